@@ -141,7 +141,7 @@ export interface Event {
   readonly actions: Actions;
   /**
    * Data of the agent itself. For example, a remote agent stores the ids of the remote task here. The runner sets
-   * `interrupted` for an answer whose end is missing, and `stopped` for the response to a call that was stopped.
+   * `interrupted` for an answer whose end is missing.
    */
   readonly metadata?: JsonObject;
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 import { z } from 'zod';
 import { customAgent } from './custom.ts';
 import { llmAgent } from './llm.ts';
@@ -16,7 +17,7 @@ import { createRunner } from '../run/runner.ts';
 import { memorySessions } from '../sessions/memory.ts';
 import type { Tool } from '../tool.ts';
 import { agentTool } from './agent-tool.ts';
-import { all, at, words } from '../../../test/support/runs.ts';
+import { all, at, mortal, toolOf, words } from '../../../test/support/runs.ts';
 
 const asks = (
   name: string,
@@ -257,6 +258,120 @@ test('an agent whose caller died in the middle is not resumed, and its session i
   assert.deepEqual(
     left.map(({ id }) => id),
     ['s'],
+  );
+});
+
+/**
+ * A caller whose agent makes one payment, then two at once, then a fourth. Only the first needs no approval. `during` is
+ * called while the second payment is being made, and can approve the third in the meantime.
+ */
+function payer(during: (n: unknown, approve: () => void) => unknown) {
+  const asked = { id: '', approved: false };
+  const arrivals = new Set<() => void>();
+  const inbox: AnswerInbox = {
+    take({ id }) {
+      if (!asked.approved || id !== asked.id) return undefined;
+      asked.approved = false;
+      return { questionId: id, confirmed: true };
+    },
+    listen(arrived) {
+      arrivals.add(arrived);
+      return { [Symbol.dispose]: () => void arrivals.delete(arrived) };
+    },
+  };
+  const approve = (): void => {
+    asked.approved = true;
+    for (const arrived of arrivals) arrived();
+  };
+  const paid: unknown[] = [];
+  const run: Tool['run'] = async ({ n }) => {
+    await during(n, approve);
+    await setTimeout(20);
+    paid.push(n);
+  };
+  const pay = toolOf('pay', run, { sequential: true, confirm: ({ n }) => n !== 1 });
+  const payment = (n: number) => ({ call: { name: 'pay', args: { n } } });
+  const script = [[payment(1)], [payment(2), payment(3)], [payment(4)], [{ text: 'paid' }]];
+  const inner = llmAgent({ name: 'inner', model: scriptedModel(script), tools: [pay] });
+  const agent = llmAgent({
+    name: 'outer',
+    model: scriptedModel([
+      asks('inner', { name: 'inner', args: { request: 'pay' } }),
+      [{ text: 'done' }],
+    ]),
+    tools: [agentTool(inner)],
+  });
+  const sessions = memorySessions();
+  const runner = (store = sessions) => createRunner({ agent, sessions: store, app: 'app' });
+  /** Runs until the second and the third payment wait for approval. Returns the answer to the former. */
+  async function begin() {
+    const { runId, questions } = await runner().runToEnd({ ...at, message: 'go' });
+    assert.deepEqual(
+      questions.map(({ args }) => args?.['n']),
+      [2, 3],
+    );
+    asked.id = questions[1]!.id;
+    return { ...at, runId, answers: [{ questionId: questions[0]!.id, confirmed: true }] };
+  }
+  return { runner, sessions, paid, inbox, asked, begin };
+}
+
+test('a question that an agent got the answer to itself is not open in the run of its caller', async () => {
+  const { runner, paid, inbox, begin } = payer((n, approve) => {
+    if (n === 2) approve();
+  });
+  const first = await begin();
+  await all(runner().resume({ ...first, inbox }));
+  const open = await runner().pending(first);
+  assert.deepEqual(
+    open.map(({ args }) => args?.['n']),
+    [4],
+  );
+  const answers = open.map(({ id }) => ({ questionId: id, confirmed: true }));
+  const events = await all(runner().resume({ ...first, answers }));
+  assert.equal(responseIn(events), 'paid');
+  assert.deepEqual(paid, [1, 2, 3, 4]);
+});
+
+test('an agent that got an answer itself and died is not run again when the answer comes again', async () => {
+  const died = Promise.withResolvers<void>();
+  const { runner, sessions, paid, inbox, asked, begin } = payer((n, approve) => {
+    if (n === 2) approve();
+    if (n !== 3) return undefined;
+    died.resolve();
+    return new Promise(() => {});
+  });
+  const first = await begin();
+  const { store, die } = mortal(sessions);
+  const stop = new AbortController();
+  const run = all(runner(store).resume({ ...first, inbox, signal: stop.signal }));
+  await died.promise;
+  die();
+  stop.abort(new Error('killed'));
+  await assert.rejects(run);
+  const answers = [{ questionId: asked.id, confirmed: true }];
+  const events = await all(runner().resume({ ...first, answers }));
+  assert.match(
+    words(responseIn(events)),
+    /^outcome unknown: .*\n(?:pay \{"n":[12]\}: done\n?){2}$/s,
+  );
+  assert.deepEqual(paid, [1, 2]);
+});
+
+test('an agent that is stopped while one of its questions is open tells what it had done', async () => {
+  const stop = new AbortController();
+  const { runner, sessions, begin } = payer((n) => {
+    if (n !== 2) return undefined;
+    setImmediate(() => stop.abort(new Error('stopped by the user')));
+    return new Promise(() => {});
+  });
+  const first = await begin();
+  await assert.rejects(all(runner().resume({ ...first, signal: stop.signal })));
+  await runner().cancel(first);
+  const session = await sessions.get({ app: 'app', user: 'ann', id: 's' });
+  assert.match(
+    words(responseIn(session?.events ?? [])),
+    /^stopped by the user: this call did not finish\. .*\npay \{"n":1\}: done$/s,
   );
 });
 

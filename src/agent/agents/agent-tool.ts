@@ -19,11 +19,19 @@ import {
   withQuestion,
   WorkDone,
 } from '../delegated.ts';
-import { isFinalResponse, type Event, type EventError, type Question } from '../event.ts';
+import {
+  isFinalResponse,
+  type Answer,
+  type Event,
+  type EventError,
+  type Question,
+} from '../event.ts';
 import type { AnswerInbox } from '../inbox.ts';
 import { AgentTree } from '../run/tree.ts';
 import { surroundingsOf } from '../run/run.ts';
+import { RunIndex } from '../run/run-index.ts';
 import { makeRunner, type PendingOptions, type Runner } from '../run/runner.ts';
+import { outcomeUnknown } from '../run/stopped-calls.ts';
 import { Waiting, type Tool, type ToolContext } from '../tool.ts';
 import { checkArguments, parametersOf } from '../tools/function-tool.ts';
 
@@ -69,7 +77,17 @@ export function agentTool(agent: Agent, options: AgentToolOptions = {}): Tool {
         context.services.sessions.delete(delegatedSession(context.session, context.callId));
       let outcome: Outcome;
       try {
-        outcome = await follow(runner, message, context);
+        const { answers = [] } = surroundingsOf(context.services) ?? {};
+        const earlier = answers.length > 0 ? await earlierEvents(context) : [];
+        const own = openAnswers(answers, context.callId, earlier);
+        if (answers.length > 0 && own.length === 0) {
+          // The agent received these answers itself, and was active when the process died.
+          const { session, callId, services, signal } = context;
+          const key = delegatedSession(session, callId);
+          await cancelRun(tree, services.sessions, key, callId, signal).catch(() => undefined);
+          throw outcomeUnknown(new WorkDone(earlier).text);
+        }
+        outcome = await follow(runner, { message, answers: own, earlier }, context);
       } catch (failure) {
         // An aborted call is never resumed, so its session is not needed.
         await forget().catch(() => undefined);
@@ -111,10 +129,24 @@ function runnerFor(agent: Agent, context: ToolContext): Runner {
   );
 }
 
+/** What an agent starts with or continues with. */
+interface Input {
+  readonly message: string;
+  /** The person's answers to open questions of the agent. */
+  readonly answers: readonly Answer[];
+  /** The stored events of the agent. */
+  readonly earlier: readonly Event[];
+}
+
 /** Starts the run, or resumes it with the person's answers. */
-function begin(runner: Runner, at: PendingOptions, message: string, context: ToolContext) {
+function begin(
+  runner: Runner,
+  at: PendingOptions,
+  { message, answers }: Input,
+  context: ToolContext,
+) {
   const { callId, signal } = context;
-  const { inbox: outer, answers = [] } = surroundingsOf(context.services) ?? {};
+  const { inbox: outer } = surroundingsOf(context.services) ?? {};
   const inbox: AnswerInbox | undefined = outer && {
     take(question) {
       const answer = outer.take(delegatedQuestion(question, callId));
@@ -124,9 +156,20 @@ function begin(runner: Runner, at: PendingOptions, message: string, context: Too
   };
   const options = { ...at, signal, ...(inbox && { inbox }) };
   if (answers.length === 0) return runner.run({ ...options, message });
+  return runner.resume({ ...options, answers });
+}
+
+/** Returns the answers that the agent has not received yet, with the ids that its questions have in its session. */
+function openAnswers(
+  answers: readonly Answer[],
+  callId: string,
+  earlier: readonly Event[],
+): readonly Answer[] {
+  const { questions } = new RunIndex(callId, earlier);
   const prefix = delegatedId(callId, '');
-  const own = answers.map((answer) => withQuestion(answer, answer.questionId.slice(prefix.length)));
-  return runner.resume({ ...options, answers: own });
+  return answers
+    .map((answer) => withQuestion(answer, answer.questionId.slice(prefix.length)))
+    .filter(({ questionId }) => questions.has(questionId));
 }
 
 interface Outcome {
@@ -135,15 +178,16 @@ interface Outcome {
   readonly answer: Content | undefined;
 }
 
-async function follow(runner: Runner, message: string, context: ToolContext): Promise<Outcome> {
+async function follow(runner: Runner, input: Input, context: ToolContext): Promise<Outcome> {
   const { user, id: session } = delegatedSession(context.session, context.callId);
   const at = { user, session, runId: context.callId };
   const around = surroundingsOf(context.services);
-  const work = new WorkDone(around?.answers.length ? await earlierEvents(context) : []);
+  const work = new WorkDone(input.earlier);
+  if (input.earlier.length > 0) context.progress({ work: work.text });
   let asked = false;
   let error: EventError | undefined;
   let answer: Content | undefined;
-  for await (const event of begin(runner, at, message, context)) {
+  for await (const event of begin(runner, at, input, context)) {
     await around?.show(event);
     if (functionResponses(event.content).length > 0 || functionCalls(event.content).length > 0) {
       work.note(event);

@@ -102,6 +102,34 @@ test('a call that is declined holds up no other', async () => {
   assert.equal(trace.join(' '), '+two -two');
 });
 
+test('a call that waited for an earlier one was not run, and the model is told so', async () => {
+  const asks = { sequential: true, confirm: () => true };
+  const notRun = 'stopped by the user: this call was not run';
+  /** Approves these calls one after the other, stops the run when one of them begins, and cancels it. */
+  async function outcomes(approved: readonly number[]): Promise<unknown[]> {
+    const sessions = memorySessions();
+    const stop = new AbortController();
+    const { tools } = traced({ one: asks, read: {}, two: asks });
+    const one = toolOf('one', () => stop.abort(new Error('stopped by the user')), asks);
+    const runner = runnerOf(['one', 'read', 'two'], [one, ...tools.slice(1)], sessions);
+    await all(runner.run(go));
+    const asked = await runner.pending({ ...at, runId });
+    for (const index of approved) {
+      const answers = [{ questionId: asked[index]!.id, confirmed: true }];
+      await all(runner.resume({ ...at, runId, answers, signal: stop.signal })).catch(() => []);
+    }
+    await runner.cancel({ ...at, runId });
+    const session = await sessions.get({ app: 'app', user: at.user, id: at.session });
+    return session!.events.flatMap(({ content }) =>
+      functionResponses(content).map(({ response }) => response),
+    );
+  }
+  assert.deepEqual(await outcomes([]), [notRun, notRun, notRun]);
+  const stopped = 'stopped by the user: this call did not finish';
+  assert.deepEqual(await outcomes([0]), [stopped, notRun, notRun]);
+  assert.deepEqual(await outcomes([1, 0]), [stopped, notRun, notRun]);
+});
+
 test('a question that depends on an earlier call is asked when that call has ended', async () => {
   const confirm = { sequential: true, confirm: () => true };
   const { trace, tools } = traced({

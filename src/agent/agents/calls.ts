@@ -184,15 +184,15 @@ function nextOutcome(outcomes: Outcome[], entries: readonly Entry[]): Outcome | 
  * A call of an earlier process without a response may have begun, unless it had to wait for an earlier call that has no
  * response either, or its question has not been answered until now.
  */
-function entriesOf({ calls, tools, made }: CallsSetup): Entry[] {
-  let behindSequential = false;
+function entriesOf({ scope, calls, tools, made }: CallsSetup): Entry[] {
+  const blocked = scope.inner.index.blockedCalls();
   return calls.map((call, at) => {
-    const tool = tools.get(call.part.name);
-    const isSequential = tool?.sequential === true;
-    const isBlocked = isSequential ? at > 0 : behindSequential;
-    behindSequential ||= isSequential;
+    const { id, name } = call.part;
+    const tool = tools.get(name);
+    // The tool may have changed since the call was stored.
+    const isSequential = call.sequential || tool?.sequential === true;
     const isWaiting = call.question !== undefined && (!call.answers || call.unused === true);
-    const mayHaveBegun = !made.has(call.part.id) && !isBlocked && !isWaiting;
+    const mayHaveBegun = !made.has(id) && !blocked.has(id) && !isWaiting;
     return { call, at, tool, isSequential, mayHaveBegun, phase: 'unprepared' };
   });
 }

@@ -13,7 +13,7 @@ import type { Agent } from '../agent.ts';
 import { compact, type CompactionOptions } from '../run/compaction.ts';
 import { functionCalls, contentText } from '../content.ts';
 import { RunFailure } from '../errors.ts';
-import type { Actions, Event } from '../event.ts';
+import type { Event } from '../event.ts';
 import { historyOf, type HistoryOptions } from '../run/history.ts';
 import type { Model, ModelRequest, ToolDeclaration } from '../model.ts';
 import { resolveModel } from '../models/resolve.ts';
@@ -24,7 +24,7 @@ import { isToolset, type Tool, type Toolset } from '../tool.ts';
 import type { ConversationalAgent } from '../run/tree.ts';
 import { settleCalls } from './calls.ts';
 import { resolveInstruction, type Instruction } from './instruction.ts';
-import { callModel } from './model-call.ts';
+import { callModel, type CompletedAnswer } from './model-call.ts';
 import { transferText, transferTool } from './transfer.ts';
 
 /** The options of `llmAgent`. */
@@ -186,19 +186,17 @@ function declarationOf({ name, description, parameters }: Tool): ToolDeclaration
   return { name, description, parameters };
 }
 
-/**
- * Returns the actions for the answer's event, and the ids of the calls that stay open. An answer without calls ends the
- * agent's work.
- */
+/** Returns the actions for the answer's event, and data about its calls. An answer without calls ends the agent's work. */
 function completed(
   { content }: ModelAnswer,
   scope: RunScope,
   { options, tools }: Conversation,
-): { actions: Actions; longRunning: string[] } {
+): CompletedAnswer {
   const calls = functionCalls(content);
   if (calls.length > 0) {
-    const longRunning = calls.filter((call) => tools.get(call.name)?.longRunning === true);
-    return { actions: {}, longRunning: longRunning.map(({ id }) => id) };
+    const idsOf = (kind: 'longRunning' | 'sequential') =>
+      calls.filter((call) => tools.get(call.name)?.[kind] === true).map(({ id }) => id);
+    return { actions: {}, longRunning: idsOf('longRunning'), sequential: idsOf('sequential') };
   }
   const text = contentText(content);
   const { outputKey, outputSchema } = options;
@@ -207,7 +205,7 @@ function completed(
     checkpoint: { path: scope.path, value: DONE },
     ...(outputKey !== undefined && { stateDelta: { [outputKey]: value } }),
   };
-  return { actions, longRunning: [] };
+  return { actions, longRunning: [], sequential: [] };
 }
 
 function parseOutput(text: string, schema: z.ZodType, name: string): JsonValue {

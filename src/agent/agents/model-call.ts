@@ -27,8 +27,16 @@ export interface ModelCall {
   readonly scope: RunScope;
   readonly model: Model;
   readonly request: ModelRequest;
-  /** Returns the actions for the answer's event, and the ids of the calls that stay open. */
-  readonly complete: (answer: ModelAnswer) => { actions: Actions; longRunning: string[] };
+  /** Returns the actions for the answer's event, and data about its calls. */
+  readonly complete: (answer: ModelAnswer) => CompletedAnswer;
+}
+
+export interface CompletedAnswer {
+  readonly actions: Actions;
+  /** The ids of the calls that stay open. */
+  readonly longRunning: readonly string[];
+  /** The ids of the calls of sequential tools. */
+  readonly sequential: readonly string[];
 }
 
 export async function* callModel(call: ModelCall): AsyncGenerator<Event> {
@@ -75,7 +83,10 @@ export async function* callModel(call: ModelCall): AsyncGenerator<Event> {
   const parts = answer.content.parts.map((part) =>
     part.kind === 'function-call' ? withOwnId(part, scope) : part,
   );
-  const { actions, longRunning } = complete({ ...answer, content: { role: 'model', parts } });
+  const { actions, longRunning, sequential } = complete({
+    ...answer,
+    content: { role: 'model', parts },
+  });
   const event = scope.event({
     content: { role: 'model', parts },
     ...(answer.usage && { usage: answer.usage }),
@@ -83,6 +94,7 @@ export async function* callModel(call: ModelCall): AsyncGenerator<Event> {
     metadata: {
       model: model.name,
       ...(answer.finishReason && { finishReason: answer.finishReason }),
+      ...(sequential.length > 0 && { sequential: [...sequential] }),
     },
     actions,
   });

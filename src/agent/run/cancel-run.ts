@@ -11,7 +11,7 @@ import { createEvent, type Answer, type EventError } from '../event.ts';
 import { loadedRun, openRun, type OpenRun } from './open-run.ts';
 import { requireRun } from './run-index.ts';
 import type { SessionKey, SessionStore, State } from '../session.ts';
-import { awaitsAnswer, endedCall, isDeclined, outcomeUnknown, stopped } from './stopped-calls.ts';
+import { endedCall, isUnknown, outcomeUnknown, stopped } from './stopped-calls.ts';
 import type { AgentTree } from './tree.ts';
 
 const CANCELED = userContent(CANCELED_REQUEST);
@@ -60,10 +60,12 @@ export async function endRun(
   }
   const reason = error ? `the run ended with an error (${error.code})` : STOPPED_BY_USER;
   const delegated = await loaded.delegated();
+  const blocked = index.blockedCalls();
   const calls = [...index.openCalls.values()].map((call) => {
     const work = workFor(call.part.id, delegated);
-    const isKnown = awaitsAnswer(call, index) || isDeclined(call) || call.unused === true;
-    const why = isKnown ? stopped(reason, call, { work }) : outcomeUnknown(work);
+    const why = isUnknown(call, index, blocked)
+      ? outcomeUnknown(work)
+      : stopped(reason, call, { work });
     return endedCall(index, call, why);
   });
   const end = error ? { error } : { content: CANCELED, error: ERROR };

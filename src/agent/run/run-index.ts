@@ -21,6 +21,8 @@ export interface OpenCall {
   readonly part: FunctionCallPart;
   readonly agent: string;
   readonly branch: string | undefined;
+  /** Whether the call runs only after all earlier calls of the answer have ended, and later calls wait for it. */
+  readonly sequential: boolean;
   /** The last question of this call. */
   question?: Question;
   asks?: Asks;
@@ -30,7 +32,10 @@ export interface OpenCall {
   confirmation?: Answer;
   /** Whether the answer arrived with the last resume or after it, so that it has not been used yet. */
   unused?: boolean;
-  /** Whether this process has called the tool. A call without it may still have begun in an earlier process. */
+  /**
+   * Whether this process has called the tool since the call's last question. A call without it may still have begun in an
+   * earlier process.
+   */
   begun?: boolean;
 }
 
@@ -58,12 +63,20 @@ export class RunIndex {
     const { actions, content } = event;
     this.events++;
     if (content?.role === 'model' && event.metadata?.['model'] !== undefined) this.steps++;
+    const { author: agent, branch, metadata } = event;
+    const inOrder = metadata?.['sequential'];
     for (const part of functionCalls(content)) {
-      this.openCalls.set(part.id, { part, agent: event.author, branch: event.branch });
+      const sequential = Array.isArray(inOrder) && inOrder.includes(part.id);
+      this.openCalls.set(part.id, { part, agent, branch, sequential });
     }
     for (const { id } of functionResponses(content)) {
       this.openCalls.delete(id);
       for (const question of this.questionsOf(id)) this.questions.delete(question.id);
+    }
+    // An agent that runs as a tool asks all of its open questions. It may have received other answers itself.
+    for (const { callId } of actions.questions ?? []) {
+      if (callId === undefined) continue;
+      for (const { id } of this.questionsOf(callId)) this.questions.delete(id);
     }
     for (const question of actions.questions ?? []) this.#ask(question, event);
     if (event.author === 'user' && this.events > 1) this.#resume();
@@ -84,6 +97,23 @@ export class RunIndex {
     );
   }
 
+  /**
+   * Returns the ids of the calls that have not begun, in this process or an earlier one, because they have to wait for an
+   * earlier call of the same answer that has no response.
+   */
+  blockedCalls(): ReadonlySet<string> {
+    /** For each agent and branch with an open call: whether one of these calls is sequential. */
+    const earlier = new Map<string, boolean>();
+    const blocked = new Set<string>();
+    for (const { part, agent, branch, sequential } of this.openCalls.values()) {
+      const key = JSON.stringify([agent, branch ?? null]);
+      const behind = earlier.get(key);
+      if (sequential ? behind !== undefined : behind === true) blocked.add(part.id);
+      earlier.set(key, behind === true || sequential);
+    }
+    return blocked;
+  }
+
   /** Returns the open questions of a call, in order. */
   questionsOf(callId: string): Question[] {
     return [...this.questions.values()].filter((question) => callOf(question) === callId);
@@ -96,6 +126,7 @@ export class RunIndex {
     call.question = question;
     call.asks = asksOf(metadata?.['asks']);
     delete call.answers;
+    call.begun = false;
   }
 
   #resume(): void {

@@ -17,7 +17,7 @@ import type { Plugin } from '../plugin.ts';
 import type { OpenCall, RunIndex } from './run-index.ts';
 import type { Session, SessionKey, SessionStore } from '../session.ts';
 import { stateScopeOf } from '../sessions/state.ts';
-import { awaitsAnswer, endedCall, isDeclined, outcomeUnknown, stopped } from './stopped-calls.ts';
+import { awaitsAnswer, endedCall, isUnknown, outcomeUnknown, stopped } from './stopped-calls.ts';
 import { StorageError } from '../storage-error.ts';
 import type { MutableState, ToolServices } from '../tool.ts';
 import type { AgentTree } from './tree.ts';
@@ -190,7 +190,9 @@ export class Run {
     if (this.#over) return;
     this.#over = true;
     const { reason } = this.signal;
-    const events = this.#unfinished(messageOf(reason), (call) => !awaitsAnswer(call, this.index));
+    // An agent that runs as a tool may be running although some of its questions are open.
+    const isStopped = (call: OpenCall) => call.begun === true || !awaitsAnswer(call, this.index);
+    const events = this.#unfinished(messageOf(reason), isStopped);
     if (events.length > 0) await this.#store(events);
   }
 
@@ -203,13 +205,16 @@ export class Run {
       events.push({ ...event, content, metadata: { ...event.metadata, interrupted: true } });
     }
     this.#streaming.clear();
+    const blocked = this.index.blockedCalls();
     for (const call of this.index.openCalls.values()) {
       if (!isStopped(call)) continue;
       const { id } = call.part;
       // A call that was open when the run was resumed may have begun in an earlier process.
-      const isUnknown =
-        call.begun !== true && call.unused !== true && !isDeclined(call) && this.#inherited.has(id);
-      const error = isUnknown ? outcomeUnknown() : stopped(reason, call, this.#progress.get(id));
+      const isInherited = call.begun !== true && this.#inherited.has(id);
+      const error =
+        isInherited && isUnknown(call, this.index, blocked)
+          ? outcomeUnknown()
+          : stopped(reason, call, this.#progress.get(id));
       events.push(endedCall(this.index, call, error));
     }
     return events;

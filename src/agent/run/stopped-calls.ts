@@ -52,6 +52,15 @@ export function awaitsAnswer({ part }: OpenCall, index: RunIndex): boolean {
   return index.questionsOf(part.id).length > 0;
 }
 
+/**
+ * Returns whether the call may have been active when an earlier process died. `begun` is not considered: it is about this
+ * process.
+ */
+export function isUnknown(call: OpenCall, index: RunIndex, blocked: ReadonlySet<string>): boolean {
+  const isKnown = isDeclined(call) || call.unused === true || awaitsAnswer(call, index);
+  return !isKnown && !blocked.has(call.part.id);
+}
+
 /** Returns the event with the response to a call that ends with this error. */
 export function endedCall({ runId }: RunIndex, call: OpenCall, error: ToolError): Event {
   const { part, agent: author, branch } = call;
