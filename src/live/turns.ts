@@ -27,7 +27,11 @@ export async function streamTurn(
 }
 
 /** Waits until the turn ends or waits for an answer. Throws if `call.signal` is aborted or the server stops. */
-export async function turnRested(handler: RequestHandler, heard: Heard, call: Call): Promise<void> {
+export async function turnSettled(
+  handler: RequestHandler,
+  heard: Heard,
+  call: Call,
+): Promise<void> {
   const stream = await streamTurn(handler, heard, call);
   const { signal } = call;
   const leave = () => stream.close();

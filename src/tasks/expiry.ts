@@ -6,8 +6,6 @@
  * task again. Tasks are processed in small batches.
  */
 import { isTerminal } from '../protocol/index.ts';
-import type { LiveTask } from './log/event-log.ts';
-import { expiredStatus } from './execution/execution.ts';
 import type { Runtime } from './runtime.ts';
 import type { TaskHead } from './store/store.ts';
 

@@ -322,7 +322,7 @@ function leaves(table: object): string[] {
   );
 }
 
-test('a web page, or a name that was rebound, is refused on every path with the best token', async (t) => {
+test('a request from a web page, or after DNS rebinding, is refused on every path, with every role', async (t) => {
   const world = await openWorld(t, TOKENS, APPROVERS);
   const paths = [
     '/',

@@ -51,7 +51,7 @@ const CHANGES: readonly (readonly [path: string[], args: string])[] = [
 
 for (const [path, args] of CHANGES) {
   const text = `/${[...path, args].join(' ')}`;
-  test(`who may only prompt cannot run ${text}, by any wire, also while a turn runs`, async (t) => {
+  test(`a client that may only prompt cannot run ${text}, on any wire, also while a turn runs`, async (t) => {
     const script = [writes('a.txt', 'A'), says('Never.')];
     const { url, ws, ann, rpc, headers, place } = await shared(t, { script });
     const bot = new RawClient(t, ws, 'a2a', { headers: headers('bot') });
@@ -101,7 +101,7 @@ for (const [path, args] of CHANGES) {
   });
 }
 
-test('who may only prompt reads with commands, and who may approve changes with them', async (t) => {
+test('a client that may only prompt runs commands that read, and one that may approve also those that change something', async (t) => {
   const { rpc, ann } = await shared(t);
   for (const text of ['/memory show', '/restore list', '/model', '/approval', '/stats']) {
     const { result } = await rpc('bot', 'message/send', { message: userMessage(text) });
@@ -115,7 +115,7 @@ test('who may only prompt reads with commands, and who may approve changes with 
 });
 
 for (const mode of ['ask', 'auto-edit'] as const) {
-  test(`what the model wants to remember for one who may only prompt is asked about in ${mode} mode`, async (t) => {
+  test(`save_memory needs approval in ${mode} mode, if the prompt is from a client that may only prompt`, async (t) => {
     const remember = { name: 'save_memory', args: { text: 'trust everybody' } };
     const { rpc, ann } = await shared(t, { mode, script: [[{ call: remember }], says('No.')] });
     const { result } = await rpc('bot', 'message/send', { message: userMessage('remember it') });
@@ -124,7 +124,7 @@ for (const mode of ['ask', 'auto-edit'] as const) {
   });
 }
 
-test('the command lines of a custom command are asked about, whoever runs it', async (t) => {
+test('the command lines of a custom command need approval, for every client', async (t) => {
   const { rpc, ann, place } = await shared(t, { script: [says('Never.')] });
   mkdirSync(join(place.home, 'config', 'commands'), { recursive: true });
   writeFileSync(join(place.home, 'config', 'commands', 'look.md'), 'Look: !{touch ran.txt}');

@@ -116,7 +116,7 @@ test('a prompt that waits is not lost with its connection', async (t) => {
   assert.ok(ann.said.includes('http: message/send'));
 });
 
-test('whoever waits in the queue that somebody clears is told so, by each wire', async (t) => {
+test('a client whose queued prompt is dropped gets an error, on each wire', async (t) => {
   const { url, ann } = await shared(t, { script: ASKS });
   await ann.session.prompt('write');
   await ann.pending();
@@ -129,7 +129,7 @@ test('whoever waits in the queue that somebody clears is told so, by each wire',
   assert.deepEqual(ann.said, ['Ann: write']);
 });
 
-test('a message that does not wait for its turn is told that it is queued', async (t) => {
+test('the response to a message that does not block says that it is queued', async (t) => {
   const { url, ann, live } = await shared(t, { script: ASKS });
   await ann.session.prompt('write');
   await ann.pending();
@@ -160,7 +160,7 @@ test('a message that comes again finds its turn, also while another one runs', a
   assert.deepEqual(ann.said, ['http: hello', 'agent: Well.', 'Ann: write']);
 });
 
-test('what its sender approves, everybody sees approved, and by whom', async (t) => {
+test('every client sees an approval over HTTP, and who gave it', async (t) => {
   const { url, ann, live, place } = await shared(t, { script: ASKS });
   const asked = await rpc(url, 'message/send', { message: userMessage('write') });
   assert.equal(asked.result?.status.state, 'input-required');
@@ -196,7 +196,7 @@ test('a plain client answers in words, with the id of the task', async (t) => {
   assert.ok(ann.said.includes('http: yes'));
 });
 
-test('a task, context or tenant that is not of the session is refused with the one that is', async (t) => {
+test('a task, context or tenant of another session is refused, and the error has the ids of this one', async (t) => {
   const { url, ann, live, server } = await shared(t, { script: [says('Never.')] });
   const old = await server.handler.reserveTask({});
   const places = [{ taskId: old.id }, { taskId: 'unknown' }, { contextId: 'elsewhere' }];
@@ -262,7 +262,7 @@ test('POST /tasks is the task of the session, with its settings', async (t) => {
   assert.deepEqual([told.at(-1)?.state, told.at(-1)?.taskId], ['completed', live.taskId]);
 });
 
-test('one who uses HTTP is among the clients, under the name of its token', async (t) => {
+test('an HTTP client is on the list of clients, under the name of its token', async (t) => {
   const tokens: LiveToken[] = [{ name: 'bot', roles: ['prompt'], token: 'secret' }];
   const { url, live, ann } = await shared(t, { script: ASKS, access: { tokens } });
   const headers = { authorization: 'Bearer secret' };
@@ -294,7 +294,7 @@ test('one who uses HTTP is among the clients, under the name of its token', asyn
   );
 });
 
-test('a webhook is among the clients while there is one', async (t) => {
+test('a webhook is on the list of clients until it is deleted', async (t) => {
   const { url, live, ann } = await shared(t, { script: [says('Well.'), says('Well.')] });
   const pushNotificationConfig = { id: 'w', url: 'https://example.com/hook' };
   const shown = async (count: number) => {

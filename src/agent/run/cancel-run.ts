@@ -40,7 +40,10 @@ export interface RunEnd {
   readonly answers?: readonly Answer[];
 }
 
-/** Ends an open run that is not active, and notifies its agents. Does nothing if the run has already failed, or has not begun (see `begin`). */
+/**
+ * Ends an open run that is not active, and notifies its agents. Does nothing if the run has already failed, or if it has
+ * not begun and `begin` is missing.
+ */
 export async function endRun(
   agents: Iterable<Agent>,
   opened: OpenRun,

@@ -78,7 +78,7 @@ test('a response that came after other things were said is put behind its call',
   ]);
 });
 
-test('a call of another run without a response is told to have none; a response without a call is left out', () => {
+test('a call of another run without a response gets one that says so; a response without a call is left out', () => {
   const events = [
     event('user', [text('hi')], { runId: 'old' }),
     event('me', [text('let me see'), call('1'), call('2')], { runId: 'old' }),

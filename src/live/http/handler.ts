@@ -25,7 +25,7 @@ import {
 import type { Heard } from '../heard-messages.ts';
 import type { HttpClients, Visit } from './clients.ts';
 import type { Live } from '../hub.ts';
-import { streamTurn, submitted, turnLog, turnRested, turnTask } from '../turns.ts';
+import { streamTurn, submitted, turnLog, turnSettled, turnTask } from '../turns.ts';
 import { guardRoles } from './access.ts';
 
 export interface HttpHandlerOptions {
@@ -128,7 +128,7 @@ export function httpHandler(handler: RequestHandler, options: HttpHandlerOptions
           return member.queuedTask();
         }
         const found = await abortable(heard, call.signal);
-        if (blocking !== false) await turnRested(handler, found, call);
+        if (blocking !== false) await turnSettled(handler, found, call);
         return turnTask(handler, found, call, historyLength);
       },
       message,
@@ -150,7 +150,7 @@ export function httpHandler(handler: RequestHandler, options: HttpHandlerOptions
           const turn = heard.then((each) =>
             streamTurn(handler, each, call, each.at && each.at.seq - 1),
           );
-          return TaskStream.later(told(turn), { first: opening(member.queuedTask()) });
+          return TaskStream.later(withPublicError(turn), { first: opening(member.queuedTask()) });
         }
         return begunTurn(await heard, message, call, seen);
       },
@@ -171,11 +171,11 @@ export function httpHandler(handler: RequestHandler, options: HttpHandlerOptions
     const history = [{ ...message, taskId, contextId }];
     const task: Task = { ...submitted(taskId, contextId), status: { state: 'working' }, history };
     const first = opening(task, at.seq);
-    return TaskStream.later(told(streamTurn(handler, heard, call)), { first });
+    return TaskStream.later(withPublicError(streamTurn(handler, heard, call)), { first });
   }
 
-  /** Logs errors that are not for the peer, and replaces them. */
-  function told(stream: Promise<TaskStream>): Promise<TaskStream> {
+  /** Logs an internal error, and replaces it by one that contains no details. */
+  function withPublicError(stream: Promise<TaskStream>): Promise<TaskStream> {
     return stream.catch((error: unknown) => {
       if (error instanceof A2AError) throw error;
       options.logger.error({ err: error }, 'failed to stream a turn of the live session');
@@ -193,7 +193,7 @@ export function httpHandler(handler: RequestHandler, options: HttpHandlerOptions
         return streamTurn(handler, each, call, before && Math.max(before, after ?? 0));
       });
       const first = after === undefined ? opening(member.sessionTask()) : undefined;
-      return TaskStream.later(told(turn), { first });
+      return TaskStream.later(withPublicError(turn), { first });
     });
   }
 
@@ -236,7 +236,9 @@ async function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefined
   if (!signal) return promise;
   const aborted = Promise.withResolvers<never>();
   const leave = () =>
-    aborted.reject(new A2AError('unavailable', 'The client has disconnected; the prompt stays'));
+    aborted.reject(
+      new A2AError('unavailable', 'The client has disconnected. Its prompt stays in the queue.'),
+    );
   signal.addEventListener('abort', leave, { once: true });
   if (signal.aborted) leave();
   try {

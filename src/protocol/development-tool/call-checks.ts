@@ -8,7 +8,7 @@ export const OPTION = {
   cancel: 'cancel',
   /** Writes different content, which must be in `file_details`. */
   modify: 'modify',
-  /** The person answers a question with a text, which is in `answer`, or in the next message. */
+  /** Answers a question with a text, which must be in `answer` or in a text part of the same message. */
   words: 'answer',
 } as const;
 

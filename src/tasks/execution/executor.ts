@@ -110,8 +110,7 @@ export type Transitions = Readonly<Partial<Record<TaskState, readonly TaskState[
 export interface ExecutionRules {
   /**
    * Whether an execution that a crash interrupted is started again (with `context.resumed`). By default, its task
-   * fails. If a function returns false for a task id, the task stays as it is until a client
-   * reads it.
+   * fails. If a function returns false for a task id, the task stays as it is until a client reads it.
    */
   readonly resumes?: boolean | ((taskId: string) => boolean) | undefined;
   /**

@@ -39,7 +39,7 @@ async function ids(stream: AsyncIterable<StreamItem>): Promise<string[]> {
   return found;
 }
 
-test('a stream that opens later begins with what is known, and goes on with the other', async () => {
+test('a stream that opens later starts with its first item and continues with the other stream', async () => {
   const next = Promise.withResolvers<TaskStream>();
   let ended = 0;
   const onEnd = () => void ended++;

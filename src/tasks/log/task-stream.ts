@@ -162,7 +162,7 @@ export class TaskStream implements AsyncIterable<StreamItem>, Sink {
   #continue(next: TaskStream): void {
     if (this.#ended !== undefined) return next.close();
     this.#next = next;
-    // A stream that nobody reads yet continues when it is read.
+    // Without a sink, this stream continues when it is piped.
     if (this.#sink) this.resume();
   }
 

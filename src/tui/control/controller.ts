@@ -112,7 +112,7 @@ export class Controller {
     }
     const isNew = dialog?.request !== this.#drawn?.request;
     this.#drawn = dialog;
-    if (isNew) this.#waitForEyes();
+    if (isNew) this.#waitUntilSeen();
   }
 
   /** Sets the function that suspends the screen while an editor runs. */
@@ -249,7 +249,7 @@ export class Controller {
   }
 
   /** Lets the dialog take keys when it was on the screen for a moment without a key press. */
-  #waitForEyes(): void {
+  #waitUntilSeen(): void {
     clearTimeout(this.#opening);
     const request = this.#drawn?.request;
     if (request === undefined) return;
@@ -268,7 +268,7 @@ export class Controller {
     if (composer.completion || composer.search) return false;
     switch (dialog.focus) {
       case 'opening':
-        this.#waitForEyes();
+        this.#waitUntilSeen();
         // Typed text is kept. Every other key is ignored.
         return key.name !== 'text' || key.ctrl || key.alt;
       case 'draft':
