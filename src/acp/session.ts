@@ -18,6 +18,7 @@ import {
 import type { LiveSession, LiveSnapshot } from '../live/client/index.ts';
 import {
   isOpenQuestion,
+  mayBeCommand,
   OPTION,
   readStatus,
   readTask,
@@ -125,7 +126,7 @@ export class AcpSession {
     const call = this.#toAnswer;
     this.#toAnswer = undefined;
     const answer = textOf(parts);
-    const isText = answer !== '' && !answer.startsWith('/');
+    const isText = answer !== '' && !mayBeCommand(answer);
     if (call && isText && this.#waiting.calls.some((each) => isSameRequest(each, call))) {
       const { tool_call_id, correlationId } = call;
       return this.#prompts.answer({

@@ -8,7 +8,7 @@
  */
 import { reasonOf } from '../base/index.ts';
 import type { LiveSession } from '../live/client/index.ts';
-import { hasOption, OPTION } from '../protocol/schema-free/index.ts';
+import { hasOption, mayBeCommand, OPTION } from '../protocol/schema-free/index.ts';
 import { Answers, isInWords } from './control/answers.ts';
 import type { ExitReason, TuiOptions } from './control/options.ts';
 import { isBusy, waitingCalls, type SessionState } from './state/state.ts';
@@ -198,8 +198,8 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
     } else if (option) {
       answered = requestId(entry.call);
       run(answers.choose(entry, option));
-    } else if (!text.startsWith('/') && hasOption(entry.call, OPTION.words)) {
-      // The session would take the text as the answer.
+    } else if (!mayBeCommand(text) && hasOption(entry.call, OPTION.words)) {
+      // In `parley attach`, the session would take the text as the answer.
       write([line(`Not sent, because a question waits. ${howToAnswer(entry)}`)]);
     } else {
       return false;

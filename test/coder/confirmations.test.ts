@@ -283,3 +283,16 @@ test('a reason that comes with an approval reaches the model, too', async (t) =>
   await stream(url, confirmation(taskId, data));
   assert.match(heard(requests[1]), /but only this once/);
 });
+
+test('an answer that is a path counts as the answer, for later answers and for the list of approvals', async (t) => {
+  const { url, taskId, tool_call_id, requests } = await asked(t, [question, done]);
+  const message = { ...userMessage('/etc/hosts'), taskId };
+  assert.equal((await rpc(url, 'message/send', { message })).error, undefined);
+  assert.match(heard(requests[1]), /"answer":"\/etc\/hosts"/);
+  const data = { tool_call_id, selected_option_id: 'option_1' };
+  const late = await rpc(url, 'message/send', { message: confirmation(taskId, data) });
+  assert.equal(late.error?.message, 'already resolved by a2a: answer');
+  const last = (await stream(url, { ...userMessage('/approvals'), taskId })).at(-1);
+  assert.ok(last?.kind === 'status-update');
+  assert.match(textOf(last.status.message?.parts ?? []), /answered by .*: \/etc\/hosts {2}/);
+});

@@ -8,6 +8,7 @@ import { yesOrNo } from '../../bridge/index.ts';
 import {
   type ConfirmationOption,
   looksLikeConfirmation,
+  mayBeCommand,
   OPTION,
   readConfirmation,
   readMessage,
@@ -85,7 +86,7 @@ export function unheardAnswer(
 /** Returns whether the message is a slash command. A slash command does not answer an open question. */
 function isCommand(message: Message): boolean {
   const answers = readMessage(message).some(({ kind }) => kind === 'answer');
-  return textOf(message.parts).startsWith('/') && !answers;
+  return mayBeCommand(textOf(message.parts)) && !answers;
 }
 
 /** Returns the answer that a confirmation gives to its question. `beside` is the text of the same message. */

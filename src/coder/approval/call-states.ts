@@ -9,6 +9,7 @@ import {
   type EventSource,
   hasOption,
   isAwaitingAnswer,
+  mayBeCommand,
   messagesOf,
   OPTION,
   readMessage,
@@ -92,7 +93,7 @@ export class CallStates {
   /** Resolves all waiting calls with a text answer. A slash command resolves no calls. */
   #resolveAll(said: Omit<CallDecision, 'call' | 'option'>): void {
     const { words } = said;
-    if (words.startsWith('/')) return;
+    if (mayBeCommand(words)) return;
     for (const { tool_call_id, confirmation_request: request } of this.waiting) {
       const option = request ? optionFor(words, request) : OPTION.words;
       this.#resolve(tool_call_id, { ...said, option });

@@ -32,3 +32,8 @@ export function isOpenQuestion({ confirmation_request: request }: ToolCall): boo
 export function hasEnded({ status }: ToolCall): boolean {
   return status === 'SUCCEEDED' || status === 'FAILED' || status === 'CANCELLED';
 }
+
+/** Returns whether a text can be a slash command. A path such as `/etc/hosts` cannot, so it may be an answer. */
+export function mayBeCommand(text: string): boolean {
+  return /^\/[^\s/]+(?:\s|$)/.test(text);
+}

@@ -235,6 +235,17 @@ test('a draft is not sent while the session would take it as the answer to a que
   assert.match(controller.ui.hint ?? '', /A question waits\. Tab/);
 });
 
+test('a draft that starts with a path is not taken for a command while a question waits', async (t) => {
+  const { session, controller, type, drawn } = open(t);
+  type('/etc/hosts is broken');
+  const options = [{ id: 'answer', name: 'Answer in a message' }];
+  const confirmation_request = { options, generic_details: { description: 'Which file?' } };
+  void session.ask({ ...editCall('q'), tool_name: 'ask_user', confirmation_request });
+  await drawn();
+  type(enter);
+  assert.equal(controller.ui.composer.buffer.text, '/etc/hosts is broken');
+});
+
 test('Esc leaves the text field of a reason without rejecting, and keeps the text', async (t) => {
   const { session, controller, type, opened } = open(t);
   void session.ask(editCall('e'));

@@ -7,7 +7,7 @@
  */
 import { reasonOf } from '../../base/index.ts';
 import type { LiveSession } from '../../live/client/index.ts';
-import { hasOption, OPTION } from '../../protocol/schema-free/index.ts';
+import { hasOption, mayBeCommand, OPTION } from '../../protocol/schema-free/index.ts';
 import { withText, BLANK } from '../input/buffer.ts';
 import { completableAt } from '../input/completion.ts';
 import {
@@ -306,7 +306,7 @@ export class Controller {
   /** Whether the session would take this prompt as the answer to its questions. */
   #wouldAnswer(text: string): boolean {
     const waiting = waitingCalls(this.#ui.state);
-    return !text.startsWith('/') && waiting.every(({ call }) => hasOption(call, OPTION.words));
+    return !mayBeCommand(text) && waiting.every(({ call }) => hasOption(call, OPTION.words));
   }
 
   #optionsKey(entry: CallEntry, key: KeyPress): boolean {
