@@ -223,10 +223,14 @@ export class Conversation {
     });
   }
 
-  /** Sends an answer. If the agent refuses the answer, throws its error. */
-  async answer(answer: Sendable): Promise<void> {
+  /**
+   * Sends an answer. If the agent refuses the answer, throws its error. An answer `inWords` does not say which question
+   * it is about, so it is sent only while no other question is open than those that were open when it arrived.
+   */
+  async answer(answer: Sendable, { inWords = false } = {}): Promise<void> {
     this.#check();
     const { id } = this.#task;
+    const open = new Set(this.#openRequests());
     for (let tries = 1; ; tries++) {
       const seen = this.#seq;
       try {
@@ -237,8 +241,22 @@ export class Conversation {
         if (over || !isRefusedAsBusy(error)) throw error;
         // The turn is changing its state and will accept answers again shortly.
         if (this.#seq === seen) await this.#movement();
+        if (inWords && !(await this.#stillAsks(open))) throw alreadyAnswered(id);
       }
     }
+  }
+
+  #openRequests(): string[] {
+    return this.#waiting.calls.map(
+      ({ tool_call_id, correlationId }) => correlationId ?? tool_call_id,
+    );
+  }
+
+  /** Waits until the turn asks again or ends. Returns whether it asks, and only questions that were open before. */
+  async #stillAsks(before: ReadonlySet<string>): Promise<boolean> {
+    const mayAskAgain = () => this.#openRequests().some((each) => before.has(each));
+    while (!this.closed && this.#state === 'busy' && mayAskAgain()) await this.#moved.promise;
+    return this.#state === 'waiting' && this.#openRequests().every((each) => before.has(each));
   }
 
   /** Cancels the turn and drops the queued prompts. Returns false if no turn was running. */
@@ -455,6 +473,16 @@ export class Conversation {
     resolve();
     await this.#watch(0);
   }
+}
+
+/** Returns the error for an answer in words that came after another client's answer. */
+function alreadyAnswered(taskId: string): A2AError {
+  const text =
+    'already resolved by another client: the questions that were open have been answered';
+  return new A2AError('unsupportedOperation', text, {
+    reason: 'ALREADY_RESOLVED',
+    info: { taskId },
+  });
 }
 
 function over(): A2AError {

@@ -164,10 +164,11 @@ export class Member implements LiveSession {
     }
     this.checkPlace({ ...message, tenant: params.tenant });
     const isNew = !conversation.knows(message.messageId);
-    const inWords = http && isNew && message.taskId !== undefined && conversation.isWaiting;
-    coder.requireRoles(message, call.user, inWords);
-    if (inWords || confirmationsIn(message).length > 0) {
-      await conversation.answer({ ...params, call });
+    const answers = http && isNew && message.taskId !== undefined && conversation.isWaiting;
+    coder.requireRoles(message, call.user, answers);
+    const inWords = confirmationsIn(message).length === 0;
+    if (answers || !inWords) {
+      await conversation.answer({ ...params, call }, { inWords });
       return { queued: false, taskId: conversation.task.id };
     }
     // The executor checks the settings too. A prompt with other settings must not wait in the queue first.

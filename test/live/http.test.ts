@@ -350,3 +350,26 @@ for (const peer of [sdk03('JSONRPC'), sdk03('HTTP+JSON'), sdk1('JSONRPC'), sdk1(
     );
   });
 }
+
+test('of several answers in words at the same time, one counts, and none is about a later question', async (t) => {
+  const later: ScriptedResponse = [{ delayMs: 100 }, ...writes('b.txt', 'B')];
+  const { ann, live, place } = await shared(t, { script: [...ASKS.slice(0, 1), later] });
+  await ann.session.prompt('write');
+  await ann.pending();
+  const five = ['one', 'two', 'three', 'four', 'five'].map((name) =>
+    live.join({ kind: 'a2a', name }),
+  );
+  const sent = five.map((member) =>
+    member.send({ message: userMessage('yes', { taskId: live.taskId }) }, member.call),
+  );
+  const outcomes = await Promise.allSettled(sent);
+  const refused = outcomes.filter(({ status }) => status === 'rejected');
+  assert.equal(refused.length, 4);
+  for (const { reason } of refused as PromiseRejectedResult[]) {
+    assert.equal(reason.detail.reason, 'ALREADY_RESOLVED');
+  }
+  assert.match((await ann.pending(1)).description ?? '', /b\.txt/);
+  assert.ok(existsSync(join(place.workspace, 'a.txt')));
+  assert.ok(!existsSync(join(place.workspace, 'b.txt')));
+  assert.equal(ann.said.filter((line) => line.endsWith(': yes')).length, 1);
+});
