@@ -35,6 +35,7 @@ export function requireMessageRoles(
   }
   const changes = changingCommand(message);
   if (!changes) return;
+  requireRole(user, 'prompt');
   requireRole(user, 'approve');
   if (changes === approvalCommand && terminalSetsMode) requireTerminal(user);
 }
