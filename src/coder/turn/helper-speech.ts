@@ -9,6 +9,9 @@ import { contentText, isFinalResponse, type Event } from '../../agent/index.ts';
 import type { AgentThought, HelperMark } from '../../protocol/development-tool/index.ts';
 import { thoughtOf } from './speech.ts';
 
+/** Maximum number of characters of the text that are kept while it arrives. */
+const MAX_TEXT = 16 * 1024;
+
 export class HelperSpeech {
   readonly mark: Required<HelperMark>;
   /** The model that the helper uses. */
@@ -21,7 +24,7 @@ export class HelperSpeech {
     this.model = model;
   }
 
-  /** Returns the thoughts that an event completes, and the text that the helper is saying. */
+  /** Returns the thoughts that an event completes, and the end of the text that the helper is saying. */
   hear(event: Event): { readonly thoughts: readonly AgentThought[]; readonly text: string } {
     const { content, partial, metadata } = event;
     if (typeof metadata?.['model'] === 'string') this.model = metadata['model'];
@@ -31,6 +34,8 @@ export class HelperSpeech {
       else if (part.kind === 'text') {
         thoughts.push(...this.#endThought());
         this.#text += part.text;
+        // The text is shown again with each piece, so a long text would make every piece slower.
+        if (this.#text.length > MAX_TEXT) this.#text = this.#text.slice(-MAX_TEXT / 2);
       }
     }
     const text = this.#text;
