@@ -201,7 +201,10 @@ export class Run {
     const events: Event[] = [];
     for (const { first, pieces } of this.#streaming.values()) {
       const { partial: _, ...event } = first;
-      const content: Content = { role: 'model', parts: [{ kind: 'text', text: pieces.join('') }] };
+      const text = pieces.join('');
+      // Some vendors refuse a text without visible characters.
+      if (text.trim() === '') continue;
+      const content: Content = { role: 'model', parts: [{ kind: 'text', text }] };
       events.push({ ...event, content, metadata: { ...event.metadata, interrupted: true } });
     }
     this.#streaming.clear();

@@ -1,5 +1,6 @@
 // What each vendor is sent after a run was stopped: every call with a response, right after it, and the partial answer.
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { test } from 'node:test';
 import { all, at, toolOf } from '../../../test/support/runs.ts';
 import { anthropic } from '../../../test/support/vendors/anthropic.ts';
@@ -10,7 +11,9 @@ import { fakeVendor } from '../../../test/support/vendors/server.ts';
 import { llmAgent } from '../agents/llm.ts';
 import { contentText, functionResponses } from '../content.ts';
 import type { Event } from '../event.ts';
+import type { Model } from '../model.ts';
 import { resolveModel } from '../models/resolve.ts';
+import { memorySessions } from '../sessions/memory.ts';
 import { scriptedModel } from '../models/scripted.ts';
 import { createRunner } from './runner.ts';
 
@@ -141,4 +144,29 @@ test('a run that reaches its time limit responds to its open calls, before its e
     ],
   );
   assert.equal(events.at(-1)?.error?.code, 'time-limit');
+});
+
+test('a partial answer without visible characters is not kept, because vendors refuse it', async () => {
+  const model: Model = {
+    name: 'slow',
+    async *generate(_request, signal) {
+      yield { kind: 'text', text: '\n\n' };
+      await once(signal, 'abort');
+    },
+  };
+  const sessions = memorySessions();
+  const agent = llmAgent({ name: 'me', model });
+  const runner = createRunner({ agent, sessions, app: 'app' });
+  const stop = new AbortController();
+  const run = async () => {
+    for await (const event of runner.run({ ...at, message: 'go', signal: stop.signal })) {
+      if (event.partial === true) stop.abort(new Error('stopped by the user'));
+    }
+  };
+  await assert.rejects(run(), { message: 'stopped by the user' });
+  const session = await sessions.get({ app: 'app', user: at.user, id: at.session });
+  assert.deepEqual(
+    session?.events.map(({ author }) => author),
+    ['user'],
+  );
 });
