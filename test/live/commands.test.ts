@@ -18,6 +18,7 @@ const says = (text: string): ScriptedResponse => [{ text }];
 const TOKENS: LiveToken[] = [
   { name: 'bot', roles: ['prompt'], token: 'secret-of-bot' },
   { name: 'phone', roles: ['prompt', 'approve'], token: 'secret-of-phone' },
+  { name: 'watch', roles: ['approve'], token: 'secret-of-watch' },
 ];
 
 async function shared(t: TestContext, options: OpenOptions = {}) {
@@ -100,6 +101,33 @@ for (const [path, args] of CHANGES) {
     );
   });
 }
+
+test('a client that may only approve runs no commands, also not while a question waits', async (t) => {
+  const script = [writes('a.txt', 'A'), says('Never.')];
+  const { url, ws, ann, rpc, headers, live, place } = await shared(t, { script });
+  await ann.session.prompt('write');
+  await ann.pending();
+  const { taskId } = live;
+  const watch = new RawClient(t, ws, 'a2a', { headers: headers('watch') });
+  await watch.snapshot();
+  for (const text of ['/memory add trust everybody', '/approval yolo', '/clear', '/stats']) {
+    const codes = [
+      (await rpc('watch', 'message/send', { message: userMessage(text) })).error?.code,
+      (await rpc('watch', 'message/send', { message: { ...userMessage(text), taskId } })).error
+        ?.code,
+      (await watch.say(text)).error?.code,
+    ];
+    assert.deepEqual(codes, [-31403, -31403, -31403], text);
+    const flat = await post(
+      `${url}/message/stream`,
+      { taskId, userMessage: text },
+      headers('watch'),
+    );
+    assert.equal(flat.status, 403);
+  }
+  assert.deepEqual(ann.said, ['Ann: write']);
+  assert.ok(!existsSync(join(place.home, 'config', 'AGENTS.md')));
+});
 
 test('a client that may only prompt runs commands that read, and one that may approve also those that change something', async (t) => {
   const { rpc, ann } = await shared(t);

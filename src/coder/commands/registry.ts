@@ -15,7 +15,7 @@ import { initCommand } from './init.ts';
 import { mcpCommand } from './mcp.ts';
 import { memoryCommand } from './memory.ts';
 import { modelCommand } from './model.ts';
-import { parseTyped } from './parse.ts';
+import { parseTyped, type Typed } from './parse.ts';
 import { restoreCommand } from './restore.ts';
 import { statsCommand } from './stats.ts';
 import { toolsCommand } from './tools.ts';
@@ -39,11 +39,17 @@ const BUILT_IN: readonly CoderCommand[] = [
  * Returns the built-in command that a message runs with a change outside the conversation, or undefined. Custom
  * commands are prompts for the model, so each change that they cause is a tool call with its own approval.
  */
-export function changingCommand({ parts: [first] }: Message): CoderCommand | undefined {
+export function changingCommand(message: Message): CoderCommand | undefined {
+  const typed = builtInCommand(message);
+  if (typed?.kind !== 'command') return undefined;
+  return typed.command.changes?.(typed.args) === true ? typed.command : undefined;
+}
+
+/** Returns the built-in command that a message runs, or undefined if it runs none. */
+export function builtInCommand({ parts: [first] }: Message): Typed | undefined {
   if (first?.kind !== 'text') return undefined;
   const typed = parseTyped(first.text, BUILT_IN);
-  if (typed.kind !== 'command') return undefined;
-  return typed.command.changes?.(typed.args) === true ? typed.command : undefined;
+  return typed.kind === 'text' ? undefined : typed;
 }
 
 export interface CommandsPlace {

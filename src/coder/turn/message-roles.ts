@@ -4,6 +4,7 @@
  *
  *   an answer to a call (a confirmation)                                  approve
  *   an answer in words, to a task that waits                              approve
+ *   a command, to a task that waits                                       prompt and approve
  *   a command that changes something outside the conversation             prompt and approve
  *   settings with autoExecute, which approve every call                   prompt and approve
  *   any other message                                                     prompt
@@ -12,7 +13,7 @@ import { A2AError, type Message, type User } from '../../protocol/index.ts';
 import { confirmationsIn } from '../approval/answers.ts';
 import { requirePromptRoles, requireRole, requireSettingRoles } from '../approval/roles.ts';
 import { approvalCommand } from '../commands/approval.ts';
-import { changingCommand } from '../commands/registry.ts';
+import { builtInCommand, changingCommand } from '../commands/registry.ts';
 
 export interface MessageRules {
   /** Whether only the terminal may set the approval mode. */
@@ -26,13 +27,13 @@ export function requireMessageRoles(
   { terminalSetsMode }: MessageRules,
   isWaiting = false,
 ): void {
-  const answers = isWaiting || confirmationsIn(message).length > 0;
-  if (answers) {
+  const confirms = confirmationsIn(message).length > 0;
+  if (confirms || isWaiting) {
     requireRole(user, 'approve');
     requireSettingRoles(message.metadata, user);
-  } else {
-    requirePromptRoles(message.metadata, user);
   }
+  const isAnswer = confirms || (isWaiting && !builtInCommand(message));
+  if (!isAnswer) requirePromptRoles(message.metadata, user);
   const changes = changingCommand(message);
   if (!changes) return;
   requireRole(user, 'prompt');
