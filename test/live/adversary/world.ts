@@ -98,6 +98,13 @@ export async function openWorld(
   const before = stateOf(places);
   const session = await snapshotOf(host.live.join({ kind: 'terminal' }));
   let victims = 0;
+  /** Those who may run a command that changes something. */
+  const commanders = [
+    'terminal',
+    ...tokens
+      .filter(({ roles }) => roles.includes('prompt') && roles.includes('approve'))
+      .map(({ name }) => name),
+  ];
 
   return {
     url: host.url,
@@ -123,7 +130,7 @@ export async function openWorld(
         if (before.get(name) === now.get(name)) continue;
         changes.push({
           what: `${name}: ${before.get(name)} → ${now.get(name)}`,
-          explained: terminal.explains(name, now.get(name), approvers),
+          explained: terminal.explains(name, now.get(name), approvers, commanders),
         });
       }
       const then = await snapshotOf(host.live.join({ kind: 'terminal' }));
@@ -135,7 +142,7 @@ export async function openWorld(
         if (session[field] === then[field]) continue;
         changes.push({
           what: `${field}: ${session[field]} → ${then[field]}`,
-          explained: command !== '' && terminal.saw(command, approvers),
+          explained: command !== '' && terminal.saw(command, commanders),
         });
         // What comes next is tried in the session as it was.
         if (command !== '') await terminal.ask(`${command} ${session[field]}`, 'allow');
@@ -298,9 +305,14 @@ class Terminal {
   }
 
   /** Whether a question about this file was shown here, with this content, and somebody who may approve it did. */
-  explains(name: string, content: string | undefined, approvers: readonly string[]): boolean {
+  explains(
+    name: string,
+    content: string | undefined,
+    approvers: readonly string[],
+    commanders: readonly string[],
+  ): boolean {
     if (name.startsWith('config'))
-      return this.saw('/memory add', approvers) || this.#approved('save_memory', approvers);
+      return this.saw('/memory add', commanders) || this.#approved('save_memory', approvers);
     if (!name.startsWith('workspace')) return false;
     const file = name.slice('workspace/'.length);
     return this.shown.questions.some(({ call, approved, answeredBy = '' }) => {
@@ -318,10 +330,10 @@ class Terminal {
     );
   }
 
-  /** Whether a prompt that starts so was shown here, of somebody who may approve. */
-  saw(command: string, approvers: readonly string[]): boolean {
+  /** Whether a prompt that starts so was shown here, of somebody who may prompt and approve. */
+  saw(command: string, commanders: readonly string[]): boolean {
     return this.shown.prompts.some(
-      ({ text, by }) => text.trim().startsWith(command) && approvers.includes(by),
+      ({ text, by }) => text.trim().startsWith(command) && commanders.includes(by),
     );
   }
 }
