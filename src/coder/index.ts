@@ -15,6 +15,7 @@ export { logNotices, retryNotice, type Notify } from './session/notices.ts';
 export { APP } from './session/workspace-agent.ts';
 export { WORKSPACE_KEY } from './session/workspace-agents.ts';
 export { MODEL_KEY } from './session/session-model.ts';
+export { sessionKey } from './session/session-owner.ts';
 export { sessionStatus, type SessionStatus } from './session/session-status.ts';
 export { hasTerminal } from './shell/launch.ts';
 export { SandboxUnavailable, openSandbox } from './shell/sandbox.ts';

@@ -9,14 +9,13 @@
  * ws/ connects clients over WebSocket.
  */
 import { LIVE_ROLES, type LiveClient, type LiveRole, type LiveSnapshot } from './client/session.ts';
-import { userOf } from '../bridge/index.ts';
 import { EXTENSION_URI, type ToolCall } from '../protocol/development-tool/index.ts';
 import { A2AError, type Task } from '../protocol/index.ts';
 import { type RequestHandler, roughSize } from '../tasks/index.ts';
 import {
   type Coder,
-  APP,
   callsAwaitingAnswer,
+  sessionKey,
   sessionStatus,
   type SessionStatus,
 } from '../coder/index.ts';
@@ -115,11 +114,12 @@ export async function openLive(options: LiveOptions): Promise<Live> {
   /** Reads the session's approval mode, model and usage. */
   async function readStatus(): Promise<SessionStatus> {
     const { task } = conversation;
-    const owner = { user: undefined, tenant: '' };
     const { workspaces } = coder;
-    const key = { app: APP, user: userOf(owner), id: task.contextId };
-    const { events, state } = (await workspaces.sessions.get(key)) ?? { events: [], state: {} };
-    const place = { ...owner, contextId: task.contextId, task };
+    const place = { user: undefined, tenant: '', contextId: task.contextId, task };
+    const { events, state } = (await workspaces.sessions.get(sessionKey(place))) ?? {
+      events: [],
+      state: {},
+    };
     const { agent } = await workspaces.acquire(place, state);
     return sessionStatus({ events, state }, agent);
   }

@@ -19,7 +19,7 @@ const MAX_RESPONSE = 4000;
 export default defineCommand({
   name: 'export',
   operands: ['SESSION'],
-  about: 'Prints a whole session. parley sessions lists the sessions.',
+  about: 'Prints a whole session, and who approved what in it. parley sessions lists the sessions.',
   flags: {
     output: option('FORMAT', 'markdown (the default) or json.'),
     ...SESSION_FLAGS,

@@ -16,7 +16,8 @@ import { EXTENSION_URI } from '../../protocol/development-tool/index.ts';
 import { parseWith, type A2AError, type Call } from '../../protocol/index.ts';
 import type { JsonRoute, OwnRoute, RouteReply, StreamRoute } from '../../http/index.ts';
 import type { CommandService } from '../commands/service.ts';
-import type { SessionOwner, WorkspaceAgents } from '../session/workspace-agents.ts';
+import type { SessionOwner } from '../session/session-owner.ts';
+import type { WorkspaceAgents } from '../session/workspace-agents.ts';
 import {
   commandPlace,
   CreateTask,

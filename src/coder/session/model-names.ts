@@ -4,15 +4,10 @@
  */
 import type { Model, SessionStore } from '../../agent/index.ts';
 import { BoundedMap, type MaybePromise } from '../../base/index.ts';
-import { userOf } from '../../bridge/index.ts';
-import type { RequestContext } from '../../tasks/index.ts';
 import { modelNameIn } from './session-status.ts';
-import { APP } from './workspace-agent.ts';
+import { sessionKey, sessionName, type SessionOwner } from './session-owner.ts';
 
 const MAX_CACHED = 1000;
-
-/** Identifies a session. */
-type SessionOwner = Pick<RequestContext, 'user' | 'tenant' | 'contextId'>;
 
 export class ModelNames {
   readonly #sessions: SessionStore;
@@ -25,23 +20,21 @@ export class ModelNames {
   }
 
   of(owner: SessionOwner): MaybePromise<string> {
-    return this.#cached.get(nameOf(owner)) ?? this.#read(owner);
+    return this.#cached.get(sessionName(owner)) ?? this.#read(owner);
   }
 
   set(owner: SessionOwner, model: string): void {
-    this.#cached.set(nameOf(owner), model);
+    this.#cached.set(sessionName(owner), model);
   }
 
   async #read(owner: SessionOwner): Promise<string> {
-    const key = { app: APP, user: userOf(owner), id: owner.contextId };
-    const model = modelNameIn((await this.#sessions.get(key))?.state ?? {}, this.#default);
+    const model = modelNameIn(
+      (await this.#sessions.get(sessionKey(owner)))?.state ?? {},
+      this.#default,
+    );
     // A turn may have set another name in the meantime.
-    const name = this.#cached.get(nameOf(owner)) ?? model;
+    const name = this.#cached.get(sessionName(owner)) ?? model;
     this.set(owner, name);
     return name;
   }
-}
-
-function nameOf(owner: SessionOwner): string {
-  return JSON.stringify([userOf(owner), owner.contextId]);
 }

@@ -11,7 +11,7 @@
  */
 import { realpath, stat } from 'node:fs/promises';
 import { isAbsolute } from 'node:path';
-import type { Model, SessionKey, SessionStore, State } from '../../agent/index.ts';
+import type { Model, SessionStore, State } from '../../agent/index.ts';
 import { BoundedMap } from '../../base/index.ts';
 import {
   EXTENSION_URI,
@@ -21,21 +21,16 @@ import {
   messagesOf,
 } from '../../protocol/development-tool/index.ts';
 import { A2AError, type Message, type Metadata, type Task } from '../../protocol/index.ts';
-import {
-  sameJson,
-  type ExecutionContext,
-  type Logger,
-  type RequestContext,
-} from '../../tasks/index.ts';
+import { sameJson, type ExecutionContext, type Logger } from '../../tasks/index.ts';
 import { isInside } from '../files/path-rules.ts';
 import { FileChanges } from '../approval/file-changes.ts';
 import { ModelNames } from './model-names.ts';
 import type { Notify } from './notices.ts';
-import { APP, openWorkspaceAgent, type WorkspaceAgent } from './workspace-agent.ts';
+import { sessionKey, sessionName, type SessionOwner } from './session-owner.ts';
+import { openWorkspaceAgent, type WorkspaceAgent } from './workspace-agent.ts';
 import type { ApprovalMode } from '../approval/rule.ts';
 import { loadSettings } from '../settings/settings.ts';
 import { isTrusted } from '../settings/trust.ts';
-import { userOf } from '../../bridge/index.ts';
 import { guardedFetch } from '../web/guarded-fetch.ts';
 import type { FetchPageOptions } from '../web/fetch-page.ts';
 
@@ -132,9 +127,6 @@ export interface AcquiredAgent {
   hold(): Disposable;
 }
 
-/** Identifies a session. */
-export type SessionOwner = Pick<RequestContext, 'user' | 'tenant' | 'contextId'>;
-
 export interface SettingsPlace {
   /** The task that the message is for. */
   readonly task?: Task | undefined;
@@ -202,7 +194,7 @@ export async function openWorkspaceAgents(
     const state = known ?? (await options.sessions.get(sessionKey(owner)))?.state;
     const stored = state?.[SETTINGS_KEY];
     if (stored !== undefined) return settingsIn({ [EXTENSION_URI]: stored });
-    return state?.[WORKSPACE_KEY] === undefined ? claims.get(claimKey(owner)) : {};
+    return state?.[WORKSPACE_KEY] === undefined ? claims.get(sessionName(owner)) : {};
   }
 
   /** Returns the settings that a task works with, or undefined if its first message will decide. */
@@ -323,9 +315,9 @@ export async function openWorkspaceAgents(
       }
       if (begun || isReservation) return;
       // Another first message of the same session may have been accepted in the meantime.
-      const claimed = claims.get(claimKey(owner));
+      const claimed = claims.get(sessionName(owner));
       if (claimed) await requireEqual({ ...force, ...asked }, claimed);
-      else claims.set(claimKey(owner), force ?? asked ?? {});
+      else claims.set(sessionName(owner), force ?? asked ?? {});
     },
     async overruling(metadata, task) {
       const own = settingsIn(task.metadata);
@@ -344,7 +336,7 @@ export async function openWorkspaceAgents(
       return folderOf(workspace_path);
     },
     release(owner) {
-      claims.delete(claimKey(owner));
+      claims.delete(sessionName(owner));
     },
     async acquire(place, known) {
       const settings = await settingsOf(place.task, place, known);
@@ -397,14 +389,6 @@ function userMessages(task: Task): Message[] {
 /** Returns whether the task has got its first message. */
 export function hasBegun(task: Task): boolean {
   return userMessages(task).length > 0;
-}
-
-function sessionKey(owner: SessionOwner): SessionKey {
-  return { app: APP, user: userOf(owner), id: owner.contextId };
-}
-
-function claimKey(owner: SessionOwner): string {
-  return JSON.stringify([userOf(owner), owner.contextId]);
 }
 
 function realFolder(path: string): Promise<string | undefined> {

@@ -15,7 +15,7 @@
  */
 import { endRun, type OpenRun } from '../../agent/index.ts';
 import { isObject, raceAbort, type MaybePromise } from '../../base/index.ts';
-import { openTurn, present, runTurn, userOf, type TurnReader } from '../../bridge/index.ts';
+import { openTurn, present, runTurn, type TurnReader } from '../../bridge/index.ts';
 import {
   EXTENSION_URI,
   extensionMetadata,
@@ -45,14 +45,10 @@ import { decisionEvents } from '../approval/approvals.ts';
 import { CallStates, checkWords } from '../approval/call-states.ts';
 import { BESIDE, type Commands } from '../commands/service.ts';
 import { openingState } from '../session/opening-calls.ts';
+import { sessionKey, type SessionOwner } from '../session/session-owner.ts';
 import { modelNameIn } from '../session/session-status.ts';
 import { APP, type WorkspaceAgent } from '../session/workspace-agent.ts';
-import {
-  hasBegun,
-  type AcquiredAgent,
-  type SessionOwner,
-  type WorkspaceAgents,
-} from '../session/workspace-agents.ts';
+import { hasBegun, type AcquiredAgent, type WorkspaceAgents } from '../session/workspace-agents.ts';
 import { Inbox } from './inbox.ts';
 import { requireMessageRoles, type MessageRules } from './message-roles.ts';
 import { DevelopmentToolPresenter } from './presenter.ts';
@@ -152,10 +148,9 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
     task: Task,
     messages: readonly Message[],
   ): Promise<void> {
-    const key = { app: APP, user: userOf(place), id: place.contextId };
     try {
       const events = decisionEvents(task, messages);
-      if (events.length > 0) await workspaces.sessions.append(key, events);
+      if (events.length > 0) await workspaces.sessions.append(sessionKey(place), events);
     } catch (error) {
       logger.error({ err: error, taskId: task.id }, 'failed to store an approval in the session');
     }
