@@ -224,8 +224,8 @@ export class Conversation {
   }
 
   /**
-   * Sends an answer. If the agent refuses the answer, throws its error. An answer `inWords` does not say which question
-   * it is about, so it is sent only while no other question is open than those that were open when it arrived.
+   * Sends an answer. If the agent refuses the answer, throws its error. An answer in words does not name its question. So
+   * it is sent only if every open question was already open when the answer arrived.
    */
   async answer(answer: Sendable, { inWords = false } = {}): Promise<void> {
     this.#check();

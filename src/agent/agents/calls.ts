@@ -102,7 +102,7 @@ export async function* settleCalls(setup: CallsSetup): AsyncGenerator<Event> {
     const waiting: string[] = [];
     const earlier: Entry[] = [];
     let behindSequential = false;
-    /** While an earlier call is being prepared, it may still ask. So that people see the calls in order, it is first. */
+    /** Whether an earlier call is being prepared. It may still ask, so this call is shown after it. */
     let behindPreparing = false;
     for (const entry of entries) {
       if (entry.phase === 'ended') continue;

@@ -249,7 +249,7 @@ export class Run {
     const { id, content, metadata } = event;
     const { progress } = event.actions;
     if (progress) this.#progress.set(progress.callId, progress.value);
-    // An agent that is no model, such as a remote agent, keeps its own account of unfinished answers.
+    // Only answers of models have this field. A remote agent stores its unfinished answers itself.
     if (metadata?.['model'] === undefined) return;
     for (const part of content?.parts ?? []) {
       if (part.kind !== 'text' || part.text === '') continue;

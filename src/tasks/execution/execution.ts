@@ -84,7 +84,7 @@ export class Executions {
     return execution;
   }
 
-  /** Waits until the task is not about to be executed or ended, at most for the grace time. */
+  /** Waits until a claimed execution has started or was abandoned, at most for the grace time. */
   async whenDecided(taskId: string): Promise<void> {
     const claimed = this.claimed.get(taskId);
     if (claimed) await waitAtMost(this.options.limits.graceMs, claimed.decided.promise);
