@@ -52,6 +52,8 @@ const BUFFER = 64;
 const SHOWN_CHARS = 500;
 /** The key in the task's metadata that marks the response to a queued prompt. */
 export const QUEUED_KEY = 'parley.queued';
+/** The key in a request's metadata with which a client says that its message is a prompt, and never an answer. */
+const PROMPT_KEY = 'parley.prompt';
 
 /**
  * The start of every execution id. It distinguishes the id of an execution, which is the id of its message, from the id
@@ -175,10 +177,11 @@ export class Member implements LiveSession {
     await this.#checkSettings(message.metadata);
     const text = textOf(message.parts).slice(0, SHOWN_CHARS);
     const shown: QueuedPrompt = { text, from: this.self.name };
-    // A client over HTTP that does not name the task may not know that it waits. The terminal answers with `confirm`:
-    // its prompt may have been typed before the question appeared.
+    // A client over HTTP that does not name the task may not know that it waits. The terminal and `parley attach` answer
+    // with `confirm`: a prompt may have been typed there before the question appeared.
     const { kind, roles } = this.self;
-    const mayAnswer = !http && kind !== 'terminal' && roles.includes('approve');
+    const isPrompt = kind === 'terminal' || params.metadata?.[PROMPT_KEY] === true;
+    const mayAnswer = !http && !isPrompt && roles.includes('approve');
     return conversation.prompt({ ...params, call, shown, mayAnswer });
   }
 

@@ -71,6 +71,23 @@ test('answers, cancellation and commands go the same way, with the same errors',
   await phone.state('completed', 2);
 });
 
+test('a prompt from afar is no answer: the person may have typed it before the question came', async (t) => {
+  const question = { name: 'ask_user', args: { question: 'Which colour?' } };
+  const script: ScriptedResponse[] = [[{ call: question }], says('Done.'), says('Next.')];
+  const { url } = await serveSession(t, { script });
+  const session = await join(t, url, { name: 'phone' });
+  const phone = new Watcher(session);
+  await session.prompt('go');
+  const { tool_call_id } = await phone.pending();
+  assert.equal((await session.prompt('and then the tests')).queued, true);
+  await session.confirm({ tool_call_id, selected_option_id: 'answer', answer: 'green' });
+  await phone.state('completed', 2);
+  assert.deepEqual(
+    phone.said.filter((line) => line.startsWith('phone')),
+    ['phone: go', 'phone: and then the tests'],
+  );
+});
+
 test('a connection that is cut is made again, and nothing is missed or seen twice', async (t) => {
   const { live, url } = await serveSession(t, {
     script: [says('One.'), says('Two.'), says('Three.')],

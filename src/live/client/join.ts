@@ -130,7 +130,9 @@ class RemoteSession implements LiveSession {
     const parts: Part[] =
       typeof content === 'string' ? [{ kind: 'text', text: content }] : [...content];
     const message: Message = { kind: 'message', messageId: uuidv7(), role: 'user', parts };
-    const params = v03.encodeParams('sendMessage', { message });
+    // A person answers with `confirm`. The prompt may have been typed before a question appeared.
+    const metadata = { 'parley.prompt': true };
+    const params = v03.encodeParams('sendMessage', { message, metadata });
     const task = decodeTask(await this.#ask('message/send', params));
     return { queued: task.metadata?.['parley.queued'] === true, taskId: task.id };
   }
