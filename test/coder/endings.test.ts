@@ -122,6 +122,25 @@ test('calls that wait for approval when their turn is canceled end as CANCELLED,
   ]);
 });
 
+test('a call that waits behind a call that asks ends as CANCELLED when the turn is canceled: it was not run', async (t) => {
+  const reads = [{ call: { name: 'read_file', args: { path: 'a.txt' } } }];
+  const script = [[...writes('a.txt', 'a'), ...reads], done];
+  const { agent, say, logOf, requests } = await start(t, script);
+  const taskId = await say('write, then read');
+  await agent.cancel(taskId);
+
+  const { seen } = await logOf(taskId);
+  assert.equal(seen.lifeOf('read_file'), 'PENDING CANCELLED');
+  await say('go on');
+  assert.deepEqual(
+    told(requests.at(-1)).filter((line) => line.includes('->')),
+    [
+      'write_file -> stopped by the user: this call was not run',
+      'read_file -> stopped by the user: this call was not run',
+    ],
+  );
+});
+
 test('the part of an answer that was told before the turn was canceled is in the next request, and in the log', async (t) => {
   const script: ScriptedResponse[] = [
     [{ text: 'One. Two. ' }, { delayMs: 60_000 }, { text: 'Three.' }],
