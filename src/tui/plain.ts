@@ -199,7 +199,7 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
       answered = requestId(entry.call);
       run(answers.choose(entry, option));
     } else if (!mayBeCommand(text) && hasOption(entry.call, OPTION.words)) {
-      // In `parley attach`, the session would take the text as the answer.
+      // The text may be meant as the answer, and some servers would take it as such.
       write([line(`Not sent, because a question waits. ${howToAnswer(entry)}`)]);
     } else {
       return false;

@@ -295,7 +295,7 @@ export class Controller {
       return true;
     }
     const sends = isPlainEnter(key) && buffer.text.trim() !== '' && !before.endsWith('\\');
-    if (key.name === 'escape' || (sends && this.#wouldAnswer(buffer.text))) {
+    if (key.name === 'escape' || (sends && this.#mayBeAnswer(buffer.text))) {
       this.#twice.clear();
       this.#twice.press('answer', 'A question waits. Tab moves to it. The text stays.');
       return true;
@@ -303,8 +303,8 @@ export class Controller {
     return false;
   }
 
-  /** Whether the session would take this prompt as the answer to its questions. */
-  #wouldAnswer(text: string): boolean {
+  /** Whether this prompt may be meant as the answer to the open questions. Some servers would take it as such. */
+  #mayBeAnswer(text: string): boolean {
     const waiting = waitingCalls(this.#ui.state);
     return !mayBeCommand(text) && waiting.every(({ call }) => hasOption(call, OPTION.words));
   }
