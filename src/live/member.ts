@@ -273,11 +273,22 @@ export class Member implements LiveSession {
     if (!heard && this.isExecution(id) && conversation.drop(id)) {
       return { ...this.sessionTask(), status: CANCELED };
     }
-    if (taskId !== conversation.task.id) return handler.cancelTask({ ...params, id: taskId }, call);
+    if (taskId !== conversation.task.id) {
+      // Another session in the same store may own the task. The terminal would not show that it is canceled.
+      if (!conversation.leads(taskId)) await this.#refuseOther(taskId, call);
+      return handler.cancelTask({ ...params, id: taskId }, call);
+    }
     if (heard?.at?.turn.last !== undefined || !(await this.stop())) {
       throw new A2AError('taskNotCancelable', 'No turn is running', { info: { taskId } });
     }
     return handler.getTask({ id: taskId, historyLength: 0 }, call);
+  }
+
+  /** Throws, because the task is not one of this session. Throws `taskNotFound` if there is no such task. */
+  async #refuseOther(taskId: string, call: Call): Promise<never> {
+    await this.#options.followed.handler.getTask({ id: taskId, historyLength: 0 }, call);
+    const text = 'The task does not belong to this live session, so it can only be read';
+    throw new A2AError('taskNotCancelable', text, { info: { taskId } });
   }
 
   async confirm(confirmation: ToolCallConfirmation): Promise<void> {

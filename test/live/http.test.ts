@@ -10,6 +10,7 @@ import { makePlace, rpc, stream, userMessage } from '../coder/support.ts';
 import { writes } from '../coder/talk.ts';
 import { sdk03 } from '../interop/sdk-03-client.ts';
 import { sdk1 } from '../interop/sdk-1-client.ts';
+import { RawClient } from './raw-client.ts';
 import { openSession, serveSession, Watcher, type OpenOptions } from './support.ts';
 
 const says = (text: string): ScriptedResponse => [{ text }];
@@ -372,4 +373,19 @@ test('of several answers in words at the same time, one counts, and none is abou
   assert.ok(existsSync(join(place.workspace, 'a.txt')));
   assert.ok(!existsSync(join(place.workspace, 'b.txt')));
   assert.equal(ann.said.filter((line) => line.endsWith(': yes')).length, 1);
+});
+
+test('tasks of other sessions in the store can be read, but not canceled, and get no webhook', async (t) => {
+  const { url, ws, server } = await shared(t);
+  const { id } = await server.handler.reserveTask({ contextId: 'other' });
+  assert.equal((await rpc(url, 'tasks/get', { id })).result?.id, id);
+  assert.equal((await rpc(url, 'tasks/cancel', { id })).error?.code, -32002);
+  assert.equal((await rpc(url, 'tasks/cancel', { id: 'none' })).error?.code, -32001);
+  const client = new RawClient(t, ws, 'a2a');
+  await client.snapshot();
+  assert.equal((await client.ask('tasks/cancel', { id })).error.code, -32002);
+  const pushNotificationConfig = { url: 'https://example.com/hook' };
+  const set = 'tasks/pushNotificationConfig/set';
+  assert.equal((await rpc(url, set, { taskId: id, pushNotificationConfig })).error?.code, -32004);
+  assert.equal((await server.handler.getTask({ id })).status.state, 'submitted');
 });

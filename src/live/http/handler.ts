@@ -107,9 +107,13 @@ export function httpHandler(handler: RequestHandler, options: HttpHandlerOptions
   }
 
   /** Runs an operation that changes the webhooks. */
-  function changesWebhooks<P, R>(change: (params: P, call: Call) => Promise<R>) {
+  function changesWebhooks<P, R>(
+    change: (params: P, call: Call) => Promise<R>,
+    check?: (params: P, member: Visit['member']) => void,
+  ) {
     return (params: P, call: Call = {}): Promise<R> =>
-      during(call, async () => {
+      during(call, async ({ member }) => {
+        check?.(params, member);
         const result = await change(params, call);
         await options.live().refreshWebhooks();
         return result;
@@ -211,7 +215,10 @@ export function httpHandler(handler: RequestHandler, options: HttpHandlerOptions
     streamMessage,
     subscribe,
     readLog,
-    setPushConfig: changesWebhooks(guarded.setPushConfig),
+    setPushConfig: changesWebhooks(guarded.setPushConfig, ({ taskId }, member) =>
+      // People see only the webhooks of the session's task.
+      member.checkPlace({ taskId }),
+    ),
     deletePushConfig: changesWebhooks(guarded.deletePushConfig),
     reserveTask: (params, call = {}) =>
       during(call, ({ member }) => member.reserveTask(params, call)),
