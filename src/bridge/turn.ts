@@ -81,8 +81,11 @@ export interface ReadAnswers {
 /** Reads answers from the messages of a turn. */
 export interface TurnReader {
   read(questions: readonly Question[]): ReadAnswers;
-  /** Receives answers that arrive while the turn runs. It is closed before the turn ends. */
-  readonly inbox?: AnswerInbox & { close(): void };
+  /**
+   * Receives answers that arrive while the turn runs. It is closed before the turn ends, after the answers that are on
+   * their way have arrived.
+   */
+  readonly inbox?: AnswerInbox & { arriving(): Promise<unknown> | undefined; close(): void };
 }
 
 export interface Turn {
@@ -154,6 +157,8 @@ export async function* runTurn(turn: Turn): AsyncGenerator<ExecutorEvent> {
       return;
     }
     const { questions } = run;
+    for (let next = inbox?.arriving(); next; next = inbox?.arriving()) await next;
+    if (signal.aborted) return;
     const answers = questions.flatMap((question) => inbox?.take(question) ?? []);
     if (answers.length === 0) {
       inbox?.close();

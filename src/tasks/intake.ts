@@ -268,8 +268,9 @@ async function proceed(
   };
   if (reception?.metadata) event.metadata = reception.metadata;
   void log.append(live, event, messageIds);
-  deliver?.(received);
-  await live.whenStored(after + 1);
+  const stored = live.whenStored(after + 1);
+  deliver?.(received, stored);
+  await stored;
   const started = { before, after, brief: reception?.brief === true };
   if (!execution) return { ...started, live: live.hold() };
   await push?.attach(live, live.seq - 1);

@@ -130,15 +130,21 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
       brief: isActive(context),
       // A live session continues for every client, even if the client does not support the extension.
       continues: isActive(context) || options.isLive(task.id),
-      ...(confirmations.length > 0 &&
-        inbox?.open && {
-          deliver(received) {
-            inbox.put(received);
-            const { message: _, ...status } = task.status;
-            const history = [...messagesOf(task), received];
-            void record(context, { ...task, status, history }, [received]);
-          },
-        }),
+      // The turn may close its inbox after this function returns, and before the message is appended.
+      get deliver() {
+        return confirmations.length > 0 && inbox?.open
+          ? (received: Message, stored: Promise<void>) => {
+              inbox.put(received, stored);
+              const { message: _, ...status } = task.status;
+              const history = [...messagesOf(task), received];
+              const decided = { ...task, status, history };
+              stored.then(
+                () => record(context, decided, [received]),
+                () => undefined,
+              );
+            }
+          : undefined;
+      },
     };
   }
 

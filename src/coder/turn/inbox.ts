@@ -10,6 +10,8 @@ import { answerIn } from '../approval/answers.ts';
 export class Inbox implements AnswerInbox {
   /** The accepted messages, by the ids of the calls that they answer. */
   readonly #messages = new Map<string, Message>();
+  /** The messages that are not stored yet. An answer takes effect after it is stored, so that a crash cannot undo it. */
+  readonly #arriving = new Set<Promise<void>>();
   readonly #listeners = new Set<() => void>();
   #open = true;
   /** True after the turn has started. The turn closes the inbox when it ends. */
@@ -21,10 +23,26 @@ export class Inbox implements AnswerInbox {
   }
 
   get empty(): boolean {
-    return this.#messages.size === 0;
+    return this.#messages.size === 0 && this.#arriving.size === 0;
   }
 
-  put(message: Message): void {
+  /** Adds a message when it is stored. */
+  put(message: Message, stored: Promise<void>): void {
+    const arrival = stored.then(
+      () => this.#add(message),
+      // The sender learns that the message was not accepted.
+      () => undefined,
+    );
+    this.#arriving.add(arrival);
+    void arrival.then(() => this.#arriving.delete(arrival));
+  }
+
+  /** Returns a promise that resolves when all messages so far are stored, or undefined if they are. */
+  arriving(): Promise<unknown> | undefined {
+    return this.#arriving.size > 0 ? Promise.all(this.#arriving) : undefined;
+  }
+
+  #add(message: Message): void {
     for (const fact of readMessage(message)) {
       if (fact.kind === 'answer') this.#messages.set(fact.confirmation.tool_call_id, message);
     }

@@ -95,10 +95,11 @@ export interface Reception {
   /** Whether a message to a completed task starts a new turn. By default, such a message is refused. */
   readonly continues?: boolean;
   /**
-   * Receives a message to a task that is being executed, after the message was appended to the log. If it is undefined,
-   * such a message is refused. Must not throw.
+   * Receives a message to a task that is being executed, after the message was appended to the log. `stored` resolves
+   * when the message is stored, and rejects if it was not: until then, a crash would undo it. If `deliver` is
+   * undefined, such a message is refused. Must not throw.
    */
-  readonly deliver?: ((message: Message) => void) | undefined;
+  readonly deliver?: ((message: Message, stored: Promise<void>) => void) | undefined;
   /** Whether the sender's stream starts after the sender's own message, without the task. Only A2A 0.3 allows this. */
   readonly brief?: boolean;
 }
