@@ -44,7 +44,7 @@ export function activityLines(
     [
       span(`${spinner} `, 'accent'),
       span(what, retry ? 'warning' : 'dim'),
-      span(`  ${time}${cancels ? ' · Esc cancels' : ''}`, 'faint'),
+      span(`${retry ? '' : `  ${time}`}${cancels ? ' · Esc cancels' : ''}`, 'faint'),
     ],
     width,
   );
