@@ -8,7 +8,13 @@
  * conversation.ts runs the turns, follower.ts reads the session for one client, member.ts is the API of one client, and
  * ws/ connects clients over WebSocket.
  */
-import { LIVE_ROLES, type LiveClient, type LiveRole, type LiveSnapshot } from './client/session.ts';
+import {
+  LIVE_ROLES,
+  MAX_LISTED_CLIENTS,
+  type LiveClient,
+  type LiveRole,
+  type LiveSnapshot,
+} from './client/session.ts';
 import { EXTENSION_URI, type ToolCall } from '../protocol/development-tool/index.ts';
 import { A2AError, type Task } from '../protocol/index.ts';
 import { type RequestHandler, roughSize } from '../tasks/index.ts';
@@ -28,8 +34,6 @@ const MAX_CLIENTS = 2000;
 const MAX_NAME = 80;
 /** The minimum interval between presence updates. With many clients, the interval is longer. */
 const PRESENCE_MS = 20;
-/** Maximum number of clients in a snapshot or a presence update. `Member.clients` returns all clients. */
-const MAX_SHOWN = 100;
 /** Maximum total size of the earlier tasks in a snapshot. If they are larger, the oldest tasks are left out. */
 const MAX_EARLIER_BYTES = 4 * 1024 * 1024;
 
@@ -97,7 +101,7 @@ export async function openLive(options: LiveOptions): Promise<Live> {
   }
 
   function presence(): Presence {
-    return { clients: clients().slice(0, MAX_SHOWN), queued: conversation.queued };
+    return { clients: clients().slice(0, MAX_LISTED_CLIENTS), queued: conversation.queued };
   }
 
   function announce(): void {
@@ -172,7 +176,7 @@ export async function openLive(options: LiveOptions): Promise<Live> {
       model,
       usage,
       workspace,
-      clients: clients().slice(0, MAX_SHOWN),
+      clients: clients().slice(0, MAX_LISTED_CLIENTS),
       seq,
       // If the conversation has moved to a new task in the meantime, `earlier` contains this task too.
       ...(earlier.length > 0 && { earlier: earlier.filter(({ id }) => id !== task.id) }),

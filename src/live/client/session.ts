@@ -23,6 +23,9 @@ export type LiveRole = 'view' | 'prompt' | 'approve';
 /** All roles. */
 export const LIVE_ROLES: readonly LiveRole[] = ['view', 'prompt', 'approve'];
 
+/** Maximum number of clients in a snapshot or a presence update. `LiveSession.clients` returns all clients. */
+export const MAX_LISTED_CLIENTS = 100;
+
 /** A client of the session. */
 export interface LiveClient {
   readonly id: string;

@@ -220,6 +220,17 @@ test('the status line shows the mode at every width; the cost, the limit and the
   assert.equal(status(40), ' a-model · ask     A2A :1234 · 1 client ');
   assert.equal(status(30), ' ask     A2A :1234 · 1 client ');
   assert.equal(status(20), ' ask      A2A :1234 ');
+  const many = [
+    TERMINAL,
+    ...Array.from({ length: 99 }, (_, at) => ({ ...PHONE, id: `a2a-${at}` })),
+  ];
+  const crowd = {
+    state: { ...state, clients: many },
+    self: TERMINAL,
+    width: 80,
+    a2aUrl: 'http://h:1',
+  };
+  assert.match(textOfLine(statusLine(crowd)), / 99\+ clients $/, 'the session lists no more');
   const attached = { state, self: PHONE, width: 80, attachedTo: 'http://127.0.0.1:9' };
   assert.match(textOfLine(statusLine(attached)), /attached 127\.0\.0\.1:9 · 1 client $/);
 });

@@ -1,5 +1,6 @@
 /** Draws the status line: model, approval mode, usage and connected clients. */
 import type { LiveClient } from '../../live/client/index.ts';
+import { MAX_LISTED_CLIENTS } from '../../live/client/roles/index.ts';
 import type { SessionState } from '../state/state.ts';
 import { fit, lineWidth, span, type StyledLine, type StyledText } from '../text/styled-line.ts';
 import { cleanLine } from '../text/width.ts';
@@ -99,11 +100,12 @@ function whereText({ a2aUrl, attachedTo }: StatusView): string {
   return a2aUrl === undefined ? '' : `A2A :${portOf(a2aUrl)}`;
 }
 
-/** Returns a text with the number of other clients. */
+/** Returns a text with the number of other clients. With very many clients, the session lists only the first ones. */
 function companyText({ state, self, a2aUrl, attachedTo }: StatusView): string {
   const others = state.clients.filter(({ id }) => id !== self.id).length;
   if (others === 0 && a2aUrl === undefined && attachedTo === undefined) return '';
-  return `${others} ${others === 1 ? 'client' : 'clients'}`;
+  const more = state.clients.length >= MAX_LISTED_CLIENTS ? '+' : '';
+  return `${others}${more} ${others === 1 ? 'client' : 'clients'}`;
 }
 
 function portOf(url: string): string {
