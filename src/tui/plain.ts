@@ -123,8 +123,9 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
       line(`  ${index + 1}: ${revealsLine(name)}`),
     );
     const mayAnswer = session.self.roles.includes('approve');
+    const title = titleOf(call);
     write([
-      line(`Question: ${titleOf(call)}?`),
+      line(`Question: ${title}${title.endsWith('?') ? '' : '?'}`),
       ...wholeRequest(call, view),
       ...(mayAnswer ? [...options, line(howToAnswer(entry))] : []),
     ]);

@@ -219,6 +219,15 @@ test('line by line, nothing is drawn twice and numbers answer', async (t) => {
   await exited();
 });
 
+test('line by line, a question of the agent ends with one question mark', async (t) => {
+  const { type, until, all } = await open(t, ['--plain']);
+  const reads = (pattern: RegExp) => until(String(pattern), () => pattern.test(all()));
+  await reads(/Parley in/);
+  type(`request question${ENTER}`);
+  await reads(/Question: (?:Ask: )?Which address [^]*Type the number of an option/);
+  assert.doesNotMatch(all(), /\?\?/);
+});
+
 test('line by line, Ctrl-C cancels the turn, and twice it leaves', async (t) => {
   const { type, until, all, exited } = await open(t, ['--plain']);
   const reads = (pattern: RegExp) => until(String(pattern), () => pattern.test(all()));
