@@ -45,7 +45,10 @@ export function createLog(environment: Environment, file?: string): ServerLog {
     // Synchronous writes, so that no line is lost when the process ends. Several processes may share the file.
     const to = file === undefined ? { fd: 2 } : { dest: file, append: true, mode: 0o600 };
     const base = file === undefined ? {} : { pid: process.pid };
-    logger = pino({ level, redact: paths, base }, pino.destination({ ...to, sync: true }));
+    const destination = pino.destination({ ...to, sync: true });
+    // A full disk must not end the program.
+    destination.on('error', () => undefined);
+    logger = pino({ level, redact: paths, base }, destination);
     for (const write of waiting.splice(0)) write(logger);
   }
 
