@@ -195,6 +195,7 @@ describe('parley serve with the coding agent', { concurrency: 3 }, () => {
     const asked = await parley(['send', server.url, 'create a.txt with alpha']);
     assert.equal(asked.code, 0);
     assert.match(asked.err, /The agent asks: Write a\.txt\n[^]*\n  \| \+.*\n[^]*To answer:\n/);
+    assert.match(asked.err, /\n {4}proceed_once: Allow once\n[^]*\n {4}cancel: Reject\n/);
     const [, task = '', data = ''] = /--task (\S+) --data '(.*)'/.exec(asked.err) ?? [];
     const answer = ['send', server.url, '--task', task, '--data', data, '--stream'];
     const first = await parley(answer);

@@ -25,13 +25,14 @@ function explainWait(task: Task, connection: Connection): void {
   const calls = waitingCallsIn(task);
   for (const call of calls) {
     const { tool_call_id, description, tool_name, confirmation_request } = call;
-    const [first, ...others] = (confirmation_request?.options ?? []).map((option) => option.id);
-    const data = JSON.stringify({ tool_call_id, selected_option_id: first });
+    const options = confirmation_request?.options ?? [];
+    const data = JSON.stringify({ tool_call_id, selected_option_id: options[0]?.id });
     note(`The agent asks: ${word(description ?? tool_name)}`);
     for (const line of detailText(callDetails(call)).split('\n')) note(`  | ${line}`);
     note('To answer:');
     note(`  ${connection.command('send', '--task', id, '--data', data)}`);
-    note(`  Other options instead of ${first}: ${others.map(word).join(', ')}`);
+    note('  The options:');
+    for (const option of options) note(`    ${word(option.id)}: ${word(option.name)}`);
   }
   if (calls.length > 0) return;
   const what = status.state === 'auth-required' ? 'an authorization' : 'an answer';
