@@ -229,6 +229,8 @@ export class Conversation {
    */
   async answer(answer: Sendable, { inWords = false } = {}): Promise<void> {
     this.#check();
+    const same = this.#queued(answer.message.messageId);
+    if (same) checkSame(same.message, answer.message);
     const { id } = this.#task;
     const open = new Set(this.#openRequests());
     for (let tries = 1; ; tries++) {

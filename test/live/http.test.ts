@@ -389,3 +389,18 @@ test('tasks of other sessions in the store can be read, but not canceled, and ge
   assert.equal((await rpc(url, set, { taskId: id, pushNotificationConfig })).error?.code, -32004);
   assert.equal((await server.handler.getTask({ id })).status.state, 'submitted');
 });
+
+test('an answer cannot take the id of a queued prompt', async (t) => {
+  const { url, ann, live } = await shared(t, { script: [...ASKS, says('Well.')] });
+  await ann.session.prompt('write');
+  const { tool_call_id } = await ann.pending();
+  const message = userMessage('hello');
+  const waiting = rpc(url, 'message/send', { message });
+  await queue(ann, 1);
+  const { taskId } = live;
+  const parts = [{ kind: 'data', data: { tool_call_id, selected_option_id: 'proceed_once' } }];
+  const { error } = await rpc(url, 'message/send', { message: { ...message, taskId, parts } });
+  assert.equal(error?.code, -32602);
+  await ann.session.confirm({ tool_call_id, selected_option_id: 'proceed_once' });
+  assert.match(JSON.stringify((await waiting).result), /Well\./);
+});
