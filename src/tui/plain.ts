@@ -155,6 +155,14 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
     unfinished = '';
     if (text === '') return;
     const [entry] = waitingCalls(store.state);
+    if (entry && requestId(entry.call) !== asked) {
+      // The question is not on the screen yet, so the text cannot be its answer.
+      store.flush();
+      if (/^(?:\d+$|\/(?:answer|reject)\s)/.test(text)) {
+        write([line('The question has changed. Read the new one, then type the answer again.')]);
+        return;
+      }
+    }
     if (entry && answer(entry, text)) return;
     if (/^\/(?:quit|exit)$/.test(text)) {
       done.resolve('left');

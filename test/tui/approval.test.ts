@@ -154,3 +154,16 @@ test('typing while a dialog waits is a draft, also after a pause', async (t) => 
   await sees(/❯ wait, 1/);
   assert.match(visible(), /4 Reject/);
 });
+
+test('keys that arrive together do not answer: a terminal that does not mark pastes sends them', async (t) => {
+  const { type, sees, visible } = await draftThenRequest(t, 'I have ');
+  await sees(/Tab or ↑ ↓ to answer/);
+  // A line that contains only a tab, and then a line break.
+  type(`\t${ENTER}`);
+  await sees(/You said: I have/);
+  type(`request edit${ENTER}`);
+  await sees(/❯ 1 Allow once/);
+  type(`1${ENTER}\t${ENTER}`);
+  await sees(/You said: 1/);
+  assert.doesNotMatch(visible(), /✓ Edit/);
+});

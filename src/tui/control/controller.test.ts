@@ -385,3 +385,14 @@ test('an error of the session is shown', async (t) => {
   type('x', enter);
   assert.deepEqual(notices(await until((ui) => notices(ui).length > 0)), ['The queue is full.']);
 });
+
+test('after a draft was sent beside a dialog, the next dialog gets no keys at once', async (t) => {
+  const { session, controller, type, until, opened } = open(t);
+  void session.ask(editCall('first'));
+  await opened();
+  type('next', enter);
+  session.answer({ tool_call_id: 'first', selected_option_id: 'cancel' }, PHONE);
+  void session.ask(editCall('second'));
+  await until((ui) => asking(ui)[0]?.call.tool_call_id === 'second');
+  assert.equal(controller.ui.dialog.focus, 'draft');
+});

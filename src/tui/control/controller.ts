@@ -63,6 +63,8 @@ export class Controller {
   #ui: Ui;
   #suspend: Suspend = (run) => run();
   #typedAt = -Infinity;
+  /** Whether more keys arrived together with this one. If it moved to the dialog, they would answer it. */
+  #more = false;
   /** The dialog that is on the screen. */
   #drawn: DrawnDialog | undefined;
   #opening: NodeJS.Timeout | undefined;
@@ -153,6 +155,19 @@ export class Controller {
     this.#compose(typed(this.#ui.composer, plain));
   }
 
+  /**
+   * Handles the keys of one input event. Several keys that arrive together were typed ahead, or pasted by a terminal that
+   * does not mark pastes. They go to the text field and never answer a dialog.
+   */
+  keys(keys: readonly KeyPress[]): void {
+    const together = keys.length > 1 && keys.some(({ name }) => name !== 'escape');
+    if (together && this.#ui.dialog.focus === 'options') this.#focus('draft');
+    for (const [index, each] of keys.entries()) {
+      this.#more = together && index < keys.length - 1;
+      this.key(each);
+    }
+  }
+
   key(key: KeyPress): void {
     // Two presses count as a double press only if no other key is pressed between them.
     if (key.name !== 'escape' && !isCtrl(key, 'c')) this.#twice.clear();
@@ -219,7 +234,8 @@ export class Controller {
   }
 
   #submit(text: string): void {
-    this.#typedAt = -Infinity;
+    // While a dialog is open, the person was writing when it came. So the next dialog does not get the keys either.
+    this.#typedAt = this.#ui.dialog.request === '' ? -Infinity : performance.now();
     this.#options.history?.add(text);
     const local = localCommand(text);
     const [entry] = this.#ui.dialog.focus === 'answer' ? asking(this.#ui) : [];
@@ -291,7 +307,7 @@ export class Controller {
       ((key.name === 'up' && !before.includes('\n')) ||
         (key.name === 'down' && !after.includes('\n')));
     if (key.name === 'tab' || leaves) {
-      this.#focus('options');
+      if (!this.#more) this.#focus('options');
       return true;
     }
     const sends = isPlainEnter(key) && buffer.text.trim() !== '' && !before.endsWith('\\');

@@ -82,7 +82,7 @@ function useRenderers(): View['renderers'] | undefined {
 function useKeys(controller: Controller): void {
   const { suspendTerminal } = useApp();
   useInput((input, key) => {
-    for (const each of keysOf(input, key)) controller.key(each);
+    controller.keys(keysOf(input, key));
   });
   usePaste((text) => controller.paste(text));
   useEffect(() => {

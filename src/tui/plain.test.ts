@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { PassThrough } from 'node:stream';
+import { setImmediate as turn } from 'node:timers/promises';
+import { test } from 'node:test';
+import { editCall } from '../../test/tui/demo.ts';
+import { ScriptedSession } from '../../test/tui/scripted-session.ts';
+import { startPlain } from './plain.ts';
+
+test('a number does not answer a question that is not printed yet', async () => {
+  const session = new ScriptedSession();
+  const stdin = new PassThrough();
+  const stdout = new PassThrough({ encoding: 'utf8' });
+  let printed = '';
+  stdout.on('data', (text: string) => (printed += text));
+  const prints = async (text: string): Promise<void> => {
+    while (!printed.includes(text)) await once(stdout, 'data');
+  };
+  const done = startPlain(session, {
+    stdin: stdin as unknown as NodeJS.ReadStream,
+    stdout: stdout as unknown as NodeJS.WriteStream,
+  });
+  await prints('Parley in');
+  session.think('Looking', '');
+  await prints('Looking');
+  let chosen: string | undefined;
+  void session.ask(editCall('e')).then(({ confirmation }) => {
+    chosen = confirmation.selected_option_id;
+  });
+  await turn();
+  stdin.write('1\n');
+  await prints('type the answer again');
+  assert.equal(chosen, undefined);
+  stdin.write('1\n');
+  await prints('type the answer again');
+  stdin.write('/quit\n');
+  assert.equal(await done, 'left');
+  assert.equal(chosen, 'proceed_once');
+});
