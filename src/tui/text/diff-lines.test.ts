@@ -67,3 +67,10 @@ test('if there are too many differences for a diff, the new content is shown', (
   assert.deepEqual([diff.added, diff.complete], [3000, true]);
   assert.equal(textOfLine(diff.lines.at(-1) ?? []), '+b 2999');
 });
+
+test('a change between tabs and spaces is visible', () => {
+  const change = { ...file, old_content: 'all:\n    make\n', new_content: 'all:\n\tmake\n' };
+  const { added, removed, lines } = diffLines(change, 40);
+  assert.deepEqual([added, removed], [1, 1]);
+  assert.deepEqual(lines.map(textOfLine), ['1   all:', '2 -     make', '2 + →   make']);
+});

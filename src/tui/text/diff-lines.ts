@@ -10,6 +10,8 @@ const MAX_EDITS = 1500;
 const MAX_MS = 200;
 const MAX_CHARS = 2_000_000;
 const CONTEXT = 3;
+/** Shows a tab in a line that would otherwise look like the line that it replaces. */
+const TAB_MARK = '→   ';
 /** Maximum length of the note that the server puts in place of the text that it leaves out. */
 const MAX_NOTE = 200;
 /** What the server shows instead of the content of a binary file, and instead of a diff with too many lines. */
@@ -30,7 +32,7 @@ export function diffLines(diff: FileDiff, width: number, context = CONTEXT): Dif
   const small = before.length + after.length <= MAX_CHARS;
   const patch =
     small && !isTruncated(before) && !isTruncated(after)
-      ? structuredPatch('', '', reveals(before), reveals(after), '', '', {
+      ? structuredPatch('', '', before, after, '', '', {
           context,
           maxEditLength: MAX_EDITS,
           timeout: MAX_MS,
@@ -48,6 +50,7 @@ export function diffLines(diff: FileDiff, width: number, context = CONTEXT): Dif
   for (const [index, hunk] of patch.hunks.entries()) {
     if (index > 0) lines.push(line(`${' '.repeat(digits)} ⋮`, 'faint'));
     let [old, now] = [hunk.oldStart, hunk.newStart];
+    const same = sameLooks(hunk.lines);
     for (const text of hunk.lines) {
       const sign = text[0] ?? ' ';
       if (sign === '\\') continue;
@@ -56,10 +59,20 @@ export function diffLines(diff: FileDiff, width: number, context = CONTEXT): Dif
       const number = sign === '-' ? old : now;
       if (sign !== '+') old += 1;
       if (sign !== '-') now += 1;
-      lines.push(...changedLine(text.slice(1), sign, String(number).padStart(digits), width));
+      const shown = same.has(reveals(text.slice(1))) ? text.replaceAll('\t', TAB_MARK) : text;
+      const visible = reveals(shown.slice(1));
+      lines.push(...changedLine(visible, sign, String(number).padStart(digits), width));
     }
   }
   return { added, removed, lines, complete: true };
+}
+
+/** Returns the texts that look the same on a removed and on an added line, because only their tabs differ. */
+function sameLooks(lines: readonly string[]): ReadonlySet<string> {
+  const looks = (sign: string): string[] =>
+    lines.filter((each) => each[0] === sign).map((each) => reveals(each.slice(1)));
+  const removed = new Set(looks('-'));
+  return new Set(looks('+').filter((each) => removed.has(each)));
 }
 
 /** Whether the server has left out the end of this text, or shows only the kind and size of a binary file. */

@@ -174,6 +174,29 @@ test('a very long argument is drawn with both its ends and what is left out, and
   assert.equal(dialog?.selected, 1);
 });
 
+test('nothing allows a change of several files at once if the server left out a part of it', () => {
+  const options = ['proceed_once', 'cancel'].map((id) => ({ id, name: id }));
+  const selectedFor = (description: string): number | undefined => {
+    const session = new ScriptedSession();
+    session.call({
+      tool_call_id: 'p',
+      tool_name: 'apply_patch',
+      status: 'PENDING',
+      input_parameters: { patch: '' },
+      confirmation_request: { options, generic_details: { description } },
+    });
+    const state = reduceState(INITIAL, session.snapshot());
+    const size = { width: 60, height: 30, spinner: '', now: 0 };
+    const ui = { ...uiAfter([], {}), state };
+    return frame({ ui, self: TERMINAL, renderers, ...size }).dialog?.selected;
+  };
+  const small = '--- a/x\n+++ b/x\n@@ -1 +1 @@\n-1\n+2\n';
+  assert.equal(selectedFor(small), 0);
+  const note = '[too many differences to show: 9000 lines become 9000]';
+  assert.equal(selectedFor(`${small}\n--- a/y\n+++ b/y\n${note}\n`), 1);
+  assert.equal(selectedFor(`--- a/y\n+++ b/y\n[truncated: 4.0 KB more]\n\n${small}`), 1);
+});
+
 test('a question shows its own key hints', () => {
   const options = ['red', 'cancel'].map((id) => ({ id, name: id }));
   const generic_details = { description: 'Which colour?' };

@@ -37,6 +37,9 @@ interface RequestLines {
 /** Maximum length of a text. The middle of a longer text is left out, because drawing it would block the screen. */
 const MAX_CHARS = 100_000;
 
+/** The notes of the server in a diff. No line of a diff starts with a bracket. */
+const LEFT_OUT = /^\[(?:truncated: |too many differences to show: )/m;
+
 /** The drawn requests. A dialog is drawn again for each frame, and a diff takes time. */
 const drawn = new WeakMap<ToolCall, { readonly width: number; readonly request: RequestLines }>();
 
@@ -79,7 +82,7 @@ function draw(call: ToolCall, view: View): RequestLines {
   if (first?.kind !== 'change') {
     const place = first ? placeLines(first, view.width) : [];
     const lines = [...(first ? detailLines(first, view) : []), ...more];
-    const complete = details.every((detail) => detailText([detail]).length <= MAX_CHARS);
+    const complete = details.every(isComplete);
     return { place, lines, compact: lines, summary: EMPTY, complete };
   }
   const { diff } = first;
@@ -94,6 +97,12 @@ function draw(call: ToolCall, view: View): RequestLines {
     summary: summary(change),
     complete: change.complete,
   };
+}
+
+/** Whether nothing is left out: neither here, nor by the server in the diffs of several files. */
+function isComplete(detail: CallDetail): boolean {
+  if (detail.kind === 'patch' && LEFT_OUT.test(detail.text)) return false;
+  return detailText([detail]).length <= MAX_CHARS;
 }
 
 function placeLines(detail: CallDetail, width: number): StyledLine[] {
