@@ -143,6 +143,7 @@ for (const [name, scene] of Object.entries(SCENES)) {
   if (wanted.length > 0 && !wanted.includes(name)) continue;
   const terminal = openTerminal(RUN, scene.args, { columns: COLUMNS, rows: ROWS });
   try {
+    await terminal.readsKeys();
     await scene.drive(terminal);
     await sleep(SETTLED_MS);
     await writeFile(path.join(OUT, `${name}.svg`), draw(terminal, scene));

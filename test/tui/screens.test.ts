@@ -43,6 +43,7 @@ describe('the screens are as they were reviewed', { concurrency: true }, () => {
       t.after(() => terminal.close());
       for (const [at, [name, scene]] of scenes.entries()) {
         const ends = terminal.raw().split('left: left').length;
+        await terminal.readsKeys(at + 1);
         await scene.drive(terminal);
         const file = path.join(FOLDER, `${name}-${size}.txt`);
         if (process.env['UPDATE_SCREENS'] === '1') {

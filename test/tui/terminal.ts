@@ -8,6 +8,8 @@ import xterm from '@xterm/headless';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 const LIMIT_MS = 20_000;
+/** Ink turns this mode on when it reads keys. */
+const BRACKETED_PASTE = '\u001b[?2004h';
 
 export interface TerminalOptions {
   readonly columns?: number;
@@ -120,6 +122,10 @@ export function openTerminal(file: string, args: readonly string[], options: Ter
       program.resize(cols, lines);
     },
     until,
+    /**
+     * Waits until the UI reads keys, after it has been started so many times. Keys that are typed earlier are echoed.
+     */
+    readsKeys: (starts = 1) => until('the start', () => raw.split(BRACKETED_PASTE).length > starts),
     sees: (pattern: RegExp) => until(String(pattern), () => pattern.test(visible())),
     exited: () =>
       until('the end of the program', () => (exitCode === undefined ? false : { code: exitCode })),
