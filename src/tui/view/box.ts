@@ -17,6 +17,9 @@ export interface BoxFrame {
   readonly tone: Tone;
 }
 
+/** The width of the space and the edge around a note. */
+const NOTE_EDGES = 3;
+
 export function box(lines: readonly StyledLine[], width: number, frame: BoxFrame): StyledLine[] {
   const inner = width - 4;
   const { tone, note = EMPTY, keys } = frame;
@@ -31,6 +34,12 @@ export function box(lines: readonly StyledLine[], width: number, frame: BoxFrame
   ];
 }
 
+/** Returns the width of the title in a box of this width. A longer title is truncated. */
+export function titleRoom(width: number, note: StyledLine): number {
+  const right = note.length > 0 ? lineWidth(note) + NOTE_EDGES : 0;
+  return Math.max(0, width - 6 - right);
+}
+
 function edge(
   start: string,
   text: StyledLine,
@@ -40,8 +49,7 @@ function edge(
   tone: Tone,
 ): StyledLine {
   const right: StyledLine = note.length > 0 ? [span(' '), ...note, span(' ─', tone)] : [];
-  const room = width - 5 - lineWidth(right);
-  const shown = fit(text, Math.max(0, room - 1));
+  const shown = fit(text, titleRoom(width, note));
   const left: StyledLine = shown.length > 0 ? [span(' '), ...shown, span(' ')] : [];
   const rule = '─'.repeat(Math.max(0, width - 3 - lineWidth(left) - lineWidth(right)));
   return [span(`${start}─`, tone), ...left, span(rule, tone), ...right, span(end, tone)];

@@ -1,9 +1,9 @@
 /** Draws the dialog of a confirmation request: what the call would do, and the options. */
 import { OPTION } from '../../protocol/schema-free/index.ts';
 import { isQuestion, requestId, type CallEntry } from '../state/entry.ts';
-import { EMPTY, line, span, wrap, type StyledLine } from '../text/styled-line.ts';
+import { EMPTY, line, lineWidth, span, wrap, type StyledLine } from '../text/styled-line.ts';
 import { revealsLine, widthOf } from '../text/width.ts';
-import { box } from './box.ts';
+import { box, titleRoom } from './box.ts';
 import { titleOf } from './call-lines.ts';
 import { menuLines } from './menu-lines.ts';
 import { fittedRequest, requestLines, type FittedRequest } from './request-lines.ts';
@@ -54,15 +54,18 @@ export function dialogLines(dialog: DialogView, view: View): DialogLines {
   }
   const reject = options.findIndex(({ id }) => id === OPTION.cancel);
   const rows = maxRows - EDGES;
-  const note = [line('This client can only watch. Another client has to answer.', 'dim')];
+  const watching = [line('This client can only watch. Another client has to answer.', 'dim')];
   const menu = (selected = -1, room = Infinity): StyledLine[] =>
-    mayAnswer ? menuLines(options, selected, width, { maxRows: room, pinned: reject }) : note;
+    mayAnswer ? menuLines(options, selected, width, { maxRows: room, pinned: reject }) : watching;
 
+  const title = titleLine(entry);
+  const note = noteLine(dialog, view);
+  const hasTitle = lineWidth(title) <= titleRoom(view.width, note);
   const { optionRoom, blank, about } = layout(
     rows,
     menu().length,
     mayAnswer ? options.length : 1,
-    (room) => fittedRequest(call, inner, room),
+    (room) => fittedRequest(call, inner, room, hasTitle),
   );
   // An option that allows the call is preselected only if all of the call is on the screen.
   const selected = dialog.selected ?? (about.whole ? 0 : reject);
@@ -72,8 +75,8 @@ export function dialogLines(dialog: DialogView, view: View): DialogLines {
   const shown = focus === 'opening' && mayAnswer ? opening : choices;
   return {
     lines: box([...about.lines, ...(blank > 0 ? [EMPTY] : []), ...shown], view.width, {
-      title: titleLine(entry),
-      note: noteLine(dialog, view),
+      title,
+      note,
       keys: mayAnswer ? keysFor(dialog, shown.length < options.length, width - 2) : '',
       tone: focus === 'answer' ? 'faint' : 'warning',
     }),

@@ -25,6 +25,8 @@ import type { View } from './view.ts';
 interface RequestLines {
   /** Where the call acts: the file, the folder or the MCP server. */
   readonly place: readonly StyledLine[];
+  /** Whether the title of the dialog names the place, too. */
+  readonly isInTitle: boolean;
   readonly lines: readonly StyledLine[];
   /** Like `lines`, without the unchanged lines of a diff. */
   readonly compact: readonly StyledLine[];
@@ -63,16 +65,28 @@ export interface FittedRequest {
   readonly whole: boolean;
 }
 
+/** The lines of a shortened request: one at each end, and the note between them. */
+const ENDS = 3;
+
 /**
- * Returns at most `room` lines. If there is too little room, leaves out the unchanged lines of a diff, then the place,
- * then the middle of the rest.
+ * Returns at most `room` lines. If there is too little room, leaves out the unchanged lines of a diff, then the middle
+ * of the rest. The place is left out first if `hasTitle` is true: the whole title is on the screen, and names it.
  */
-export function fittedRequest(call: ToolCall, view: View, room: number): FittedRequest {
-  const { place, lines, compact, complete } = requestLines(call, view);
-  for (const part of [[...place, ...lines], lines, [...place, ...compact], compact]) {
+export function fittedRequest(
+  call: ToolCall,
+  view: View,
+  room: number,
+  hasTitle: boolean,
+): FittedRequest {
+  const { place, isInTitle, lines, compact, complete } = requestLines(call, view);
+  const rest = [...place, ...compact];
+  const mayDrop = hasTitle && isInTitle;
+  const ways = [[...place, ...lines], ...(mayDrop ? [lines] : []), rest];
+  for (const part of mayDrop ? [...ways, compact] : ways) {
     if (part.length <= room) return { lines: part, whole: complete };
   }
-  return { lines: bothEnds(compact, room, ' · Ctrl-O shows all'), whole: false };
+  const shortened = mayDrop || room <= place.length + ENDS ? compact : rest;
+  return { lines: bothEnds(shortened, room, ' · Ctrl-O shows all'), whole: false };
 }
 
 function draw(call: ToolCall, view: View): RequestLines {
@@ -83,7 +97,8 @@ function draw(call: ToolCall, view: View): RequestLines {
     const place = first ? placeLines(first, view.width) : [];
     const lines = [...(first ? detailLines(first, view) : []), ...more];
     const complete = details.every(isComplete);
-    return { place, lines, compact: lines, summary: EMPTY, complete };
+    const isInTitle = first?.kind === 'mcp';
+    return { place, isInTitle, lines, compact: lines, summary: EMPTY, complete };
   }
   const { diff } = first;
   const { diffLines, summary } = view.renderers;
@@ -92,6 +107,7 @@ function draw(call: ToolCall, view: View): RequestLines {
   const none = line('No line changes.', 'dim');
   return {
     place: wrap(line(path, 'dim'), view.width),
+    isInTitle: diff.old_content !== undefined,
     lines: change.lines.length === 0 ? [none] : change.lines,
     compact: diffLines(diff, view.width, 0).lines,
     summary: summary(change),
