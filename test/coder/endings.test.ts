@@ -243,7 +243,7 @@ test('text beside a confirmation reaches the model after the results of the call
   assert.deepEqual(lines.slice(3), [
     'user: but quickly',
     'call run_shell_command',
-    'run_shell_command -> the person declined this call: too slow',
+    'run_shell_command -> this call was declined: too slow',
     'user: use npm instead',
   ]);
 });
@@ -287,7 +287,7 @@ test('the words of a person who declines a call reach the model, although the tu
   for (const life of seen.lives.values()) assert.equal(life.join(' '), 'PENDING CANCELLED');
   await say('go on');
   assert.deepEqual(told(requests.at(-1)).slice(-3), [
-    'run_shell_command -> the person declined this call: too slow',
+    'run_shell_command -> this call was declined: too slow',
     'run_shell_command -> stopped by the user: this call was not run',
     'user: try make[The user canceled this request.]go on',
   ]);

@@ -146,7 +146,7 @@ test('what a helper is refused it hears itself, and it reports that', async (t) 
   await say('delegate');
   await answer('cancel');
   assert.equal(existsSync(at('one')), false);
-  assert.match(heard(requests[2]), /the person declined this call/);
+  assert.match(heard(requests[2]), /this call was declined/);
   assert.equal(seen.lifeOf('run_shell_command'), 'PENDING CANCELLED');
   assert.equal(seen.lifeOf('task'), 'PENDING EXECUTING SUCCEEDED', 'the job itself was done');
   assert.match(heard(requests[3]), /I was not allowed to\./);

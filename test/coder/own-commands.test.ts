@@ -42,7 +42,7 @@ test('its commands are asked about before the model is, which then sees what the
 test('what is declined is not run, and the model hears so', async (t) => {
   const { say, answer, requests } = await withCommand(t, 'Review !{printf secret}.', [DONE]);
   assert.equal((await answer(await say('/look'), 'cancel')).text, 'Seen.');
-  assert.match(heard(requests[0]), /the person declined this call/);
+  assert.match(heard(requests[0]), /this call was declined/);
   assert.doesNotMatch(heard(requests[0]), /"output"/);
 });
 

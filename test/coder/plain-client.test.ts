@@ -51,7 +51,7 @@ for (const version of VERSIONS) {
     const second = await send('run', { contextId: first.contextId });
     const other = await send('use printf instead', { taskId: second.id });
     assert.equal(said(other), 'As you wish.');
-    assert.match(heard(requests.at(-1)), /the person declined this call: use printf instead/);
+    assert.match(heard(requests.at(-1)), /this call was declined: use printf instead/);
     assert.ok(!existsSync(at('a')) && !existsSync(at('b')));
   });
 

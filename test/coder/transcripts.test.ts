@@ -84,7 +84,7 @@ test('a call that is declined is not made, and the model hears of it', async (t)
     'STATE_CHANGE completed final',
   ]);
   assert.equal(seen.lifeOf('write_file'), 'PENDING CANCELLED');
-  assert.match(heard(requests[1]), /the person declined this call/);
+  assert.match(heard(requests[1]), /this call was declined/);
   assert.equal(existsSync(at('a.txt')), false);
 });
 

@@ -327,7 +327,7 @@ async function answered(session: ScriptedSession, call: ToolCall): Promise<void>
   const { selected_option_id: chosen, reason } = confirmation;
   const { confirmation_request: _, ...rest } = call;
   if (chosen === 'cancel') {
-    const message = `the person declined this call${reason === undefined ? '' : `: ${reason}`}`;
+    const message = `this call was declined${reason === undefined ? '' : `: ${reason}`}`;
     session.call({ ...rest, status: 'CANCELLED', error: { message, type: 'declined' } });
   } else {
     session.call({ ...rest, status: 'SUCCEEDED', output: { text: `chosen: ${chosen}` } });

@@ -160,7 +160,7 @@ test('a call that was declined is not made, and the model is told why', async ()
   const { runId, questions } = await runner.runToEnd({ ...at, message: 'go' });
   const answers = [{ questionId: questions[0]!.id, value: 'too dear' }];
   const events = await all(runner.resume({ ...at, runId, answers }));
-  assert.equal(responsesIn(events)[0]?.response, 'the person declined this call: too dear');
+  assert.equal(responsesIn(events)[0]?.response, 'this call was declined: too dear');
 });
 
 test('a tool that asks is called again with the answer, with what was confirmed before', async () => {

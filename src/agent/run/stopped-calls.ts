@@ -28,7 +28,7 @@ export function isDeclined({ confirmation }: OpenCall): boolean {
 export function declined({ confirmation }: OpenCall): ToolError {
   const value = confirmation?.value;
   const reason = typeof value === 'string' && value !== '' ? `: ${value}` : '';
-  return new ToolError('declined', `the person declined this call${reason}`);
+  return new ToolError('declined', `this call was declined${reason}`);
 }
 
 /** The error of a call that was stopped for the given reason. `progress` is what the tool has reported last. */

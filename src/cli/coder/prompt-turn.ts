@@ -15,6 +15,8 @@ import { type StreamEvent, type Task, textOf } from '../../protocol/index.ts';
 
 /** The reason that the model gets for a declined call. */
 const REASON = 'No person can be asked. Continue without this call, and say what was left undone.';
+/** The name in the list of approvals. */
+const CLIENT = 'parley -p, without a person to ask';
 /** Maximum number of declined calls. If more calls are declined, the turn is canceled. */
 const MAX_DENIALS = 20;
 
@@ -86,7 +88,11 @@ export async function followTurn(
         listener.denied(call);
       }
       const parts = open.map((call) => ({ kind: 'data' as const, data: decline(call) }));
-      stream = agent.stream(parts, { taskId: task.id, extensions: [EXTENSION_URI] });
+      stream = agent.stream(parts, {
+        taskId: task.id,
+        extensions: [EXTENSION_URI],
+        metadata: { [EXTENSION_URI]: { client: CLIENT } },
+      });
     }
   } finally {
     signal.removeEventListener('abort', cancel);

@@ -40,6 +40,6 @@ test('another error is below the title, from its beginning', () => {
 test('a call that was stopped is not shown as declined', () => {
   const stopped = { type: 'stopped', message: 'stopped by the user: this call was not run' };
   assert.match(shown({ status: 'CANCELLED', error: stopped })[0]!, /^Tool, stopped: /);
-  const declined = { type: 'declined', message: 'the person declined this call' };
+  const declined = { type: 'declined', message: 'this call was declined' };
   assert.match(shown({ status: 'CANCELLED', error: declined })[0]!, /^Tool, declined: /);
 });
