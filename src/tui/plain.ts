@@ -30,6 +30,9 @@ const MAX_LINE = 100_000;
 const TWICE_MS = 2000;
 /** For this long after another client has closed a question, a number does not answer the next question. */
 const REPLACED_MS = 3000;
+/** How long the terminal is in raw mode. */
+const RAW_MS = 20;
+const CTRL_C = '\u0003';
 const HELP = `Type a request and press Enter; a backslash at the end of a line continues it.
 /cancel stops the turn, /quit leaves, /help lists the session's commands.`;
 
@@ -123,6 +126,15 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
       line(`  ${index + 1}: ${revealsLine(name)}`),
     );
     const mayAnswer = session.self.roles.includes('approve');
+    // A number that the person began to type before they could see the question must not answer it.
+    if (mayAnswer) {
+      input.dropNumber(() => {
+        write([
+          EMPTY,
+          line('The number was dropped, because the question came after it. Type it again.'),
+        ]);
+      });
+    }
     const title = titleOf(call);
     write([
       line(`Question: ${title}${title.endsWith('?') ? '' : '?'}`),
@@ -228,14 +240,14 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
   };
 
   process.on('SIGINT', interrupt);
-  const input = readLines(
-    stdin,
-    (text) => take(clean(text)),
-    () => {
+  const input = new LineReader(stdin, {
+    line: (text) => take(clean(text)),
+    interrupt,
+    end() {
       inputEnded = true;
       leaveWhenDone();
     },
-  );
+  });
   try {
     store.follow(session, abort.signal).then(
       () => done.resolve('ended'),
@@ -260,31 +272,68 @@ function howToAnswer(entry: CallEntry): string {
 }
 
 /** Reads lines, truncated to MAX_LINE. */
-function readLines(
-  stream: NodeJS.ReadStream,
-  onLine: (text: string) => void,
-  onEnd: () => void,
-): { stop(): void } {
-  const decoder = new TextDecoder();
-  let rest = '';
-  const onData = (chunk: Uint8Array | string): void => {
-    rest += typeof chunk === 'string' ? chunk : decoder.decode(chunk, { stream: true });
-    const lines = rest.split(/\r?\n/);
-    rest = (lines.pop() ?? '').slice(0, MAX_LINE);
-    for (const each of lines) onLine(each.slice(0, MAX_LINE));
+class LineReader {
+  readonly #stream: NodeJS.ReadStream;
+  readonly #on: { line(text: string): void; interrupt(): void; end(): void };
+  readonly #decoder = new TextDecoder();
+  #rest = '';
+  /** The chunks that arrive while the terminal is in raw mode. The first one has the unfinished line. */
+  #raw: string[] | undefined;
+
+  constructor(
+    stream: NodeJS.ReadStream,
+    on: { line(text: string): void; interrupt(): void; end(): void },
+  ) {
+    this.#stream = stream;
+    this.#on = on;
+    stream.on('data', this.#take);
+    stream.once('end', this.#end);
+  }
+
+  /**
+   * Removes a number that the person has typed without Enter, and calls `removed`. The terminal hands over an unfinished
+   * line only in raw mode, so this mode is on for a moment.
+   */
+  dropNumber(removed: () => void): void {
+    const stream = this.#stream;
+    if (!stream.isTTY || process.platform === 'win32' || this.#raw !== undefined) return;
+    this.#raw = [];
+    stream.setRawMode(true);
+    setTimeout(() => {
+      stream.setRawMode(false);
+      const [first = '', ...others] = this.#raw ?? [];
+      this.#raw = undefined;
+      const isNumber = /^\d+$/.test(`${this.#rest}${first}`);
+      if (isNumber) this.#rest = '';
+      const typed = [isNumber ? '' : first, ...others].join('').replaceAll('\r', '\n');
+      if (typed.includes(CTRL_C)) this.#on.interrupt();
+      if (isNumber) removed();
+      this.#split(typed.replaceAll(CTRL_C, ''));
+    }, RAW_MS);
+  }
+
+  stop(): void {
+    if (this.#raw !== undefined) this.#stream.setRawMode(false);
+    this.#stream.off('data', this.#take);
+    this.#stream.off('end', this.#end);
+    this.#stream.pause();
+  }
+
+  readonly #take = (chunk: Uint8Array | string): void => {
+    const text = typeof chunk === 'string' ? chunk : this.#decoder.decode(chunk, { stream: true });
+    if (this.#raw === undefined) this.#split(text);
+    else this.#raw.push(text);
   };
-  const onClose = (): void => {
-    if (rest !== '') onLine(rest);
-    rest = '';
-    onEnd();
-  };
-  stream.on('data', onData);
-  stream.once('end', onClose);
-  return {
-    stop() {
-      stream.off('data', onData);
-      stream.off('end', onClose);
-      stream.pause();
-    },
+
+  #split(text: string): void {
+    const lines = `${this.#rest}${text}`.split(/\r?\n/);
+    this.#rest = (lines.pop() ?? '').slice(0, MAX_LINE);
+    for (const each of lines) this.#on.line(each.slice(0, MAX_LINE));
+  }
+
+  readonly #end = (): void => {
+    if (this.#rest !== '') this.#on.line(this.#rest);
+    this.#rest = '';
+    this.#on.end();
   };
 }

@@ -167,3 +167,25 @@ test('keys that arrive together do not answer: a terminal that does not mark pas
   await sees(/You said: 1/);
   assert.doesNotMatch(visible(), /✓ Edit/);
 });
+
+test('--plain: a number that was begun before a question was printed does not answer it', async (t) => {
+  const terminal = openTerminal('test/tui/run.ts', ['--plain', '--play', 'later edit'], {
+    columns: 80,
+    rows: 60,
+  });
+  t.after(() => terminal.close());
+  const { type, sees, visible, signal } = terminal;
+  await sees(/Type a request/);
+  type(`change it${ENTER}`);
+  await sees(/change it/);
+  type('1');
+  await sees(/^1$/m);
+  signal('SIGUSR2');
+  await sees(/Question: Edit/);
+  await sees(/The number was dropped/);
+  type(ENTER);
+  type(`/reject not now${ENTER}`);
+  await sees(/Tool, \w+: Edit/);
+  assert.doesNotMatch(visible(), /Tool, (?:done|succeeded)/);
+  assert.match(visible(), /not now/);
+});
