@@ -18,13 +18,12 @@ export function checkVersion(
   { applicationId, steps }: Schema,
 ): void {
   const version = pragma(db, 'user_version');
-  if (pragma(db, 'application_id') !== applicationId) {
-    const foreign = version !== 0 || db.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get();
-    if (foreign) {
-      throw new StoreError(`${path} is a database of another program`, {
-        hint: 'choose another path',
-      });
-    }
+  const isUsed = version !== 0 || db.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get();
+  // The id is read last, because another process may be creating the tables and the id at this moment.
+  if (isUsed && pragma(db, 'application_id') !== applicationId) {
+    throw new StoreError(`${path} is a database of another program`, {
+      hint: 'choose another path',
+    });
   }
   if (version > steps.length) {
     throw new StoreError(

@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import type { CardInput } from '../../src/gateway/cards/schema.ts';
-import { ann, bench, body, query, type Bench } from './cards-support.ts';
+import { ann, bench, body, query, type Bench } from '../gateway/cards-support.ts';
 
 const MANY = 10_000;
 const PAGE = 50;
