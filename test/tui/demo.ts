@@ -234,6 +234,8 @@ export async function play(session: ScriptedSession, prompt: string, pause = 30)
       await answered(session, REQUESTS[said]?.(id) ?? editCall(id));
       return;
     case 'later':
+      // Something to see before the signal.
+      if (said === 'thought') session.think('Looking', '');
       // The request comes when the test sends the signal.
       await once(process, 'SIGUSR2');
       await answered(session, REQUESTS[said]?.(id) ?? editCall(id));

@@ -58,7 +58,12 @@ test('kill -9 in the middle of 10,000 events: the log is contiguous, has what wa
 
 test('a question that is open when the server dies can be answered after its restart', async () => {
   const store = `sqlite:${path.join(folder, 'asked.db')}`;
-  const args = ['--agent', path.join(import.meta.dirname, 'asking-agent.ts'), '--store', store];
+  const args = [
+    '--agent',
+    path.join(import.meta.dirname, '../e2e/asking-agent.ts'),
+    '--store',
+    store,
+  ];
   const first = await serving(args);
   const agent = await connect(first.url);
   const task = await agent.send('a trip');
