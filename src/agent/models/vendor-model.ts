@@ -4,7 +4,6 @@
  */
 import { ModelError, type Model } from '../model.ts';
 import { embeddingsFrom, type EmbeddingModel, type EmbeddingOptions } from './embeddings.ts';
-import { requireKnown } from './known-model.ts';
 import { fromProvider, type ProviderOptions } from './provider.ts';
 import { contextWindowOf, VENDORS, type Vendor, type VendorSettings } from './vendors.ts';
 
@@ -46,6 +45,8 @@ export function vendorModel(
     },
     async checkName(signal) {
       if (problem !== undefined) throw problem;
+      // Loaded on demand, because it loads zod.
+      const { requireKnown } = await import('./known-model.ts');
       await requireKnown({ prefix: type, id }, vendor, settings, signal);
     },
     async *generate(request, signal) {
