@@ -14,10 +14,10 @@ import {
   confirmation,
   makePlace,
   rpc,
+  sendPlainly,
   startCoder,
   stream,
   userMessage,
-  type RpcReply,
 } from './support.ts';
 import { heard, writes } from './talk.ts';
 import { WIRES } from './wires.ts';
@@ -152,35 +152,22 @@ test('the flat API writes the content that the person has changed', async (t) =>
   assert.equal(readFileSync(at('a.txt'), 'utf8'), 'changed\n');
 });
 
-/** Sends a message as a client that does not know the extension. */
-async function plainly(url: string, message: object) {
-  const body = JSON.stringify({
-    jsonrpc: '2.0',
-    id: 1,
-    method: 'message/send',
-    params: { message },
-  });
-  const headers = { 'content-type': 'application/json' };
-  const response = await fetch(url, { method: 'POST', headers, body });
-  return (await response.json()) as RpcReply;
-}
-
 test('a plain yes approves several calls only if its sender was shown them', async (t) => {
   const several = [...writes('ran.txt', 'a'), ...writes('b.txt', 'b')];
   const { url, at, taskId } = await asked(t, [several, done, several, done]);
-  const blind = await plainly(url, userMessage('yes', { taskId }));
+  const blind = await sendPlainly(url, userMessage('yes', { taskId }));
   assert.equal(blind.error?.code, -32602);
   assert.match(blind.error.message, /were not shown to this client/);
   assert.ok(!existsSync(at('ran.txt')));
-  assert.equal((await plainly(url, userMessage('no', { taskId }))).error, undefined);
+  assert.equal((await sendPlainly(url, userMessage('no', { taskId }))).error, undefined);
   assert.ok(!existsSync(at('ran.txt')));
 
-  const own = await plainly(url, userMessage('go'));
+  const own = await sendPlainly(url, userMessage('go'));
   assert.match(
     textOf(own.result?.status.message?.parts ?? []),
     /ran\.txt[^]*b\.txt[^]*May I do all/,
   );
-  const yes = await plainly(url, userMessage('yes', { taskId: own.result?.id ?? '' }));
+  const yes = await sendPlainly(url, userMessage('yes', { taskId: own.result?.id ?? '' }));
   assert.equal(yes.result?.status.state, 'completed');
   assert.ok(existsSync(at('ran.txt')));
 });

@@ -14,6 +14,7 @@ import {
   confirmed,
   extensions,
   follow,
+  killedWhileItRuns,
   makeServer,
   PATIENCE,
 } from './other-process.ts';
@@ -53,25 +54,13 @@ test('a request that waits when the server is killed still waits after the resta
 test('a command that runs when the server is killed is not run again, and its outcome is unknown', async (t) => {
   const server = await makeServer([shell('echo ran >> ran.txt; sleep 1000'), done]);
   t.after(server.close);
-  const { agent, at } = server;
-  const task = await agent.send('run', { extensions });
-  assert.ok(task.kind === 'task');
-  const log: LogEntry[] = [];
-  await follow(agent, task.id, log);
-  const [asked] = check(log).waiting;
-  const configuration = { blocking: false };
-  await agent.send(confirmed(asked!), { taskId: task.id, extensions, configuration });
-  while (!existsSync(at('ran.txt'))) await wait(10);
-  await server.kill();
-  await server.restart();
-
-  await follow(agent, task.id, log);
+  const log = await killedWhileItRuns(server, 'run');
   const seen = check(log);
   assert.equal(seen.lifeOf('run_shell_command'), 'PENDING EXECUTING FAILED');
   const failed = callsIn(log).at(-1);
   assert.match(failed?.error?.message ?? '', /^outcome unknown/);
   assert.deepEqual(seen.ends, ['completed'], 'the model went on');
-  assert.equal(readFileSync(at('ran.txt'), 'utf8'), 'ran\n');
+  assert.equal(readFileSync(server.at('ran.txt'), 'utf8'), 'ran\n');
 });
 
 /** A small generator of numbers below 1, the same for the same seed. */

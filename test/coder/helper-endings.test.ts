@@ -1,15 +1,20 @@
 /** Helpers that are stopped in the middle: each of their calls ends once, and the agent's model hears what was done. */
 import assert from 'node:assert/strict';
-import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
-import { setTimeout as wait } from 'node:timers/promises';
 import type { ScriptedResponse } from '../../src/agent/models/scripted.ts';
 import { connect } from '../../src/client/index.ts';
 import type { LogEntry } from '../../src/protocol/index.ts';
 import { calls, done, shell } from './checked-talk.ts';
-import { callsIn, check, confirmed, extensions, follow, makeServer } from './other-process.ts';
+import {
+  callsIn,
+  check,
+  extensions,
+  follow,
+  killedWhileItRuns,
+  makeServer,
+} from './other-process.ts';
 import { begin, heard, settings, writes } from './talk.ts';
 import { makePlace, type Place } from './support.ts';
 
@@ -77,18 +82,7 @@ test('a helper whose server is killed is not run again, and each of its calls en
   const work = [calls('list_directory', {}), shell('echo ran >> ran.txt; sleep 1000')];
   const server = await makeServer([job, done], work);
   t.after(server.close);
-  const { agent, at } = server;
-  const task = await agent.send('delegate', { extensions });
-  assert.ok(task.kind === 'task');
-  const log: LogEntry[] = [];
-  await follow(agent, task.id, log);
-  const [asked] = check(log).waiting;
-  const configuration = { blocking: false };
-  await agent.send(confirmed(asked!), { taskId: task.id, extensions, configuration });
-  while (!existsSync(at('ran.txt'))) await wait(10);
-  await server.kill();
-  await server.restart();
-  await follow(agent, task.id, log);
+  const log = await killedWhileItRuns(server, 'delegate');
   assert.deepEqual(lives(log), {
     'agent: task': 'PENDING EXECUTING FAILED',
     'files: list_directory': 'PENDING EXECUTING SUCCEEDED',

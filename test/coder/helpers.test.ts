@@ -16,10 +16,10 @@ import {
   confirmation,
   outline,
   rpc,
+  sendPlainly,
   startCoder,
   stream,
   userMessage,
-  type RpcReply,
 } from './support.ts';
 import { heard } from './talk.ts';
 
@@ -270,18 +270,8 @@ test("a client without the extension is asked about the real call, and gets only
     [{ text: 'The helper reports.' }],
     [{ text: 'All done.' }],
   ]);
-  const plain = async (text: string, more: object = {}) => {
-    const message = userMessage(text, more);
-    const body = JSON.stringify({
-      jsonrpc: '2.0',
-      id: 1,
-      method: 'message/send',
-      params: { message },
-    });
-    const headers = { 'content-type': 'application/json' };
-    const response = await fetch(url, { method: 'POST', headers, body });
-    return ((await response.json()) as RpcReply).result!;
-  };
+  const plain = async (text: string, more: object = {}) =>
+    (await sendPlainly(url, userMessage(text, more))).result!;
   const asked = await plain('delegate');
   assert.equal(asked.status.state, 'input-required');
   assert.match(textOf(asked.status.message!.parts), /touch one/);

@@ -1,7 +1,8 @@
 /** A coding agent in another process, and a client that follows its tasks through whatever happens to it. */
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, realpathSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, realpathSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import type { ScriptedResponse } from '../../src/agent/models/scripted.ts';
 import { connect, type RemoteAgentClient } from '../../src/client/index.ts';
 import { EXTENSION_URI, type ToolCall } from '../../src/protocol/development-tool/index.ts';
@@ -89,3 +90,26 @@ export function check(log: readonly LogEntry[]): Transcript {
 
 export const callsIn = (log: readonly LogEntry[]): ToolCall[] =>
   log.map(({ event }) => callIn(event)).filter((call) => call !== undefined);
+
+/**
+ * Sends a prompt, approves its first call, kills the server when the call has made `ran.txt`, and starts it again.
+ * Returns the whole log.
+ */
+export async function killedWhileItRuns(
+  server: Awaited<ReturnType<typeof makeServer>>,
+  prompt: string,
+): Promise<LogEntry[]> {
+  const { agent, at } = server;
+  const task = await agent.send(prompt, { extensions });
+  assert.ok(task.kind === 'task');
+  const log: LogEntry[] = [];
+  await follow(agent, task.id, log);
+  const [asked] = check(log).waiting;
+  const configuration = { blocking: false };
+  await agent.send(confirmed(asked!), { taskId: task.id, extensions, configuration });
+  while (!existsSync(at('ran.txt'))) await wait(10);
+  await server.kill();
+  await server.restart();
+  await follow(agent, task.id, log);
+  return log;
+}

@@ -94,6 +94,19 @@ export async function rpc(url: string, method: string, params: object): Promise<
   return (await response.json()) as RpcReply;
 }
 
+/** Sends a message as a client that does not know the extension. */
+export async function sendPlainly(url: string, message: object): Promise<RpcReply> {
+  const body = JSON.stringify({
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'message/send',
+    params: { message },
+  });
+  const headers = { 'content-type': 'application/json' };
+  const response = await fetch(url, { method: 'POST', headers, body });
+  return (await response.json()) as RpcReply;
+}
+
 export interface RpcReply {
   readonly result?: Task;
   readonly error?: { readonly code: number; readonly message: string; readonly data?: object };
