@@ -1,8 +1,13 @@
 // Lets `node --test` load .tsx: Node strips types but does not know JSX. Wired in by --import (see package.json).
 import { readFileSync } from 'node:fs';
-import { registerHooks } from 'node:module';
+import { enableCompileCache, registerHooks } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { transformSync } from 'oxc-transform';
+
+// Every test file is a process that loads mostly the same modules. They are compiled once.
+enableCompileCache(join(tmpdir(), 'parley-test-compile-cache'));
 
 registerHooks({
   load(url, context, nextLoad) {
