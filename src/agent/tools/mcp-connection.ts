@@ -7,18 +7,34 @@
  * the session no longer existed there.
  */
 import { backoffMs, raceAbort, reasonOf, type JsonObject } from '../../base/index.ts';
-import type { CallToolResult, Client, Tool } from '@modelcontextprotocol/client';
+import type {
+  CallToolResult,
+  Client,
+  GetPromptResult,
+  Prompt,
+  ReadResourceResult,
+  Resource,
+  ResourceTemplateType,
+  Tool,
+} from '@modelcontextprotocol/client';
 import { McpError } from './mcp-error.ts';
-import { openTransport, type McpServerConfig } from './mcp-transport.ts';
+import {
+  isLegacyServer,
+  openTransport,
+  transportKinds,
+  type McpServerConfig,
+  type TransportKind,
+} from './mcp-transport.ts';
 
 const CLIENT = { name: 'parley', version: '0.1.0' };
 const MAX_RETRY_DELAY_MS = 30_000;
 /** Maximum time to wait for the end of a session. */
 const END_TIMEOUT_MS = 1_000;
-/** Maximum number of pages in the list of tools. */
+/** Maximum number of pages of a list. */
 const MAX_PAGES = 100;
 /** Maximum time of a call, even if it keeps reporting progress. */
 const MAX_CALL_MS = 60 * 60_000;
+const NO_ITEMS = { items: [] };
 
 export interface ConnectionOptions {
   readonly connectTimeoutMs: number;
@@ -26,8 +42,18 @@ export interface ConnectionOptions {
   /** Delay before the second attempt. It doubles for each further attempt. */
   readonly retryDelayMs: number;
   readonly log: ((line: string) => void) | undefined;
-  /** Called when the list of tools may have changed. */
+  /** Called when the lists of tools, prompts and resources may have changed. */
   readonly changed: () => void;
+}
+
+interface AskOptions {
+  readonly signal: AbortSignal;
+  readonly timeout: number;
+}
+
+interface Page<T> {
+  readonly items: readonly T[];
+  readonly nextCursor?: string | undefined;
 }
 
 export interface Progress {
@@ -53,26 +79,81 @@ export class McpConnection {
   #failures = 0;
   #nextAttempt = 0;
   #reason = '';
+  #instructions: string | undefined;
 
   constructor(server: McpServerConfig, options: ConnectionOptions) {
     this.#server = server;
     this.#options = options;
   }
 
+  /** What the server says about its use, as of the last connection. */
+  get instructions(): string | undefined {
+    return this.#instructions;
+  }
+
   /** Returns the server's tools, at most `limit`. */
-  async listTools(limit: number, signal: AbortSignal): Promise<Tool[]> {
-    const tools: Tool[] = [];
+  listTools(limit: number, signal: AbortSignal): Promise<Tool[]> {
+    return this.#list(limit, signal, async (client, params, options) => {
+      const result = await client.request({ method: 'tools/list', params }, options);
+      return { items: result.tools, nextCursor: result.nextCursor };
+    });
+  }
+
+  listPrompts(limit: number, signal: AbortSignal): Promise<Prompt[]> {
+    return this.#list(limit, signal, async (client, params, options) => {
+      if (!client.getServerCapabilities()?.prompts) return NO_ITEMS;
+      const result = await client.request({ method: 'prompts/list', params }, options);
+      return { items: result.prompts, nextCursor: result.nextCursor };
+    });
+  }
+
+  listResources(limit: number, signal: AbortSignal): Promise<Resource[]> {
+    return this.#list(limit, signal, async (client, params, options) => {
+      if (!client.getServerCapabilities()?.resources) return NO_ITEMS;
+      const result = await client.request({ method: 'resources/list', params }, options);
+      return { items: result.resources, nextCursor: result.nextCursor };
+    });
+  }
+
+  listResourceTemplates(limit: number, signal: AbortSignal): Promise<ResourceTemplateType[]> {
+    return this.#list(limit, signal, async (client, params, options) => {
+      if (!client.getServerCapabilities()?.resources) return NO_ITEMS;
+      const result = await client.request({ method: 'resources/templates/list', params }, options);
+      return { items: result.resourceTemplates, nextCursor: result.nextCursor };
+    });
+  }
+
+  getPrompt(
+    name: string,
+    args: Record<string, string>,
+    signal: AbortSignal,
+  ): Promise<GetPromptResult> {
+    return this.#ask('list', signal, (client, options) =>
+      client.getPrompt({ name, arguments: args }, options),
+    );
+  }
+
+  readResource(uri: string, signal: AbortSignal): Promise<ReadResourceResult> {
+    return this.#ask('list', signal, (client, options) => client.readResource({ uri }, options));
+  }
+
+  async #list<T>(
+    limit: number,
+    signal: AbortSignal,
+    ask: (client: Client, params: { cursor?: string }, options: AskOptions) => Promise<Page<T>>,
+  ): Promise<T[]> {
+    const found: T[] = [];
     let cursor: string | undefined;
     for (let page = 0; page < MAX_PAGES; page++) {
       const params = cursor === undefined ? {} : { cursor };
-      const result = await this.#ask('list', signal, (client, options) =>
-        client.request({ method: 'tools/list', params }, options),
+      const { items, nextCursor } = await this.#ask('list', signal, (client, options) =>
+        ask(client, params, options),
       );
-      tools.push(...result.tools.slice(0, limit - tools.length));
-      cursor = result.nextCursor;
-      if (cursor === undefined || tools.length >= limit) break;
+      found.push(...items.slice(0, limit - found.length));
+      cursor = nextCursor;
+      if (cursor === undefined || found.length >= limit) break;
     }
-    return tools;
+    return found;
   }
 
   callTool(
@@ -108,7 +189,7 @@ export class McpConnection {
   async #ask<T>(
     what: 'list' | 'call',
     signal: AbortSignal,
-    request: (client: Client, options: { signal: AbortSignal; timeout: number }) => Promise<T>,
+    request: (client: Client, options: AskOptions) => Promise<T>,
   ): Promise<T> {
     for (let attempt = 0; ; attempt++) {
       const live = await this.#connected(signal);
@@ -141,49 +222,70 @@ export class McpConnection {
   }
 
   async #connect(): Promise<Live> {
-    const { connectTimeoutMs: timeout, changed, log } = this.#options;
-    let live: Live | undefined;
-    let reason = 'the connection was closed';
+    const { connectTimeoutMs: timeout } = this.#options;
     const complaint = createComplaint();
     try {
-      const { Client } = await import('@modelcontextprotocol/client');
-      const { transport, end } = await openTransport(this.#server, {
-        log: (line) => {
-          complaint.note(line);
-          log?.(line);
-        },
-        overflow: (why) => {
-          reason = why;
-          if (live) this.#lost(live, why);
-        },
-      });
-      const client = new Client(CLIENT, {
-        capabilities: {},
-        listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: changed } },
-      });
-      // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the client is not an EventTarget
-      client.onerror = (error) => {
-        reason = shortReason(error);
-      };
-      const made: Live = { client, worked: false, end: () => this.#end(client, end) };
-      // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the client is not an EventTarget
-      client.onclose = () => this.#lost(made, reason);
-      live = made;
-      const signal = AbortSignal.any([this.#closing.signal, AbortSignal.timeout(timeout)]);
-      try {
-        // Not every transport stops waiting for a server that accepts the connection and never responds.
-        await raceAbort(client.connect(transport, { timeout, signal }), signal);
-      } catch (error) {
-        await made.end();
-        throw error;
-      }
-      return (this.#live = made);
+      return (this.#live = await this.#connectBy(transportKinds(this.#server), complaint.note));
     } catch (error) {
       if (this.#closing.signal.aborted) throw this.#closed();
       const late = error instanceof Error && error.name === 'TimeoutError';
       this.#failed(complaint.after(late ? `no response within ${timeout} ms` : shortReason(error)));
       throw this.#down();
     }
+  }
+
+  /** Connects by the first transport that the server supports. */
+  async #connectBy(
+    [kind, fallback]: readonly TransportKind[],
+    note: (line: string) => void,
+  ): Promise<Live> {
+    try {
+      return await this.#open(kind!, note);
+    } catch (error) {
+      if (fallback === undefined || !isLegacyServer(statusOf(error))) throw error;
+      // The first error says more about a server that supports neither transport.
+      return await this.#open(fallback, note).catch(() => Promise.reject(error));
+    }
+  }
+
+  async #open(kind: TransportKind, note: (line: string) => void): Promise<Live> {
+    const { connectTimeoutMs: timeout, changed, log } = this.#options;
+    let live: Live | undefined;
+    let reason = 'the connection was closed';
+    const { Client } = await import('@modelcontextprotocol/client');
+    const { transport, end } = await openTransport(this.#server, kind, {
+      log: (line) => {
+        note(line);
+        log?.(line);
+      },
+      overflow: (why) => {
+        reason = why;
+        if (live) this.#lost(live, why);
+      },
+    });
+    const listChanged = { autoRefresh: false, debounceMs: 0, onChanged: changed };
+    const client = new Client(CLIENT, {
+      capabilities: {},
+      listChanged: { tools: listChanged, prompts: listChanged, resources: listChanged },
+    });
+    // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the client is not an EventTarget
+    client.onerror = (error) => {
+      reason = shortReason(error);
+    };
+    const made: Live = { client, worked: false, end: () => this.#end(client, end) };
+    // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the client is not an EventTarget
+    client.onclose = () => this.#lost(made, reason);
+    live = made;
+    const signal = AbortSignal.any([this.#closing.signal, AbortSignal.timeout(timeout)]);
+    try {
+      // Not every transport stops waiting for a server that accepts the connection and never responds.
+      await raceAbort(client.connect(transport, { timeout, signal }), signal);
+    } catch (error) {
+      await made.end();
+      throw error;
+    }
+    this.#instructions = client.getInstructions();
+    return made;
   }
 
   /** Ends the session, and closes the connection or the program. Never fails. */

@@ -1,4 +1,7 @@
-/** The two transports to an MCP server. Both limit the size of a message. */
+/**
+ * The transports to an MCP server: a program's standard input and output, Streamable HTTP, and the older HTTP with SSE
+ * (protocol version 2024-11-05). All limit the size of a message.
+ */
 import type { Transport } from '@modelcontextprotocol/client';
 import { limitBody } from '../../base/index.ts';
 
@@ -21,10 +24,12 @@ export interface McpCommand {
   readonly cwd?: string;
 }
 
-/** An MCP server that is already running, and that is reached by Streamable HTTP. */
+/** An MCP server that is already running, and that is reached by HTTP. */
 export interface McpUrl {
   readonly name: string;
   readonly url: string | URL;
+  /** `sse`: the older transport of HTTP and SSE. By default it is used only if the server refuses Streamable HTTP. */
+  readonly type?: 'sse';
   readonly headers?: Readonly<Record<string, string>>;
   readonly fetch?: typeof fetch;
 }
@@ -39,17 +44,38 @@ export interface TransportEvents {
   readonly overflow: (reason: string) => void;
 }
 
+export type TransportKind = 'stdio' | 'http' | 'sse';
+
+/** Returns the transports to try, in this order. */
+export function transportKinds(server: McpServerConfig): readonly TransportKind[] {
+  if (!('url' in server)) return ['stdio'];
+  return server.type === 'sse' ? ['sse'] : ['http', 'sse'];
+}
+
+/**
+ * Returns whether a server that answers `initialize` with this HTTP status may support only the older transport (MCP
+ * 2025-11-25, "Backwards Compatibility").
+ */
+export function isLegacyServer(status: number | undefined): boolean {
+  return status === 400 || status === 404 || status === 405;
+}
+
 /** Opens the transport. Loads the MCP client library at the first call. */
 export async function openTransport(
   server: McpServerConfig,
+  kind: TransportKind,
   events: TransportEvents,
 ): Promise<{ readonly transport: Transport; readonly end?: () => Promise<void> }> {
   if ('url' in server) {
-    const { StreamableHTTPClientTransport } = await import('@modelcontextprotocol/client');
-    const transport = new StreamableHTTPClientTransport(new URL(server.url), {
+    const { StreamableHTTPClientTransport, SSEClientTransport } =
+      await import('@modelcontextprotocol/client');
+    const url = new URL(server.url);
+    const options = {
       requestInit: { headers: { ...server.headers } },
       fetch: limitMessages(server.fetch ?? fetch, events.overflow),
-    });
+    };
+    if (kind === 'sse') return { transport: new SSEClientTransport(url, options) };
+    const transport = new StreamableHTTPClientTransport(url, options);
     return { transport, end: () => transport.terminateSession() };
   }
   const { StdioClientTransport } = await import('@modelcontextprotocol/client/stdio');
