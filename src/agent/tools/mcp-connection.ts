@@ -225,7 +225,7 @@ export class McpConnection {
     const { connectTimeoutMs: timeout } = this.#options;
     const complaint = createComplaint();
     try {
-      return (this.#live = await this.#connectBy(transportKinds(this.#server), complaint.note));
+      return (this.#live = await this.#connectBy(transportKinds(this.#server), complaint));
     } catch (error) {
       if (this.#closing.signal.aborted) throw this.#closed();
       const late = error instanceof Error && error.name === 'TimeoutError';
@@ -237,30 +237,29 @@ export class McpConnection {
   /** Connects by the first transport that the server supports. */
   async #connectBy(
     [kind, fallback]: readonly TransportKind[],
-    note: (line: string) => void,
+    complaint: Complaint,
   ): Promise<Live> {
     try {
-      return await this.#open(kind!, note);
+      return await this.#open(kind!, complaint);
     } catch (error) {
       if (fallback === undefined || !isLegacyServer(statusOf(error))) throw error;
       // The first error says more about a server that supports neither transport.
-      return await this.#open(fallback, note).catch(() => Promise.reject(error));
+      return this.#open(fallback, complaint).catch(() => Promise.reject(error));
     }
   }
 
-  async #open(kind: TransportKind, note: (line: string) => void): Promise<Live> {
+  async #open(kind: TransportKind, complaint: Complaint): Promise<Live> {
     const { connectTimeoutMs: timeout, changed, log } = this.#options;
-    let live: Live | undefined;
     let reason = 'the connection was closed';
     const { Client } = await import('@modelcontextprotocol/client');
     const { transport, end } = await openTransport(this.#server, kind, {
       log: (line) => {
-        note(line);
+        complaint.note(line);
         log?.(line);
       },
       overflow: (why) => {
         reason = why;
-        if (live) this.#lost(live, why);
+        this.#lost(live, why);
       },
     });
     const listChanged = { autoRefresh: false, debounceMs: 0, onChanged: changed };
@@ -272,20 +271,19 @@ export class McpConnection {
     client.onerror = (error) => {
       reason = shortReason(error);
     };
-    const made: Live = { client, worked: false, end: () => this.#end(client, end) };
+    const live: Live = { client, worked: false, end: () => this.#end(client, end) };
     // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the client is not an EventTarget
-    client.onclose = () => this.#lost(made, reason);
-    live = made;
+    client.onclose = () => this.#lost(live, reason);
     const signal = AbortSignal.any([this.#closing.signal, AbortSignal.timeout(timeout)]);
     try {
       // Not every transport stops waiting for a server that accepts the connection and never responds.
       await raceAbort(client.connect(transport, { timeout, signal }), signal);
     } catch (error) {
-      await made.end();
+      await live.end();
       throw error;
     }
     this.#instructions = client.getInstructions();
-    return made;
+    return live;
   }
 
   /** Ends the session, and closes the connection or the program. Never fails. */
@@ -357,6 +355,8 @@ function statusOf(error: unknown): number | undefined {
 }
 
 const MAX_REASON_LENGTH = 300;
+
+type Complaint = ReturnType<typeof createComplaint>;
 
 /**
  * Finds the reason why a program did not start: the first line of its stderr that mentions an error, or the last line.
