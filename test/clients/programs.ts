@@ -1,7 +1,6 @@
 /** The large programs that `npm run test:clients` tries, and where they are installed. */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
@@ -15,6 +14,11 @@ export interface Program {
 export const programs = {
   adk: { name: 'adk', packages: { '@google/adk': '2.0.0' } },
   mastra: { name: 'mastra', packages: { '@mastra/core': '1.71.0' } },
+  aiSdk: { name: 'ai-sdk', packages: { ai: '6.0.326', 'a2a-ai-provider': '0.5.0-alpha.1' } },
+  agUi: {
+    name: 'ag-ui',
+    packages: { '@ag-ui/a2a': '0.0.6', '@ag-ui/client': '1.0.0', '@ag-ui/core': '1.0.0' },
+  },
   acpx: { name: 'acpx', packages: { acpx: '0.19.1' } },
   geminiCli: { name: 'gemini-cli', packages: { '@google/gemini-cli': '0.61.0' } },
   geminiServer: {
@@ -24,6 +28,9 @@ export const programs = {
 } satisfies Record<string, Program>;
 
 const CACHE = resolve(process.env['PARLEY_CLIENTS_CACHE'] ?? 'node_modules/.cache/parley-clients');
+
+/** A module in the program's folder that imports the program's packages, because imports start from a file. */
+const LOADER = 'load.js';
 
 /** Returns the folder of a program. */
 export function folderOf({ name }: Program): string {
@@ -39,6 +46,7 @@ export function install(program: Program): void {
   mkdirSync(folder, { recursive: true });
   const manifest = { private: true, type: 'module', dependencies: program.packages };
   writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest));
+  writeFileSync(join(folder, LOADER), 'export const load = (name) => import(name);\n');
   const flags = ['--no-audit', '--no-fund', '--ignore-scripts', '--no-package-lock'];
   const { status } = spawnSync('npm', ['install', ...flags], { cwd: folder, stdio: 'inherit' });
   if (status !== 0) throw new Error(`npm could not install ${program.name}`);
@@ -47,8 +55,10 @@ export function install(program: Program): void {
 
 /** Imports a module of a program's package. */
 export async function importFrom<T>(program: Program, module: string): Promise<T> {
-  const from = createRequire(join(folderOf(program), 'package.json'));
-  return (await import(pathToFileURL(from.resolve(module)).href)) as T;
+  const { load } = (await import(pathToFileURL(join(folderOf(program), LOADER)).href)) as {
+    load(name: string): Promise<T>;
+  };
+  return load(module);
 }
 
 /** Returns the path of a command that a program brings. */
