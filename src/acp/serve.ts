@@ -16,18 +16,22 @@ import {
   type AgentContext,
   type InitializeResponse,
   type McpServer as AcpMcpServer,
-  type SessionModeState,
   type Stream,
 } from '@agentclientprotocol/sdk';
+import { isObject } from '../base/index.ts';
 import type { LiveSession } from '../live/client/index.ts';
 import type { McpServers } from '../protocol/development-tool/index.ts';
 import type { Logger } from '../tasks/index.ts';
 import { askedOnly } from './answers.ts';
+import type { ChoiceState } from './config-options.ts';
 import { requestError } from './errors.ts';
 import { AcpSession } from './session.ts';
 
 /** Maximum number of open sessions per connection. */
 const MAX_SESSIONS = 32;
+
+/** The SDK no longer has this method. Clients that were written for older versions of ACP still use it. */
+const SET_MODEL = 'session/set_model';
 
 /** The parameters of session/new, session/load and session/resume. */
 export interface Wanted {
@@ -144,10 +148,10 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
   }
 
   /** Starts the updates after the response, because the client learns the session id from the response. */
-  function startSoon(one: AcpSession): { sessionId: string; modes: SessionModeState } {
+  function startSoon(one: AcpSession): ChoiceState {
     // AcpSession logs its own errors.
     setImmediate(() => void start(one).catch(() => {}));
-    return { sessionId: one.sessionId, modes: one.modes };
+    return one.choices;
   }
 
   function find(sessionId: string): AcpSession {
@@ -175,22 +179,22 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
     })
     .onRequest(
       session.new,
-      handled(async ({ client, params }) => startSoon(await enter(client, params, true))),
+      handled(async ({ client, params }) => {
+        const one = await enter(client, params, true);
+        return { sessionId: one.sessionId, ...startSoon(one) };
+      }),
     )
     .onRequest(
       session.load,
       handled(async ({ client, params }) => {
         const one = await enter(client, params, true);
         await start(one);
-        return { modes: one.modes };
+        return one.choices;
       }),
     )
     .onRequest(
       session.resume,
-      handled(async ({ client, params }) => {
-        const { modes } = startSoon(await enter(client, params, false));
-        return { modes };
-      }),
+      handled(async ({ client, params }) => startSoon(await enter(client, params, false))),
     )
     .onRequest(
       session.close,
@@ -198,7 +202,25 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
     )
     .onRequest(
       session.setMode,
-      handled(({ params: { sessionId, modeId } }) => find(sessionId).setMode(modeId)),
+      handled(({ params: { sessionId, modeId } }) =>
+        find(sessionId).choose('mode', modeId, 'modeId'),
+      ),
+    )
+    .onRequest(
+      session.setConfigOption,
+      handled(async ({ params: { sessionId, configId, value } }) => {
+        const one = find(sessionId);
+        await one.choose(configId, String(value), 'value');
+        return { configOptions: one.choices.configOptions };
+      }),
+    )
+    .onRequest(
+      SET_MODEL,
+      setModelParams,
+      handled(async ({ params: { sessionId, modelId } }) => {
+        await find(sessionId).choose('model', modelId, 'modelId');
+        return {};
+      }),
     )
     .onRequest(
       session.prompt,
@@ -238,6 +260,12 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
     }),
     close: () => connection.close(),
   };
+}
+
+function setModelParams(params: unknown): { readonly sessionId: string; readonly modelId: string } {
+  const { sessionId, modelId } = isObject(params) ? params : {};
+  if (typeof sessionId === 'string' && typeof modelId === 'string') return { sessionId, modelId };
+  throw RequestError.invalidParams({}, 'sessionId and modelId are required');
 }
 
 /** Converts ACP's list of MCP servers. Replaces characters in their names that are not valid in tool names. */

@@ -11,7 +11,6 @@ import {
   type AgentContext,
   type AvailableCommand,
   type ContentBlock,
-  type SessionModeState,
   type SessionUpdate,
   type StopReason,
 } from '@agentclientprotocol/sdk';
@@ -31,7 +30,15 @@ import {
 import { A2AError, textOf, type TaskState, type TaskStatusUpdateEvent } from '../protocol/index.ts';
 import type { Logger } from '../tasks/index.ts';
 import { partsFrom } from './content.ts';
-import { commandFor, isMode, modeState } from './modes.ts';
+import {
+  choiceId,
+  choiceState,
+  commandFor,
+  configOptions,
+  type ChoiceId,
+  type ChoiceState,
+  type Choices,
+} from './config-options.ts';
 import { OwnPrompts } from './own-prompts.ts';
 import { Permissions } from './permissions.ts';
 import { isOwn, messageChunk, Updates } from './updates.ts';
@@ -64,7 +71,9 @@ export class AcpSession {
   /** True while the updates that are sent date from before the client joined. */
   #history: boolean;
   #started = false;
-  #mode: string;
+  #choices: Choices;
+  /** The reply of the running turn, if it is hidden from the client. */
+  #reply = '';
   /** The question that the client's next prompt answers. */
   #toAnswer: ToolCall | undefined;
 
@@ -72,20 +81,26 @@ export class AcpSession {
     const { session, signal } = options;
     const limited = AbortSignal.any([signal, AbortSignal.timeout(JOIN_TIMEOUT_MS)]);
     for await (const item of session.items({ signal: limited })) {
-      if (item.kind === 'snapshot') return new AcpSession(options, item.snapshot);
+      if (item.kind !== 'snapshot') continue;
+      const models = (await session.models?.()) ?? [];
+      return new AcpSession(options, item.snapshot, models);
     }
     throw sessionEnded();
   }
 
-  private constructor(options: AcpSessionOptions, snapshot: LiveSnapshot) {
+  private constructor(
+    options: AcpSessionOptions,
+    snapshot: LiveSnapshot,
+    models: readonly string[],
+  ) {
     const { session, client, logger, signal } = options;
-    const { contextId: sessionId, workspace, approval } = snapshot;
+    const { contextId: sessionId, workspace, approval: mode, model } = snapshot;
     this.#options = options;
     this.#snapshot = snapshot;
     this.session = session;
     this.sessionId = sessionId;
     this.#history = options.history;
-    this.#mode = approval;
+    this.#choices = { mode, model, models };
     this.#updates = new Updates(session.self, workspace);
     this.#permissions = new Permissions({
       client,
@@ -100,8 +115,9 @@ export class AcpSession {
     this.#current.promise.catch(() => {});
   }
 
-  get modes(): SessionModeState {
-    return modeState(this.#mode);
+  /** The mode and the model, and what can be chosen instead. */
+  get choices(): ChoiceState {
+    return choiceState(this.#choices);
   }
 
   /** Starts sending updates; later calls have no effect. Resolves when the history has been sent. */
@@ -152,15 +168,18 @@ export class AcpSession {
     return this.#prompts.cancel();
   }
 
-  /** Sets the mode for all clients. If a turn is running, the change takes effect after this turn. */
-  async setMode(mode: string): Promise<void> {
-    if (!isMode(mode)) throw RequestError.invalidParams({}, `modeId: unknown mode ${mode}`);
-    const { queued, done } = await this.#prompts.send(commandFor(mode), { quiet: true });
+  /**
+   * Sets the mode or the model for all clients. If a turn is running, the change takes effect after this turn. `field`
+   * is the name of the value in the client's request.
+   */
+  async choose(configId: string, value: string, field: string): Promise<void> {
+    const id = choiceId(configId);
+    const command = commandFor(id, value, field, this.#choices);
+    const { queued, done } = await this.#prompts.send(command, { quiet: true });
     if (queued) return;
     await done;
-    if (this.#mode !== mode) {
-      throw RequestError.invalidParams({}, `modeId: ${mode} is not allowed here`);
-    }
+    if (this.#choices[id] === value) return;
+    throw RequestError.invalidParams({}, `${field}: ${value} is not allowed here: ${this.#reply}`);
   }
 
   /** Stops sending updates. Does not close the live session. */
@@ -213,13 +232,14 @@ export class AcpSession {
   }
 
   /** Handles a received snapshot: the first one, or one that means that the conversation continues in another task. */
-  async #enter({ approval, pending }: LiveSnapshot): Promise<void> {
+  async #enter({ approval, model, pending }: LiveSnapshot): Promise<void> {
     this.#reachPresent();
     this.#permissions.withdrawAll();
     this.#waiting.clear();
     this.#prompts.end('cancelled');
     await this.#send(this.#updates.abandoned());
-    await this.#setMode(approval);
+    await this.#setChoice('mode', approval);
+    await this.#setChoice('model', model);
     for (const call of pending) {
       const fact = { kind: 'call', call } as const;
       await this.#show(fact);
@@ -237,7 +257,9 @@ export class AcpSession {
 
   async #take(event: TaskStatusUpdateEvent): Promise<void> {
     const { about, facts } = readStatus(event);
-    if (about?.approval !== undefined) await this.#setMode(about.approval);
+    if (about?.approval !== undefined) await this.#setChoice('mode', about.approval);
+    // An event of a helper has the model of the helper.
+    if (about && about.agent === undefined) await this.#setChoice('model', about.model);
     for (const fact of facts) {
       await this.#show(fact);
       if (fact.kind === 'state') await this.#enterState(fact.state, fact.text, about);
@@ -246,8 +268,11 @@ export class AcpSession {
   }
 
   async #show(fact: Fact): Promise<void> {
-    // Do not show the reply to /approval: this client selected the mode in a menu and did not type the command.
-    if (fact.kind === 'text' && this.#prompts.quiet) return;
+    // Do not show the reply to the command: this client selected a value in a menu and did not type the command.
+    if (fact.kind === 'text' && this.#prompts.quiet) {
+      this.#reply += fact.text;
+      return;
+    }
     await this.#send(this.#updates.of(fact, { history: this.#history }));
   }
 
@@ -255,6 +280,7 @@ export class AcpSession {
     this.#waiting.take(fact);
     if (fact.kind === 'prompt') {
       if (fact.besideAnswer) return;
+      this.#reply = '';
       if (!this.#history) this.#prompts.began({ own: isOwn(this.session.self, fact.source) });
     } else if (fact.kind === 'answer') {
       this.#permissions.withdraw(fact.confirmation.tool_call_id);
@@ -312,11 +338,16 @@ export class AcpSession {
     if (!this.#history) this.#prompts.end(outcome);
   }
 
-  async #setMode(mode: string): Promise<void> {
-    // The client already has the current mode, from the response to session/new or session/load.
-    if (this.#history || mode === this.#mode) return;
-    this.#mode = mode;
-    await this.#send([{ sessionUpdate: 'current_mode_update', currentModeId: mode }]);
+  async #setChoice(id: ChoiceId, value: string): Promise<void> {
+    // The client already has the current value, from the response to session/new or session/load.
+    if (this.#history || value === '' || value === this.#choices[id]) return;
+    this.#choices = { ...this.#choices, [id]: value };
+    await this.#send([
+      ...(id === 'mode'
+        ? [{ sessionUpdate: 'current_mode_update' as const, currentModeId: value }]
+        : []),
+      { sessionUpdate: 'config_option_update', configOptions: configOptions(this.#choices) },
+    ]);
   }
 
   async #sendCommands(): Promise<void> {

@@ -311,6 +311,11 @@ export class Member implements LiveSession {
     return this.#options.coder.commands.list(await this.#commandPlace(place));
   }
 
+  async models(): Promise<readonly string[]> {
+    this.require('view');
+    return this.#options.coder.workspaces.modelNames.choices;
+  }
+
   async #commandPlace({ contextId, workspace_path }: GetAllSlashCommandsRequest) {
     const { conversation, workspace } = this.#options;
     if (contextId !== undefined && contextId !== conversation.task.contextId) {

@@ -52,12 +52,17 @@ export function resolveModel(nameOrModel: string | Model, options: ResolveOption
 export function defaultModelName(env: VendorEnvironment = process.env): string {
   const named = valueOf(env, 'PARLEY_MODEL');
   if (named !== undefined) return named;
-  for (const [prefix, { keys, defaultModel }] of Object.entries(VENDORS)) {
-    if (defaultModel !== undefined && keys.some((key) => valueOf(env, key) !== undefined)) {
-      return `${prefix}:${defaultModel}`;
-    }
-  }
-  return 'offline';
+  return usableModels(env)[0] ?? 'offline';
+}
+
+/** Returns the models that need no further setup: the default model of each vendor whose key is set, and `offline`. */
+export function usableModels(env: VendorEnvironment = process.env): string[] {
+  const usable = Object.entries(VENDORS).flatMap(([prefix, { keys, defaultModel }]) =>
+    defaultModel !== undefined && keys.some((key) => valueOf(env, key) !== undefined)
+      ? [`${prefix}:${defaultModel}`]
+      : [],
+  );
+  return [...usable, 'offline'];
 }
 
 function fromEnvironment(

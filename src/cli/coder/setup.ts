@@ -7,7 +7,7 @@ import {
   defaultModelName,
   type SessionStore,
 } from '../../agent/index.ts';
-import { resolveModel } from '../../agent/internal/index.ts';
+import { resolveModel, usableModels } from '../../agent/internal/index.ts';
 import {
   createCoder,
   type Coder,
@@ -117,6 +117,7 @@ export async function openCoder(setup: CoderSetup): Promise<OpenedCoder> {
     const coder = await createCoder({
       roots,
       model,
+      models: usableModels(environment),
       resolve,
       notify,
       sessions,

@@ -14,7 +14,10 @@ export const modelCommand: CoderCommand = {
   async *run(name, { agent, run }) {
     const { state } = run;
     if (name === '') {
-      yield `The model is ${agent.modelOf((key) => state.get(key)).name}.`;
+      const { name: current } = agent.modelOf((key) => state.get(key));
+      const others = agent.models.filter((each) => each !== current);
+      yield `The model is ${current}.`;
+      if (others.length > 0) yield ` Other models: ${others.join(', ')}.`;
       return;
     }
     if (name !== agent.model.name) await check(name, agent, run.signal);

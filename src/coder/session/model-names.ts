@@ -1,20 +1,29 @@
 /**
- * The names of the models that sessions use. They are cached, so that most messages are accepted without reading their
+ * The names of the models that a session can use, and of those that sessions use. The latter are cached, so that most messages are accepted without reading their
  * session. While a turn runs, the name of its model is always cached.
  */
 import type { Model, SessionStore } from '../../agent/index.ts';
 import { BoundedMap, type MaybePromise } from '../../base/index.ts';
 import { modelNameIn } from './session-status.ts';
+import { modelChoices } from './session-model.ts';
 import { sessionKey, sessionName, type SessionOwner } from './session-owner.ts';
 
 const MAX_CACHED = 1000;
 
 export class ModelNames {
+  /** The names to choose from. */
+  readonly choices: readonly string[];
   readonly #sessions: SessionStore;
   readonly #default: Model;
   readonly #cached = new BoundedMap<string>(MAX_CACHED);
 
-  constructor({ sessions, model }: { readonly sessions: SessionStore; readonly model: Model }) {
+  constructor(options: {
+    readonly sessions: SessionStore;
+    readonly model: Model;
+    readonly models?: readonly string[];
+  }) {
+    const { sessions, model, models } = options;
+    this.choices = modelChoices(model, models);
     this.#sessions = sessions;
     this.#default = model;
   }

@@ -13,6 +13,11 @@ export const MODEL_KEY = 'coder.model';
 /** Maximum number of models that are cached in addition to the workspace's model. */
 const MAX_MODELS = 16;
 
+/** Returns the names to choose from: the model of the workspace, then the others. A session may also use another one. */
+export function modelChoices(model: Model, others: readonly string[] = []): readonly string[] {
+  return [...new Set([model.name, ...others])];
+}
+
 export interface SessionModelOptions {
   readonly model: Model;
   readonly limits: Settings['limits'];

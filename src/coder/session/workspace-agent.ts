@@ -31,7 +31,7 @@ import {
 } from './notices.ts';
 import { openingCalls } from './opening-calls.ts';
 import { priceOf } from './prices.ts';
-import { sessionModel } from './session-model.ts';
+import { modelChoices, sessionModel } from './session-model.ts';
 import { saveRule } from '../settings/settings.ts';
 import type { Settings } from '../settings/schema.ts';
 import { openSandbox } from '../shell/sandbox.ts';
@@ -63,6 +63,8 @@ export interface WorkspaceAgentOptions extends Modes {
   readonly model: Model;
   /** Returns the model with this name, for sessions that select another model. Default: `resolveModel`. */
   readonly resolve?: (name: string) => Model;
+  /** The names of other models that sessions can select, for lists. */
+  readonly models?: readonly string[];
   /** Tells the person who runs the program about the model and the MCP servers. Default: writes to the log. */
   readonly notify?: Notify;
   readonly sessions: SessionStore;
@@ -83,6 +85,8 @@ export interface WorkspaceAgent extends Modes {
   readonly root: string;
   readonly workspace: Workspace;
   readonly model: Model;
+  /** The names of the models to choose from. */
+  readonly models: readonly string[];
   readonly limits: Settings['limits'];
   /** Returns the model with this name. Throws a ModelError if there is no such model. */
   resolve(name: string): Model;
@@ -211,6 +215,7 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions): Promis
     root,
     workspace,
     model,
+    models: modelChoices(model, options.models),
     mode,
     loosest,
     limits: settings.limits,

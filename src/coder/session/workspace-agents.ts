@@ -51,6 +51,8 @@ export interface WorkspaceAgentsOptions {
   readonly model: Model;
   /** Returns the model with this name, for sessions that select another model. Default: `resolveModel`. */
   readonly resolve?: (name: string) => Model;
+  /** The names of other models that sessions can select, for lists. */
+  readonly models?: readonly string[];
   /** Tells the person who runs the program about the model and the MCP servers. Default: writes to the log. */
   readonly notify?: Notify;
   /** The initial approval mode. Default: the mode in the settings, or `ask`. */

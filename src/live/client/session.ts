@@ -111,6 +111,8 @@ export interface LiveSession {
   /** Cancels the running turn and drops the queued prompts. */
   cancel(): Promise<void>;
   commands(): Promise<readonly SlashCommand[]>;
+  /** Returns the names of the models to choose from. Available only in the process that runs the session. */
+  models?(): Promise<readonly string[]>;
   execute(request: ExecuteSlashCommandRequest): Promise<ExecuteSlashCommandResponse>;
   clients(): Promise<readonly LiveClient[]>;
   /** Leaves the session. The session continues for other clients. */
