@@ -22,10 +22,10 @@ const WRITES: readonly ScriptedResponse[] = [
   [{ text: 'It is written.' }],
 ];
 
-async function start(t: TestContext, { open }: Driver, script: readonly ScriptedResponse[]) {
+async function start(t: TestContext, driver: Driver, script: readonly ScriptedResponse[]) {
   const place = makePlace(t);
   const { url } = await startCoder(t, place, { script });
-  return { client: await open(url), at: (file: string) => join(place.workspace, file) };
+  return { client: await driver.open(url), at: (file: string) => join(place.workspace, file) };
 }
 
 /** Nothing of the extension reaches a client that does not know it. */

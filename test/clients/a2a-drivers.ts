@@ -104,12 +104,12 @@ const mastra: Driver = {
       waits: finishReason === 'suspended',
     });
     const stream = async (text: string): Promise<Answer> => {
-      const { fullStream, getResult } = await agent.stream(text, { runId });
+      const streamed = await agent.stream(text, { runId });
       let said = '';
-      for await (const { type, payload } of fullStream) {
+      for await (const { type, payload } of streamed.fullStream) {
         if (type === 'text-delta') said += payload.text ?? '';
       }
-      const result = await getResult();
+      const result = await streamed.getResult();
       if (result.text !== said)
         throw new Error(`streamed ${said}, and the result is ${result.text}`);
       return answer(result);

@@ -55,10 +55,10 @@ export function install(program: Program): void {
 
 /** Imports a module of a program's package. */
 export async function importFrom<T>(program: Program, module: string): Promise<T> {
-  const { load } = (await import(pathToFileURL(join(folderOf(program), LOADER)).href)) as {
+  const loader = (await import(pathToFileURL(join(folderOf(program), LOADER)).href)) as {
     load(name: string): Promise<T>;
   };
-  return load(module);
+  return loader.load(module);
 }
 
 /** Returns the path of a command that a program brings. */

@@ -25,6 +25,7 @@ import {
   within,
   type Delivered,
 } from './support.ts';
+import { noteScenario } from './operations.ts';
 
 const PEERS: readonly Peer[] = [
   sdk1('JSONRPC'),
@@ -491,6 +492,9 @@ function memberOf({ body }: Delivered): string {
 
 for (const peer of PEERS) {
   for (const [does, scenario] of Object.entries(SCENARIOS)) {
-    test(`${peer.name} ${does}`, (t) => scenario(t, peer));
+    test(`${peer.name} ${does}`, (t) => {
+      noteScenario(t, does, peer.name, 'client');
+      return scenario(t, peer);
+    });
   }
 }

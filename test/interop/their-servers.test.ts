@@ -31,6 +31,7 @@ import {
   type Gates,
   type Hosted,
 } from './support.ts';
+import { noteScenario } from './operations.ts';
 
 interface Server {
   readonly name: string;
@@ -474,6 +475,9 @@ const SCENARIOS: Record<string, (t: TestContext, server: Server) => Promise<void
 
 for (const server of SERVERS) {
   for (const [does, scenario] of Object.entries(SCENARIOS)) {
-    test(`${server.name} ${does}`, (t) => scenario(t, server));
+    test(`${server.name} ${does}`, (t) => {
+      noteScenario(t, does, server.name, 'server');
+      return scenario(t, server);
+    });
   }
 }
