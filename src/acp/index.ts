@@ -1,2 +1,2 @@
 export { serveAcp, type Wanted } from './serve.ts';
-export { acpSocket, stdioStream } from './streams.ts';
+export { acpHttp, acpSocket, stdioStream } from './streams.ts';

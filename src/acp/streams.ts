@@ -1,5 +1,6 @@
 /**
- * The transports of ACP: standard input and output (one message per line), and WebSocket (one message per text frame).
+ * The transports of ACP: standard input and output (one message per line), WebSocket (one message per text frame), and
+ * Streamable HTTP (http.ts).
  *
  * With stdio, only messages may be written to standard output. Logs go to standard error.
  */
@@ -7,7 +8,8 @@ import { Readable, Writable } from 'node:stream';
 import { ndJsonStream, type AnyMessage, type Stream } from '@agentclientprotocol/sdk';
 import type { LiveSession } from '../live/client/index.ts';
 import { inspectJson } from '../protocol/index.ts';
-import { CLOSE, type PeerSocket, type SocketListener } from '../http/index.ts';
+import { CLOSE, type PeerSocket, type SocketListener, type SocketRequest } from '../http/index.ts';
+import { acpRoutes } from './http.ts';
 import { serveAcp, type AcpOptions } from './serve.ts';
 
 /** Maximum length of a line on standard input. A line may contain images. The server limits WebSocket frames. */
@@ -26,6 +28,9 @@ export function stdioStream(
   return ndJsonStream(Writable.toWeb(output), bytes, { maxMessageBytes: MAX_LINE_BYTES });
 }
 
+/** Joins the session for a client, which has told its name. */
+type Enter = (clientName: string) => LiveSession;
+
 export interface AcpSocketOptions extends Pick<AcpOptions, 'version' | 'logger'> {
   /** How long a peer may read nothing before it is disconnected. */
   readonly stallMs?: number;
@@ -39,15 +44,15 @@ export interface AcpSocketOptions extends Pick<AcpOptions, 'version' | 'logger'>
  */
 export function acpSocket(
   socket: PeerSocket,
-  enter: (clientName: string) => LiveSession,
+  enter: Enter,
   { version, logger, stallMs = STALL_MS }: AcpSocketOptions,
 ): SocketListener {
   let drained = Promise.withResolvers<void>();
   let incoming: ReadableStreamDefaultController<AnyMessage> | undefined;
-  let session: LiveSession | undefined;
+  const one = oneSession(enter);
 
   const tooSlow = () => {
-    logger.warn({ client: session?.self.name }, 'an ACP client reads too slowly');
+    logger.warn({ client: one.session?.self.name }, 'an ACP client reads too slowly');
     socket.close(CLOSE.tooSlow, 'load the session again');
   };
 
@@ -67,18 +72,7 @@ export function acpSocket(
     },
   });
 
-  serveAcp(
-    { readable, writable },
-    {
-      version,
-      logger,
-      join: ({ clientName }) => (session ??= enter(clientName)),
-      async leave(left) {
-        session = undefined;
-        await left.close();
-      },
-    },
-  );
+  serveAcp({ readable, writable }, { version, logger, ...one.options });
 
   return {
     message(text) {
@@ -95,7 +89,39 @@ export function acpSocket(
       drained.resolve();
       incoming?.close();
       incoming = undefined;
-      void session?.close();
+      void one.session?.close();
+    },
+  };
+}
+
+/** Serves ACP over Streamable HTTP, with one session per connection, as on a WebSocket. */
+export function acpHttp({ version, logger }: Pick<AcpOptions, 'version' | 'logger'>) {
+  return (path: string, enter: (request: Pick<SocketRequest, 'user' | 'query'>) => Enter) =>
+    acpRoutes({
+      path,
+      serve: (stream, { call, query }) => {
+        const { options } = oneSession(enter({ user: call.user, query }));
+        return serveAcp(stream, { version, logger, ...options });
+      },
+    });
+}
+
+/** Makes every session request of a connection return the same session. */
+function oneSession(enter: Enter): {
+  readonly session: LiveSession | undefined;
+  readonly options: Pick<AcpOptions, 'join' | 'leave'>;
+} {
+  let session: LiveSession | undefined;
+  return {
+    get session() {
+      return session;
+    },
+    options: {
+      join: ({ clientName }) => (session ??= enter(clientName)),
+      async leave(left) {
+        session = undefined;
+        await left.close();
+      },
     },
   };
 }

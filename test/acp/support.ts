@@ -18,7 +18,7 @@ import {
   type Stream,
 } from '@agentclientprotocol/sdk';
 import { WebSocket } from 'ws';
-import { acpSocket } from '../../src/acp/streams.ts';
+import { acpHttp, acpSocket } from '../../src/acp/streams.ts';
 import { serveAcp, type AcpOptions } from '../../src/acp/serve.ts';
 import { scriptedModel, type ScriptedResponse } from '../../src/agent/models/scripted.ts';
 import { sqliteSessions } from '../../src/agent/sqlite/index.ts';
@@ -64,6 +64,7 @@ export async function startLive(t: TestContext, options: LiveStart = {}): Promis
       live: () => opened.live,
       acp: (socket, enter) =>
         acpSocket(socket, enter, { version: VERSION, logger: silent, stallMs }),
+      acpHttp: acpHttp({ version: VERSION, logger: silent }),
       logger: silent,
     }),
     logger: silent,

@@ -69,7 +69,7 @@ export async function openLiveSession(setup: LiveSetup): Promise<OpenedLive> {
   const named = values.store !== undefined;
   const store = await openLiveStore({ place, named, sessionId, environment, log });
   const session: { live?: Live } = {};
-  const { acpSocket } = address ? await import('../../acp/index.ts') : {};
+  const { acpHttp, acpSocket } = address ? await import('../../acp/index.ts') : {};
   const server = serve(coder.agent, {
     ...(address &&
       liveServeOptions({
@@ -79,6 +79,7 @@ export async function openLiveSession(setup: LiveSetup): Promise<OpenedLive> {
         acp:
           acpSocket &&
           ((socket, enter) => acpSocket(socket, enter, { version: VERSION, logger: log })),
+        acpHttp: acpHttp?.({ version: VERSION, logger: log }),
         logger: log,
       })),
     logger: log,

@@ -14,6 +14,7 @@ import type { Logger } from '../../tasks/index.ts';
 import type { ServeOptions } from '../../server.ts';
 import {
   CLOSE,
+  type OwnRoute,
   type PeerSocket,
   type SocketListener,
   type SocketRequest,
@@ -30,15 +31,22 @@ import { LiveFrames } from './frames.ts';
 /** How long to wait for the first frame of a client without a subprotocol. */
 const SILENCE_MS = 250;
 const STALL_MS = 5000;
+const ACP_PATH = '/acp';
+
+/** Joins the session for an ACP client, which has told its name. */
+export type Enter = (clientName: string) => LiveSession;
 
 /**
  * Handles an ACP connection. It calls `enter` with the name of the client to join the session. The returned listener
  * receives all frames, including the first one.
  */
-export type AcpSocket = (
-  socket: PeerSocket,
-  enter: (clientName: string) => LiveSession,
-) => SocketListener;
+export type AcpSocket = (socket: PeerSocket, enter: Enter) => SocketListener;
+
+/** Returns the routes of ACP over Streamable HTTP. Each connection calls `enter` with the request that opened it. */
+export type AcpHttp = (path: string, enter: (request: Arrival) => Enter) => readonly OwnRoute[];
+
+/** The request with which a client connects. */
+type Arrival = Pick<SocketRequest, 'query' | 'user'>;
 
 export interface LiveServeOptions {
   readonly coder: Pick<Coder, 'workspaces' | 'commands'>;
@@ -47,6 +55,7 @@ export interface LiveServeOptions {
   /** The tokens of the clients that may join. Without tokens, any local client may join. */
   readonly tokens?: readonly LiveToken[] | undefined;
   readonly acp?: AcpSocket | undefined;
+  readonly acpHttp?: AcpHttp | undefined;
   readonly stallMs?: number | undefined;
   readonly logger: Logger;
 }
@@ -63,8 +72,11 @@ export function liveServeOptions(options: LiveServeOptions): LiveOptions {
   const routes: SocketRoute[] = [webSocketRoute(options, frames)];
   if (options.acp) routes.push(acpRoute(options, options.acp));
   const clients = new HttpClients();
+  const own = coderServeOptions({ ...coder, commands: httpCommands(clients, live) });
+  const overHttp = options.acpHttp?.(ACP_PATH, (request) => entrance(options, request)) ?? [];
   return {
-    ...coderServeOptions({ ...coder, commands: httpCommands(clients, live) }),
+    ...own,
+    routes: [...own.routes, ...overHttp],
     sockets: routes,
     guard: (handler) => httpHandler(handler, { live, clients, logger }),
     ...(tokens.length > 0 && { authenticate: liveAuthentication(tokens) }),
@@ -104,7 +116,7 @@ function webSocketRoute(options: LiveServeOptions, frames: LiveFrames): SocketRo
 
 function acpRoute(options: LiveServeOptions, acp: AcpSocket): SocketRoute {
   return {
-    path: '/acp',
+    path: ACP_PATH,
     protocols: ['acp'],
     open: (socket, request) =>
       guarded(socket, options.logger, () => acp(socket, entrance(options, request))),
@@ -112,7 +124,7 @@ function acpRoute(options: LiveServeOptions, acp: AcpSocket): SocketRoute {
 }
 
 /** Returns the function that joins the session for an ACP client. Throws if there is no session. */
-function entrance(options: LiveServeOptions, request: SocketRequest): Parameters<AcpSocket>[1] {
+function entrance(options: LiveServeOptions, request: Arrival): Enter {
   const live = present(options);
   return (clientName) => join(live, 'acp', request, clientName);
 }
@@ -158,7 +170,7 @@ function present({ live }: LiveServeOptions): Live {
 }
 
 /** Adds the client to the session. The name of its token has priority over the name that the client gives itself. */
-function join(live: Live, kind: 'a2a' | 'acp', { query, user }: SocketRequest, own?: string) {
+function join(live: Live, kind: 'a2a' | 'acp', { query, user }: Arrival, own?: string) {
   const given = user?.['name'];
   const name = typeof given === 'string' ? given : (query.get('name') ?? own);
   return live.join({ kind, name, roles: rolesOf(user) });
