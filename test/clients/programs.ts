@@ -12,7 +12,7 @@ export interface Program {
 }
 
 export const programs = {
-  adk: { name: 'adk', packages: { '@google/adk': '2.0.0' } },
+  adk: { name: 'adk', packages: { '@google/adk': '2.0.0', express: '5.3.0' } },
   mastra: { name: 'mastra', packages: { '@mastra/core': '1.71.0' } },
   aiSdk: { name: 'ai-sdk', packages: { ai: '6.0.326', 'a2a-ai-provider': '0.5.0-alpha.1' } },
   agUi: {
