@@ -400,6 +400,8 @@ export {
   type ListQuery,
   type Logger,
   type LogPage,
+  type LogView,
+  type LogViews,
   type MemoryStore,
   type MemoryStoreOptions,
   type OnState,
@@ -420,7 +422,9 @@ export {
   type SubscribeOptions,
   type TaskHead,
   type TaskStore,
+  type TaskUpdate,
   type Transitions,
+  type ViewRequest,
   type Yielded,
 } from './tasks/index.ts';
 export {

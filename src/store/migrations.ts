@@ -78,6 +78,11 @@ const STEPS: readonly string[] = [
   DROP INDEX tasks_by_context;
   CREATE INDEX tasks_by_context ON tasks (scope, context_id, state, changed);
   `,
+
+  `
+  -- The view in which a webhook gets the events of its task. NULL if the agent has no views.
+  ALTER TABLE push ADD COLUMN view TEXT;
+  `,
 ];
 
 /** The application id is "Prly" in ASCII. */

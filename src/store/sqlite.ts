@@ -219,7 +219,7 @@ export class SqliteStore implements TaskStore {
     });
   }
 
-  savePush({ taskId, config, version }: PushRecord): void {
+  savePush({ taskId, config, version, view }: PushRecord): void {
     if (!this.#sql.taskExists.get(taskId)) throw taskNotFound(taskId);
     const json = JSON.stringify(config);
     if (!this.#secrets && (config.token ?? config.authentication?.credentials) !== undefined) {
@@ -229,12 +229,14 @@ export class SqliteStore implements TaskStore {
       );
     }
     const stored = this.#secrets?.seal(json, place(taskId, config.id)) ?? json;
-    this.#transaction(() => this.#sql.savePush.run(taskId, config.id, version, stored));
+    this.#transaction(() =>
+      this.#sql.savePush.run(taskId, config.id, version, stored, view ?? null),
+    );
   }
 
   listPush(taskId: string): PushRecord[] {
     const records: PushRecord[] = [];
-    for (const [configId, version, stored] of this.#sql.listPush.all(taskId)) {
+    for (const [configId, version, stored, view] of this.#sql.listPush.all(taskId)) {
       const json =
         typeof stored === 'string' ? stored : this.#secrets?.open(stored, place(taskId, configId));
       if (json === undefined) {
@@ -243,7 +245,12 @@ export class SqliteStore implements TaskStore {
           'skipped a webhook that was stored with another PARLEY_SECRET_KEY',
         );
       } else {
-        records.push({ taskId, config: JSON.parse(json), version });
+        records.push({
+          taskId,
+          config: JSON.parse(json),
+          version,
+          ...(view !== null && { view }),
+        });
       }
     }
     return records;

@@ -18,7 +18,12 @@ type VersionRow = [id: number, scope: number, state: TaskState, seq: number];
 
 export type StateCount = [state: TaskState, n: number];
 
-type PushRow = [configId: string, version: ProtocolVersion, config: string | Uint8Array];
+type PushRow = [
+  configId: string,
+  version: ProtocolVersion,
+  config: string | Uint8Array,
+  view: string | null,
+];
 
 /** A statement that returns rows as arrays, which Node creates twice as fast as objects. */
 class Query<Row extends unknown[]> {
@@ -134,12 +139,13 @@ export function prepareStatements(db: DatabaseSync) {
     dropTask: query<[contextId: string]>('DELETE FROM tasks WHERE id = ? RETURNING context_id'),
 
     savePush: command(
-      `INSERT INTO push (task, config_id, version, config) VALUES (${ROW_ID}, ?, ?, ?)
-       ON CONFLICT DO UPDATE SET version = excluded.version, config = excluded.config`,
+      `INSERT INTO push (task, config_id, version, config, view) VALUES (${ROW_ID}, ?, ?, ?, ?)
+       ON CONFLICT DO UPDATE
+       SET version = excluded.version, config = excluded.config, view = excluded.view`,
     ),
     taskExists: query<[id: number]>('SELECT id FROM tasks WHERE task_id = ?'),
     listPush: query<PushRow>(
-      `SELECT config_id, version, config FROM push WHERE task = ${ROW_ID} ORDER BY id`,
+      `SELECT config_id, version, config, view FROM push WHERE task = ${ROW_ID} ORDER BY id`,
     ),
     dropPush: command(`DELETE FROM push WHERE task = ${ROW_ID} AND config_id = ?`),
   };

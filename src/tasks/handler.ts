@@ -4,7 +4,7 @@
  * `message/send` reads the task's log until the task is settled. `message/stream` and `tasks/resubscribe` stream the
  * log. An execution belongs to its task, so it continues after the client disconnects.
  */
-import { defined } from '../base/index.ts';
+import { defined, type MaybePromise } from '../base/index.ts';
 import {
   A2AError,
   type AgentCard,
@@ -30,6 +30,7 @@ import { expire, type Expired, type ExpireOptions } from './expiry.ts';
 import { accept, notStored, type IntakeOptions, type Started } from './intake.ts';
 import { loadTask, type Loaded } from './log/load.ts';
 import { consoleLogger, type Logger } from './log/logger.ts';
+import { viewed, type LogView } from './log/view.ts';
 import { memoryStore } from './store/memory-store.ts';
 import { pushOperations } from './push-operations.ts';
 import type { Deliver } from './push.ts';
@@ -41,7 +42,7 @@ import { scopeOf, wireOf } from './scope.ts';
 import { roughSize } from './log/size.ts';
 import { withUnavailableErrors } from './unavailable-store.ts';
 import type { ListQuery, TaskStore } from './store/store.ts';
-import { opening, TaskStream } from './log/task-stream.ts';
+import { opening, TaskStream, type StreamRules } from './log/task-stream.ts';
 
 const HANDLER_LIMITS: RuntimeLimits = {
   graceMs: 5000,
@@ -181,13 +182,22 @@ export function createHandler(
     return taskIn(await live.load(), live.taskId);
   }
 
+  /** Returns the view in which a request sees its task. Agents without views cost no further read. */
+  function viewOf(
+    call: Call,
+    live?: LiveTask,
+    params?: MessageSendParams,
+  ): MaybePromise<LogView | undefined> {
+    return executor.views && runtime.viewOf(call, live, params);
+  }
+
   async function sendMessage(params: MessageSendParams, call: Call = {}): Promise<SendResult> {
     const accepted = await accept(runtime, params, call, intake);
     if ('kind' in accepted) return accepted;
     using live = accepted.live;
     const { historyLength, blocking } = params.configuration ?? {};
     const task = await (blocking === false ? load(live) : settled(accepted, call.signal));
-    return trimHistory(task, historyLength);
+    return shown(task, await viewOf(call, live, params), historyLength);
   }
 
   function checkStreaming(): void {
@@ -205,28 +215,34 @@ export function createHandler(
     if ('kind' in accepted) return TaskStream.of(accepted);
     using live = accepted.live;
     const { before, after } = accepted;
+    const view = await viewOf(call, live, params);
     // In 1.0, a stream must start with the task (section 3.1.2 of the specification).
-    if (accepted.brief && wireOf(call) === '0.3') return TaskStream.read(log, live, after + 1);
+    if (accepted.brief && wireOf(call) === '0.3') {
+      return TaskStream.read(log, live, after + 1, undefined, { view });
+    }
     const { historyLength } = params.configuration ?? {};
     if (!before) {
       // Entry 1 is the task. Its history has only this message.
       const [first] = historyLength === 0 ? await live.read(after, 1) : [];
-      if (first?.event.kind !== 'task') return TaskStream.read(log, live, after);
-      const trimmed = trimHistory(first.event, historyLength);
-      return TaskStream.read(log, live, first.seq, opening(trimmed, first.seq));
+      if (first?.event.kind !== 'task')
+        return TaskStream.read(log, live, after, undefined, { view });
+      const trimmed = shown(first.event, view, historyLength);
+      return TaskStream.read(log, live, first.seq, opening(trimmed, first.seq), { view });
     }
-    const over = !live.running && isSettled(before.status.state);
+    // A task that has just got this message is not over, even if its execution has ended already.
+    const over = accepted.repeated && !live.running && isSettled(before.status.state);
     if (accepted.repeated && seen !== undefined) {
-      return over && seen === live.seq ? TaskStream.empty() : resume(live, seen);
+      return over && seen === live.seq ? TaskStream.empty() : resume(live, seen, { view });
     }
-    const shown = trimHistory(before, historyLength);
-    if (over) return TaskStream.of(shown, after);
-    return TaskStream.read(log, live, after, opening(shown, after));
+    const task = shown(before, view, historyLength);
+    if (over) return TaskStream.of(task, after);
+    return TaskStream.read(log, live, after, opening(task, after), { view });
   }
 
   async function getTask(params: TaskQueryParams, call: Call = {}): Promise<Task> {
     using live = await runtime.open(scopeOf(call, params.tenant), params.id);
-    return trimHistory(await load(live), params.historyLength);
+    const view = await viewOf(call, live);
+    return shown(await load(live), view, params.historyLength);
   }
 
   async function listTasks(
@@ -246,6 +262,7 @@ export function createHandler(
       cursor: params.pageToken,
       total,
     };
+    const view = await viewOf(call);
     const page = await store.list(query);
     const answer = (next = '') => {
       return { tasks, nextPageToken: next, pageSize, totalSize: page.total ?? tasks.length };
@@ -259,7 +276,7 @@ export function createHandler(
     for (const head of page.heads) {
       if (historyLength === 0 && !includeArtifacts) {
         const { taskId: id, contextId, status } = head;
-        tasks.push({ kind: 'task', id, contextId, status });
+        tasks.push(shown({ kind: 'task', id, contextId, status }, view));
         continue;
       }
       // The page is full already.
@@ -270,7 +287,7 @@ export function createHandler(
       const whole = taskIn(await loadTask({ stored, read: entries }), taskId);
       bytes += roughSize(whole);
       if (bytes > maxBytes && tasks.length > 0) return shorter();
-      const { artifacts = [], ...task } = trimHistory(whole, historyLength);
+      const { artifacts = [], ...task } = shown(whole, view, historyLength);
       tasks.push(includeArtifacts ? { ...task, artifacts } : task);
     }
     return answer(page.next);
@@ -287,7 +304,7 @@ export function createHandler(
     const { taskId } = live;
     if (await runtime.stop(live, 'cancel')) {
       await allStored(live);
-      if (live.state === 'canceled') return await load(live);
+      if (live.state === 'canceled') return shown(await load(live), await viewOf(call, live));
     }
     // The end of the task must not be reported before it is stored.
     await allStored(live);
@@ -305,7 +322,8 @@ export function createHandler(
     using live = await runtime.open(scopeOf(call, params.tenant), params.id);
     const { taskId } = live;
     const { after } = params;
-    if (after !== undefined) return resume(live, after, oneTurn);
+    const view = await viewOf(call, live);
+    if (after !== undefined) return resume(live, after, { oneTurn, view });
     const loaded = await live.load();
     if (!loaded) throw taskNotFound(taskId);
     const { task, seq } = loaded;
@@ -314,7 +332,8 @@ export function createHandler(
       const message = `The task is ${task.status.state}; it cannot be subscribed to`;
       throw new A2AError('unsupportedOperation', message, { info: { taskId } });
     }
-    return TaskStream.read(log, live, seq, opening(task, seq), { spans, oneTurn });
+    const first = opening(shown(task, view), seq);
+    return TaskStream.read(log, live, seq, first, { spans, oneTurn, view });
   }
 
   /** Returns a `Sink.spans` function for a session (`rules.isSession`) that can have another turn, else undefined. */
@@ -325,32 +344,34 @@ export function createHandler(
   }
 
   /** Returns a stream of the entries after an entry that the client has already received. */
-  function resume(live: LiveTask, after: number, oneTurn?: boolean): TaskStream {
+  function resume(live: LiveTask, after: number, rules: StreamRules): TaskStream {
     if (after > live.seq) {
       throw new A2AError(
         'invalidParams',
         `after: ${after} is beyond the end of the task's log (${live.seq})`,
       );
     }
-    const spans = oneTurn ? undefined : spansOf(live);
+    const spans = rules.oneTurn ? undefined : spansOf(live);
     const over = after >= live.seq && live.state !== undefined && isTerminal(live.state);
     return over && !spans
       ? TaskStream.empty()
-      : TaskStream.read(log, live, after, undefined, { spans, oneTurn });
+      : TaskStream.read(log, live, after, undefined, { ...rules, spans });
   }
 
   async function readLog(params: SubscribeParams, call: Call = {}): Promise<LogPage> {
     using live = await runtime.open(scopeOf(call, params.tenant), params.id);
-    const entries: SerializedEntry[] = [];
+    const view = await viewOf(call, live);
+    const read: SerializedEntry[] = [];
     let bytes = 0;
-    for (let more = true; more && entries.length < LOG_PAGE && bytes < MAX_PAGE_BYTES;) {
-      const after = entries.at(-1)?.seq ?? params.after ?? 0;
-      const piece = await live.read(after, Math.min(16, LOG_PAGE - entries.length));
+    for (let more = true; more && read.length < LOG_PAGE && bytes < MAX_PAGE_BYTES;) {
+      const after = read.at(-1)?.seq ?? params.after ?? 0;
+      const piece = await live.read(after, Math.min(16, LOG_PAGE - read.length));
       for (const entry of piece) bytes += entry.json?.length ?? 0;
-      entries.push(...piece);
+      read.push(...piece);
       more = piece.length > 0;
     }
-    const last = entries.at(-1)?.seq;
+    const last = read.at(-1)?.seq;
+    const entries = view ? read.flatMap((entry) => entryIn(view, entry)) : read;
     return last !== undefined && last < live.stored ? { entries, next: last } : { entries };
   }
 
@@ -383,9 +404,19 @@ export function createHandler(
   };
 }
 
+function entryIn(view: LogView, { seq, event }: LogEntry): LogEntry[] {
+  const seen = viewed(view, event);
+  return seen ? [{ seq, event: seen }] : [];
+}
+
 function taskIn(loaded: Loaded | undefined, taskId: string): Task {
   if (!loaded) throw taskNotFound(taskId);
   return loaded.task;
+}
+
+/** Returns the task in a view, with the last `length` messages of its history. */
+function shown(task: Task, view: LogView | undefined, length?: number): Task {
+  return trimHistory(view?.task(task) ?? task, length);
 }
 
 /** Keeps the last `length` messages of the history. 0 removes the field, and undefined keeps all messages. */

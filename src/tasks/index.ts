@@ -41,6 +41,7 @@ export { memoryStore, type MemoryStore, type MemoryStoreOptions } from './store/
 export type { Published } from './log/published.ts';
 export type { Deliver, Delivery, DeliveryOutcome, Post } from './push.ts';
 export type { EndReason, Sink } from './log/reader.ts';
+export type { TaskUpdate, LogView, ViewRequest, LogViews } from './log/view.ts';
 export type * from './store/store.ts';
 export { opening, TaskStream } from './log/task-stream.ts';
 export type { Opening, StreamSink } from './log/task-stream.ts';

@@ -22,6 +22,7 @@ import { type LiveTask, LogFullError, LogLostError } from './log/event-log.ts';
 import type { Reception, RequestContext } from './execution/executor.ts';
 import { foldOn, loadTask } from './log/load.ts';
 import { agentMessage } from './execution/complete-event.ts';
+import { originOf } from './push-operations.ts';
 import type { Runtime } from './runtime.ts';
 import { sameJson } from './same-json.ts';
 import { scopeOf, wireOf } from './scope.ts';
@@ -189,7 +190,7 @@ async function begin(
   const config = params.configuration?.pushNotificationConfig;
   if (config && push) {
     try {
-      await push.save(id, config, wireOf(call));
+      await push.save(id, config, await originOf(runtime, call, undefined, params));
     } catch (error) {
       // The client requested a task with a webhook. If the webhook cannot be saved, the task is removed.
       execution.abandon();
@@ -246,7 +247,7 @@ async function proceed(
       throw refused(live);
     }
     if (!config || live.running) break;
-    await push?.saveOnce(taskId, config, wireOf(call));
+    await push?.saveOnce(taskId, config, await originOf(runtime, call, live, params));
     config = undefined;
   }
   runtime.checkOpen();
@@ -326,11 +327,12 @@ function refused({ taskId, state }: LiveTask): A2AError {
  */
 async function repeated(
   runtime: Runtime,
-  { message, configuration }: MessageSendParams,
+  params: MessageSendParams,
   call: Call,
   scope: Scope,
   taskId: string,
 ): Promise<Started> {
+  const { message, configuration } = params;
   using live = await runtime.open(scope, taskId);
   const loaded = await live.load();
   const said = loaded?.task.history?.find(({ messageId }) => messageId === message.messageId);
@@ -342,7 +344,8 @@ async function repeated(
   }
   const config = configuration?.pushNotificationConfig;
   if (config && runtime.push) {
-    const isNew = await runtime.push.saveOnce(taskId, config, wireOf(call));
+    const origin = await originOf(runtime, call, live, params);
+    const isNew = await runtime.push.saveOnce(taskId, config, origin);
     if (isNew && live.running) await runtime.push.attach(live, live.stored);
   }
   return { live: live.hold(), before: loaded.task, after: loaded.seq, repeated: true };

@@ -4,12 +4,14 @@ import {
   type AgentService,
   type Call,
   type DeletePushConfigParams,
+  type MessageSendParams,
   type GetPushConfigParams,
   type SetPushConfigParams,
   type TaskIdParams,
   type TaskPushNotificationConfig,
 } from '../protocol/index.ts';
-import type { PushNotifier } from './push.ts';
+import type { LiveTask } from './log/event-log.ts';
+import type { PushNotifier, PushOrigin } from './push.ts';
 import type { Runtime } from './runtime.ts';
 import { scopeOf, wireOf } from './scope.ts';
 import type { PushRecord } from './store/store.ts';
@@ -33,7 +35,8 @@ export function pushOperations(runtime: Runtime): PushOperations {
   ): Promise<TaskPushNotificationConfig> {
     const push = supported();
     using live = await runtime.open(scopeOf(call, params.tenant), params.taskId);
-    const record = await push.save(live.taskId, params.pushNotificationConfig, wireOf(call));
+    const origin = await originOf(runtime, call, live);
+    const record = await push.save(live.taskId, params.pushNotificationConfig, origin);
     if (live.running) await push.attach(live, live.stored);
     return shown(record);
   }
@@ -68,6 +71,17 @@ export function pushOperations(runtime: Runtime): PushOperations {
   }
 
   return { setPushConfig, getPushConfig, listPushConfigs, deletePushConfig };
+}
+
+/** Returns what is stored of a request with the webhook that it sets. */
+export async function originOf(
+  runtime: Runtime,
+  call: Call,
+  live?: LiveTask,
+  params?: MessageSendParams,
+): Promise<PushOrigin> {
+  const view = await runtime.viewOf(call, live, params);
+  return { version: wireOf(call), view: view?.name };
 }
 
 function shown({ taskId, config }: PushRecord): TaskPushNotificationConfig {

@@ -19,6 +19,7 @@ import { type Loaded, loadTask } from './log/load.ts';
 import type { Logger } from './log/logger.ts';
 import type { Published } from './log/published.ts';
 import type { LogReader } from './log/reader.ts';
+import type { LogView, LogViews } from './log/view.ts';
 import { sameJson } from './same-json.ts';
 import type { PushRecord } from './store/store.ts';
 
@@ -48,6 +49,9 @@ export interface Deliver {
   prepare(delivery: Delivery): Promise<Post | undefined>;
 }
 
+/** The parts of a webhook that come from the request that set it. */
+export type PushOrigin = Pick<PushRecord, 'version' | 'view'>;
+
 export interface PushLimits {
   readonly maxPushConfigsPerTask: number;
 }
@@ -62,14 +66,22 @@ export class PushNotifier {
   readonly #deliver: Deliver;
   readonly #logger: Logger;
   readonly #limits: PushLimits;
+  readonly #views: LogViews | undefined;
   /** Webhooks that have a reader, by task and configuration. */
   readonly #active = new Map<string, Webhook>();
   /** The last pending save of each task, by task id. */
   readonly #saving = new Map<string, Promise<void>>();
   #closed = false;
 
-  constructor(log: EventLog, deliver: Deliver, logger: Logger, limits: PushLimits) {
+  constructor(
+    log: EventLog,
+    deliver: Deliver,
+    logger: Logger,
+    limits: PushLimits,
+    views?: LogViews,
+  ) {
     this.#log = log;
+    this.#views = views;
     this.#deliver = deliver;
     this.#logger = logger;
     this.#limits = limits;
@@ -80,30 +92,23 @@ export class PushNotifier {
     this.#deliver.accept(config, version);
   }
 
-  save(
-    taskId: string,
-    config: PushNotificationConfig,
-    version: ProtocolVersion,
-  ): Promise<PushRecord> {
-    return this.#inTurn(taskId, () => this.#save(taskId, config, version));
+  save(taskId: string, config: PushNotificationConfig, origin: PushOrigin): Promise<PushRecord> {
+    return this.#inTurn(taskId, () => this.#save(taskId, config, origin));
   }
 
   /**
    * Saves a configuration that came with a message, unless the task already has the same configuration. Returns whether
    * it was new.
    */
-  saveOnce(
-    taskId: string,
-    config: PushNotificationConfig,
-    version: ProtocolVersion,
-  ): Promise<boolean> {
+  saveOnce(taskId: string, config: PushNotificationConfig, origin: PushOrigin): Promise<boolean> {
     return this.#inTurn(taskId, async () => {
       const known = await this.#log.store.listPush(taskId);
       const isSame = (record: PushRecord) =>
-        record.version === version &&
+        record.version === origin.version &&
+        record.view === origin.view &&
         sameJson({ ...config, id: config.id ?? record.config.id }, record.config);
       if (known.some(isSame)) return false;
-      await this.#save(taskId, config, version);
+      await this.#save(taskId, config, origin);
       return true;
     });
   }
@@ -111,7 +116,7 @@ export class PushNotifier {
   async #save(
     taskId: string,
     config: PushNotificationConfig,
-    version: ProtocolVersion,
+    { version, view }: PushOrigin,
   ): Promise<PushRecord> {
     const { store } = this.#log;
     const accepted = this.#deliver.accept(config, version);
@@ -120,7 +125,12 @@ export class PushNotifier {
     if (known.length >= most && !known.some(({ config: { id } }) => id === accepted.id)) {
       throw new A2AError('invalidParams', `A task has at most ${most} push configurations`);
     }
-    const record: PushRecord = { taskId, config: accepted, version };
+    const record: PushRecord = {
+      taskId,
+      config: accepted,
+      version,
+      ...(view !== undefined && { view }),
+    };
     await store.savePush(record);
     this.#active.get(key(record))?.close();
     return record;
@@ -161,6 +171,7 @@ export class PushNotifier {
         log: this.#log,
         deliver: this.#deliver,
         logger: this.#logger,
+        view: this.#viewOf(record),
         onEnd: () => {
           if (this.#active.get(key(record)) === webhook) this.#active.delete(key(record));
         },
@@ -168,6 +179,12 @@ export class PushNotifier {
       this.#active.set(key(record), webhook);
       webhook.read(after);
     }
+  }
+
+  /** A webhook whose view is unknown, because an earlier version stored it, gets the view of an empty request. */
+  #viewOf({ view }: PushRecord): LogView | undefined {
+    const named = this.#views?.all.find(({ name }) => name === view);
+    return named ?? this.#views?.choose({ extensions: [] });
   }
 
   /** Waits up to `ms` milliseconds until every webhook has delivered the stored events. */
@@ -193,6 +210,7 @@ interface WebhookOptions {
   readonly log: EventLog;
   readonly deliver: Deliver;
   readonly logger: Logger;
+  readonly view: LogView | undefined;
   readonly onEnd: () => void;
 }
 
@@ -260,12 +278,16 @@ class Webhook {
     else this.#reader?.resume();
   }
 
-  async #handle(entry: Published): Promise<void> {
-    const { deliver, logger } = this.#options;
+  async #handle(stored: Published): Promise<void> {
+    const { deliver, logger, view } = this.#options;
     const record = this.#record;
-    const where = { taskId: record.taskId, configId: record.config.id, seq: entry.seq };
+    const { seq } = stored;
+    const where = { taskId: record.taskId, configId: record.config.id, seq };
     try {
-      const post = await deliver.prepare({ record, entry, task: () => this.#taskAt(entry.seq) });
+      const entry = view ? stored.in(view) : stored;
+      const task = () => this.#taskAt(seq);
+      // The reader continues only after `take` has returned, so this must wait even without a request.
+      const post = await (entry && deliver.prepare({ record, entry, task }));
       if (!post || (await this.#attempt(post))) {
         this.#failures = 0;
       } else if (!this.#abort.signal.aborted) {
@@ -293,7 +315,8 @@ class Webhook {
       read: (after: number, limit: number) => live.read(after, Math.min(limit, seq - after)),
     };
     this.#folded = await loadTask(upToHere, this.#folded);
-    return this.#folded?.task;
+    const { task } = this.#folded ?? {};
+    return task && (this.#options.view?.task(task) ?? task);
   }
 
   async #attempt(post: Post): Promise<boolean> {

@@ -1,8 +1,16 @@
 /** The parts that all operations share: the log, the executions, webhooks, and the handling of interrupted tasks. */
-import { A2AError, isTerminal, taskNotFound } from '../protocol/index.ts';
+import {
+  A2AError,
+  isTerminal,
+  taskNotFound,
+  type Call,
+  type Message,
+  type MessageSendParams,
+} from '../protocol/index.ts';
 import { EventLog, type LiveTask, type OnState } from './log/event-log.ts';
 import type { AgentExecutor, StatusEvent } from './execution/executor.ts';
 import type { Logger } from './log/logger.ts';
+import type { LogView } from './log/view.ts';
 import { type Deliver, PushNotifier } from './push.ts';
 import {
   CANCELED,
@@ -54,12 +62,27 @@ export class Runtime {
     this.executions = new Executions({ ...options, log: this.log, executor });
     this.push =
       options.deliver &&
-      new PushNotifier(this.log, options.deliver, options.logger, options.limits);
+      new PushNotifier(this.log, options.deliver, options.logger, options.limits, executor.views);
   }
 
   /** Throws `unavailable` if the server is shutting down. */
   checkOpen(): void {
     if (this.closing) throw new A2AError('unavailable', 'The server is shutting down');
+  }
+
+  /**
+   * Returns the view in which a request sees tasks, or undefined if the agent has no views. `live` is the task that the
+   * request is about, unless the request starts it.
+   */
+  async viewOf(
+    call: Call,
+    live?: LiveTask,
+    { message, metadata }: Partial<MessageSendParams> = {},
+  ): Promise<LogView | undefined> {
+    const { views } = this.executor;
+    if (!views) return undefined;
+    const first = live ? await firstMessage(live) : message;
+    return views.choose({ extensions: call.extensions ?? [], message, metadata, first });
   }
 
   /**
@@ -205,6 +228,17 @@ export class Runtime {
       resumed: true,
     });
   }
+}
+
+/** Returns the first message of a task. If the task was reserved, the message is in a later entry than the task. */
+async function firstMessage(live: LiveTask): Promise<Message | undefined> {
+  for (const { event } of await live.read(0, 2)) {
+    const message = event.kind === 'task' ? event.history?.[0] : undefined;
+    if (message) return message;
+    if (event.kind === 'status-update' && event.status.message?.role === 'user')
+      return event.status.message;
+  }
+  return undefined;
 }
 
 /** Returns whether the task still waits for its first message. */

@@ -16,6 +16,7 @@ import type {
   TaskState,
   User,
 } from '../../protocol/index.ts';
+import type { LogViews } from '../log/view.ts';
 
 /** A message and the request that it came with. */
 export interface RequestContext {
@@ -168,6 +169,9 @@ export interface AgentExecutor {
   conclude?(context: ConcludeContext, last: StatusEvent): MaybePromise<readonly StatusEvent[]>;
 
   readonly rules?: ExecutionRules | undefined;
+
+  /** The views in which clients see the logs of tasks. By default, every client sees a log as it is. */
+  readonly views?: LogViews | undefined;
 }
 
 /** The description of an agent. The server makes the agent card from it. */

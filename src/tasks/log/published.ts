@@ -1,6 +1,7 @@
-/** A stored entry for the readers of a log. It is serialized once per protocol version, not once per reader. */
+/** A stored entry for the readers of a log. It is serialized once per view and protocol version, not once per reader. */
 import type { LogEntry, TaskEvent, WireCodec } from '../../protocol/index.ts';
 import type { SerializedEntry } from '../store/store.ts';
+import { viewed, type LogView } from './view.ts';
 
 /** A stored event, with its JSON for each protocol version. */
 export class Published implements LogEntry {
@@ -10,6 +11,7 @@ export class Published implements LogEntry {
   #codec: WireCodec | undefined;
   #text = '';
   #others: Map<WireCodec, string> | undefined;
+  #views: Map<LogView, Published | undefined> | undefined;
 
   constructor(entry: SerializedEntry) {
     this.seq = entry.seq;
@@ -30,6 +32,17 @@ export class Published implements LogEntry {
       (this.#others ??= new Map()).set(codec, text);
     }
     return text;
+  }
+
+  /** Returns the entry as a view shows it, or undefined if the view does not contain it. */
+  in(view: LogView): Published | undefined {
+    const known = this.#views?.get(view);
+    if (known !== undefined || this.#views?.has(view)) return known;
+    const event = viewed(view, this.event);
+    if (event === this.event) return this;
+    const shown = event && new Published({ seq: this.seq, event });
+    (this.#views ??= new Map()).set(view, shown);
+    return shown;
   }
 
   #encoded(codec: WireCodec): string {

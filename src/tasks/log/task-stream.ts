@@ -6,8 +6,9 @@
  */
 import type { A2AError, StreamEvent, StreamItem, WireCodec } from '../../protocol/index.ts';
 import type { EventLog, LiveTask } from './event-log.ts';
-import type { Published } from './published.ts';
+import { Published } from './published.ts';
 import type { EndReason, LogReader, Sink } from './reader.ts';
+import type { LogView } from './view.ts';
 
 /**
  * The first item of a stream, before the log entries: a snapshot of the task, or a Message that is the whole answer.
@@ -38,6 +39,12 @@ export interface LaterOptions {
   readonly onEnd?: (() => void) | undefined;
 }
 
+/** How a stream reads the log. */
+export interface StreamRules extends Pick<Sink, 'spans' | 'oneTurn'> {
+  /** The view that the client sees. Default: the log as it is. */
+  readonly view?: LogView | undefined;
+}
+
 const BUFFER = 64;
 
 /** A stream of the events of one task. It can be read only once, by iteration or by `pipe`. */
@@ -45,6 +52,7 @@ export class TaskStream implements AsyncIterable<StreamItem>, Sink {
   readonly spans: Sink['spans'];
   readonly oneTurn: Sink['oneTurn'];
   readonly #opening: Opening | undefined;
+  readonly #view: LogView | undefined;
   readonly #onEnd: (() => void) | undefined;
   #reader: LogReader | undefined;
   /** The stream that this one continues with (`later`). */
@@ -64,7 +72,8 @@ export class TaskStream implements AsyncIterable<StreamItem>, Sink {
   }
 
   /**
-   * Makes a stream of the entries after `after`. From now on, its reader keeps the task in memory.
+   * Makes a stream of the entries after `after`. From now on, its reader keeps the task in memory. The caller makes
+   * `first` in the view of `rules`.
    * @internal
    */
   static read(
@@ -72,7 +81,7 @@ export class TaskStream implements AsyncIterable<StreamItem>, Sink {
     live: LiveTask,
     after: number,
     first?: Opening,
-    rules: Pick<Sink, 'spans' | 'oneTurn'> = {},
+    rules: StreamRules = {},
   ): TaskStream {
     const stream = new TaskStream(first, rules);
     stream.#reader = log.read(live, after, stream);
@@ -101,12 +110,13 @@ export class TaskStream implements AsyncIterable<StreamItem>, Sink {
 
   private constructor(
     first: Opening | undefined,
-    { spans, oneTurn }: Pick<Sink, 'spans' | 'oneTurn'> = {},
+    { spans, oneTurn, view }: StreamRules = {},
     onEnd?: () => void,
   ) {
     this.#opening = first;
     this.spans = spans;
     this.oneTurn = oneTurn;
+    this.#view = view;
     this.#onEnd = onEnd;
   }
 
@@ -143,7 +153,9 @@ export class TaskStream implements AsyncIterable<StreamItem>, Sink {
 
   /** Called by the reader, or by the stream that this one continues with. */
   take(entry: Published | Opening, last: boolean): boolean {
-    return this.#sink!.take(entry, last);
+    const shown = this.#view && entry instanceof Published ? entry.in(this.#view) : entry;
+    // An entry that the view does not contain takes no room.
+    return shown ? this.#sink!.take(shown, last) : true;
   }
 
   /** Called by the stream that this one continues with. */

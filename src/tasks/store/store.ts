@@ -87,12 +87,14 @@ export interface ListPage {
 }
 
 /**
- * A webhook of a task. Events are sent to it in `version`, the protocol version of the request that set the webhook.
+ * A webhook of a task. Events are sent to it in `version`, the protocol version of the request that set the webhook, and
+ * in the `view` of this request (`LogView.name`), if the agent has views.
  */
 export interface PushRecord {
   readonly taskId: string;
   readonly config: PushNotificationConfig & { readonly id: string };
   readonly version: ProtocolVersion;
+  readonly view?: string | undefined;
 }
 
 /**

@@ -362,6 +362,7 @@ function describeLifetime(describe: Describe): void {
         ...webhook('t1', 'b'),
         config: { id: 'b', url: 'https://example.org/new', events: ['x'] },
         version: '1.0',
+        view: 'plain',
       };
       await store.savePush(replaced);
       assert.deepEqual(await store.listPush('t1'), [replaced, webhook('t1', 'a')]);

@@ -1,0 +1,58 @@
+/**
+ * Views of a task's log.
+ *
+ * A task has one log. Clients that speak different dialects see different views of it: a view shows an entry as it is,
+ * in another form, or not at all. The agent declares its views, and chooses one for each request. A client can resume a
+ * view after any entry, because a view depends on nothing but the entry itself. The sequence numbers are those of the
+ * log, so those of a view may have gaps.
+ */
+import type {
+  Message,
+  Metadata,
+  Task,
+  TaskArtifactUpdateEvent,
+  TaskEvent,
+  TaskStatusUpdateEvent,
+} from '../../protocol/index.ts';
+
+/** The data of a request by which its view is chosen. */
+export interface ViewRequest {
+  /** URIs of the extensions that the request activates. */
+  readonly extensions: readonly string[];
+  /** The message that the request sends, if it sends one. */
+  readonly message?: Message | undefined;
+  /** The metadata of the request, not of its message. */
+  readonly metadata?: Metadata | undefined;
+  /** The first message of the task. It may be missing in a list of tasks. */
+  readonly first?: Message | undefined;
+}
+
+/** An event that changes a task. */
+export type TaskUpdate = TaskStatusUpdateEvent | TaskArtifactUpdateEvent;
+
+/**
+ * Shows a task's log to clients of one kind. The methods must not throw, and must not change their argument. They
+ * return the argument itself if the view shows it as it is: then its JSON is shared with the log.
+ *
+ * If the events of a view are folded, the result is the view of the folded task.
+ */
+export interface LogView {
+  /** Identifies the view among those of the agent. It is stored with webhooks. */
+  readonly name: string;
+  /** Shows a task: the first entry of a log, or a task folded from it. */
+  task(task: Task): Task;
+  /** Shows any other entry. Returns undefined if the view does not contain it. A final event must be shown. */
+  update(event: TaskUpdate): TaskUpdate | undefined;
+}
+
+/** The views of an agent. */
+export interface LogViews {
+  readonly all: readonly LogView[];
+  /** Chooses the view of a request. An empty request gets the view that every client may see. Must not throw. */
+  choose(request: ViewRequest): LogView;
+}
+
+/** Returns the event as the view shows it, or undefined if the view does not contain it. */
+export function viewed(view: LogView, event: TaskEvent): TaskEvent | undefined {
+  return event.kind === 'task' ? view.task(event) : view.update(event);
+}
