@@ -63,6 +63,7 @@ export {
   type Call,
   type ErrorDetail,
   type ErrorKind,
+  type ErrorSubject,
   type FieldViolation,
   type LogEntry,
   type Operation,

@@ -22,6 +22,7 @@ test('every error has its code and its HTTP status', () => {
     methodNotFound: [-32601, 404],
     invalidParams: [-32602, 400],
     internal: [-32603, 500],
+    serverError: [-32000, 500],
     taskNotFound: [-32001, 404],
     taskNotCancelable: [-32002, 400],
     pushNotSupported: [-32003, 400],
@@ -46,6 +47,7 @@ test('a code and a reason lead back to their kind; unknown codes are internal er
     assert.equal(new A2AError(kindOfCode(ERRORS[kind].code)).code, ERRORS[kind].code);
   }
   assert.equal(kindOfCode(-32600), 'invalidRequest');
+  assert.equal(kindOfCode(-32000), 'serverError');
   assert.equal(kindOfCode(-1), 'internal');
   assert.equal(kindOfReason('NO_SUCH_REASON'), undefined);
   assert.equal(taskNotFound('t').detail.info?.['taskId'], 't');

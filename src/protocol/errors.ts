@@ -11,6 +11,8 @@ export const ERRORS = {
   methodNotFound: entry(-32601, 404, 'NOT_FOUND', 'METHOD_NOT_FOUND', 'Method not found'),
   invalidParams: entry(-32602, 400, 'INVALID_ARGUMENT', 'INVALID_PARAMS', 'Invalid parameters'),
   internal: entry(-32603, 500, 'INTERNAL', 'INTERNAL', 'Internal error'),
+  // JSON-RPC leaves -32000 to implementations. Peers use it for any failure that has no code of its own.
+  serverError: entry(-32000, 500, 'INTERNAL', 'SERVER_ERROR', 'Server error'),
   taskNotFound: entry(-32001, 404, 'NOT_FOUND', 'TASK_NOT_FOUND', 'Task not found'),
   taskNotCancelable: entry(
     -32002,

@@ -21,7 +21,8 @@ export type ParamsOf<O extends Operation> = (UnaryTypes & StreamTypes)[O]['param
 /** The result of an operation that has one result. */
 export type ResultOf<O extends UnaryOperation> = UnaryTypes[O]['result'];
 
-interface RestRoute {
+/** An HTTP method and a path. */
+export interface RestRoute {
   readonly verb: 'GET' | 'POST' | 'DELETE';
   /** The path. `{name}` stands for one path segment, which becomes the parameter of this name. */
   readonly path: string;
@@ -57,6 +58,7 @@ function routes(first: VerbAndPath, ...others: VerbAndPath[]): Method<unknown>['
 }
 
 const PUSH = '/tasks/{id}/pushNotificationConfigs';
+const SUBSCRIBE = '/tasks/{id}:subscribe';
 
 export const METHODS: { readonly [O in Operation]: Method<ParamsOf<O>> } = {
   sendMessage: {
@@ -106,8 +108,12 @@ export const METHODS: { readonly [O in Operation]: Method<ParamsOf<O>> } = {
   },
   subscribe: {
     names: { '0.3': 'tasks/resubscribe', '1.0': 'SubscribeToTask' },
-    // The text of the specification says POST, and its protobuf definition says GET, so both are accepted.
-    rest: routes(['GET', '/tasks/{id}:subscribe'], ['POST', '/tasks/{id}:subscribe']),
+    // The text of the 1.0 specification says POST, and its protobuf definition says GET, so both are accepted. Clients
+    // try the first route first: most servers of 1.0 know POST only, and Python's server of 0.3 knows GET only.
+    rest: {
+      '0.3': routes(['GET', SUBSCRIBE], ['POST', SUBSCRIBE])['0.3'],
+      '1.0': routes(['POST', SUBSCRIBE], ['GET', SUBSCRIBE])['1.0'],
+    },
     params: params.SubscribeParams,
     result: StreamEvent,
     stream: true,

@@ -621,7 +621,7 @@ test('a REST stream of 1.0 is resumed like any other', async (t) => {
     peer.asked.map(({ verb, path, headers }) => [verb, path, headers['last-event-id']]),
     [
       ['POST', '/message:stream', undefined],
-      ['GET', '/tasks/t1:subscribe', '1'],
+      ['POST', '/tasks/t1:subscribe', '1'],
     ],
   );
 });

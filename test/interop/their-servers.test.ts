@@ -326,7 +326,8 @@ const SCENARIOS: Record<string, (t: TestContext, server: Server) => Promise<void
     const client = await (await start(t, server)).connect();
     const finished = taskOf(await client.send('count 1')).id;
     const to = (taskId: string) => ({ taskId });
-    // 0.3.14 calls it an invalid request, and its REST binding loses every error before the first event.
+    // 0.3.14 calls it an invalid request, and its REST binding loses every error before the first event. After a
+    // refused subscription the client asks for the task, whose error is not lost.
     const over = server.sdk === '1.3' ? 'unsupportedOperation' : 'invalidRequest';
     const lost = server.sdk === '0.3' && server.binding === 'HTTP+JSON';
     const early = (kind: string) => (lost ? 'internal' : kind);
@@ -336,7 +337,7 @@ const SCENARIOS: Record<string, (t: TestContext, server: Server) => Promise<void
       ['cancel', 'taskNotFound', () => client.cancel('nobody')],
       ['send', 'taskNotFound', () => client.send('x', to('nobody'))],
       ['stream', early('taskNotFound'), () => read(client.stream('x', to('nobody')))],
-      ['subscribe', early('taskNotFound'), () => read(client.resubscribe('nobody'))],
+      ['subscribe', 'taskNotFound', () => read(client.resubscribe('nobody'))],
       ['list push', 'taskNotFound', () => client.listPushConfigs('nobody')],
       ['cancel a finished task', 'taskNotCancelable', () => client.cancel(finished)],
       ['send to a finished task', over, () => client.send('x', to(finished))],

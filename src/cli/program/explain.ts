@@ -19,6 +19,7 @@ const NEXT: Partial<Record<ErrorKind, string>> = {
   rateLimited: 'wait a moment and try again',
   unavailable: 'wait a moment and try again',
   internal: "see the agent's log for the cause",
+  serverError: "see the agent's log for the cause",
   invalidAgentResponse: 'parley card URL --verify checks the agent',
 };
 

@@ -4,8 +4,10 @@ import {
   A2AError,
   METHODS,
   type Binding,
+  type ErrorSubject,
   type Operation,
   type ParamsOf,
+  type RestRoute,
   type WireCodec,
 } from '../../protocol/index.ts';
 import { errorOfStatus, type ResponseHead } from './request.ts';
@@ -21,13 +23,19 @@ export interface Ask {
   readonly method: string;
   readonly url: string;
   readonly body?: unknown;
+  /** What the request is about, for errors without a code. */
+  readonly subject?: ErrorSubject | undefined;
+  /** The same request with another HTTP method, for a server that does not know the first one. */
+  readonly other?: Ask;
+  /** Called if the other request worked, so that the next call starts with its method. */
+  readonly prefer?: () => void;
 }
 
 export interface HttpBinding {
   readonly contentType: string;
   ask<O extends Operation>(operation: O, params: ParamsOf<O>): Ask;
   /** Returns the result, which the codec then decodes. If the response contains an error, throws this error. */
-  result(body: unknown, response: ResponseHead): unknown;
+  result(body: unknown, response: ResponseHead, asked: Ask): unknown;
   /**
    * Returns the event in an SSE `data` field, which the codec then decodes. If the field contains an error, throws this
    * error.
@@ -75,38 +83,60 @@ function rest({ url, tenant }: Endpoint, codec: WireCodec): HttpBinding {
   const base = new URL(url);
   const prefix =
     base.pathname.replace(/\/+$/, '') + (tenant ? `/${encodeURIComponent(tenant)}` : '');
+  /** The HTTP method of `subscribe` that has worked on this connection, if it is not the first one. */
+  let otherWorks = false;
+
+  function request(operation: Operation, { verb, path }: RestRoute, params: Params): Ask {
+    const target = new URL(base);
+    target.pathname = prefix + fillPath(path, params);
+    const encoded = codec.encodeParams(operation, params);
+    const rest = { ...(isObject(encoded) ? encoded : {}) };
+    for (const name of PATH_FIELDS[operation] ?? []) delete rest[name];
+    const asked = { method: verb, subject: subjectOf(operation, params) };
+    if (verb === 'POST') return { ...asked, url: target.href, body: rest };
+    for (const [name, value] of Object.entries(rest)) {
+      // A query can have only plain values, so metadata, for example, is omitted.
+      if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') {
+        target.searchParams.set(name, String(value));
+      }
+    }
+    return { ...asked, url: target.href };
+  }
+
   return {
     contentType: old ? 'application/json' : 'application/a2a+json',
     ask(operation, params) {
-      const [route] = METHODS[operation].rest[codec.version];
-      const { tenant: _, ...inner } = params as Record<string, unknown>;
-      const target = new URL(base);
-      target.pathname = prefix + fillPath(route.path, inner);
-      const encoded = codec.encodeParams(operation, inner);
-      const rest = { ...(isObject(encoded) ? encoded : {}) };
-      for (const name of PATH_FIELDS[operation] ?? []) delete rest[name];
-      if (route.verb === 'POST') return { method: route.verb, url: target.href, body: rest };
-      for (const [name, value] of Object.entries(rest)) {
-        // A query can have only plain values, so metadata, for example, is omitted.
-        if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') {
-          target.searchParams.set(name, String(value));
-        }
-      }
-      return { method: route.verb, url: target.href };
+      const [first, other] = METHODS[operation].rest[codec.version];
+      const { tenant: _, ...inner } = params as Params;
+      if (!other) return request(operation, first, inner);
+      const [now, then] = otherWorks ? [other, first] : [first, other];
+      const prefer = (): void => void (otherWorks = then === other);
+      const alternative = { ...request(operation, then, inner), prefer };
+      return { ...request(operation, now, inner), other: alternative };
     },
-    result(body, response) {
-      if (!response.ok) {
-        throw isObject(body) ? codec.decodeError(body, response.status) : errorOfStatus(response);
-      }
-      return body;
+    result(body, response, { subject }) {
+      if (response.ok) return body;
+      const { status } = response;
+      throw isObject(body) ? codec.decodeError(body, status, subject) : errorOfStatus(response);
     },
     event(body, type) {
-      if (type === 'error' || (isObject(body) && isObject(body['error']))) {
+      if (type === 'error' || (isObject(body) && body['error'] != null)) {
         throw codec.decodeError(body);
       }
       return body;
     },
   };
+}
+
+type Params = Readonly<Record<string, unknown>>;
+
+function subjectOf(operation: Operation, { message }: Params): ErrorSubject | undefined {
+  if (operation === 'cancelTask') return 'cancel';
+  if (operation === 'listTasks') return undefined;
+  const { on } = METHODS[operation];
+  if (on === 'pushConfig') return 'push';
+  if (on !== 'message') return on;
+  return isObject(message) && message['taskId'] !== undefined ? 'task' : undefined;
 }
 
 /** Parameters that are in the path, under the names of both versions. They are not repeated in the body or query. */

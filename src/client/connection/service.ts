@@ -89,10 +89,10 @@ export function createHttpService(options: ServiceOptions): AgentService {
     return { url, method, headers, body: JSON.stringify(body) };
   }
 
-  function resultIn({ head, text }: WholeResponse): unknown {
+  function resultIn({ head, text }: WholeResponse, asked: Ask): unknown {
     if (text === '' && head.ok) return null;
-    const type = mediaType(head);
-    if (type !== '' && !type.endsWith('json')) throw errorOfStatus(head);
+    // Some servers send JSON as text/plain: Go guesses the type if the server sets none.
+    if (!mediaType(head).endsWith('json') && !/^\s*[{[]/.test(text)) throw errorOfStatus(head);
     let body: unknown;
     try {
       body = parseJson(text);
@@ -100,7 +100,7 @@ export function createHttpService(options: ServiceOptions): AgentService {
       throw head.ok ? error : errorOfStatus(head);
     }
     try {
-      return binding.result(body, head);
+      return binding.result(body, head, asked);
     } catch (error) {
       throw error instanceof A2AError ? withRetryAfter(error, head) : error;
     }
@@ -108,9 +108,35 @@ export function createHttpService(options: ServiceOptions): AgentService {
 
   function unary<O extends UnaryOperation>(operation: O) {
     return async (params: ParamsOf<O>, call: Call = {}): Promise<ResultOf<O>> => {
-      const asked = request(binding.ask(operation, params), call, JSON_TYPES);
-      return codec.decodeResult(operation, resultIn(await transport.whole(asked, call.signal)));
+      const asked = binding.ask(operation, params);
+      const response = await transport.whole(request(asked, call, JSON_TYPES), call.signal);
+      return codec.decodeResult(operation, resultIn(response, asked));
     };
+  }
+
+  /** Opens a stream. If the server does not know the route, tries the operation's other HTTP method. */
+  async function open(
+    asked: Ask,
+    source: EventDecoding,
+    call: Call,
+  ): Promise<AsyncIterable<StreamItem>> {
+    let refusal: unknown;
+    for (let ask: Ask | undefined = asked; ask; ask = ask.other) {
+      const sent = request(ask, call, 'text/event-stream');
+      const opened = await transport.stream(sent, source, call.signal);
+      try {
+        const items =
+          'head' in opened ? once({ event: codec.decodeEvent(resultIn(opened, ask)) }) : opened;
+        ask.prefer?.();
+        return items;
+      } catch (error) {
+        const unknown = 'head' in opened && isUnknownRoute(error, opened.head, ask);
+        // If both methods are unknown, the first one is the one that the specification prefers.
+        if (!unknown || refusal === undefined) refusal = error;
+        if (!unknown) break;
+      }
+    }
+    throw refusal;
   }
 
   function stream<O extends 'streamMessage' | 'subscribe'>(operation: O) {
@@ -121,9 +147,7 @@ export function createHttpService(options: ServiceOptions): AgentService {
         after === undefined
           ? call
           : { ...call, headers: { ...call.headers, 'last-event-id': String(after) } };
-      const asked = request(binding.ask(operation, rest), resumed, 'text/event-stream');
-      const opened = await transport.stream(asked, source, call.signal);
-      return 'head' in opened ? once({ event: codec.decodeEvent(resultIn(opened)) }) : opened;
+      return open(binding.ask(operation, rest), source, resumed);
     };
   }
 
@@ -138,6 +162,17 @@ export function createHttpService(options: ServiceOptions): AgentService {
       return first;
     },
   };
+}
+
+/**
+ * Returns whether the server may know the operation only with another HTTP method. A GET of `/tasks/t1:subscribe` may
+ * also be taken for a GET of the task `t1:subscribe`.
+ */
+function isUnknownRoute(error: unknown, { status }: ResponseHead, { method, other }: Ask): boolean {
+  if (!(error instanceof A2AError)) return false;
+  if (status === 405 || error.kind === 'methodNotFound') return true;
+  if (status === 501) return error.detail.data === undefined;
+  return error.kind === 'taskNotFound' && method === 'GET' && other !== undefined;
 }
 
 async function* once(item: StreamItem): AsyncGenerator<StreamItem> {

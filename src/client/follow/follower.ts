@@ -308,6 +308,7 @@ export class TaskFollower {
   async #recover(error: Error | undefined): Promise<StreamItem | undefined> {
     const id = this.#taskId;
     const opened = this.#connection === 'open';
+    const subscribed = this.#step === 'subscribe';
     if (this.#step === 'send') {
       const { from } = this.#options;
       if (isConnectionFailure(error) && !this.#started && 'params' in from) {
@@ -326,16 +327,25 @@ export class TaskFollower {
     if (isConnectionFailure(error)) {
       // The agent was silent, but reachable, so the number of attempts is not limited.
       if (opened && error.reason === 'timeout') this.#failures = 0;
-      return undefined;
+      // Python's server opens a stream for an unknown or finished task, and breaks it. A server that numbers its events
+      // does not, and its task may have another turn.
+      const doubtful = subscribed && this.#empty && error.reason === 'broken';
+      return doubtful && id !== undefined && this.#lastSeq === undefined
+        ? this.#settledTask(id)
+        : undefined;
     }
     if (id === undefined) return undefined;
     // A stream without events may mean that the task had already ended.
     if (error === undefined) return this.#empty ? this.#settledTask(id) : undefined;
     if (opened) return this.#giveUp(error);
     if (error instanceof A2AError && isOverload(error)) return undefined;
-    if (error instanceof A2AError && cannotSubscribe(error)) {
+    if (error instanceof A2AError && !isDenied(error)) {
+      // Servers refuse a subscription to a finished task with various errors, even with "task not found".
       const last = await this.#settledTask(id);
-      return last ?? (this.#options.polls === true ? this.#giveUp(error) : undefined);
+      if (last || this.#step === 'poll') return last;
+      if (cannotSubscribe(error)) {
+        return this.#options.polls === true ? this.#giveUp(error) : undefined;
+      }
     }
     return this.#giveUp(
       this.#started ? this.#interrupted(`it cannot be resumed: ${error.message}`, error) : error,
@@ -450,6 +460,11 @@ function settles(event: StreamEvent): boolean {
  */
 function isLastEvent(event: StreamEvent): boolean {
   return event.kind === 'task' ? isTerminal(event.status.state) : settles(event);
+}
+
+/** Returns whether the caller may not see the task. */
+function isDenied({ kind }: A2AError): boolean {
+  return kind === 'unauthenticated' || kind === 'forbidden';
 }
 
 /** Returns whether the error means that the task has ended, or that the server does not support subscriptions. */

@@ -9,6 +9,7 @@ import type { A2AError } from '../errors.ts';
 import type { Operation, ParamsOf, ResultOf, UnaryOperation } from '../methods.ts';
 import type { StreamEvent } from '../task.ts';
 import type { ProtocolVersion } from '../version.ts';
+import type { ErrorSubject } from './error.ts';
 
 /** Converts between the internal format and the JSON of one protocol version. */
 export interface WireCodec {
@@ -39,6 +40,9 @@ export interface WireCodec {
 
   /** Returns the `error` member of a JSON-RPC response. */
   encodeError(error: A2AError): { code: number; message: string; data?: unknown };
-  /** Decodes the `error` member of a JSON-RPC response, or a REST error body. `http` is the HTTP status, if known. */
-  decodeError(raw: unknown, http?: number): A2AError;
+  /**
+   * Decodes the `error` member of a JSON-RPC response, or a REST error body. `http` is the HTTP status, if known.
+   * `subject` is what a REST request was about.
+   */
+  decodeError(raw: unknown, http?: number, subject?: ErrorSubject): A2AError;
 }

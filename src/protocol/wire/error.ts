@@ -58,18 +58,26 @@ export function errorData(error: A2AError): unknown {
 }
 
 /**
- * Decodes the error in a JSON-RPC response, a REST body of any version, or any other body of a failed request. The kind
- * is taken from the reason, then from the JSON-RPC code, then from the HTTP status. Never throws.
+ * What a failed REST request was about: a task, the cancellation of a task, a push configuration, or the extended card.
+ * Some servers send no code, and then one HTTP status stands for several errors.
  */
-export function decodeError(raw: unknown, http?: number): A2AError {
+export type ErrorSubject = 'task' | 'cancel' | 'push' | 'card';
+
+/**
+ * Decodes the error in a JSON-RPC response, a REST body of any version, or any other body of a failed request. The kind
+ * is taken from the reason, then from the JSON-RPC code, then from the HTTP status and the subject of the request.
+ * Never throws.
+ */
+export function decodeError(raw: unknown, http?: number, subject?: ErrorSubject): A2AError {
   const error = errorObject(raw);
   const data = error.data ?? error.details;
   const facts = Array.isArray(data) ? factsOfDetails(data) : factsOfData(data);
-  const kind = kindOf(error, facts.reason, http);
-  const message =
-    typeof error.message === 'string' && error.message !== ''
-      ? error.message.slice(0, MAX_MESSAGE)
-      : undefined;
+  const said = textOfError(error);
+  const reason = facts.reason ?? reasonOfProblem(error.type);
+  // A 404 without a text of its own comes from the server's router: the path is wrong.
+  const routed = /^(not found\.?)?$/i.test(said);
+  const kind = kindOf(error, reason, http, routed ? undefined : subject);
+  const message = said === '' ? undefined : said.slice(0, MAX_MESSAGE);
   return new A2AError(kind, message, {
     ...(facts.info && { info: facts.info }),
     ...(facts.violations && { violations: facts.violations }),
@@ -79,13 +87,39 @@ export function decodeError(raw: unknown, http?: number): A2AError {
   });
 }
 
+/**
+ * Returns the text of an error. FastAPI's is in `detail`, as a text or as a list of invalid fields. RFC 9457 has `title`
+ * and `detail`.
+ */
+function textOfError({ message, detail, title }: Raw): string {
+  const fields = Array.isArray(detail)
+    ? detail.flatMap((each) => (isObject(each) && typeof each.msg === 'string' ? [each.msg] : []))
+    : [];
+  const texts = [message, detail, fields.join('; '), title];
+  const text = texts.find((each) => typeof each === 'string' && each !== '');
+  return typeof text === 'string' ? text : '';
+}
+
+/** Returns the reason in the type of an RFC 9457 problem, which drafts of 1.0 and older Go servers send. */
+function reasonOfProblem(type: unknown): string | undefined {
+  const name = typeof type === 'string' ? PROBLEM.exec(type)?.[1] : undefined;
+  return name?.toUpperCase().replaceAll('-', '_');
+}
+
+const PROBLEM = /^https:\/\/a2a-protocol\.org\/errors\/([a-z-]{1,64})$/;
+
 /** Returns the error object. Peers send `{code, message}` or `{error: {code, message}}`. */
 function errorObject(raw: unknown): Raw {
   if (!isObject(raw)) return {};
   return typeof raw.code !== 'number' && isObject(raw.error) ? raw.error : raw;
 }
 
-function kindOf(error: Raw, reason: string | undefined, http: number | undefined): ErrorKind {
+function kindOf(
+  error: Raw,
+  reason: string | undefined,
+  http: number | undefined,
+  subject: ErrorSubject | undefined,
+): ErrorKind {
   const named = reason === undefined ? undefined : kindOfReason(reason);
   if (named) return named;
   const code = typeof error.code === 'number' ? error.code : undefined;
@@ -96,14 +130,14 @@ function kindOf(error: Raw, reason: string | undefined, http: number | undefined
   }
   // An error with a custom reason, such as "already resolved", is recognized by its status name.
   if (error.status === 'FAILED_PRECONDITION') return 'unsupportedOperation';
-  return status === undefined ? 'internal' : kindOfHttp(status);
+  return status === undefined ? 'internal' : kindOfHttp(status, subject);
 }
 
 /**
- * Returns the most likely kind of error for an HTTP status. A 404 without a reason means a wrong address, not a missing
- * task.
+ * Returns the most likely kind of error for an HTTP status. A 404 without a reason and without a subject means a wrong
+ * address, not a missing task.
  */
-function kindOfHttp(status: number): ErrorKind {
+function kindOfHttp(status: number, subject: ErrorSubject | undefined): ErrorKind {
   switch (status) {
     case 400:
     case 422:
@@ -113,8 +147,12 @@ function kindOfHttp(status: number): ErrorKind {
     case 403:
       return 'forbidden';
     case 404:
+      if (subject === 'card') return 'extendedCardNotConfigured';
+      return subject ? 'taskNotFound' : 'methodNotFound';
     case 405:
-      return 'methodNotFound';
+      return subject ? 'unsupportedOperation' : 'methodNotFound';
+    case 409:
+      return subject === 'cancel' ? 'taskNotCancelable' : 'conflict';
     case 413:
       return 'tooLarge';
     case 415:
@@ -122,7 +160,7 @@ function kindOfHttp(status: number): ErrorKind {
     case 429:
       return 'rateLimited';
     case 501:
-      return 'unsupportedOperation';
+      return subject === 'push' ? 'pushNotSupported' : 'unsupportedOperation';
     case 502:
     case 503:
     case 504:
