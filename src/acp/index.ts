@@ -1,2 +1,2 @@
-export { serveAcp, type Wanted } from './serve.ts';
+export { serveAcp, type AcpAuthentication, type SessionQuery, type Wanted } from './serve.ts';
 export { acpHttp, acpSocket, stdioStream } from './streams.ts';

@@ -26,6 +26,11 @@ export class OwnPrompts {
     this.#session = session;
   }
 
+  /** Whether the turn of a prompt has not ended yet. */
+  get isPending(): boolean {
+    return this.#waiting.length > 0 || this.#begun.size > 0;
+  }
+
   /** Whether the reply of the running turn is hidden from the client. */
   get quiet(): boolean {
     return [...this.#begun].some(({ quiet }) => quiet);

@@ -14,10 +14,14 @@ import {
   PROTOCOL_VERSION,
   RequestError,
   type AgentContext,
+  type AuthMethod,
   type InitializeResponse,
+  type ListSessionsRequest,
+  type ListSessionsResponse,
   type McpServer as AcpMcpServer,
   type Stream,
 } from '@agentclientprotocol/sdk';
+import { isAbsolute } from 'node:path';
 import { isObject } from '../base/index.ts';
 import type { LiveSession } from '../live/client/index.ts';
 import type { McpServers } from '../protocol/development-tool/index.ts';
@@ -44,7 +48,31 @@ export interface Wanted {
   readonly clientName: string;
 }
 
+/** The parameters of session/list. */
+export interface SessionQuery {
+  /** Only the sessions of this folder. */
+  readonly cwd?: string;
+  /** The `nextCursor` of the previous page. */
+  readonly cursor?: string;
+}
+
+/** How a person gives the agent access to a model. The methods are of ACP's type `agent`. */
+export interface AcpAuthentication {
+  readonly methods: readonly AuthMethod[];
+  /** Checks one of the methods. Returns what the person has to do, or undefined if the method works. */
+  authenticate(methodId: string): string | undefined;
+}
+
 export interface AcpOptions {
+  /** Returns the sessions that the client may load, latest first. Without it there is no session/list. */
+  list?(query: SessionQuery): Promise<ListSessionsResponse>;
+  /**
+   * Deletes a stored session. Does nothing if there is no such session. Throws an A2AError if the session is open
+   * elsewhere. Without it there is no session/delete.
+   */
+  remove?(sessionId: string): Promise<void>;
+  /** By default the client is authenticated by its connection. */
+  readonly authentication?: AcpAuthentication;
   /**
    * Returns the session for the client. Throws the A2AError `taskNotFound` if there is no session with the requested
    * id. If the returned session has another id, the client gets the error "session not found".
@@ -71,6 +99,7 @@ interface SessionRequest {
 
 export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
   const { version, logger } = options;
+  const { initialize, session } = methods.agent;
   const joined = new Map<string, AcpSession>();
   let clientName = '';
   let entering: Promise<unknown> = Promise.resolve();
@@ -82,16 +111,25 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
       loadSession: true,
       promptCapabilities: { image: true, audio: false, embeddedContext: true },
       mcpCapabilities: { http: true, sse: false },
-      sessionCapabilities: { resume: {}, close: {} },
+      sessionCapabilities: {
+        resume: {},
+        close: {},
+        ...(options.list && { list: {} }),
+        ...(options.remove && { delete: {} }),
+      },
     },
-    authMethods: [],
+    authMethods: [...(options.authentication?.methods ?? [])],
   };
 
-  /** Serializes requests, so that two requests for the same session do not join it twice. */
-  function enter(...asked: Parameters<typeof enterNext>): Promise<AcpSession> {
-    const next = entering.then(() => enterNext(...asked));
+  /** Serializes requests, so that two requests for the same session do not join it twice, or join it while it is deleted. */
+  function inOrder<Result>(act: () => Promise<Result>): Promise<Result> {
+    const next = entering.then(act);
     entering = next.catch(() => {});
     return next;
+  }
+
+  function enter(...asked: Parameters<typeof enterNext>): Promise<AcpSession> {
+    return inOrder(() => enterNext(...asked));
   }
 
   /** Joins the requested session. The client gets no updates before `start`. */
@@ -154,6 +192,37 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
     return one.choices;
   }
 
+  async function list({ cwd, cursor }: ListSessionsRequest): Promise<ListSessionsResponse> {
+    if (!options.list) throw RequestError.methodNotFound(session.list);
+    if (cwd && !isAbsolute(cwd)) {
+      throw RequestError.invalidParams({}, 'cwd: must be an absolute path');
+    }
+    return options.list({ ...(cwd && { cwd }), ...(cursor && { cursor }) });
+  }
+
+  /** Deletes a session. The client leaves it first, which is not possible while a turn runs. */
+  async function remove(sessionId: string): Promise<void> {
+    if (!options.remove) throw RequestError.methodNotFound(session.delete);
+    const one = joined.get(sessionId);
+    if (one?.isBusy) {
+      throw RequestError.invalidParams(
+        {},
+        'sessionId: a turn of this session is running; cancel it before you delete the session',
+      );
+    }
+    if (one) await leave(one);
+    await options.remove(sessionId);
+  }
+
+  function authenticate(methodId: string): void {
+    const { authentication } = options;
+    if (!authentication?.methods.some(({ id }) => id === methodId)) {
+      throw RequestError.invalidParams({}, `methodId: unknown method ${methodId}`);
+    }
+    const problem = authentication.authenticate(methodId);
+    if (problem !== undefined) throw RequestError.authRequired({}, problem);
+  }
+
   function find(sessionId: string): AcpSession {
     const found = joined.get(sessionId);
     if (!found) throw RequestError.sessionNotFound(sessionId);
@@ -171,7 +240,6 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
     };
   }
 
-  const { initialize, session } = methods.agent;
   const connection = agent({ name: 'parley' })
     .onRequest(initialize, ({ params: { clientInfo } }) => {
       clientName = clientInfo?.title ?? clientInfo?.name ?? '';
@@ -195,6 +263,18 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
     .onRequest(
       session.resume,
       handled(async ({ client, params }) => startSoon(await enter(client, params, false))),
+    )
+    .onRequest(
+      session.list,
+      handled(({ params }) => list(params)),
+    )
+    .onRequest(
+      session.delete,
+      handled(({ params: { sessionId } }) => inOrder(() => remove(sessionId))),
+    )
+    .onRequest(
+      methods.agent.authenticate,
+      handled(({ params: { methodId } }) => authenticate(methodId)),
     )
     .onRequest(
       session.close,

@@ -27,7 +27,13 @@ import {
   type SlashCommand,
   type ToolCall,
 } from '../protocol/development-tool/index.ts';
-import { A2AError, textOf, type TaskState, type TaskStatusUpdateEvent } from '../protocol/index.ts';
+import {
+  A2AError,
+  isTerminal,
+  textOf,
+  type TaskState,
+  type TaskStatusUpdateEvent,
+} from '../protocol/index.ts';
 import type { Logger } from '../tasks/index.ts';
 import { partsFrom } from './content.ts';
 import {
@@ -72,6 +78,8 @@ export class AcpSession {
   #history: boolean;
   #started = false;
   #choices: Choices;
+  /** The state of the session's task. */
+  #state: TaskState;
   /** The reply of the running turn, if it is hidden from the client. */
   #reply = '';
   /** The question that the client's next prompt answers. */
@@ -101,6 +109,7 @@ export class AcpSession {
     this.sessionId = sessionId;
     this.#history = options.history;
     this.#choices = { mode, model, models };
+    this.#state = snapshot.task.status.state;
     this.#updates = new Updates(session.self, workspace);
     this.#permissions = new Permissions({
       client,
@@ -113,6 +122,11 @@ export class AcpSession {
     });
     this.#prompts = new OwnPrompts(session);
     this.#current.promise.catch(() => {});
+  }
+
+  /** Whether a turn runs, or waits for an answer. */
+  get isBusy(): boolean {
+    return this.#prompts.isPending || !(isTerminal(this.#state) || this.#state === 'submitted');
   }
 
   /** The mode and the model, and what can be chosen instead. */
@@ -232,7 +246,8 @@ export class AcpSession {
   }
 
   /** Handles a received snapshot: the first one, or one that means that the conversation continues in another task. */
-  async #enter({ approval, model, pending }: LiveSnapshot): Promise<void> {
+  async #enter({ approval, model, pending, task }: LiveSnapshot): Promise<void> {
+    this.#state = task.status.state;
     this.#reachPresent();
     this.#permissions.withdrawAll();
     this.#waiting.clear();
@@ -257,6 +272,7 @@ export class AcpSession {
 
   async #take(event: TaskStatusUpdateEvent): Promise<void> {
     const { about, facts } = readStatus(event);
+    this.#state = event.status.state;
     if (about?.approval !== undefined) await this.#setChoice('mode', about.approval);
     // An event of a helper has the model of the helper.
     if (about && about.agent === undefined) await this.#setChoice('model', about.model);

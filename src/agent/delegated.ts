@@ -21,6 +21,18 @@ export function isDelegatedSession({ id }: Pick<SessionKey, 'id'>): boolean {
   return id.startsWith(PREFIX);
 }
 
+/** Deletes a session, and the sessions of the agents that worked for its calls. Returns whether the session existed. */
+export async function deleteWithDelegated(
+  sessions: SessionStore,
+  key: SessionKey,
+): Promise<boolean> {
+  const events = (await sessions.get(key))?.events ?? [];
+  for (const { id } of events.flatMap(({ content }) => functionCalls(content))) {
+    await deleteWithDelegated(sessions, delegatedSession(key, id));
+  }
+  return sessions.delete(key);
+}
+
 /** A call for which an agent may be working. `runId` and `author` are those of the call's event. */
 interface Delegation {
   readonly runId: string;

@@ -1,4 +1,5 @@
 /** Parts of the framework for other folders of this repository. They are not part of the package's public interface. */
+export { deleteWithDelegated } from '../delegated.ts';
 export { RunFailure } from '../errors.ts';
 export { offlineEmbeddings, type EmbeddingModel } from '../models/embeddings.ts';
 export { estimateUsage } from '../models/pieces.ts';

@@ -6,7 +6,7 @@ import { reasonOf } from '../../base/index.ts';
 import { randomUUIDv7 } from 'node:crypto';
 import type { SessionStore, State } from '../../agent/index.ts';
 import { openLive, type Live, liveServeOptions } from '../../live/index.ts';
-import { MODE_KEY, MODEL_KEY } from '../../coder/index.ts';
+import { MODE_KEY, MODEL_KEY, WORKSPACE_KEY } from '../../coder/index.ts';
 import { EXTENSION_URI, type McpServers } from '../../protocol/development-tool/index.ts';
 import { isTerminal, type TaskState } from '../../protocol/index.ts';
 import type { RequestHandler } from '../../tasks/index.ts';
@@ -30,6 +30,8 @@ export interface LiveSetup {
   readonly sessions: SessionStore;
   /** The id of the session to resume. */
   readonly resume?: string | undefined;
+  /** Whether a new session is stored at once, and not only with its first prompt. */
+  readonly keep?: boolean;
   readonly mcpServers?: McpServers | undefined;
   readonly address?: LiveAddress | undefined;
   readonly log: ServerLog;
@@ -97,6 +99,10 @@ export async function openLiveSession(setup: LiveSetup): Promise<OpenedLive> {
     undo.adopt(listening, (each) => each.close(0));
   } else {
     await server.handler.recover();
+  }
+  // The session can be resumed from now on, even if it gets no prompt.
+  if (setup.keep && setup.resume === undefined) {
+    await sessions.open(localSession(sessionId), { [WORKSPACE_KEY]: roots[0] ?? '' });
   }
   const live = await openLive({
     coder,

@@ -5,7 +5,8 @@
  */
 import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
-import type { SessionStore } from '../../agent/index.ts';
+import { isDelegatedSession, type SessionStore } from '../../agent/index.ts';
+import { deleteWithDelegated } from '../../agent/internal/index.ts';
 import { memoryStore, type TaskStore } from '../../tasks/index.ts';
 import { dataFolder } from '../program/data-folder.ts';
 import type { Environment } from '../program/flags.ts';
@@ -14,6 +15,8 @@ import { localSession } from './stored-sessions.ts';
 import { openStore, type StoreLocation } from '../program/store-location.ts';
 
 const FOLDER = 'live';
+/** Number of tasks that are deleted between two queries. */
+const PAGE = 100;
 /** Maximum number of files that are checked at each start. */
 const MAX_SWEPT = 200;
 /** Minimum age of a file that is removed. The session of a younger file may not have been stored yet. */
@@ -63,6 +66,36 @@ export async function sweepLiveStores(
 /** Removes the file of one session. */
 export async function forgetLiveStore(environment: Environment, sessionId: string): Promise<void> {
   await removeStore(fileOf(path.join(dataFolder(environment), FOLDER), sessionId));
+}
+
+/**
+ * Deletes a stored session and its tasks. Does nothing if there is no such session. Throws if the session is open in a
+ * process, because that process has the lock of its task store. With --store, all sessions share one task store, whose
+ * tasks are deleted.
+ */
+export async function deleteSession(
+  options: LiveStoreOptions & { readonly sessions: SessionStore },
+): Promise<void> {
+  const { place, named, sessionId, environment, sessions } = options;
+  const key = localSession(sessionId);
+  if (isDelegatedSession(key) || !(await sessions.get(key))) return;
+  const store = await openLiveStore(options);
+  try {
+    await deleteWithDelegated(sessions, key);
+    if (named) await deleteTasks(store, sessionId);
+  } finally {
+    await store.close();
+  }
+  if (place.kind === 'sqlite' && !named) await forgetLiveStore(environment, sessionId);
+}
+
+async function deleteTasks(store: TaskStore, contextId: string): Promise<void> {
+  const scope = { tenant: '', owner: '' };
+  for (;;) {
+    const { heads } = await store.list({ ...scope, contextId, limit: PAGE, total: false });
+    for (const { taskId } of heads) await store.delete(scope, taskId);
+    if (heads.length < PAGE) return;
+  }
 }
 
 async function removeStore(file: string): Promise<void> {

@@ -6,7 +6,9 @@ import {
   type Session,
   type SessionKey,
   type SessionStore,
+  type SessionSummary,
 } from '../../agent/index.ts';
+import { BoundedMap } from '../../base/index.ts';
 import { userOf } from '../../bridge/index.ts';
 import { APP, WORKSPACE_KEY } from '../../coder/index.ts';
 import { usageError } from '../program/exit.ts';
@@ -65,9 +67,18 @@ export function workspaceOf(session: Session | undefined): string | undefined {
   return typeof folder === 'string' ? folder : undefined;
 }
 
-/** Returns the start of the session's first prompt. */
+/**
+ * Returns whether the session was opened and has got no prompt. An editor opens a session before the person writes, and
+ * may load it later, so it is stored.
+ */
+export function isUnused(session: Session): boolean {
+  return session.events.length === 0 && workspaceOf(session) !== undefined;
+}
+
+/** Returns the start of the session's first prompt. A command is the title only if there is no prompt. */
 export function sessionTitle({ events }: Session): string {
-  const first = events.find(({ author, content }) => author === 'user' && content !== undefined);
+  const said = events.filter(({ author, content }) => author === 'user' && content !== undefined);
+  const first = said.find(({ aside }) => aside !== true) ?? said[0];
   const text = word(contentText(first?.content));
   return text.length > MAX_TITLE ? `${text.slice(0, MAX_TITLE - 1)}…` : text;
 }
@@ -90,6 +101,61 @@ export async function recentSessions(
     items.push({ id: session.id, title: title.trim(), when });
   }
   return items;
+}
+
+/** A session in a list. */
+export interface ListedSession {
+  readonly id: string;
+  /** The real path of its folder. */
+  readonly folder: string;
+  readonly title: string;
+  readonly updatedAt: number;
+}
+
+/** Maximum number of sessions on a page, and of sessions that are read for a page. */
+const PAGE_SIZE = 50;
+const MAX_READ = 200;
+const MAX_CACHED = 1000;
+
+/**
+ * Returns a function that lists the local user's sessions in pages, the most recent first. It leaves out sessions
+ * without a prompt or a folder. A page may be short or empty, because it reads a limited number of sessions: the list
+ * ends when `next` is missing.
+ */
+export function sessionLister(sessions: SessionStore) {
+  /** What is listed of a session, by its id and the time of its last change. */
+  const known = new BoundedMap<ListedSession | 'hidden'>(MAX_CACHED);
+
+  async function read(key: SessionSummary): Promise<ListedSession | 'hidden'> {
+    const name = `${key.updatedAt} ${key.id}`;
+    const before = known.get(name);
+    if (before) return before;
+    const session = await sessions.get(key);
+    const folder = workspaceOf(session);
+    const isHidden = !session || session.events.length === 0 || folder === undefined;
+    const { id, updatedAt } = key;
+    const entry = isHidden ? 'hidden' : { id, folder, title: sessionTitle(session), updatedAt };
+    known.set(name, entry);
+    return entry;
+  }
+
+  return async function list(
+    matches: (session: ListedSession) => boolean,
+    after?: string,
+  ): Promise<{ readonly found: readonly ListedSession[]; readonly next?: string }> {
+    const owner = { app: APP, user: LOCAL_USER };
+    const page = { limit: MAX_READ, ...(after !== undefined && { before: after }) };
+    const keys = await sessions.list(owner, page);
+    const found: ListedSession[] = [];
+    for (const [index, key] of keys.entries()) {
+      const entry = isDelegatedSession(key) ? 'hidden' : await read(key);
+      if (entry !== 'hidden' && matches(entry)) found.push(entry);
+      const isLast = index === keys.length - 1;
+      if (found.length === PAGE_SIZE && !isLast) return { found, next: key.id };
+    }
+    const last = keys.length === MAX_READ ? keys.at(-1)?.id : undefined;
+    return { found, ...(last !== undefined && { next: last }) };
+  };
 }
 
 /** Opens the stored sessions. Returns undefined if there are none yet, and creates no file. */

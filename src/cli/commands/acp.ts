@@ -1,14 +1,13 @@
 /**
  * `parley acp`: runs the coding agent for an editor, over the Agent Client Protocol on standard input and output.
- * `session/new` starts a session in the folder that the editor specifies. `session/load` opens a stored session.
+ * `session/new` starts a session in the folder that the editor specifies. `session/load` opens a stored session in its own
+ * folder. `session/list` and `session/delete` are for the stored sessions of this user.
  *
  * The editor acts for the person who started it, so its MCP servers may be local programs.
  */
 import type { LiveSession } from '../../live/client/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import type { Wanted } from '../../acp/index.ts';
-import type { SessionStore } from '../../agent/index.ts';
-import { isInside } from '../../coder/index.ts';
 import { CODER_FLAGS, CODER_VARIABLES, SESSION_STORE_FLAG } from '../coder/flags.ts';
 import { defineCommand, type CommandInput } from '../program/command.ts';
 import { EXIT, ExitError } from '../program/exit.ts';
@@ -17,8 +16,8 @@ import { logRejections, onInterrupt } from '../program/process-end.ts';
 import type { OpenedLive } from '../coder/live-session.ts';
 import { createLog, LOG_LEVEL_HELP, type ServerLog } from '../program/log.ts';
 import { VERSION } from '../program/product.ts';
-import { storeLocation } from '../program/store-location.ts';
-import { workspaceFolder, workspaceFolders } from '../program/workspace-folder.ts';
+import { isStoreInUse, storeLocation } from '../program/store-location.ts';
+import { workspaceFolders } from '../program/workspace-folder.ts';
 
 const FLAGS = {
   ...CODER_FLAGS,
@@ -55,26 +54,26 @@ async function run(settings: Settings): Promise<number> {
   const allowed =
     values.workspace.length > 0 ? await workspaceFolders(values.workspace) : undefined;
   const place = await storeLocation(values, environment, 'coder');
-  const [{ serveAcp, stdioStream }, { openSessions }] = await Promise.all([
-    import('../../acp/index.ts'),
-    import('../coder/setup.ts'),
-  ]);
+  const [{ serveAcp, stdioStream }, { openSessions }, { acpSessions }, { acpAuthentication }] =
+    await Promise.all([
+      import('../../acp/index.ts'),
+      import('../coder/setup.ts'),
+      import('../coder/acp-sessions.ts'),
+      import('../coder/acp-authentication.ts'),
+    ]);
   await using open = new AsyncDisposableStack();
   open.defer(() => log.flush());
   const sessions = await openSessions(place);
   open.defer(() => sessions.close());
+  const stored = acpSessions(sessions, allowed);
   /** The open session of each member. Members that load the same session share it. */
   const opened = new Map<LiveSession, OpenedLive>();
   open.defer(async () => {
     await Promise.all([...new Set(opened.values())].map((each) => each.close()));
   });
 
-  async function openFor({ cwd, sessionId, mcpServers }: Wanted): Promise<OpenedLive> {
-    const [root, { openLiveSession }] = await Promise.all([
-      folderFor(cwd, allowed),
-      import('../coder/live-session.ts'),
-    ]);
-    if (sessionId !== undefined) await find(sessions, sessionId);
+  async function openFor({ sessionId, mcpServers }: Wanted, root: string): Promise<OpenedLive> {
+    const { openLiveSession } = await import('../coder/live-session.ts');
     return openLiveSession({
       values: { ...values, 'allow-client-mcp': true },
       environment,
@@ -82,16 +81,34 @@ async function run(settings: Settings): Promise<number> {
       place,
       sessions,
       resume: sessionId,
+      keep: true,
       mcpServers,
       log,
     }).catch((error: unknown) => {
-      throw visibleError(error, log);
+      const isElsewhere = sessionId !== undefined && isStoreInUse(error);
+      throw isElsewhere ? openElsewhere() : visibleError(error, log);
     });
   }
 
+  function openedHere(id: string | undefined): OpenedLive | undefined {
+    return [...opened.values()].find(({ sessionId }) => sessionId === id);
+  }
+
+  /** Deletes a session. Throws if it is open, here or in another process. */
+  async function remove(sessionId: string): Promise<void> {
+    if (openedHere(sessionId)) throw openElsewhere();
+    const named = values.store !== undefined;
+    const { deleteSession } = await import('../coder/live-store.ts');
+    await deleteSession({ place, named, sessionId, environment, sessions, log }).catch(
+      (error: unknown) => {
+        throw isStoreInUse(error) ? openElsewhere() : visibleError(error, log);
+      },
+    );
+  }
+
   async function join(wanted: Wanted): Promise<LiveSession> {
-    const present = [...opened.values()].find(({ sessionId }) => sessionId === wanted.sessionId);
-    const live = present ?? (await openFor(wanted));
+    const root = await stored.folderFor(wanted);
+    const live = openedHere(wanted.sessionId) ?? (await openFor(wanted, root));
     const member = live.live.join({ kind: 'acp', name: wanted.clientName });
     opened.set(member, live);
     return member;
@@ -100,7 +117,10 @@ async function run(settings: Settings): Promise<number> {
   const served = serveAcp(stdioStream(), {
     version: VERSION,
     logger: log,
+    authentication: acpAuthentication(values, environment),
     join,
+    list: (query) => stored.list(query),
+    remove,
     async leave(session) {
       const live = opened.get(session);
       opened.delete(session);
@@ -120,25 +140,8 @@ async function run(settings: Settings): Promise<number> {
   return code;
 }
 
-/** Returns the editor's folder. Throws if it is not inside one of the allowed folders. */
-async function folderFor(cwd: string, allowed: readonly string[] | undefined): Promise<string> {
-  const folder = await workspaceFolder(cwd).catch((error: unknown) => {
-    throw new A2AError(
-      'invalidParams',
-      `cwd: ${error instanceof ExitError ? error.message : 'not usable'}`,
-    );
-  });
-  const inside = allowed?.some((root) => isInside(root, folder));
-  if (inside === false) {
-    throw new A2AError('invalidParams', 'cwd: the folder is outside the --workspace folders');
-  }
-  return folder;
-}
-
-async function find(sessions: SessionStore, id: string): Promise<void> {
-  const { localSession } = await import('../coder/stored-sessions.ts');
-  if (await sessions.get(localSession(id))) return;
-  throw new A2AError('taskNotFound', 'No such session');
+function openElsewhere(): A2AError {
+  return new A2AError('unavailable', 'The session is open in another client: close it there first');
 }
 
 /**

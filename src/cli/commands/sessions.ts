@@ -6,6 +6,7 @@ import { EXIT } from '../program/exit.ts';
 import { option, toggle, wholeNumber } from '../program/flags.ts';
 import { timeOf } from '../program/render.ts';
 import {
+  isUnused,
   LOCAL_USER,
   SESSION_FLAGS,
   sessionTitle,
@@ -34,12 +35,15 @@ export default defineCommand({
     try {
       const owner = { app: APP, user: values.user ?? LOCAL_USER };
       const all = (await store?.list(owner, { limit })) ?? [];
-      const found = all.filter((key) => !isDelegatedSession(key));
-      for (const key of found) {
+      let shown = 0;
+      for (const key of all) {
+        if (isDelegatedSession(key)) continue;
         const session = await store?.get(key);
-        if (session) show(session, values.json);
+        if (!session || isUnused(session)) continue;
+        show(session, values.json);
+        shown++;
       }
-      if (found.length === 0 && !values.json) note('There are no sessions yet.');
+      if (shown === 0 && !values.json) note('There are no sessions yet.');
     } finally {
       await store?.close();
     }

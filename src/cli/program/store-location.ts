@@ -1,7 +1,7 @@
 /** Where tasks are stored, from `--store` and `--durability`, and opening that store. */
 import type { StoreError } from '../../store/index.ts';
 import type { TaskStore } from '../../tasks/index.ts';
-import { type ExitError, usageError } from './exit.ts';
+import { ExitError, usageError } from './exit.ts';
 import type { Environment } from './flags.ts';
 import type { ServerLog } from './log.ts';
 
@@ -62,6 +62,12 @@ export async function openStore(
     // A store has one process.
     throw usageError(`${error.message}: stop that process, or ${OTHER_STORE}`, { cause: error });
   }
+}
+
+/** Whether `openStore` failed because another process uses the store. */
+export function isStoreInUse(error: unknown): boolean {
+  const cause = error instanceof ExitError ? error.cause : undefined;
+  return cause instanceof Error && 'code' in cause && cause.code === 'busy';
 }
 
 /** A store or a register that cannot be opened, as one line that says what to do. */

@@ -1,0 +1,85 @@
+/** The stored sessions of `parley acp`: which of them a client may load, in which folder, and how they are deleted. */
+import { realpath } from 'node:fs/promises';
+import type { SessionQuery } from '../../acp/index.ts';
+import { isDelegatedSession, SessionNotFound, type SessionStore } from '../../agent/index.ts';
+import { isInside } from '../../coder/index.ts';
+import { A2AError } from '../../protocol/index.ts';
+import { ExitError } from '../program/exit.ts';
+import { workspaceFolder } from '../program/workspace-folder.ts';
+import { localSession, sessionLister, workspaceOf } from './stored-sessions.ts';
+
+export interface AcpSessions {
+  /**
+   * Returns the real path of the folder in which a session is opened. A stored session is opened only in its own folder:
+   * its history contains paths and commands of this folder. Throws an A2AError if the folder cannot be used, or if
+   * there is no such session.
+   */
+  folderFor(wanted: { readonly cwd: string; readonly sessionId?: string }): Promise<string>;
+  list(query: SessionQuery): Promise<{ sessions: SessionInfo[]; nextCursor?: string }>;
+}
+
+interface SessionInfo {
+  sessionId: string;
+  cwd: string;
+  title: string;
+  updatedAt: string;
+}
+
+/** `allowed` are the folders that sessions may use. If it is undefined, they may use any folder. */
+export function acpSessions(
+  sessions: SessionStore,
+  allowed: readonly string[] | undefined,
+): AcpSessions {
+  const listed = sessionLister(sessions);
+  const isAllowed = (folder: string): boolean =>
+    allowed === undefined || allowed.some((root) => isInside(root, folder));
+
+  async function storedFolder(id: string): Promise<string | undefined> {
+    const key = localSession(id);
+    const session = isDelegatedSession(key) ? undefined : await sessions.get(key);
+    if (!session) throw new A2AError('taskNotFound', 'No such session');
+    return workspaceOf(session);
+  }
+
+  return {
+    async folderFor({ cwd, sessionId }) {
+      const stored = sessionId === undefined ? undefined : await storedFolder(sessionId);
+      const folder = await workspaceFolder(cwd).catch((error: unknown) => {
+        throw refused(error instanceof ExitError ? error.message : 'not usable');
+      });
+      if (!isAllowed(folder)) throw refused('the folder is outside the --workspace folders');
+      if (stored !== undefined && stored !== folder) {
+        throw refused(
+          `the session belongs to the folder ${stored}; send this folder as cwd, or start a new session`,
+        );
+      }
+      return folder;
+    },
+
+    async list({ cwd, cursor }) {
+      const wanted = cwd === undefined ? undefined : await realpath(cwd).catch(() => cwd);
+      try {
+        const { found, next } = await listed(
+          ({ folder }) => isAllowed(folder) && (wanted === undefined || folder === wanted),
+          cursor,
+        );
+        return {
+          sessions: found.map(({ id, folder, title, updatedAt }) => ({
+            sessionId: id,
+            cwd: folder,
+            title,
+            updatedAt: new Date(updatedAt).toISOString(),
+          })),
+          ...(next !== undefined && { nextCursor: next }),
+        };
+      } catch (error) {
+        if (!(error instanceof SessionNotFound)) throw error;
+        throw new A2AError('invalidParams', 'cursor: no longer valid; list again without it');
+      }
+    },
+  };
+}
+
+function refused(problem: string): A2AError {
+  return new A2AError('invalidParams', `cwd: ${problem}`);
+}
