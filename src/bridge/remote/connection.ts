@@ -60,7 +60,7 @@ export function remoteConnection(
 ): RemoteConnection {
   const { version, binding, extensions, retry, headers, fetch } = options;
   const address = new URL(options.url).href;
-  const origins = new Set([address, ...(options.origins ?? [])].map((url) => new URL(url).origin));
+  const trusted = [address, ...(options.origins ?? []).map((url) => new URL(url).href)];
   let found: FoundCard | undefined;
   let stale = false;
 
@@ -86,7 +86,7 @@ export function remoteConnection(
         budget: new ByteBudget(limits.maxBytes),
       };
       if (!found || stale) {
-        found = restrictToOrigins(origins, await discover(address, { ...http, signal }));
+        found = restrictToOrigins(trusted, await discover(address, { ...http, signal }));
         stale = false;
       }
       return connect(found.url, { ...http, card: found.card, retry });

@@ -24,7 +24,6 @@ const BREAK = '\n\n';
 export class RemoteContent {
   readonly #guard: RemoteTaskGuard;
   readonly #artifacts = new Map<string, Section>();
-  readonly #continues: boolean;
   #progress: ReceivedPart[] = [];
   #closing: ReceivedPart[] = [];
   /** Whether the text so far ends in the middle of a line. */
@@ -33,7 +32,6 @@ export class RemoteContent {
   /** For a continued task, `said` is the length of each artifact that is already in this session. */
   constructor(guard: RemoteTaskGuard, said: Readonly<Record<string, SaidLength>> | undefined) {
     this.#guard = guard;
-    this.#continues = said !== undefined;
     for (const [id, base] of Object.entries(said ?? {})) {
       this.#artifacts.set(id, { base, parts: [], hasText: base[0] > 0 });
     }
@@ -41,14 +39,8 @@ export class RemoteContent {
 
   /** Adds an artifact or a chunk of it. Returns the new parts. */
   artifact({ artifactId, parts }: Artifact, append: boolean): ReceivedPart[] {
-    const known = this.#artifacts.get(artifactId);
-    if (append && !known && !this.#continues) {
-      throw new RemoteAgentError(
-        'remote-invalid',
-        'it sent a chunk of an artifact that it never started',
-      );
-    }
-    const section = known ?? this.#begin(artifactId);
+    // ADK's server sends the first chunk of an artifact with `append`, so this is not an error.
+    const section = this.#artifacts.get(artifactId) ?? this.#begin(artifactId);
     const received = this.#receive(parts);
     if (append) return this.#add(section, received);
     // The artifact is replaced, including its content from earlier turns.

@@ -157,12 +157,6 @@ const LIES: Record<
     says: /in the middle of a task/,
     canceled: true,
   },
-  'an addition to an artifact that it never began': {
-    write: [frame(chunk('x'))],
-    code: 'remote-invalid',
-    says: /never started/,
-    canceled: true,
-  },
   'an event that is none': {
     write: [frame({ kind: 'surprise' })],
     code: 'remote-invalid',

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { v03, v1, type AgentCard } from '../../protocol/index.ts';
-import { choose, discover } from './discover.ts';
+import { choose, discover, restrictToOrigins } from './discover.ts';
 import { ConnectionError } from './errors.ts';
 
 type Offer = [version: string, binding: string, url?: string];
@@ -179,4 +179,28 @@ test('the tenant of an interface goes along', () => {
   const rented = card(['1.0', 'JSONRPC']);
   rented.supportedInterfaces[0]!.tenant = 'acme';
   assert.equal(choose({ card: rented, url: at }).tenant, 'acme');
+});
+
+test('the names of this machine are one origin, with the same scheme and port only', () => {
+  const trusts = (address: string, offered: string): boolean => {
+    const found = { card: card(['1.0', 'JSONRPC', offered]), url: address };
+    try {
+      return restrictToOrigins([address], found).card.supportedInterfaces.length === 1;
+    } catch {
+      return false;
+    }
+  };
+  const names = ['localhost', '127.0.0.1', '[::1]'];
+  for (const one of names) {
+    for (const other of names) {
+      assert.ok(trusts(`http://${one}:4000/`, `http://${other}:4000/rpc`), `${one} ${other}`);
+      assert.ok(!trusts(`http://${one}:4000/`, `http://${other}:4001/rpc`), 'another port');
+      assert.ok(!trusts(`http://${one}:4000/`, `https://${other}:4000/rpc`), 'another scheme');
+    }
+    for (const other of ['a.localhost', '127.0.0.2', '0.0.0.0', '10.0.0.1', 'localhost.a.test']) {
+      assert.ok(!trusts(`http://${one}:4000/`, `http://${other}:4000/rpc`), other);
+      assert.ok(!trusts(`http://${other}:4000/`, `http://${one}:4000/rpc`), other);
+    }
+  }
+  assert.ok(trusts('http://localhost/', 'http://127.0.0.1:80/rpc'), 'the default port');
 });

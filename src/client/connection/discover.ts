@@ -11,7 +11,7 @@ import {
 import type { Endpoint } from './binding.ts';
 import { ConnectionError, RemoteAgentError, quote } from './errors.ts';
 import type { HttpOptions } from './http.ts';
-import { Lifetime, errorOfStatus, parseJson, readBodyText, send } from './request.ts';
+import { Lifetime, errorOfStatus, originOf, parseJson, readBodyText, send } from './request.ts';
 
 /** The version and the binding that `connect` and `choose` must use. */
 export interface Preference {
@@ -172,16 +172,18 @@ function resolve(offer: AgentInterface, base: string): string | undefined {
 }
 
 /**
- * Removes the interfaces outside these origins from the card, because they must not receive our credentials. Throws if
- * no interface remains.
+ * Removes the interfaces outside the origins of these addresses from the card, because they must not receive our
+ * credentials. Throws if no interface remains.
  */
 export function restrictToOrigins(
-  origins: ReadonlySet<string>,
+  addresses: readonly string[],
   { card, url }: FoundCard,
 ): FoundCard {
-  const supportedInterfaces = card.supportedInterfaces.filter((offer) =>
-    origins.has(URL.parse(offer.url, url)?.origin ?? ''),
-  );
+  const origins = new Set(addresses.map((address) => originOf(new URL(address))));
+  const supportedInterfaces = card.supportedInterfaces.filter((offer) => {
+    const target = URL.parse(offer.url, url);
+    return target !== null && origins.has(originOf(target));
+  });
   if (supportedInterfaces.length > 0) return { card: { ...card, supportedInterfaces }, url };
   const offers = quote(card.supportedInterfaces.map((offer) => offer.url).join(', '));
   throw new RemoteAgentError(

@@ -192,7 +192,18 @@ function redirectTarget(response: Response, from: string): string | null | undef
 }
 
 function sameOrigin(a: string, b: string): boolean {
-  return new URL(a).origin === new URL(b).origin;
+  return originOf(new URL(a)) === originOf(new URL(b));
+}
+
+const LOOPBACK_NAMES: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
+
+/**
+ * Returns the origin of an address, to decide whether it may receive our credentials. The three common names of this
+ * machine are one origin if the scheme and the port are equal, because many cards have another one than the address
+ * that the user wrote. Names below `.localhost` and other loopback addresses are origins of their own.
+ */
+export function originOf({ origin, protocol, hostname, port }: URL): string {
+  return LOOPBACK_NAMES.has(hostname) ? `${protocol}//localhost:${port}` : origin;
 }
 
 /** Returns the message of the innermost cause. The message of `fetch` itself is only "fetch failed". */

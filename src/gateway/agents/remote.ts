@@ -115,12 +115,11 @@ export class RemoteAgent {
   async #fetchCard(): Promise<Connected> {
     try {
       const { url, headers = {}, allowOrigins = [] } = this.settings;
-      const origins = new Set([url, ...allowOrigins].map((address) => new URL(address).origin));
       const timeoutMs = Math.min(this.timeoutMs, CARD_TIMEOUT_MS);
       const http = { fetch: this.#fetch, headers, timeoutMs, maxResponseBytes: MAX_CARD_BYTES };
       const offered = await discover(url, http);
       this.#hidden = [url, ...allowOrigins, ...addressesIn(offered)];
-      const found = restrictToOrigins(origins, offered);
+      const found = restrictToOrigins([url, ...allowOrigins], offered);
       const connected = this.#through(found.card, found.url);
       this.#setHealth('healthy');
       return connected;
