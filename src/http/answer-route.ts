@@ -1,10 +1,10 @@
 /** Answers a request to one of the agent's own routes. */
-import { type A2AError, inspectJson, parseJsonText, type User } from '../protocol/index.ts';
+import type { A2AError, User } from '../protocol/index.ts';
 import type { AppContext } from './context.ts';
 import { activeExtensions, extensionHeader, requestedVersion } from './negotiate.ts';
 import type { RouteMatch, RouteReply, RouteRequest, RouteText } from './own-routes.ts';
 import type { FullReply, Reply, TextReply, TransportRequest } from './request.ts';
-import { errorHeaders, streamReply, TransportCall } from './respond.ts';
+import { errorHeaders, parseBody, streamReply, TransportCall } from './respond.ts';
 import { restError } from './rest.ts';
 
 export async function answerRoute(
@@ -70,11 +70,4 @@ function fullReply(
     headers: { 'content-type': 'application/json', ...headers },
     body: JSON.stringify(body),
   };
-}
-
-function parseBody(text: string): unknown {
-  if (text.trim() === '') return undefined;
-  const body = parseJsonText(text);
-  inspectJson(body);
-  return body;
 }

@@ -11,17 +11,18 @@ import {
   type User,
   type WireCodec,
 } from '../protocol/index.ts';
+import { FinishedTaskError } from '../tasks/index.ts';
 import type { AppContext } from './context.ts';
 import { invoke } from './invoke.ts';
 import { activeExtensions, extensionHeader, requestedVersion } from './negotiate.ts';
 import type { FullReply, Reply, TransportRequest } from './request.ts';
-import { errorHeaders, openStream, peerError, TransportCall } from './respond.ts';
+import { errorHeaders, openStream, peerError, STREAM_HEADERS, TransportCall } from './respond.ts';
 
 type Id = string | number | null;
 
 /**
- * Errors that are sent with their own HTTP status, because proxies and clients react to it. All other errors are sent
- * with status 200, as in 0.3.
+ * Errors that are sent as JSON with their own HTTP status, because proxies and clients react to it. All other errors
+ * are sent with status 200, as in 0.3.
  */
 const WITH_STATUS = new Set([
   'unauthenticated',
@@ -44,13 +45,14 @@ export async function answerJsonRpc(
   let codec: WireCodec = codecOf('0.3', 'JSONRPC');
   let asksForStream = false;
   try {
-    const envelope = readEnvelope(parseObject(body), (found) => (id = found));
-    const { method, params } = envelope;
+    const raw = parseObject(body);
+    const { method, params } = readEnvelope(raw, (found) => (id = found));
     // If the requested version is not supported, the error has the format of the version that has this method name.
     const old = operationOf('0.3', method);
     const named = old ?? operationOf('1.0', method);
     asksForStream = named !== undefined && isStream(named);
     codec = codecOf(old ? '0.3' : '1.0', 'JSONRPC');
+    inspectJson(raw);
     const version = chooseVersion(app, request, query, method);
     codec = codecOf(version, 'JSONRPC');
     const operation = operationOf(version, method);
@@ -90,19 +92,26 @@ export async function answerJsonRpc(
   }
 }
 
-/** Makes an error response. If the client requested a stream, the response has the error's own HTTP status. */
+/**
+ * Makes an error response. If the client requested a stream, the response is a stream with the error as its only event,
+ * because the clients of the Python and Go SDKs read the error code only there. A subscription to a finished task gets
+ * JSON with the error's HTTP status: the compatibility kit of 1.0 takes any event stream for success.
+ */
 export function jsonRpcError(
   error: A2AError,
   id: Id,
   codec: WireCodec,
   asksForStream: boolean = false,
 ): FullReply {
-  const status = asksForStream || WITH_STATUS.has(error.kind) ? error.httpStatus : 200;
-  return {
-    status,
-    headers: { 'content-type': 'application/json', ...errorHeaders(error) },
-    body: JSON.stringify({ jsonrpc: '2.0', id, error: codec.encodeError(error) }),
-  };
+  const body = JSON.stringify({ jsonrpc: '2.0', id, error: codec.encodeError(error) });
+  const withStatus =
+    WITH_STATUS.has(error.kind) || (asksForStream && error instanceof FinishedTaskError);
+  if (asksForStream && !withStatus) {
+    const headers = { ...STREAM_HEADERS, ...errorHeaders(error) };
+    return { status: 200, headers, body: `data: ${body}\n\n` };
+  }
+  const headers = { ...JSON_HEADERS, ...errorHeaders(error) };
+  return { status: withStatus ? error.httpStatus : 200, headers, body };
 }
 
 /** Parses the text of one JSON-RPC message. */
@@ -113,7 +122,10 @@ export function parseObject(body: string): Record<string, unknown> {
   return raw;
 }
 
-/** Validates a request. Calls `onId` with the request's id before it checks the other fields. */
+/**
+ * Validates the envelope of a request. Calls `onId` with the request's id before it checks the other fields. The caller
+ * checks the parameters with `inspectJson`.
+ */
 export function readEnvelope(
   raw: Record<string, unknown>,
   onId: (id: Id) => void,
@@ -127,7 +139,6 @@ export function readEnvelope(
   else if (id != null) throw new A2AError('invalidRequest', 'id: must be a string or a number');
   if (jsonrpc !== '2.0') throw new A2AError('invalidRequest', 'jsonrpc: must be "2.0"');
   if (typeof method !== 'string') throw new A2AError('invalidRequest', 'method: must be a string');
-  inspectJson(raw);
   return { method, params };
 }
 

@@ -3,6 +3,8 @@ import { randomUUIDv7 } from 'node:crypto';
 import {
   A2AError,
   type Call,
+  inspectJson,
+  parseJsonText,
   type ProtocolVersion,
   type User,
   type WireCodec,
@@ -13,7 +15,7 @@ import { invokeStream } from './invoke.ts';
 import type { RouteStream } from './own-routes.ts';
 import type { StreamReply, TransportRequest } from './request.ts';
 
-const STREAM_HEADERS: Readonly<Record<string, string>> = {
+export const STREAM_HEADERS: Readonly<Record<string, string>> = {
   'content-type': 'text/event-stream',
   'cache-control': 'no-cache, no-transform',
   // Tells nginx and similar proxies not to buffer events.
@@ -31,6 +33,17 @@ export function peerError(app: Pick<AppContext, 'logger'>, error: unknown): A2AE
   return new A2AError('internal', `Internal error. Correlation id: ${correlationId}`, {
     info: { correlationId },
   });
+}
+
+/**
+ * Parses the body of a request outside JSON-RPC. Returns undefined if there is no body. The body `null` counts as none:
+ * clients of the Go SDK send it with requests that have no parameters.
+ */
+export function parseBody(text: string): unknown {
+  if (text.trim() === '') return undefined;
+  const body = parseJsonText(text) ?? undefined;
+  inspectJson(body);
+  return body;
 }
 
 /** The call of a request. It is a class, because creating object literals with getters is slow. */

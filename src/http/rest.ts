@@ -5,11 +5,9 @@ import {
   A2AError,
   codecOf,
   encodeRestError,
-  inspectJson,
   METHODS,
   type Operation,
   OPERATIONS,
-  parseJsonText,
   type ProtocolVersion,
   type User,
   VERSIONS,
@@ -18,7 +16,14 @@ import type { AppContext } from './context.ts';
 import { invoke } from './invoke.ts';
 import { activeExtensions, extensionHeader } from './negotiate.ts';
 import type { FullReply, Reply, TransportRequest } from './request.ts';
-import { errorHeaders, lastEventId, openStream, peerError, TransportCall } from './respond.ts';
+import {
+  errorHeaders,
+  lastEventId,
+  openStream,
+  parseBody,
+  peerError,
+  TransportCall,
+} from './respond.ts';
 import { decodeSegment, pathPattern, type PathPattern, pathValues } from './path-pattern.ts';
 
 /** An operation of the protocol, or our own operation `readLog`, which returns a page of a task's log. */
@@ -165,10 +170,9 @@ function paramsOf(target: RestTarget, query: URLSearchParams, body: string): unk
   for (const [key, value] of query) {
     if (key !== 'A2A-Version' && key !== 'after' && key !== '__proto__') params[key] = value;
   }
-  if (body.trim() !== '') {
-    const raw = parseJsonText(body);
+  const raw = parseBody(body);
+  if (raw !== undefined) {
     if (!isObject(raw)) throw new A2AError('invalidParams', 'The body must be a JSON object');
-    inspectJson(raw);
     Object.assign(params, raw);
   }
   return Object.assign(params, pathParams(target));

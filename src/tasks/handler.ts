@@ -57,6 +57,14 @@ const MAX_PAGE_BYTES = 8 * 1024 * 1024;
 /** Maximum number of entries in a page of `readLog`. */
 const LOG_PAGE = 500;
 
+/** A client subscribes to a task that has ended, and does not ask for a replay of its events. */
+export class FinishedTaskError extends A2AError {
+  constructor({ id, status }: Task) {
+    const message = `The task is ${status.state}; it cannot be subscribed to`;
+    super('unsupportedOperation', message, { info: { taskId: id } });
+  }
+}
+
 /** The options of `createHandler`. */
 export interface HandlerOptions {
   readonly store?: TaskStore | undefined;
@@ -328,10 +336,7 @@ export function createHandler(
     if (!loaded) throw taskNotFound(taskId);
     const { task, seq } = loaded;
     const spans = spansOf(live);
-    if (isTerminal(task.status.state) && !spans) {
-      const message = `The task is ${task.status.state}; it cannot be subscribed to`;
-      throw new A2AError('unsupportedOperation', message, { info: { taskId } });
-    }
+    if (isTerminal(task.status.state) && !spans) throw new FinishedTaskError(task);
     const first = opening(shown(task, view), seq);
     return TaskStream.read(log, live, seq, first, { spans, oneTurn, view });
   }

@@ -22,7 +22,7 @@ export type {
   Transitions,
 } from './execution/executor.ts';
 export { type CheckAccess, guardHandler } from './guard.ts';
-export { createHandler } from './handler.ts';
+export { createHandler, FinishedTaskError } from './handler.ts';
 export type {
   HandlerOptions,
   ListOptions,

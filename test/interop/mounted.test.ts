@@ -225,12 +225,14 @@ test('the fetch handler streams events with their ids, and resumes behind one of
   assert.deepEqual((await rest.text()).trimEnd().split('\n\n'), frames.slice(3));
 });
 
-test('the fetch handler answers errors as JSON, before a stream begins too', async (t) => {
+test('the fetch handler answers errors as JSON, and that of a JSON-RPC stream as its only event', async (t) => {
   const { server } = create(t, { limits: { maxBodyBytes: 2000 } });
   const ask = async (request: Request) => {
     const response = await server.fetch(request);
-    const { error } = (await response.json()) as { error: { code: number } };
-    return [response.status, error.code];
+    const isStream = response.headers.get('content-type') === 'text/event-stream';
+    const text = (await response.text()).replace(isStream ? /^data: / : '', '');
+    const { error } = JSON.parse(text) as { error: { code: number } };
+    return [response.status, error.code, ...(isStream ? ['stream'] : [])];
   };
   const headers = { 'content-type': 'application/json' };
   const post = (body: string) => new Request(AGENT, { method: 'POST', headers, body });
@@ -239,7 +241,7 @@ test('the fetch handler answers errors as JSON, before a stream begins too', asy
   assert.deepEqual(await ask(post(`"${'x'.repeat(3000)}"`)), [413, -32600]);
   assert.deepEqual(await ask(rpc('NoSuchThing', {})), [200, -32601]);
   assert.deepEqual(await ask(rpc('GetTask', { id: 'nobody' })), [200, -32001]);
-  assert.deepEqual(await ask(rpc('SubscribeToTask', { id: 'nobody' })), [404, -32001]);
+  assert.deepEqual(await ask(rpc('SubscribeToTask', { id: 'nobody' })), [200, -32001, 'stream']);
   assert.deepEqual(await ask(new Request(`${AGENT}/tasks/nobody`)), [404, 404]);
   assert.deepEqual(await ask(new Request(`${AGENT}/nowhere`)), [404, 404]);
   assert.deepEqual(await ask(new Request(`${AGENT}/message:send`)), [405, 405]);

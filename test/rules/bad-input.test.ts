@@ -39,13 +39,24 @@ async function guarded(t: TestContext) {
   };
 }
 
-/** The JSON-RPC error of a body that is sent as it is. */
-async function rpcError(url: string, body: string, headers: Record<string, string> = {}) {
+/** The JSON-RPC error of a body that is sent as it is. The error of a streaming method is the only event of a stream. */
+async function rpcError(
+  url: string,
+  body: string,
+  headers: Record<string, string> = {},
+  isStream: boolean = false,
+) {
   const answer = await raw(url, { body, headers });
-  assert.match(answer.headers['content-type'] ?? '', /^application\/json/);
-  const json = JSON.parse(answer.text);
+  const type = isStream ? /^text\/event-stream$/ : /^application\/json/;
+  assert.match(answer.headers['content-type'] ?? '', type);
+  const [, json] = (isStream ? /^data: (.*)\n\n$/ : /^(.*)$/).exec(answer.text) ?? [];
+  return { ...answer, ...errorIn(json ?? '') };
+}
+
+function errorIn(text: string) {
+  const json = JSON.parse(text);
   assert.equal(json.jsonrpc, '2.0');
-  return { ...answer, id: json.id, code: json.error?.code, data: json.error?.data };
+  return { id: json.id, code: json.error?.code, data: json.error?.data };
 }
 
 async function restError(url: string, path: string, body: string) {
@@ -116,7 +127,8 @@ test('an unknown method is -32601, and so is a name of one version under the oth
   const { url, unchanged } = await guarded(t);
   const ask = async (method: string, version?: string) => {
     const headers: Record<string, string> = version === undefined ? {} : { 'a2a-version': version };
-    return (await rpcError(url, JSON.stringify({ ...send03, method }), headers)).code;
+    const isStream = /stream|resubscribe/i.test(method);
+    return (await rpcError(url, JSON.stringify({ ...send03, method }), headers, isStream)).code;
   };
   for (const method of ['', 'nope', 'message/Send', 'constructor', '__proto__', 'toString']) {
     assert.equal(await ask(method), -32601, method);
@@ -125,7 +137,7 @@ test('an unknown method is -32601, and so is a name of one version under the oth
   for (const method of ['message/send', 'message/stream', 'tasks/get', 'tasks/resubscribe']) {
     assert.equal(await ask(method, '1.0'), -32601, method);
   }
-  for (const method of ['SendMessage', 'GetTask', 'ListTasks']) {
+  for (const method of ['SendMessage', 'SendStreamingMessage', 'GetTask', 'ListTasks']) {
     assert.equal(await ask(method, '0.3'), -32601, method);
   }
   await unchanged();
@@ -180,9 +192,11 @@ for (const wire of WIRES) {
         : ['message/send', 'message/stream'];
     const prefix = of.version === '1.0' ? '' : '/v1';
     if (of.binding === 'JSONRPC') {
-      const ask = async (method: string) =>
-        (await rpcError(url, JSON.stringify({ ...send03, method, params }))).code as unknown;
-      return [await ask(names[0]!), await ask(names[1]!)];
+      const ask = async (method: string, isStream: boolean) => {
+        const body = JSON.stringify({ ...send03, method, params });
+        return (await rpcError(url, body, {}, isStream)).code as unknown;
+      };
+      return [await ask(names[0]!, false), await ask(names[1]!, true)];
     }
     return [
       (await restError(url, `${prefix}/message:send`, JSON.stringify(params))).code,
@@ -218,9 +232,10 @@ for (const wire of WIRES) {
       const query = `A2A-Version=${encodeURIComponent(version)}`;
       const bare = { headers: { 'a2a-version': '' }, query };
       assert.equal((await wire.ask(url, 'sendMessage', { message }, bare)).error?.code, -32009);
-      // Who asked for a stream sees by the status that it is none.
+      // The Python and Go SDKs read the error of a refused JSON-RPC stream only with status 200.
       const stream = await wire.ask(url, 'streamMessage', { message }, { headers });
-      assert.deepEqual([stream.status, stream.error?.code], [400, -32009]);
+      const status = wire.binding === 'JSONRPC' ? 200 : 400;
+      assert.deepEqual([stream.status, stream.error?.code], [status, -32009]);
     }
     await unchanged();
   });
@@ -308,6 +323,8 @@ test('JSON that is 10,000 levels deep is -32600, 100 levels are fine', async (t)
       `"deep":${deep}`,
     );
     assert.equal((await rpcError(url, text)).code, -32600);
+    const stream = text.replace('message/send', 'message/stream');
+    assert.equal((await rpcError(url, stream, {}, true)).code, -32600);
     const answer = await raw(url, { path: '/message:send', body: `{"deep":${deep}}` });
     assert.equal(v1.decodeError(JSON.parse(answer.text)).code, -32600);
   }

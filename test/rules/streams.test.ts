@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Task } from '../../src/protocol/index.ts';
+import type { Part, Task } from '../../src/protocol/index.ts';
 import { createAgent, memoryStore } from '../../src/tasks/index.ts';
 import { sqliteStore } from '../../src/store/sqlite.ts';
 import {
@@ -19,6 +19,7 @@ import {
   start,
   until,
   userMessage,
+  type Wire,
   WIRES,
   working,
 } from './support.ts';
@@ -50,6 +51,9 @@ const STORES = [
 const eventsOf = (frames: readonly Frame[]) => frames.map(({ event }) => event);
 const idsOf = (frames: readonly Frame[]) => frames.map(({ id }) => id);
 const count = (to: number, from = 1) => Array.from({ length: to - from + 1 }, (_, at) => at + from);
+
+const refusalOf = ({ binding }: Wire) =>
+  binding === 'JSONRPC' ? 'a stream with the error as its only event' : 'an error response';
 
 for (const wire of WIRES) {
   test(`rule 3: a stream begins with the task, its ids have no gap, and it ends with the task (${wire.name})`, async (t) => {
@@ -86,23 +90,33 @@ for (const wire of WIRES) {
   test(`rule 3: a terminal task has nothing to subscribe to, -32004 (${wire.name})`, async (t) => {
     const { url } = await start(t);
     const { id } = await finished(url);
-    const { error, headers } = await wire.ask(url, 'subscribe', { id });
+    const { error, headers, status } = await wire.ask(url, 'subscribe', { id });
     assert.equal(error?.code, -32004);
+    assert.equal(status, 400);
     assert.match(headers.get('content-type') ?? '', /json/);
   });
 
-  test(`rule 10: what fails before the first event is an error response, not a stream (${wire.name})`, async (t) => {
+  test(`rule 10: what fails before the first event is ${refusalOf(wire)} (${wire.name})`, async (t) => {
     const { url } = await start(t);
     const unknown = await wire.ask(url, 'subscribe', { id: 'nobody' });
     assert.equal(unknown.error?.code, -32001);
-    assert.equal(unknown.status, 404);
-    const empty = await wire.ask(url, 'streamMessage', {
-      message: userMessage('x', { parts: [] }),
-    });
+    const parts: Part[] = [];
+    const empty = await wire.ask(url, 'streamMessage', { message: userMessage('x', { parts }) });
     assert.equal(empty.error?.code, -32602);
-    assert.equal(empty.status, 400);
-    for (const { headers } of [unknown, empty]) {
-      assert.match(headers.get('content-type') ?? '', /^application\/(a2a\+)?json/);
+    const headers = { 'a2a-version': '9.9' };
+    const version = await wire.ask(
+      url,
+      'streamMessage',
+      { message: userMessage('x') },
+      { headers },
+    );
+    assert.equal(version.error?.code, -32009);
+    const statuses = [unknown, empty, version].map(({ status }) => status);
+    const isRpc = wire.binding === 'JSONRPC';
+    assert.deepEqual(statuses, isRpc ? [200, 200, 200] : [404, 400, 400]);
+    const type = isRpc ? /^text\/event-stream$/ : /^application\/(a2a\+)?json/;
+    for (const { headers: got } of [unknown, empty, version]) {
+      assert.match(got.get('content-type') ?? '', type);
     }
   });
 
@@ -175,7 +189,7 @@ for (const wire of WIRES) {
       const headers = { 'last-event-id': bad };
       const { error, status } = await wire.ask(url, 'subscribe', { id }, { headers });
       assert.equal(error?.code, -32602, bad);
-      assert.equal(status, 400);
+      assert.equal(status, wire.binding === 'JSONRPC' ? 200 : 400);
     }
   });
 }

@@ -257,7 +257,11 @@ function makeWire(version: ProtocolVersion, binding: Wire['binding']): Wire {
   async function answered(response: Response): Promise<Answer> {
     const { status, headers } = response;
     const text = await response.text();
-    const json: unknown = text === '' ? undefined : JSON.parse(text);
+    // A refused stream of JSON-RPC is one event.
+    const isStream = headers.get('content-type') === 'text/event-stream';
+    const [, event] = isStream ? (/^data: (.*)\n\n$/.exec(text) ?? []) : [];
+    if (isStream && event === undefined) throw new Error(`not one event: ${text.slice(0, 200)}`);
+    const json: unknown = text === '' ? undefined : JSON.parse(event ?? text);
     const body = (json ?? {}) as { result?: unknown; error?: unknown };
     const failed = rpc ? body.error !== undefined : status >= 400;
     const error = failed ? codec.decodeError(rpc ? body.error : json, status) : undefined;
@@ -280,9 +284,11 @@ function makeWire(version: ProtocolVersion, binding: Wire['binding']): Wire {
       if (!(response.headers.get('content-type') ?? '').startsWith('text/event-stream')) {
         throw (await answered(response)).error ?? new Error('neither a stream nor an error');
       }
-      return streamOf(response, (data) =>
-        codec.decodeEvent(rpc ? (data as { result: unknown }).result : data),
-      );
+      return streamOf(response, (data) => {
+        const { result, error } = data as { result?: unknown; error?: unknown };
+        if (rpc && error !== undefined) throw codec.decodeError(error);
+        return codec.decodeEvent(rpc ? result : data);
+      });
     },
   };
 }
