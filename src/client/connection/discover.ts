@@ -11,7 +11,14 @@ import {
 import type { Endpoint } from './binding.ts';
 import { ConnectionError, RemoteAgentError, quote } from './errors.ts';
 import type { HttpOptions } from './http.ts';
-import { Lifetime, errorOfStatus, originOf, parseJson, readBodyText, send } from './request.ts';
+import {
+  Lifetime,
+  errorOfStatus,
+  credentialOrigin,
+  parseJson,
+  readBodyText,
+  send,
+} from './request.ts';
 
 /** The version and the binding that `connect` and `choose` must use. */
 export interface Preference {
@@ -179,10 +186,10 @@ export function restrictToOrigins(
   addresses: readonly string[],
   { card, url }: FoundCard,
 ): FoundCard {
-  const origins = new Set(addresses.map((address) => originOf(new URL(address))));
+  const origins = new Set(addresses.map((address) => credentialOrigin(new URL(address))));
   const supportedInterfaces = card.supportedInterfaces.filter((offer) => {
     const target = URL.parse(offer.url, url);
-    return target !== null && origins.has(originOf(target));
+    return target !== null && origins.has(credentialOrigin(target));
   });
   if (supportedInterfaces.length > 0) return { card: { ...card, supportedInterfaces }, url };
   const offers = quote(card.supportedInterfaces.map((offer) => offer.url).join(', '));

@@ -192,7 +192,7 @@ function redirectTarget(response: Response, from: string): string | null | undef
 }
 
 function sameOrigin(a: string, b: string): boolean {
-  return originOf(new URL(a)) === originOf(new URL(b));
+  return credentialOrigin(new URL(a)) === credentialOrigin(new URL(b));
 }
 
 const LOOPBACK_NAMES: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
@@ -202,7 +202,7 @@ const LOOPBACK_NAMES: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '
  * machine are one origin if the scheme and the port are equal, because many cards have another one than the address
  * that the user wrote. Names below `.localhost` and other loopback addresses are origins of their own.
  */
-export function originOf({ origin, protocol, hostname, port }: URL): string {
+export function credentialOrigin({ origin, protocol, hostname, port }: URL): string {
   return LOOPBACK_NAMES.has(hostname) ? `${protocol}//localhost:${port}` : origin;
 }
 
