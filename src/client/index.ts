@@ -14,7 +14,7 @@ export { createClient } from './client.ts';
 export { connect, type ConnectOptions, type RemoteAgentClient } from './connect.ts';
 export { local } from './local.ts';
 export { AgentStream } from './stream.ts';
-export { answerText, createTextTracker } from './text.ts';
+export { answerText, createTextTracker, spokenSections } from './text.ts';
 export { readNotification, type NotificationOptions } from './webhook.ts';
 
 export { createBinding, type Endpoint } from './connection/binding.ts';

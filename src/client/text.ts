@@ -1,19 +1,55 @@
-/** Extracts the text of a result, complete or as it arrives. An empty line separates the texts of two artifacts. */
-import { textOf, type Artifact, type SendResult, type StreamEvent } from '../protocol/index.ts';
-
 /**
- * Returns the text of a message or of a task's artifacts. If the artifacts have no text, returns the text of the task's
- * status.
+ * Extracts the text of a result, complete or as it arrives. An empty line separates the texts of two artifacts, and the
+ * texts before and after a tool call.
  */
+import { coderAgentKind, isCoderAgentOutput } from '../protocol/development-tool/index.ts';
+import {
+  textOf,
+  type Artifact,
+  type Part,
+  type SendResult,
+  type StreamEvent,
+  type Task,
+  type TaskStatusUpdateEvent,
+} from '../protocol/index.ts';
+
+/** Returns the text of a message or of a task's answer. */
 export function answerText(answer: SendResult | undefined): string {
   if (answer === undefined) return '';
-  if (answer.kind === 'message') return textOf(answer.parts);
-  const texts = (answer.artifacts ?? []).map(({ parts }) => textOf(parts));
-  const text = texts.filter((each) => each !== '').join(SEPARATOR);
-  return text === '' && answer.status.message ? textOf(answer.status.message.parts) : text;
+  const sections = answer.kind === 'message' ? [answer.parts] : answerSections(answer);
+  const texts = sections.map(textOf);
+  return texts.filter((each) => each !== '').join(SEPARATOR);
 }
 
 const SEPARATOR = '\n\n';
+
+/**
+ * Returns the parts of a task's answer: its artifacts. If they have no text, the answer is the message of the status. If
+ * this has no text either, it is what the agent said while it worked, as with gemini-cli's server.
+ */
+function answerSections(task: Task): Part[][] {
+  const { artifacts = [], status } = task;
+  const hasText = (parts: readonly Part[]): boolean => textOf(parts) !== '';
+  const answers = artifacts.filter(({ artifactId }) => !isCoderAgentOutput(artifactId));
+  if (answers.some(({ parts }) => hasText(parts))) return answers.map(({ parts }) => parts);
+  const last = status.message && status.message.role === 'agent' ? status.message.parts : [];
+  const spoken = hasText(last) ? [last] : spokenSections(task);
+  return spoken.length > 0 ? spoken : [...artifacts.map(({ parts }) => parts), last];
+}
+
+/** Returns the agent's texts since the last message of the user. A message without text ends a section. */
+export function spokenSections({ history = [] }: Task): Part[][] {
+  const since = history.findLastIndex(({ role }) => role === 'user');
+  const sections: Part[][] = [];
+  let ended = true;
+  for (const { parts } of history.slice(since + 1)) {
+    const texts = parts.filter((part) => part.kind === 'text' && part.text !== '');
+    if (texts.length > 0 && ended) sections.push([]);
+    ended = texts.length === 0;
+    sections.at(-1)?.push(...texts);
+  }
+  return sections;
+}
 
 /**
  * Makes a function that returns the text that each event adds. A resumed stream may start with a snapshot, which
@@ -22,6 +58,10 @@ const SEPARATOR = '\n\n';
 export function createTextTracker(): (event: StreamEvent) => string {
   const given = new Map<string, string>();
   let current: string | undefined;
+  /** Whether the agent speaks in status updates, as gemini-cli's server does, and the number of its texts so far. */
+  let speaks = false;
+  let texts = 0;
+  let ended = true;
 
   /** Adds the separator if the previous text belongs to another artifact. */
   function separated(artifactId: string, text: string): string {
@@ -41,14 +81,26 @@ export function createTextTracker(): (event: StreamEvent) => string {
     );
   }
 
+  function spoken({ status, metadata }: TaskStatusUpdateEvent): string {
+    const kind = coderAgentKind(metadata);
+    if (kind === undefined) return '';
+    speaks = true;
+    if (kind === 'state-change' || !status.message) return '';
+    const text = textOf(status.message.parts);
+    if (text !== '' && ended) texts++;
+    ended = text === '';
+    return separated(`spoken ${texts}`, text);
+  }
+
   return (event) => {
+    if (event.kind === 'status-update') return spoken(event);
     if (event.kind === 'message') return textOf(event.parts);
     if (event.kind === 'task') {
       let text = '';
       for (const artifact of event.artifacts ?? []) text += whole(artifact);
       return text;
     }
-    if (event.kind !== 'artifact-update') return '';
+    if (speaks && isCoderAgentOutput(event.artifact.artifactId)) return '';
     if (event.append !== true) return whole(event.artifact);
     const { artifactId } = event.artifact;
     const text = textOf(event.artifact.parts);

@@ -23,7 +23,7 @@ import {
 } from '../../protocol/index.ts';
 import type { RemoteConnection } from './connection.ts';
 import { keeping, type RemoteNote } from './note.ts';
-import { remoteQuestions } from './question.ts';
+import { callQuestions, remoteQuestions } from './question.ts';
 import { RemoteReading } from './reading.ts';
 import type { RemoteTurn } from './turn.ts';
 
@@ -177,7 +177,9 @@ export class RemoteCall {
     const parts = this.#reading.whole();
     const content = { role: 'model', parts } as const;
     const { id } = this.#piece;
-    if (state === 'completed') {
+    // An agent that asks nothing waits for the next prompt. gemini-cli's server ends every turn so.
+    const asksNothing = isInterrupted(state) && this.#reading.waitingCalls?.length === 0;
+    if (state === 'completed' || asksNothing) {
       yield { ...this.#keep({ content }, state), id };
       return;
     }
@@ -196,10 +198,13 @@ export class RemoteCall {
    * note, or none.
    */
   #asking(state: TaskState): Event {
-    const asked = remoteQuestions(this.#reading.lastMessage, state === 'auth-required');
-    const named = asked.map(({ remote, question }, at) => {
+    const { waitingCalls, lastMessage } = this.#reading;
+    const asked = waitingCalls
+      ? callQuestions(waitingCalls)
+      : remoteQuestions(lastMessage, state === 'auth-required');
+    const named = asked.map(({ remote, options, question }, at) => {
       const id = `${this.#turn.messageId}-${at}`;
-      return { note: { id, remote }, event: this.#context.question(id, question) };
+      return { note: { id, remote, options }, event: this.#context.question(id, question) };
     });
     const notes = named.map(({ note }) => note);
     const questions = named.flatMap(({ event }) => event.actions.questions ?? []);

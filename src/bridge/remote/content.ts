@@ -25,6 +25,7 @@ export class RemoteContent {
   readonly #guard: RemoteTaskGuard;
   readonly #artifacts = new Map<string, Section>();
   #progress: ReceivedPart[] = [];
+  readonly #spoken: Section = { base: [0, 0], parts: [], hasText: false };
   #closing: ReceivedPart[] = [];
   /** Whether the text so far ends in the middle of a line. */
   #open = false;
@@ -61,6 +62,18 @@ export class RemoteContent {
     return said.map(asThought);
   }
 
+  /** Adds a thought. Returns it. */
+  thought(text: string): ReceivedPart[] {
+    const thoughts: ReceivedPart[] = this.#receive([{ kind: 'text', text }]).map(asThought);
+    this.#progress.push(...thoughts);
+    return thoughts;
+  }
+
+  /** Adds text of the answer that is not part of an artifact, as gemini-cli's server sends it. Returns the new parts. */
+  spoken(parts: readonly A2APart[]): ReceivedPart[] {
+    return this.#add(this.#spoken, this.#receive(parts));
+  }
+
   /** Adds the message of the last status, or the message that is the whole answer. Returns the new parts. */
   closing(parts: readonly A2APart[]): ReceivedPart[] {
     const said = this.#receive(parts);
@@ -72,7 +85,7 @@ export class RemoteContent {
 
   /** Returns all content of this turn. */
   whole(): ReceivedPart[] {
-    const sections = [...this.#artifacts.values()].map(({ parts }) => parts);
+    const sections = [...this.#artifacts.values(), this.#spoken].map(({ parts }) => parts);
     sections.push(this.#closing);
     const hasAnswer = sections.some((parts) => parts.length > 0);
     const all: ReceivedPart[] = hasAnswer ? this.#progress.map(asThought) : [...this.#progress];

@@ -5,6 +5,7 @@
 import type { JsonObject, JsonValue } from '../../base/index.ts';
 import * as z from 'zod';
 import type { Event } from '../../agent/index.ts';
+import { ConfirmationOption } from '../../protocol/development-tool/index.ts';
 import { isInterrupted, TaskState } from '../../protocol/index.ts';
 
 /**
@@ -23,7 +24,16 @@ const RemoteNote = z.object({
   /** The length of each artifact, if the task may be continued. */
   said: z.record(z.string(), SaidLength).optional(),
   /** The open questions: our ids, and the ids of the remote agent if it has sent any. */
-  questions: z.array(z.object({ id: z.string(), remote: z.string().optional() })).optional(),
+  questions: z
+    .array(
+      z.object({
+        id: z.string(),
+        remote: z.string().optional(),
+        /** The options of a call of gemini-cli's server, to which the answer selects one of these. */
+        options: z.array(ConfirmationOption).optional(),
+      }),
+    )
+    .optional(),
 });
 export type RemoteNote = z.infer<typeof RemoteNote>;
 
@@ -46,8 +56,8 @@ export function waitingTasks(events: readonly Event[], agent: string, runId: str
     const note = event.author === agent && event.runId === runId ? noteOf(event) : undefined;
     if (path !== undefined && note) latest.set(path, note);
   }
-  return [...latest.values()].flatMap(({ taskId, state }) =>
-    taskId !== undefined && isInterrupted(state) ? [taskId] : [],
+  return [...latest.values()].flatMap(({ taskId, state, questions }) =>
+    taskId !== undefined && isInterrupted(state) && questions ? [taskId] : [],
   );
 }
 

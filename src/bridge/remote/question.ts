@@ -8,13 +8,23 @@
 import { type JsonValue, isObject, shorten } from '../../base/index.ts';
 import * as z from 'zod';
 import type { Answer, Question } from '../../agent/index.ts';
+import {
+  callDetails,
+  detailText,
+  OPTION,
+  type ConfirmationOption,
+  type ToolCall,
+} from '../../protocol/development-tool/index.ts';
 import { textOf, type Part as A2APart } from '../../protocol/index.ts';
 import { withCall } from '../question.ts';
+import { yesOrNo } from '../yes-no.ts';
 import type { RemoteNote } from './note.ts';
 
 export interface RemoteQuestion {
   /** The remote agent's own id of the question, or undefined if it has sent none. */
   readonly remote: string | undefined;
+  /** The options of the call that the question is about, if the answer has to select one of them. */
+  readonly options?: ConfirmationOption[] | undefined;
   readonly question: Pick<Question, 'kind' | 'text'> &
     Pick<Partial<Question>, 'options' | 'detail'>;
 }
@@ -57,6 +67,21 @@ export function remoteQuestions(parts: readonly A2APart[], auth: boolean): Remot
   return [{ remote: undefined, question: { ...question, ...detailed(data) } }];
 }
 
+/**
+ * Returns the questions about calls of an agent that speaks the dialect of gemini-cli's server. Each has the options of
+ * its call.
+ */
+export function callQuestions(calls: readonly ToolCall[]): RemoteQuestion[] {
+  return calls.slice(0, MAX_QUESTIONS).map((call) => {
+    const { tool_call_id: remote, tool_name, description, confirmation_request } = call;
+    const { options = [] } = confirmation_request ?? {};
+    const text = `${description ?? tool_name}\n${detailText(callDetails(call))}`;
+    const names = options.map(({ name }) => shorten(name, MAX_OPTION));
+    const question = { kind: 'input', text: shorten(text, MAX_TEXT), options: names } as const;
+    return { remote, options, question: { ...question, ...detailed([call]) } };
+  });
+}
+
 function passedOn({ id, kind, text, tool, args, options, detail }: Asked): RemoteQuestion {
   const words = withCall({ kind, text: text || 'Allow this?', tool, args });
   const about = { tool, args, detail };
@@ -83,11 +108,24 @@ export function remoteAnswers(
   questions: NonNullable<RemoteNote['questions']>,
   answerTo: (id: string) => Answer | undefined,
 ): A2APart[] {
-  return questions.flatMap(({ id, remote }) => {
+  return questions.flatMap(({ id, remote, options }): A2APart[] => {
     const answer = answerTo(id);
     if (!answer) return [];
+    if (options && remote !== undefined) {
+      return [{ kind: 'data', data: { callId: remote, outcome: outcomeOf(answer, options) } }];
+    }
     return [remote === undefined ? asText(answer) : asData(answer, remote)];
   });
+}
+
+/** Returns the id of the option that an answer selects. An answer that is not clear rejects the call. */
+function outcomeOf({ value, confirmed }: Answer, options: readonly ConfirmationOption[]): string {
+  const said = typeof value === 'string' ? value.trim().toLowerCase() : '';
+  const chosen = options.find(
+    ({ id, name }) => id === said || shorten(name, MAX_OPTION).toLowerCase() === said,
+  );
+  if (chosen && confirmed !== false) return chosen.id;
+  return (confirmed ?? yesOrNo(said)) === true ? OPTION.once : OPTION.cancel;
 }
 
 function asData({ confirmed, args, value }: Answer, questionId: string): A2APart {

@@ -4,6 +4,14 @@
  */
 import { RemoteAgentError, RemoteTaskGuard, type RemoteLimits } from '../../client/index.ts';
 import {
+  coderAgentKind,
+  isCoderAgentOutput,
+  readStatus,
+  WaitingCalls,
+  type ToolCall,
+} from '../../protocol/development-tool/index.ts';
+import {
+  isInterrupted,
   isSettled,
   type Message,
   type Part as A2APart,
@@ -11,6 +19,7 @@ import {
   type Task,
   type TaskState,
   type TaskStatus,
+  type TaskStatusUpdateEvent,
 } from '../../protocol/index.ts';
 import type { ReceivedPart } from '../converter.ts';
 import { RemoteContent } from './content.ts';
@@ -42,6 +51,8 @@ export class RemoteReading {
   #stale = false;
   #lastId: string | undefined;
   #lastMessage: readonly A2APart[] = [];
+  /** The calls that wait for an answer, if the agent speaks the dialect of gemini-cli's server. */
+  #waiting: WaitingCalls | undefined;
 
   constructor(limits: Required<RemoteLimits>, expected: Expected) {
     this.#guard = new RemoteTaskGuard(limits, expected);
@@ -72,6 +83,14 @@ export class RemoteReading {
     return this.#lastMessage;
   }
 
+  /**
+   * The calls that the agent asks about. Undefined if it asks in its last message, as all agents do that do not speak
+   * the dialect of gemini-cli's server. Without a call, an agent of this dialect waits for the next prompt.
+   */
+  get waitingCalls(): readonly ToolCall[] | undefined {
+    return this.#waiting?.calls;
+  }
+
   /** Returns all content of this turn. To be called after the stream has ended. */
   whole(): ReceivedPart[] {
     // Nothing followed the snapshot, so it is the result of the message and not the state before it.
@@ -95,8 +114,15 @@ export class RemoteReading {
     if (event.kind === 'message') return this.#message(event);
     this.#guard.task(event.kind === 'task' ? event.id : event.taskId, event.contextId);
     if (event.kind === 'task') return this.#task(event);
-    if (event.kind === 'status-update') return this.#status(event.status, false);
+    if (event.kind === 'status-update') {
+      return coderAgentKind(event.metadata) === undefined
+        ? this.#status(event.status, false)
+        : this.#coderAgent(event);
+    }
     this.#state ??= 'submitted';
+    if (this.#waiting && isCoderAgentOutput(event.artifact.artifactId)) {
+      return { parts: [], progress: true };
+    }
     const parts = this.#content.artifact(event.artifact, event.append === true);
     return { parts, progress: true };
   }
@@ -131,6 +157,32 @@ export class RemoteReading {
     if (message.messageId === this.#lastId) return { parts: [], progress: changed };
     this.#lastId = message.messageId;
     return { parts: this.#stale ? [] : this.#said(state, message.parts), progress: true };
+  }
+
+  /** Reads a status update of gemini-cli's server. Its calls are not content, because they are not our calls. */
+  #coderAgent(event: TaskStatusUpdateEvent): Taken {
+    this.#waiting ??= new WaitingCalls();
+    const { state, message } = event.status;
+    const { facts } = readStatus(event);
+    if (message) this.#guard.parts(message.parts, false);
+    const parts = facts.flatMap((fact) => {
+      this.#waiting?.take(fact);
+      if (fact.kind === 'text') return this.#content.spoken([{ kind: 'text', text: fact.text }]);
+      if (fact.kind !== 'thought') return [];
+      const { subject, description } = fact.thought;
+      const text = [subject, description].filter((each) => each !== '').join(': ');
+      return this.#content.thought(text);
+    });
+    const [fact] = facts;
+    if (fact?.kind !== 'state') {
+      this.#state = state;
+      return { parts, progress: true };
+    }
+    const taken = this.#status(event.status, false);
+    // The agent does not ask, so its last words belong to the answer.
+    const says = isInterrupted(state) && this.#waiting.calls.length === 0 && message;
+    const last = says ? this.#content.closing(message.parts) : taken.parts;
+    return { ...taken, parts: last };
   }
 
   #said(state: TaskState, parts: readonly A2APart[]): ReceivedPart[] {

@@ -1,4 +1,6 @@
 /** Formats tasks and their content as text for people. */
+import { spokenSections } from '../../client/index.ts';
+import { isCoderAgentOutput } from '../../protocol/development-tool/index.ts';
 import {
   type FilePart,
   isInterrupted,
@@ -36,14 +38,18 @@ function describeFile({ file }: FilePart): string {
 
 /**
  * Returns the answer of a task: its artifacts, then its question if it waits for input. Without artifacts, the answer
- * is the text of the status, or an empty text if the task has failed.
+ * is the text of the status, or what the agent said while it worked. It is empty if the task has failed.
  */
 export function answerOf(task: Task): string {
   const { artifacts = [], status } = task;
-  const said = artifacts.map(({ parts }) => contentOf(parts));
+  const spoken = spokenSections(task);
+  const outputs = spoken.length > 0 ? isCoderAgentOutput : () => false;
+  const answers = artifacts.filter(({ artifactId }) => !outputs(artifactId));
+  const said = (answers.length > 0 ? answers.map(({ parts }) => parts) : spoken).map(contentOf);
   if (isInterrupted(status.state)) return joined([...said, questionOf(task)]);
-  if (said.length > 0) return joined(said);
-  return isFailure(status.state) ? '' : contentOf(status.message?.parts ?? []);
+  if (answers.length > 0) return joined(said);
+  if (isFailure(status.state)) return '';
+  return contentOf(status.message?.parts ?? []) || joined(said);
 }
 
 /**

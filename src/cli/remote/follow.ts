@@ -1,6 +1,6 @@
 /** Prints a stream as it arrives: the agent's text on standard output, state changes on standard error. */
 import { type AgentStream, createTextTracker } from '../../client/index.ts';
-import { readStatus } from '../../protocol/development-tool/index.ts';
+import { coderAgentKind, readStatus } from '../../protocol/development-tool/index.ts';
 import {
   isSettled,
   isTerminal,
@@ -76,10 +76,12 @@ function createPrinter() {
         if (event.artifact.artifactId !== artifactId) printer.breakLine();
         artifactId = event.artifact.artifactId;
       }
-      printer.write(text);
       if (event.kind === 'status-update') {
         const { about, facts } = readStatus(event);
-        if (about) for (const fact of facts) printer.print(fact);
+        const told = about ?? coderAgentKind(event.metadata);
+        if (told !== undefined) for (const fact of facts) printer.print(fact);
+      } else {
+        printer.write(text);
       }
       for (const part of otherParts(event)) {
         printer.breakLine();

@@ -1,5 +1,11 @@
 /** Determines the exit code from a task's result, and prints hints for the next command. */
-import { callDetails, detailText, waitingCallsIn } from '../../protocol/development-tool/index.ts';
+import {
+  answerData,
+  callDetails,
+  detailText,
+  OPTION,
+  waitingCallsIn,
+} from '../../protocol/development-tool/index.ts';
 import { isInterrupted, type SendResult, type Task, textOf } from '../../protocol/index.ts';
 import type { Connection } from './connection.ts';
 import { EXIT } from '../program/exit.ts';
@@ -24,9 +30,9 @@ function explainWait(task: Task, connection: Connection): void {
   const { id, status } = task;
   const calls = waitingCallsIn(task);
   for (const call of calls) {
-    const { tool_call_id, description, tool_name, confirmation_request } = call;
+    const { description, tool_name, confirmation_request } = call;
     const options = confirmation_request?.options ?? [];
-    const data = JSON.stringify({ tool_call_id, selected_option_id: options[0]?.id });
+    const data = JSON.stringify(answerData(call, options[0]?.id ?? OPTION.once));
     note(`The agent asks: ${word(description ?? tool_name)}`);
     for (const line of detailText(callDetails(call)).split('\n')) note(`  | ${line}`);
     note('To answer:');

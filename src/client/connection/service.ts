@@ -14,6 +14,7 @@ import {
   type UnaryOperation,
   type WireCodec,
 } from '../../protocol/index.ts';
+import { createCoderAgentReader } from '../../protocol/development-tool/index.ts';
 import type { Ask, HttpBinding } from './binding.ts';
 import {
   errorOfStatus,
@@ -140,13 +141,18 @@ export function createHttpService(options: ServiceOptions): AgentService {
   }
 
   function stream<O extends 'streamMessage' | 'subscribe'>(operation: O) {
-    const source = { decode, expectsEvent: operation === 'streamMessage' };
+    const expectsEvent = operation === 'streamMessage';
     return async (params: ParamsOf<O>, call: Call = {}): Promise<AsyncIterable<StreamItem>> => {
       const { after, ...rest } = params as ParamsOf<'subscribe'>;
       const resumed =
         after === undefined
           ? call
           : { ...call, headers: { ...call.headers, 'last-event-id': String(after) } };
+      const read = createCoderAgentReader();
+      const source: EventDecoding = {
+        decode: (data, type) => read(decode(data, type)),
+        expectsEvent,
+      };
       return open(binding.ask(operation, rest), source, resumed);
     };
   }

@@ -12,6 +12,7 @@ import {
   OPTION,
   readConfirmation,
   readMessage,
+  selectedOption,
   type ToolCallConfirmation,
 } from '../../protocol/development-tool/index.ts';
 import { A2AError, textOf, type Message } from '../../protocol/index.ts';
@@ -91,7 +92,8 @@ function isCommand(message: Message): boolean {
 
 /** Returns the answer that a confirmation gives to its question. `beside` is the text of the same message. */
 function answerFor(question: Question, confirmation: ToolCallConfirmation, beside: string): Answer {
-  const { selected_option_id: option, file_details, reason } = confirmation;
+  const { file_details, reason } = confirmation;
+  const option = selectedOption(confirmation, requestOf(question).request.options);
   const questionId = question.id;
   if (question.kind !== 'confirmation') {
     if (option === OPTION.cancel) {

@@ -13,6 +13,7 @@ import {
   messagesOf,
   OPTION,
   readMessage,
+  selectedOption,
   type ToolCall,
   type ToolCallConfirmation,
 } from '../../protocol/development-tool/index.ts';
@@ -53,12 +54,9 @@ export class CallStates {
       for (const fact of facts) {
         if (fact.kind === 'call') this.#note(fact.call);
         else if (fact.kind === 'answer') {
-          const {
-            tool_call_id: id,
-            selected_option_id: option,
-            answer,
-            reason,
-          } = fact.confirmation;
+          const { tool_call_id: id, answer, reason } = fact.confirmation;
+          const options = this.calls.get(id)?.confirmation_request?.options ?? [];
+          const option = selectedOption(fact.confirmation, options);
           const words = answer ?? reason ?? textOf(message.parts);
           this.#resolve(id, { option, words, source: fact.source, messageId });
         } else if (fact.kind === 'prompt' && !answers) {
@@ -105,7 +103,7 @@ export class CallStates {
    * same message.
    */
   check(confirmation: ToolCallConfirmation, beside = ''): void {
-    const { tool_call_id: id, selected_option_id: option, correlationId } = confirmation;
+    const { tool_call_id: id, correlationId } = confirmation;
     const call = this.calls.get(id);
     if (!call) throw new A2AError('invalidParams', `tool_call_id: there is no call ${id}`);
     const resolution = this.#resolved.get(id);
@@ -119,6 +117,7 @@ export class CallStates {
       throw new A2AError('invalidParams', 'correlationId: does not match the open request');
     }
     const { options } = call.confirmation_request;
+    const option = selectedOption(confirmation, options);
     if (!options.some((each) => each.id === option)) {
       const ids = options.map((each) => each.id).join(', ');
       throw new A2AError('invalidParams', `selected_option_id: must be one of ${ids}`);

@@ -7,6 +7,7 @@ import { isObject } from '../../base/index.ts';
 import { A2AError } from '../errors.ts';
 import { parseWith } from '../json.ts';
 import type { Metadata } from '../message.ts';
+import { coderAgentSettings } from './coder-agent.ts';
 import { AgentSettings, DevelopmentToolEvent } from './event.ts';
 import { plainName } from './message.ts';
 
@@ -66,10 +67,15 @@ function settingsFields(value: object): string[] {
 }
 
 /**
- * Returns the client's settings in a message's metadata. Throws if the settings are invalid, if the name of a setting
- * is misspelt (`workspacePath`), or if they stand beside the extension's URI instead of under it.
+ * Returns the client's settings in a message's metadata, in the format of the extension or of gemini-cli. Throws if the
+ * settings are invalid, if the name of a setting is misspelt (`workspacePath`), or if they stand beside the extension's
+ * URI instead of under it.
  */
 export function settingsIn(metadata: Metadata | undefined): AgentSettings | undefined {
+  return extensionSettings(metadata) ?? coderAgentSettings(metadata);
+}
+
+function extensionSettings(metadata: Metadata | undefined): AgentSettings | undefined {
   const [misplaced] = settingsFields(metadata ?? {});
   if (misplaced !== undefined) {
     throw new A2AError(
@@ -92,9 +98,12 @@ export function settingsIn(metadata: Metadata | undefined): AgentSettings | unde
   return parseWith(AgentSettings, value, 'AgentSettings');
 }
 
-/** Throws if the metadata of a request has settings. They are valid only in the metadata of its message. */
+/**
+ * Throws if the metadata of a request has settings. They are valid only in the metadata of its message. Clients of
+ * gemini-cli's server send its settings there too. That server ignores them, and so does this one.
+ */
 export function refuseRequestSettings(metadata: Metadata | undefined): void {
-  if (settingsIn(metadata) === undefined) return;
+  if (extensionSettings(metadata) === undefined) return;
   throw new A2AError(
     'invalidParams',
     `params.metadata: settings must be in message.metadata["${EXTENSION_URI}"]`,

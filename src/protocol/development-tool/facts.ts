@@ -11,7 +11,9 @@ import { isTerminal } from '../task-state.ts';
 import { isAwaitingAnswer } from './call-checks.ts';
 import { AgentThought, EventSource, type DevelopmentToolEvent } from './event.ts';
 import { eventIn } from './extension.ts';
-import { looksLikeConfirmation, ToolCall, ToolCallConfirmation } from './tool-call.ts';
+import { coderAgentKind, isCoderAgentCall, readCoderAgentCall } from './coder-agent.ts';
+import { looksLikeConfirmation, tryConfirmation } from './confirmation.ts';
+import { ToolCall, type ToolCallConfirmation } from './tool-call.ts';
 
 export type Fact =
   /** A person prompts the agent. `source` is the client that sent the prompt. */
@@ -46,7 +48,8 @@ export interface StatusReading {
 export function readStatus({ status, metadata }: TaskStatusUpdateEvent): StatusReading {
   const { state, message } = status;
   const about = metadataIn(metadata);
-  if (message && about?.kind !== 'STATE_CHANGE' && !isTerminal(state)) {
+  const isChange = about?.kind === 'STATE_CHANGE' || coderAgentKind(metadata) === 'state-change';
+  if (message && !isChange && !isTerminal(state)) {
     return { about, facts: readMessage(message, about?.source) };
   }
   return { about, facts: [{ kind: 'state', state, text: message ? textOf(message.parts) : '' }] };
@@ -80,7 +83,7 @@ export function readMessage(message: Message, eventSource?: EventSource): Fact[]
       parts.push(part);
       continue;
     }
-    const confirmation = ToolCallConfirmation.safeParse(part.data).data;
+    const confirmation = tryConfirmation(part.data);
     if (confirmation) facts.push({ kind: 'answer', confirmation, ...source });
   }
   if (parts.length === 0) return facts;
@@ -94,6 +97,10 @@ function agentFacts(part: Part): Fact[] {
   // Thoughts are frequent. This check avoids parsing each of them as a tool call.
   if (isObject(part.data) && 'tool_call_id' in part.data) {
     const call = ToolCall.safeParse(part.data).data;
+    return call ? [{ kind: 'call', call }] : [];
+  }
+  if (isObject(part.data) && isCoderAgentCall(part.data)) {
+    const call = readCoderAgentCall(part.data);
     return call ? [{ kind: 'call', call }] : [];
   }
   const thought = AgentThought.safeParse(part.data).data;

@@ -11,7 +11,9 @@
  */
 export * from './call-checks.ts';
 export * from './call-details.ts';
+export * from './coder-agent.ts';
 export * from './command.ts';
+export * from './confirmation.ts';
 export * from './event.ts';
 export * from './extension.ts';
 export type { Json } from './message.ts';

@@ -1,11 +1,8 @@
 /** Tool calls, confirmation requests and their answers. */
 import * as z from 'zod';
-import { isObject, shorten } from '../../base/index.ts';
-import { A2AError } from '../errors.ts';
-import { parseWith } from '../json.ts';
 import { Id } from '../message.ts';
 import { HelperMark } from './event.ts';
-import { message, oneOf, plainName, Struct } from './message.ts';
+import { message, oneOf, Struct } from './message.ts';
 
 export const ToolCallStatus = z.enum([
   'STATUS_UNSPECIFIED',
@@ -158,31 +155,3 @@ export const ToolCallConfirmation = message({
     return { ...confirmation, ...(file_details && { file_details }) };
   });
 export type ToolCallConfirmation = z.infer<typeof ToolCallConfirmation>;
-
-const CONFIRMATION_FIELDS = new Set(Object.keys(ToolCallConfirmation.in.shape));
-
-/**
- * Returns whether a data part of a user's message is meant as a confirmation. It may still be invalid. A client may
- * have misspelt one of the fields, and such a part must not be taken for something else.
- */
-export function looksLikeConfirmation(data: unknown): boolean {
-  if (!isObject(data)) return false;
-  const named = (name: string): boolean => Object.keys(data).some((key) => plainName(key) === name);
-  return named('selectedoptionid') || (named('toolcallid') && !named('toolname'));
-}
-
-/**
- * Reads a confirmation that a client sends. Throws if it is invalid. An unknown field is refused, because it may be a
- * misspelt one, and then the server would do something else than the person approved.
- */
-export function readConfirmation(data: unknown): ToolCallConfirmation {
-  for (const field of isObject(data) ? Object.keys(data) : []) {
-    if (CONFIRMATION_FIELDS.has(field)) continue;
-    const known = [...CONFIRMATION_FIELDS].join(', ');
-    throw new A2AError(
-      'invalidParams',
-      `ToolCallConfirmation: unknown field ${shorten(field, 64)}; the fields are ${known}`,
-    );
-  }
-  return parseWith(ToolCallConfirmation, data, 'ToolCallConfirmation');
-}

@@ -1,0 +1,290 @@
+/**
+ * The dialect of gemini-cli's a2a-server. It is the predecessor of this extension, and its clients and servers do not
+ * name the extension.
+ *
+ *   metadata.coderAgent of the first message      { kind: 'agent-settings', workspacePath, autoExecute? }
+ *   metadata.coderAgent of a status update        { kind }, one of CODER_AGENT_KINDS
+ *   a data part of a status update's message      the call, as gemini-cli's scheduler has it, or a thought
+ *   a data part of the client's message           the answer: { callId, outcome, newContent? }
+ *
+ * These functions read the dialect as values of the extension, so that the rest of the program knows only one form.
+ */
+import * as z from 'zod';
+import { defined, isObject } from '../../base/index.ts';
+import { A2AError } from '../errors.ts';
+import { parseWith } from '../json.ts';
+import { Id, type Metadata } from '../message.ts';
+import type { StreamEvent } from '../task.ts';
+import { isInterrupted } from '../task-state.ts';
+import { OPTION } from './call-checks.ts';
+import type { AgentSettings } from './event.ts';
+import { plainName, Struct } from './message.ts';
+import {
+  ConfirmationOption,
+  ToolCall,
+  type ConfirmationRequest,
+  type ToolCallConfirmation,
+  type ToolCallStatus,
+  type ToolOutput,
+} from './tool-call.ts';
+
+/** The key of the dialect in `metadata`. */
+export const CODER_AGENT = 'coderAgent';
+
+/** The kinds of status updates. */
+export type CoderAgentKind =
+  | 'text-content'
+  | 'thought'
+  | 'tool-call-update'
+  | 'tool-call-confirmation'
+  | 'state-change'
+  | 'citation';
+
+/** Returns the `kind` in metadata of this dialect, or undefined for other metadata. */
+export function coderAgentKind(metadata: Metadata | undefined): string | undefined {
+  const value = metadata?.[CODER_AGENT];
+  if (!isObject(value)) return undefined;
+  const { kind }: { kind?: unknown } = value;
+  return typeof kind === 'string' ? kind : undefined;
+}
+
+const Settings = z.looseObject({
+  workspacePath: z.string().min(1).max(4096).optional(),
+  autoExecute: z.boolean().optional(),
+});
+
+/** Returns the client's settings in a message's metadata. gemini-cli has other fields too; they are ignored. */
+export function coderAgentSettings(metadata: Metadata | undefined): AgentSettings | undefined {
+  if (coderAgentKind(metadata) !== 'agent-settings') return undefined;
+  const settings = parseWith(Settings, metadata?.[CODER_AGENT], `metadata.${CODER_AGENT}`);
+  return defined({ workspace_path: settings.workspacePath, autoExecute: settings.autoExecute });
+}
+
+const CoderAgentStatus = z.enum([
+  'validating',
+  'scheduled',
+  'awaiting_approval',
+  'executing',
+  'success',
+  'error',
+  'cancelled',
+]);
+/** The status of a call in this dialect. */
+export type CoderAgentStatus = z.infer<typeof CoderAgentStatus>;
+
+const STATUS: Readonly<Record<CoderAgentStatus, ToolCallStatus>> = {
+  validating: 'PENDING',
+  scheduled: 'PENDING',
+  awaiting_approval: 'PENDING',
+  executing: 'EXECUTING',
+  success: 'SUCCEEDED',
+  error: 'FAILED',
+  cancelled: 'CANCELLED',
+};
+
+/** Marks the calls and the answers that were sent in this dialect. */
+const MARK = { dialect: CODER_AGENT } as const;
+
+const text = z.string().optional().catch(undefined);
+const SentCall = z.looseObject({
+  request: z.looseObject({ callId: Id, name: z.string(), args: Struct.catch({}) }),
+  status: CoderAgentStatus,
+  confirmationDetails: z
+    .looseObject({
+      type: z.string(),
+      title: text,
+      command: text,
+      fileName: text,
+      filePath: text,
+      fileDiff: text,
+      originalContent: text,
+      newContent: text,
+      serverName: text,
+      toolName: text,
+      prompt: text,
+      options: z.array(ConfirmationOption).min(1).max(32).optional().catch(undefined),
+    })
+    .optional()
+    .catch(undefined),
+  liveOutput: text,
+  response: z
+    .looseObject({
+      resultDisplay: z.unknown(),
+      error: z.looseObject({ message: text }).optional().catch(undefined),
+      errorType: text,
+    })
+    .optional()
+    .catch(undefined),
+});
+type SentCall = z.infer<typeof SentCall>;
+type SentDetails = NonNullable<SentCall['confirmationDetails']>;
+
+/** Returns whether the data of an agent's part is a call in this dialect. */
+export function isCoderAgentCall(data: object): boolean {
+  return 'request' in data && isObject(data.request) && 'callId' in data.request;
+}
+
+/** Reads a call that a server of this dialect has sent. Returns undefined if it is invalid. */
+export function readCoderAgentCall(data: unknown): ToolCall | undefined {
+  const sent = SentCall.safeParse(data).data;
+  if (!sent) return undefined;
+  const { request, confirmationDetails: details, liveOutput } = sent;
+  const waits = sent.status === 'awaiting_approval' && details !== undefined;
+  const status = STATUS[sent.status];
+  const call = {
+    ...MARK,
+    tool_call_id: request.callId,
+    tool_name: request.name,
+    status,
+    input_parameters: request.args,
+    ...defined({ description: details?.title }),
+    ...(waits && { confirmation_request: requestIn(details) }),
+    ...(status === 'EXECUTING' && defined({ live_content: liveOutput })),
+    ...(status === 'SUCCEEDED' && { output: outputIn(sent.response?.resultDisplay) }),
+    ...((status === 'FAILED' || status === 'CANCELLED') && { error: errorIn(sent) }),
+  };
+  return ToolCall.safeParse(call).data;
+}
+
+function requestIn(details: SentDetails): ConfirmationRequest {
+  const { type, options = optionsOf(type) } = details;
+  const { command, fileName, filePath = fileName, newContent, serverName, toolName } = details;
+  if (type === 'exec' && command !== undefined) return { options, execute_details: { command } };
+  if (type === 'edit' && filePath !== undefined && newContent !== undefined) {
+    const { originalContent: old_content, fileDiff: formatted_diff } = details;
+    const file = { file_name: fileName ?? filePath, file_path: filePath, new_content: newContent };
+    return { options, file_edit_details: { ...file, ...defined({ old_content, formatted_diff }) } };
+  }
+  if (type === 'mcp' && serverName !== undefined && toolName !== undefined) {
+    return { options, mcp_details: { server_name: serverName, tool_name: toolName } };
+  }
+  return { options, generic_details: { description: details.prompt ?? details.title ?? type } };
+}
+
+/** gemini-cli's server does not send the options of a call. It accepts these. */
+function optionsOf(type: string): ConfirmationOption[] {
+  const always =
+    type === 'mcp'
+      ? [
+          { id: 'proceed_always_tool', name: 'Always allow this tool' },
+          { id: 'proceed_always_server', name: 'Always allow all tools of this server' },
+        ]
+      : [{ id: 'proceed_always', name: 'Always allow' }];
+  return [
+    { id: OPTION.once, name: 'Allow once' },
+    ...always,
+    { id: OPTION.cancel, name: 'Reject' },
+  ];
+}
+
+const Diff = z.looseObject({
+  fileName: z.string(),
+  filePath: text,
+  fileDiff: text,
+  originalContent: text,
+  newContent: z.string(),
+});
+
+function outputIn(display: unknown): ToolOutput {
+  if (typeof display === 'string') return { text: display };
+  const diff = Diff.safeParse(display).data;
+  if (!diff) return isObject(display) ? { text: JSON.stringify(display) } : { text: '' };
+  const { fileName, filePath = fileName, newContent, originalContent, fileDiff } = diff;
+  const file = { file_name: fileName, file_path: filePath, new_content: newContent };
+  const more = defined({ old_content: originalContent, formatted_diff: fileDiff });
+  return { diff: { ...file, ...more } };
+}
+
+function errorIn({ status, response }: SentCall): { message: string; type?: string } {
+  const display = response?.resultDisplay;
+  const shown = typeof display === 'string' && display !== '' ? display : undefined;
+  const message = response?.error?.message ?? shown ?? status;
+  return { message, ...defined({ type: response?.errorType }) };
+}
+
+function isMarked(value: object): boolean {
+  return 'dialect' in value && value.dialect === MARK.dialect;
+}
+
+/** Returns the data of the part that answers a call, in the dialect of the server that sent the call. */
+export function answerData(call: ToolCall, optionId: string): object {
+  const { tool_call_id: id } = call;
+  return isMarked(call)
+    ? { callId: id, outcome: optionId }
+    : { tool_call_id: id, selected_option_id: optionId };
+}
+
+const Confirmation = z.looseObject({
+  callId: Id,
+  outcome: Id,
+  newContent: z.string().optional(),
+});
+
+/** Returns whether the data of a user's part is meant as an answer in this dialect. It may still be invalid. */
+export function isCoderAgentAnswer(data: unknown): data is object {
+  if (!isObject(data) || 'tool_call_id' in data || 'selected_option_id' in data) return false;
+  return 'callId' in data && 'outcome' in data;
+}
+
+/**
+ * Reads an answer in this dialect. Throws if it is invalid. With `newContent`, the client approves other content
+ * than was proposed, which is the option `modify`.
+ */
+export function readCoderAgentAnswer(data: object): ToolCallConfirmation {
+  // A misspelt content would be ignored, and then the server would write something else than the person approved.
+  const misspelt = Object.keys(data).find(
+    (field) => field !== 'newContent' && plainName(field) === 'newcontent',
+  );
+  if (misspelt !== undefined) {
+    throw new A2AError('invalidParams', `answer: unknown field ${misspelt}; use newContent`);
+  }
+  const { callId, outcome, newContent } = parseWith(Confirmation, data, 'answer');
+  const modifies = newContent !== undefined && outcome !== OPTION.cancel;
+  return {
+    ...MARK,
+    tool_call_id: callId,
+    selected_option_id: modifies ? OPTION.modify : outcome,
+    ...(modifies && { file_details: { new_content: newContent } }),
+  };
+}
+
+/**
+ * Returns the option that a confirmation selects. A client of this dialect does not know the options of a call. If it
+ * selects "always" where only this call can be allowed, this call is allowed.
+ */
+export function selectedOption(
+  confirmation: ToolCallConfirmation,
+  options: readonly ConfirmationOption[],
+): string {
+  const { selected_option_id: id } = confirmation;
+  const narrows = isMarked(confirmation) && id.startsWith('proceed_always');
+  return narrows && !options.some((option) => option.id === id) ? OPTION.once : id;
+}
+
+/**
+ * Makes a function that reads the events of one stream. gemini-cli's server repeats the state before the answer in the
+ * updates of the calls that the answer has started, and newer ones send all pieces of a text with one message id. Then
+ * the task would seem to wait, and the pieces would seem to be repetitions.
+ */
+export function createCoderAgentReader(): (event: StreamEvent) => StreamEvent {
+  let lastId: string | undefined;
+  let repeated = 0;
+  return (event) => {
+    if (event.kind !== 'status-update') return event;
+    const kind = coderAgentKind(event.metadata);
+    const { message, state } = event.status;
+    if (kind === undefined || kind === 'state-change' || !message) return event;
+    repeated = message.messageId === lastId ? repeated + 1 : 0;
+    lastId = message.messageId;
+    const stale = isInterrupted(state) && !event.final;
+    if (!stale && repeated === 0) return event;
+    const messageId = repeated === 0 ? lastId : `${lastId}/${repeated}`;
+    const status = { ...event.status, message: { ...message, messageId } };
+    return { ...event, status: stale ? { ...status, state: 'working' } : status };
+  };
+}
+
+/** Returns whether an artifact of a server of this dialect is the output of a running call, and not an answer. */
+export function isCoderAgentOutput(artifactId: string): boolean {
+  return /^tool-.+-output$/.test(artifactId);
+}
