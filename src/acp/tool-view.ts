@@ -15,6 +15,8 @@ import {
   type FileDiff,
   type ToolCall,
 } from '../protocol/development-tool/index.ts';
+import type { FilePart } from '../protocol/index.ts';
+import { blockFrom } from './content.ts';
 
 /** The fields that `tool_call`, `tool_call_update` and `session/request_permission` share. */
 export interface ToolView {
@@ -58,7 +60,12 @@ const VERBATIM: ReadonlySet<ToolKind> = new Set(['read', 'search', 'execute', 'f
 /** Tools whose `path` argument is a single file. */
 const OF_ONE_FILE: ReadonlySet<string> = new Set(['read_file', 'write_file', 'edit']);
 
-export function toolView(call: ToolCall, workspace: string): ToolView {
+/** `files` are the images that the call has returned. */
+export function toolView(
+  call: ToolCall,
+  workspace: string,
+  files: readonly FilePart['file'][] = [],
+): ToolView {
   const { tool_name: name, agent, description } = call;
   const kind = KINDS[name] ?? 'other';
   const rawOutput = outputOf(call);
@@ -69,7 +76,7 @@ export function toolView(call: ToolCall, workspace: string): ToolView {
     name,
     kind,
     status: STATUSES[call.status],
-    content: contentOf(call, kind),
+    content: [...contentOf(call, kind), ...files.flatMap(imageOf)],
     locations: locationsOf(call, workspace),
     rawInput: call.input_parameters,
     ...(rawOutput !== undefined && { rawOutput }),
@@ -90,6 +97,11 @@ function contentOf(call: ToolCall, kind: ToolKind): ToolCallContent[] {
   // The output of a running command so far. Each update replaces the previous content.
   if (live !== undefined) return [verbatim(live)];
   return callDetails(call).flatMap(detailContent);
+}
+
+function imageOf(file: FilePart['file']): ToolCallContent[] {
+  const content = blockFrom({ kind: 'file', file });
+  return content ? [{ type: 'content', content }] : [];
 }
 
 /** Returns the content that shows what a call would do, for its permission request. */

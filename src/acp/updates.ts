@@ -49,15 +49,19 @@ export class Updates {
         return messageChunk(fact.text);
       case 'thought':
         return [{ sessionUpdate: 'agent_thought_chunk', content: thoughtBlock(fact.thought) }];
+      case 'file': {
+        const content = blockFrom({ kind: 'file', file: fact.file });
+        return content ? [{ sessionUpdate: 'agent_message_chunk', content }] : [];
+      }
       case 'call':
-        return planIn(fact.call) ?? [this.#call(fact.call)];
+        return planIn(fact.call) ?? [this.#call(fact)];
       default:
         return [];
     }
   }
 
-  #call(call: ToolCall): SessionUpdate {
-    const view = toolView(call, this.#workspace);
+  #call({ call, files }: Extract<Fact, { kind: 'call' }>): SessionUpdate {
+    const view = toolView(call, this.#workspace, files);
     const before = this.#open.get(call.tool_call_id);
     if (hasEnded(call)) this.#open.delete(call.tool_call_id);
     else this.#open.set(call.tool_call_id, view.title);

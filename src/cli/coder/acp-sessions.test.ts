@@ -30,7 +30,7 @@ async function store(sessions: SessionStore, id: string, stored: Stored = {}): P
     author: 'user',
     content: userContent(text),
     actions: {},
-    ...(text.startsWith('/') && { aside: true }),
+    aside: text.startsWith('/'),
   }));
   await sessions.append(key, events);
 }

@@ -42,6 +42,7 @@ import { APP, type WorkspaceAgent } from '../session/workspace-agent.ts';
 import { fullReason, publicCode, publicReason } from '../session/failure.ts';
 import { HelperSpeech } from './helper-speech.ts';
 import { announced, callError, liveContent, outputOf, quiet, unreported } from './call-updates.ts';
+import { ShownImages } from './shown-images.ts';
 import { GATHER_MS, Speech, type Utterance } from './speech.ts';
 
 /** Maximum number of characters of a running call's output that are shown. The end of the output is shown. */
@@ -95,7 +96,8 @@ export class DevelopmentToolPresenter implements TurnPresenter {
   readonly #asked = new Set<string>();
   /** The helpers that work for this turn, by the id of their `task` call. */
   readonly #helpers = new Map<string, HelperSpeech>();
-  readonly #speech = new Speech();
+  readonly #images = new ShownImages();
+  readonly #speech = new Speech(this.#images);
   /** The reason why a slash command failed. */
   #problem: string | undefined;
   #model: string;
@@ -456,26 +458,27 @@ export class DevelopmentToolPresenter implements TurnPresenter {
             error: callError(response),
           }
         : { ...quiet(call), status: 'SUCCEEDED', output: outputOf(response) };
-    return [...ended, ...this.#begin(call), this.#update(settled)];
+    return [...ended, ...this.#begin(call), this.#update(settled, this.#images.of(response.parts))];
   }
 
-  #update(call: ToolCall): StatusEvent {
+  #update(call: ToolCall, images: readonly Part[] = []): StatusEvent {
     const { agent, parentToolCallId } = call;
     const correlationId = call.confirmation_request ? call.correlationId : undefined;
     const more = defined({ correlationId, agent, parentToolCallId });
-    return this.#say('TOOL_CALL_UPDATE', { kind: 'data', data: { ...call } }, more);
+    return this.#say('TOOL_CALL_UPDATE', { kind: 'data', data: { ...call } }, more, images);
   }
 
   #say(
     kind: DevelopmentToolEvent['kind'],
     part: Part,
     more: Pick<DevelopmentToolEvent, 'correlationId' | keyof HelperMark> = {},
+    beside: readonly Part[] = [],
   ): StatusEvent {
     const message: Message = {
       kind: 'message',
       messageId: randomUUIDv7(),
       role: 'agent',
-      parts: [part],
+      parts: [part, ...beside],
     };
     return {
       kind: 'status-update',

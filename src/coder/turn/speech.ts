@@ -8,6 +8,7 @@
 import { contentText, isFinalResponse, type Event } from '../../agent/index.ts';
 import type { AgentThought } from '../../protocol/development-tool/index.ts';
 import type { Part } from '../../protocol/index.ts';
+import type { ShownImages } from './shown-images.ts';
 
 /** Collected text is sent after this time, or when it has this many characters. */
 export const GATHER_MS = 100;
@@ -20,12 +21,19 @@ export interface Utterance {
 }
 
 export class Speech {
+  readonly #images: ShownImages;
   #text = '';
   #textSince = 0;
   #thought = '';
   /** The part of the current answer that has been sent. */
   #said = '';
   #final = '';
+  /** The number of images of the current answer that have been sent. */
+  #imagesSent = 0;
+
+  constructor(images: ShownImages) {
+    this.#images = images;
+  }
 
   /** The agent's last answer. */
   get final(): string {
@@ -47,6 +55,9 @@ export class Speech {
         if (this.#thought !== '') out.push(...this.flush());
         if (this.#text === '') this.#textSince = performance.now();
         this.#text += part.text;
+      } else if (part.kind === 'blob') {
+        this.#imagesSent++;
+        out.push(...this.flush(), ...this.#images.of([part]).map(asText));
       }
     }
     const due = performance.now() - this.#textSince >= GATHER_MS;
@@ -61,7 +72,10 @@ export class Speech {
     // The pieces have been sent already, unless there were none or the answer was changed afterwards.
     const rest = text.startsWith(this.#said) ? text.slice(this.#said.length) : text;
     if (rest !== '') out.push(utterance(rest));
+    const images = (event.content?.parts ?? []).filter(({ kind }) => kind === 'blob');
+    out.push(...this.#images.of(images.slice(this.#imagesSent)).map(asText));
     this.#said = '';
+    this.#imagesSent = 0;
     if (isFinalResponse(event)) this.#final = text;
     return out;
   }
@@ -84,7 +98,11 @@ export class Speech {
 }
 
 function utterance(text: string): Utterance {
-  return { kind: 'TEXT_CONTENT', part: { kind: 'text', text } };
+  return asText({ kind: 'text', text });
+}
+
+function asText(part: Part): Utterance {
+  return { kind: 'TEXT_CONTENT', part };
 }
 
 /**

@@ -5,7 +5,7 @@
  *   for (const fact of readStatus(event).facts) if (fact.kind === 'text') process.stdout.write(fact.text);
  */
 import { isObject } from '../../base/index.ts';
-import { SOURCE_KEY, textOf, type Message, type Part } from '../message.ts';
+import { SOURCE_KEY, textOf, type FilePart, type Message, type Part } from '../message.ts';
 import type { Task, TaskState, TaskStatusUpdateEvent } from '../task.ts';
 import { isTerminal } from '../task-state.ts';
 import { isAwaitingAnswer } from './call-checks.ts';
@@ -33,8 +33,14 @@ export type Fact =
   /** A piece of the agent's answer. */
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'thought'; readonly thought: AgentThought }
-  /** A tool call has started, changed or ended. `call` is its complete new state. */
-  | { readonly kind: 'call'; readonly call: ToolCall }
+  /** An image or another file that is part of the agent's answer. */
+  | { readonly kind: 'file'; readonly file: FilePart['file'] }
+  /** A tool call has started, changed or ended. `call` is its complete new state. `files` are images that it returned. */
+  | {
+      readonly kind: 'call';
+      readonly call: ToolCall;
+      readonly files?: readonly FilePart['file'][];
+    }
   /** The task has a new state. `text` is the complete answer (completed), the question (input-required) or an error. */
   | { readonly kind: 'state'; readonly state: TaskState; readonly text: string };
 
@@ -73,7 +79,7 @@ function metadataIn(metadata: TaskStatusUpdateEvent['metadata']): DevelopmentToo
 
 /** Reads a message. Uses only its parts, because messages in a task's history have no event metadata. */
 export function readMessage(message: Message, eventSource?: EventSource): Fact[] {
-  if (message.role === 'agent') return message.parts.flatMap(agentFacts);
+  if (message.role === 'agent') return agentFacts(message.parts);
   const found = eventSource ?? EventSource.safeParse(message.metadata?.[SOURCE_KEY]).data;
   const source = found && { source: found };
   const facts: Fact[] = [];
@@ -91,7 +97,17 @@ export function readMessage(message: Message, eventSource?: EventSource): Fact[]
   return [...facts, { kind: 'prompt', parts, ...source, ...beside }];
 }
 
-function agentFacts(part: Part): Fact[] {
+function agentFacts(parts: readonly Part[]): Fact[] {
+  const files = parts.flatMap((part) => (part.kind === 'file' ? [part.file] : []));
+  const facts = parts.flatMap(agentFact);
+  if (files.length === 0) return facts;
+  // Files beside a call are its output.
+  const [only] = facts;
+  if (facts.length === 1 && only?.kind === 'call') return [{ ...only, files }];
+  return [...facts, ...files.map((file): Fact => ({ kind: 'file', file }))];
+}
+
+function agentFact(part: Part): Fact[] {
   if (part.kind === 'text') return part.text === '' ? [] : [{ kind: 'text', text: part.text }];
   if (part.kind !== 'data') return [];
   // Thoughts are frequent. This check avoids parsing each of them as a tool call.

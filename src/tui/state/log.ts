@@ -58,6 +58,11 @@ export class LogWriter {
         this.#answer += fact.text;
         this.#text(fact.text);
         break;
+      case 'file': {
+        const { name, mimeType = 'unknown type' } = fact.file;
+        this.notice('info', `The answer contains a file: ${name ?? mimeType}`, false);
+        break;
+      }
       case 'call':
         this.#call(fact.call);
         break;

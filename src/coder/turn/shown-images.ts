@@ -1,0 +1,30 @@
+/**
+ * The images that the clients of a turn see: those that a tool returned, and those that the model made.
+ *
+ * An image becomes a file part in the task's log, which every client reads that joins later. So images are limited, and
+ * larger ones are not shown: the text beside them says what they are.
+ */
+import type { Content, ContentPart } from '../../agent/index.ts';
+import { toA2AParts } from '../../bridge/index.ts';
+import type { Part } from '../../protocol/index.ts';
+
+/** Maximum size of one image, and of all images of a turn, in characters of base64. */
+const MAX_IMAGE = 1024 * 1024;
+const MAX_IMAGES = 4 * 1024 * 1024;
+
+export class ShownImages {
+  #left = MAX_IMAGES;
+
+  /** Returns the images among the parts that may be shown. */
+  of(parts: Content['parts'] = []): Part[] {
+    return toA2AParts(parts.filter((part) => this.#fits(part)));
+  }
+
+  #fits(part: ContentPart): boolean {
+    if (part.kind !== 'blob' || !part.mediaType.startsWith('image/')) return false;
+    const { length } = part.data;
+    if (length > Math.min(MAX_IMAGE, this.#left)) return false;
+    this.#left -= length;
+    return true;
+  }
+}
