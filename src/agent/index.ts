@@ -91,7 +91,13 @@ export {
   mcpToolset,
   type McpCommand,
   type McpErrorCode,
+  type McpFile,
   type McpOptions,
+  type McpPrompt,
+  type McpPromptArgument,
+  type McpResource,
   type McpServerConfig,
+  type McpToolset,
   type McpUrl,
+  type SaveMcpFile,
 } from './tools/mcp.ts';

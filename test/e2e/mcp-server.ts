@@ -27,7 +27,7 @@ export function createMcpServer(note: (line: string) => void): McpServer {
   server.registerTool('picture', { description: 'A picture' }, () => ({
     content: [
       { type: 'text', text: 'a dot' },
-      { type: 'image', mimeType: 'image/png', data: 'iVBORw==' },
+      { type: 'image', mimeType: 'image/png', data: 'iVBORw0KGgo=' },
       { type: 'resource', resource: { uri: 'test://notes', text: 'some notes' } },
       { type: 'resource_link', uri: 'https://a.example/file.pdf', name: 'file.pdf' },
     ],

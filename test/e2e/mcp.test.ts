@@ -216,7 +216,7 @@ for (const [how, open] of [
       assert.ok(result instanceof RichResponse);
       assert.equal(result.response, 'a dot\n\ntest://notes\nsome notes');
       assert.deepEqual(result.parts, [
-        { kind: 'blob', mediaType: 'image/png', data: 'iVBORw==' },
+        { kind: 'blob', mediaType: 'image/png', data: 'iVBORw0KGgo=' },
         { kind: 'file', uri: 'https://a.example/file.pdf', name: 'file.pdf' },
       ]);
     });

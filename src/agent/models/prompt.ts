@@ -12,7 +12,7 @@ import type {
   LanguageModelV4ToolResultPart,
   SharedV4ProviderOptions,
 } from '@ai-sdk/provider';
-import { type JsonObject, defined } from '../../base/index.ts';
+import { type JsonObject, defined, sizeOf } from '../../base/index.ts';
 import type {
   BlobPart,
   Content,
@@ -21,12 +21,15 @@ import type {
   ContentPart,
 } from '../content.ts';
 import type { ModelRequest } from '../model.ts';
+import { acceptedFile, isAcceptedBy } from './accepted-files.ts';
 import { answerSchema, toolSchema } from './schema.ts';
 
 /** What a model accepts in addition to text. */
 export interface Abilities {
   /** Patterns of URLs that the vendor fetches itself, by media type. */
   readonly urls: Readonly<Record<string, readonly RegExp[]>>;
+  /** The vendor's name, as the provider has it: `anthropic.messages`. */
+  readonly vendor: string;
 }
 
 interface FileMessagePart extends LanguageModelV4FilePart {
@@ -190,7 +193,8 @@ function blob(part: BlobPart): UserPart {
  * Converts a file. If the vendor cannot fetch the file, only its name and URI are sent, as text. Nothing is fetched
  * here.
  */
-function file({ uri, mediaType, name, provider }: FileContentPart, { urls }: Abilities): UserPart {
+function file(part: FileContentPart, { urls }: Abilities): UserPart {
+  const { uri, mediaType, name, provider } = part;
   if (mediaType !== undefined && URL.canParse(uri) && fetchesItself(urls, mediaType, uri)) {
     return {
       type: 'file',
@@ -229,8 +233,21 @@ function toolResult({ id, name, response, isError }: FunctionResponsePart): Resu
 
 function filesOf({ name, parts = [] }: FunctionResponsePart, abilities: Abilities): UserPart[] {
   if (parts.length === 0) return [];
-  const files = parts.flatMap((part) => userParts(part, abilities));
+  const files = parts.map((part) => toolFile(part, abilities));
   return [{ type: 'text', text: `[files from ${name}]` }, ...files];
+}
+
+/** Converts a file of a tool. Instead of a file that the vendor does not accept, the model gets a note. */
+function toolFile(part: BlobPart | FileContentPart, { vendor }: Abilities): UserPart {
+  // A URL from a tool is not sent as a file, because the request fails if the vendor cannot fetch it.
+  if (part.kind === 'file') return file(part, { urls: {}, vendor });
+  if (isText(part.mediaType)) return blob(part);
+  const accepted = acceptedFile(part);
+  if (accepted && isAcceptedBy(vendor, accepted)) return blob(accepted);
+  const called = part.name === undefined ? '' : `${part.name}: `;
+  const size = sizeOf(Math.floor((part.data.length * 3) / 4));
+  const why = 'not shown, because this model does not accept the file';
+  return { type: 'text', text: `[${called}${part.mediaType}, ${size}, ${why}]` };
 }
 
 function carried(provider: JsonObject | undefined): { providerOptions?: SharedV4ProviderOptions } {

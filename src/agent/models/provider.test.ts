@@ -246,8 +246,10 @@ test('text files become text, other files are passed on, and URLs only if the ve
   );
 });
 
+const PNG = Buffer.from('\x89PNG\r\n\x1a\n\0', 'latin1').toString('base64');
+
 test("a tool's files follow its response, from the user", async () => {
-  const picture: ContentPart = { kind: 'blob', mediaType: 'image/png', data: 'AQID' };
+  const picture: ContentPart = { kind: 'blob', mediaType: 'image/png', data: PNG };
   assert.deepEqual(
     await promptOf([
       { kind: 'text', text: 'and?' },
@@ -275,12 +277,37 @@ test("a tool's files follow its response, from the user", async () => {
         role: 'user',
         content: [
           { type: 'text', text: '[files from draw]' },
-          { type: 'file', mediaType: 'image/png', data: { type: 'data', data: 'AQID' } },
+          { type: 'file', mediaType: 'image/png', data: { type: 'data', data: PNG } },
           { type: 'text', text: 'and?' },
         ],
       },
     ],
   );
+});
+
+test('a file of a tool that the model does not accept is a note, so that the session can go on', async () => {
+  const blob = (mediaType: string, data: string) => ({ kind: 'blob', mediaType, data }) as const;
+  const uri = 'https://pictures.example/c.png';
+  const parts = [
+    blob('image/jpg', PNG),
+    blob('image/png', 'AQID'),
+    blob('image/png', PNG + 'A'.repeat(5 * 2 ** 20)),
+    blob('audio/wav', 'AQID'),
+    { kind: 'file', uri, mediaType: 'image/png' } as const,
+  ];
+  const prompt = await promptOf([
+    { kind: 'function-response', id: '1', name: 'draw', response: '', parts },
+  ]);
+  const why = 'not shown, because this model does not accept the file';
+  const content = [
+    { type: 'text', text: '[files from draw]' },
+    { type: 'file', mediaType: 'image/png', data: { type: 'data', data: PNG } },
+    { type: 'text', text: `[image/png, 3 bytes, ${why}]` },
+    { type: 'text', text: `[image/png, 3.8 MB, ${why}]` },
+    { type: 'text', text: `[audio/wav, 3 bytes, ${why}]` },
+    { type: 'text', text: '[file at https://pictures.example/c.png (image/png)]' },
+  ];
+  assert.partialDeepStrictEqual(prompt, [{ role: 'tool' }, { role: 'user', content }]);
 });
 
 test('settings and the schema of an answer are passed on', async () => {

@@ -121,7 +121,10 @@ async function open(
   abortSignal: AbortSignal,
   { providerOptions }: ProviderOptions,
 ): Promise<ReadableStream<LanguageModelV4StreamPart> | ReadableStream<LanguageModelV3StreamPart>> {
-  const call = callOptions(request, { urls: await languageModel.supportedUrls });
+  const call = callOptions(request, {
+    urls: await languageModel.supportedUrls,
+    vendor: languageModel.provider,
+  });
   const settings = {
     abortSignal,
     // Raw chunks are needed, because every event of the vendor restarts the idle timeout, even one without content.

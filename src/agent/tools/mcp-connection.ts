@@ -44,6 +44,8 @@ export interface ConnectionOptions {
   readonly log: ((line: string) => void) | undefined;
   /** Called when the lists of tools, prompts and resources may have changed. */
   readonly changed: () => void;
+  /** Called after `changed` if the server has said so, and not when the connection was lost. */
+  readonly listChanged: () => void;
 }
 
 interface AskOptions {
@@ -80,6 +82,7 @@ export class McpConnection {
   #nextAttempt = 0;
   #reason = '';
   #instructions: string | undefined;
+  #hasResources = false;
 
   constructor(server: McpServerConfig, options: ConnectionOptions) {
     this.#server = server;
@@ -89,6 +92,11 @@ export class McpConnection {
   /** What the server says about its use, as of the last connection. */
   get instructions(): string | undefined {
     return this.#instructions;
+  }
+
+  /** Whether the server has resources, as of the last connection. */
+  get hasResources(): boolean {
+    return this.#hasResources;
   }
 
   /** Returns the server's tools, at most `limit`. */
@@ -249,7 +257,7 @@ export class McpConnection {
   }
 
   async #open(kind: TransportKind, complaint: Complaint): Promise<Live> {
-    const { connectTimeoutMs: timeout, changed, log } = this.#options;
+    const { connectTimeoutMs: timeout, log } = this.#options;
     let reason = 'the connection was closed';
     const { Client } = await import('@modelcontextprotocol/client');
     const { transport, end } = await openTransport(this.#server, kind, {
@@ -262,7 +270,11 @@ export class McpConnection {
         this.#lost(live, why);
       },
     });
-    const listChanged = { autoRefresh: false, debounceMs: 0, onChanged: changed };
+    const onChanged = (): void => {
+      this.#options.changed();
+      this.#options.listChanged();
+    };
+    const listChanged = { autoRefresh: false, debounceMs: 0, onChanged };
     const client = new Client(CLIENT, {
       capabilities: {},
       listChanged: { tools: listChanged, prompts: listChanged, resources: listChanged },
@@ -283,6 +295,7 @@ export class McpConnection {
       throw error;
     }
     this.#instructions = client.getInstructions();
+    this.#hasResources = client.getServerCapabilities()?.resources !== undefined;
     return live;
   }
 

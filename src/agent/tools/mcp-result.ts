@@ -1,7 +1,15 @@
-/** Converts the result of an MCP tool to a response for the model: text or data, and in addition images and files. */
-import type { JsonValue } from '../../base/index.ts';
+/**
+ * Converts the content that an MCP server sends (results of tools, prompts and resources) to content for the model:
+ * text or data, and in addition images and files.
+ *
+ * Only images, PDF documents and audio are passed to the model. Whether a model accepts them is decided when a request
+ * is made (models/prompt.ts). Any other file is saved, and the model gets a note with its path, type and size.
+ */
+import { isDeepStrictEqual } from 'node:util';
+import { sizeOf, type JsonValue } from '../../base/index.ts';
 import type { CallToolResult, ContentBlock } from '@modelcontextprotocol/client';
 import type { BlobPart, FileContentPart } from '../content.ts';
+import { acceptedFile } from '../models/accepted-files.ts';
 import { RichResponse } from '../tool.ts';
 import { McpError } from './mcp-error.ts';
 import { elide, jsonResponse, MAX_RESPONSE_LENGTH } from '../tool-result.ts';
@@ -12,36 +20,97 @@ const MAX_PARTS = 20;
 const MAX_PARTS_SIZE = 10 * 2 ** 20;
 /** Maximum length of an error message, which is stored in the conversation and in logs. */
 const MAX_ERROR_LENGTH = 4_000;
+/** Maximum length of a name or a media type from the server. */
+const MAX_NAME_LENGTH = 200;
+
+/** A file that an MCP server sent. */
+export interface McpFile {
+  readonly bytes: Uint8Array;
+  readonly mediaType: string;
+}
+
+/** Saves a file and returns its path, or undefined if it cannot be saved. Must not throw. */
+export type SaveMcpFile = (file: McpFile) => Promise<string | undefined>;
+
+export interface McpContent {
+  /** The texts and notes, in the order of the content blocks. */
+  readonly texts: readonly string[];
+  readonly parts: readonly (BlobPart | FileContentPart)[];
+}
 
 /** Converts the result. Throws if the tool reported an error, so that the model gets it like any other error. */
-export function readResult(result: CallToolResult): JsonValue | RichResponse {
-  const words: string[] = [];
+export async function readResult(
+  result: CallToolResult,
+  save?: SaveMcpFile,
+): Promise<JsonValue | RichResponse> {
+  const { texts, parts } = await readContent(result.content ?? [], save);
+  const text = texts.join('\n\n');
+  const { structuredContent: data } = result;
+  if (result.isError === true) {
+    const said = text === '' && data !== undefined ? JSON.stringify(data) : text;
+    throw new McpError(
+      'tool',
+      elide(said, MAX_ERROR_LENGTH) || 'the tool failed without a message',
+    );
+  }
+  const response = jsonResponse(bothOf(texts, data), MAX_RESPONSE_LENGTH);
+  return parts.length > 0 ? new RichResponse(response, { parts }) : response;
+}
+
+/** Converts content blocks, in the same way for tools, prompts and resources. */
+export async function readContent(
+  blocks: readonly ContentBlock[],
+  save?: SaveMcpFile,
+): Promise<McpContent> {
+  const texts: string[] = [];
   const parts: (BlobPart | FileContentPart)[] = [];
   let size = 0;
-  for (const block of result.content ?? []) {
+  for (const block of blocks) {
     const part = partOf(block);
     if (typeof part === 'string') {
-      words.push(part);
+      texts.push(part);
       continue;
     }
     const length = part.kind === 'blob' ? part.data.length : part.uri.length;
-    if (parts.length >= MAX_PARTS || size + length > MAX_PARTS_SIZE) {
-      words.push(`[${part.mediaType ?? 'a file'} of ${length} characters omitted]`);
-      continue;
+    const fits = parts.length < MAX_PARTS && size + length <= MAX_PARTS_SIZE;
+    const accepted = part.kind === 'blob' ? acceptedFile(part) : part;
+    if (fits && accepted) {
+      size += length;
+      parts.push(accepted);
     }
-    size += length;
-    parts.push(part);
+    // Every model accepts an image. Other files are saved as well, so that they can be used with every model.
+    const isImage = accepted?.mediaType?.startsWith('image/') === true;
+    if (part.kind === 'blob' && !(fits && isImage)) texts.push(await noteOf(part, save));
+    else if (!fits) texts.push(`[${part.mediaType ?? 'a file'} of ${length} characters omitted]`);
   }
-  const text = words.join('\n\n');
-  if (result.isError === true) {
-    throw new McpError(
-      'tool',
-      elide(text, MAX_ERROR_LENGTH) || 'the tool failed without a message',
-    );
+  return { texts, parts };
+}
+
+/**
+ * Returns the text and the structured data of a result. Servers should repeat the data as text, for older clients. Then
+ * only one of them is returned.
+ */
+function bothOf(texts: readonly string[], data: unknown): unknown {
+  const text = texts.join('\n\n');
+  if (data === undefined) return text;
+  if (text === '') return data;
+  // Many servers wrap a value that is not an object: { result: value }.
+  const values: unknown[] = typeof data === 'object' && data ? Object.values(data) : [];
+  const [value] = values.length === 1 ? values : [data];
+  if (value === text) return text;
+  const said = texts.map(parsed);
+  const repeated = [data, value].some(
+    (each) => isDeepStrictEqual(parsed(text), each) || isDeepStrictEqual(said, each),
+  );
+  return repeated ? data : { content: text, structuredContent: data };
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
   }
-  // If there is structured data, the text repeats it for older clients.
-  const response = jsonResponse(result.structuredContent ?? text, MAX_RESPONSE_LENGTH);
-  return parts.length > 0 ? new RichResponse(response, { parts }) : response;
 }
 
 function partOf(block: ContentBlock): string | BlobPart | FileContentPart {
@@ -50,7 +119,7 @@ function partOf(block: ContentBlock): string | BlobPart | FileContentPart {
       return block.text;
     case 'image':
     case 'audio':
-      return { kind: 'blob', mediaType: block.mimeType, data: block.data };
+      return blobOf(block.mimeType, block.data);
     case 'resource_link': {
       const { uri, name, mimeType } = block;
       return { kind: 'file', uri, name, ...(mimeType !== undefined && { mediaType: mimeType }) };
@@ -58,10 +127,27 @@ function partOf(block: ContentBlock): string | BlobPart | FileContentPart {
     case 'resource': {
       const { resource } = block;
       if ('text' in resource) return `${resource.uri}\n${resource.text}`;
-      const mediaType = resource.mimeType ?? 'application/octet-stream';
-      return { kind: 'blob', mediaType, data: resource.blob, name: resource.uri };
+      const { mimeType = 'application/octet-stream', blob, uri } = resource;
+      if (!/^text\/|[/+](?:json|xml)$/.test(mimeType)) return blobOf(mimeType, blob, uri);
+      return `${uri}\n${Buffer.from(blob, 'base64').toString('utf8')}`;
     }
     default:
       return '[content of an unknown type omitted]';
   }
+}
+
+function blobOf(mimeType: string, data: string, name?: string): BlobPart {
+  return {
+    kind: 'blob',
+    mediaType: mimeType.toLowerCase().slice(0, MAX_NAME_LENGTH),
+    data,
+    ...(name !== undefined && { name: name.slice(0, MAX_NAME_LENGTH) }),
+  };
+}
+
+async function noteOf({ mediaType, data, name }: BlobPart, save?: SaveMcpFile): Promise<string> {
+  const bytes = Buffer.from(data, 'base64');
+  const what = `${name === undefined ? '' : `${name}: `}${mediaType}, ${sizeOf(bytes.length)}`;
+  const path = await save?.({ bytes, mediaType });
+  return path === undefined ? `[${what}, not shown]` : `[${what}, saved as ${path}]`;
 }

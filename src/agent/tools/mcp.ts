@@ -1,5 +1,5 @@
 /**
- * The tools of an MCP server, which is started as a program or reached by Streamable HTTP.
+ * The tools, prompts and resources of an MCP server, which is started as a program or reached by HTTP.
  *
  *   const files = mcpToolset({ name: 'files', command: 'npx', args: ['some-mcp-server', '/data'] });
  *   const agent = llmAgent({ name: 'helper', tools: [files] });
@@ -12,16 +12,22 @@ import type { Tool as McpTool } from '@modelcontextprotocol/client';
 import type { ToolConfirmation, Tool, Toolset } from '../tool.ts';
 import { McpConnection, type Progress } from './mcp-connection.ts';
 import { offeredNames } from './mcp-names.ts';
-import { readResult } from './mcp-result.ts';
+import { promptContent, toMcpPrompt, type McpPrompt } from './mcp-prompts.ts';
+import { listResources, RESOURCE_TOOL, resourceTool, type McpResource } from './mcp-resources.ts';
+import { readResult, type SaveMcpFile } from './mcp-result.ts';
 import type { McpServerConfig } from './mcp-transport.ts';
 import { elide } from '../tool-result.ts';
 
 export { McpError, type McpErrorCode } from './mcp-error.ts';
+export type { McpPrompt, McpPromptArgument } from './mcp-prompts.ts';
+export type { McpResource } from './mcp-resources.ts';
+export type { McpFile, SaveMcpFile } from './mcp-result.ts';
 export type { McpCommand, McpServerConfig, McpUrl } from './mcp-transport.ts';
 
 const MAX_TOOLS = 250;
 /** Maximum number of tools that are read from the server's list, before `include` and `exclude` are applied. */
 const MAX_LISTED = 2_000;
+const MAX_PROMPTS = 200;
 const MAX_DESCRIPTION_LENGTH = 4_000;
 /** Maximum length of one tool's JSON Schema, in characters. */
 const MAX_SCHEMA_LENGTH = 50_000;
@@ -56,19 +62,38 @@ export interface McpOptions {
   readonly retryDelayMs?: number;
   /** Maximum number of offered tools. If there are more, the first ones are offered. Default: 250. */
   readonly maxTools?: number;
+  /**
+   * Saves a file that no model accepts, and returns the path that the model gets, or undefined if it cannot be saved.
+   * Must not throw. By default, the model gets only the type and size of such a file.
+   */
+  readonly saveFile?: SaveMcpFile;
+  /** Called when the server says that its tools, prompts or resources have changed. Must not throw. */
+  readonly listChanged?: () => void;
   /** Receives the lines of the program's stderr, and notes about tools that are not offered. Must not throw. */
   readonly log?: (line: string) => void;
 }
 
-/** Returns the tools of an MCP server. `close` ends the program or the HTTP session. */
-export function mcpToolset(
-  server: McpServerConfig,
-  options: McpOptions = {},
-): Toolset & { close(): Promise<void> } {
+/** The tools of an MCP server, and what else it has. */
+export interface McpToolset extends Toolset {
+  /** Returns what the server says about its use. Undefined before the first connection, or if it says nothing. */
+  instructions(): string | undefined;
+  /** Returns the prompts, at most 200. */
+  prompts(signal: AbortSignal): Promise<readonly McpPrompt[]>;
+  resources(signal: AbortSignal): Promise<readonly McpResource[]>;
+  /** Ends the program or the HTTP session. */
+  close(): Promise<void>;
+}
+
+/**
+ * Returns the tools of an MCP server. If the server has resources, the tool `SERVER__read_resource` lists and reads
+ * them.
+ */
+export function mcpToolset(server: McpServerConfig, options: McpOptions = {}): McpToolset {
   const { log, include, maxTools = MAX_TOOLS } = options;
   const excluded = new Set(options.exclude);
-  /** Incremented when the list of tools may have changed. */
+  /** Incremented when the lists may have changed. */
   let edition = 0;
+  let prompts: { readonly edition: number; readonly found: readonly McpPrompt[] } | undefined;
   let offered: { readonly edition: number; readonly tools: readonly Tool[] } | undefined;
 
   const connection = new McpConnection(server, {
@@ -77,15 +102,23 @@ export function mcpToolset(
     retryDelayMs: options.retryDelayMs ?? 500,
     log,
     changed: () => edition++,
+    listChanged: () => options.listChanged?.(),
   });
 
-  function isWanted({ name }: McpTool): boolean {
+  function isWanted(name: string): boolean {
     return (!include || include.includes(name)) && !excluded.has(name);
   }
 
   function offer(listed: readonly McpTool[]): Tool[] {
-    const wanted = new Map(listed.filter(isWanted).map((tool) => [tool.name, tool]));
-    const names = offeredNames(server.name, [...wanted.keys()]);
+    const own = listed.filter(({ name }) => isWanted(name));
+    const wanted = new Map(own.map((tool) => [tool.name, tool]));
+    const readsResources =
+      connection.hasResources && isWanted(RESOURCE_TOOL) && !wanted.has(RESOURCE_TOOL);
+    const ownNames = [...wanted.keys()];
+    const names = offeredNames(
+      server.name,
+      readsResources ? [...ownNames, RESOURCE_TOOL] : ownNames,
+    );
     const tools: Tool[] = [];
     for (const [name, tool] of wanted) {
       const parameters = schemaOf(tool);
@@ -100,6 +133,10 @@ export function mcpToolset(
       } else {
         tools.push(wrap(tool, offeredName, parameters));
       }
+    }
+    const reader = names.get(RESOURCE_TOOL);
+    if (readsResources && reader !== undefined) {
+      tools.push(resourceTool(server.name, reader, connection, options.saveFile));
     }
     return tools;
   }
@@ -126,7 +163,8 @@ export function mcpToolset(
             ...(total !== undefined && { total }),
             ...(message !== undefined && { message: elide(message, MAX_DESCRIPTION_LENGTH) }),
           });
-        return readResult(await connection.callTool(tool, args, onProgress, context.signal));
+        const result = await connection.callTool(tool, args, onProgress, context.signal);
+        return readResult(result, options.saveFile);
       },
     };
   }
@@ -139,6 +177,19 @@ export function mcpToolset(
       const listed = await connection.listTools(MAX_LISTED, signal);
       return (offered = { edition: before, tools: offer(listed) }).tools;
     },
+    instructions: () => connection.instructions,
+    async prompts(signal) {
+      if (prompts?.edition === edition) return prompts.found;
+      const before = edition;
+      const listed = await connection.listPrompts(MAX_PROMPTS, signal);
+      const found = listed.map((prompt) =>
+        toMcpPrompt(prompt, async (args, asked) =>
+          promptContent(await connection.getPrompt(prompt.name, args, asked), options.saveFile),
+        ),
+      );
+      return (prompts = { edition: before, found }).found;
+    },
+    resources: (signal) => listResources(connection, signal),
     close: () => connection.close(),
   };
 }

@@ -4,7 +4,7 @@
  * A command is executed as a run of the session, but it is not part of the conversation. It yields its output like a
  * custom agent. If it fails, it throws a CommandError with one line for the person.
  */
-import type { RunContext, CustomAgentYield } from '../../agent/index.ts';
+import type { ContentPart, RunContext, CustomAgentYield } from '../../agent/index.ts';
 import type { SlashCommand, SlashCommandArgument } from '../../protocol/development-tool/index.ts';
 import type { WorkspaceAgent } from '../session/workspace-agent.ts';
 import type { Filled } from './template.ts';
@@ -34,6 +34,10 @@ export interface CoderCommand {
   readonly run?: (args: string, context: CommandContext) => AsyncIterable<CustomAgentYield>;
   /** Returns the prompt for the model, and the command lines to run first. */
   readonly prompt?: (args: string) => Filled;
+  /** Returns the content for the model. It is read only when the turn starts. */
+  readonly content?: (args: string, signal: AbortSignal) => Promise<readonly ContentPart[]>;
+  /** Returns what is wrong with the arguments, in one line, or undefined. */
+  readonly check?: (args: string) => string | undefined;
 }
 
 /** The reason why a command failed, in one line for the person. */

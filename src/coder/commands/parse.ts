@@ -60,13 +60,13 @@ function problemOf(
   command: CoderCommand,
   args: string,
 ): string | undefined {
-  const { run, prompt, arguments: taken = [], subCommands = [] } = command;
+  const { run, prompt, content, arguments: taken = [], subCommands = [] } = command;
   const names = subCommands.map((each) => commandSyntax([...path, each.name], each)).join(', ');
-  if (!run && !prompt) return `/${path.join(' ')} needs a subcommand: ${names}`;
+  if (!run && !prompt && !content) return `/${path.join(' ')} needs a subcommand: ${names}`;
   if (args === '' && taken.some(({ is_required }) => is_required)) {
     return `An argument is missing: ${commandSyntax(path, command)}`;
   }
   // A command with a prompt accepts any arguments.
-  if (prompt || args === '' || taken.length > 0) return undefined;
+  if (prompt || args === '' || taken.length > 0) return command.check?.(args);
   return `/${path.join(' ')} takes no arguments${names === '' ? '' : `; its subcommands are ${names}`}`;
 }

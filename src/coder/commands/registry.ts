@@ -1,8 +1,9 @@
 /**
- * All commands: first the built-in commands, then the custom commands. A custom command cannot override a built-in
- * command.
+ * All commands: first the built-in commands, then the custom commands, then the prompts of MCP servers. A command cannot
+ * override a command that comes before it.
  */
 import type { Message } from '../../protocol/index.ts';
+import type { McpTools } from '../session/mcp-tools.ts';
 import { isTrusted } from '../settings/trust.ts';
 import { approvalCommand } from './approval.ts';
 import { approvalsCommand } from './approvals.ts';
@@ -13,6 +14,7 @@ import { loadFileCommands, toCommands } from './file-commands.ts';
 import { helpCommand } from './help.ts';
 import { initCommand } from './init.ts';
 import { mcpCommand } from './mcp.ts';
+import { promptCommands } from './mcp-prompts.ts';
 import { memoryCommand } from './memory.ts';
 import { modelCommand } from './model.ts';
 import { parseTyped, type Typed } from './parse.ts';
@@ -56,17 +58,23 @@ export interface CommandsPlace {
   readonly configFolder: string;
   /** The workspace. If it is unknown (undefined), only the user's commands are loaded. */
   readonly workspace: string | undefined;
+  /** The MCP servers of the session, whose prompts are commands. */
+  readonly mcp?: Pick<McpTools, 'prompts'> | undefined;
 }
 
 /** Loads the commands. The files are read each time, because files and trust may have changed. */
 export async function loadCommands({
   configFolder,
   workspace,
+  mcp,
 }: CommandsPlace): Promise<CoderCommand[]> {
   const trusted = workspace !== undefined && (await isTrusted(configFolder, workspace));
   const place = { configFolder, workspace: workspace ?? configFolder, trusted };
   const { commands } = await loadFileCommands(place);
   const taken = new Set(BUILT_IN.map(({ name }) => name));
   const own = commands.filter(({ path }) => !taken.has(path[0] ?? ''));
-  return [...BUILT_IN, ...toCommands(own)];
+  const known = [...BUILT_IN, ...toCommands(own)];
+  const names = new Set(known.map(({ name }) => name));
+  const prompts = mcp ? promptCommands(mcp).filter(({ name }) => !names.has(name)) : [];
+  return [...known, ...prompts];
 }

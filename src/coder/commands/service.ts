@@ -27,7 +27,9 @@ import { A2AError, type Call, type Message, type StreamEvent } from '../../proto
 import type { RequestHandler } from '../../tasks/index.ts';
 import { APP } from '../session/workspace-agent.ts';
 import { CheckpointError } from '../checkpoints/checkpoints.ts';
-import { messageContext } from '../session/context.ts';
+import { SHELL_TOOL } from '../approval/policy.ts';
+import { mentionsIn, messageContext } from '../session/context.ts';
+import type { ToolCallRequest } from '../session/opening-calls.ts';
 import type { WorkspaceAgent } from '../session/workspace-agent.ts';
 import type { WorkspaceAgents } from '../session/workspace-agents.ts';
 import { CommandError, toSlashCommand } from './command.ts';
@@ -56,6 +58,8 @@ export interface CommandService {
   ): Promise<ExecuteSlashCommandResponse>;
 }
 
+/** Maximum number of resources that one message can mention. */
+const MAX_RESOURCES = 8;
 const BESIDE_KEY = 'temp:coder.beside';
 /** The state of a command that runs while a turn waits for an answer. Such a command cannot ask a question itself. */
 export const BESIDE = { [BESIDE_KEY]: true };
@@ -66,8 +70,8 @@ export interface ReadMessage {
   readonly agent: WorkspaceAgent;
   /** True if the message is not part of the conversation. */
   readonly aside: boolean;
-  /** Command lines to run before the model is called. */
-  readonly shell: readonly string[];
+  /** Calls to make before the model is called. */
+  readonly opening: readonly ToolCallRequest[];
   /** Returns the content of the message, with the files that the message mentions. */
   readonly parts: (signal: AbortSignal) => Promise<readonly ContentPart[]>;
 }
@@ -80,7 +84,7 @@ export interface Commands extends CommandService {
 
 export interface CommandsOptions {
   readonly configFolder: string;
-  readonly workspaces: Pick<WorkspaceAgents, 'sessions' | 'folderFor'>;
+  readonly workspaces: Pick<WorkspaceAgents, 'sessions' | 'placeFor'>;
 }
 
 export function createCommands(options: CommandsOptions): Commands {
@@ -88,27 +92,30 @@ export function createCommands(options: CommandsOptions): Commands {
   const { sessions } = workspaces;
   const runners = new WeakMap<WorkspaceAgent, WorkspaceAgent['runner']>();
 
-  /** Returns the folder of the workspace that a request means, or undefined if it does not say which. */
-  function folderOf(
-    { contextId, workspace_path }: GetAllSlashCommandsRequest,
-    { user }: Call,
-  ): Promise<string | undefined> {
+  /** Returns the workspace that a request means, or undefined if it does not say which. */
+  function placeOf({ contextId, workspace_path }: GetAllSlashCommandsRequest, { user }: Call) {
     const settings = workspace_path === undefined ? {} : { workspace_path };
-    return workspaces.folderFor(settings, { user, tenant: user?.tenant ?? '', contextId });
+    return workspaces.placeFor(settings, { user, tenant: user?.tenant ?? '', contextId });
   }
 
   async function find(request: ExecuteSlashCommandRequest, call: Call): Promise<FoundCommand> {
-    const workspace = await folderOf(request, call);
-    if (workspace === undefined) {
+    const place = await placeOf(request, call);
+    if (!place) {
       const why = 'this server has several workspaces';
       throw new A2AError('invalidParams', `contextId or workspace_path is required: ${why}`);
     }
     const { command_path, args } = request;
-    const typed = parsePath(command_path, args, await loadCommands({ configFolder, workspace }));
+    const { folder: workspace, agent } = place;
+    const commands = await loadCommands({ configFolder, workspace, mcp: agent?.mcp });
+    const typed = parsePath(command_path, args, commands);
     if (typed.kind === 'problem') return typed;
     if (typed.kind === 'text') return { kind: 'problem', problem: GONE };
     const text = `/${[...typed.path, typed.args].join(' ').trim()}`;
     return { kind: 'command', text, mayAsk: typed.command.asks?.(typed.args) === true };
+  }
+
+  function commandsOf({ root, mcp }: WorkspaceAgent) {
+    return loadCommands({ configFolder, workspace: root, mcp });
   }
 
   function runnerOf(agent: WorkspaceAgent): WorkspaceAgent['runner'] {
@@ -121,7 +128,7 @@ export function createCommands(options: CommandsOptions): Commands {
     const commandAgent = customAgent(
       { name: APP },
       async function* (run): AsyncGenerator<CustomAgentYield> {
-        const commands = await loadCommands({ configFolder, workspace: agent.root });
+        const commands = await commandsOf(agent);
         const typed = parseTyped(contentText(run.input), commands);
         if (typed.kind !== 'command' || !typed.command.run) {
           yield failure(typed.kind === 'problem' ? typed.problem : GONE);
@@ -146,8 +153,10 @@ export function createCommands(options: CommandsOptions): Commands {
 
   return {
     async list(place = {}, call = {}) {
-      const workspace = await folderOf(place, call);
-      return (await loadCommands({ configFolder, workspace })).map(toSlashCommand);
+      const found = await placeOf(place, call);
+      const mcp = found?.agent?.mcp;
+      const commands = await loadCommands({ configFolder, workspace: found?.folder, mcp });
+      return commands.map(toSlashCommand);
     },
 
     find,
@@ -175,24 +184,34 @@ export function createCommands(options: CommandsOptions): Commands {
 
     async read(message, agent) {
       const [first, ...others] = message.parts;
-      const said = (parts: Message['parts'], shell: readonly string[] = []): ReadMessage => ({
+      const said = async (
+        parts: Message['parts'],
+        shell: readonly string[] = [],
+      ): Promise<ReadMessage> => ({
         agent,
         aside: false,
-        shell,
+        opening: [...shell.map(shellCall), ...(await resourceCalls(parts, agent))],
         parts: (signal) => withContext(parts, agent, signal),
       });
       if (first?.kind !== 'text' || !first.text.startsWith('/')) return said(message.parts);
-      const commands = await loadCommands({ configFolder, workspace: agent.root });
-      const typed = parseTyped(first.text, commands);
+      const typed = parseTyped(first.text, await commandsOf(agent));
       if (typed.kind === 'text') return said([{ ...first, text: typed.text }, ...others]);
       if (typed.kind === 'command' && typed.command.prompt) {
         const { text, shell } = typed.command.prompt(typed.args);
         return said([{ ...first, text }, ...others], shell);
       }
+      const content = typed.kind === 'command' ? typed.command.content : undefined;
+      if (typed.kind === 'command' && content) {
+        const parts = async (signal: AbortSignal) => [
+          ...(await content(typed.args, signal)),
+          ...(await withContext(others, agent, signal)),
+        ];
+        return { agent, aside: false, opening: [], parts };
+      }
       return {
         agent: { ...agent, runner: runnerOf(agent) },
         aside: true,
-        shell: [],
+        opening: [],
         parts: async () => [{ kind: 'text', text: first.text }],
       };
     },
@@ -235,6 +254,22 @@ export async function beginning(
 function failure(text: string): CustomAgentYield {
   const content = { role: 'model', parts: [{ kind: 'text', text }] } as const;
   return { content, metadata: { problem: text } };
+}
+
+function shellCall(command: string): ToolCallRequest {
+  return { name: SHELL_TOOL, args: { command } };
+}
+
+/** Returns the calls that read the resources of MCP servers that the text mentions: `@SERVER:URI`. */
+async function resourceCalls(
+  parts: Message['parts'],
+  { mcp }: WorkspaceAgent,
+): Promise<ToolCallRequest[]> {
+  const mentions = parts.flatMap((part) => (part.kind === 'text' ? mentionsIn(part.text) : []));
+  // A slow server is waited for at most as long as at the start of a turn.
+  const { signal } = new AbortController();
+  const calls = mentions.slice(0, MAX_RESOURCES).map((each) => mcp.resourceCall(each, signal));
+  return (await Promise.all(calls)).filter((call) => call !== undefined);
 }
 
 async function withContext(

@@ -3,7 +3,8 @@ import { basename } from 'node:path';
 import { cutText } from '../../base/index.ts';
 import { formatPatch, structuredPatch } from 'diff';
 import type { FileDiff } from '../../protocol/development-tool/index.ts';
-import { binaryKind, sizeOf } from './text.ts';
+import { sizeOf } from '../../base/index.ts';
+import { binaryKind } from './text.ts';
 import type { Change } from './write.ts';
 
 /** Maximum length of the old and of the new content. A person can edit the new content only if it is complete. */

@@ -1,4 +1,5 @@
 /** Converts bytes to text and back, and preserves line ends and the byte order mark. Recognizes binary files. */
+import { imageType, sizeOf } from '../../base/index.ts';
 import { FileError } from './file-error.ts';
 
 /** Maximum size of a file that can be edited. */
@@ -59,26 +60,6 @@ export function toCrlf(text: string): string {
   return text.replaceAll(/\r?\n/g, '\r\n');
 }
 
-const IMAGES: readonly (readonly [type: string, at: number, magic: string])[] = [
-  ['image/png', 0, '\x89PNG\r\n\x1a\n'],
-  ['image/jpeg', 0, '\xff\xd8\xff'],
-  ['image/gif', 0, 'GIF87a'],
-  ['image/gif', 0, 'GIF89a'],
-  ['image/webp', 8, 'WEBP'],
-];
-
-/**
- * Returns the media type of an image, or undefined if the file is not an image that models support. It is determined
- * from the first bytes, because file names are not reliable.
- */
-export function imageType(head: Buffer): string | undefined {
-  const found = IMAGES.find(
-    ([, at, magic]) => head.toString('latin1', at, at + magic.length) === magic,
-  );
-  if (found?.[0] === 'image/webp' && head.toString('latin1', 0, 4) !== 'RIFF') return undefined;
-  return found?.[0];
-}
-
 const BINARIES: readonly (readonly [kind: string, magic: string])[] = [
   ['PDF document', '%PDF-'],
   ['ZIP archive', 'PK\x03\x04'],
@@ -95,10 +76,4 @@ export function binaryKind(bytes: Buffer): string | undefined {
   const known = BINARIES.find(([, magic]) => head.toString('latin1', 0, magic.length) === magic);
   if (known !== undefined) return known[0];
   return imageType(head) ?? (head.includes(0) ? 'binary data' : undefined);
-}
-
-export function sizeOf(bytes: number): string {
-  if (bytes < 1024) return `${bytes} bytes`;
-  const kilo = bytes / 1024;
-  return kilo < 1024 ? `${kilo.toFixed(1)} KB` : `${(kilo / 1024).toFixed(1)} MB`;
 }

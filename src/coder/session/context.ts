@@ -11,13 +11,13 @@
  * passed to the model, but never fetched.
  */
 import { opendir } from 'node:fs/promises';
-import { cutText } from '../../base/index.ts';
+import { cutText, imageType, sizeOf } from '../../base/index.ts';
 import { fileURLToPath } from 'node:url';
 import type { ContentPart } from '../../agent/index.ts';
 import { fromA2AParts } from '../../bridge/index.ts';
 import type { Part as A2APart } from '../../protocol/index.ts';
 import { FileError } from '../files/file-error.ts';
-import { binaryKind, imageType, sizeOf } from '../files/text.ts';
+import { binaryKind } from '../files/text.ts';
 import type { Workspace } from '../files/workspace.ts';
 
 /** Maximum size of the text of one file. Of a longer text, only the beginning is used. */

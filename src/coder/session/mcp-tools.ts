@@ -1,19 +1,33 @@
 /**
- * The tools of MCP servers. The approval policy applies to their calls. If a server is unavailable, only its tools are
- * missing. The first turn waits for a server that is slow to start. Later turns use its tools as soon as it has
- * answered.
+ * The tools, prompts and resources of MCP servers. The approval policy applies to calls of tools, and to resources, which
+ * a tool reads. If a server is unavailable, only its tools are missing. The first turn waits for a server that is slow to
+ * start. Later turns use its tools as soon as it has answered.
  */
-import { raceAbort, type JsonObject, reasonOf } from '../../base/index.ts';
-import { type Tool, type Toolset, mcpToolset, type McpServerConfig } from '../../agent/index.ts';
+import { cutText, raceAbort, type JsonObject, reasonOf } from '../../base/index.ts';
+import {
+  type McpPrompt,
+  type McpResource,
+  type McpServerConfig,
+  type McpToolset,
+  mcpToolset,
+  type SaveMcpFile,
+  type Tool,
+  type Toolset,
+} from '../../agent/index.ts';
 import type { McpServers } from '../../protocol/development-tool/index.ts';
 import { guarded, type GuardOptions } from '../approval/guard.ts';
+import { expandVariables } from '../settings/expand-variables.ts';
 import type { CoderTool } from '../tools/tool.ts';
+import type { ToolCallRequest } from './opening-calls.ts';
 import { mcpAvailable, mcpUnavailable, type Notify } from './notices.ts';
 
 /** How long a turn waits for a server that is starting. */
 const TIMEOUT_MS = 10_000;
 /** How long a turn waits for a server that timed out in an earlier turn. */
 const RETRY_TIMEOUT_MS = 100;
+/** Maximum length of the instructions of one server, and of all servers together, in characters. */
+const MAX_INSTRUCTIONS = 4_000;
+const MAX_ALL_INSTRUCTIONS = 16_000;
 const NOT_YET = 'the server has not answered yet; its tools are left out until it does';
 
 export interface McpToolsOptions {
@@ -30,6 +44,10 @@ export interface McpToolsOptions {
   readonly log: (server: string, line: string) => void;
   /** Called when a server becomes unavailable, and when it is available again. Must not throw. */
   readonly notify: Notify;
+  /** Called when the prompts of a server have changed. Must not throw. */
+  readonly promptsChanged?: () => void;
+  /** Saves a file that no model accepts. */
+  readonly saveFile?: SaveMcpFile;
   /** How long the first turn waits for a server. Default: ten seconds. */
   readonly timeoutMs?: number;
 }
@@ -39,7 +57,25 @@ export interface McpTools extends Toolset {
   connect(): void;
   /** Returns the tools of each server, or the problem if its tools are not available. */
   status(signal: AbortSignal): Promise<readonly McpStatus[]>;
+  /** Returns the prompts that are known so far. */
+  prompts(): readonly ServerPrompt[];
+  /** Returns the status of each server, with its resources. */
+  overview(signal: AbortSignal): Promise<readonly McpOverview[]>;
+  /** Returns what the connected servers say about their use, for the instruction of the model. */
+  instructions(): string | undefined;
+  /** Returns the call that reads the resource of a mention `SERVER:URI`, or undefined if it is not such a mention. */
+  resourceCall(mention: string, signal: AbortSignal): Promise<ToolCallRequest | undefined>;
   close(): Promise<void>;
+}
+
+export interface ServerPrompt {
+  readonly server: string;
+  readonly prompt: McpPrompt;
+}
+
+export interface McpOverview extends McpStatus {
+  readonly prompts: readonly McpPrompt[];
+  readonly resources: readonly McpResource[];
 }
 
 export interface McpStatus {
@@ -60,9 +96,13 @@ export function mcpTools(servers: McpServers, options: McpToolsOptions): McpTool
   const sets = all
     .filter(({ server }) => server.disabled !== true)
     .map(({ name, server, own }) => {
-      const set = openServer(name, server, own ? undefined : guardedFetch, options);
+      const fetch = own ? undefined : guardedFetch;
+      const listChanged = (): void => void readPrompts(name, set);
+      const set: McpToolset = openServer(name, server, { ...options, own, fetch, listChanged });
       return { name, own, set, look: withTimeout(set, timeoutMs) };
     });
+  /** The prompts of each server that has answered. */
+  const prompts = new Map<string, readonly McpPrompt[]>();
   const closing = new AbortController();
   /** The names of the servers that were reported as unavailable. */
   const reported = new Set<string>();
@@ -74,12 +114,26 @@ export function mcpTools(servers: McpServers, options: McpToolsOptions): McpTool
     options.notify(problem === undefined ? mcpAvailable(name) : mcpUnavailable(name, problem, own));
   }
 
+  /** Reads the prompts of a server again, and tells the clients if they have changed. Never rejects. */
+  async function readPrompts(name: string, set: McpToolset): Promise<void> {
+    try {
+      const found = await set.prompts(closing.signal);
+      const before = prompts.get(name);
+      if (closing.signal.aborted || before === found) return;
+      prompts.set(name, found);
+      if (before || found.length > 0) options.promptsChanged?.();
+    } catch (error) {
+      options.log(name, `its prompts cannot be listed: ${reasonOf(error)}`);
+    }
+  }
+
   async function status(signal: AbortSignal): Promise<McpStatus[]> {
     return Promise.all(
-      sets.map(async ({ name, own, look }): Promise<McpStatus> => {
+      sets.map(async ({ name, own, set, look }): Promise<McpStatus> => {
         try {
           const found = await look.tools(signal);
           report(name, own, undefined);
+          void readPrompts(name, set);
           const tools = found.map((tool) => guarded(described(name, tool), options.guard));
           return { name, tools };
         } catch (error) {
@@ -95,11 +149,44 @@ export function mcpTools(servers: McpServers, options: McpToolsOptions): McpTool
   return {
     name: 'mcp',
     connect() {
-      for (const { name, own, look } of sets) {
-        look.first(closing.signal, (problem) => report(name, own, problem));
+      for (const { name, own, set, look } of sets) {
+        look.first(closing.signal, (problem) => {
+          report(name, own, problem);
+          if (problem === undefined) void readPrompts(name, set);
+        });
       }
     },
     status,
+    prompts: () =>
+      sets.flatMap(({ name }) =>
+        (prompts.get(name) ?? []).map((prompt) => ({ server: name, prompt })),
+      ),
+    async overview(signal) {
+      const found = await status(signal);
+      const detailed = async (server: McpStatus): Promise<McpOverview> => {
+        const set = sets.find(({ name }) => name === server.name)?.set;
+        if (!set || server.problem !== undefined) return { ...server, prompts: [], resources: [] };
+        const resources = await set.resources(signal).catch(() => []);
+        signal.throwIfAborted();
+        return { ...server, prompts: prompts.get(server.name) ?? [], resources };
+      };
+      return Promise.all(found.map(detailed));
+    },
+    instructions() {
+      const said = sets.flatMap(({ name, set }) => {
+        const text = set.instructions()?.trim() ?? '';
+        return text === '' ? [] : [`## ${name}\n\n${cutText(text, MAX_INSTRUCTIONS)}`];
+      });
+      return said.length === 0 ? undefined : cutText(said.join('\n\n'), MAX_ALL_INSTRUCTIONS);
+    },
+    async resourceCall(mention, signal) {
+      const [, server, uri] = /^([^:/]+):([a-z][\w+.-]*:.+)$/i.exec(mention) ?? [];
+      const found = sets.find(({ name }) => name === server);
+      if (!found || uri === undefined) return undefined;
+      const tools = await found.look.tools(signal).catch(() => []);
+      const reader = tools.find(({ name }) => name === `${server}__read_resource`);
+      return reader && { name: reader.name, args: { uri } };
+    },
     tools: async (signal) => (await status(signal)).flatMap(({ tools }) => tools),
     async close() {
       closing.abort();
@@ -118,7 +205,7 @@ export async function probeMcp(
   const enabled = Object.entries(servers).filter(([, { disabled }]) => disabled !== true);
   return Promise.all(
     enabled.map(async ([name, server]) => {
-      const set = openServer(name, server, undefined, { cwd, log: () => {} });
+      const set = openServer(name, server, { own: true, fetch: undefined, cwd, log: () => {} });
       try {
         const unending = new AbortController().signal;
         return { name, tools: (await withTimeout(set, TIMEOUT_MS).tools(unending)).length };
@@ -181,29 +268,60 @@ function withTimeout(set: Toolset, timeoutMs: number): Look {
   };
 }
 
-function openServer(
-  name: string,
-  server: McpServers[string],
-  fetch: McpToolsOptions['guardedFetch'],
-  options: Pick<McpToolsOptions, 'cwd' | 'log'>,
-) {
-  const { command, args, env, cwd = options.cwd, url, headers, timeoutMs } = server;
-  const log = (line: string): void => options.log(name, line);
-  const place: McpServerConfig =
-    command !== undefined
-      ? { name, command, cwd, ...(args && { args }), ...(env && { env }) }
-      : {
-          name,
-          url: url ?? '',
-          ...(headers && { headers }),
-          ...(fetch && { fetch }),
-        };
-  // A wrong hint of the server affects only the order of its own calls, not whether a person is asked.
-  return mcpToolset(place, {
-    log,
-    sequential: true,
-    ...(timeoutMs !== undefined && { callTimeoutMs: timeoutMs }),
-  });
+interface OpenOptions extends Pick<McpToolsOptions, 'cwd' | 'log' | 'saveFile'> {
+  /** Whether the server is in the settings, and not a client's. */
+  readonly own: boolean;
+  readonly fetch: McpToolsOptions['guardedFetch'];
+  readonly listChanged?: () => void;
+}
+
+function openServer(name: string, server: McpServers[string], options: OpenOptions): McpToolset {
+  const { own, saveFile, listChanged } = options;
+  try {
+    const expanded = own ? expandVariables(server, process.env) : server;
+    const { timeoutMs, includeTools, excludeTools } = expanded;
+    return mcpToolset(configOf(name, expanded, options), {
+      log: (line) => options.log(name, line),
+      // A wrong hint of the server affects only the order of its own calls, not whether a person is asked.
+      sequential: true,
+      ...(timeoutMs !== undefined && { callTimeoutMs: timeoutMs }),
+      ...(includeTools && { include: includeTools }),
+      ...(excludeTools && { exclude: excludeTools }),
+      ...(saveFile && { saveFile }),
+      ...(listChanged && { listChanged }),
+    });
+  } catch (error) {
+    return unusable(name, error);
+  }
+}
+
+function configOf(name: string, server: McpServers[string], options: OpenOptions): McpServerConfig {
+  const { command, args, env, cwd = options.cwd, url = '', headers, type } = server;
+  if (command !== undefined) {
+    return { name, command, cwd, ...(args && { args }), ...(env && { env }) };
+  }
+  if (!URL.canParse(url)) throw new Error(`its url ${url} is not a URL`);
+  const { fetch } = options;
+  return {
+    name,
+    url,
+    ...(type && { type }),
+    ...(headers && { headers }),
+    ...(fetch && { fetch }),
+  };
+}
+
+/** Stands for a server whose settings cannot be used. */
+function unusable(name: string, error: unknown): McpToolset {
+  const fail = () => Promise.reject(error instanceof Error ? error : new Error(reasonOf(error)));
+  return {
+    name,
+    tools: fail,
+    prompts: fail,
+    resources: fail,
+    instructions: () => undefined,
+    close: () => Promise.resolve(),
+  };
 }
 
 function described(server: string, tool: Tool): CoderTool {

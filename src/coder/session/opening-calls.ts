@@ -1,33 +1,43 @@
 /**
- * Shell commands at the start of a turn. They come from the file of a custom slash command (commands/file-commands.ts).
+ * Calls at the start of a turn: shell commands from the file of a custom slash command (commands/file-commands.ts), and
+ * resources of MCP servers that the message mentions.
  *
- * They run as ordinary shell calls before the first model call. The policy applies to them, people see and approve
- * them, and the model gets their output after the prompt.
+ * They are ordinary calls before the first model call. The policy applies to them, people see and approve them, and the
+ * model gets their output after the prompt.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import * as z from 'zod';
+import type { JsonObject } from '../../base/index.ts';
 import type { Callbacks, State } from '../../agent/index.ts';
-import { SHELL_TOOL } from '../approval/policy.ts';
 
 const KEY = 'coder.opening';
-const Opening = z.object({ runId: z.string(), commands: z.array(z.string()).min(1) });
+const Call = z.object({ name: z.string(), args: z.record(z.string(), z.json()) });
+const Opening = z.object({ runId: z.string(), calls: z.array(Call).min(1) });
 
-/** Returns the session state for a run that starts with these commands. */
-export function openingState(runId: string, commands: readonly string[]): State {
-  return commands.length === 0 ? {} : { [KEY]: { runId, commands: [...commands] } };
+/** A call that is made at the start of a turn. */
+export interface ToolCallRequest {
+  readonly name: string;
+  readonly args: JsonObject;
+}
+
+/** Returns the session state for a run that starts with these calls. */
+export function openingState(runId: string, calls: readonly ToolCallRequest[]): State {
+  return calls.length === 0
+    ? {}
+    : { [KEY]: { runId, calls: calls.map(({ name, args }) => ({ name, args })) } };
 }
 
 export const openingCalls: Callbacks = {
   beforeModel(_request, { runId, state }) {
     const opening = Opening.safeParse(state.get(KEY)).data;
-    // Ignore commands of an earlier run that ended before it ran them.
+    // Ignore calls of an earlier run that ended before it ran them.
     if (opening?.runId !== runId) return undefined;
     state.set(KEY, null);
-    const parts = opening.commands.map((command) => ({
+    const parts = opening.calls.map(({ name, args }) => ({
       kind: 'function-call' as const,
       id: `call_${randomUUIDv7()}`,
-      name: SHELL_TOOL,
-      args: { command },
+      name,
+      args,
     }));
     return { answer: { content: { role: 'model', parts } } };
   },

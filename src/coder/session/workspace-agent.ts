@@ -20,6 +20,7 @@ import { guarded, type GuardOptions, type Modes } from '../approval/guard.ts';
 import { taskTool } from './helper.ts';
 import { instructionFor } from './instruction.ts';
 import type { FileChanges } from '../approval/file-changes.ts';
+import { mcpFiles } from './mcp-files.ts';
 import { mcpTools, type McpTools } from './mcp-tools.ts';
 import {
   checkpointFailed,
@@ -76,6 +77,8 @@ export interface WorkspaceAgentOptions extends Modes {
   readonly mcpServers?: McpServers;
   /** The `fetch` function for addresses that a client specifies. */
   readonly guardedFetch?: typeof fetch;
+  /** Called when the slash commands have changed, because an MCP server has other prompts. Must not throw. */
+  readonly commandsChanged?: () => void;
   /** Options for requests to addresses that a model specifies. */
   readonly web?: FetchPageOptions;
   readonly logger: Logger;
@@ -183,9 +186,14 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions): Promis
     ...(options.guardedFetch && { guardedFetch: options.guardedFetch }),
     log: (server, line) => logger.warn({ server, problem: line }, 'message of an MCP server'),
     notify,
+    ...(options.commandsChanged && { promptsChanged: options.commandsChanged }),
+    saveFile: mcpFiles(dataFolder, (error) =>
+      logger.warn({ err: error }, 'failed to save a file of an MCP server'),
+    ),
   });
   mcp.connect();
-  const instruction = () => instructionFor({ workspace: root, configFolder });
+  const instruction = () =>
+    instructionFor({ workspace: root, configFolder, servers: mcp.instructions() });
   const basic = own.map((tool) => guarded(tool, guard));
   // A helper uses the model of the session that it works for.
   const taskWith = (chosen: Model) => taskTool(instruction, [...basic, mcp], chosen, notify);

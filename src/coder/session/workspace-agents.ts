@@ -99,13 +99,13 @@ export interface WorkspaceAgents {
     task: Task,
   ): Promise<{ readonly workspacePath: string; readonly autoExecute: boolean } | undefined>;
   /**
-   * Returns the folder of a session, or the folder that a new session with these settings would have. Returns undefined
-   * if the client has to specify one, because there are several. Throws like `check`.
+   * Returns the folder of a session, or the folder that a new session with these settings would have, and the agent if
+   * it is open. Returns undefined if the client has to specify a folder, because there are several. Throws like `check`.
    */
-  folderFor(
+  placeFor(
     settings: AgentSettings,
     session: Omit<SessionOwner, 'contextId'> & { readonly contextId: string | undefined },
-  ): Promise<string | undefined>;
+  ): Promise<{ readonly folder: string; readonly agent: WorkspaceAgent | undefined } | undefined>;
   /** Forgets the settings of a session's first message. Call it when the turn has ended, and the session has them. */
   release(session: SessionOwner): void;
   /**
@@ -242,7 +242,7 @@ export async function openWorkspaceAgents(
 
   /** Returns the agent for a choice, and opens it if necessary. Sessions with the same choice share an agent. */
   function agentFor(choice: Choice): Opened {
-    const name = JSON.stringify([choice.folder, choice.autoExecute, choice.mcpServers]);
+    const name = nameOf(choice);
     let opened = agents.get(name);
     if (opened) agents.delete(name);
     else {
@@ -329,13 +329,14 @@ export async function openWorkspaceAgents(
       const { folder, autoExecute } = await choose(own);
       return { workspacePath: folder, autoExecute };
     },
-    async folderFor(asked, { contextId, ...owner }) {
+    async placeFor(asked, { contextId, ...owner }) {
       const begun =
         contextId === undefined ? undefined : await sessionSettings({ ...owner, contextId });
       if (begun) await requireEqual(asked, begun);
-      const { workspace_path } = begun ?? asked;
-      if (workspace_path === undefined && roots.length !== 1) return undefined;
-      return folderOf(workspace_path);
+      const settings = begun ?? asked;
+      if (settings.workspace_path === undefined && roots.length !== 1) return undefined;
+      const choice = await choose(settings);
+      return { folder: choice.folder, agent: agents.get(nameOf(choice))?.ready };
     },
     release(owner) {
       claims.delete(sessionName(owner));
@@ -368,6 +369,11 @@ interface Opened {
   /** The agent, after it has been opened. */
   ready: WorkspaceAgent | undefined;
   holds: number;
+}
+
+/** Returns the key of the agent for a choice. */
+function nameOf({ folder, autoExecute, mcpServers }: Choice): string {
+  return JSON.stringify([folder, autoExecute, mcpServers]);
 }
 
 function asOpened(agent: Promise<WorkspaceAgent>): Opened {

@@ -1,5 +1,6 @@
 /** apply_patch: changes several files at once. Either all changes are applied or none. */
 import * as z from 'zod';
+import { sizeOf } from '../../base/index.ts';
 import { applyHunks } from '../files/apply-hunks.ts';
 import { FileError } from '../files/file-error.ts';
 import { parsePatch } from '../files/parse-patch.ts';
@@ -9,7 +10,6 @@ import {
   encodeText,
   hasOnlyCrlf,
   MAX_TEXT_BYTES,
-  sizeOf,
   toCrlf,
   toLf,
 } from '../files/text.ts';

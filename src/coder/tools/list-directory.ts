@@ -2,7 +2,7 @@
 import { lstat, opendir, readlink } from 'node:fs/promises';
 import * as z from 'zod';
 import { toFileError } from '../files/file-error.ts';
-import { sizeOf } from '../files/text.ts';
+import { sizeOf } from '../../base/index.ts';
 import type { CoderTool } from './tool.ts';
 import type { PathHandle, Workspace } from '../files/workspace.ts';
 import { defineTool, respond } from './define-tool.ts';

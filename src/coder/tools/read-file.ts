@@ -1,9 +1,10 @@
 /** read_file: reads lines of a text file, or an image. */
 import * as z from 'zod';
+import { imageType, sizeOf } from '../../base/index.ts';
 import { RichResponse, type ToolContext } from '../../agent/index.ts';
 import { FileError } from '../files/file-error.ts';
 import { readLines, type LineWindow } from '../files/read-lines.ts';
-import { binaryKind, imageType, SNIFF_BYTES, sizeOf } from '../files/text.ts';
+import { binaryKind, SNIFF_BYTES } from '../files/text.ts';
 import type { CoderTool, Display } from './tool.ts';
 import type { OpenFile, Workspace } from '../files/workspace.ts';
 import { defineTool, respond, workspacePath } from './define-tool.ts';

@@ -1,7 +1,8 @@
 /** write_file: creates or replaces a file. */
 import * as z from 'zod';
 import { FileError } from '../files/file-error.ts';
-import { MAX_TEXT_BYTES, sizeOf } from '../files/text.ts';
+import { sizeOf } from '../../base/index.ts';
+import { MAX_TEXT_BYTES } from '../files/text.ts';
 import type { CoderTool } from './tool.ts';
 import type { Workspace } from '../files/workspace.ts';
 import { workspacePath } from './define-tool.ts';

@@ -272,7 +272,7 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
     }
     using _held = acquired.hold();
     const first = await commands.read(context.turn[0] ?? context.message, acquired.agent);
-    const { agent, aside, shell } = first;
+    const { agent, aside } = first;
     const onModel = (name: string): void => workspaces.modelNames.set(context, name);
     const model = modelNameIn({ ...run.session?.state, ...acquired.state }, agent.model);
     onModel(model);
@@ -299,7 +299,7 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
       presenter,
       reader: readerOf(context, inbox, mayBeCommand),
       async begin() {
-        const opening = openingState(run.runId, shell);
+        const opening = openingState(run.runId, first.opening);
         const message = await first.parts(context.signal);
         return { message, aside, state: { ...acquired.state, ...opening } };
       },

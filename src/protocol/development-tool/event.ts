@@ -1,6 +1,7 @@
 /** The values of `metadata[EXTENSION_URI]` in status updates and in the first message of a session. */
 import * as z from 'zod';
 import { Id } from '../message.ts';
+import { McpServers } from './mcp-servers.ts';
 import { message } from './message.ts';
 
 export const DevelopmentToolEventKind = z.enum([
@@ -72,58 +73,6 @@ export const AgentThought = message({
   ...HelperMark.shape,
 });
 export type AgentThought = z.infer<typeof AgentThought>;
-
-const NAMES_AND_VALUES = z.record(z.string().min(1).max(256), z.string().max(32_768));
-
-/** An MCP server: a program to start (`command`), or a URL (`url`). */
-export const McpServer = z
-  .strictObject({
-    command: z
-      .string()
-      .min(1)
-      .optional()
-      .describe('The program to start. It uses standard input and output.'),
-    args: z.array(z.string()).max(256).optional().describe('The arguments of the program.'),
-    env: NAMES_AND_VALUES.optional().describe('Additional environment variables for the program.'),
-    cwd: z
-      .string()
-      .min(1)
-      .optional()
-      .describe('The folder to start the program in. Default: the workspace.'),
-    url: z
-      .url({ protocol: /^https?$/ })
-      .optional()
-      .describe('The address of an MCP server over HTTP.'),
-    headers: NAMES_AND_VALUES.optional().describe(
-      'Headers that are sent with each request to the address.',
-    ),
-    timeoutMs: z
-      .int()
-      .min(1)
-      .max(3_600_000)
-      .optional()
-      .describe('Timeout of one tool call, in milliseconds.'),
-    disabled: z
-      .boolean()
-      .optional()
-      .describe('Whether the server is disabled, so that it is not used.'),
-  })
-  .refine((server) => (server.command === undefined) !== (server.url === undefined), {
-    message: 'must have exactly one of command and url',
-  });
-export type McpServer = z.infer<typeof McpServer>;
-
-/** MCP servers by name. The name of a server is the prefix of the names of its tools: `SERVER__TOOL`. */
-export const McpServers = z.record(
-  z
-    .string()
-    .max(64)
-    .regex(/^[A-Za-z0-9](?:_?[A-Za-z0-9.-])*$/, {
-      message: 'must consist of letters, digits, ".", "-" and single "_"',
-    }),
-  McpServer,
-);
-export type McpServers = z.infer<typeof McpServers>;
 
 /** The settings that a client sends in the metadata of a session's first message. */
 export const AgentSettings = message({

@@ -16,6 +16,7 @@ export * from './command.ts';
 export * from './confirmation.ts';
 export * from './event.ts';
 export * from './extension.ts';
+export * from './mcp-servers.ts';
 export type { Json } from './message.ts';
 export { Struct } from './message.ts';
 export * from './tool-call.ts';

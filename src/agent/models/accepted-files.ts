@@ -1,0 +1,31 @@
+/**
+ * The files that models accept. A vendor refuses a whole request because of one file that it does not support, and every
+ * later request of the session would contain the file again.
+ */
+import { imageType, isPdf } from '../../base/index.ts';
+import type { BlobPart } from '../content.ts';
+
+/** Maximum length of an image in base64. A larger image makes Anthropic refuse the request. */
+const MAX_IMAGE_LENGTH = 5 * 2 ** 20;
+/** Number of base64 characters from which the type of a file is determined. */
+const HEAD_LENGTH = 32;
+
+/**
+ * Returns the file if some model accepts it, and undefined otherwise. The media type is taken from the bytes, because
+ * vendors refuse an image whose declared type is wrong.
+ */
+export function acceptedFile(part: BlobPart): BlobPart | undefined {
+  const head = Buffer.from(part.data.slice(0, HEAD_LENGTH), 'base64');
+  const image = imageType(head);
+  if (image !== undefined) {
+    return part.data.length <= MAX_IMAGE_LENGTH ? { ...part, mediaType: image } : undefined;
+  }
+  if (isPdf(head)) return { ...part, mediaType: 'application/pdf' };
+  return /^(audio|video)\//.test(part.mediaType) ? part : undefined;
+}
+
+/** Returns whether the vendor accepts an accepted file. `vendor` is the name of a provider: `anthropic.messages`. */
+export function isAcceptedBy(vendor: string, { mediaType }: BlobPart): boolean {
+  if (mediaType.startsWith('image/') || vendor.startsWith('google')) return true;
+  return mediaType === 'application/pdf' && /^(anthropic|openai)\./.test(vendor);
+}

@@ -1,0 +1,90 @@
+/** The resources of an MCP server, as a tool that lists and reads them. */
+import type { JsonObject } from '../../base/index.ts';
+import type { ReadResourceResult } from '@modelcontextprotocol/client';
+import type { Tool } from '../tool.ts';
+import type { McpConnection } from './mcp-connection.ts';
+import { readResult, type SaveMcpFile } from './mcp-result.ts';
+import { elide } from '../tool-result.ts';
+
+/** The name of the tool, without the server. A tool of the server with the same name takes precedence. */
+export const RESOURCE_TOOL = 'read_resource';
+/** Maximum number of resources and of templates in a list. */
+const MAX_RESOURCES = 500;
+const MAX_DESCRIPTION_LENGTH = 300;
+
+const PARAMETERS: JsonObject = {
+  type: 'object',
+  properties: {
+    uri: {
+      type: 'string',
+      description: 'The URI of the resource. Without it, lists the resources.',
+    },
+  },
+  additionalProperties: false,
+};
+
+/** A resource, or a template of URIs such as `file:///{path}`. */
+export interface McpResource {
+  readonly uri: string;
+  readonly name: string;
+  readonly description: string;
+  readonly isTemplate: boolean;
+}
+
+type Connection = Pick<McpConnection, 'listResources' | 'listResourceTemplates' | 'readResource'>;
+
+export function resourceTool(
+  server: string,
+  name: string,
+  connection: Connection,
+  save?: SaveMcpFile,
+): Tool {
+  return {
+    name,
+    description: `Reads a resource of the MCP server ${server} by its URI. Without a URI, lists its resources and templates of URIs.`,
+    parameters: PARAMETERS,
+    async run({ uri }, { signal }) {
+      if (typeof uri === 'string' && uri !== '') {
+        return readResult(asResult(await connection.readResource(uri, signal)), save);
+      }
+      const found = await listResources(connection, signal);
+      return found.map(lineOf).join('\n') || 'The server lists no resources.';
+    },
+  };
+}
+
+export async function listResources(
+  connection: Connection,
+  signal: AbortSignal,
+): Promise<McpResource[]> {
+  const [resources, templates] = await Promise.all([
+    connection.listResources(MAX_RESOURCES, signal),
+    // Not every server with resources has templates, and some refuse the request.
+    connection.listResourceTemplates(MAX_RESOURCES, signal).catch(() => []),
+  ]);
+  signal.throwIfAborted();
+  const text = (given = '') => elide(given, MAX_DESCRIPTION_LENGTH).replaceAll(/\s+/g, ' ');
+  return [
+    ...resources.map(({ uri, name, description }) => ({
+      uri: text(uri),
+      name: text(name),
+      description: text(description),
+      isTemplate: false,
+    })),
+    ...templates.map(({ uriTemplate, name, description }) => ({
+      uri: text(uriTemplate),
+      name: text(name),
+      description: text(description),
+      isTemplate: true,
+    })),
+  ];
+}
+
+function lineOf({ uri, name, description, isTemplate }: McpResource): string {
+  const kind = isTemplate ? ' (template)' : '';
+  return `${uri}${kind}: ${name}${description === '' ? '' : `, ${description}`}`;
+}
+
+function asResult({ contents }: ReadResourceResult): Parameters<typeof readResult>[0] {
+  return { content: contents.map((resource) => ({ type: 'resource', resource })) };
+}

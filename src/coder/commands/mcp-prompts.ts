@@ -1,0 +1,70 @@
+/**
+ * The prompts of MCP servers as slash commands: `/SERVER:PROMPT first second`, or with names,
+ * `/SERVER:PROMPT language=German text="Good morning"`. The last argument takes the rest of the line.
+ */
+import { reasonOf } from '../../base/index.ts';
+import type { McpPromptArgument } from '../../agent/index.ts';
+import type { McpTools, ServerPrompt } from '../session/mcp-tools.ts';
+import { argument, type CoderCommand } from './command.ts';
+
+export function promptCommands({ prompts }: Pick<McpTools, 'prompts'>): CoderCommand[] {
+  const commands = new Map<string, CoderCommand>();
+  for (const found of prompts()) {
+    const command = commandOf(found);
+    if (!commands.has(command.name)) commands.set(command.name, command);
+  }
+  return [...commands.values()];
+}
+
+function commandOf({ server, prompt }: ServerPrompt): CoderCommand {
+  const name = `${server}:${prompt.name.replaceAll(/[^\w.:-]+/g, '-').slice(0, 64)}`;
+  return {
+    name,
+    description: prompt.description || `The prompt ${prompt.name} of the MCP server ${server}.`,
+    arguments: prompt.arguments.map((each) => argument(each.name, each.description, each.required)),
+    check(args) {
+      const given = promptArguments(prompt.arguments, args);
+      const missing = prompt.arguments.filter((each) => each.required && !(each.name in given));
+      if (missing.length === 0) return undefined;
+      return `/${name} needs ${missing.map((each) => `${each.name}=…`).join(' ')}`;
+    },
+    async content(args, signal) {
+      try {
+        return await prompt.get(promptArguments(prompt.arguments, args), signal);
+      } catch (error) {
+        signal.throwIfAborted();
+        const text = `[The prompt /${name} could not be read: ${reasonOf(error)}. Tell the person.]`;
+        return [{ kind: 'text', text }];
+      }
+    },
+  };
+}
+
+/** Reads `name=value` and values by position. Quotation marks group words. */
+export function promptArguments(
+  declared: readonly McpPromptArgument[],
+  text: string,
+): Record<string, string> {
+  const given = new Map<string, string>();
+  let rest = text.trim();
+  while (rest !== '') {
+    const free = declared.filter(({ name }) => !given.has(name));
+    const [prefix = '', name] = /^(?:--)?([\w.-]+)=/.exec(rest) ?? [];
+    const named = free.find((each) => each.name === name);
+    const target = named ?? free[0];
+    if (!target) break;
+    const value = named ? rest.slice(prefix.length) : rest;
+    const { word, after } = nextWord(value, free.length === 1);
+    given.set(target.name, word);
+    rest = after;
+  }
+  return Object.fromEntries(given);
+}
+
+function nextWord(text: string, isLast: boolean): { word: string; after: string } {
+  const [quoted, , inside = ''] = /^(["'])(.*?)\1(?=\s|$)/s.exec(text) ?? [];
+  if (quoted !== undefined) return { word: inside, after: text.slice(quoted.length).trim() };
+  if (isLast) return { word: text, after: '' };
+  const [word = ''] = /^\S*/.exec(text) ?? [];
+  return { word, after: text.slice(word.length).trim() };
+}

@@ -1,0 +1,47 @@
+/**
+ * Replaces environment variables in the settings of an MCP server, so that keys need not be in the file:
+ *
+ *   ${NAME}, ${env:NAME}   the variable. It must be set
+ *   ${NAME:-default}       the variable, or the default if it is not set or empty
+ *   $NAME                  the variable. If it is not set, the text stays as it is
+ *
+ * This is done only for servers in the settings, never for servers of a client: a client could read our keys with it.
+ */
+import type { McpServers } from '../../protocol/development-tool/index.ts';
+
+type Server = McpServers[string];
+export type Variables = Readonly<Record<string, string | undefined>>;
+
+const VARIABLE = /\$\{(?:env:)?([A-Za-z_]\w*)(?::-([^}]*))?\}|\$([A-Z_][A-Z0-9_]*)/g;
+
+/** Throws if a variable is not set and has no default. */
+export function expandVariables(server: Server, variables: Variables): Server {
+  const expand = (text: string): string =>
+    text.replaceAll(VARIABLE, (whole, braced?: string, otherwise?: string, bare?: string) => {
+      if (bare !== undefined) return variables[bare] ?? whole;
+      const value = variables[braced ?? ''];
+      if (otherwise !== undefined) return value || otherwise;
+      if (value === undefined) throw new Error(`the environment variable ${braced} is not set`);
+      return value;
+    });
+  const each = (values: Readonly<Record<string, string>>) =>
+    Object.fromEntries(Object.entries(values).map(([name, value]) => [name, expand(value)]));
+  const { command, args, env, cwd, url, headers, oauth } = server;
+  const { clientId, clientSecret } = oauth ?? {};
+  return {
+    ...server,
+    ...(command !== undefined && { command: expand(command) }),
+    ...(args && { args: args.map(expand) }),
+    ...(env && { env: each(env) }),
+    ...(cwd !== undefined && { cwd: expand(cwd) }),
+    ...(url !== undefined && { url: expand(url) }),
+    ...(headers && { headers: each(headers) }),
+    ...(oauth && {
+      oauth: {
+        ...oauth,
+        ...(clientId !== undefined && { clientId: expand(clientId) }),
+        ...(clientSecret !== undefined && { clientSecret: expand(clientSecret) }),
+      },
+    }),
+  };
+}
