@@ -127,6 +127,7 @@ test('the host gets the name of the client, its folder and its MCP servers', asy
   await ask([
     { name: 'my files', command: 'files', args: ['-v'], env: [{ name: 'A', value: '1' }] },
     { type: 'http', name: 'docs', url: 'https://d.example', headers: [{ name: 'K', value: 'v' }] },
+    { type: 'sse', name: 'old', url: 'https://o.example', headers: [] },
   ]);
   assert.deepEqual(heard, [
     {
@@ -135,12 +136,13 @@ test('the host gets the name of the client, its folder and its MCP servers', asy
       mcpServers: {
         'my-files': { command: 'files', args: ['-v'], env: { A: '1' } },
         docs: { url: 'https://d.example', headers: { K: 'v' } },
+        old: { type: 'sse', url: 'https://o.example', headers: {} },
       },
     },
   ]);
-  await assert.rejects(ask([{ type: 'sse', name: 'old', url: 'https://o.example', headers: [] }]), {
+  await assert.rejects(ask([{ type: 'http', name: 'odd', url: 'ftp://o.example', headers: [] }]), {
     code: -32602,
-    message: /old: only stdio and http are supported/,
+    message: /mcpServers: odd: url: must be an http or https URL/,
   });
 });
 

@@ -24,7 +24,7 @@ import {
 import { isAbsolute } from 'node:path';
 import { isObject } from '../base/index.ts';
 import type { LiveSession } from '../live/client/index.ts';
-import type { McpServers } from '../protocol/development-tool/index.ts';
+import { McpServers } from '../protocol/development-tool/index.ts';
 import type { Logger } from '../tasks/index.ts';
 import { askedOnly } from './answers.ts';
 import type { ChoiceState } from './config-options.ts';
@@ -110,7 +110,7 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
     agentCapabilities: {
       loadSession: true,
       promptCapabilities: { image: true, audio: false, embeddedContext: true },
-      mcpCapabilities: { http: true, sse: false },
+      mcpCapabilities: { http: true, sse: true },
       sessionCapabilities: {
         resume: {},
         close: {},
@@ -348,29 +348,23 @@ function setModelParams(params: unknown): { readonly sessionId: string; readonly
   throw RequestError.invalidParams({}, 'sessionId and modelId are required');
 }
 
-/** Converts ACP's list of MCP servers. Replaces characters in their names that are not valid in tool names. */
+/** Converts ACP's list of MCP servers. */
 function serversFrom(servers: readonly AcpMcpServer[]): McpServers {
-  return Object.fromEntries(
-    servers.map((server) => [
-      nameFor(server.name),
-      'url' in server ? remote(server) : local(server),
-    ]),
+  const given = servers.map((server) => [
+    server.name,
+    'url' in server ? remote(server) : local(server),
+  ]);
+  const { data, error } = McpServers.safeParse(Object.fromEntries(given));
+  if (data) return data;
+  const [issue] = error.issues;
+  throw RequestError.invalidParams(
+    {},
+    `mcpServers: ${[...(issue?.path ?? []), issue?.message].join(': ')}`,
   );
 }
 
-function nameFor(name: string): string {
-  const plain = name.replaceAll(/[^A-Za-z0-9.-]+/g, '-').replace(/^[^A-Za-z0-9]+/, '');
-  return plain.slice(0, 64) || 'server';
-}
-
-function remote(server: Extract<AcpMcpServer, { url: string }>): McpServers[string] {
-  if (server.type === 'sse') {
-    throw RequestError.invalidParams(
-      {},
-      `mcpServers: ${server.name}: only stdio and http are supported`,
-    );
-  }
-  return { url: server.url, headers: byName(server.headers) };
+function remote({ type, url, headers }: Extract<AcpMcpServer, { url: string }>) {
+  return { type, url, headers: byName(headers) };
 }
 
 function local({ command, args, env }: Extract<AcpMcpServer, { command: string }>) {

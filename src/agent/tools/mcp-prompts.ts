@@ -9,6 +9,7 @@ const MAX_ARGUMENTS = 16;
 /** Maximum length of all texts of a prompt, in characters. */
 const MAX_TEXT_LENGTH = 200_000;
 
+/** An argument of a prompt. */
 export interface McpPromptArgument {
   readonly name: string;
   readonly description: string;

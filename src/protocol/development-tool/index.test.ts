@@ -232,21 +232,82 @@ test("the RFC's own examples are valid", () => {
   );
 });
 
-test('an MCP server has a command or a URL, and its name cannot contain the tool separator', () => {
-  const server = (value: unknown, name = 's') =>
-    extension.AgentSettings.safeParse({ mcpServers: { [name]: value } }).success;
-  assert.ok(server({ command: 'x', args: ['y'] }, 'my_files.v-2'));
+test('an MCP server has a command or a URL', () => {
+  const server = (value: unknown) =>
+    extension.AgentSettings.safeParse({ mcpServers: { s: value } }).success;
+  assert.ok(server({ command: 'x', args: ['y'] }));
   assert.ok(server({ url: 'https://example.com/mcp', headers: { authorization: 'x' } }));
   for (const wrong of [
     {},
     { command: 'x', url: 'http://x' },
+    { type: 'http', command: 'x' },
+    { type: 'stdio', url: 'http://x' },
+    { type: 'websocket', url: 'http://x' },
     { url: 'file:///x' },
     { command: 'x', arg: [] },
   ]) {
     assert.equal(server(wrong), false, JSON.stringify(wrong));
   }
-  for (const name of ['a__b', '_a', 'a_', '', 'a/b', 'a b'])
-    assert.equal(server({ command: 'x' }, name), false, name);
+});
+
+test('MCP servers are accepted as other products write them, and converted to one form', () => {
+  const url = 'https://example.com/mcp';
+  const headers = { Authorization: 'Bearer ${TOKEN}' };
+  const forms: [given: object, meant: object][] = [
+    [
+      { type: 'stdio', command: 'npx', args: ['x'], env: { A: '1' } },
+      { command: 'npx', args: ['x'], env: { A: '1' } },
+    ],
+    [
+      { type: 'http', url, headers },
+      { url, headers },
+    ],
+    [{ type: 'streamable-http', url }, { url }],
+    [{ type: 'streamableHttp', url }, { url }],
+    [
+      { type: 'sse', url },
+      { type: 'sse', url },
+    ],
+    [
+      { httpUrl: url, timeout: 5000, trust: true },
+      { url, timeoutMs: 5000 },
+    ],
+    [
+      { serverUrl: url, disabled: false },
+      { url, disabled: false },
+    ],
+    [{ url: '${BASE:-https://example.com}/mcp' }, { url: '${BASE:-https://example.com}/mcp' }],
+    [
+      { command: 'x', enabled: false, autoApprove: [] },
+      { command: 'x', disabled: true },
+    ],
+    [
+      { command: 'x', includeTools: ['a'], excludeTools: ['b'], description: 'X' },
+      { command: 'x', includeTools: ['a'], excludeTools: ['b'] },
+    ],
+  ];
+  for (const [given, meant] of forms) {
+    assert.deepEqual(extension.McpServers.parse({ s: given }), { s: meant }, JSON.stringify(given));
+    assert.deepEqual(extension.McpServers.parse({ s: meant }), { s: meant });
+  }
+});
+
+test('the name of an MCP server never contains the separator of tool names', () => {
+  const names = (...given: string[]) => {
+    const servers = Object.fromEntries(given.map((name) => [name, { command: 'x' }]));
+    const { data } = extension.McpServers.safeParse(servers);
+    return data && Object.keys(data);
+  };
+  assert.deepEqual(names('my_files.v-2'), ['my_files.v-2']);
+  assert.deepEqual(names('a__b', '_c', 'd/e', 'my server', '@21st-dev/magic', '日本'), [
+    'a-b',
+    'c',
+    'd-e',
+    'my-server',
+    '21st-dev-magic',
+    'server',
+  ]);
+  assert.equal(names('a b', 'a-b'), undefined);
 });
 
 const uri = (version: string) => EXTENSION_URI.replace('/v0/', `/${version}/`);
