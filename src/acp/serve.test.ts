@@ -164,3 +164,39 @@ test('requests before initialize are refused', async (t) => {
   const { editor } = editorFor(t, { join: () => sessionOf() });
   await assert.rejects(editor.prompt('hi'), { code: -32600 });
 });
+
+test('a host without stored sessions and authentication offers neither', async (t) => {
+  const { editor } = editorFor(t, { images: false, join: () => sessionOf() });
+  const { agentCapabilities, authMethods } = await editor.initialize();
+  assert.deepEqual(agentCapabilities?.sessionCapabilities, { resume: {}, close: {} });
+  assert.equal(agentCapabilities?.promptCapabilities?.image, false);
+  assert.deepEqual(authMethods, []);
+  const { session, authenticate } = methods.agent;
+  const { agent } = editor.connection;
+  await assert.rejects(agent.request(session.list, {}), { code: -32601 });
+  await assert.rejects(agent.request(session.delete, { sessionId: 's1' }), { code: -32601 });
+  await assert.rejects(agent.request(authenticate, { methodId: 'm' }), { code: -32602 });
+});
+
+test('the host gets the folder and the cursor of a list', async (t) => {
+  const asked: object[] = [];
+  const { editor } = editorFor(t, {
+    join: () => sessionOf(),
+    async list(query) {
+      asked.push(query);
+      return { sessions: [{ sessionId: 's1', cwd: '/work' }], nextCursor: 's1' };
+    },
+  });
+  const { agentCapabilities } = await editor.initialize();
+  assert.deepEqual(agentCapabilities?.sessionCapabilities?.list, {});
+  const list = (query: object) =>
+    editor.connection.agent.request(methods.agent.session.list, query);
+  assert.deepEqual(await list({}), {
+    sessions: [{ sessionId: 's1', cwd: '/work' }],
+    nextCursor: 's1',
+  });
+  await list({ cwd: '/work', cursor: 's1' });
+  await list({ cwd: null, cursor: null });
+  assert.deepEqual(asked, [{}, { cwd: '/work', cursor: 's1' }, {}]);
+  await assert.rejects(list({ cwd: 'work' }), { code: -32602, message: /absolute path/ });
+});

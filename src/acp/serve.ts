@@ -48,6 +48,9 @@ export interface Wanted {
   readonly clientName: string;
 }
 
+/** What the host of a connection with a single session tells of itself. */
+export type AcpAbout = Pick<AcpOptions, 'version' | 'logger' | 'images' | 'list'>;
+
 /** The parameters of session/list. */
 export interface SessionQuery {
   /** Only the sessions of this folder. */
@@ -71,6 +74,8 @@ export interface AcpOptions {
    * elsewhere. Without it there is no session/delete.
    */
   remove?(sessionId: string): Promise<void>;
+  /** Whether the model sees images, so that clients may send them. Default: true. */
+  readonly images?: boolean;
   /** By default the client is authenticated by its connection. */
   readonly authentication?: AcpAuthentication;
   /**
@@ -109,7 +114,7 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
     agentInfo: { name: 'parley', title: 'Parley', version },
     agentCapabilities: {
       loadSession: true,
-      promptCapabilities: { image: true, audio: false, embeddedContext: true },
+      promptCapabilities: { image: options.images ?? true, audio: false, embeddedContext: true },
       mcpCapabilities: { http: true, sse: true },
       sessionCapabilities: {
         resume: {},

@@ -10,7 +10,7 @@ import type { LiveSession } from '../live/client/index.ts';
 import { inspectJson } from '../protocol/index.ts';
 import { CLOSE, type PeerSocket, type SocketListener, type SocketRequest } from '../http/index.ts';
 import { acpRoutes } from './http.ts';
-import { serveAcp, type AcpOptions } from './serve.ts';
+import { serveAcp, type AcpAbout, type AcpOptions } from './serve.ts';
 
 /** Maximum length of a line on standard input. A line may contain images. The server limits WebSocket frames. */
 const MAX_LINE_BYTES = 10 * 1024 * 1024;
@@ -31,7 +31,7 @@ export function stdioStream(
 /** Joins the session for a client, which has told its name. */
 type Enter = (clientName: string) => LiveSession;
 
-export interface AcpSocketOptions extends Pick<AcpOptions, 'version' | 'logger'> {
+export interface AcpSocketOptions extends AcpAbout {
   /** How long a peer may read nothing before it is disconnected. */
   readonly stallMs?: number;
 }
@@ -45,14 +45,14 @@ export interface AcpSocketOptions extends Pick<AcpOptions, 'version' | 'logger'>
 export function acpSocket(
   socket: PeerSocket,
   enter: Enter,
-  { version, logger, stallMs = STALL_MS }: AcpSocketOptions,
+  { stallMs = STALL_MS, ...about }: AcpSocketOptions,
 ): SocketListener {
   let drained = Promise.withResolvers<void>();
   let incoming: ReadableStreamDefaultController<AnyMessage> | undefined;
   const one = oneSession(enter);
 
   const tooSlow = () => {
-    logger.warn({ client: one.session?.self.name }, 'an ACP client reads too slowly');
+    about.logger.warn({ client: one.session?.self.name }, 'an ACP client reads too slowly');
     socket.close(CLOSE.tooSlow, 'load the session again');
   };
 
@@ -72,7 +72,7 @@ export function acpSocket(
     },
   });
 
-  serveAcp({ readable, writable }, { version, logger, ...one.options });
+  serveAcp({ readable, writable }, { ...about, ...one.options });
 
   return {
     message(text) {
@@ -95,13 +95,13 @@ export function acpSocket(
 }
 
 /** Serves ACP over Streamable HTTP, with one session per connection, as on a WebSocket. */
-export function acpHttp({ version, logger }: Pick<AcpOptions, 'version' | 'logger'>) {
+export function acpHttp(about: AcpAbout) {
   return (path: string, enter: (request: Pick<SocketRequest, 'user' | 'query'>) => Enter) =>
     acpRoutes({
       path,
       serve: (stream, { call, query }) => {
         const { options } = oneSession(enter({ user: call.user, query }));
-        return serveAcp(stream, { version, logger, ...options });
+        return serveAcp(stream, { ...about, ...options });
       },
     });
 }

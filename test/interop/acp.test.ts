@@ -1,7 +1,7 @@
 // `parley acp` as an editor starts it, and the ACP SDK's client as the editor.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Readable, Writable } from 'node:stream';
@@ -17,13 +17,10 @@ const PEER = {
   role: 'client',
 } as const;
 const MAIN = path.resolve(import.meta.dirname, '../../src/cli/main.ts');
-const PIXEL =
-  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 
 const home = realpathSync(mkdtempSync(path.join(tmpdir(), 'parley-acp-')));
 const [work, other] = [path.join(home, 'work'), path.join(home, 'other')];
 for (const folder of [work, other]) mkdirSync(folder);
-writeFileSync(path.join(work, 'dot.png'), Buffer.from(PIXEL, 'base64'));
 
 /** The environment of the registry's check: an empty home, and no keys. */
 const own = Object.entries(process.env).filter(
@@ -75,6 +72,8 @@ test('the answer to initialize passes the check of the ACP registry', async (t) 
     'list',
     'resume',
   ]);
+  const { image } = agentCapabilities?.promptCapabilities ?? {};
+  assert.equal(image, false, 'the offline model sees no images');
   const authenticate = (methodId: string) =>
     agent.request(methods.agent.authenticate, { methodId });
   await authenticate('offline');

@@ -1,16 +1,14 @@
 /** The ways to give `parley acp` a model. None of them is required, because the offline model needs no key. */
 import type { AcpAuthentication } from '../../acp/index.ts';
-import { defaultModelName, ModelError } from '../../agent/index.ts';
+import { ModelError } from '../../agent/index.ts';
 import { resolveModel } from '../../agent/internal/index.ts';
 import type { Environment } from '../program/flags.ts';
 
 const WHERE = 'in the environment of parley acp, for example in the settings of the editor';
 const KEYS = 'GEMINI_API_KEY, ANTHROPIC_API_KEY or OPENAI_API_KEY';
 
-export function acpAuthentication(
-  { model }: { readonly model: string | undefined },
-  environment: Environment,
-): AcpAuthentication {
+/** `model` is the model that sessions use. */
+export function acpAuthentication(model: string, environment: Environment): AcpAuthentication {
   return {
     methods: [
       {
@@ -24,8 +22,7 @@ export function acpAuthentication(
         description: 'Needs no key. It understands only a few simple requests.',
       },
     ],
-    authenticate: (methodId) =>
-      methodId === 'offline' ? undefined : keyProblem(model ?? defaultModelName(environment)),
+    authenticate: (methodId) => (methodId === 'offline' ? undefined : keyProblem(model)),
   };
 
   function keyProblem(name: string): string | undefined {

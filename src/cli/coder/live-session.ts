@@ -2,6 +2,7 @@
  * Opens a live session of the coding agent in this process, for the terminal and for editors. If an address is given,
  * also starts the server through which others join the session.
  */
+import type { AcpAbout } from '../../acp/index.ts';
 import { reasonOf } from '../../base/index.ts';
 import { randomUUIDv7 } from 'node:crypto';
 import type { SessionStore, State } from '../../agent/index.ts';
@@ -11,14 +12,20 @@ import { EXTENSION_URI, type McpServers } from '../../protocol/development-tool/
 import { isTerminal, type TaskState } from '../../protocol/index.ts';
 import type { RequestHandler } from '../../tasks/index.ts';
 import { type Listening, serve } from '../../server.ts';
-import { openCoder, type CoderFlags, type CoderSetup, type OpenedCoder } from './setup.ts';
+import {
+  openCoder,
+  seesImages,
+  type CoderFlags,
+  type CoderSetup,
+  type OpenedCoder,
+} from './setup.ts';
 import type { Environment } from '../program/flags.ts';
 import type { LiveAddress } from './live-address.ts';
 import { listenOn } from '../program/listen.ts';
 import { forgetLiveStore, openLiveStore, sweepLiveStores } from './live-store.ts';
 import type { ServerLog } from '../program/log.ts';
 import { VERSION } from '../program/product.ts';
-import { localSession } from './stored-sessions.ts';
+import { localSession, sessionTitle } from './stored-sessions.ts';
 import type { StoreLocation } from '../program/store-location.ts';
 
 export interface LiveSetup {
@@ -71,6 +78,12 @@ export async function openLiveSession(setup: LiveSetup): Promise<OpenedLive> {
   const named = values.store !== undefined;
   const store = await openLiveStore({ place, named, sessionId, environment, log });
   const session: { live?: Live } = {};
+  const acpAbout: AcpAbout = {
+    version: VERSION,
+    logger: log,
+    images: seesImages(coder.model.name),
+    list: ({ cwd }) => listOne(sessions, sessionId, roots[0] ?? '', cwd),
+  };
   const { acpHttp, acpSocket } = address ? await import('../../acp/index.ts') : {};
   const server = serve(coder.agent, {
     ...(address &&
@@ -78,10 +91,8 @@ export async function openLiveSession(setup: LiveSetup): Promise<OpenedLive> {
         coder,
         live: () => session.live,
         tokens: address.tokens,
-        acp:
-          acpSocket &&
-          ((socket, enter) => acpSocket(socket, enter, { version: VERSION, logger: log })),
-        acpHttp: acpHttp?.({ version: VERSION, logger: log }),
+        acp: acpSocket && ((socket, enter) => acpSocket(socket, enter, acpAbout)),
+        acpHttp: acpHttp?.(acpAbout),
         logger: log,
       })),
     logger: log,
@@ -152,6 +163,22 @@ export function sweepSoon({ coder }: OpenedLive, setup: LiveSetup): void {
   sweep().catch((error: unknown) => {
     setup.log.warn({ problem: reasonOf(error) }, 'failed to remove old sessions');
   });
+}
+
+/** Returns the list of sessions for an ACP client on the port, which can load only this session. */
+async function listOne(
+  sessions: SessionStore,
+  sessionId: string,
+  cwd: string,
+  wanted: string | undefined,
+): ReturnType<NonNullable<AcpAbout['list']>> {
+  if (wanted !== undefined && wanted !== cwd) return { sessions: [] };
+  const stored = await sessions.get(localSession(sessionId));
+  const about = stored && {
+    title: sessionTitle(stored),
+    updatedAt: new Date(stored.updatedAt).toISOString(),
+  };
+  return { sessions: [{ sessionId, cwd, ...about }] };
 }
 
 /** If a flag sets the mode or the model, removes the session's own choice, so that the flag applies from now on. */

@@ -188,6 +188,24 @@ async function settingsFor(
   return loaded;
 }
 
+/** Returns the model of sessions in folders without settings of their own. */
+export async function modelName(
+  { model }: Pick<CoderFlags, 'model'>,
+  environment: Environment,
+): Promise<string> {
+  if (model !== undefined) return model;
+  const configured = await loadSettings({ configFolder: configFolder(environment), trusted: false })
+    .then(({ settings }) => settings.model)
+    // An error in the settings is reported when a session is opened.
+    .catch(() => undefined);
+  return configured ?? defaultModelName(environment);
+}
+
+/** Whether a model sees images. The offline model reads only text. */
+export function seesImages(model: string): boolean {
+  return model !== 'offline';
+}
+
 function modelFor(
   wanted: string | undefined,
   environment: Environment,

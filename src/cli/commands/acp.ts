@@ -54,18 +54,23 @@ async function run(settings: Settings): Promise<number> {
   const allowed =
     values.workspace.length > 0 ? await workspaceFolders(values.workspace) : undefined;
   const place = await storeLocation(values, environment, 'coder');
-  const [{ serveAcp, stdioStream }, { openSessions }, { acpSessions }, { acpAuthentication }] =
-    await Promise.all([
-      import('../../acp/index.ts'),
-      import('../coder/setup.ts'),
-      import('../coder/acp-sessions.ts'),
-      import('../coder/acp-authentication.ts'),
-    ]);
+  const [
+    { serveAcp, stdioStream },
+    { modelName, openSessions, seesImages },
+    { acpSessions },
+    { acpAuthentication },
+  ] = await Promise.all([
+    import('../../acp/index.ts'),
+    import('../coder/setup.ts'),
+    import('../coder/acp-sessions.ts'),
+    import('../coder/acp-authentication.ts'),
+  ]);
   await using open = new AsyncDisposableStack();
   open.defer(() => log.flush());
   const sessions = await openSessions(place);
   open.defer(() => sessions.close());
   const stored = acpSessions(sessions, allowed);
+  const model = await modelName(values, environment);
   /** The open session of each member. Members that load the same session share it. */
   const opened = new Map<LiveSession, OpenedLive>();
   open.defer(async () => {
@@ -117,7 +122,8 @@ async function run(settings: Settings): Promise<number> {
   const served = serveAcp(stdioStream(), {
     version: VERSION,
     logger: log,
-    authentication: acpAuthentication(values, environment),
+    images: seesImages(model),
+    authentication: acpAuthentication(model, environment),
     join,
     list: (query) => stored.list(query),
     remove,
