@@ -23,7 +23,6 @@ export { makeCard } from './card.ts';
 export { ifMatch, ifNoneMatch } from './etag.ts';
 export { createFetchHandler } from './adapters/fetch.ts';
 export { Heartbeat } from './adapters/heartbeat.ts';
-export { parseObject, readEnvelope } from './json-rpc.ts';
 export { createNodeHandler } from './adapters/node.ts';
 export { ownMethods, routeTable } from './own-routes.ts';
 export type { TransportRequest } from './request.ts';

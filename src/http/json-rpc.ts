@@ -1,12 +1,15 @@
 /** The JSON-RPC 2.0 binding: one POST per call, answered with a response or a stream of responses. */
-import { isObject } from '../base/index.ts';
 import {
   isStream,
   A2AError,
   codecOf,
   inspectJson,
+  jsonRpcFailure,
+  jsonRpcIdOf,
   operationOf,
   parseJsonText,
+  readJsonRpcRequest,
+  type JsonRpcId,
   type ProtocolVersion,
   type User,
   type WireCodec,
@@ -17,8 +20,6 @@ import { invoke } from './invoke.ts';
 import { activeExtensions, extensionHeader, requestedVersion } from './negotiate.ts';
 import type { FullReply, Reply, TransportRequest } from './request.ts';
 import { errorHeaders, openStream, peerError, STREAM_HEADERS, TransportCall } from './respond.ts';
-
-type Id = string | number | null;
 
 /**
  * Errors that are sent as JSON with their own HTTP status, because proxies and clients react to it. All other errors
@@ -41,12 +42,13 @@ export async function answerJsonRpc(
   user: User | undefined,
   body: string,
 ): Promise<Reply> {
-  let id: Id = null;
+  let id: JsonRpcId = null;
   let codec: WireCodec = codecOf('0.3', 'JSONRPC');
   let asksForStream = false;
   try {
-    const raw = parseObject(body);
-    const { method, params } = readEnvelope(raw, (found) => (id = found));
+    const raw = parseJsonText(body);
+    id = jsonRpcIdOf(raw);
+    const { method, params } = readJsonRpcRequest(raw);
     // If the requested version is not supported, the error has the format of the version that has this method name.
     const old = operationOf('0.3', method);
     const named = old ?? operationOf('1.0', method);
@@ -75,7 +77,7 @@ export async function answerJsonRpc(
         headers: active,
         before,
         after: '}',
-        encodeError: (error) => ({ jsonrpc: '2.0', id, error: codec.encodeError(error) }),
+        encodeError: (error) => jsonRpcFailure(codec, id, error),
       });
     }
     const result = operation
@@ -99,11 +101,11 @@ export async function answerJsonRpc(
  */
 export function jsonRpcError(
   error: A2AError,
-  id: Id,
+  id: JsonRpcId,
   codec: WireCodec,
   asksForStream: boolean = false,
 ): FullReply {
-  const body = JSON.stringify({ jsonrpc: '2.0', id, error: codec.encodeError(error) });
+  const body = JSON.stringify(jsonRpcFailure(codec, id, error));
   const withStatus =
     WITH_STATUS.has(error.kind) || (asksForStream && error instanceof FinishedTaskError);
   if (asksForStream && !withStatus) {
@@ -112,34 +114,6 @@ export function jsonRpcError(
   }
   const headers = { ...JSON_HEADERS, ...errorHeaders(error) };
   return { status: withStatus ? error.httpStatus : 200, headers, body };
-}
-
-/** Parses the text of one JSON-RPC message. */
-export function parseObject(body: string): Record<string, unknown> {
-  const raw = parseJsonText(body);
-  if (Array.isArray(raw)) throw new A2AError('invalidRequest', 'Batches are not supported');
-  if (!isObject(raw)) throw new A2AError('invalidRequest', 'A request must be a JSON object');
-  return raw;
-}
-
-/**
- * Validates the envelope of a request. Calls `onId` with the request's id before it checks the other fields. The caller
- * checks the parameters with `inspectJson`.
- */
-export function readEnvelope(
-  raw: Record<string, unknown>,
-  onId: (id: Id) => void,
-): { method: string; params: unknown } {
-  const { jsonrpc, id, method, params } = raw;
-  if (typeof id === 'string' && id.length > 256) {
-    throw new A2AError('invalidRequest', 'id: must have at most 256 characters');
-  }
-  if (typeof id === 'string' || typeof id === 'number') onId(id);
-  // A2A has no notifications. A request without an id is answered as if its id were null.
-  else if (id != null) throw new A2AError('invalidRequest', 'id: must be a string or a number');
-  if (jsonrpc !== '2.0') throw new A2AError('invalidRequest', 'jsonrpc: must be "2.0"');
-  if (typeof method !== 'string') throw new A2AError('invalidRequest', 'method: must be a string');
-  return { method, params };
 }
 
 /** Returns the requested version, else the oldest version that has a method with this name, else the oldest version. */

@@ -14,6 +14,7 @@ export * from './version.ts';
 export type { WireCodec } from './wire/codec.ts';
 export { codecOf } from './wire/codecs.ts';
 export type { ErrorSubject } from './wire/error.ts';
+export * from './wire/json-rpc.ts';
 export { encodeRestError } from './wire/rest-error.ts';
 export { v03 } from './wire/v03.ts';
 export { v03Rest } from './wire/v03-rest.ts';

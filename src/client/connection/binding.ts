@@ -2,7 +2,9 @@
 import { isObject } from '../../base/index.ts';
 import {
   A2AError,
+  jsonRpcRequest,
   METHODS,
+  readJsonRpcResponse,
   type Binding,
   type ErrorSubject,
   type Operation,
@@ -49,32 +51,19 @@ export function createBinding(endpoint: Endpoint, codec: WireCodec): HttpBinding
 
 function jsonRpc({ url, tenant }: Endpoint, codec: WireCodec): HttpBinding {
   let lastId = 0;
-  const unwrap = (body: unknown): unknown => {
-    if (!isObject(body)) throw new A2AError('invalidAgentResponse', 'Not a JSON-RPC response');
-    if (body['error'] !== undefined && body['error'] !== null)
-      throw codec.decodeError(body['error']);
-    return body['result'];
-  };
   return {
     contentType: 'application/json',
     ask: (operation, params) => ({
       method: 'POST',
       url,
-      body: {
-        jsonrpc: '2.0',
-        id: ++lastId,
-        method: METHODS[operation].names[codec.version],
-        params: codec.encodeParams(operation, withTenant(params, tenant)),
-      },
+      body: jsonRpcRequest(codec, ++lastId, operation, withTenant(params, tenant)),
     }),
     result(body, response) {
-      if (isObject(body) && isObject(body['error'])) {
-        throw codec.decodeError(body['error'], response.ok ? undefined : response.status);
-      }
-      if (!response.ok) throw errorOfStatus(response);
-      return unwrap(body) ?? null;
+      const hasError = isObject(body) && isObject(body['error']);
+      if (!response.ok && !hasError) throw errorOfStatus(response);
+      return readJsonRpcResponse(codec, body, response.ok ? undefined : response.status) ?? null;
     },
-    event: unwrap,
+    event: (body) => readJsonRpcResponse(codec, body),
   };
 }
 

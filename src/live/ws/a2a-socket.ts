@@ -8,16 +8,18 @@
  * Events are read from the log only as fast as the client reads them. A slow client stays connected. If a client reads
  * nothing for a while, or sends requests without reading the responses, its connection is closed with code 4008.
  */
-import { inspectJson } from '../../protocol/index.ts';
-import type { Logger } from '../../tasks/index.ts';
+import { isObject } from '../../base/index.ts';
 import {
-  CLOSE,
-  parseObject,
-  peerError,
-  readEnvelope,
-  type PeerSocket,
-  type SocketListener,
-} from '../../http/index.ts';
+  inspectJson,
+  jsonRpcFailure,
+  jsonRpcIdOf,
+  jsonRpcResult,
+  parseJsonText,
+  readJsonRpcRequest,
+  type JsonRpcId,
+} from '../../protocol/index.ts';
+import type { Logger } from '../../tasks/index.ts';
+import { CLOSE, peerError, type PeerSocket, type SocketListener } from '../../http/index.ts';
 import type { Follower, LiveSink, Resume } from '../follower.ts';
 import type { Live } from '../hub.ts';
 import type { Member } from '../member.ts';
@@ -132,20 +134,21 @@ export class A2aSocket implements SocketListener, LiveSink {
   }
 
   async #answer(text: string): Promise<void> {
-    let id: string | number | null = null;
+    let id: JsonRpcId = null;
     let answer: object;
     try {
-      const raw = parseObject(text);
+      const raw = parseJsonText(text);
       inspectJson(raw);
       // Ignore responses, because the server sends no requests.
-      if (!('method' in raw) && ('result' in raw || 'error' in raw)) return;
-      const { method, params } = readEnvelope(raw, (found) => (id = found));
-      answer = { result: await callMethod(method, params, this.#options) };
+      if (isObject(raw) && !('method' in raw) && ('result' in raw || 'error' in raw)) return;
+      id = jsonRpcIdOf(raw);
+      const { method, params } = readJsonRpcRequest(raw);
+      answer = jsonRpcResult(id, await callMethod(method, params, this.#options));
     } catch (error) {
-      answer = { error: WIRE.encodeError(peerError(this.#options, error)) };
+      answer = jsonRpcFailure(WIRE, id, peerError(this.#options, error));
     }
     // The snapshot is always sent before the first response.
     await this.#begun.promise;
-    this.#reply(JSON.stringify({ jsonrpc: '2.0', id, ...answer }));
+    this.#reply(JSON.stringify(answer));
   }
 }
