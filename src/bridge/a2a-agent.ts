@@ -26,12 +26,15 @@ import {
 import { type ConverterOptions, fromA2AMessage } from './converter.ts';
 import { a2aPresenter } from './presenter.ts';
 import { profileOf } from './profile.ts';
-import { readAnswers } from './question.ts';
+import { answersQuestion, readAnswers } from './question.ts';
 import { openTurn, placeOf, runTurn } from './turn.ts';
 
 /** The options of `toA2AAgent`: those of the runner, and those that control what clients see. */
 export interface A2AAgentOptions
-  extends ConverterOptions, Partial<Omit<RunnerOptions, 'agent'>>, Pick<AgentOptions, 'continues'> {
+  extends
+    ConverterOptions,
+    Partial<Omit<RunnerOptions, 'agent'>>,
+    Pick<AgentOptions, 'answersByContext' | 'continues'> {
   /** Fields that override the agent's profile on its card. */
   readonly profile?: Partial<AgentProfile>;
 }
@@ -42,7 +45,8 @@ export interface A2AAgentOptions
  *   await serve(toA2AAgent(llmAgent({ name: 'weather', model: 'offline' }))).listen(4000);
  */
 export function toA2AAgent(agent: Agent, options: A2AAgentOptions = {}): A2AAgent {
-  const { profile, continues, exposeThoughts, exposeToolCalls, ...rest } = options;
+  const { profile, continues, exposeThoughts, exposeToolCalls, ...more } = options;
+  const { answersByContext = true, ...rest } = more;
   const { app = agent.name, sessions = memorySessions(), artifacts = memoryArtifacts() } = rest;
   const runner = createRunner({ ...rest, agent, app, sessions, artifacts });
 
@@ -79,6 +83,9 @@ export function toA2AAgent(agent: Agent, options: A2AAgentOptions = {}): A2AAgen
       task && {
         continues: typeof continues === 'function' ? continues(context) : continues === true,
       },
+    ...(answersByContext && {
+      answersByContext: ({ message }, { status }) => answersQuestion(message, status.message),
+    }),
   };
 }
 

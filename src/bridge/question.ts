@@ -18,7 +18,7 @@
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { isObject, type JsonObject, type JsonValue, shorten } from '../base/index.ts';
-import { type Message, textOf } from '../protocol/index.ts';
+import { type Message, type Part as A2APart, textOf } from '../protocol/index.ts';
 import type { Answer, Question } from '../agent/index.ts';
 import { fromA2AParts, type ReceivedPart } from './converter.ts';
 import type { ReadAnswers } from './turn.ts';
@@ -101,6 +101,35 @@ export function readAnswers(message: Message, open: readonly Question[]): ReadAn
     return { answers: [{ questionId: question.id, confirmed: answer }], files };
   }
   return { answers: [{ questionId: question.id, value: chosen(answer, question) }], files };
+}
+
+/**
+ * Returns whether a message that does not name its task is an answer to the question in `asked`. There must be exactly
+ * one question. An answer to a confirmation must be exactly one of the offered words, because any other text may be the
+ * next request.
+ */
+export function answersQuestion(message: Message, asked: Message | undefined): boolean {
+  const [question, ...others] = (asked?.parts ?? []).flatMap(questionsIn);
+  if (!question || others.length > 0) return false;
+  const text = textOf(message.parts).trim();
+  if (question.kind === 'input')
+    return text !== '' || message.parts.some(({ kind }) => kind !== 'text');
+  if (message.parts.some(({ kind }) => kind !== 'text')) return false;
+  const offered = [...question.options, 'yes', 'no'];
+  return (
+    yesOrNo(text) !== undefined && offered.some((each) => each.toLowerCase() === text.toLowerCase())
+  );
+}
+
+/** Returns the kinds and the options of the questions in a part that `questionMessage` made. */
+function questionsIn(part: A2APart): { kind: unknown; options: string[] }[] {
+  const questions: unknown =
+    part.kind === 'data' && isObject(part.data) ? part.data['questions'] : undefined;
+  if (!Array.isArray(questions)) return [];
+  return questions.filter(isObject).map(({ kind, options }) => ({
+    kind,
+    options: Array.isArray(options) ? options.filter((each) => typeof each === 'string') : [],
+  }));
 }
 
 function structured(

@@ -26,7 +26,7 @@ import { originOf } from './push-operations.ts';
 import type { Runtime } from './runtime.ts';
 import { sameJson } from './same-json.ts';
 import { scopeOf, wireOf } from './scope.ts';
-import type { Scope } from './store/store.ts';
+import type { Scope, TaskHead } from './store/store.ts';
 import { timestamp } from './log/time.ts';
 
 /** The task that a message started or continued. The caller must dispose of `live`. */
@@ -78,6 +78,8 @@ export async function accept(
   const ids = options.deduplicate ? [message.messageId] : undefined;
   try {
     if (message.taskId !== undefined) return await proceed(runtime, params, call, scope, ids);
+    const answered = await answerByContext(runtime, params, call, scope, ids);
+    if (answered) return answered;
     const request = requestContext(params, call, scope, message.contextId ?? randomUUIDv7());
     const asked = executor.receive?.(request);
     const reception = asked instanceof Promise ? await asked : asked;
@@ -206,8 +208,47 @@ async function begin(
 }
 
 /**
+ * Accepts a message that names only a context, if it answers the one task of this context that waits. Otherwise returns
+ * undefined, and the message starts a task.
+ */
+async function answerByContext(
+  runtime: Runtime,
+  params: MessageSendParams,
+  call: Call,
+  scope: Scope,
+  messageIds: readonly string[] | undefined,
+): Promise<Started | undefined> {
+  const { executor, store } = runtime;
+  const { contextId, messageId } = params.message;
+  if (contextId === undefined || !executor.answersByContext) return undefined;
+  const waiting: TaskHead[] = [];
+  for (const state of ['input-required', 'auth-required'] as const) {
+    const page = await store.list({ ...scope, contextId, state, limit: 2, total: false });
+    waiting.push(...page.heads);
+  }
+  const [head, ...others] = waiting;
+  if (head?.status.state !== 'input-required' || others.length > 0) return undefined;
+  const message = { ...params.message, taskId: head.taskId };
+  const isAnswer: IsAnswer = (request, task) => executor.answersByContext?.(request, task) === true;
+  try {
+    return await proceed(runtime, { ...params, message }, call, scope, messageIds, isAnswer);
+  } catch (error) {
+    const isOther =
+      error instanceof A2AError &&
+      (error.kind === 'unsupportedOperation' || error.kind === 'taskNotFound');
+    if (!isOther) throw error;
+    // The task no longer waits. The same message may have arrived twice, and the other copy was accepted.
+    const winner = messageIds && (await store.findMessage(scope, messageId));
+    return winner === undefined ? undefined : repeated(runtime, params, call, scope, winner);
+  }
+}
+
+/** Returns whether a message answers the task, which waits for input. */
+type IsAnswer = (request: RequestContext, task: Task) => boolean;
+
+/**
  * Accepts a message to an existing task. The message answers a question, starts a turn, or goes to the running
- * execution.
+ * execution. With `isAnswer`, every message is refused that does not answer a question.
  */
 async function proceed(
   runtime: Runtime,
@@ -215,6 +256,7 @@ async function proceed(
   call: Call,
   scope: Scope,
   messageIds: readonly string[] | undefined,
+  isAnswer?: IsAnswer,
 ): Promise<Started> {
   const { log, push } = runtime;
   const { message } = params;
@@ -235,6 +277,8 @@ async function proceed(
       else loaded = await live.whenStored(live.seq).then(() => loadTask(live, loaded));
     }
     if (!loaded) throw taskNotFound(taskId);
+    const waits = !live.running && live.state === 'input-required';
+    if (isAnswer && !(waits && isAnswer(request, loaded.task))) await refuse(live);
     const asked = runtime.executor.receive?.(request, loaded.task);
     reception = asked instanceof Promise ? await asked : asked;
     if (loaded.seq !== live.seq) {
@@ -242,10 +286,7 @@ async function proceed(
       if (live.running && !reception?.deliver) throw refused(live);
       continue;
     }
-    if (!takes(live, reception)) {
-      await live.whenStored(live.seq);
-      throw refused(live);
-    }
+    if (!takes(live, reception) || (isAnswer && live.running)) await refuse(live);
     if (!config || live.running) break;
     await push?.saveOnce(taskId, config, await originOf(runtime, call, live, params));
     config = undefined;
@@ -310,6 +351,12 @@ function receivedMessage(
   const { [SOURCE_KEY]: _, ...metadata } = message.metadata ?? {};
   received.metadata = source === undefined ? metadata : { ...metadata, [SOURCE_KEY]: source };
   return received;
+}
+
+/** Throws `unsupportedOperation`, after the state that the error tells of is stored. */
+async function refuse(live: LiveTask): Promise<never> {
+  await live.whenStored(live.seq);
+  throw refused(live);
 }
 
 function refused({ taskId, state }: LiveTask): A2AError {

@@ -259,3 +259,44 @@ test('calls stay inside, unless they are to be seen', async (t) => {
   assert.deepEqual(marks, [['parley.functionCall'], ['parley.functionResponse']]);
   assert.deepEqual(answers(shown), answers(plain));
 });
+
+test('a message that names only the context answers a question, and a confirmation only by yes or no', async (t) => {
+  const calls: JsonObject[] = [];
+  const book = toolOf('book', {
+    run: (_args, ctx) =>
+      ctx.answer ? `to ${ctx.answer.value as string}` : ctx.ask({ text: 'Where?' }),
+  });
+  const { client, task } = await asked(t, caller([guarded(calls), book]), 'erase:a.txt');
+  const { contextId } = task;
+  const said = (text: string | Part[]) => send(client, text, { contextId });
+  // Anything else is a request of its own, and the task still waits.
+  for (const other of ['ok', 'yes please', 'no, thanks', 'hello', '']) {
+    assert.notEqual((await said(other)).id, task.id, other);
+  }
+  const data = { questionId: questionsOf(task)[0]?.id, confirmed: true };
+  assert.notEqual((await said([{ kind: 'data', data }])).id, task.id);
+  assert.notEqual(
+    (
+      await said([
+        { kind: 'text', text: 'no' },
+        { kind: 'data', data },
+      ])
+    ).id,
+    task.id,
+  );
+  assert.deepEqual(calls, []);
+  const done = await said(' Yes ');
+  assert.deepEqual([done.id, done.status.state], [task.id, 'completed']);
+  assert.deepEqual(calls, [{ arg: 'a.txt' }]);
+  const where = await said('book:trip');
+  assert.equal(where.status.state, 'input-required');
+  const booked = await said('the sea');
+  assert.deepEqual([booked.id, answers(booked)], [where.id, ['book="to the sea"']]);
+  // If two tasks wait, it is unclear which of them is meant.
+  const first = await said('erase:b.txt');
+  const second = await said('erase:c.txt');
+  assert.notEqual(first.id, second.id);
+  const third = await said('yes');
+  assert.ok(third.id !== first.id && third.id !== second.id);
+  assert.equal(calls.length, 1);
+});

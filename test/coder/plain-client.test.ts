@@ -96,3 +96,64 @@ test('a question of the model is its own words, with the answers to choose from'
   await send('BLUE', { taskId: task.id });
   assert.match(heard(requests[1]), /"answer":"blue"/);
 });
+
+for (const words of ['Allow once', 'proceed_once', ' allow ONCE ']) {
+  test(`"${words}" with only the context allows the call that waits, as with the task's id`, async (t) => {
+    const { send, at } = await plain(t, '0.3', [
+      writes('a.txt', 'a'),
+      done,
+      writes('b.txt', 'b'),
+      done,
+    ]);
+    const task = await send('write');
+    const last = await send(words, { contextId: task.contextId });
+    assert.deepEqual([last.id, last.status.state], [task.id, 'completed']);
+    assert.equal(readFileSync(at('a.txt'), 'utf8'), 'a');
+    const second = await send('write', { contextId: task.contextId });
+    assert.equal((await send(words, { taskId: second.id })).status.state, 'completed');
+    assert.equal(readFileSync(at('b.txt'), 'utf8'), 'b');
+  });
+}
+
+test('an option that allows more than one call is chosen by its name, and the next call is not asked about', async (t) => {
+  const { send, at } = await plain(t, '1.0', [writes('a.txt', 'a'), writes('b.txt', 'b'), done]);
+  const { contextId } = await send('write');
+  const last = await send('Always allow write_file in this session', { contextId });
+  assert.equal(last.status.state, 'completed');
+  assert.ok(existsSync(at('a.txt')) && existsSync(at('b.txt')));
+});
+
+test('other words with only the context start a task, and the call still waits', async (t) => {
+  const { agent, send, at } = await plain(t, '1.0', [
+    writes('a.txt', 'a'),
+    [{ text: 'one' }],
+    [{ text: 'two' }],
+    [{ text: 'three' }],
+    [{ text: 'four' }],
+    [{ text: 'five' }],
+    done,
+  ]);
+  const task = await send('write');
+  const { contextId } = task;
+  for (const words of ['yes', 'ok', 'Allow', 'modify', 'Allow once, please']) {
+    const other = await send(words, { contextId });
+    assert.notEqual(other.id, task.id, words);
+  }
+  assert.equal((await agent.get(task.id)).status.state, 'input-required');
+  assert.ok(!existsSync(at('a.txt')));
+  const rejected = await send('Reject', { contextId });
+  assert.deepEqual([rejected.id, rejected.status.state], [task.id, 'completed']);
+  assert.ok(!existsSync(at('a.txt')));
+});
+
+test('a question of the model is answered by any words with only the context, but not by a command', async (t) => {
+  const { send, requests } = await plain(t, '0.3', [
+    calls('ask_user', { question: 'Which colour?', options: ['red', 'blue'] }),
+    done,
+  ]);
+  const task = await send('ask me');
+  const { contextId } = task;
+  assert.notEqual((await send('/help', { contextId })).id, task.id);
+  assert.equal((await send('a light green', { contextId })).id, task.id);
+  assert.match(heard(requests[1]), /"answer":"a light green"/);
+});

@@ -1,6 +1,7 @@
 /**
  * Reads the answer to a question from a message. A message selects one of the offered options, or answers with text. A
- * text answer to a confirmation is yes, no, or a reason for declining, which is passed to the model.
+ * text answer to a confirmation is an option's name or id, yes, no, or a reason for declining, which is passed to the
+ * model.
  */
 import type { Answer, Question } from '../../agent/index.ts';
 import { isObject, type JsonValue } from '../../base/index.ts';
@@ -119,10 +120,37 @@ function wordsAnswer(question: Question, said: string): Answer {
     const { options } = requestOf(question).request;
     return { questionId, value: optionNamed(said, options)?.name ?? said };
   }
-  const decision = yesOrNo(said);
-  if (decision === true) return approval(question, { selected_option_id: OPTION.once });
-  const isReason = decision === undefined && said !== '';
+  const option = approvalIn(said, requestOf(question).request.options);
+  if (option !== undefined && option !== OPTION.cancel) {
+    return approval(question, { selected_option_id: option });
+  }
+  const isReason = option === undefined && said !== '';
   return { questionId, confirmed: false, ...(isReason && { value: said }) };
+}
+
+/**
+ * Returns the id of the option that a text chooses when a call needs approval: the option with this name or id, or the
+ * option that a plain yes or no stands for. Returns undefined for any other text.
+ */
+export function approvalIn(
+  words: string,
+  options: readonly ConfirmationOption[],
+): string | undefined {
+  const decision = yesOrNo(words);
+  const plain = decision === undefined ? undefined : decision ? OPTION.once : OPTION.cancel;
+  return exactOption(words, options) ?? plain;
+}
+
+/** Returns the id of the option whose name or id the text is. `modify` needs content, so a text cannot choose it. */
+export function exactOption(
+  words: string,
+  options: readonly ConfirmationOption[],
+): string | undefined {
+  const said = words.trim().toLowerCase();
+  const named = options.find(
+    ({ id, name }) => id.toLowerCase() === said || name.toLowerCase() === said,
+  );
+  return named?.id === OPTION.modify ? undefined : named?.id;
 }
 
 /** Returns the option whose name a person has typed. `answer` and `cancel` are chosen by their ids only. */

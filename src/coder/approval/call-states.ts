@@ -3,7 +3,6 @@
  * that joins late, has the same data. This data determines which answers are accepted: only the first answer to a
  * request counts.
  */
-import { yesOrNo } from '../../bridge/index.ts';
 import {
   type ConfirmationRequest,
   type EventSource,
@@ -17,8 +16,8 @@ import {
   type ToolCall,
   type ToolCallConfirmation,
 } from '../../protocol/development-tool/index.ts';
-import { A2AError, isTerminal, textOf, type Task } from '../../protocol/index.ts';
-import { optionNamed } from './answers.ts';
+import { A2AError, isTerminal, textOf, type Message, type Task } from '../../protocol/index.ts';
+import { approvalIn, exactOption, optionNamed } from './answers.ts';
 
 /** A person's decision about a call, with the call as it was shown. */
 export interface CallDecision {
@@ -160,12 +159,36 @@ export function checkWords(text: string, task: Task, isActive: boolean): void {
       'message.parts: the task waits for an answer; send a text or a ToolCallConfirmation',
     );
   }
-  if (isActive || task.status.message || yesOrNo(text) !== true) return;
+  if (isActive || task.status.message) return;
   const approvals = callsAwaitingAnswer(task).filter((call) => hasOption(call, OPTION.once));
-  if (approvals.length < 2) return;
+  const allows = ({ confirmation_request: request }: ToolCall): boolean => {
+    const option = request && approvalIn(text, request.options);
+    return option !== undefined && option !== OPTION.cancel;
+  };
+  if (approvals.length < 2 || !approvals.some(allows)) return;
   throw new A2AError(
     'invalidParams',
     'message.parts: the calls that wait for approval were not shown to this client; activate the development-tool extension and send a ToolCallConfirmation',
+  );
+}
+
+/**
+ * Returns whether a message that does not name the task is an answer to its open questions. An answer to calls that need
+ * approval must be exactly the name or the id of an option of each of them, because any other text may be the next
+ * prompt. A question of the model is answered by any text, if no other question is open.
+ */
+export function answersCalls({ parts }: Message, task: Task): boolean {
+  const text = textOf(parts).trim();
+  if (text === '' || mayBeCommand(text) || parts.some(({ kind }) => kind !== 'text')) return false;
+  const calls = callsAwaitingAnswer(task);
+  const [first, ...others] = calls;
+  if (first && others.length === 0 && !hasOption(first, OPTION.once)) return true;
+  return (
+    calls.length > 0 &&
+    calls.every((call) => {
+      const { options = [] } = call.confirmation_request ?? {};
+      return hasOption(call, OPTION.once) && exactOption(text, options) !== undefined;
+    })
   );
 }
 
@@ -178,7 +201,7 @@ function optionFor(words: string, { options }: ConfirmationRequest): string {
   if (!options.some(({ id }) => id === OPTION.once)) {
     return optionNamed(words, options)?.id ?? OPTION.words;
   }
-  return yesOrNo(words) === true ? OPTION.once : OPTION.cancel;
+  return approvalIn(words, options) ?? OPTION.cancel;
 }
 
 function nameOf(source: EventSource | undefined): string {

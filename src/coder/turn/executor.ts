@@ -9,7 +9,8 @@
  * - A confirmation is accepted while the task waits, and also while it works, because other calls of the turn may be
  *   running. The first answer to a call counts. A later answer is refused, with the name of the client that answered
  *   first.
- * - A text answer to a confirmation is yes, no, or a reason for declining, which is passed to the model.
+ * - A text answer to a confirmation is an option's name, yes, no, or a reason for declining, which is passed to the
+ *   model. With the name or id of an option, the text need not name the task: its context is enough.
  * - After a crash the turn continues. Calls that were running are not repeated. Calls that waited for an answer still
  *   wait.
  */
@@ -42,7 +43,8 @@ import type {
 } from '../../tasks/index.ts';
 import { answerIn, confirmationsIn, unheardAnswer } from '../approval/answers.ts';
 import { decisionEvents } from '../approval/approvals.ts';
-import { CallStates, checkWords } from '../approval/call-states.ts';
+import { CallStates, checkWords, answersCalls } from '../approval/call-states.ts';
+import { rolesOf } from '../approval/roles.ts';
 import { BESIDE, type Commands } from '../commands/service.ts';
 import { openingState } from '../session/opening-calls.ts';
 import { sessionKey, type SessionOwner } from '../session/session-owner.ts';
@@ -339,6 +341,8 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
   return {
     profile,
     receive,
+    answersByContext: ({ message, user }, task) =>
+      rolesOf(user).includes('approve') && answersCalls(message, task),
     execute,
     cancel,
     conclude,

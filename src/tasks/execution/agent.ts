@@ -76,6 +76,11 @@ export interface AgentOptions extends AgentProfile, Pick<ExecutionRules, 'resume
   /** Whether a message to a completed task starts a new turn. A function can decide this for each request. */
   readonly continues?: boolean | ((context: RequestContext) => boolean);
   /**
+   * Whether a message that names only a context answers the one task of the context that waits for input, if the caller
+   * started this task. Some clients answer questions so. By default, such a message starts a new task.
+   */
+  readonly answersByContext?: boolean;
+  /**
    * Answers a message without a task. Returns text or a message, or undefined to create a task and run the function.
    */
   readonly reply?: (
@@ -99,7 +104,7 @@ const MAX_FINAL_TEXT = 256 * 1024;
  */
 export function createAgent(options: AgentOptions, run: AgentFunction): A2AAgent {
   checkArguments(options, run);
-  const { reply, continues, resumes, ...profile } = options;
+  const { reply, continues, resumes, answersByContext = false, ...profile } = options;
   const waiting = new Map<string, GeneratorRun>();
 
   function park(taskId: string, generator: GeneratorRun): void {
@@ -139,6 +144,7 @@ export function createAgent(options: AgentOptions, run: AgentFunction): A2AAgent
     execute,
     rules: { resumes },
     ...((reply || continues !== undefined) && { receive }),
+    ...(answersByContext && { answersByContext: () => true }),
     cancel(taskId) {
       waiting.get(taskId)?.drop();
       waiting.delete(taskId);

@@ -146,6 +146,13 @@ export interface AgentExecutor {
   receive?(context: RequestContext, task?: Task): MaybePromise<Reception | undefined>;
 
   /**
+   * Returns whether a message that names only the context of `task` answers this task. Called if the task waits for
+   * input, belongs to the caller, and is the only task of the context that waits. If this returns false or is missing,
+   * such a message starts a new task. Must not keep or change `task`.
+   */
+  answersByContext?(context: RequestContext, task: Task): boolean;
+
+  /**
    * Does the work and yields events. Events after a terminal or interrupted state are ignored. If it returns without
    * such a state, the task is completed. If it throws, the task fails, and the cause is only in the server's log. When
    * an interrupted task gets an answer, `execute` is called again with the answer as the message.

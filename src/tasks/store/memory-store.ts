@@ -3,14 +3,15 @@
  *
  * Each task is in several linked lists (chains): those of its scope, state and context. In each chain, the task whose
  * status changed last is first. So the time for a page depends on the page size and not on the number of tasks, and the
- * total is the length of a chain. With two filters, or with `updatedSince`, the matching tasks of one chain are counted
- * one by one.
+ * total is the length of a chain. The tasks of a context that wait for the client have a chain of their own. With other
+ * pairs of filters, or with `updatedSince`, the matching tasks of one chain are counted one by one.
  *
  * Each page has the order at the time of its request. If the status of a task changes between two requests, the task
  * moves to the front. So a task is never listed twice, but may be missing from the later page.
  */
 import { randomBytes } from 'node:crypto';
 import {
+  isInterrupted,
   isTerminal,
   taskNotFound,
   type LogEntry,
@@ -74,6 +75,7 @@ export class MemoryStore implements TaskStore {
     all: new ChainLinks(),
     state: new ChainLinks(),
     context: new ChainLinks(),
+    waiting: new ChainLinks(),
     finished: new ChainLinks(),
   };
   readonly #maxTasks: number;
@@ -343,6 +345,7 @@ interface TaskLinks {
   readonly all: ChainLinks;
   readonly state: ChainLinks;
   readonly context: ChainLinks;
+  readonly waiting: ChainLinks;
   readonly finished: ChainLinks;
 }
 
@@ -416,10 +419,15 @@ class ScopeIndex {
   readonly all = new Chain();
   readonly states = new Map<TaskState, Chain>();
   readonly contexts = new Map<string, Chain>();
+  /** The tasks that wait for a client, by state and context. */
+  readonly waiting = new Map<string, Chain>();
   readonly messages = new Map<string, StoredTask>();
 
   /** Returns a chain that contains all tasks that match the query. */
   chain({ contextId, state }: ListQuery, links: TaskLinks): Found | undefined {
+    if (contextId !== undefined && state !== undefined && isInterrupted(state)) {
+      return found(this.waiting.get(waitingKey(contextId, state)), links.waiting);
+    }
     if (contextId !== undefined) return found(this.contexts.get(contextId), links.context);
     if (state !== undefined) return found(this.states.get(state), links.state);
     return { chain: this.all, links: links.all };
@@ -430,12 +438,21 @@ class ScopeIndex {
     this.all.add(links.all, task.number);
     chainOf(this.states, task.status.state).add(links.state, task.number);
     chainOf(this.contexts, task.contextId).add(links.context, task.number);
+    const { state } = task.status;
+    if (!isInterrupted(state)) return;
+    chainOf(this.waiting, waitingKey(task.contextId, state)).add(links.waiting, task.number);
   }
 
   remove(task: StoredTask, links: TaskLinks): void {
     this.all.remove(links.all, task.number);
     this.states.get(task.status.state)?.remove(links.state, task.number);
     this.contexts.get(task.contextId)?.remove(links.context, task.number);
+    const { state } = task.status;
+    if (!isInterrupted(state)) return;
+    const key = waitingKey(task.contextId, state);
+    const chain = this.waiting.get(key);
+    chain?.remove(links.waiting, task.number);
+    if (chain?.size === 0) this.waiting.delete(key);
   }
 
   /** Removes the index entries of a deleted task. */
@@ -455,9 +472,14 @@ function chainOf<Key>(chains: Map<Key, Chain>, key: Key): Chain {
   return chain;
 }
 
+function waitingKey(contextId: string, state: TaskState): string {
+  return `${state} ${contextId}`;
+}
+
 /** Returns whether the task is in the chain that `ScopeIndex.chain` returns for the query. */
 function isIn(task: StoredTask, { contextId, state }: ListQuery): boolean {
-  if (contextId !== undefined) return task.contextId === contextId;
+  if (contextId !== undefined && task.contextId !== contextId) return false;
+  if (contextId !== undefined && !(state !== undefined && isInterrupted(state))) return true;
   return state === undefined || task.status.state === state;
 }
 
