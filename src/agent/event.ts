@@ -50,7 +50,10 @@ export interface Question {
  */
 export interface Answer {
   readonly questionId: string;
-  /** The answer to a confirmation. If it is missing, the answer is no. */
+  /**
+   * The answer to a confirmation. If it is missing, the answer is no. In the answer to any other question, false means
+   * that the person has chosen not to answer.
+   */
   readonly confirmed?: boolean;
   /** In the answer to a confirmation: arguments that replace those of the call. */
   readonly args?: JsonObject;

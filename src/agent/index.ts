@@ -96,8 +96,10 @@ export {
   type McpPrompt,
   type McpPromptArgument,
   type McpResource,
+  type McpRoot,
   type McpServerConfig,
   type McpToolset,
   type McpUrl,
   type SaveMcpFile,
 } from './tools/mcp.ts';
+export { samplingTool, type SamplingOptions } from './tools/mcp-sampling.ts';

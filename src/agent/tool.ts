@@ -165,6 +165,8 @@ export interface Tool extends ToolDeclaration {
 export interface Toolset {
   readonly name: string;
   tools(signal: AbortSignal): Promise<readonly Tool[]>;
+  /** Called for each open call of a canceled run, as `Tool.cancel` is. The call may be of another tool. */
+  cancel?(callId: string, run: CanceledRun): Promise<void>;
   close?(): Promise<void>;
 }
 

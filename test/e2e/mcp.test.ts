@@ -1,14 +1,11 @@
 // Toolsets with real MCP servers: a child process over stdio, and streamable HTTP on loopback.
 import assert from 'node:assert/strict';
-import { randomUUID } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
-import { createServer, type Server } from 'node:http';
+import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { Readable } from 'node:stream';
 import { describe, test, type TestContext } from 'node:test';
 import type { JsonValue } from '../../src/base/index.ts';
-import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/server';
 import { RichResponse, type Tool, type ToolContext, type Toolset } from '../../src/agent/tool.ts';
 import {
   McpError,
@@ -18,6 +15,7 @@ import {
 } from '../../src/agent/tools/mcp.ts';
 import { toolContext } from '../support/tool-context.ts';
 import { createMcpServer } from './mcp-server.ts';
+import { listenMcp, type McpSessions } from './mcp-sessions.ts';
 
 const never = new AbortController().signal;
 
@@ -82,8 +80,10 @@ async function overStdio(t: TestContext, options: McpOptions = {}): Promise<Open
 
 async function overHttp(t: TestContext, options: McpOptions = {}): Promise<Opened> {
   const notes = new Notes();
-  const sessions: Sessions = new Map();
-  let http = await listen(notes, 0, sessions);
+  const sessions: McpSessions = new Map();
+  const create = () => createMcpServer(notes.add);
+  const listen = (at: number) => listenMcp({ create, sessions, port: at, key: 'secret' });
+  let http = await listen(0);
   const { port } = http.address() as AddressInfo;
   const stop = async () => {
     http.closeAllConnections();
@@ -107,52 +107,10 @@ async function overHttp(t: TestContext, options: McpOptions = {}): Promise<Opene
       sessions.clear();
     },
     restart: async () => {
-      http = await listen(notes, port, sessions);
+      http = await listen(port);
     },
     forget: () => sessions.clear(),
   };
-}
-
-type Sessions = Map<string, WebStandardStreamableHTTPServerTransport>;
-
-/** Each session has a server of its own, as the SDK wants it; a session that it does not know gets 404. */
-async function listen(notes: Notes, port: number, sessions: Sessions): Promise<Server> {
-  async function handle(request: Request): Promise<Response> {
-    if (request.headers.get('x-key') !== 'secret') return new Response('no', { status: 401 });
-    const id = request.headers.get('mcp-session-id');
-    const known = id === null ? undefined : sessions.get(id);
-    if (known) return known.handleRequest(request);
-    if (id !== null) return new Response('unknown session', { status: 404 });
-    const transport = new WebStandardStreamableHTTPServerTransport({
-      sessionIdGenerator: randomUUID,
-      onsessioninitialized: (made) => void sessions.set(made, transport),
-    });
-    await createMcpServer(notes.add).connect(transport);
-    return transport.handleRequest(request);
-  }
-  const http = createServer((incoming, outgoing) => {
-    const headers = Object.entries(incoming.headers).map(([key, value]) => [key, String(value)]);
-    const { method = 'GET' } = incoming;
-    const body = method === 'POST' ? Readable.toWeb(incoming) : null;
-    const gone = new AbortController();
-    outgoing.once('close', () => gone.abort());
-    const request = new Request(`http://127.0.0.1${incoming.url}`, {
-      method,
-      headers: Object.fromEntries(headers),
-      signal: gone.signal,
-      ...(body && { body: body as ReadableStream<Uint8Array>, duplex: 'half' as const }),
-    });
-    handle(request)
-      .then(async (response) => {
-        outgoing.writeHead(response.status, Object.fromEntries(response.headers)).flushHeaders();
-        for await (const chunk of response.body ?? []) outgoing.write(chunk);
-        outgoing.end();
-      })
-      .catch(() => outgoing.destroy());
-  });
-  http.listen(port, '127.0.0.1');
-  await once(http, 'listening');
-  return http;
 }
 
 async function find(toolset: Toolset, name: string): Promise<Tool> {

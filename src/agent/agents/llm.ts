@@ -92,8 +92,12 @@ export function llmAgent(options: LlmAgentOptions): LlmAgent {
     async cancel(run) {
       const calls = [...new RunIndex(run.runId, run.events).openCalls.values()];
       const waiting = calls.filter((call) => call.agent === name && call.question !== undefined);
-      const tell = async ({ part }: OpenCall) =>
-        plainTools.find((tool) => tool.name === part.name)?.cancel?.(part.id, run);
+      // The tools of a toolset are not listed here, because listing them may take long.
+      const tell = async ({ part: { id, name: called } }: OpenCall) => {
+        const tool = plainTools.find((plain) => plain.name === called);
+        const owners = tool ? [tool] : tools.filter(isToolset);
+        return Promise.all(owners.map(async (owner) => owner.cancel?.(id, run)));
+      };
       await Promise.allSettled(waiting.map(tell));
     },
     async *run(context) {

@@ -19,6 +19,14 @@ import type {
 } from '@modelcontextprotocol/client';
 import { McpError } from './mcp-error.ts';
 import {
+  answerRequests,
+  capabilitiesFor,
+  type McpCallOptions,
+  type Progress,
+  type ServerRequests,
+} from './mcp-requests.ts';
+import { callAsTask, needsTask } from './mcp-tasks.ts';
+import {
   isLegacyServer,
   openTransport,
   transportKinds,
@@ -32,7 +40,7 @@ const MAX_RETRY_DELAY_MS = 30_000;
 const END_TIMEOUT_MS = 1_000;
 /** Maximum number of pages of a list. */
 const MAX_PAGES = 100;
-/** Maximum time of a call, even if it keeps reporting progress. */
+/** Maximum time of a call, even if it keeps reporting progress or waits for a person. */
 const MAX_CALL_MS = 60 * 60_000;
 const NO_ITEMS = { items: [] };
 
@@ -46,6 +54,8 @@ export interface ConnectionOptions {
   readonly changed: () => void;
   /** Called after `changed` if the server has said so, and not when the connection was lost. */
   readonly listChanged: () => void;
+  /** Answers requests of the server. */
+  readonly requests: ServerRequests;
 }
 
 interface AskOptions {
@@ -56,12 +66,6 @@ interface AskOptions {
 interface Page<T> {
   readonly items: readonly T[];
   readonly nextCursor?: string | undefined;
-}
-
-export interface Progress {
-  readonly progress: number;
-  readonly total?: number | undefined;
-  readonly message?: string | undefined;
 }
 
 /** An open connection. */
@@ -164,26 +168,20 @@ export class McpConnection {
     return found;
   }
 
-  callTool(
-    tool: Tool,
-    args: JsonObject,
-    onProgress: (progress: Progress) => void,
-    signal: AbortSignal,
-  ): Promise<CallToolResult> {
+  /** Makes a call. The caller is responsible for a timeout that is shorter than `MAX_CALL_MS`. */
+  callTool(tool: Tool, args: JsonObject, call: McpCallOptions): Promise<CallToolResult> {
     // Without `outputSchema`, the client does not validate the result against a schema of the server.
     const { outputSchema: _unused, ...toolDefinition } = tool;
-    return this.#ask('call', signal, (client, options) =>
-      client.callTool(
-        { name: tool.name, arguments: args },
-        {
-          ...options,
-          toolDefinition,
-          onprogress: onProgress,
-          resetTimeoutOnProgress: true,
-          maxTotalTimeout: MAX_CALL_MS,
-        },
-      ),
-    );
+    return this.#ask('call', call.signal, (client, { signal }) => {
+      call.begun();
+      const options = { signal, timeout: MAX_CALL_MS };
+      if (needsTask(tool, client.getServerCapabilities())) {
+        return callAsTask(client, { name: tool.name, args, ...options }, call);
+      }
+      const onprogress = (progress: Progress): void => call.onProgress(progress);
+      const params = { name: tool.name, arguments: args };
+      return client.callTool(params, { ...options, toolDefinition, onprogress });
+    });
   }
 
   async close(): Promise<void> {
@@ -276,9 +274,10 @@ export class McpConnection {
     };
     const listChanged = { autoRefresh: false, debounceMs: 0, onChanged };
     const client = new Client(CLIENT, {
-      capabilities: {},
+      capabilities: capabilitiesFor(this.#options.requests),
       listChanged: { tools: listChanged, prompts: listChanged, resources: listChanged },
     });
+    answerRequests(client, this.#options.requests);
     // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the client is not an EventTarget
     client.onerror = (error) => {
       reason = shortReason(error);
@@ -346,10 +345,10 @@ export class McpConnection {
       );
     }
     if (error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout) {
-      const { callTimeoutMs } = this.#options;
+      const timeoutMs = what === 'call' ? MAX_CALL_MS : this.#options.callTimeoutMs;
       return new McpError(
         'timeout',
-        `the MCP server ${name} did not respond within ${callTimeoutMs} ms`,
+        `the MCP server ${name} did not respond within ${timeoutMs} ms`,
         error,
       );
     }

@@ -9,11 +9,13 @@
  */
 import type { MaybePromise, JsonObject } from '../../base/index.ts';
 import type { Tool as McpTool } from '@modelcontextprotocol/client';
-import type { ToolConfirmation, Tool, Toolset } from '../tool.ts';
-import { McpConnection, type Progress } from './mcp-connection.ts';
+import { Waiting, type ToolConfirmation, type Tool, type Toolset } from '../tool.ts';
+import { McpCalls } from './mcp-calls.ts';
+import { McpConnection } from './mcp-connection.ts';
 import { offeredNames } from './mcp-names.ts';
 import { promptContent, toMcpPrompt, type McpPrompt } from './mcp-prompts.ts';
 import { listResources, RESOURCE_TOOL, resourceTool, type McpResource } from './mcp-resources.ts';
+import type { McpRoot, Progress } from './mcp-requests.ts';
 import { readResult, type SaveMcpFile } from './mcp-result.ts';
 import type { McpServerConfig } from './mcp-transport.ts';
 import { elide } from '../tool-result.ts';
@@ -22,6 +24,7 @@ export { McpError, type McpErrorCode } from './mcp-error.ts';
 export type { McpPrompt, McpPromptArgument } from './mcp-prompts.ts';
 export type { McpResource } from './mcp-resources.ts';
 export type { McpFile, SaveMcpFile } from './mcp-result.ts';
+export type { McpRoot } from './mcp-requests.ts';
 export type { McpCommand, McpServerConfig, McpUrl } from './mcp-transport.ts';
 
 const MAX_TOOLS = 250;
@@ -69,6 +72,13 @@ export interface McpOptions {
   readonly saveFile?: SaveMcpFile;
   /** Called when the server says that its tools, prompts or resources have changed. Must not throw. */
   readonly listChanged?: () => void;
+  /** The folders that the server may learn of. Default: none. */
+  readonly roots?: readonly McpRoot[];
+  /**
+   * Answers the server's requests for the model (MCP's sampling). Its `confirm` decides whether a person is asked first.
+   * Without `confirm`, a person is always asked. Default: the server cannot use a model.
+   */
+  readonly sampling?: Tool;
   /** Receives the lines of the program's stderr, and notes about tools that are not offered. Must not throw. */
   readonly log?: (line: string) => void;
 }
@@ -96,9 +106,22 @@ export function mcpToolset(server: McpServerConfig, options: McpOptions = {}): M
   let prompts: { readonly edition: number; readonly found: readonly McpPrompt[] } | undefined;
   let offered: { readonly edition: number; readonly tools: readonly Tool[] } | undefined;
 
+  const callTimeoutMs = options.callTimeoutMs ?? 120_000;
+  const calls = new McpCalls({
+    server: server.name,
+    timeoutMs: callTimeoutMs,
+    sampling: options.sampling,
+    log,
+    call: (tool, args, call) => connection.callTool(tool, args, call),
+  });
   const connection = new McpConnection(server, {
     connectTimeoutMs: options.connectTimeoutMs ?? 30_000,
-    callTimeoutMs: options.callTimeoutMs ?? 120_000,
+    callTimeoutMs,
+    requests: {
+      roots: options.roots,
+      elicit: (params, signal) => calls.elicit(params, signal),
+      sample: options.sampling && ((params, signal) => calls.sample(params, signal)),
+    },
     retryDelayMs: options.retryDelayMs ?? 500,
     log,
     changed: () => edition++,
@@ -163,9 +186,10 @@ export function mcpToolset(server: McpServerConfig, options: McpOptions = {}): M
             ...(total !== undefined && { total }),
             ...(message !== undefined && { message: elide(message, MAX_DESCRIPTION_LENGTH) }),
           });
-        const result = await connection.callTool(tool, args, onProgress, context.signal);
-        return readResult(result, options.saveFile);
+        const result = await calls.run(tool, args, context, onProgress);
+        return result instanceof Waiting ? result : readResult(result, options.saveFile);
       },
+      cancel: async (callId, { session }) => calls.cancel(callId, session),
     };
   }
 
@@ -190,6 +214,7 @@ export function mcpToolset(server: McpServerConfig, options: McpOptions = {}): M
       return (prompts = { edition: before, found }).found;
     },
     resources: (signal) => listResources(connection, signal),
+    cancel: async (callId, { session }) => calls.cancel(callId, session),
     close: () => connection.close(),
   };
 }

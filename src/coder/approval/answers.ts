@@ -98,7 +98,7 @@ function answerFor(question: Question, confirmation: ToolCallConfirmation, besid
   const questionId = question.id;
   if (question.kind !== 'confirmation') {
     if (option === OPTION.cancel) {
-      return { questionId, value: reason ?? 'The person gave no answer.' };
+      return { questionId, confirmed: false, value: reason ?? 'The person gave no answer.' };
     }
     if (option === OPTION.words) return { questionId, value: confirmation.answer ?? beside };
     const chosen = requestOf(question).request.options.find(({ id }) => id === option);

@@ -36,9 +36,17 @@ const REPORT = `You are a helper of another agent. Do the job that you are given
 briefly and exactly what you found or did, because your answer is all that the other agent gets.`;
 
 const HELPER = 'helper';
+const TASK = 'task';
 
-/** Returns the name that people see for the helper of a `task` call with these arguments. */
-export function helperName({ name }: JsonObject): string {
+/**
+ * Returns the name that people see for the one who works for a call: the helper of a `task` call, or the MCP server that
+ * asks something during a call of its tool.
+ */
+export function speakerOf(
+  call: { readonly tool_name: string; readonly input_parameters: JsonObject } | undefined,
+): string {
+  if (call && call.tool_name !== TASK) return call.tool_name.split('__')[0] ?? HELPER;
+  const name = call?.input_parameters['name'];
   return typeof name === 'string' && name.trim() !== '' ? oneLine(name) : HELPER;
 }
 
@@ -66,7 +74,7 @@ export function taskTool(
   });
   const inner = agentTool(helper);
   return defineTool({
-    name: 'task',
+    name: TASK,
     description:
       "Gives a job to a helper and returns the helper's report. The helper has the same tools, but its own context. Useful for searches and side jobs whose details are not needed in this conversation.",
     input: Arguments,

@@ -3,10 +3,13 @@
  * a tool reads. If a server is unavailable, only its tools are missing. The first turn waits for a server that is slow to
  * start. Later turns use its tools as soon as it has answered.
  */
+import { basename } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { cutText, raceAbort, type JsonObject, reasonOf } from '../../base/index.ts';
 import {
   type McpPrompt,
   type McpResource,
+  type McpRoot,
   type McpServerConfig,
   type McpToolset,
   mcpToolset,
@@ -40,6 +43,8 @@ export interface McpToolsOptions {
   readonly clients?: McpServers | undefined;
   /** The `fetch` function for addresses that a client specifies. */
   readonly guardedFetch?: typeof fetch;
+  /** Returns the tool that lets a server use the model. */
+  readonly sampling?: (server: string) => Tool;
   /** Called with each line that a server writes to its log. Must not throw. */
   readonly log: (server: string, line: string) => void;
   /** Called when a server becomes unavailable, and when it is available again. Must not throw. */
@@ -188,6 +193,9 @@ export function mcpTools(servers: McpServers, options: McpToolsOptions): McpTool
       return reader && { name: reader.name, args: { uri } };
     },
     tools: async (signal) => (await status(signal)).flatMap(({ tools }) => tools),
+    async cancel(callId, run) {
+      await Promise.all(sets.map(async ({ set }) => set.cancel?.(callId, run)));
+    },
     async close() {
       closing.abort();
       await Promise.all(sets.map(({ set }) => set.close()));
@@ -268,7 +276,7 @@ function withTimeout(set: Toolset, timeoutMs: number): Look {
   };
 }
 
-interface OpenOptions extends Pick<McpToolsOptions, 'cwd' | 'log' | 'saveFile'> {
+interface OpenOptions extends Pick<McpToolsOptions, 'cwd' | 'log' | 'saveFile' | 'sampling'> {
   /** Whether the server is in the settings, and not a client's. */
   readonly own: boolean;
   readonly fetch: McpToolsOptions['guardedFetch'];
@@ -284,6 +292,9 @@ function openServer(name: string, server: McpServers[string], options: OpenOptio
       log: (line) => options.log(name, line),
       // A wrong hint of the server affects only the order of its own calls, not whether a person is asked.
       sequential: true,
+      // A server that a client brings does not learn our folders.
+      ...(own && { roots: [rootOf(options.cwd)] }),
+      ...(options.sampling && { sampling: options.sampling(name) }),
       ...(timeoutMs !== undefined && { callTimeoutMs: timeoutMs }),
       ...(includeTools && { include: includeTools }),
       ...(excludeTools && { exclude: excludeTools }),
@@ -322,6 +333,10 @@ function unusable(name: string, error: unknown): McpToolset {
     instructions: () => undefined,
     close: () => Promise.resolve(),
   };
+}
+
+function rootOf(folder: string): McpRoot {
+  return { uri: pathToFileURL(folder).href, name: basename(folder) };
 }
 
 function described(server: string, tool: Tool): CoderTool {

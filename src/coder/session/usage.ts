@@ -3,11 +3,17 @@
  *
  * It is computed from the session's events, so that every process gets the same result. A helper's own session ends
  * with its job. Therefore its usage is stored in the state of the session that called the helper, under the id of the
- * call.
+ * call. The usage of an MCP server's requests for the model is stored in the same way.
  */
 import type { JsonValue } from '../../base/index.ts';
 import * as z from 'zod';
-import { functionResponses, type Event, type Usage, type Callbacks } from '../../agent/index.ts';
+import {
+  functionResponses,
+  type Callbacks,
+  type Event,
+  type MutableState,
+  type Usage,
+} from '../../agent/index.ts';
 import { priceOf } from './prices.ts';
 
 const Count = z.int().min(0);
@@ -90,16 +96,22 @@ export class SessionCost {
 export function noteUsage(model: string): Callbacks {
   return {
     afterModel({ usage }, { runId, state }) {
-      if (!usage) return;
-      const read: ReadState = (key) => state.get(key);
-      const noted = notedIn(read, runId);
       // The id of a helper's run is the id of the call that started the helper.
-      state.set(HELPER_KEY + runId, {
-        ...noted,
-        [model]: sum(noted[model] ?? NOTHING, tallyOf(usage)),
-      });
+      if (usage) noteCallUsage(state, runId, model, usage);
     },
   };
+}
+
+/** Records the tokens that were used for a call of the session. */
+export function noteCallUsage(
+  state: MutableState,
+  callId: string,
+  model: string,
+  usage: Usage,
+): void {
+  const noted = notedIn((key) => state.get(key), callId);
+  const tally = sum(noted[model] ?? NOTHING, tallyOf(usage));
+  state.set(HELPER_KEY + callId, { ...noted, [model]: tally });
 }
 
 function notedIn(state: ReadState, callId: string): Readonly<Record<string, Tally>> {

@@ -21,6 +21,7 @@ import { taskTool } from './helper.ts';
 import { instructionFor } from './instruction.ts';
 import type { FileChanges } from '../approval/file-changes.ts';
 import { mcpFiles } from './mcp-files.ts';
+import { mcpSampling } from './mcp-sampling.ts';
 import { mcpTools, type McpTools } from './mcp-tools.ts';
 import {
   checkpointFailed,
@@ -184,6 +185,8 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions): Promis
     cwd: root,
     clients: options.mcpServers,
     ...(options.guardedFetch && { guardedFetch: options.guardedFetch }),
+    sampling: (server) =>
+      mcpSampling(server, { guard, modelOf: (state) => sessions.modelOf(state) }),
     log: (server, line) => logger.warn({ server, problem: line }, 'message of an MCP server'),
     notify,
     ...(options.commandsChanged && { promptsChanged: options.commandsChanged }),
@@ -198,7 +201,7 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions): Promis
   // A helper uses the model of the session that it works for.
   const taskWith = (chosen: Model) => taskTool(instruction, [...basic, mcp], chosen, notify);
   const task = taskWith(model);
-  const { agent, modelOf } = sessionModel({
+  const sessions = sessionModel({
     model,
     limits: settings.limits,
     resolve,
@@ -229,9 +232,9 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions): Promis
     limits: settings.limits,
     resolve,
     notify,
-    modelOf,
+    modelOf: (state) => sessions.modelOf(state),
     runner: createRunner({
-      agent,
+      agent: sessions.agent,
       app: APP,
       sessions: options.sessions,
       defaultModel: model,

@@ -35,7 +35,7 @@ import type { Message, Part, TaskState } from '../../protocol/index.ts';
 import type { ExecutionContext, Logger, StatusEvent } from '../../tasks/index.ts';
 import { CallStates } from '../approval/call-states.ts';
 import { questionText, requestOf } from '../approval/confirmation-request.ts';
-import { helperName } from '../session/helper.ts';
+import { speakerOf } from '../session/helper.ts';
 import { MODEL_KEY } from '../session/session-model.ts';
 import { sessionStatus } from '../session/session-status.ts';
 import { APP, type WorkspaceAgent } from '../session/workspace-agent.ts';
@@ -303,7 +303,7 @@ export class DevelopmentToolPresenter implements TurnPresenter {
   #helperOf(callId: string): HelperSpeech {
     let helper = this.#helpers.get(callId);
     if (!helper) {
-      const agent = helperName(this.#calls.get(callId)?.input_parameters ?? {});
+      const agent = speakerOf(this.#calls.get(callId));
       const mark = { agent, parentToolCallId: callId };
       helper = new HelperSpeech(mark, this.#model);
       this.#helpers.set(callId, helper);

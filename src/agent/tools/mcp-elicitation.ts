@@ -1,0 +1,418 @@
+/**
+ * The questions of an MCP server to a person (elicitation), as text for people, and their answers.
+ *
+ * A form has a few fields with simple values. A person answers with the value if there is one field, with lines such as
+ * `name: Ann`, or with a JSON object. The answer is checked against the form, so the server gets only valid values. In
+ * URL mode the person opens a page in their own browser. Parley never opens it.
+ */
+import { isObject, reveal, type JsonObject, type JsonValue } from '../../base/index.ts';
+import type { ElicitRequestParams } from '@modelcontextprotocol/client';
+import type { Answer } from '../event.ts';
+import { elide } from '../tool-result.ts';
+
+const MAX_FIELDS = 50;
+const MAX_CHOICES = 100;
+/** Maximum number of choices that are offered as options of the question. */
+const MAX_OPTIONS = 20;
+const MAX_MESSAGE = 4_000;
+const MAX_WORDS = 300;
+const MAX_URL = 4_000;
+/** Maximum length of a text that a person enters in a field. */
+const MAX_VALUE = 20_000;
+
+const ACCEPT = 'Accept';
+const DECLINE = 'Decline';
+
+/** A value that a person has given. */
+type Value = string | number | boolean | string[];
+
+/** The answer for the server. A type, because MCP's result types accept further members. */
+export type ElicitationReply = {
+  readonly action: 'accept' | 'decline' | 'cancel';
+  readonly content?: Record<string, Value>;
+};
+
+/** A question for a person, and how their answer is read. */
+export interface ServerQuestion {
+  readonly text: string;
+  readonly options: readonly string[];
+  /** The fields, for programs. */
+  readonly args: JsonObject;
+  /** Returns the result for the server, or what is wrong with the answer. */
+  read(answer: Answer): ElicitationReply | { readonly problem: string };
+}
+
+/** Returns the question, or a reason why a person cannot be asked. */
+export function elicitationQuestion(
+  server: string,
+  params: ElicitRequestParams,
+): ServerQuestion | string {
+  return params.mode === 'url'
+    ? pageQuestion(server, params)
+    : formQuestion(server, params.message, params.requestedSchema);
+}
+
+function pageQuestion(
+  server: string,
+  { message, url }: { readonly message: string; readonly url: string },
+): ServerQuestion | string {
+  const address = URL.parse(url);
+  if (!address || !/^https?:$/.test(address.protocol)) return 'the address is not a web page';
+  if (url.length > MAX_URL) return `the address has more than ${MAX_URL} characters`;
+  return {
+    text: [
+      `The MCP server ${server} asks you to open a page on ${address.host}: ${words(message, MAX_MESSAGE)}`,
+      address.href,
+      'Open it yourself if you trust the server and the address, then accept.',
+    ].join('\n'),
+    options: [ACCEPT, DECLINE],
+    args: { url: address.href },
+    read(answer) {
+      const said = textOf(answer).toLowerCase();
+      if (isCancelled(answer)) return { action: 'cancel' };
+      if (/^(accept|yes|y|ok|done)$/.test(said)) return { action: 'accept' };
+      if (/^(decline|no|n)$/.test(said)) return { action: 'decline' };
+      return { problem: `Answer ${ACCEPT} or ${DECLINE}.` };
+    },
+  };
+}
+
+interface Field {
+  readonly name: string;
+  readonly title: string;
+  readonly description: string;
+  readonly required: boolean;
+  /** Describes the values, for people. */
+  readonly kind: string;
+  readonly choices: readonly { readonly value: string; readonly title: string }[];
+  /** Whether several choices can be selected. */
+  readonly isList: boolean;
+  readonly initial: JsonValue | undefined;
+  /** Converts a person's text, or a value of a JSON object. Throws an error that says what is wrong. */
+  read(value: unknown): Value;
+}
+
+function formQuestion(server: string, message: string, schema: unknown): ServerQuestion | string {
+  const properties: unknown = isObject(schema) ? schema['properties'] : undefined;
+  const required: unknown = isObject(schema) ? schema['required'] : undefined;
+  const entries = Object.entries(isObject(properties) ? properties : {});
+  if (entries.length > MAX_FIELDS) return `the form has more than ${MAX_FIELDS} fields`;
+  if (entries.some(([name]) => name !== oneLine(name))) return 'the form has an unusual field name';
+  const isRequired = (name: string) => Array.isArray(required) && required.includes(name);
+  const fields = entries.map(([name, field]) => fieldOf(name, field, isRequired(name)));
+  if (fields.some(({ choices }) => choices.length > MAX_CHOICES)) {
+    return `the form has a field with more than ${MAX_CHOICES} choices`;
+  }
+  const [only] = fields;
+  const single = fields.length === 1 ? only : undefined;
+  const canAccept = fields.every((field) => !field.required || field.initial !== undefined);
+  const choices = single ? optionsOf(single) : [];
+  const args: Record<string, JsonValue> = {};
+  for (const field of fields) args[field.name] = line(field);
+  return {
+    text: [
+      `The MCP server ${server} asks: ${words(message, MAX_MESSAGE)}`,
+      ...fields.map((field) => `- ${field.name}: ${line(field)}`),
+      hint(fields),
+    ].join('\n'),
+    options: [...choices, ...(canAccept && choices.length === 0 ? [ACCEPT] : []), DECLINE],
+    args,
+    read(answer) {
+      if (isCancelled(answer)) return { action: 'cancel' };
+      const said = textOf(answer);
+      if (said.toLowerCase() === DECLINE.toLowerCase()) return { action: 'decline' };
+      const isPlainAccept = canAccept && said.toLowerCase() === ACCEPT.toLowerCase();
+      try {
+        const given = isPlainAccept ? {} : valuesIn(said, answer.value, fields);
+        return { action: 'accept', content: contentFrom(given, fields) };
+      } catch (error) {
+        if (error instanceof FormError) return { problem: error.message };
+        throw error;
+      }
+    },
+  };
+}
+
+/** What is wrong with an answer. */
+class FormError extends Error {}
+
+function hint(fields: readonly Field[]): string {
+  if (fields.length === 0) return `Answer ${ACCEPT} or ${DECLINE}.`;
+  const how =
+    fields.length === 1
+      ? 'Answer with the value'
+      : `Answer with a line for each field, such as "${fields[0]!.name}: …", or with a JSON object`;
+  return `${how}, or ${DECLINE}. Do not enter passwords or keys.`;
+}
+
+function line({ title, description, required, kind, initial, choices }: Field): string {
+  const about = [title, description].filter((text) => text !== '').join('. ');
+  const more = [
+    kind,
+    ...(required ? ['required'] : []),
+    ...(initial === undefined ? [] : [`default ${shown(initial, choices)}`]),
+  ];
+  return `${about}${about === '' ? '' : ' '}(${more.join(', ')})`;
+}
+
+function shown(value: JsonValue, choices: Field['choices']): string {
+  if (Array.isArray(value)) return value.map((each) => shown(each, choices)).join(', ');
+  const known = choices.find((each) => each.value === value);
+  if (known) return known.title;
+  return oneLine(typeof value === 'string' ? value : JSON.stringify(value));
+}
+
+function optionsOf({ choices, kind, isList }: Field): readonly string[] {
+  if (kind === YES_OR_NO) return ['Yes', 'No'];
+  return !isList && choices.length <= MAX_OPTIONS ? choices.map(({ title }) => title) : [];
+}
+
+const YES_OR_NO = 'yes or no';
+
+function fieldOf(name: string, schema: unknown, required: boolean): Field {
+  const source: Readonly<Record<string, unknown>> = isObject(schema) ? { ...schema } : {};
+  const common = {
+    name,
+    title: oneLine(source['title']),
+    description: oneLine(source['description']),
+    required,
+    choices: choicesIn(source),
+    isList: source['type'] === 'array',
+    initial: initialIn(source['default']),
+  };
+  const { choices } = common;
+  const { type } = source;
+  if (type === 'array') {
+    const items = choicesIn(isObject(source['items']) ? { ...source['items'] } : {});
+    const range = rangeOf(source, 'minItems', 'maxItems');
+    const kind = `${range.text === '' ? 'any' : range.text} of ${list(items)}`;
+    return { ...common, choices: items, kind, read: (value) => several(value, items, range) };
+  }
+  if (type === 'boolean') return { ...common, kind: YES_OR_NO, read: yesOrNo };
+  if (type === 'number' || type === 'integer') {
+    const range = rangeOf(source, 'minimum', 'maximum');
+    const kind = `${type === 'integer' ? 'whole number' : 'number'}${range.text && ` ${range.text}`}`;
+    return { ...common, kind, read: (value) => numberIn(value, type === 'integer', range) };
+  }
+  if (choices.length > 0) {
+    return { ...common, kind: `one of ${list(choices)}`, read: (value) => choice(value, choices) };
+  }
+  const range = rangeOf(source, 'minLength', 'maxLength');
+  const format = typeof source['format'] === 'string' ? source['format'] : '';
+  const kind = `${FORMATS[format]?.name ?? 'text'}${range.text && `, ${range.text} characters`}`;
+  return { ...common, kind, read: (value) => textIn(value, format, range) };
+}
+
+function list(choices: Field['choices']): string {
+  return choices.map(({ title }) => title).join(', ');
+}
+
+/** Returns the choices of a field. Their titles are in `oneOf` or `anyOf`, or in the older `enumNames`. */
+function choicesIn(source: Readonly<Record<string, unknown>>): Field['choices'] {
+  const { enum: values, enumNames: names, oneOf, anyOf } = source;
+  if (Array.isArray(values)) {
+    return values.map((value: unknown, at) => {
+      const title: unknown = Array.isArray(names) ? names[at] : undefined;
+      return { value: String(value), title: oneLine(title ?? value) };
+    });
+  }
+  const titled: unknown = oneOf ?? anyOf;
+  if (!Array.isArray(titled)) return [];
+  return titled.filter(isObject).map((entry) => {
+    const { const: value, title }: Readonly<Record<string, unknown>> = { ...entry };
+    return { value: String(value), title: oneLine(title ?? value) };
+  });
+}
+
+function initialIn(value: unknown): JsonValue | undefined {
+  if (typeof value === 'string') return value.slice(0, MAX_VALUE);
+  if (typeof value === 'number' || typeof value === 'boolean') return value;
+  return Array.isArray(value) ? value.slice(0, MAX_CHOICES).map(String) : undefined;
+}
+
+interface Range {
+  readonly min: number;
+  readonly max: number;
+  readonly text: string;
+}
+
+function rangeOf(source: Readonly<Record<string, unknown>>, least: string, most: string): Range {
+  const min = typeof source[least] === 'number' ? source[least] : -Infinity;
+  const max = typeof source[most] === 'number' ? source[most] : Infinity;
+  const both = min !== -Infinity && max !== Infinity;
+  const upTo = max === Infinity ? '' : `at most ${max}`;
+  return {
+    min,
+    max,
+    text: both ? `${min} to ${max}` : min === -Infinity ? upTo : `at least ${min}`,
+  };
+}
+
+function inRange(size: number, { min, max, text }: Range, what: string): void {
+  if (size < min || size > max) throw new FormError(`must ${what} ${text}`);
+}
+
+const FORMATS: Readonly<Record<string, { readonly name: string; test(text: string): boolean }>> = {
+  email: { name: 'email address', test: (text) => /^[^\s@]+@[^\s@]+$/.test(text) },
+  uri: { name: 'URI', test: (text) => URL.canParse(text) },
+  date: { name: 'date such as 2026-01-31', test: isDate },
+  'date-time': {
+    name: 'date and time such as 2026-01-31T12:00:00Z',
+    test: (text) => /^\d{4}-\d\d-\d\dT/.test(text) && !Number.isNaN(Date.parse(text)),
+  },
+};
+
+function isDate(text: string): boolean {
+  if (!/^\d{4}-\d\d-\d\d$/.test(text)) return false;
+  const time = Date.parse(text);
+  return !Number.isNaN(time) && new Date(time).toISOString().startsWith(text);
+}
+
+function textIn(value: unknown, format: string, range: Range): string {
+  if (typeof value !== 'string') throw new FormError('must be a text');
+  if (value.length > MAX_VALUE) throw new FormError(`must have at most ${MAX_VALUE} characters`);
+  inRange(value.length, range, 'have a length of');
+  const known = FORMATS[format];
+  if (known && !known.test(value)) throw new FormError(`must be ${known.name}`);
+  return value;
+}
+
+function numberIn(value: unknown, isWhole: boolean, range: Range): number {
+  const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
+  const what = isWhole ? 'a whole number' : 'a number';
+  if (typeof number !== 'number' || !Number.isFinite(number))
+    throw new FormError(`must be ${what}`);
+  if (isWhole && !Number.isInteger(number)) throw new FormError(`must be ${what}`);
+  inRange(number, range, 'be in the range');
+  return number;
+}
+
+function yesOrNo(value: unknown): boolean {
+  if (typeof value === 'boolean') return value;
+  const said = typeof value === 'string' ? value.trim().toLowerCase() : '';
+  if (/^(yes|y|true|on|1)$/.test(said)) return true;
+  if (/^(no|n|false|off|0)$/.test(said)) return false;
+  throw new FormError('must be yes or no');
+}
+
+function choice(value: unknown, choices: Field['choices']): string {
+  const said = typeof value === 'string' ? value.trim() : '';
+  const folded = said.toLowerCase();
+  const found =
+    choices.find((each) => each.value === said) ??
+    choices.find((each) => each.title === said) ??
+    choices.find((each) => [each.value, each.title].some((text) => text.toLowerCase() === folded));
+  if (!found) throw new FormError(`must be one of ${list(choices)}`);
+  return found.value;
+}
+
+function several(value: unknown, choices: Field['choices'], range: Range): string[] {
+  const given = typeof value === 'string' ? value.split(',') : value;
+  if (!Array.isArray(given)) throw new FormError('must be a list');
+  inRange(given.length, range, 'have a number of values of');
+  return given.map((each: unknown) => choice(each, choices));
+}
+
+/** Returns the values that a person has given, by the names of their fields. */
+function valuesIn(
+  said: string,
+  value: JsonValue | undefined,
+  fields: readonly Field[],
+): Readonly<Record<string, unknown>> {
+  if (isObject(value)) return { ...value };
+  if (said.startsWith('{')) {
+    try {
+      const parsed: unknown = JSON.parse(said);
+      if (isObject(parsed)) return { ...parsed };
+    } catch {
+      // The text may be the value of a field.
+    }
+  }
+  const named = namedValues(said, fields);
+  if (named) return named;
+  const required = fields.filter((field) => field.required);
+  const [target] = fields.length === 1 ? fields : required;
+  // "age: 7" is meant for a field, even if the form has no such field.
+  const isClear = fields.length === 1 || (required.length === 1 && !/^\w+\s*[:=]/.test(said));
+  if (!target || !isClear) throw new FormError(hint(fields));
+  return { [target.name]: said };
+}
+
+/** Reads `name: value` for each field: one per line, or several in a line, separated by a comma or semicolon. */
+function namedValues(
+  said: string,
+  fields: readonly Field[],
+): Readonly<Record<string, string>> | undefined {
+  const starts: { readonly name: string; readonly at: number; readonly value: number }[] = [];
+  for (const { name } of fields) {
+    const found = indexOfName(said, name);
+    if (found) starts.push({ name, ...found });
+  }
+  if (starts.length === 0) return undefined;
+  starts.sort((a, b) => a.at - b.at);
+  if (said.slice(0, starts[0]!.at).trim() !== '') return undefined;
+  const values: Record<string, string> = {};
+  for (const [at, { name, value }] of starts.entries()) {
+    const end = starts[at + 1]?.at ?? said.length;
+    values[name] = said.slice(value, end).trim().replace(/[,;]$/, '').trim();
+  }
+  return values;
+}
+
+/** Finds `name:` or `name=` at the start of the text, or after a line break, a comma or a semicolon. */
+function indexOfName(said: string, name: string): { at: number; value: number } | undefined {
+  for (let at = said.indexOf(name); at >= 0; at = said.indexOf(name, at + 1)) {
+    const before = said.slice(0, at).trimEnd();
+    const isStart = before === '' || /[,;]$/.test(before) || /\n[ \t]*$/.test(said.slice(0, at));
+    const after = /^\s*[:=]/.exec(said.slice(at + name.length, at + name.length + 20));
+    if (isStart && after) return { at, value: at + name.length + after[0].length };
+  }
+  return undefined;
+}
+
+/** Checks the values, and adds the defaults of fields that have none. */
+function contentFrom(
+  given: Readonly<Record<string, unknown>>,
+  fields: readonly Field[],
+): Record<string, Value> {
+  const unknown = Object.keys(given).find((name) => !fields.some((field) => field.name === name));
+  if (unknown !== undefined) {
+    const names = fields.map(({ name }) => name).join(', ');
+    throw new FormError(`There is no field ${elide(unknown, 80)}; the fields are: ${names}.`);
+  }
+  const content: Record<string, Value> = {};
+  for (const field of fields) {
+    const value = given[field.name] ?? field.initial;
+    if (value === undefined || value === '') {
+      if (field.required) throw new FormError(`${field.name} is missing.`);
+      continue;
+    }
+    try {
+      content[field.name] = field.read(value);
+    } catch (error) {
+      if (!(error instanceof FormError)) throw error;
+      throw new FormError(`${field.name} ${error.message}.`);
+    }
+  }
+  return content;
+}
+
+/** Returns whether the person has chosen to give no answer. */
+function isCancelled({ confirmed, value }: Answer): boolean {
+  return confirmed === false || value === undefined || value === null || value === '';
+}
+
+function textOf({ value }: Answer): string {
+  return typeof value === 'string' ? value.trim() : '';
+}
+
+/** Returns a server's text for people, shortened. */
+function words(text: unknown, max: number): string {
+  const isText = typeof text === 'string' || typeof text === 'number';
+  return isText ? reveal(elide(String(text).trim(), max)) : '';
+}
+
+/** Returns a server's text on one line, so that it cannot imitate another field. */
+function oneLine(text: unknown): string {
+  return words(text, MAX_WORDS).replaceAll(/\s+/g, ' ');
+}

@@ -1,0 +1,181 @@
+/**
+ * The requests of an MCP server while it executes a call: for a person's answer, or for the model's answer.
+ *
+ * People see a request as a call of its own inside the server's call, like the calls of a helper.
+ */
+import type { JsonObject, JsonValue } from '../../base/index.ts';
+import type { CreateMessageResult } from '@modelcontextprotocol/client';
+import { delegatedId } from '../delegated.ts';
+import { createEvent, type Answer, type EventFields, type Question } from '../event.ts';
+import { surroundingsOf } from '../run/run.ts';
+import type { Tool, ToolContext } from '../tool.ts';
+import type { ElicitationReply, ServerQuestion } from './mcp-elicitation.ts';
+import { samplingResult } from './mcp-sampling.ts';
+
+/** How often a person is asked again after an invalid answer. */
+const MAX_TRIES = 3;
+
+/** A request of the server that waits for its answer. */
+export interface ServerRequest {
+  /** The id of the request's question, without the id of the call. */
+  readonly id: string;
+  /**
+   * Continues the request, with a person's answer to its question or at first without one. Returns the next question, or
+   * undefined when the server has got its answer.
+   */
+  proceed(context: ToolContext, answer: Answer | undefined): Promise<Question | undefined>;
+  /** Responds to the server that there is no answer. */
+  refuse(reason: string): void;
+}
+
+/** The error of a server's request that is not answered. Its code says that a person or a rule refused it. */
+export class Refusal extends Error {
+  readonly code = -1;
+}
+
+/** A question to a person. */
+export function elicitationRequest(
+  server: string,
+  id: string,
+  asked: ServerQuestion,
+  respond: (result: ElicitationReply) => void,
+): ServerRequest {
+  const name = 'elicitation';
+  let tries = 0;
+  const ask = (context: ToolContext, problem = ''): Question => ({
+    // Each question has its own id, because an answer to an earlier one must not count for it.
+    id: delegatedId(context.callId, tries === 0 ? id : `${id}.${tries}`),
+    callId: context.callId,
+    kind: 'input',
+    text: problem === '' ? asked.text : `${problem}\n${asked.text}`,
+    agent: server,
+    tool: name,
+    args: asked.args,
+    options: asked.options,
+  });
+  return {
+    id,
+    async proceed(context, answer) {
+      const question = ask(context);
+      if (answer?.questionId !== question.id) return question;
+      const result = asked.read(answer);
+      const shown = tries === 0 ? id : `${id}.${tries}`;
+      if ('problem' in result) {
+        await settle(context, server, { id: shown, name, response: result.problem, isError: true });
+        if (++tries <= MAX_TRIES) return ask(context, result.problem);
+        respond({ action: 'cancel' });
+        return undefined;
+      }
+      await settle(context, server, { id: shown, name, response: result });
+      respond(result);
+      return undefined;
+    },
+    refuse: () => respond({ action: 'cancel' }),
+  };
+}
+
+export interface SamplingRequest {
+  readonly server: string;
+  readonly id: string;
+  readonly tool: Tool;
+  readonly args: JsonObject;
+  readonly settle: {
+    resolve(result: CreateMessageResult): void;
+    reject(error: Error): void;
+  };
+}
+
+/** A request for the model's answer. `tool` decides whether a person is asked first. */
+export function samplingRequest({
+  server,
+  id,
+  tool,
+  args,
+  settle: respond,
+}: SamplingRequest): ServerRequest {
+  const { name } = tool;
+  async function work(context: ToolContext, confirmation: Answer | undefined): Promise<void> {
+    const progress = (value: JsonValue): void =>
+      void show(context, server, { partial: true, actions: { progress: { callId: id, value } } });
+    try {
+      const own = { ...context, callId: delegatedId(context.callId, id), confirmation, progress };
+      progress({ begun: true });
+      const given = samplingResult(await tool.run(args, own));
+      await settle(context, server, { id, name, response: given.text });
+      respond.resolve(given.result);
+    } catch (error) {
+      context.signal.throwIfAborted();
+      // The server does not learn why the model failed.
+      respond.reject(new Refusal('the model gave no answer'));
+      const response = error instanceof Error ? error.message : String(error);
+      await settle(context, server, { id, name, response, isError: true });
+    }
+  }
+  return {
+    id,
+    async proceed(context, answer) {
+      const questionId = delegatedId(context.callId, id);
+      if (answer?.questionId === questionId) {
+        if (answer.confirmed === true) {
+          await work(context, answer);
+          return undefined;
+        }
+        respond.reject(new Refusal('the user declined the request'));
+        const response = 'The user declined the request.';
+        await settle(context, server, { id, name, response, isError: true });
+        return undefined;
+      }
+      let wanted: Awaited<ReturnType<NonNullable<Tool['confirm']>>>;
+      try {
+        wanted = (await tool.confirm?.(args, { ...context, callId: questionId })) ?? true;
+      } catch (error) {
+        respond.reject(new Refusal('the request is not allowed'));
+        await announce(context, server, { id, name, args });
+        const response = error instanceof Error ? error.message : String(error);
+        await settle(context, server, { id, name, response, isError: true });
+        return undefined;
+      }
+      if (wanted === false) {
+        await announce(context, server, { id, name, args });
+        await work(context, undefined);
+        return undefined;
+      }
+      const text = `May the MCP server ${server} use the model?`;
+      const request = wanted === true ? { text } : wanted;
+      const about = { id: questionId, callId: context.callId, agent: server, tool: name, args };
+      return { kind: 'confirmation', ...request, ...about };
+    },
+    refuse: (reason) => respond.reject(new Refusal(reason)),
+  };
+}
+
+/** Shows an event of the server's request in the run, as an event of the call. */
+async function show(context: ToolContext, server: string, fields: EventFields): Promise<void> {
+  const { runId, services } = context;
+  await surroundingsOf(services)?.show(createEvent({ runId, author: server }, fields));
+}
+
+/** Shows a request that starts without a question. */
+function announce(
+  context: ToolContext,
+  server: string,
+  call: { readonly id: string; readonly name: string; readonly args: JsonObject },
+): Promise<void> {
+  const part = { kind: 'function-call', ...call } as const;
+  return show(context, server, { content: { role: 'model', parts: [part] } });
+}
+
+/** Shows that a request of the server has its answer. */
+async function settle(
+  context: ToolContext,
+  server: string,
+  outcome: {
+    readonly id: string;
+    readonly name: string;
+    readonly response: JsonValue;
+    readonly isError?: true;
+  },
+): Promise<void> {
+  const part = { kind: 'function-response', ...outcome } as const;
+  await show(context, server, { content: { role: 'user', parts: [part] } });
+}

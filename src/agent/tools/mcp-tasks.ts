@@ -1,0 +1,88 @@
+/**
+ * Calls of tools that run only as tasks (MCP 2025-11-25, "Tasks"). The server answers at once with a task. The client asks
+ * for its status at intervals, and gets the result when the task has ended. While the task needs input, the server sends
+ * its requests along with the request for the result.
+ */
+import { pause, type JsonObject } from '../../base/index.ts';
+import type {
+  CallToolResult,
+  Client,
+  ServerCapabilities,
+  Task,
+  Tool,
+} from '@modelcontextprotocol/client';
+import { McpError } from './mcp-error.ts';
+import type { McpCallOptions } from './mcp-requests.ts';
+
+const MIN_POLL_MS = 100;
+const MAX_POLL_MS = 10_000;
+const DEFAULT_POLL_MS = 1_000;
+/** How long the server should keep the task and its result. */
+const KEEP_MS = 60 * 60_000;
+const CANCEL_TIMEOUT_MS = 5_000;
+
+/** Returns whether the tool can be called only as a task. */
+export function needsTask(tool: Tool, capabilities: ServerCapabilities | undefined): boolean {
+  const isOffered = capabilities?.tasks?.requests?.tools?.call !== undefined;
+  return isOffered && tool.execution?.taskSupport === 'required';
+}
+
+interface TaskCall {
+  readonly name: string;
+  readonly args: JsonObject;
+  readonly signal: AbortSignal;
+  readonly timeout: number;
+}
+
+export async function callAsTask(
+  client: Client,
+  { name, args, signal, timeout }: TaskCall,
+  call: McpCallOptions,
+): Promise<CallToolResult> {
+  const { specTypeSchemas } = await import('@modelcontextprotocol/client');
+  const options = { signal, timeout };
+  const params = { name, arguments: args, task: { ttl: KEEP_MS } };
+  const { task: created } = await client.request(
+    { method: 'tools/call', params },
+    specTypeSchemas.CreateTaskResult,
+    options,
+  );
+  const { taskId } = created;
+  call.begun(taskId);
+  try {
+    let task: Task = created;
+    let said = '';
+    for (let reports = 1; task.status === 'working';) {
+      const { statusMessage = '' } = task;
+      if (statusMessage !== said) {
+        said = statusMessage;
+        call.onProgress({ progress: reports++, message: said });
+      }
+      const { pollInterval = DEFAULT_POLL_MS } = task;
+      await pause(Math.min(Math.max(pollInterval, MIN_POLL_MS), MAX_POLL_MS), signal);
+      task = await client.request(
+        { method: 'tasks/get', params: { taskId } },
+        specTypeSchemas.GetTaskResult,
+        options,
+      );
+      // The server has answered, even if the task reports nothing new.
+      call.begun(taskId);
+    }
+    if (task.status === 'cancelled') throw new McpError('tool', 'the server canceled the call');
+    // The server responds when the task has ended. Until then it sends its requests for input.
+    return await client.request(
+      { method: 'tasks/result', params: { taskId } },
+      specTypeSchemas.CallToolResult,
+      options,
+    );
+  } catch (error) {
+    if (signal.aborted) void cancel(client, taskId);
+    throw error;
+  }
+
+  async function cancel(from: Client, id: string): Promise<void> {
+    const request = { method: 'tasks/cancel', params: { taskId: id } };
+    const schema = specTypeSchemas.CancelTaskResult;
+    await from.request(request, schema, { timeout: CANCEL_TIMEOUT_MS }).catch(() => undefined);
+  }
+}

@@ -1,0 +1,35 @@
+/**
+ * Lets an MCP server use the session's model. The approval policy applies: a person is asked unless the mode or a rule
+ * for `mcp_sampling__SERVER` decides. The tokens count as usage of the session.
+ */
+import type { JsonValue } from '../../base/index.ts';
+import { samplingTool, type Model, type Tool } from '../../agent/index.ts';
+import { guarded, type GuardOptions } from '../approval/guard.ts';
+import type { CoderTool } from '../tools/tool.ts';
+import { noteCallUsage } from './usage.ts';
+
+export interface McpSamplingOptions {
+  readonly guard: GuardOptions;
+  /** Returns the model of a session with this state. */
+  readonly modelOf: (state: (key: string) => JsonValue | undefined) => Model;
+}
+
+export function mcpSampling(server: string, { guard, modelOf }: McpSamplingOptions): Tool {
+  const description = `The MCP server ${server} wants an answer of the model to this request`;
+  const tool: CoderTool = {
+    ...samplingTool({
+      server,
+      modelOf: ({ state }) => modelOf((key) => state.get(key)),
+      used(model, usage, { agent, runId, callId, state }) {
+        // The session contains only the call of the main agent: the call of the server's tool, or that of a helper.
+        const call = agent === guard.agent ? callId.slice(0, callId.lastIndexOf('/')) : runId;
+        noteCallUsage(state, call, model, usage);
+      },
+    }),
+    effect: 'network',
+    describe: ({ max_tokens: tokens }) =>
+      `${description} (at most ${JSON.stringify(tokens)} tokens)`,
+    preview: () => ({ kind: 'generic', description }),
+  };
+  return guarded(tool, guard);
+}
