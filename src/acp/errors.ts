@@ -15,6 +15,7 @@ export function requestError(error: unknown, logger: Logger): RequestError {
   }
   const { message, reason } = error;
   if (error.kind === 'taskNotFound') return new RequestError(NOT_FOUND, 'Session not found');
+  if (error.kind === 'unauthenticated') return RequestError.authRequired({}, message);
   if (error.kind === 'invalidParams') return RequestError.invalidParams({ reason }, message);
   return new RequestError(INTERNAL, message, { reason });
 }

@@ -1,12 +1,13 @@
 // `parley acp` as an editor starts it, and the ACP SDK's client as the editor.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Readable, Writable } from 'node:stream';
 import { after, test } from 'node:test';
 import { methods, ndJsonStream, type ListSessionsRequest } from '@agentclientprotocol/sdk';
+import { trust } from '../../src/coder/settings/trust.ts';
 import { sqliteStore } from '../../src/store/sqlite.ts';
 import { Editor } from '../acp/support.ts';
 import { tries } from '../support/interop-table.ts';
@@ -76,9 +77,20 @@ test('the answer to initialize passes the check of the ACP registry', async (t) 
   assert.equal(image, false, 'the offline model sees no images');
   const authenticate = (methodId: string) =>
     agent.request(methods.agent.authenticate, { methodId });
-  await authenticate('offline');
-  await assert.rejects(authenticate('api-key'), { code: -32000, message: /set GEMINI_API_KEY/ });
+  await authenticate(usable[0]?.id ?? '');
   await assert.rejects(authenticate('nonsense'), { code: -32602 });
+});
+
+test('a session whose model has no key needs authentication, and the error says which key', async () => {
+  await initialized;
+  const settings = path.join(other, '.parley');
+  mkdirSync(settings);
+  writeFileSync(
+    path.join(settings, 'settings.json'),
+    JSON.stringify({ model: 'google:gemini-3.8-flash' }),
+  );
+  await trust(path.join(home, 'config', 'parley'), other);
+  await assert.rejects(newSession(other), { code: -32000, message: /needs GEMINI_API_KEY/ });
 });
 
 test('a session without a prompt can be loaded, also after it was closed', async (t) => {

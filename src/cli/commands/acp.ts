@@ -58,7 +58,7 @@ async function run(settings: Settings): Promise<number> {
     { serveAcp, stdioStream },
     { modelName, openSessions, seesImages },
     { acpSessions },
-    { acpAuthentication },
+    { acpAuthentication, isMissingKey },
   ] = await Promise.all([
     import('../../acp/index.ts'),
     import('../coder/setup.ts'),
@@ -90,8 +90,8 @@ async function run(settings: Settings): Promise<number> {
       mcpServers,
       log,
     }).catch((error: unknown) => {
-      const isElsewhere = sessionId !== undefined && isStoreInUse(error);
-      throw isElsewhere ? openElsewhere() : visibleError(error, log);
+      if (sessionId !== undefined && isStoreInUse(error)) throw openElsewhere();
+      throw visibleError(error, log, isMissingKey(error) ? 'unauthenticated' : 'unavailable');
     });
   }
 
@@ -154,8 +154,12 @@ function openElsewhere(): A2AError {
  * Converts a setup error to an error that the editor shows. The editor's user started this program and may see the
  * details.
  */
-function visibleError(error: unknown, log: ServerLog): unknown {
+function visibleError(
+  error: unknown,
+  log: ServerLog,
+  kind: 'unauthenticated' | 'unavailable' = 'unavailable',
+): unknown {
   if (!(error instanceof ExitError)) return error;
-  log.error({ problem: error.message }, 'failed to open a session');
-  return new A2AError('unavailable', error.message);
+  log.error({ problem: error.message }, 'an ACP request failed');
+  return new A2AError(kind, error.message);
 }
