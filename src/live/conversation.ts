@@ -10,6 +10,7 @@ import {
   hasOption,
   type McpServers,
   readStatus,
+  type ToolCall,
   WaitingCalls,
 } from '../protocol/development-tool/index.ts';
 import {
@@ -20,7 +21,7 @@ import {
   type StreamEvent,
   type Task,
 } from '../protocol/index.ts';
-import type { QueuedPrompt, TakenPrompt } from './client/session.ts';
+import type { LiveClient, QueuedPrompt, TakenPrompt } from './client/session.ts';
 import { type Heard, HeardMessages } from './heard-messages.ts';
 import {
   checkRoom,
@@ -130,6 +131,11 @@ export class Conversation {
   /** Whether the turn waits for answers. */
   get isWaiting(): boolean {
     return this.#state === 'waiting';
+  }
+
+  /** Returns the calls that wait for an answer, if the client started this turn. */
+  callsFor(client: Pick<LiveClient, 'kind' | 'name'>): readonly ToolCall[] {
+    return this.isWaiting && this.#heard.isTurnOf(client) ? this.#waiting.calls : [];
   }
 
   /** Returns where the message is in the log, or undefined if it is not there yet. */

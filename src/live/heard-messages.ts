@@ -1,5 +1,7 @@
 /** Finds the messages of the clients in the log of a conversation: where they are, and where their turns end. */
-import { isTerminal, type StreamEvent, type Task } from '../protocol/index.ts';
+import { isObject } from '../base/index.ts';
+import { isTerminal, SOURCE_KEY, type StreamEvent, type Task } from '../protocol/index.ts';
+import type { LiveClient } from './client/session.ts';
 
 /** Maximum number of messages that are kept. */
 const MAX_MESSAGES = 10_000;
@@ -21,7 +23,13 @@ export interface Heard {
 
 export class HeardMessages {
   readonly #messages = new Map<string, Heard>();
-  #turn: { last?: number } = {};
+  #turn: { last?: number; by?: unknown } = {};
+
+  /** Returns whether the client sent the first message of the current turn. */
+  isTurnOf({ kind, name }: Pick<LiveClient, 'kind' | 'name'>): boolean {
+    const { by } = this.#turn;
+    return isObject(by) && by['kind'] === kind && by['name'] === name;
+  }
 
   get(messageId: string): Heard | undefined {
     return this.#messages.get(messageId);
@@ -34,6 +42,7 @@ export class HeardMessages {
     const message = event.kind === 'task' ? event.history?.[0] : event.status.message;
     if (message?.role === 'user') {
       const { contextId } = event;
+      this.#turn.by ??= message.metadata?.[SOURCE_KEY];
       this.#set(message.messageId, { taskId, contextId, at: { seq, turn: this.#turn } });
     }
     if (!isTerminal(event.status.state)) return;

@@ -32,6 +32,7 @@ import {
   type TaskQueryParams,
 } from '../protocol/index.ts';
 import {
+  answersCalls,
   beginning,
   type Coder,
   confirmationsIn,
@@ -154,7 +155,8 @@ export class Member implements LiveSession {
   /**
    * Sends a message, which is either a prompt or contains answers to questions. `http` is the call of a client over
    * HTTP. Such a client may have received the question in words only, so its text with the id of the session's task is
-   * an answer while the task waits.
+   * an answer while the task waits. With only the id of the context, it is an answer if the client started the turn and
+   * the text clearly answers the question.
    */
   async send(params: MessageSendParams, http?: Call): Promise<TakenPrompt> {
     const { conversation, coder } = this.#options;
@@ -166,7 +168,10 @@ export class Member implements LiveSession {
     }
     this.checkPlace({ ...message, tenant: params.tenant });
     const isNew = !conversation.knows(message.messageId);
-    const answers = http && isNew && message.taskId !== undefined && conversation.isWaiting;
+    const answers =
+      http &&
+      isNew &&
+      (message.taskId === undefined ? this.#answersByContext(message) : conversation.isWaiting);
     coder.requireRoles(message, call.user, answers);
     const inWords = confirmationsIn(message).length === 0;
     if (answers || !inWords) {
@@ -183,6 +188,11 @@ export class Member implements LiveSession {
     const isPrompt = kind === 'terminal' || params.metadata?.[PROMPT_KEY] === true;
     const mayAnswer = !http && !isPrompt && roles.includes('approve');
     return conversation.prompt({ ...params, call, shown, mayAnswer });
+  }
+
+  #answersByContext(message: Message): boolean {
+    if (message.contextId === undefined || !this.self.roles.includes('approve')) return false;
+    return answersCalls(message, this.#options.conversation.callsFor(this.self));
   }
 
   /** Throws if the ids do not belong to this session. An execution id may stand for the id of the session's task. */

@@ -197,6 +197,42 @@ test('a plain client answers in words, with the id of the task', async (t) => {
   assert.ok(ann.said.includes('http: yes'));
 });
 
+test('with only the context, the client that began the turn allows its call by the name of an option', async (t) => {
+  const tokens: LiveToken[] = [
+    { name: 'bot', roles: ['prompt'], token: 'prompts' },
+    { name: 'phone', roles: ['prompt', 'approve'], token: 'approves' },
+  ];
+  const { url, ann, live, place } = await shared(t, {
+    script: [...ASKS, writes('b.txt', 'B'), says('Done.')],
+    access: { tokens },
+  });
+  const send = async (token: string, text: string, more: object = {}) => {
+    const message = userMessage(text, { contextId: live.contextId });
+    const body = { jsonrpc: '2.0', id: 1, method: 'message/send', params: { message, ...more } };
+    return (await json(url, body, { authorization: `Bearer ${token}` })).text;
+  };
+  const queued = { configuration: { blocking: false } };
+  assert.match(await send('approves', 'write'), /input-required/);
+  // A prompt of another client, and other words of the same one, wait for the end of the turn.
+  assert.match(await send('prompts', 'Allow once', queued), /parley\.queued/);
+  assert.match(await send('approves', 'yes', queued), /parley\.queued/);
+  const { queued: waiting } = await ann.until((item) =>
+    item.kind === 'presence' && item.queued.length === 2 ? item : undefined,
+  );
+  assert.deepEqual(
+    waiting.map(({ text, from }) => `${from}: ${text}`),
+    ['bot: Allow once', 'phone: yes'],
+  );
+  assert.ok(!existsSync(join(place.workspace, 'a.txt')));
+  assert.match(await send('approves', 'allow once'), /"completed"/);
+  assert.ok(existsSync(join(place.workspace, 'a.txt')));
+  // The queued prompt of the client that may only prompt has begun a turn that asks. It cannot allow its own call.
+  await ann.pending(1);
+  assert.match(await send('prompts', 'Allow once', queued), /parley\.queued/);
+  assert.match(await send('approves', 'Allow once', queued), /parley\.queued/);
+  assert.ok(!existsSync(join(place.workspace, 'b.txt')));
+});
+
 test('a task, context or tenant of another session is refused, and the error has the ids of this one', async (t) => {
   const { url, ann, live, server } = await shared(t, { script: [says('Never.')] });
   const old = await server.handler.reserveTask({});

@@ -43,7 +43,12 @@ import type {
 } from '../../tasks/index.ts';
 import { answerIn, confirmationsIn, unheardAnswer } from '../approval/answers.ts';
 import { decisionEvents } from '../approval/approvals.ts';
-import { CallStates, checkWords, answersCalls } from '../approval/call-states.ts';
+import {
+  answersCalls,
+  callsAwaitingAnswer,
+  CallStates,
+  checkWords,
+} from '../approval/call-states.ts';
 import { rolesOf } from '../approval/roles.ts';
 import { BESIDE, type Commands } from '../commands/service.ts';
 import { openingState } from '../session/opening-calls.ts';
@@ -342,7 +347,7 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
     profile,
     receive,
     answersByContext: ({ message, user }, task) =>
-      rolesOf(user).includes('approve') && answersCalls(message, task),
+      rolesOf(user).includes('approve') && answersCalls(message, callsAwaitingAnswer(task)),
     execute,
     cancel,
     conclude,
