@@ -90,6 +90,8 @@ export class DevelopmentToolPresenter implements TurnPresenter {
   readonly #declined = new Set<string>();
   /** The ids of calls that are in the task's log. */
   readonly #told = new Set<string>();
+  /** The ids of calls that had ended in the task's log before this execution. */
+  readonly #ended = new Set<string>();
   /** For each running call: when it was first shown, and when it was last shown. */
   readonly #shown = new Map<string, { readonly since: number; readonly last: number }>();
   /** The correlation ids of the confirmation requests that are in the task's log. */
@@ -137,7 +139,8 @@ export class DevelopmentToolPresenter implements TurnPresenter {
       this.#told.add(call.tool_call_id);
       if (call.correlationId !== undefined) this.#asked.add(call.correlationId);
       // The session does not contain the calls of a helper.
-      if (!hasEnded(call)) this.#calls.set(call.tool_call_id, call);
+      if (hasEnded(call)) this.#ended.add(call.tool_call_id);
+      else this.#calls.set(call.tool_call_id, call);
     }
     for (const event of [...events, ...(await run.delegated())]) {
       yield* this.present(event).filter(isMissing);
@@ -366,6 +369,8 @@ export class DevelopmentToolPresenter implements TurnPresenter {
 
   #ask(question: Question): StatusEvent[] {
     const { id, callId, tool = question.agent, args = {} } = question;
+    // The session contains the question of an MCP server, but not that it has ended.
+    if (this.#ended.has(id)) return [];
     // The question of a helper is shown with the helper's own call, which the session does not contain.
     const mark = callId === undefined ? {} : this.#helperOf(id.slice(0, id.lastIndexOf('/'))).mark;
     this.#note([{ kind: 'function-call', id, name: tool, args }], mark);
