@@ -76,6 +76,8 @@ export class AcpSession {
   readonly #current = Promise.withResolvers<void>();
   /** True while the updates that are sent date from before the client joined. */
   #history: boolean;
+  /** The edition of the commands that the client has. */
+  #commands = 0;
   #started = false;
   #choices: Choices;
   /** The state of the session's task. */
@@ -224,6 +226,9 @@ export class AcpSession {
           if (item.event.kind === 'status-update') await this.#take(item.event);
           const { taskId, seq } = this.#snapshot;
           if (item.taskId !== taskId || item.seq >= seq) this.#reachPresent();
+        } else if ((item.commands ?? 0) !== this.#commands) {
+          this.#commands = item.commands ?? 0;
+          await this.#sendCommands();
         }
       }
     }

@@ -62,7 +62,8 @@ const PROFILE: AgentProfile = {
 };
 
 export async function createCoder(options: CoderOptions): Promise<Coder> {
-  const workspaces = await openWorkspaceAgents(options);
+  const commandsChanged = (): void => commands.changed();
+  const workspaces = await openWorkspaceAgents({ ...options, commandsChanged });
   const commands = createCommands({ configFolder: options.configFolder, workspaces });
   const live = new Set<string>();
   const profile = { ...PROFILE, ...options.profile };

@@ -23,6 +23,8 @@ import type { Conversation } from './conversation.ts';
 export interface Presence {
   readonly clients: readonly LiveClient[];
   readonly queued: readonly QueuedPrompt[];
+  /** Increases when the slash commands have changed. */
+  readonly commands?: number | undefined;
 }
 
 /** Receives the items of a follower. Its methods must not throw. */

@@ -89,11 +89,13 @@ export async function openLive(options: LiveOptions): Promise<Live> {
     onQueue: announce,
     onClose: () => {
       clearTimeout(presenceTimer);
+      stopListening();
       for (const member of members) void member.close();
       closed.resolve();
     },
   });
 
+  const stopListening = coder.commands.onChange(announce);
   const webhooks = new Webhooks({ handler, conversation, logger, onChange: announce });
 
   function clients(): LiveClient[] {
@@ -101,7 +103,8 @@ export async function openLive(options: LiveOptions): Promise<Live> {
   }
 
   function presence(): Presence {
-    return { clients: clients().slice(0, MAX_LISTED_CLIENTS), queued: conversation.queued };
+    const listed = clients().slice(0, MAX_LISTED_CLIENTS);
+    return { clients: listed, queued: conversation.queued, commands: coder.commands.edition };
   }
 
   function announce(): void {

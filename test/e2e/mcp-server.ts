@@ -59,8 +59,16 @@ export function createMcpServer(note: (line: string) => void): McpServer {
     note('cancelled');
     return { content: [] };
   });
-  server.registerTool('grows', { description: 'Adds a tool to the server' }, () => {
+  const said = (text: string) => ({
+    messages: [{ role: 'user' as const, content: { type: 'text' as const, text } }],
+  });
+  const argsSchema = z.object({ name: z.string() });
+  server.registerPrompt('greet', { description: 'Greets', argsSchema }, ({ name }) =>
+    said(`Greet ${name}.`),
+  );
+  server.registerTool('grows', { description: 'Adds a tool and a prompt to the server' }, () => {
     server.registerTool('grown', { description: 'New' }, () => ({ content: [] }));
+    server.registerPrompt('grown', { description: 'New' }, () => said('Grow!'));
     return { content: [{ type: 'text', text: 'grown' }] };
   });
   server.registerTool('environment', { description: 'Its variables' }, () => ({

@@ -77,6 +77,12 @@ export interface ReadMessage {
 }
 
 export interface Commands extends CommandService {
+  /** Increases when the commands have changed, because an MCP server has other prompts. */
+  readonly edition: number;
+  /** Calls the listener after each such change. Returns a function that ends this. */
+  onChange(listener: () => void): () => void;
+  /** Tells the listeners that the commands have changed. */
+  changed(): void;
   /** Finds the command of a request, and checks its arguments. Throws like `execute`. */
   find(request: ExecuteSlashCommandRequest, call: Call): Promise<FoundCommand>;
   read(message: Message, agent: WorkspaceAgent): Promise<ReadMessage>;
@@ -91,6 +97,8 @@ export function createCommands(options: CommandsOptions): Commands {
   const { configFolder, workspaces } = options;
   const { sessions } = workspaces;
   const runners = new WeakMap<WorkspaceAgent, WorkspaceAgent['runner']>();
+  const listeners = new Set<() => void>();
+  let edition = 0;
 
   /** Returns the workspace that a request means, or undefined if it does not say which. */
   function placeOf({ contextId, workspace_path }: GetAllSlashCommandsRequest, { user }: Call) {
@@ -152,6 +160,18 @@ export function createCommands(options: CommandsOptions): Commands {
   }
 
   return {
+    get edition() {
+      return edition;
+    },
+    onChange(listener) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+    changed() {
+      edition++;
+      for (const listener of listeners) listener();
+    },
+
     async list(place = {}, call = {}) {
       const found = await placeOf(place, call);
       const mcp = found?.agent?.mcp;
@@ -194,6 +214,9 @@ export function createCommands(options: CommandsOptions): Commands {
         parts: (signal) => withContext(parts, agent, signal),
       });
       if (first?.kind !== 'text' || !first.text.startsWith('/')) return said(message.parts);
+      // A prompt of an MCP server that has not answered yet would be taken for text.
+      const [, server] = /^\/([^\s/:]+):/.exec(first.text) ?? [];
+      if (server !== undefined) await agent.mcp.awaitPrompts(server);
       const typed = parseTyped(first.text, await commandsOf(agent));
       if (typed.kind === 'text') return said([{ ...first, text: typed.text }, ...others]);
       if (typed.kind === 'command' && typed.command.prompt) {

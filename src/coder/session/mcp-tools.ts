@@ -64,6 +64,8 @@ export interface McpTools extends Toolset {
   status(signal: AbortSignal): Promise<readonly McpStatus[]>;
   /** Returns the prompts that are known so far. */
   prompts(): readonly ServerPrompt[];
+  /** Waits until the prompts of the server are known, or the server is too slow or unavailable. Never rejects. */
+  awaitPrompts(server: string): Promise<void>;
   /** Returns the status of each server, with its resources. */
   overview(signal: AbortSignal): Promise<readonly McpOverview[]>;
   /** Returns what the connected servers say about their use, for the instruction of the model. */
@@ -166,6 +168,15 @@ export function mcpTools(servers: McpServers, options: McpToolsOptions): McpTool
       sets.flatMap(({ name }) =>
         (prompts.get(name) ?? []).map((prompt) => ({ server: name, prompt })),
       ),
+    async awaitPrompts(server) {
+      const found = sets.find(({ name }) => name === server);
+      if (!found || prompts.has(server)) return;
+      const limit = AbortSignal.any([closing.signal, AbortSignal.timeout(timeoutMs)]);
+      await found.look.tools(limit).then(
+        () => raceAbort(readPrompts(server, found.set), limit).catch(() => {}),
+        () => {},
+      );
+    },
     async overview(signal) {
       const found = await status(signal);
       const detailed = async (server: McpStatus): Promise<McpOverview> => {

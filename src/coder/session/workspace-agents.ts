@@ -70,6 +70,8 @@ export interface WorkspaceAgentsOptions {
   readonly allowClientMcp?: boolean;
   /** Whether clients may turn off approvals. */
   readonly allowAutoExecute?: boolean;
+  /** Called when the slash commands have changed, because an MCP server has other prompts. Must not throw. */
+  readonly commandsChanged?: () => void;
   /** State that is set at the start of every turn. It overrides the session's state. The value null removes a key. */
   readonly turnState?: State;
   /** Options for requests to addresses that a model or a client specifies. */

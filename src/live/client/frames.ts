@@ -52,6 +52,7 @@ const Event = z.object({
 const Presence = z.object({
   clients: z.array(Client),
   queued: z.array(z.object({ text: z.string(), from: z.string() })),
+  commands: z.number().optional(),
 });
 
 /** Decodes a frame. Throws `invalidAgentResponse` if it is invalid. */

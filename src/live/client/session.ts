@@ -85,11 +85,13 @@ export type LiveItem =
       readonly seq: number;
       readonly event: StreamEvent;
     }
-  /** Sent when the clients or the queue have changed. It is not in the log. Each value replaces the previous one. */
+  /** Sent when the clients, the queue or the commands have changed. It is not in the log. Each value replaces the previous one. */
   | {
       readonly kind: 'presence';
       readonly clients: readonly LiveClient[];
       readonly queued: readonly QueuedPrompt[];
+      /** Increases when the slash commands have changed, because an MCP server has other prompts. Default: 0. */
+      readonly commands?: number | undefined;
     };
 
 /** A live session that this client has joined. */
