@@ -140,10 +140,10 @@ export class Transcript {
   }
 }
 
+/** The data of a thought or a call. The images of a call follow it. */
 function dataOf({ parts }: Message): unknown {
-  assert.equal(parts.length, 1);
-  const [part] = parts;
-  assert.ok(part?.kind === 'data');
+  const [part, ...images] = parts;
+  assert.ok(part?.kind === 'data' && images.every(({ kind }) => kind === 'file'));
   return part.data;
 }
 
