@@ -318,11 +318,10 @@ export class DevelopmentToolPresenter implements TurnPresenter {
   #ofCalls({ content, actions }: Event): StatusEvent[] {
     const out: StatusEvent[] = [];
     this.answered(actions.answers ?? []);
-    for (const question of actions.questions ?? [])
-      out.push(...this.flush(), ...this.#ask(question));
-    for (const id of actions.waits ?? []) out.push(...this.flush(), ...this.#wait(id));
-    if (actions.progress)
-      out.push(...this.#progress(actions.progress.callId, actions.progress.value));
+    const { questions = [], waits = [], progress } = actions;
+    for (const question of questions) out.push(...this.flush(), ...this.#ask(question));
+    for (const id of waits) out.push(...this.flush(), ...this.#wait(id));
+    if (progress) out.push(...this.#progress(progress.callId, progress.value));
     for (const response of functionResponses(content))
       out.push(...this.flush(), ...this.#settle(response));
     return out;
