@@ -43,7 +43,7 @@ export default defineCommand({
   examples: [
     'parley acp',
     'parley acp --model google:gemini-3.8-flash --approval auto-edit',
-    `# Zed's settings.json: { "agent_servers": { "Parley": { "command": "parley", "args": ["acp"] } } }`,
+    `# Zed's settings.json: { "agent_servers": { "Parley": { "type": "custom", "command": "parley", "args": ["acp"] } } }`,
   ],
   run,
 });
