@@ -55,11 +55,19 @@ describe('sessions', { concurrency: 3 }, () => {
     const file = path.join(here.cwd, 'tasks.db');
     const sessions = sqliteSessions(`${file}.sessions`);
     await sessions.open({ app: 'coder', user: 'ann', id: 's1' });
+    // An editor opened these, and sent nothing.
+    for (let n = 0; n < 60; n++) {
+      const key = { app: 'coder', user: n === 0 ? 'anonymous' : 'ann', id: `unused${n}` };
+      await sessions.open(key, { 'coder.workspace': here.cwd });
+    }
     await sessions.close();
     const store = ['--store', `sqlite:${file}`];
     const mine = await parley(['sessions', ...store], here);
     assert.deepEqual([mine.code, mine.out], [0, '']);
-    assert.match((await parley(['sessions', '--user', 'ann', ...store], here)).out, /^s1 /);
+    assert.match(
+      (await parley(['sessions', '--user', 'ann', ...store], here)).out,
+      /^s1 [^\n]*\n$/,
+    );
   });
 
   test('are forgotten after the days that the settings name', async () => {

@@ -32,9 +32,13 @@ export function localSession(id: string): SessionKey {
   return { app: APP, user: LOCAL_USER, id };
 }
 
-/** Maximum number of sessions that are listed, or searched for the last session of a folder. */
+/** Maximum number of sessions to choose from, or that are searched for the last session of a folder. */
 const MAX_LOOKED_AT = 100;
+/** Maximum number of stored sessions that are read, including those that are left out. */
+const MAX_STORED = 10_000;
 const MAX_TITLE = 60;
+/** Maximum number of sessions on a page. */
+const PAGE_SIZE = 50;
 
 /** Returns the session with this id or, if the id is empty, the last session in this folder. */
 export async function findSession(
@@ -43,12 +47,35 @@ export async function findSession(
   folder: string,
 ): Promise<Session> {
   if (id !== '') return sessionOf(sessions, LOCAL_USER, id);
-  const owner = { app: APP, user: LOCAL_USER };
-  for (const key of await sessions.list(owner, { limit: MAX_LOOKED_AT })) {
-    const session = await sessions.get(key);
-    if (session && workspaceOf(session) === folder) return session;
+  for await (const session of usedSessions(sessions, LOCAL_USER, MAX_LOOKED_AT)) {
+    if (workspaceOf(session) === folder) return session;
   }
   throw usageError(`there is no session in ${folder} yet: start one without --resume`);
+}
+
+/**
+ * Yields at most `limit` sessions of a user, the most recent first. Leaves out the sessions of helpers, which are parts of
+ * other sessions, and those without a prompt.
+ */
+export async function* usedSessions(
+  sessions: SessionStore,
+  user: string,
+  limit: number,
+): AsyncGenerator<Session> {
+  let left = limit;
+  let before: string | undefined;
+  for (let read = 0; read < MAX_STORED; read += PAGE_SIZE) {
+    const page = { limit: PAGE_SIZE, ...(before !== undefined && { before }) };
+    const keys = await sessions.list({ app: APP, user }, page);
+    for (const key of keys) {
+      const session = isDelegatedSession(key) ? undefined : await sessions.get(key);
+      if (!session || isUnused(session)) continue;
+      yield session;
+      if (--left === 0) return;
+    }
+    before = keys.at(-1)?.id;
+    if (keys.length < PAGE_SIZE) return;
+  }
 }
 
 export async function sessionOf(
@@ -71,7 +98,7 @@ export function workspaceOf(session: Session | undefined): string | undefined {
  * Returns whether the session was opened and has got no prompt. An editor opens a session before the person writes, and
  * may load it later, so it is stored.
  */
-export function isUnused(session: Session): boolean {
+function isUnused(session: Session): boolean {
   return session.events.length === 0 && workspaceOf(session) !== undefined;
 }
 
@@ -83,16 +110,13 @@ export function sessionTitle({ events }: Session): string {
   return text.length > MAX_TITLE ? `${text.slice(0, MAX_TITLE - 1)}…` : text;
 }
 
-/** Returns the sessions to choose from, the most recent first. The session of a helper is part of another session. */
+/** Returns the sessions to choose from, the most recent first. */
 export async function recentSessions(
   sessions: SessionStore,
 ): Promise<{ readonly id: string; readonly title: string; readonly when: string }[]> {
-  const found = await sessions.list({ app: APP, user: LOCAL_USER }, { limit: MAX_LOOKED_AT });
   const items = [];
-  for (const key of found) {
-    if (isDelegatedSession(key)) continue;
-    const session = await sessions.get(key);
-    if (!session || session.events.length === 0) continue;
+  for await (const session of usedSessions(sessions, LOCAL_USER, MAX_LOOKED_AT)) {
+    if (session.events.length === 0) continue;
     const when = new Date(session.updatedAt).toLocaleString();
     const folder = workspaceOf(session);
     const title = [sessionTitle(session), folder === undefined ? '' : `in ${word(folder)}`].join(
@@ -112,8 +136,7 @@ export interface ListedSession {
   readonly updatedAt: number;
 }
 
-/** Maximum number of sessions on a page, and of sessions that are read for a page. */
-const PAGE_SIZE = 50;
+/** Maximum number of sessions that are read for a page. */
 const MAX_READ = 200;
 const MAX_CACHED = 1000;
 

@@ -1,16 +1,15 @@
 /** `parley sessions`: lists the stored sessions of the coding agent. */
-import { isDelegatedSession, type Session } from '../../agent/index.ts';
-import { APP } from '../../coder/index.ts';
+import type { Session } from '../../agent/index.ts';
 import { defineCommand } from '../program/command.ts';
 import { EXIT } from '../program/exit.ts';
 import { option, toggle, wholeNumber } from '../program/flags.ts';
 import { timeOf } from '../program/render.ts';
 import {
-  isUnused,
   LOCAL_USER,
   SESSION_FLAGS,
   sessionTitle,
   storedSessions,
+  usedSessions,
   workspaceOf,
 } from '../coder/stored-sessions.ts';
 import { dim, note, say, sayJson, word } from '../program/terminal.ts';
@@ -33,13 +32,9 @@ export default defineCommand({
     const limit = wholeNumber('--limit', values.limit ?? DEFAULT_LIMIT, { min: 1, max: MAX_LIMIT });
     const store = await storedSessions(values, environment);
     try {
-      const owner = { app: APP, user: values.user ?? LOCAL_USER };
-      const all = (await store?.list(owner, { limit })) ?? [];
       let shown = 0;
-      for (const key of all) {
-        if (isDelegatedSession(key)) continue;
-        const session = await store?.get(key);
-        if (!session || isUnused(session)) continue;
+      const found = store ? usedSessions(store, values.user ?? LOCAL_USER, limit) : [];
+      for await (const session of found) {
         show(session, values.json);
         shown++;
       }
