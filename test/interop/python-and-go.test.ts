@@ -3,7 +3,7 @@
  * readers that accept and lose what theirs do.
  */
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { after, before, test, type TestContext } from 'node:test';
 import { isObject } from '../../src/base/index.ts';
 import { serve, type Listening } from '../../src/server.ts';
 import { tries } from '../support/interop-table.ts';
@@ -268,33 +268,120 @@ test('a subscription to a finished task is refused as JSON with its status, as t
   }
 });
 
-/** Go's REST client up to 2.3.1 writes `null` where a request has no parameters, and with GET and DELETE too. */
-function goRest(verb: string, path: string, version: string, accept = 'application/json') {
-  const headers = { ...json, accept, 'user-agent': 'Go-http-client/1.1', 'a2a-version': version };
-  const body = verb === 'POST' ? 'null' : undefined;
-  return within(path, fetch(`${listening.url}${path}`, { method: verb, headers, body }));
+interface RestSdk {
+  readonly name: string;
+  readonly peer: string | undefined;
+  readonly version: '0.3' | '1.0';
+  readonly headers: Readonly<Record<string, string>>;
+  /** What it sends where a request has no parameters of its own. */
+  readonly cancels: (id: string) => string | undefined;
+  readonly subscribes: readonly [verb: string, body: string | undefined];
+  readonly read: (response: Response) => Promise<string[]>;
 }
 
-for (const [version, prefix] of [
-  ['0.3', '/v1'],
-  ['1.0', ''],
-] as const) {
-  test(`Go over REST ${version}: a body of null is no body, for cancel and subscribe`, async (t) => {
-    const note = { protocol: 'A2A', peer: 'a2a-go 2.3.1 (its bytes)', role: 'client' } as const;
-    if (version === '1.0') tries(t, { ...note, operation: 'cancel' });
-    const id = await working(SDKS.find((sdk) => sdk.version === version)!);
-    const task = `${prefix}/tasks/${id}`;
-    // The protobuf definition of 0.3 spells it so.
-    const canceledState = version === '0.3' ? 'cancelled' : 'canceled';
-    const subscribed = await goRest('POST', `${task}:subscribe`, version, 'text/event-stream');
+const REST: readonly RestSdk[] = [
+  {
+    // It speaks the JSON of the protobuf definition.
+    name: 'Python 0.3',
+    peer: 'a2a-python 0.3.22 (its bytes)',
+    version: '0.3',
+    headers: python,
+    cancels: (id) => JSON.stringify({ name: `tasks/${id}` }),
+    subscribes: ['GET', undefined],
+    read: python03Stream,
+  },
+  {
+    name: 'Python 1.0',
+    peer: 'a2a-python 1.1.0 (its bytes)',
+    version: '1.0',
+    headers: { ...python, 'a2a-version': '1.0' },
+    cancels: (id) => JSON.stringify({ id }),
+    subscribes: ['POST', undefined],
+    read: python1Stream,
+  },
+  {
+    // Up to 2.3.1 it writes `null` where a request has no parameters.
+    name: 'Go 1.0',
+    peer: 'a2a-go 2.3.1 (its bytes)',
+    version: '1.0',
+    headers: go,
+    cancels: () => 'null',
+    subscribes: ['POST', 'null'],
+    read: goStream,
+  },
+  {
+    // Go's client for 0.3 sends no body. This is the same rule in the older version.
+    name: 'A client of 0.3 like Go 1.0',
+    peer: undefined,
+    version: '0.3',
+    headers: { ...go, 'a2a-version': '0.3' },
+    cancels: () => 'null',
+    subscribes: ['POST', 'null'],
+    read: goStream,
+  },
+];
+
+for (const sdk of REST) {
+  const { name, version, headers } = sdk;
+  const prefix = version === '0.3' ? '/v1' : '';
+  const ask = (verb: string, path: string, body: string | undefined, accept = 'application/json') =>
+    within(
+      path,
+      fetch(`${listening.url}${prefix}${path}`, {
+        method: verb,
+        headers: { ...headers, accept },
+        ...(body !== undefined && { body }),
+      }),
+    );
+  const message = (text: string, more: object = {}) => {
+    const own = { messageId: crypto.randomUUID(), role: 'ROLE_USER', ...more };
+    return version === '0.3'
+      ? { request: { ...own, content: [{ text }] } }
+      : { message: { ...own, parts: [{ text }] } };
+  };
+  const send = async (text: string, configuration: object): Promise<Json> => {
+    const body = JSON.stringify({ ...message(text), configuration });
+    const sent = object(await (await ask('POST', '/message:send', body)).json());
+    return object(sent['task']);
+  };
+  // The protobuf definition of 0.3 spells it so.
+  const canceled = version === '0.3' ? 'cancelled' : 'canceled';
+  const atOnce = version === '0.3' ? { blocking: false } : { returnImmediately: true };
+  const note = (t: TestContext, operation: string) => {
+    const { peer } = sdk;
+    if (peer !== undefined) tries(t, { protocol: 'A2A', peer, role: 'client', operation });
+  };
+
+  test(`${name} over REST: a task is sent and streamed, and a body of null is no body for cancel and subscribe`, async (t) => {
+    note(t, 'cancel');
+    const done = await send('count 2', version === '0.3' ? { blocking: true } : {});
+    assert.deepEqual(statesOf([done]), ['completed']);
+    const body = JSON.stringify(message('count 2'));
+    const stream = await ask('POST', '/message:stream', body, 'text/event-stream');
+    const texts = (await sdk.read(stream)).map((text) => object(JSON.parse(text)));
+    assert.deepEqual(statesOf(texts), ['submitted', 'working', 'completed']);
+    const id = String((await send(`hold ${crypto.randomUUID()}`, atOnce))['id']);
+    const [verb, nothing] = sdk.subscribes;
+    const subscribed = await ask(verb, `/tasks/${id}:subscribe`, nothing, 'text/event-stream');
     assert.equal(subscribed.status, 200);
-    const canceled = await goRest('POST', `${task}:cancel`, version);
-    assert.deepEqual(statesOf([object(await canceled.json())]), [canceledState]);
-    const events = (await goStream(subscribed)).map((text) => object(JSON.parse(text)));
-    assert.equal(statesOf(events).at(-1), canceledState);
-    // Where a body is needed, it is missing.
-    const sent = await goRest('POST', `${prefix}/message:send`, version);
-    assert.equal(sent.status, 400);
-    assert.match(await sent.text(), /message/);
+    const stopped = await ask('POST', `/tasks/${id}:cancel`, sdk.cancels(id));
+    assert.deepEqual(statesOf([object(await stopped.json())]), [canceled]);
+    const events = (await sdk.read(subscribed)).map((text) => object(JSON.parse(text)));
+    assert.equal(statesOf(events).at(-1), canceled);
+  });
+
+  test(`${name} over REST: a refused stream is an error response with the reason`, async (t) => {
+    note(t, 'errors');
+    const [verb, nothing] = sdk.subscribes;
+    const accept = 'text/event-stream';
+    const unknown = await ask(verb, '/tasks/nobody:subscribe', nothing, accept);
+    assert.equal(unknown.status, 404);
+    assert.match(unknown.headers.get('content-type') ?? '', /^application\/json/);
+    const error = await unknown.text();
+    if (version === '1.0') assert.match(error, /"reason":"TASK_NOT_FOUND"/);
+    // Where a body is needed, `null` is a body that is missing.
+    const empty = await ask('POST', '/message:send', 'null');
+    assert.equal(empty.status, 400);
+    assert.match(await empty.text(), /message/);
   });
 }

@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Part, Task } from '../../src/protocol/index.ts';
+import { A2AError, textOf, type Part, type Task } from '../../src/protocol/index.ts';
+import { bearerTokens, type A2AAgent } from '../../src/server.ts';
 import { createAgent, memoryStore } from '../../src/tasks/index.ts';
 import { sqliteStore } from '../../src/store/sqlite.ts';
 import {
@@ -14,6 +15,7 @@ import {
   isState,
   raw,
   rest1,
+  rpc03,
   rpc1,
   sample,
   start,
@@ -191,6 +193,46 @@ for (const wire of WIRES) {
       assert.equal(error?.code, -32602, bad);
       assert.equal(status, wire.binding === 'JSONRPC' ? 200 : 400);
     }
+  });
+}
+
+for (const wire of [rpc03, rpc1]) {
+  test(`rule 10: errors that proxies act on keep their HTTP status, also for a stream (${wire.name})`, async (t) => {
+    const kinds = ['forbidden', 'rateLimited', 'unavailable'] as const;
+    const refusing: A2AAgent = {
+      ...sample(),
+      receive({ message }) {
+        const kind = kinds.find((each) => each === textOf(message.parts));
+        throw new A2AError(kind ?? 'unsupportedOperation');
+      },
+    };
+    const extensions = [{ uri: 'urn:needed', required: true }];
+    const profile = { ...refusing.profile, extensions };
+    const { url } = await start(
+      t,
+      { ...refusing, profile },
+      { authenticate: bearerTokens(new Map([['ann', 'secret']])), limits: { maxBodyBytes: 2000 } },
+    );
+    const active = { 'a2a-extensions': 'urn:needed' };
+    const known = { authorization: 'Bearer secret' };
+    const ask = async (text: string, headers: Record<string, string>) => {
+      const message = userMessage(text);
+      const {
+        status,
+        error,
+        headers: got,
+      } = await wire.ask(url, 'streamMessage', { message }, { headers });
+      return [status, error?.code, got.get('content-type')];
+    };
+    const json = 'application/json';
+    const events = 'text/event-stream';
+    assert.deepEqual(await ask('x', active), [401, -31401, json]);
+    assert.deepEqual(await ask('forbidden', { ...active, ...known }), [403, -31403, json]);
+    assert.deepEqual(await ask('x'.repeat(3000), { ...active, ...known }), [413, -32600, json]);
+    assert.deepEqual(await ask('rateLimited', { ...active, ...known }), [429, -31429, json]);
+    assert.deepEqual(await ask('unavailable', { ...active, ...known }), [503, -31503, json]);
+    assert.deepEqual(await ask('else', { ...active, ...known }), [200, -32004, events]);
+    assert.deepEqual(await ask('else', known), [200, -32008, events]);
   });
 }
 
