@@ -28,6 +28,7 @@ export {
   type Preference,
   ConnectionError,
   StreamInterruptedError,
+  TaskFailedError,
   type ConnectionFailure,
   httpService,
   type HttpOptions,

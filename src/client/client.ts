@@ -28,7 +28,7 @@ import { ConnectionError } from './connection/errors.ts';
 import { Lifetime } from './connection/request.ts';
 import type { RetryOptions } from './follow/retry.ts';
 import { AgentStream } from './stream.ts';
-import { answerText } from './text.ts';
+import { successfulText } from './text.ts';
 
 /** A text, the parts of a message, or a message. A message without an id gets a new id. */
 export type Input = string | readonly Part[] | (Partial<Message> & { readonly parts: Part[] });
@@ -82,7 +82,7 @@ export interface ResubscribeOptions extends FollowingOptions {
 export interface PendingResult extends Promise<SendResult> {
   /**
    * Returns the text of the message or of the task's artifacts. If the artifacts have no text, returns the text of the
-   * task's status.
+   * task's status. Rejects with a TaskFailedError if the task has failed, was rejected or was canceled.
    */
   text(): Promise<string>;
 }
@@ -176,7 +176,7 @@ export function createClient(service: AgentService, options: ClientOptions): Age
       const configuration = { blocking: true, ...options.configuration };
       const params = toParams(input, { ...options, configuration });
       const answer = run(options, (call) => service.sendMessage(params, call));
-      return Object.assign(answer, { text: () => answer.then(answerText) });
+      return Object.assign(answer, { text: () => answer.then(successfulText) });
     },
 
     stream(input, { retrySend = false, ...options } = {}) {

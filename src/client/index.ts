@@ -32,6 +32,7 @@ export {
   RemoteAgentError,
   remoteErrorCode,
   StreamInterruptedError,
+  TaskFailedError,
   type ConnectionFailure,
   type RemoteErrorCode,
 } from './connection/errors.ts';

@@ -9,7 +9,7 @@ import {
 import { ConnectionError } from './connection/errors.ts';
 import { Lifetime } from './connection/request.ts';
 import { followTask, type FollowOptions } from './follow/follower.ts';
-import { answerText, createTextTracker } from './text.ts';
+import { createTextTracker, successfulText } from './text.ts';
 
 export type StreamStart = Omit<FollowOptions, 'signal'>;
 
@@ -50,13 +50,15 @@ export class AgentStream implements AsyncIterable<StreamItem> {
     return (this.#iterator ??= this.#open());
   }
 
-  /** Reads to the end and returns the text of the result. */
+  /** Reads to the end and returns the text of the result. Throws a TaskFailedError if the task ends without success. */
   async text(): Promise<string> {
     for await (const _ of this);
-    return answerText(this.#message ?? this.#task);
+    return successfulText(this.#message ?? this.#task);
   }
 
-  /** Yields the text of the result as it arrives. */
+  /**
+   * Yields the text of the result as it arrives. Throws a TaskFailedError at the end if the task ends without success.
+   */
   async *textChunks(): AsyncGenerator<string> {
     const added = createTextTracker();
     let any = false;
@@ -67,8 +69,8 @@ export class AgentStream implements AsyncIterable<StreamItem> {
       yield text;
     }
     // Without artifacts, the result is the text of the last status, which is known only at the end.
-    const rest = any ? '' : answerText(this.#message ?? this.#task);
-    if (rest !== '') yield rest;
+    const text = successfulText(this.#message ?? this.#task);
+    if (!any && text !== '') yield text;
   }
 
   /** Closes the stream. A pending read rejects. */

@@ -4,6 +4,7 @@
  */
 import { coderAgentKind, isCoderAgentOutput } from '../protocol/development-tool/index.ts';
 import {
+  isFailure,
   textOf,
   type Artifact,
   type Part,
@@ -12,6 +13,7 @@ import {
   type Task,
   type TaskStatusUpdateEvent,
 } from '../protocol/index.ts';
+import { TaskFailedError } from './connection/errors.ts';
 
 /** Returns the text of a message or of a task's answer. */
 export function answerText(answer: SendResult | undefined): string {
@@ -19,6 +21,12 @@ export function answerText(answer: SendResult | undefined): string {
   const sections = answer.kind === 'message' ? [answer.parts] : answerSections(answer);
   const texts = sections.map(textOf);
   return texts.filter((each) => each !== '').join(SEPARATOR);
+}
+
+/** Returns the text of a result. Throws a TaskFailedError if the task has ended without success. */
+export function successfulText(answer: SendResult | undefined): string {
+  if (answer?.kind === 'task' && isFailure(answer.status.state)) throw new TaskFailedError(answer);
+  return answerText(answer);
 }
 
 const SEPARATOR = '\n\n';

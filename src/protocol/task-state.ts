@@ -10,6 +10,11 @@ export function isTerminal(state: TaskState): boolean {
   );
 }
 
+/** Returns whether a task in this state has ended without success. */
+export function isFailure(state: TaskState): boolean {
+  return isTerminal(state) && state !== 'completed';
+}
+
 /** Returns whether the agent waits for input or authentication. Then a blocking send returns, and a stream ends. */
 export function isInterrupted(state: TaskState): boolean {
   return state === 'input-required' || state === 'auth-required';

@@ -1,18 +1,22 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
-import { ConnectionError, connect } from '../../src/client/index.ts';
+import { answerText, ConnectionError, connect, TaskFailedError } from '../../src/client/index.ts';
 import { A2AError, v1 } from '../../src/protocol/index.ts';
 import {
   cardOf,
+  chunk,
   clientOf,
   collect,
   flood,
+  frame,
   message,
+  openStream,
   reply,
   replyError,
   sendJson,
   startPeer,
+  status,
   task,
 } from './peer.ts';
 
@@ -319,3 +323,36 @@ test('an answer that breaks off is a broken connection', async (t) => {
   const agent = await clientOf(t, peer.url);
   await assert.rejects(agent.get('t'), { name: 'ConnectionError', reason: 'broken' });
 });
+
+for (const state of ['failed', 'rejected', 'canceled'] as const) {
+  test(`the text of a task that is ${state} is an error with the task`, async (t) => {
+    const said = { ...message('no money\nleft'), taskId: 't1', contextId: 'c1' };
+    const ended = { ...task(state, 'half an'), status: { state, message: said } };
+    const peer = await startPeer(t, (asked, response) => {
+      if (asked.body.method === 'message/send') return reply(asked, response, ended);
+      openStream(response);
+      const end = { ...status(state, true), status: ended.status };
+      return response.end(frame(task()) + frame(chunk('half an')) + frame(end));
+    });
+    const agent = await clientOf(t, peer.url);
+    const failure = (error: unknown): boolean => {
+      assert.ok(error instanceof TaskFailedError);
+      assert.equal(error.state, state);
+      assert.equal(answerText(error.task), 'half an');
+      const end = state === 'failed' ? 'failed' : `was ${state}`;
+      assert.equal(error.message, `the task ${end}: no money left`);
+      return true;
+    };
+    await assert.rejects(agent.send('x').text(), failure);
+    await assert.rejects(agent.stream('x').text(), failure);
+    const chunks: string[] = [];
+    const read = async (): Promise<void> => {
+      for await (const text of agent.stream('x').textChunks()) chunks.push(text);
+    };
+    await assert.rejects(read(), failure);
+    assert.deepEqual(chunks, ['half an']);
+    // The result itself is the task, as the protocol has it.
+    const result = await agent.send('x');
+    assert.equal(result.kind === 'task' && result.status.state, state);
+  });
+}

@@ -3,8 +3,8 @@ import { spokenSections } from '../../client/index.ts';
 import { isCoderAgentOutput } from '../../protocol/development-tool/index.ts';
 import {
   type FilePart,
+  isFailure,
   isInterrupted,
-  isTerminal,
   type Part,
   type Task,
   type TaskState,
@@ -61,11 +61,6 @@ export function questionOf({ status }: Task): string {
   const parts = status.message?.parts ?? [];
   const words = parts.filter((part) => part.kind === 'text' && part.text !== '');
   return contentOf(words.length > 0 ? words : parts);
-}
-
-/** Whether a task in this state has ended without success. */
-export function isFailure(state: TaskState): boolean {
-  return isTerminal(state) && state !== 'completed';
 }
 
 /** Joins texts so that each text starts on a new line. */

@@ -6,10 +6,15 @@ import {
   OPTION,
   waitingCallsIn,
 } from '../../protocol/development-tool/index.ts';
-import { isInterrupted, type SendResult, type Task, textOf } from '../../protocol/index.ts';
+import {
+  isFailure,
+  isInterrupted,
+  type SendResult,
+  type Task,
+  textOf,
+} from '../../protocol/index.ts';
 import type { Connection } from './connection.ts';
 import { EXIT } from '../program/exit.ts';
-import { isFailure } from '../program/render.ts';
 import { complain, note, word } from '../program/terminal.ts';
 
 export function conclude(result: SendResult | undefined, connection: Connection): number {

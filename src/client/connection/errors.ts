@@ -3,7 +3,7 @@
  * the reason of its signal. So `instanceof` distinguishes the three.
  */
 
-import { A2AError } from '../../protocol/index.ts';
+import { A2AError, textOf, type Task, type TaskState } from '../../protocol/index.ts';
 
 /** The reason why a connection failed. */
 export type ConnectionFailure =
@@ -54,6 +54,29 @@ export class StreamInterruptedError extends ConnectionError {
     this.name = 'StreamInterruptedError';
     this.taskId = at.taskId;
     this.lastSeq = at.lastSeq;
+  }
+}
+
+/**
+ * Means that a task ended without success: it failed, was rejected or was canceled. `text()` and `textChunks()` throw
+ * it. The message contains what the agent said about the reason, on one line.
+ */
+export class TaskFailedError extends Error {
+  override readonly name = 'TaskFailedError';
+  /** The whole task, with the artifacts that it has nevertheless. */
+  readonly task: Task;
+
+  constructor(task: Task) {
+    const { state, message } = task.status;
+    const said = quote(textOf(message?.parts ?? []));
+    const end = state === 'failed' ? 'failed' : `was ${state}`;
+    super(`the task ${end}${said === '' ? '' : `: ${said}`}`);
+    this.task = task;
+  }
+
+  /** The state in which the task ended: `failed`, `rejected` or `canceled`. */
+  get state(): TaskState {
+    return this.task.status.state;
   }
 }
 
