@@ -15,6 +15,7 @@ import {
   RequestError,
   type AgentContext,
   type AuthMethod,
+  type ClientCapabilities,
   type InitializeResponse,
   type ListSessionsRequest,
   type ListSessionsResponse,
@@ -23,11 +24,12 @@ import {
 } from '@agentclientprotocol/sdk';
 import { isAbsolute } from 'node:path';
 import { isObject } from '../base/index.ts';
-import type { LiveSession } from '../live/client/index.ts';
+import type { Editor, LiveSession } from '../live/client/index.ts';
 import { McpServers } from '../protocol/development-tool/index.ts';
 import type { Logger } from '../tasks/index.ts';
 import { askedOnly } from './answers.ts';
 import type { ChoiceState } from './config-options.ts';
+import { ClientEditor } from './client-editor.ts';
 import { requestError } from './errors.ts';
 import { AcpSession } from './session.ts';
 
@@ -46,6 +48,8 @@ export interface Wanted {
   readonly mcpServers: McpServers;
   /** The name that the client sent in `initialize`, or an empty string. */
   readonly clientName: string;
+  /** The files and terminals that the client offers. */
+  readonly editor?: Editor;
 }
 
 /** What the host of a connection with a single session tells of itself. */
@@ -88,6 +92,8 @@ export interface AcpOptions {
   /** Parley's version, which the client may display. */
   readonly version: string;
   readonly logger: Logger;
+  /** How long the client may take to answer a request for a file or a terminal. */
+  readonly editorTimeoutMs?: number;
 }
 
 export interface ServedAcp {
@@ -106,6 +112,8 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
   const { version, logger } = options;
   const { initialize, session } = methods.agent;
   const joined = new Map<string, AcpSession>();
+  const editors = new WeakMap<LiveSession, ClientEditor>();
+  let capabilities: ClientCapabilities = {};
   let clientName = '';
   let entering: Promise<unknown> = Promise.resolve();
 
@@ -146,15 +154,27 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
     if (joined.size >= MAX_SESSIONS) {
       throw RequestError.invalidParams({}, `${MAX_SESSIONS} sessions are open: close one first`);
     }
+    const { signal } = connection;
+    const offered = new ClientEditor({
+      client,
+      capabilities,
+      signal,
+      logger,
+      timeoutMs: options.editorTimeoutMs,
+    });
     const session = await options.join({
       cwd,
       mcpServers: serversFrom(mcpServers),
       clientName,
+      ...((offered.files || offered.terminals) && { editor: offered }),
       ...(sessionId !== undefined && { sessionId }),
     });
     try {
-      const { signal } = connection;
-      const one = await AcpSession.open({ session, client, history, logger, signal });
+      // A session that the client has joined before keeps its editor.
+      const editor = editors.get(session) ?? offered;
+      editors.set(session, editor);
+      const one = await AcpSession.open({ session, client, editor, history, logger, signal });
+      editor.sessionId = one.sessionId;
       if (sessionId !== undefined && one.sessionId !== sessionId) {
         throw RequestError.sessionNotFound(sessionId);
       }
@@ -246,7 +266,8 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
   }
 
   const connection = agent({ name: 'parley' })
-    .onRequest(initialize, ({ params: { clientInfo } }) => {
+    .onRequest(initialize, ({ params: { clientInfo, clientCapabilities = {} } }) => {
+      capabilities = clientCapabilities;
       clientName = clientInfo?.title ?? clientInfo?.name ?? '';
       return answer;
     })

@@ -35,6 +35,7 @@ import {
   type TaskStatusUpdateEvent,
 } from '../protocol/index.ts';
 import type { Logger } from '../tasks/index.ts';
+import type { ClientEditor } from './client-editor.ts';
 import { partsFrom } from './content.ts';
 import {
   choiceId,
@@ -56,6 +57,8 @@ const MAX_COMMANDS = 500;
 export interface AcpSessionOptions {
   readonly session: LiveSession;
   readonly client: AgentContext;
+  /** Has the terminals in which commands run. */
+  readonly editor: Pick<ClientEditor, 'terminalOf'>;
   /** Whether to send the earlier conversation to the client. */
   readonly history: boolean;
   readonly logger: Logger;
@@ -112,7 +115,7 @@ export class AcpSession {
     this.#history = options.history;
     this.#choices = { mode, model, models };
     this.#state = snapshot.task.status.state;
-    this.#updates = new Updates(session.self, workspace);
+    this.#updates = new Updates(session.self, workspace, options.editor);
     this.#permissions = new Permissions({
       client,
       session,

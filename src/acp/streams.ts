@@ -6,7 +6,7 @@
  */
 import { Readable, Writable } from 'node:stream';
 import { ndJsonStream, type AnyMessage, type Stream } from '@agentclientprotocol/sdk';
-import type { LiveSession } from '../live/client/index.ts';
+import type { Editor, LiveSession } from '../live/client/index.ts';
 import { inspectJson } from '../protocol/index.ts';
 import { CLOSE, type PeerSocket, type SocketListener, type SocketRequest } from '../http/index.ts';
 import { acpRoutes } from './http.ts';
@@ -29,7 +29,7 @@ export function stdioStream(
 }
 
 /** Joins the session for a client, which has told its name. */
-type Enter = (clientName: string) => LiveSession;
+type Enter = (clientName: string, editor?: Editor) => LiveSession;
 
 export interface AcpSocketOptions extends AcpAbout {
   /** How long a peer may read nothing before it is disconnected. */
@@ -117,7 +117,7 @@ function oneSession(enter: Enter): {
       return session;
     },
     options: {
-      join: ({ clientName }) => (session ??= enter(clientName)),
+      join: ({ clientName, editor }) => (session ??= enter(clientName, editor)),
       async leave(left) {
         session = undefined;
         await left.close();

@@ -18,8 +18,9 @@ import {
   type ToolCallConfirmation,
 } from '../protocol/development-tool/index.ts';
 import type { Part } from '../protocol/index.ts';
+import type { ClientEditor } from './client-editor.ts';
 import { blockFrom } from './content.ts';
-import { toolView } from './tool-view.ts';
+import { toolView, type ToolView } from './tool-view.ts';
 
 const PLAN_STATUSES = ['pending', 'in_progress', 'completed'] as const;
 
@@ -28,12 +29,14 @@ type Plan = Extract<SessionUpdate, { sessionUpdate: 'plan' }>;
 export class Updates {
   readonly #self: LiveClient;
   readonly #workspace: string;
+  readonly #editor: Pick<ClientEditor, 'terminalOf'> | undefined;
   /** Titles of the announced calls that have not ended, by call id. */
   readonly #open = new Map<string, string>();
 
-  constructor(self: LiveClient, workspace: string) {
+  constructor(self: LiveClient, workspace: string, editor?: Pick<ClientEditor, 'terminalOf'>) {
     this.#self = self;
     this.#workspace = workspace;
+    this.#editor = editor;
   }
 
   /** Returns the updates for a fact. With `history`, the client's own prompts are included, and answers are omitted. */
@@ -60,8 +63,9 @@ export class Updates {
     }
   }
 
-  #call({ call, files }: Extract<Fact, { kind: 'call' }>): SessionUpdate {
-    const view = toolView(call, this.#workspace, files);
+  #call(fact: Extract<Fact, { kind: 'call' }>): SessionUpdate {
+    const { call } = fact;
+    const view = this.#view(fact);
     const before = this.#open.get(call.tool_call_id);
     if (hasEnded(call)) this.#open.delete(call.tool_call_id);
     else this.#open.set(call.tool_call_id, view.title);
@@ -77,6 +81,15 @@ export class Updates {
       ...(locations.length > 0 && { locations }),
       ...(rawOutput !== undefined && { rawOutput }),
     };
+  }
+
+  /** Returns the call. If it runs in a terminal of this client, the client shows the terminal instead of the output. */
+  #view({ call, files }: Extract<Fact, { kind: 'call' }>): ToolView {
+    const view = toolView(call, this.#workspace, files);
+    const terminalId = this.#editor?.terminalOf(call.tool_call_id);
+    return terminalId === undefined
+      ? view
+      : { ...view, content: [{ type: 'terminal', terminalId }] };
   }
 
   /** Marks the open calls as failed. A canceled or failed turn sends no further events for them. */

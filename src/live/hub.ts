@@ -15,6 +15,7 @@ import {
   type LiveRole,
   type LiveSnapshot,
 } from './client/session.ts';
+import type { Editor } from './client/editor/index.ts';
 import { EXTENSION_URI, type ToolCall } from '../protocol/development-tool/index.ts';
 import { A2AError, type Task } from '../protocol/index.ts';
 import { type RequestHandler, roughSize } from '../tasks/index.ts';
@@ -53,6 +54,8 @@ export interface Joining {
   readonly kind: LiveClient['kind'];
   /** The roles of the client. Default: all roles. */
   readonly roles?: readonly LiveRole[] | undefined;
+  /** The files and terminals that the client offers. They are used only if it may prompt and approve. */
+  readonly editor?: Editor | undefined;
 }
 
 export interface Live {
@@ -189,7 +192,7 @@ export async function openLive(options: LiveOptions): Promise<Live> {
   const followed: Followed = { handler, conversation, logger, presence, prepare };
 
   return {
-    join({ name = '', kind, roles = LIVE_ROLES }) {
+    join({ name = '', kind, roles = LIVE_ROLES, editor }) {
       if (conversation.closed) throw new A2AError('unavailable', 'The live session has ended');
       if (members.size >= maxClients) {
         throw new A2AError('unavailable', 'The live session has too many clients', {
@@ -204,7 +207,12 @@ export async function openLive(options: LiveOptions): Promise<Live> {
         // Every client has the role `view`.
         roles: LIVE_ROLES.filter((role) => role === 'view' || roles.includes(role)),
       };
+      const { editors } = coder.workspaces;
+      // An editor tells what is in the files, and writes them, so it needs the rights of a person who approves changes.
+      const isTrusted = self.roles.includes('prompt') && self.roles.includes('approve');
+      const editorId = editor && isTrusted ? editors.add(editor) : undefined;
       const member = new Member(self, {
+        editor: editorId,
         followed,
         conversation,
         coder,
@@ -212,6 +220,7 @@ export async function openLive(options: LiveOptions): Promise<Live> {
         clients,
         onLeave(gone) {
           members.delete(gone);
+          if (editorId !== undefined) editors.remove(editorId);
           if (!conversation.closed) announce();
         },
       });

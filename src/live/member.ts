@@ -71,6 +71,8 @@ export interface MemberOptions {
   readonly coder: Pick<Coder, 'commands' | 'requireRoles' | 'workspaces'>;
   /** The folder of the session. */
   readonly workspace: string;
+  /** The id of the client's editor. */
+  readonly editor?: string | undefined;
   readonly clients: () => readonly LiveClient[];
   /** Called once, when the client leaves. */
   readonly onLeave: (member: Member) => void;
@@ -89,7 +91,8 @@ export class Member implements LiveSession {
     this.#options = options;
     // All clients of the session have the same, empty user id.
     const { id: client, name, kind, roles } = self;
-    const user: LiveUser = { id: '', client, name, kind, roles };
+    const { editor } = options;
+    const user: LiveUser = { id: '', client, name, kind, roles, ...(editor && { editor }) };
     this.call = { user, extensions: [EXTENSION_URI] };
   }
 

@@ -7,6 +7,7 @@ import {
   client,
   methods,
   type AnyMessage,
+  type ClientCapabilities,
   type ClientConnection,
   type InitializeResponse,
   type LoadSessionRequest,
@@ -97,6 +98,12 @@ type Answer = (
   request: RequestPermissionRequest,
 ) => RequestPermissionResponse | Promise<RequestPermissionResponse>;
 
+/** What an editor offers to the agent, and the app with its handlers. */
+export interface Offer {
+  readonly app?: ReturnType<typeof client>;
+  readonly capabilities?: ClientCapabilities;
+}
+
 /** An editor: keeps what it is told, and answers what it is asked. */
 export class Editor {
   readonly connection: ClientConnection;
@@ -107,10 +114,12 @@ export class Editor {
   /** Unless told, nothing is answered, until the request is withdrawn. */
   answer: Answer | undefined;
   sessionId = '';
+  readonly #capabilities: ClientCapabilities;
   #changed = Promise.withResolvers<void>();
 
-  constructor(stream: Stream) {
-    this.connection = client({ name: 'editor' })
+  constructor(stream: Stream, { app = client({ name: 'editor' }), capabilities }: Offer = {}) {
+    this.#capabilities = capabilities ?? {};
+    this.connection = app
       .onNotification(methods.client.session.update, ({ params }) => {
         this.updates.push(params.update);
         this.#change();
@@ -131,6 +140,7 @@ export class Editor {
     return this.connection.agent.request(methods.agent.initialize, {
       protocolVersion: 1,
       clientInfo: { name, version: '0.1' },
+      clientCapabilities: this.#capabilities,
     });
   }
 
@@ -216,10 +226,14 @@ export function outline(updates: readonly SessionUpdate[]): string {
 }
 
 /** An editor in memory. */
-export function editorFor(t: TestContext, options: Partial<AcpOptions> & Pick<AcpOptions, 'join'>) {
+export function editorFor(
+  t: TestContext,
+  options: Partial<AcpOptions> & Pick<AcpOptions, 'join'>,
+  offer?: Offer,
+) {
   const [ours, theirs] = streamPair();
   const served = serveAcp(ours, { version: VERSION, logger: silent, ...options });
-  const editor = new Editor(theirs);
+  const editor = new Editor(theirs, offer);
   t.after(async () => {
     editor.connection.close();
     served.close();

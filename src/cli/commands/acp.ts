@@ -114,7 +114,7 @@ async function run(settings: Settings): Promise<number> {
   async function join(wanted: Wanted): Promise<LiveSession> {
     const root = await stored.folderFor(wanted);
     const live = openedHere(wanted.sessionId) ?? (await openFor(wanted, root));
-    const member = live.live.join({ kind: 'acp', name: wanted.clientName });
+    const member = live.live.join({ kind: 'acp', name: wanted.clientName, editor: wanted.editor });
     opened.set(member, live);
     return member;
   }

@@ -12,6 +12,8 @@ export interface LiveUser extends User {
   readonly name: string;
   readonly kind?: LiveClient['kind'];
   readonly roles: readonly LiveRole[];
+  /** The id of the client's editor (session/editors.ts). */
+  readonly editor?: string;
 }
 
 /** Returns the roles of a user. A user without declared roles has all roles. */

@@ -27,6 +27,7 @@ import { A2AError, type Call, type Message, type StreamEvent } from '../../proto
 import type { RequestHandler } from '../../tasks/index.ts';
 import { APP } from '../session/workspace-agent.ts';
 import { CheckpointError } from '../checkpoints/checkpoints.ts';
+import type { Workspace } from '../files/workspace.ts';
 import { SHELL_TOOL } from '../approval/policy.ts';
 import { mentionsIn, messageContext } from '../session/context.ts';
 import type { ToolCallRequest } from '../session/opening-calls.ts';
@@ -72,8 +73,8 @@ export interface ReadMessage {
   readonly aside: boolean;
   /** Calls to make before the model is called. */
   readonly opening: readonly ToolCallRequest[];
-  /** Returns the content of the message, with the files that the message mentions. */
-  readonly parts: (signal: AbortSignal) => Promise<readonly ContentPart[]>;
+  /** Returns the content of the message, with the files that the message mentions. `files`: where they are read. */
+  readonly parts: (signal: AbortSignal, files?: Workspace) => Promise<readonly ContentPart[]>;
 }
 
 export interface Commands extends CommandService {
@@ -211,7 +212,7 @@ export function createCommands(options: CommandsOptions): Commands {
         agent,
         aside: false,
         opening: [...shell.map(shellCall), ...(await resourceCalls(parts, agent))],
-        parts: (signal) => withContext(parts, agent, signal),
+        parts: (signal, files) => withContext(parts, agent, signal, files),
       });
       if (first?.kind !== 'text' || !first.text.startsWith('/')) return said(message.parts);
       // A prompt of an MCP server that has not answered yet would be taken for text.
@@ -299,7 +300,8 @@ async function withContext(
   given: Message['parts'],
   { workspace }: WorkspaceAgent,
   signal: AbortSignal,
+  files = workspace,
 ): Promise<ContentPart[]> {
-  const { parts, problems } = await messageContext(given, workspace, signal);
+  const { parts, problems } = await messageContext(given, files, signal);
   return [...parts, ...problems.map((text): ContentPart => ({ kind: 'text', text: `[${text}]` }))];
 }

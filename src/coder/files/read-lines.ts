@@ -1,8 +1,16 @@
 /** Reads a range of lines from a file in pieces, so that files of any size can be read. */
-import type { FileHandle } from 'node:fs/promises';
-
 const PIECE = 256 * 1024;
 const FEED = 0x0a;
+
+/** The bytes of a file: of an open file, or in memory. */
+export interface ByteReader {
+  read(
+    buffer: Buffer,
+    offset: number,
+    length: number,
+    position: number,
+  ): Promise<{ readonly bytesRead: number }>;
+}
 
 export interface LineWindow {
   /** The lines without line ends, each truncated to `maxLine` bytes. */
@@ -28,7 +36,7 @@ export interface WindowOptions {
   readonly signal: AbortSignal;
 }
 
-export async function readLines(handle: FileHandle, options: WindowOptions): Promise<LineWindow> {
+export async function readLines(handle: ByteReader, options: WindowOptions): Promise<LineWindow> {
   const { offset, limit, maxLine, maxBytes, countBytes, signal } = options;
   const piece = Buffer.allocUnsafe(PIECE);
   const lines: Buffer[] = [];

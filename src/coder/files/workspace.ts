@@ -22,6 +22,7 @@ import { openAccess } from './access.ts';
 import { toFileError, FileError } from './file-error.ts';
 import { canPin, sameFile, type PathHandle } from './path-handle.ts';
 import { inTurn } from './queue.ts';
+import type { ByteReader } from './read-lines.ts';
 import { MAX_TEXT_BYTES } from './text.ts';
 import { changed, checkFile, createWriter, type Snapshot, type Writer } from './write.ts';
 
@@ -31,6 +32,11 @@ export type { Change, Snapshot } from './write.ts';
 export interface OpenFile extends AsyncDisposable {
   /** The real path. */
   readonly path: string;
+  readonly size: number;
+  readonly handle: ByteReader;
+}
+
+interface OpenDiskFile extends OpenFile {
   readonly stats: BigIntStats;
   readonly handle: FileHandle;
 }
@@ -70,7 +76,7 @@ export async function openWorkspace(
   const access = await openAccess(folders, pin);
   const { roots, locate, show, openHandle } = access;
 
-  async function openFile(path: string): Promise<OpenFile> {
+  async function openFile(path: string): Promise<OpenDiskFile> {
     const absolute = locate(path);
     const shown = show(absolute);
     let handle: FileHandle | undefined;
@@ -84,6 +90,7 @@ export async function openWorkspace(
       return {
         path: held.path,
         stats,
+        size: Number(stats.size),
         handle: opened,
         [Symbol.asyncDispose]: () => opened.close(),
       };
@@ -125,7 +132,7 @@ export async function openWorkspace(
     },
 
     async read(path, maxBytes = MAX_TEXT_BYTES) {
-      let file: OpenFile;
+      let file: OpenDiskFile;
       try {
         file = await openFile(path);
       } catch (error) {

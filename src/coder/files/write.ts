@@ -4,14 +4,19 @@
  * First all new content is written to temporary files next to the old files and flushed to the disk. Most errors happen
  * in this step, before any file has changed. Then each temporary file is renamed. If a rename fails, the earlier
  * renames are undone.
+ *
+ * A file that was read from an editor is written through the editor, after the same checks. So are new files. If the
+ * editor refuses to write, its refusal counts: the file is not written to the disk instead.
  */
 import { randomBytes } from 'node:crypto';
 import type { BigIntStats } from 'node:fs';
 import { constants } from 'node:fs';
 import { lstat, mkdir, open, realpath, rename, rmdir, unlink } from 'node:fs/promises';
 import { systemCode } from '../../base/index.ts';
+import type { EditorFiles } from '../../live/client/editor/index.ts';
 import { basename, dirname, join, relative, sep } from 'node:path';
 import { outside, type Access } from './access.ts';
+import { contentIn, writeText, type EditorWriter } from './editor-text.ts';
 import { toFileError, FileError } from './file-error.ts';
 import { sameVersion, type PathHandle } from './path-handle.ts';
 import { isInside, protectedName } from './path-rules.ts';
@@ -25,7 +30,10 @@ export interface Snapshot {
   /** The real path. */
   readonly path: string;
   readonly bytes: Buffer;
+  /** The state of the file on disk. */
   readonly stats: BigIntStats;
+  /** Set if `bytes` are those of an editor's buffer. `unsaved`: the file on disk has other content. */
+  readonly buffer?: { readonly unsaved: boolean } | undefined;
 }
 
 /** The change of one file. */
@@ -52,15 +60,20 @@ interface Place {
 interface Staged {
   readonly change: Change;
   readonly place: Place;
-  /** The name of the temporary file in the same folder, or undefined if the file is to be removed. */
+  /** The name of the temporary file in the same folder, or undefined if there is none. */
   readonly temporary: string | undefined;
+  /** The editor that writes the file, or undefined if it is written to the disk. */
+  readonly editor: EditorWriter | undefined;
 }
 
 export interface Writer {
   /** Throws if tools may not write to the path. Creates nothing. */
   checkWritable(path: string): Promise<void>;
-  /** Applies all changes or none. Fails if a file differs from `before`. */
-  apply(changes: readonly Change[]): Promise<void>;
+  /**
+   * Applies all changes or none. Fails if a file differs from `before`. Returns the paths of files whose content on
+   * disk differs from the new content, because the editor that wrote them has not saved them, or has formatted them.
+   */
+  apply(changes: readonly Change[], editor?: EditorFiles): Promise<readonly string[]>;
 }
 
 /** Creates a writer. Nothing is written into the folders `own`. */
@@ -197,9 +210,16 @@ export function createWriter(access: Access, own: readonly string[]): Writer {
     await place.folder.confirm();
   }
 
-  async function stage(change: Change): Promise<Staged> {
+  async function stage(change: Change, files: EditorFiles | undefined): Promise<Staged> {
     const target = await destination(change.path, change.after === undefined);
     const shown = show(target);
+    const editor = writerFor(change, files);
+    if (!editor && change.before?.buffer?.unsaved === true) {
+      throw new FileError(
+        'changed',
+        `${shown} has unsaved changes in the editor; ask the user to save it`,
+      );
+    }
     const made: string[] = [];
     let folder: PathHandle | undefined;
     try {
@@ -214,10 +234,10 @@ export function createWriter(access: Access, own: readonly string[]): Writer {
       const place = { folder, name: basename(target), shown, made };
       await checkBefore(place, change);
       const temporary =
-        change.after === undefined
+        change.after === undefined || editor
           ? undefined
           : await writeTemporary(folder, change.after, change.before?.stats, change.executable);
-      return { change, place, temporary };
+      return { change, place, temporary, editor };
     } catch (error) {
       await folder?.[Symbol.asyncDispose]();
       await removeFolders(made);
@@ -225,9 +245,10 @@ export function createWriter(access: Access, own: readonly string[]): Writer {
     }
   }
 
-  async function settle({ change, place, temporary }: Staged): Promise<void> {
+  async function settle({ change, place, temporary, editor }: Staged): Promise<void> {
     try {
       await checkBefore(place, change);
+      if (editor) return await writeIn(editor, place, change);
       const target = place.folder.at(place.name);
       await (temporary === undefined ? unlink(target) : rename(place.folder.at(temporary), target));
     } catch (error) {
@@ -249,15 +270,16 @@ export function createWriter(access: Access, own: readonly string[]): Writer {
       }
     },
 
-    async apply(changes) {
+    async apply(changes, files) {
       const staged: Staged[] = [];
       let done = 0;
       try {
-        for (const change of changes) staged.push(await stage(change));
+        for (const change of changes) staged.push(await stage(change, files));
         for (const one of staged) {
           await settle(one);
           done += 1;
         }
+        return [];
       } catch (error) {
         // An undo may fail for the same reason as the change. The other changes are still undone.
         for (const one of staged.slice(0, done).toReversed()) await undo(one).catch(() => {});
@@ -311,10 +333,34 @@ function modeLike(mode: number, executable: boolean | undefined): number {
   return executable ? mode | ((mode & READ_BITS) >> 2) : mode & ~RUN_BITS;
 }
 
-async function undo({ change: { before }, place: { folder, name } }: Staged): Promise<void> {
+async function undo({ change, place: { folder, name }, editor }: Staged): Promise<void> {
+  const { before } = change;
   if (before === undefined) return unlink(folder.at(name));
+  if (editor) return editor.write(join(folder.path, name), before.bytes.toString());
   const temporary = await writeTemporary(folder, before.bytes, before.stats, undefined);
   return rename(folder.at(temporary), folder.at(name));
+}
+
+/** Returns the editor if it writes this file: a text that was read from the editor, or a new file. */
+function writerFor(
+  { before, after, executable }: Change,
+  files: EditorFiles | undefined,
+): EditorWriter | undefined {
+  if (!files?.write || after === undefined || executable !== undefined) return undefined;
+  if (before && !before.buffer) return undefined;
+  return { read: (path) => files.read(path), write: (path, text) => files.write!(path, text) };
+}
+
+/** Writes the file through the editor, if its buffer still has the content that the change is based on. */
+async function writeIn(
+  editor: EditorWriter,
+  { folder, name, shown }: Place,
+  { before, after = Buffer.alloc(0) }: Change,
+): Promise<void> {
+  const path = join(folder.path, name);
+  const current = before && (await contentIn(editor, path));
+  if (before && current?.equals(before.bytes) !== true) throw changed(shown);
+  await writeText(editor, path, after.toString(), shown);
 }
 
 /** Returns the real path of a folder, or the real path that it would have if it existed. */

@@ -129,7 +129,7 @@ function createCollector(workspace: Workspace, signal: AbortSignal | undefined) 
     await using file = await workspace.openFile(path);
     if (seen.has(file.path)) return;
     seen.add(file.path);
-    const size = Number(file.stats.size);
+    const { size } = file;
     const buffer = Buffer.alloc(Math.min(size, MAX_BLOB_BYTES));
     const { bytesRead } = await file.handle.read(buffer, 0, buffer.length, 0);
     add(workspace.show(file.path), buffer.subarray(0, bytesRead), size);

@@ -22,6 +22,7 @@ import { instructionFor } from './instruction.ts';
 import type { FileChanges } from '../approval/file-changes.ts';
 import { mcpFiles } from './mcp-files.ts';
 import { mcpSampling } from './mcp-sampling.ts';
+import type { Editors } from './editors.ts';
 import { mcpTools, type McpTools } from './mcp-tools.ts';
 import {
   checkpointFailed,
@@ -38,6 +39,7 @@ import { saveRule } from '../settings/settings.ts';
 import type { Settings } from '../settings/schema.ts';
 import { openSandbox } from '../shell/sandbox.ts';
 import { openShell } from '../shell/shell.ts';
+import type { ViewOf } from '../tools/define-tool.ts';
 import type { CoderTool } from '../tools/tool.ts';
 import { applyPatchTool } from '../tools/apply-patch.ts';
 import { askUserTool } from '../tools/ask-user.ts';
@@ -53,6 +55,7 @@ import { shellJobsTool } from '../tools/shell-jobs.ts';
 import { todoTool } from '../tools/todo.ts';
 import { writeFileTool } from '../tools/write-file.ts';
 import type { FetchPageOptions } from '../web/fetch-page.ts';
+import { withEditor } from '../files/editor-files.ts';
 import { openWorkspace, type Workspace } from '../files/workspace.ts';
 
 /** The name of the app that owns these sessions in a session store. */
@@ -71,6 +74,7 @@ export interface WorkspaceAgentOptions extends Modes {
   readonly notify?: Notify;
   readonly sessions: SessionStore;
   readonly changes: FileChanges;
+  readonly editors: Editors;
   readonly configFolder: string;
   readonly dataFolder: string;
   readonly sandbox: boolean;
@@ -88,6 +92,8 @@ export interface WorkspaceAgentOptions extends Modes {
 export interface WorkspaceAgent extends Modes {
   readonly root: string;
   readonly workspace: Workspace;
+  /** Returns the workspace as the editor shows it that has started the turn with this state. */
+  readonly viewOf: ViewOf;
   readonly model: Model;
   /** The names of the models to choose from. */
   readonly models: readonly string[];
@@ -165,15 +171,25 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions): Promis
     },
   };
 
+  const viewOf: ViewOf = ({ state }) => {
+    const files = options.editors.of(state)?.files;
+    return files ? withEditor(workspace, files) : workspace;
+  };
   const own: CoderTool[] = [
-    readFileTool(workspace),
-    writeFileTool(workspace),
-    editTool(workspace),
-    applyPatchTool(workspace),
+    readFileTool(workspace, viewOf),
+    writeFileTool(workspace, viewOf),
+    editTool(workspace, viewOf),
+    applyPatchTool(workspace, viewOf),
     listDirectoryTool(workspace),
     globTool(workspace),
     searchTool(workspace),
-    runShellCommandTool({ shell, root, timeoutMs: settings.limits?.shellTimeoutMs }),
+    runShellCommandTool({
+      shell,
+      root,
+      timeoutMs: settings.limits?.shellTimeoutMs,
+      // The editor's terminals are outside the sandbox.
+      ...(!sandbox && { terminalsOf: ({ state }) => options.editors.of(state)?.terminals }),
+    }),
     shellJobsTool(shell),
     fetchUrlTool(options.web),
     todoTool(),
@@ -225,6 +241,7 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions): Promis
   return {
     root,
     workspace,
+    viewOf,
     model,
     models: modelChoices(model, options.models),
     mode,

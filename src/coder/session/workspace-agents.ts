@@ -24,6 +24,7 @@ import { A2AError, type Message, type Metadata, type Task } from '../../protocol
 import { sameJson, type ExecutionContext, type Logger } from '../../tasks/index.ts';
 import { isInside } from '../files/path-rules.ts';
 import { FileChanges } from '../approval/file-changes.ts';
+import { Editors } from './editors.ts';
 import { ModelNames } from './model-names.ts';
 import type { Notify } from './notices.ts';
 import { sessionKey, sessionName, type SessionOwner } from './session-owner.ts';
@@ -82,6 +83,7 @@ export interface WorkspaceAgentsOptions {
 export interface WorkspaceAgents {
   readonly model: Model;
   readonly modelNames: ModelNames;
+  readonly editors: Editors;
   readonly sessions: SessionStore;
   /**
    * Checks the settings in the metadata of a message, or of a new task, before it is accepted. The first message of a
@@ -153,6 +155,7 @@ export async function openWorkspaceAgents(
   /** The open agents, least recently used first. */
   const agents = new Map<string, Opened>();
   const changes = new FileChanges();
+  const editors = new Editors();
   /** The settings of sessions whose first message was accepted, but whose first turn has not stored them yet. */
   const claims = new BoundedMap<AgentSettings>(MAX_CLAIMS);
 
@@ -285,6 +288,7 @@ export async function openWorkspaceAgents(
     return openWorkspaceAgent({
       ...options,
       changes,
+      editors,
       folder,
       settings,
       mode,
@@ -300,6 +304,7 @@ export async function openWorkspaceAgents(
   return {
     model: options.model,
     modelNames: new ModelNames(options),
+    editors,
     sessions: options.sessions,
     async check(metadata, owner, { task, isOwn = false, isReservation = false } = {}) {
       const asked = settingsIn(metadata);

@@ -34,3 +34,16 @@ export function commandEnvironment(from: NodeJS.ProcessEnv): Record<string, stri
   }
   return { ...environment, ...NON_INTERACTIVE };
 }
+
+/** Secrets that may be in the environment of an editor. */
+const KNOWN_SECRETS =
+  'GEMINI_API_KEY GOOGLE_API_KEY GOOGLE_GENERATIVE_AI_API_KEY ANTHROPIC_API_KEY ANTHROPIC_AUTH_TOKEN OPENAI_API_KEY OPENAI_COMPATIBLE_API_KEY PARLEY_SECRET_KEY PARLEY_A2A_TOKEN PARLEY_TOKEN BASH_ENV ENV PROMPT_COMMAND PS4';
+
+/**
+ * Returns the variables for a command in the terminal of an editor. The command inherits the editor's environment, from
+ * which nothing can be removed, so secrets get an empty value.
+ */
+export function terminalEnvironment(): Record<string, string> {
+  const hidden = KNOWN_SECRETS.split(' ').map((name) => [name, '']);
+  return { ...Object.fromEntries(hidden), ...NON_INTERACTIVE };
+}

@@ -78,7 +78,7 @@ const LIVE_INTERVAL_MS = 125;
  * runs for an hour about 370.
  */
 const LIVE_SHARE = 1 / 50;
-const LIVE_BYTES = 8 * 1024;
+export const LIVE_BYTES = 8 * 1024;
 /** How long to wait for the end of a command after all its processes were killed. */
 const LAST_WAIT_MS = 1000;
 

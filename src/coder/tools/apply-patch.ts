@@ -15,7 +15,8 @@ import {
 } from '../files/text.ts';
 import type { CoderTool } from './tool.ts';
 import type { Snapshot, Workspace } from '../files/workspace.ts';
-import { fileChangeTool } from './file-change.ts';
+import type { ViewOf } from './define-tool.ts';
+import { fileChangeTool, type FileChangeDefinition } from './file-change.ts';
 
 /**
  * Maximum total size of the old and new content of all files. It is limited because a patch is applied in memory first.
@@ -49,15 +50,16 @@ interface Working {
   executable?: boolean | undefined;
 }
 
-export function applyPatchTool(workspace: Workspace): CoderTool {
-  return fileChangeTool(workspace, {
+export function applyPatchTool(workspace: Workspace, viewOf?: ViewOf): CoderTool {
+  const definition: FileChangeDefinition<typeof Arguments> = {
     name: 'apply_patch',
     description: DESCRIPTION,
     input: Arguments,
     describe: ({ patch }) => describe(patch),
     paths: ({ patch }) => pathsOf(parsePatch(patch)),
-    plan: ({ patch }) => planPatch(workspace, parsePatch(patch)),
-  });
+    plan: ({ patch }, files) => planPatch(files, parsePatch(patch)),
+  };
+  return fileChangeTool(workspace, definition, viewOf);
 }
 
 async function planPatch(workspace: Workspace, patches: readonly FilePatch[]) {

@@ -1,7 +1,14 @@
 /** Defines a tool of the coding agent: a tool of the framework that can also describe a call before it runs. */
 import type { MaybePromise, JsonObject } from '../../base/index.ts';
 import * as z from 'zod';
-import { RichResponse, tool, type Tool, type ToolContext } from '../../agent/index.ts';
+import {
+  RichResponse,
+  tool,
+  type MutableState,
+  type Tool,
+  type ToolContext,
+} from '../../agent/index.ts';
+import type { Workspace } from '../files/workspace.ts';
 import type { CoderTool, Display, Effect, Preview } from './tool.ts';
 
 export interface ToolDefinition<Input extends z.ZodObject> {
@@ -28,6 +35,9 @@ export interface ToolDefinition<Input extends z.ZodObject> {
   /** Cancels work that a call has started elsewhere. */
   readonly cancel?: (...call: Parameters<NonNullable<Tool['cancel']>>) => Promise<void>;
 }
+
+/** Returns the workspace as the editor shows it that has started the turn, or the workspace itself. */
+export type ViewOf = (context: { readonly state: Pick<MutableState, 'get'> }) => Workspace;
 
 /** The schema of a path argument, which several tools have. */
 export const workspacePath = () =>

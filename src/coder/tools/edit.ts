@@ -7,8 +7,8 @@ import { sizeOf } from '../../base/index.ts';
 import { decodeText, encodeText, MAX_TEXT_BYTES, toLf } from '../files/text.ts';
 import type { CoderTool } from './tool.ts';
 import type { Workspace } from '../files/workspace.ts';
-import { workspacePath } from './define-tool.ts';
-import { fileChangeTool } from './file-change.ts';
+import { workspacePath, type ViewOf } from './define-tool.ts';
+import { fileChangeTool, type FileChangeDefinition } from './file-change.ts';
 
 const LISTED_LINES = 10;
 
@@ -28,14 +28,14 @@ const DESCRIPTION = `Replaces a passage of a file. The file must contain "old" e
 set. Quote enough lines around the change to make the passage unique. Line ends (LF or CRLF) are kept. Read the file \
 first. To create a file, use write_file.`;
 
-export function editTool(workspace: Workspace): CoderTool {
-  return fileChangeTool(workspace, {
+export function editTool(workspace: Workspace, viewOf?: ViewOf): CoderTool {
+  const definition: FileChangeDefinition<typeof Arguments> = {
     name: 'edit',
     description: DESCRIPTION,
     input: Arguments,
     describe: ({ path }) => `Edit ${path}`,
     paths: ({ path }) => [path],
-    async plan({ path, old, new: replacement, all = false }) {
+    async plan({ path, old, new: replacement, all = false }, files) {
       const absolute = workspace.locate(path);
       const shown = workspace.show(absolute);
       if (old === '') {
@@ -47,7 +47,7 @@ export function editTool(workspace: Workspace): CoderTool {
       if (toLf(old) === toLf(replacement)) {
         throw new FileError('no-match', '"old" and "new" are the same');
       }
-      const before = await workspace.read(path);
+      const before = await files.read(path);
       if (before === undefined) {
         throw new FileError('not-found', `${shown} does not exist; to create it use write_file`);
       }
@@ -69,7 +69,8 @@ export function editTool(workspace: Workspace): CoderTool {
         summary: `Edited ${shown}: ${places(matches)}.`,
       };
     },
-  });
+  };
+  return fileChangeTool(workspace, definition, viewOf);
 }
 
 function ambiguous(shown: string, matches: readonly Match[]): FileError {

@@ -14,7 +14,7 @@ import { decodeText, encodeText, toCrlf, usesCrlf } from '../files/text.ts';
 import type { FileDiff } from '../../protocol/development-tool/index.ts';
 import { fingerprintOf, newContentOf, type CoderTool, type Display, type Preview } from './tool.ts';
 import type { Change, Snapshot, Workspace } from '../files/workspace.ts';
-import { defineTool, type ToolDefinition } from './define-tool.ts';
+import { defineTool, type ToolDefinition, type ViewOf } from './define-tool.ts';
 
 /** Maximum size of a plan that is kept in memory between the preview and the run. */
 const MAX_KEPT_BYTES = 2 ** 20;
@@ -34,26 +34,28 @@ export interface FileChangeDefinition<Input extends z.ZodObject> extends Pick<
 > {
   /** Returns the paths of the files that the call changes. */
   readonly paths: (args: z.output<Input>) => readonly string[];
-  readonly plan: (args: z.output<Input>) => Promise<Plan>;
+  /** Plans the changes. `files` are the files as the session's editor shows them. */
+  readonly plan: (args: z.output<Input>, files: Workspace) => Promise<Plan>;
 }
 
 export function fileChangeTool<Input extends z.ZodObject>(
   workspace: Workspace,
   { paths, plan, ...definition }: FileChangeDefinition<Input>,
+  viewOf: ViewOf = () => workspace,
 ): CoderTool {
   /** The plan that each preview was made from. */
   const plans = new WeakMap<Preview, Plan>();
 
-  async function prepare(args: z.output<Input>): Promise<Plan> {
+  async function prepare(args: z.output<Input>, files: Workspace): Promise<Plan> {
     for (const path of paths(args)) await workspace.checkWritable(path);
-    return plan(args);
+    return plan(args, files);
   }
   return defineTool({
     ...definition,
     effect: 'edit',
     files: (args) => paths(args).map((path) => workspace.locate(path)),
-    async preview(args) {
-      const planned = await prepare(args);
+    async preview(args, context) {
+      const planned = await prepare(args, viewOf(context));
       const diffs = diffsOf(planned, workspace);
       const preview: Preview = {
         kind: 'edit',
@@ -67,15 +69,24 @@ export function fileChangeTool<Input extends z.ZodObject>(
     },
     async run(args, context, preview) {
       return workspace.exclusively(paths(args), async () => {
+        const files = viewOf(context);
         const shown = preview && plans.get(preview);
-        const current = shown && (await stillFits(shown, workspace));
-        const planned = asAnswered(current ?? (await prepare(args)), context, workspace);
+        const current = shown && (await stillFits(shown, files));
+        const planned = asAnswered(current ?? (await prepare(args, files)), context, workspace);
         context.signal.throwIfAborted();
-        await workspace.apply(planned.changes);
-        return new RichResponse(planned.summary, { display: displayOf(planned, workspace) });
+        const differing = await files.apply(planned.changes);
+        return new RichResponse(planned.summary + noteOn(differing), {
+          display: displayOf(planned, workspace),
+        });
       });
     },
   });
+}
+
+/** Returns the note for files that an editor has written, and that differ on disk. */
+function noteOn(differing: readonly string[]): string {
+  if (differing.length === 0) return '';
+  return ` The editor has the new content, but ${differing.join(', ')} on disk differs: the editor has not saved it, or has formatted it. Commands and searches use the file on disk.`;
 }
 
 /** Returns the total size of the old and new files. */

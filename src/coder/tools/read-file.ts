@@ -7,7 +7,7 @@ import { readLines, type LineWindow } from '../files/read-lines.ts';
 import { binaryKind, SNIFF_BYTES } from '../files/text.ts';
 import type { CoderTool, Display } from './tool.ts';
 import type { OpenFile, Workspace } from '../files/workspace.ts';
-import { defineTool, respond, workspacePath } from './define-tool.ts';
+import { defineTool, respond, workspacePath, type ViewOf } from './define-tool.ts';
 
 const DEFAULT_LINES = 2000;
 const MAX_LINE_BYTES = 2000;
@@ -36,7 +36,7 @@ const DESCRIPTION = `Reads a text file or an image (PNG, JPEG, GIF, WebP). Each 
 tab, which are not part of the file. Returns at most ${DEFAULT_LINES} lines and ${MAX_BYTES / 1024} KB. For longer files, it \
 also returns the offset for the next call. Lines are truncated after ${MAX_LINE_BYTES} bytes.`;
 
-export function readFileTool(workspace: Workspace): CoderTool {
+export function readFileTool(workspace: Workspace, viewOf: ViewOf = () => workspace): CoderTool {
   return defineTool({
     name: 'read_file',
     description: DESCRIPTION,
@@ -45,9 +45,9 @@ export function readFileTool(workspace: Workspace): CoderTool {
     describe: ({ path, offset }) =>
       `Read ${path}${offset === undefined ? '' : ` from line ${offset}`}`,
     async run({ path, offset = 1, limit = DEFAULT_LINES }, context) {
-      await using file = await workspace.openFile(path);
+      await using file = await viewOf(context).openFile(path);
       const shown = workspace.show(file.path);
-      const head = Buffer.alloc(Math.min(SNIFF_BYTES, Number(file.stats.size)));
+      const head = Buffer.alloc(Math.min(SNIFF_BYTES, file.size));
       const { bytesRead } = await file.handle.read(head, 0, head.length, 0);
       const start = head.subarray(0, bytesRead);
       const image = imageType(start);
@@ -56,7 +56,7 @@ export function readFileTool(workspace: Workspace): CoderTool {
       if (kind !== undefined) {
         throw new FileError(
           'binary',
-          `${shown} is not text: ${kind}, ${sizeOf(Number(file.stats.size))}; use a shell command to inspect it`,
+          `${shown} is not text: ${kind}, ${sizeOf(file.size)}; use a shell command to inspect it`,
         );
       }
       return await readText(file, shown, offset, limit, context);
@@ -92,7 +92,7 @@ async function readText(
     return line.length === MAX_LINE_BYTES ? text.replace(/\ufffd+$/, '') : text;
   });
   const numbered = texts.map((text, at) => `${offset + at}\t${text}`);
-  const notes = notesOn(window, offset, texts, Number(file.stats.size));
+  const notes = notesOn(window, offset, texts, file.size);
   return respond([...numbered, ...notes].join('\n'), [...texts, ...notes].join('\n'));
 }
 
@@ -117,7 +117,7 @@ function notesOn(
 }
 
 async function readImage(file: OpenFile, shown: string, mediaType: string): Promise<RichResponse> {
-  const size = Number(file.stats.size);
+  const { size } = file;
   if (size > MAX_IMAGE_BYTES) {
     throw new FileError(
       'too-large',

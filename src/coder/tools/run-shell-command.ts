@@ -4,7 +4,9 @@
  */
 import { type JsonObject, shorten } from '../../base/index.ts';
 import * as z from 'zod';
-import { ToolError } from '../../agent/index.ts';
+import { ToolError, type ToolContext } from '../../agent/index.ts';
+import type { EditorTerminals } from '../../live/client/index.ts';
+import { terminalRunner } from '../shell/editor-terminal.ts';
 import { MAX_LINE } from '../shell/parse.ts';
 import type { Outcome, Shell } from '../shell/shell.ts';
 import type { CoderTool } from './tool.ts';
@@ -40,6 +42,8 @@ and the end are kept. Processes that are still running when the command ends are
 
 export interface RunShellCommandOptions {
   readonly shell: Shell;
+  /** Returns the terminals of the editor that started the turn. Commands in the foreground run in them. */
+  readonly terminalsOf?: (context: ToolContext) => EditorTerminals | undefined;
   /** The root of the workspace, which is shown to people. */
   readonly root: string;
   /** The timeout of commands without `timeout_ms`. */
@@ -65,7 +69,9 @@ export function runShellCommandTool(options: RunShellCommandOptions): CoderTool 
         const note = `The command runs in the background as ${job.id}. Use shell_jobs to read its output or to stop it.`;
         return respond({ job: job.id, note }, note);
       }
-      const outcome = await shell.run(command, {
+      const terminals = options.terminalsOf?.(context);
+      const runner = terminals ? terminalRunner(terminals, context.callId, root) : shell;
+      const outcome = await runner.run(command, {
         signal: context.signal,
         timeoutMs: timeout_ms ?? timeoutMs,
         onOutput: (recent) => context.progress(recent),

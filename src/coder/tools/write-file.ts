@@ -5,8 +5,8 @@ import { sizeOf } from '../../base/index.ts';
 import { MAX_TEXT_BYTES } from '../files/text.ts';
 import type { CoderTool } from './tool.ts';
 import type { Workspace } from '../files/workspace.ts';
-import { workspacePath } from './define-tool.ts';
-import { contentLike, fileChangeTool } from './file-change.ts';
+import { workspacePath, type ViewOf } from './define-tool.ts';
+import { contentLike, fileChangeTool, type FileChangeDefinition } from './file-change.ts';
 
 const Arguments = z.strictObject({
   path: workspacePath(),
@@ -16,18 +16,18 @@ const Arguments = z.strictObject({
 const DESCRIPTION = `Writes a file and creates missing folders. An existing file is replaced, so read it first. Its line \
 ends, byte order mark and mode are kept. To change a part of a file, use edit or apply_patch.`;
 
-export function writeFileTool(workspace: Workspace): CoderTool {
-  return fileChangeTool(workspace, {
+export function writeFileTool(workspace: Workspace, viewOf?: ViewOf): CoderTool {
+  const definition: FileChangeDefinition<typeof Arguments> = {
     name: 'write_file',
     description: DESCRIPTION,
     input: Arguments,
     describe: ({ path }) => `Write ${path}`,
     paths: ({ path }) => [path],
-    async plan({ path, content }) {
+    async plan({ path, content }, files) {
       if (Buffer.byteLength(content) > MAX_TEXT_BYTES) {
         throw new FileError('too-large', `the content is larger than ${sizeOf(MAX_TEXT_BYTES)}`);
       }
-      const before = await workspace.read(path);
+      const before = await files.read(path);
       const absolute = workspace.locate(path);
       const shown = workspace.show(absolute);
       const after = contentLike(before, content, shown);
@@ -37,7 +37,8 @@ export function writeFileTool(workspace: Workspace): CoderTool {
         summary: `${verb} ${shown} (${lineCount(content)}, ${sizeOf(after.length)}).`,
       };
     },
-  });
+  };
+  return fileChangeTool(workspace, definition, viewOf);
 }
 
 function lineCount(text: string): string {

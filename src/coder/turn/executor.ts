@@ -51,6 +51,7 @@ import {
 } from '../approval/call-states.ts';
 import { rolesOf } from '../approval/roles.ts';
 import { BESIDE, type Commands } from '../commands/service.ts';
+import { editorState } from '../session/editors.ts';
 import { openingState } from '../session/opening-calls.ts';
 import { sessionKey, type SessionOwner } from '../session/session-owner.ts';
 import { modelNameIn } from '../session/session-status.ts';
@@ -307,8 +308,10 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
       reader: readerOf(context, inbox, mayBeCommand),
       async begin() {
         const opening = openingState(run.runId, first.opening);
-        const message = await first.parts(context.signal);
-        return { message, aside, state: { ...acquired.state, ...opening } };
+        const editor = editorState(context.user, run.session?.state);
+        const files = agent.viewOf({ state: { get: (key) => editor[key] } });
+        const message = await first.parts(context.signal, files);
+        return { message, aside, state: { ...acquired.state, ...opening, ...editor } };
       },
     });
     return false;

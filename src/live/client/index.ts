@@ -1,4 +1,5 @@
 /** The part of this module that also runs in browsers. It joins a session over WebSocket. */
+export type * from './editor/index.ts';
 export { joinLive, type JoinOptions } from './join.ts';
 export type * from './notices.ts';
 export type * from './session.ts';

@@ -8,6 +8,7 @@
  * frame arrives in time, the protocol is A2A.
  */
 import { isObject } from '../../base/index.ts';
+import type { Editor } from '../client/editor/index.ts';
 import type { LiveSession } from '../client/session.ts';
 import { A2AError } from '../../protocol/index.ts';
 import type { Logger } from '../../tasks/index.ts';
@@ -34,7 +35,7 @@ const STALL_MS = 5000;
 const ACP_PATH = '/acp';
 
 /** Joins the session for an ACP client, which has told its name. */
-export type Enter = (clientName: string) => LiveSession;
+export type Enter = (clientName: string, editor?: Editor) => LiveSession;
 
 /**
  * Handles an ACP connection. It calls `enter` with the name of the client to join the session. The returned listener
@@ -126,7 +127,7 @@ function acpRoute(options: LiveServeOptions, acp: AcpSocket): SocketRoute {
 /** Returns the function that joins the session for an ACP client. Throws if there is no session. */
 function entrance(options: LiveServeOptions, request: Arrival): Enter {
   const live = present(options);
-  return (clientName) => join(live, 'acp', request, clientName);
+  return (clientName, editor) => join(live, 'acp', request, clientName, editor);
 }
 
 /** Waits for the first frame, with a timeout, and then delegates to the listener of the detected protocol. */
@@ -170,10 +171,16 @@ function present({ live }: LiveServeOptions): Live {
 }
 
 /** Adds the client to the session. The name of its token has priority over the name that the client gives itself. */
-function join(live: Live, kind: 'a2a' | 'acp', { query, user }: Arrival, own?: string) {
+function join(
+  live: Live,
+  kind: 'a2a' | 'acp',
+  { query, user }: Arrival,
+  own?: string,
+  editor?: Editor,
+) {
   const given = user?.['name'];
   const name = typeof given === 'string' ? given : (query.get('name') ?? own);
-  return live.join({ kind, name, roles: rolesOf(user) });
+  return live.join({ kind, name, roles: rolesOf(user), editor });
 }
 
 function resumeFrom(query: URLSearchParams) {

@@ -1,0 +1,153 @@
+/**
+ * The files and the terminals that an ACP client offers, as the agent uses them.
+ *
+ * The client's answers are not trusted: each request has a timeout, and texts have a maximum length. A client that does
+ * not answer in time is not asked again, because every further call would wait as long.
+ */
+import {
+  methods,
+  RequestError,
+  type AgentContext,
+  type ClientCapabilities,
+  type ClientRequestMethod,
+  type ClientRequestParamsByMethod,
+} from '@agentclientprotocol/sdk';
+import { BoundedMap, isObject, reasonOf } from '../base/index.ts';
+import {
+  EditorError,
+  type Editor,
+  type EditorFiles,
+  type EditorTerminal,
+  type EditorTerminals,
+  type TerminalProgram,
+} from '../live/client/editor/index.ts';
+import type { Logger } from '../tasks/index.ts';
+
+/** Maximum length of a file's text, in characters. The agent edits no larger files. */
+const MAX_TEXT = 10 * 1024 * 1024;
+const TIMEOUT_MS = 15_000;
+/** Maximum number of calls whose terminals are known. */
+const MAX_TERMINALS = 256;
+const MAX_REASON = 300;
+
+export interface ClientEditorOptions {
+  readonly client: AgentContext;
+  readonly capabilities: ClientCapabilities;
+  /** Aborted when the client disconnects. */
+  readonly signal: AbortSignal;
+  readonly logger: Logger;
+  readonly timeoutMs?: number | undefined;
+}
+
+export class ClientEditor implements Editor {
+  readonly files: EditorFiles | undefined;
+  readonly terminals: EditorTerminals | undefined;
+  /** The client knows the session by this id. It is set when the session is open. */
+  sessionId = '';
+  readonly #options: ClientEditorOptions;
+  /** The ids of the terminals, by call. */
+  readonly #terminals = new BoundedMap<string>(MAX_TERMINALS);
+  #silent = false;
+
+  constructor(options: ClientEditorOptions) {
+    this.#options = options;
+    const { fs, terminal } = options.capabilities;
+    // A file that cannot be read cannot be checked for changes before it is written.
+    if (fs?.readTextFile === true) this.files = this.#fileAccess(fs.writeTextFile === true);
+    if (terminal === true) this.terminals = { create: (program) => this.#create(program) };
+  }
+
+  get available(): boolean {
+    return this.sessionId !== '' && !this.#silent && !this.#options.signal.aborted;
+  }
+
+  /** Returns the id of the terminal that belongs to a call. */
+  terminalOf(callId: string): string | undefined {
+    return this.#terminals.get(callId);
+  }
+
+  #fileAccess(writes: boolean): EditorFiles {
+    const { readTextFile, writeTextFile } = methods.client.fs;
+    return {
+      read: async (path) => {
+        const answer = await this.#ask(readTextFile, { sessionId: this.sessionId, path });
+        const content = textIn(answer, 'content');
+        if (content.length <= MAX_TEXT) return content;
+        throw new EditorError('refused', 'the text is too long');
+      },
+      ...(writes && {
+        write: async (path: string, content: string) => {
+          await this.#ask(writeTextFile, { sessionId: this.sessionId, path, content });
+        },
+      }),
+    };
+  }
+
+  async #create(program: TerminalProgram): Promise<EditorTerminal> {
+    const { callId, command, args, cwd, environment, outputBytes } = program;
+    const { sessionId } = this;
+    const { create, output, waitForExit, kill, release } = methods.client.terminal;
+    const created = await this.#ask(create, {
+      sessionId,
+      command,
+      args: [...args],
+      env: Object.entries(environment).map(([name, value]) => ({ name, value })),
+      cwd,
+      outputByteLimit: outputBytes,
+    });
+    const terminalId = textIn(created, 'terminalId');
+    this.#terminals.set(callId, terminalId);
+    const terminal = { sessionId, terminalId };
+    return {
+      output: async () => {
+        const answer = await this.#ask(output, terminal);
+        const all = textIn(answer, 'output');
+        const text = all.slice(-outputBytes);
+        return { text, truncated: answer['truncated'] === true || text.length < all.length };
+      },
+      exit: async (until) => {
+        const { exitCode, signal } = await this.#ask(waitForExit, terminal, until);
+        return {
+          code: typeof exitCode === 'number' ? exitCode : null,
+          signal: typeof signal === 'string' ? signal : null,
+        };
+      },
+      kill: async () => void (await this.#ask(kill, terminal)),
+      release: async () => void (await this.#ask(release, terminal)),
+    };
+  }
+
+  /** Sends a request, and returns the unchecked answer. Waits until `until` is aborted or, by default, until the timeout. */
+  async #ask<Method extends ClientRequestMethod>(
+    method: Method,
+    params: ClientRequestParamsByMethod[Method],
+    until?: AbortSignal,
+  ): Promise<Record<string, unknown>> {
+    const { client, signal, logger, timeoutMs = TIMEOUT_MS } = this.#options;
+    if (!this.available) throw gone();
+    const limit = until ?? AbortSignal.timeout(timeoutMs);
+    const cancellationSignal = AbortSignal.any([signal, limit]);
+    try {
+      const how = { cancellationSignal, stopWaitingOnCancel: true };
+      const answer: unknown = await client.request(method, params, how);
+      return isObject(answer) ? answer : {};
+    } catch (error) {
+      if (until === undefined && limit.aborted) {
+        this.#silent = true;
+        logger.warn({ method }, 'an editor does not answer: its files and terminals are not used');
+      }
+      if (cancellationSignal.aborted || !(error instanceof RequestError)) throw gone(error);
+      throw new EditorError('refused', reasonOf(error).slice(0, MAX_REASON), { cause: error });
+    }
+  }
+}
+
+function textIn(answer: Record<string, unknown>, name: string): string {
+  const text = answer[name];
+  if (typeof text === 'string') return text;
+  throw new EditorError('refused', `its answer has no ${name}`);
+}
+
+function gone(cause?: unknown): EditorError {
+  return new EditorError('gone', 'the editor has not answered', { cause });
+}

@@ -1,0 +1,52 @@
+/** Reads and writes single texts in an editor. */
+import { EditorError, type EditorFiles } from '../../live/client/editor/index.ts';
+import { FileError } from './file-error.ts';
+import { toLf } from './text.ts';
+
+/** An editor that reads and writes. */
+export type EditorWriter = Required<EditorFiles>;
+
+/** Returns the text of a file in the editor, or undefined if the editor does not read it. */
+export async function contentIn(files: EditorFiles, path: string): Promise<Buffer | undefined> {
+  try {
+    return Buffer.from(await files.read(path));
+  } catch (error) {
+    if (error instanceof EditorError) return undefined;
+    throw error;
+  }
+}
+
+/** Returns whether the texts are the same. Editors may normalize line ends, and hide the byte order mark. */
+export function isSameText(one: Buffer, other: Buffer): boolean {
+  return one.equals(other) || plain(one) === plain(other);
+}
+
+function plain(bytes: Buffer): string {
+  return toLf(bytes.toString()).replace(/^\uFEFF/, '');
+}
+
+/** Writes a text. `shown` is the path in the error message. */
+export async function writeText(
+  editor: EditorWriter,
+  path: string,
+  text: string,
+  shown: string,
+): Promise<void> {
+  try {
+    await editor.write(path, text);
+  } catch (error) {
+    if (!(error instanceof EditorError)) throw error;
+    const refused = error.kind === 'refused';
+    throw refused
+      ? new FileError(
+          'no-permission',
+          `the editor refused to write ${shown}: ${error.message}`,
+          error,
+        )
+      : new FileError(
+          'failed',
+          `the editor has not confirmed that it wrote ${shown}, so the outcome is unknown; read the file before you continue`,
+          error,
+        );
+  }
+}

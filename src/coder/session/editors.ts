@@ -1,0 +1,43 @@
+/**
+ * The editors of the clients that are connected now.
+ *
+ * The session's state has the id of the editor that started the turn, so that it also holds after a question, and for
+ * helpers. Ids are random: a stored id never means another editor. If this editor has left, the files on disk and the
+ * local shell are used.
+ */
+import { randomUUID } from 'node:crypto';
+import type { MutableState, State } from '../../agent/index.ts';
+import type { Editor } from '../../live/client/index.ts';
+import type { User } from '../../protocol/index.ts';
+
+/** The key of the editor's id in the session's state. */
+const EDITOR_KEY = 'coder.editor';
+
+export class Editors {
+  readonly #editors = new Map<string, Editor>();
+
+  /** Adds an editor. Its id belongs into the user of the client's messages. */
+  add(editor: Editor): string {
+    const id = randomUUID();
+    this.#editors.set(id, editor);
+    return id;
+  }
+
+  remove(id: string): void {
+    this.#editors.delete(id);
+  }
+
+  /** Returns the editor that started the turn, if it is still there. */
+  of(state: Pick<MutableState, 'get'>): Editor | undefined {
+    const id = state.get(EDITOR_KEY);
+    const editor = typeof id === 'string' ? this.#editors.get(id) : undefined;
+    return editor?.available === true ? editor : undefined;
+  }
+}
+
+/** Returns the state of a turn that this user starts. `before` is the state of the session. */
+export function editorState(user: User | undefined, before: State | undefined): State {
+  const id = user?.['editor'];
+  if (typeof id === 'string') return { [EDITOR_KEY]: id };
+  return before?.[EDITOR_KEY] === undefined ? {} : { [EDITOR_KEY]: null };
+}

@@ -1,0 +1,123 @@
+/**
+ * Runs commands in the terminals of an editor, in place of the local shell. The person sees the command there, and may
+ * stop it.
+ *
+ * As in the local shell, the command is run by bash, its standard input is empty, and it has a timeout. Of the editor's
+ * environment it gets everything except the secrets and the variables that commandEnvironment leaves out. The editor ends
+ * the processes of a command.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { ToolError } from '../../agent/index.ts';
+import {
+  EditorError,
+  type EditorTerminal,
+  type EditorTerminals,
+} from '../../live/client/editor/index.ts';
+import { terminalEnvironment } from './environment.ts';
+import { LIVE_BYTES, liveInterval, type Outcome, type Shell } from './shell.ts';
+import { createTranscript, type Transcript } from './transcript.ts';
+
+/** How much of the output the editor keeps: more than a transcript of it. */
+const OUTPUT_BYTES = 128 * 1024;
+/** The minimum interval between two requests for the output. Each returns all of it. */
+const POLL_MS = 500;
+/** How long to wait for the end of a command that was killed. */
+const LAST_WAIT_MS = 2000;
+const TRUNCATED = '[… the start of the output was cut …]\n';
+
+/** Returns what runs the command of a call. `cwd` is the root of the workspace. */
+export function terminalRunner(
+  terminals: EditorTerminals,
+  callId: string,
+  cwd: string,
+): Pick<Shell, 'run'> {
+  return {
+    async run(command, { signal, timeoutMs, onOutput }) {
+      signal.throwIfAborted();
+      const began = performance.now();
+      const terminal = await terminals
+        .create({
+          callId,
+          command: 'bash',
+          args: ['-c', 'exec bash -c "$0" </dev/null', command],
+          cwd,
+          environment: terminalEnvironment(),
+          outputBytes: OUTPUT_BYTES,
+        })
+        .catch((error: unknown) => {
+          throw toolError(error, 'the editor refused to run the command');
+        });
+      const ended = new AbortController();
+      const timeout = timeoutMs === undefined ? undefined : AbortSignal.timeout(timeoutMs);
+      const until = AbortSignal.any(timeout ? [signal, timeout] : [signal]);
+      try {
+        // The first update makes the editor show the terminal.
+        onOutput?.('');
+        if (onOutput) void follow(terminal, onOutput, ended.signal);
+        const exit = await terminal.exit(until).catch(async (error: unknown) => {
+          if (!until.aborted) throw error;
+          await terminal.kill();
+          signal.throwIfAborted();
+          return terminal
+            .exit(AbortSignal.timeout(LAST_WAIT_MS))
+            .catch(() => ({ code: null, signal: 'SIGKILL' }));
+        });
+        const timedOut = timeout?.aborted === true;
+        const durationMs = Math.round(performance.now() - began);
+        const output = (await transcriptOf(terminal)).text();
+        return { ...asOutcome(exit), output, durationMs, timedOut };
+      } catch (error) {
+        signal.throwIfAborted();
+        throw toolError(error, 'the editor could not run the command');
+      } finally {
+        ended.abort();
+        terminal.release().catch(() => {});
+      }
+    },
+  };
+}
+
+/** Reports the output until the command ends. */
+async function follow(
+  terminal: EditorTerminal,
+  onOutput: (recent: string) => void,
+  ended: AbortSignal,
+): Promise<void> {
+  const began = performance.now();
+  let last = '';
+  try {
+    for (;;) {
+      const interval = Math.max(POLL_MS, liveInterval(performance.now() - began));
+      await delay(interval, undefined, { signal: ended, ref: false });
+      const recent = (await transcriptOf(terminal)).tail(LIVE_BYTES);
+      if (recent !== last && !ended.aborted) onOutput(recent);
+      last = recent;
+    }
+  } catch {
+    // The command has ended, or the editor has left. `run` reports it.
+  }
+}
+
+async function transcriptOf(terminal: EditorTerminal): Promise<Transcript> {
+  const { text, truncated } = await terminal.output();
+  const transcript = createTranscript();
+  transcript.write(truncated ? TRUNCATED + text : text);
+  return transcript;
+}
+
+/** An editor that tells neither a code nor a signal does not know how the command ended. */
+function asOutcome({ code, signal }: Pick<Outcome, 'code' | 'signal'>) {
+  return { code, signal: code === null ? (signal ?? 'an unknown signal') : signal };
+}
+
+function toolError(error: unknown, refused: string): unknown {
+  if (!(error instanceof EditorError)) return error;
+  if (error.kind === 'refused') {
+    return new ToolError('denied', `${refused}: ${error.message}`, { cause: error });
+  }
+  return new ToolError(
+    'outcome_unknown',
+    'the editor left or did not answer while the command ran in its terminal, so the outcome is unknown; check what the command has done before you repeat it',
+    { cause: error },
+  );
+}

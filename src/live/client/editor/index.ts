@@ -1,0 +1,59 @@
+/**
+ * What an editor offers to the agent in addition to prompts and answers: its buffers, which may have unsaved changes, and
+ * its terminals. They are used in the turns that this editor has started, while it is connected.
+ *
+ * Every method rejects with an EditorError. None of them waits for ever: an editor that does not answer in time is no
+ * longer used.
+ */
+export interface Editor {
+  /** Whether the editor is connected and answers. */
+  readonly available: boolean;
+  readonly files?: EditorFiles | undefined;
+  readonly terminals?: EditorTerminals | undefined;
+}
+
+/** The text files of an editor. Paths are absolute. */
+export interface EditorFiles {
+  read(path: string): Promise<string>;
+  /** Absent if the editor offers only reading. */
+  write?(path: string, text: string): Promise<void>;
+}
+
+export interface EditorTerminals {
+  /** Starts a program in a new terminal, and shows the terminal in the tool call. */
+  create(program: TerminalProgram): Promise<EditorTerminal>;
+}
+
+export interface TerminalProgram {
+  /** The id of the tool call that the program runs for. */
+  readonly callId: string;
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly cwd: string;
+  /** Variables in addition to those of the editor. */
+  readonly environment: Readonly<Record<string, string>>;
+  /** If the output is longer, its start is dropped. */
+  readonly outputBytes: number;
+}
+
+export interface EditorTerminal {
+  output(): Promise<{ readonly text: string; readonly truncated: boolean }>;
+  /** Waits until the program has ended. */
+  exit(
+    signal: AbortSignal,
+  ): Promise<{ readonly code: number | null; readonly signal: string | null }>;
+  kill(): Promise<void>;
+  /** Ends the program if it still runs, and frees the terminal. The editor may go on showing its output. */
+  release(): Promise<void>;
+}
+
+/** `refused`: the editor has answered with an error. `gone`: it has not answered, so it may have done the request. */
+export class EditorError extends Error {
+  override readonly name = 'EditorError';
+  readonly kind: 'refused' | 'gone';
+
+  constructor(kind: EditorError['kind'], message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.kind = kind;
+  }
+}
