@@ -37,6 +37,7 @@ import type {
   ExecutionContext,
   ExecutorEvent,
   Logger,
+  LogView,
   Reception,
   RequestContext,
   StatusEvent,
@@ -52,6 +53,7 @@ import {
 import { rolesOf } from '../approval/roles.ts';
 import { BESIDE, type Commands } from '../commands/service.ts';
 import { editorState } from '../session/editors.ts';
+import { coderAgentView, speaksCoderAgent } from '../gemini/view.ts';
 import { openingState } from '../session/opening-calls.ts';
 import { sessionKey, type SessionOwner } from '../session/session-owner.ts';
 import { modelNameIn } from '../session/session-status.ts';
@@ -65,6 +67,8 @@ import { DevelopmentToolPresenter } from './presenter.ts';
 const INTERRUPTED = { code: 'interrupted', message: 'the server ended the turn' };
 /** The error of a call in the task's log that the user has stopped. */
 const STOPPED = { message: 'stopped by the user', type: 'stopped' };
+/** The view of clients that know the extension. */
+const WHOLE: LogView = { name: 'development-tool', task: (task) => task, update: (event) => event };
 const NO_RUN = { events: [], questions: [], delegated: async () => [] };
 
 export interface CoderExecutorOptions extends MessageRules {
@@ -120,7 +124,7 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
       const beside = textOf(context.message.parts);
       for (const confirmation of confirmations) states.check(confirmation, beside);
     } else if (isWaiting) {
-      checkWords(textOf(context.message.parts), task, isActive(context));
+      checkWords(textOf(context.message.parts), task, knowsCalls(context, task));
     }
     let inbox = concluding.has(task.id) ? undefined : inboxes.get(task.id);
     if (isWaiting && !concluding.has(task.id)) {
@@ -135,9 +139,9 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
     return {
       source: { ...source, kind: senderKind, at: new Date().toISOString() },
       metadata: extensionMetadata(event),
-      brief: isActive(context),
+      brief: knowsCalls(context, task),
       // A live session continues for every client, even if the client does not support the extension.
-      continues: isActive(context) || options.isLive(task.id),
+      continues: knowsCalls(context, task) || options.isLive(task.id),
       // The turn may close its inbox after this function returns, and before the message is appended.
       get deliver() {
         return confirmations.length > 0 && inbox?.open
@@ -358,6 +362,13 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
       resumes: options.onlyLive ? (taskId) => options.isLive(taskId) : true,
       isSession: (taskId) => options.isLive(taskId),
     },
+    views: {
+      all: [WHOLE, coderAgentView],
+      choose: (request) => {
+        const names = request.extensions.some(isCompatible);
+        return !names && speaksCoderAgent(request) ? coderAgentView : WHOLE;
+      },
+    },
   };
 }
 
@@ -383,6 +394,11 @@ function readerOf(context: ExecutionContext, inbox: Inbox, isAnswer: boolean): T
 /** Returns whether the client supports the extension. It does if its request names or uses the extension. */
 function isActive(context: RequestContext): boolean {
   return namedExtensions(context).some(isCompatible);
+}
+
+/** Returns whether the client gets the calls of a task as data, by the extension or in gemini-cli's dialect. */
+function knowsCalls(context: RequestContext, task: Task): boolean {
+  return isActive(context) || speaksCoderAgent({ ...context, first: task.history?.[0] });
 }
 
 /** Returns the URIs of the extensions that a request names: in a header, in the message or as keys of metadata. */

@@ -1,0 +1,122 @@
+/**
+ * The view for clients of gemini-cli's a2a-server, which do not know the development-tool extension but its predecessor,
+ * `metadata.coderAgent`. They work with this server unchanged:
+ *
+ *   state-change            the state of the task. A turn ends with `input-required`, because the task accepts the next
+ *                           prompt
+ *   text-content, thought   a text part, or a data part with the thought
+ *   tool-call-update        a data part with the call
+ *   tool-call-confirmation  a data part with a call that waits for an answer
+ *
+ * A client of this dialect is known by its message, or by the first message of the task. Its answers are read by
+ * approval/answers.ts, like all others. Messages of users are not sent to it, because it would show them as the agent's.
+ */
+import { defined } from '../../base/index.ts';
+import {
+  CODER_AGENT,
+  coderAgentKind,
+  isAwaitingAnswer,
+  isCoderAgentAnswer,
+  majorVersion,
+  readMessage,
+  readStatus,
+  type CoderAgentKind,
+  type DevelopmentToolEvent,
+  type Fact,
+} from '../../protocol/development-tool/index.ts';
+import {
+  isInterrupted,
+  SOURCE_KEY,
+  type Message,
+  type Metadata,
+  type Part,
+  type Task,
+  type TaskStatus,
+  type TaskStatusUpdateEvent,
+} from '../../protocol/index.ts';
+import type { LogView, ViewRequest } from '../../tasks/index.ts';
+import { coderAgentCall } from './call.ts';
+
+export const coderAgentView: LogView = {
+  name: 'coder-agent',
+  task({ metadata, ...task }: Task): Task {
+    const shown: Task = { ...task, status: statusOf(task.status) };
+    if (task.history) shown.history = task.history.map(messageOf);
+    const rest = withoutOwn(metadata);
+    return rest ? { ...shown, metadata: rest } : shown;
+  },
+  update: (event) => (event.kind === 'status-update' ? updateOf(event) : event),
+};
+
+/** Returns whether the client of a request speaks this dialect. */
+export function speaksCoderAgent({ message, metadata, first }: ViewRequest): boolean {
+  const named = [metadata, message?.metadata, first?.metadata];
+  if (named.some((each) => coderAgentKind(each) !== undefined)) return true;
+  return message?.parts.some(isAnswer) ?? false;
+}
+
+function isAnswer(part: Part): boolean {
+  return part.kind === 'data' && isCoderAgentAnswer(part.data);
+}
+
+function updateOf(event: TaskStatusUpdateEvent): TaskStatusUpdateEvent {
+  const { about, facts } = readStatus(event);
+  const status = statusOf(event.status);
+  const kind = status.message ? kindOf(about, facts) : 'state-change';
+  const metadata = { [CODER_AGENT]: { kind }, ...detailsOf(about, event.metadata) };
+  return { ...event, status, metadata };
+}
+
+function kindOf(about: DevelopmentToolEvent | undefined, facts: readonly Fact[]): CoderAgentKind {
+  switch (about?.kind) {
+    case 'TEXT_CONTENT':
+      return 'text-content';
+    case 'THOUGHT':
+      return 'thought';
+    case 'TOOL_CALL_UPDATE': {
+      const asks = facts.some((fact) => fact.kind === 'call' && isAwaitingAnswer(fact.call));
+      return asks ? 'tool-call-confirmation' : 'tool-call-update';
+    }
+    default:
+      return 'state-change';
+  }
+}
+
+function detailsOf(about: DevelopmentToolEvent | undefined, metadata: Metadata = {}): Metadata {
+  const { model, user_tier: userTier, error } = about ?? {};
+  const correlationId = about?.correlationId ?? metadata['correlationId'];
+  return defined({ model, userTier, error, correlationId });
+}
+
+/** A change of the state has no message, unless the task failed. The questions are the calls that wait for an answer. */
+function statusOf({ state, message, ...status }: TaskStatus): TaskStatus {
+  const isOver = state === 'completed';
+  const hides = isOver || isInterrupted(state) || message?.role === 'user';
+  return {
+    ...status,
+    state: isOver ? 'input-required' : state,
+    ...(message && !hides && { message: messageOf(message) }),
+  };
+}
+
+function messageOf({ metadata, ...message }: Message): Message {
+  const shown =
+    message.role === 'user' ? message : { ...message, parts: message.parts.map(partOf) };
+  const rest = withoutOwn(metadata);
+  return rest ? { ...shown, metadata: rest } : shown;
+}
+
+/** Shows a part of an agent's message. */
+function partOf(part: Part): Part {
+  if (part.kind !== 'data') return part;
+  const [fact] = readMessage({ kind: 'message', messageId: 'part', role: 'agent', parts: [part] });
+  return fact?.kind === 'call' ? { kind: 'data', data: coderAgentCall(fact.call) } : part;
+}
+
+/** Returns the metadata without the values of the extension and of this server. */
+function withoutOwn(metadata: Metadata | undefined): Metadata | undefined {
+  const entries = Object.entries(metadata ?? {}).filter(
+    ([key]) => key !== SOURCE_KEY && majorVersion(key) === undefined,
+  );
+  return entries.length > 0 ? Object.fromEntries(entries) : undefined;
+}
