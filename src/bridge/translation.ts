@@ -14,7 +14,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { Message, Metadata, Part as A2APart } from '../protocol/index.ts';
 import type { ArtifactEvent, ExecutorEvent } from '../tasks/index.ts';
-import { type ContentPart, contentText, type Event, isFinalResponse } from '../agent/index.ts';
+import { type ContentPart, contentText, type Event, FinalText } from '../agent/index.ts';
 import { type ConverterOptions, toA2AParts } from './converter.ts';
 
 /** The metadata key of an answer's artifact. Its value is the name of the agent that gave the answer. */
@@ -41,7 +41,7 @@ interface Utterance {
 
 export function createTranslation(options: ConverterOptions): Translation {
   const utterances = new Map<string, Utterance>();
-  const finals = new Map<string, string>();
+  const final = new FinalText();
 
   function utteranceOf(event: Event): Utterance {
     const key = speaker(event);
@@ -101,11 +101,11 @@ export function createTranslation(options: ConverterOptions): Translation {
     const calls = parts.filter((part) => !isSaid(part));
     const shown = toA2AParts(calls, options);
     if (shown.length > 0) events.push(working(shown));
-    if (isFinalResponse(event)) noteFinal(finals, event);
+    final.note(event);
     return events;
   }
 
-  return { translate, finalText: () => [...finals.values()].join('\n\n') };
+  return { translate, finalText: () => final.text };
 }
 
 const EMPTY: A2APart = { kind: 'text', text: '' };
@@ -144,22 +144,4 @@ function artifact(
 function working(parts: A2APart[]): ExecutorEvent {
   const message: Message = { kind: 'message', messageId: randomUUIDv7(), role: 'agent', parts };
   return { kind: 'status-update', state: 'working', message };
-}
-
-/**
- * Stores a final answer. The answer replaces earlier answers of the same branch, of the branches around it, and of the
- * branches inside it.
- */
-function noteFinal(finals: Map<string, string>, event: Event): void {
-  const { branch = '' } = event;
-  const text = contentText(event.content);
-  if (text === '') return;
-  for (const other of finals.keys()) {
-    if (isWithin(other, branch) || isWithin(branch, other)) finals.delete(other);
-  }
-  finals.set(branch, text);
-}
-
-function isWithin(branch: string, outer: string): boolean {
-  return outer === '' || branch === outer || branch.startsWith(`${outer}.`);
 }

@@ -11,7 +11,7 @@ import type { JsonObject, JsonValue } from '../../base/index.ts';
 import type { Agent } from '../agent.ts';
 import type { LlmAgent } from './llm.ts';
 import { cancelRun } from '../run/cancel-run.ts';
-import { contentText, functionCalls, functionResponses, type Content } from '../content.ts';
+import { functionCalls, functionResponses } from '../content.ts';
 import {
   delegatedId,
   delegatedQuestion,
@@ -19,14 +19,9 @@ import {
   withQuestion,
   WorkDone,
 } from '../delegated.ts';
-import {
-  isFinalResponse,
-  type Answer,
-  type Event,
-  type EventError,
-  type Question,
-} from '../event.ts';
+import type { Answer, Event, EventError, Question } from '../event.ts';
 import type { AnswerInbox } from '../inbox.ts';
+import { FinalText } from '../run/final-text.ts';
 import { AgentTree } from '../run/tree.ts';
 import { surroundingsOf } from '../run/run.ts';
 import { RunIndex } from '../run/run-index.ts';
@@ -93,14 +88,13 @@ export function agentTool(agent: Agent, options: AgentToolOptions = {}): Tool {
         await forget().catch(() => undefined);
         throw failure;
       }
-      const { questions, error, answer } = outcome;
+      const { questions, error, text } = outcome;
       const [first, ...others] = questions.map((question) =>
         delegatedQuestion(question, context.callId),
       );
       if (first) return new Waiting(first, ...others);
       await forget();
       if (error) throw new Error(`${agent.name} failed: ${error.message}`, { cause: error });
-      const text = contentText(answer);
       return outputSchema && text !== '' ? (JSON.parse(text) as JsonValue) : text;
     },
     async cancel(callId, { session, sessions, signal }) {
@@ -175,7 +169,7 @@ function openAnswers(
 interface Outcome {
   readonly questions: readonly Question[];
   readonly error: EventError | undefined;
-  readonly answer: Content | undefined;
+  readonly text: string;
 }
 
 async function follow(runner: Runner, input: Input, context: ToolContext): Promise<Outcome> {
@@ -186,7 +180,9 @@ async function follow(runner: Runner, input: Input, context: ToolContext): Promi
   if (input.earlier.length > 0) context.progress({ work: work.text });
   let asked = false;
   let error: EventError | undefined;
-  let answer: Content | undefined;
+  // An agent that ran in parallel may have answered before another one asked.
+  const final = new FinalText();
+  for (const event of input.earlier) final.note(event);
   for await (const event of begin(runner, at, input, context)) {
     await around?.show(event);
     if (functionResponses(event.content).length > 0 || functionCalls(event.content).length > 0) {
@@ -195,13 +191,13 @@ async function follow(runner: Runner, input: Input, context: ToolContext): Promi
     }
     if (event.actions.questions) asked = true;
     error ??= event.error;
-    if (isFinalResponse(event)) answer = event.content;
+    final.note(event);
     for (const [key, value] of Object.entries(event.actions.stateDelta ?? {})) {
       context.state.set(key, value);
     }
   }
   const questions = asked && !error ? await runner.pending(at) : [];
-  return { questions, error, answer };
+  return { questions, error, text: final.text };
 }
 
 /** Returns the stored events of the agent. */

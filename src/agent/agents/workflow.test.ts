@@ -182,3 +182,12 @@ test('an agent goes on only after its last event was stored', async () => {
   const { error } = await createRunner({ agent }).runToEnd({ ...at, message: 'go' });
   assert.equal(error, undefined);
 });
+
+test('the result of agents side by side is the last answer of each, as the bridge has it', async () => {
+  const team = parallelAgent({ name: 'team', subAgents: [says('left'), says('right')] });
+  const asked = { ...at, message: 'go' };
+  assert.equal((await createRunner({ agent: team }).runToEnd(asked)).text, 'left\n\nright');
+  // An answer after them is the result.
+  const sum = sequentialAgent({ name: 'sum', subAgents: [team, says('total')] });
+  assert.equal((await createRunner({ agent: sum }).runToEnd(asked)).text, 'total');
+});

@@ -1,11 +1,11 @@
 /** The result of a run, for callers that do not need its events. */
-import { contentText } from '../content.ts';
-import { isFinalResponse, type Event, type EventError, type Question } from '../event.ts';
+import type { Event, EventError, Question } from '../event.ts';
+import { FinalText } from './final-text.ts';
 
 /** The result of `runToEnd` and `resultOf`. */
 export interface RunResult {
   readonly runId: string;
-  /** The last answer of an agent. */
+  /** The last answer of the run. If agents ran in parallel: the last answer of each, with an empty line between them. */
   readonly text: string;
   /** The open questions of the run. */
   readonly questions: readonly Question[];
@@ -20,7 +20,7 @@ export interface RunResult {
  */
 export async function resultOf(events: AsyncIterable<Event>): Promise<RunResult> {
   let runId = '';
-  let text = '';
+  const final = new FinalText();
   let error: EventError | undefined;
   const questions = new Map<string, Question>();
   for await (const event of events) {
@@ -28,7 +28,7 @@ export async function resultOf(events: AsyncIterable<Event>): Promise<RunResult>
     for (const question of event.actions.questions ?? []) questions.set(question.id, question);
     for (const { questionId } of event.actions.answers ?? []) questions.delete(questionId);
     if (event.error) error = event.error;
-    if (isFinalResponse(event)) text = contentText(event.content);
+    final.note(event);
   }
-  return { runId, text, questions: [...questions.values()], ...(error && { error }) };
+  return { runId, text: final.text, questions: [...questions.values()], ...(error && { error }) };
 }
