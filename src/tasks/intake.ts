@@ -16,6 +16,7 @@ import {
   SOURCE_KEY,
   type Task,
   taskNotFound,
+  type TaskState,
   type TaskStatusUpdateEvent,
 } from '../protocol/index.ts';
 import { type LiveTask, LogFullError, LogLostError } from './log/event-log.ts';
@@ -78,8 +79,10 @@ export async function accept(
   const ids = options.deduplicate ? [message.messageId] : undefined;
   try {
     if (message.taskId !== undefined) return await proceed(runtime, params, call, scope, ids);
-    const answered = await answerByContext(runtime, params, call, scope, ids);
-    if (answered) return answered;
+    if (message.contextId !== undefined && executor.answersByContext) {
+      const answered = await answerByContext(runtime, params, call, scope, ids);
+      if (answered) return answered;
+    }
     const request = requestContext(params, call, scope, message.contextId ?? randomUUIDv7());
     const asked = executor.receive?.(request);
     const reception = asked instanceof Promise ? await asked : asked;
@@ -220,14 +223,10 @@ async function answerByContext(
 ): Promise<Started | undefined> {
   const { executor, store } = runtime;
   const { contextId, messageId } = params.message;
-  if (contextId === undefined || !executor.answersByContext) return undefined;
-  const waiting: TaskHead[] = [];
-  for (const state of ['input-required', 'auth-required'] as const) {
-    const page = await store.list({ ...scope, contextId, state, limit: 2, total: false });
-    waiting.push(...page.heads);
-  }
-  const [head, ...others] = waiting;
-  if (head?.status.state !== 'input-required' || others.length > 0) return undefined;
+  const waiting = async (state: TaskState): Promise<readonly TaskHead[]> =>
+    (await store.list({ ...scope, contextId, state, limit: 2, total: false })).heads;
+  const [head, other] = await waiting('input-required');
+  if (!head || other || (await waiting('auth-required')).length > 0) return undefined;
   const message = { ...params.message, taskId: head.taskId };
   const isAnswer: IsAnswer = (request, task) => executor.answersByContext?.(request, task) === true;
   try {

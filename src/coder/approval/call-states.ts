@@ -173,9 +173,9 @@ export function checkWords(text: string, task: Task, isActive: boolean): void {
 }
 
 /**
- * Returns whether a message that does not name the task is an answer to the calls that wait in it. An answer to calls that need
- * approval must be exactly the name or the id of an option of each of them, because any other text may be the next
- * prompt. A question of the model is answered by any text, if no other question is open.
+ * Returns whether a message that does not name the task is an answer to the calls that wait in it. An answer to calls
+ * that need approval must be exactly the name or the id of an option of each of them, because any other text may be the
+ * next prompt. A question of the model is answered by any text, if no other question is open.
  */
 export function answersCalls({ parts }: Message, calls: readonly ToolCall[]): boolean {
   const text = textOf(parts).trim();
