@@ -53,7 +53,7 @@ const RULES: Record<string, Rule> = {
   agent: {
     folders: ['base', 'base/sqlite'],
     packages: ['zod', '@ai-sdk/*', '@modelcontextprotocol/client'],
-    builtins: ['crypto', 'fs', 'sqlite', 'timers', 'util'],
+    builtins: ['async_hooks', 'crypto', 'fs', 'sqlite', 'timers', 'util'],
   },
   bridge: {
     folders: ['base', 'protocol', 'tasks', 'client', 'agent'],

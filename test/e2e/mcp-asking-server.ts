@@ -1,4 +1,5 @@
 /** An MCP server of the official SDK whose tools ask for something while they run. */
+import { setTimeout } from 'node:timers/promises';
 import { McpServer } from '@modelcontextprotocol/server';
 import { z } from 'zod';
 
@@ -36,9 +37,11 @@ export function createAskingServer(note: (line: string) => void = () => {}): Mcp
     mcpReq.signal.addEventListener('abort', () => note('form cancelled'), { once: true });
     return said(await mcpReq.elicitInput({ message: 'Who are you?', requestedSchema: FORM }));
   });
-  server.registerTool('choice', { description: 'Asks for a branch' }, async ({ mcpReq }) =>
-    said(await mcpReq.elicitInput({ message: 'Which branch?', requestedSchema: CHOICE })),
-  );
+  // This request is sent in the response to the call. The others are sent on the stream of the session.
+  server.registerTool('choice', { description: 'Asks for a branch' }, async ({ mcpReq }) => {
+    const params = { message: 'Which branch?', requestedSchema: CHOICE };
+    return said(await mcpReq.send({ method: 'elicitation/create', params }));
+  });
   server.registerTool(
     'page',
     { inputSchema: z.object({ url: z.string() }) },
@@ -64,6 +67,15 @@ export function createAskingServer(note: (line: string) => void = () => {}): Mcp
       return said(answers);
     },
   );
+  server.registerTool('steps', { description: 'Takes 600 ms' }, async ({ mcpReq }) => {
+    const { progressToken = 'none' } = mcpReq._meta ?? {};
+    for (let progress = 1; progress <= 6; progress++) {
+      await setTimeout(100);
+      const params = { progressToken, progress };
+      await mcpReq.notify({ method: 'notifications/progress', params });
+    }
+    return said('after 600 ms');
+  });
   server.registerTool('roots', { description: 'Lists the roots' }, async ({ mcpReq }) =>
     said(await mcpReq.send({ method: 'roots/list' })),
   );

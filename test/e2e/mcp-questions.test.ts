@@ -131,14 +131,25 @@ test('a call that waits for an answer is cancelled at the server when its run is
   });
 });
 
-test('a question is not asked while calls of several sessions are open', async (t) => {
+test('with calls of several sessions, a question is asked only if its call is known', async (t) => {
   const log: string[] = [];
   const { call, answer } = await open(t, { log: (line) => void log.push(line) });
   const asked = await call('form');
   const session = { app: 'app', user: 'bob', id: 'other' };
-  assert.equal(await call('choice', {}, { session }), reply('cancel'));
+  assert.equal(await call('form', {}, { session, callId: 'unclear' }), reply('cancel'));
   assert.match(log.join(), /calls of several sessions are open/);
+  const other = await call('choice', {}, { session, callId: 'clear' });
+  assert.ok(other instanceof Waiting);
+  assert.equal(other.question.callId, 'clear');
   assert.equal(await answer('form', asked, { value: 'Decline' }), reply('decline'));
+});
+
+test('a call may take longer than its timeout as long as it reports progress', async (t) => {
+  const { call } = await open(t, { callTimeoutMs: 400 });
+  const shown: unknown[] = [];
+  const progress = (value: unknown) => void shown.push(value);
+  assert.equal(await call('steps', {}, { progress }), '"after 600 ms"');
+  assert.ok(shown.length > 0);
 });
 
 test('the time that a person needs does not count as time without a response', async (t) => {

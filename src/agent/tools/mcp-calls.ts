@@ -6,8 +6,8 @@
  * stays open at the server. With the answer, `run` is called again: it responds to the server and waits for the result.
  * If the process has ended in between, the call fails with an unknown outcome.
  *
- * MCP does not say to which call a request of the server belongs. If calls of several sessions are open, the request is
- * refused, because the wrong person could see it.
+ * MCP does not say to which call a request of the server belongs. If the transport does not say so either, and calls of
+ * several sessions are open, the request is refused, because the wrong person could see it.
  */
 import { BoundedMap, isObject, raceAbort, type JsonObject } from '../../base/index.ts';
 import type {
@@ -22,7 +22,7 @@ import type { SessionKey } from '../session.ts';
 import { Waiting, type Tool, type ToolContext } from '../tool.ts';
 import { elicitationQuestion, type ElicitationReply } from './mcp-elicitation.ts';
 import { McpError } from './mcp-error.ts';
-import type { McpCallOptions, Progress } from './mcp-requests.ts';
+import type { McpCallOptions, Progress, RequestOrigin } from './mcp-requests.ts';
 import { samplingArguments } from './mcp-sampling.ts';
 import {
   elicitationRequest,
@@ -103,9 +103,10 @@ export class McpCalls {
   }
 
   /** Answers a question of the server, with the help of a person. */
-  async elicit(params: ElicitRequestParams, signal: AbortSignal): Promise<ElicitationReply> {
-    const found = this.#callFor(params);
-    return typeof found === 'string' ? this.#dismiss(found) : this.#ask(found, params, signal);
+  async elicit(params: ElicitRequestParams, context: RequestOrigin): Promise<ElicitationReply> {
+    const found = this.#callFor(params, context);
+    if (typeof found === 'string') return this.#dismiss(found);
+    return this.#ask(found, params, context.signal);
   }
 
   async #ask(
@@ -130,10 +131,10 @@ export class McpCalls {
   /** Answers a request for the model's answer. */
   async sample(
     params: CreateMessageRequestParams,
-    signal: AbortSignal,
+    context: RequestOrigin,
   ): Promise<CreateMessageResult> {
     const { sampling, server } = this.#options;
-    const found = this.#callFor(params);
+    const found = this.#callFor(params, context);
     if (typeof found === 'string') throw new Refusal(found);
     if (!sampling) throw new Refusal('sampling is not available');
     const args = samplingArguments(params);
@@ -147,7 +148,7 @@ export class McpCalls {
     const settle = { resolve, reject };
     found.add(
       samplingRequest({ server, id: found.nextId(), tool: sampling, args, settle }),
-      signal,
+      context.signal,
     );
     return promise;
   }
@@ -189,10 +190,12 @@ export class McpCalls {
   }
 
   /** Returns the call to which a request of the server belongs, or a reason to refuse the request. */
-  #callFor(params: { readonly _meta?: unknown }): OpenCall | string {
+  #callFor(params: { readonly _meta?: unknown }, context: RequestOrigin): OpenCall | string {
     const calls = [...this.#open.values()].filter((call) => !call.ended);
     const taskId = relatedTask(params);
-    const own = taskId === undefined ? undefined : calls.find((call) => call.taskId === taskId);
+    const own = calls.find(
+      (call) => call.options === context.call || (taskId !== undefined && call.taskId === taskId),
+    );
     const call = own ?? calls.at(-1);
     if (!call) return 'no call of the server is open';
     const isClear = own || calls.every(({ place }) => place === call.place);
@@ -238,6 +241,8 @@ class OpenCall {
   /** The session of the call. */
   readonly place: string;
   readonly runId: string;
+  /** How the call was made. */
+  options: McpCallOptions | undefined;
   /** The id of the server's task, if the call runs as a task. */
   taskId: string | undefined;
   onProgress: ((progress: Progress) => void) | undefined;
@@ -264,7 +269,7 @@ class OpenCall {
   }
 
   follow(make: (options: McpCallOptions) => Promise<CallToolResult>): void {
-    this.#result = make({
+    this.options = {
       signal: this.#stop.signal,
       begun: (taskId) => {
         this.#begun = true;
@@ -275,7 +280,8 @@ class OpenCall {
         this.#watch();
         this.onProgress?.(progress);
       },
-    }).finally(() => {
+    };
+    this.#result = make(this.options).finally(() => {
       this.ended = true;
       clearTimeout(this.#timer);
       for (const request of this.#requests.splice(0)) request.refuse('the call has ended');

@@ -21,6 +21,8 @@ import { McpError } from './mcp-error.ts';
 import {
   answerRequests,
   capabilitiesFor,
+  inCall,
+  outsideCalls,
   type McpCallOptions,
   type Progress,
   type ServerRequests,
@@ -176,11 +178,13 @@ export class McpConnection {
       call.begun();
       const options = { signal, timeout: MAX_CALL_MS };
       if (needsTask(tool, client.getServerCapabilities())) {
-        return callAsTask(client, { name: tool.name, args, ...options }, call);
+        const task = { name: tool.name, args, ...options };
+        return inCall(call, () => callAsTask(client, task, call));
       }
       const onprogress = (progress: Progress): void => call.onProgress(progress);
       const params = { name: tool.name, arguments: args };
-      return client.callTool(params, { ...options, toolDefinition, onprogress });
+      const more = { ...options, toolDefinition, onprogress };
+      return inCall(call, () => client.callTool(params, more));
     });
   }
 
@@ -220,7 +224,9 @@ export class McpConnection {
     if (this.#live) return this.#live;
     if (!this.#connecting) {
       if (Date.now() < this.#nextAttempt) throw this.#down();
-      this.#connecting = this.#connect().finally(() => (this.#connecting = undefined));
+      this.#connecting = outsideCalls(() => this.#connect()).finally(
+        () => (this.#connecting = undefined),
+      );
       // Prevents an unhandled rejection if every waiting request was aborted.
       this.#connecting.catch(() => {});
     }

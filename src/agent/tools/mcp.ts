@@ -119,8 +119,8 @@ export function mcpToolset(server: McpServerConfig, options: McpOptions = {}): M
     callTimeoutMs,
     requests: {
       roots: options.roots,
-      elicit: (params, signal) => calls.elicit(params, signal),
-      sample: options.sampling && ((params, signal) => calls.sample(params, signal)),
+      elicit: (params, context) => calls.elicit(params, context),
+      sample: options.sampling && ((params, context) => calls.sample(params, context)),
     },
     retryDelayMs: options.retryDelayMs ?? 500,
     log,
