@@ -62,17 +62,21 @@ function createMounts(app: AppContext, mounts: Mounts) {
   }
 
   return async (request: TransportRequest, name: string, readBody: () => Promise<string>) => {
+    const isRpc = request.method === 'POST' && /^\/(?:\?|$)/.test(request.url);
     try {
       app.admission.check(request);
       if (request.method === 'OPTIONS') return preflight();
       const identified = app.admission.identify(request);
       const user = identified instanceof Promise ? await identified : identified;
       const agent = mounts.find(name, user);
-      if (!agent) throw new A2AError('notFound', 'No such agent');
+      if (!agent) {
+        const unknown = new A2AError('notFound', 'No such agent');
+        if (!isRpc) throw unknown;
+        return await answerJsonRpc(app, request, undefined, user, await readBody(), unknown);
+      }
       return await endpointOf(agent)(request, readBody, () => user);
     } catch (error) {
       const failure = peerError(app, error);
-      const isRpc = request.method === 'POST' && /^\/(?:\?|$)/.test(request.url);
       return isRpc
         ? jsonRpcError(failure, null, codecOf('1.0', 'JSONRPC'))
         : restError(failure, '1.0', request);

@@ -35,12 +35,14 @@ const WITH_STATUS = new Set([
 
 const JSON_HEADERS = { 'content-type': 'application/json' };
 
+/** Answers a request. With `refusal`, only its envelope is read, and the request gets this error. */
 export async function answerJsonRpc(
   app: AppContext,
   request: TransportRequest,
   query: URLSearchParams | undefined,
   user: User | undefined,
   body: string,
+  refusal?: A2AError,
 ): Promise<Reply> {
   let id: JsonRpcId = null;
   let codec: WireCodec = codecOf('0.3', 'JSONRPC');
@@ -54,6 +56,7 @@ export async function answerJsonRpc(
     const named = old ?? operationOf('1.0', method);
     asksForStream = named !== undefined && isStream(named);
     codec = codecOf(old ? '0.3' : '1.0', 'JSONRPC');
+    if (refusal) throw refusal;
     inspectJson(raw);
     const version = chooseVersion(app, request, query, method);
     codec = codecOf(version, 'JSONRPC');

@@ -77,13 +77,15 @@ test('whoever is not known, or not to see it, learns nothing of a mounted agent,
   assert.equal(hidden.status, 404);
   assert.equal(missing.status, 404);
   assert.equal(await hidden.text(), await missing.text());
-  const rpc = await fetch(`${server.url}/agents/weather`, {
-    method: 'POST',
-    headers: { ...bob, 'content-type': 'application/json' },
-    body: '{"jsonrpc":"2.0","id":1,"method":"message/send"}',
-  });
-  const said: unknown = await rpc.json();
-  assert.deepEqual((said as { error: { code: number } }).error.code, -31404);
+  const rpc = (method: string) =>
+    fetch(`${server.url}/agents/weather`, {
+      method: 'POST',
+      headers: { ...bob, 'content-type': 'application/json' },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method }),
+    });
+  const said = await (await rpc('message/send')).text();
+  assert.match(said, /^\{"jsonrpc":"2.0","id":1,"error":\{"code":-31404,/);
+  assert.equal(await (await rpc('message/stream')).text(), `data: ${said}\n\n`);
 });
 
 test('a card is made anew when what it is made of has changed', async () => {
