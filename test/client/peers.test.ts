@@ -246,6 +246,16 @@ test('a stream for an unknown task that breaks at once, as the Python server doe
   assert.equal(asked.length, 2);
 });
 
+test('a message for an unknown task, whose stream breaks at once, cannot have arrived', async (t) => {
+  const { agent, asked } = await dial(t, '0.3', REST, ({ verb }, response) => {
+    if (verb === 'GET') return sendJson(response, { message: 'Task not found' }, 404);
+    openStream(response);
+    return breakOff(response, ': ping\n\n');
+  });
+  assert.equal(await kindOf(states(agent.stream('x', { taskId: ID }))), 'taskNotFound');
+  assert.equal(asked.length, 2);
+});
+
 test('a running task whose stream breaks at once is subscribed to again', async (t) => {
   const { agent, asked } = await dial(t, '0.3', REST, ({ path }, response, n) => {
     if (!path.endsWith(':subscribe')) sendJson(response, WORKING);

@@ -315,6 +315,7 @@ export class TaskFollower {
         if (from.resend(error, this.#failures)) return undefined;
         if (id === undefined) {
           if (error.reason === 'unreachable') throw error;
+          await this.#checkTask(from.params.message.taskId);
           throw this.#interrupted(
             'it broke before its first event: the message may have arrived',
             error,
@@ -365,6 +366,15 @@ export class TaskFollower {
     const event = await service.getTask(params, { ...call, signal }).catch(() => undefined);
     if (event && isTerminal(event.status.state)) return { event };
     throw refused;
+  }
+
+  /** Throws if the server does not know the task, because then a message to it cannot have arrived. */
+  async #checkTask(id: string | undefined): Promise<void> {
+    if (id === undefined) return;
+    const { service, call, signal } = this.#options;
+    await service.getTask({ id, historyLength: 0 }, { ...call, signal }).catch((error: unknown) => {
+      if (error instanceof A2AError && error.kind === 'taskNotFound') throw error;
+    });
   }
 
   /** Returns the task if it is settled, else undefined. */

@@ -38,10 +38,25 @@ function readProtoFile(raw: Raw, at: string): Raw {
   const out: Raw =
     fileWithUri != null
       ? { uri: fileWithUri }
-      : { bytes: base64At(fileWithBytes, `${at}.fileWithBytes`) };
+      : { bytes: onceEncoded(base64At(fileWithBytes, `${at}.fileWithBytes`), mimeType) };
   if (mimeType != null && mimeType !== '') out.mimeType = mimeType;
   if (name != null && name !== '') out.name = name;
   return out;
+}
+
+/** The start of the base64 of PNG, JPEG, GIF, RIFF (WebP, WAV), PDF, ZIP, gzip, Ogg and MP3 files. */
+const SIGNATURES = /^(iVBORw0KGgo|\/9j\/|R0lGOD|UklGR|JVBERi0|UEsDB|H4sI|T2dnU|SUQz)/;
+
+/**
+ * Returns the base64 of a file's content. Python's SDK of 0.3 encodes it twice. This is undone only where it is certain:
+ * the decoded content is base64 from start to end, it is the base64 of a known binary format, and the file is not
+ * declared as text.
+ */
+function onceEncoded(bytes: string, mimeType: unknown): string {
+  if (typeof mimeType === 'string' && mimeType.startsWith('text/')) return bytes;
+  if (bytes.length < 16 || !SIGNATURES.test(atob(bytes.slice(0, 16)))) return bytes;
+  const inner = atob(bytes);
+  return inner.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(inner) ? inner : bytes;
 }
 
 export function readProtoPush(raw: Raw): Raw {

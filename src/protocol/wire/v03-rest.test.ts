@@ -276,6 +276,27 @@ test('credentials without a scheme are refused, not forgotten', () => {
   );
 });
 
+test('bytes that Python’s SDK encoded twice are decoded once, where that is certain', () => {
+  const base64 = (content: string | Buffer): string => Buffer.from(content).toString('base64');
+  const read = (fileWithBytes: string, mimeType?: string): unknown => {
+    const file = { fileWithBytes, ...(mimeType !== undefined && { mimeType }) };
+    const said = { messageId: 'm', role: 'ROLE_AGENT', content: [{ file }] };
+    const event = v03Rest.decodeEvent({ message: said });
+    const part = event.kind === 'message' ? event.parts[0] : undefined;
+    return part?.kind === 'file' && part.file.bytes;
+  };
+  const once = base64(Buffer.from('89504e470d0a1a0a0000000d49484452', 'hex'));
+  assert.equal(read(base64(once), 'image/png'), once);
+  assert.equal(read(base64(once)), once);
+  assert.equal(read(once, 'image/png'), once, 'encoded once, as everybody else does');
+  // A text may contain the base64 of an image, and many a short text looks like base64.
+  assert.equal(read(base64(once), 'text/plain'), base64(once));
+  assert.equal(read(base64(`${once} and more`)), base64(`${once} and more`));
+  for (const text of ['', 'data', 'R0lG', 'aGVsbG8gdGhlcmUh']) {
+    assert.equal(read(base64(text), 'application/octet-stream'), base64(text), text);
+  }
+});
+
 test('only 0.3 has another JSON for each binding', () => {
   assert.equal(codecOf('0.3', 'JSONRPC'), v03);
   assert.equal(codecOf('0.3', 'HTTP+JSON'), v03Rest);
