@@ -39,10 +39,13 @@ export function limitBody(response: Response, check: (chunk: Uint8Array) => void
  * Returns a `fetch` for servers that the operator has chosen. It does not follow redirects, because the credentials
  * would also be sent to the new address. It fails if a response is larger than `maxBytes`.
  */
-export function boundedFetch(maxBytes: number): typeof globalThis.fetch {
+export function boundedFetch(
+  maxBytes: number,
+  fetch: typeof globalThis.fetch = (input, init) => globalThis.fetch(input, init),
+): typeof globalThis.fetch {
   return async (input, init) => {
     let bytes = 0;
-    const response = await globalThis.fetch(input, { ...init, redirect: 'error' });
+    const response = await fetch(input, { ...init, redirect: 'error' });
     return limitBody(response, (chunk) => {
       bytes += chunk.byteLength;
       if (bytes > maxBytes) throw new Error(`the response is larger than ${maxBytes} bytes`);

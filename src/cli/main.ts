@@ -76,6 +76,11 @@ const COMMANDS: CommandTable = {
     about: 'Trust the settings and commands that a workspace contains',
     load: async () => (await import('./commands/trust.ts')).default,
   },
+  mcp: {
+    operands: 'login|logout NAME',
+    about: 'Log in to an MCP server of the settings, or out',
+    load: async () => (await import('./commands/mcp.ts')).default,
+  },
   doctor: {
     about: 'Check the setup of this machine',
     load: async () => (await import('./commands/doctor.ts')).default,

@@ -10,6 +10,8 @@ export { beginning, notStarted, type CommandService } from './commands/service.t
 export { isInside } from './files/path-rules.ts';
 export { ripgrepFile } from './files/ripgrep.ts';
 export { coderServeOptions } from './serve-options.ts';
+export { logInToMcpServer, logOutOfMcpServer } from './session/mcp-login.ts';
+export type { LoginPlace } from './session/mcp-logins.ts';
 export { probeMcp } from './session/mcp-tools.ts';
 export { logNotices, retryNotice, type Notify } from './session/notices.ts';
 export { APP } from './session/workspace-agent.ts';

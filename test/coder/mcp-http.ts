@@ -1,6 +1,6 @@
 /** The MCP server of the tests over HTTP, without sessions. */
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import type { TestContext } from 'node:test';
@@ -22,11 +22,14 @@ export async function startMcp(
   t: TestContext,
   create: () => McpServer = () => createMcpServer(() => {}),
   wanted = 0,
+  /** Answers a request that may not pass. */
+  guard?: (incoming: IncomingMessage, outgoing: ServerResponse) => boolean,
 ): Promise<McpOverHttp> {
   const asked: string[] = [];
   const http = createServer((incoming, outgoing) => {
     async function handle(): Promise<void> {
       const { method = 'GET', headers } = incoming;
+      if (guard?.(incoming, outgoing) === true) return;
       const body = method === 'POST' ? await text(incoming) : undefined;
       const { method: called } = JSON.parse(body ?? '{}') as { method?: string };
       asked.push(called ?? method);

@@ -4,6 +4,7 @@
  */
 import type { Transport } from '@modelcontextprotocol/client';
 import { limitBody } from '../../base/index.ts';
+import type { McpAuthorization } from './mcp-oauth.ts';
 
 const NEW_LINE = 10;
 /** Maximum size of one message from a server. */
@@ -31,6 +32,8 @@ export interface McpUrl {
   /** `sse`: the older transport of HTTP and SSE. By default it is used only if the server refuses Streamable HTTP. */
   readonly type?: 'sse';
   readonly headers?: Readonly<Record<string, string>>;
+  /** Adds a token to the requests. It overrides an `Authorization` header. */
+  readonly authorization?: McpAuthorization;
   readonly fetch?: typeof fetch;
 }
 
@@ -73,6 +76,7 @@ export async function openTransport(
     const options = {
       requestInit: { headers: { ...server.headers } },
       fetch: limitMessages(server.fetch ?? fetch, events.overflow),
+      ...(server.authorization && { authProvider: server.authorization }),
     };
     if (kind === 'sse') return { transport: new SSEClientTransport(url, options) };
     const transport = new StreamableHTTPClientTransport(url, options);

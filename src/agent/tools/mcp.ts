@@ -21,6 +21,14 @@ import type { McpServerConfig } from './mcp-transport.ts';
 import { elide } from '../tool-result.ts';
 
 export { McpError, type McpErrorCode } from './mcp-error.ts';
+export {
+  loginToMcp,
+  mcpAuthorization,
+  type McpAuthorization,
+  type McpLogin,
+  type McpLoginOptions,
+  type McpLogins,
+} from './mcp-oauth.ts';
 export type { McpPrompt, McpPromptArgument } from './mcp-prompts.ts';
 export type { McpResource } from './mcp-resources.ts';
 export type { McpFile, SaveMcpFile } from './mcp-result.ts';

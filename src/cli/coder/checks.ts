@@ -12,6 +12,7 @@ import { loadSettings, isTrusted, type Settings } from '../../coder/settings/ind
 import { configFolder } from '../program/config-folder.ts';
 import { broken, type Check, ok, warning } from '../program/checks.ts';
 import type { Environment } from '../program/flags.ts';
+import { loginPlace } from './login-place.ts';
 
 const PROBE_MS = 5000;
 
@@ -44,7 +45,7 @@ async function checkSettings(
     const found = ok('settings', files.length > 0 ? files.join(', ') : `none in ${config}`);
     const [model, servers] = await Promise.all([
       checkModel(settings.model, environment),
-      checkMcp(settings.mcpServers ?? {}, here),
+      checkMcp(settings.mcpServers ?? {}, here, environment),
     ]);
     return [found, checkTrust(here, trusted, untrusted), model, ...servers];
   } catch (error) {
@@ -81,8 +82,9 @@ async function checkModel(wanted: string | undefined, environment: Environment):
 async function checkMcp(
   servers: NonNullable<Settings['mcpServers']>,
   here: string,
+  environment: Environment,
 ): Promise<Check[]> {
-  const found = await probeMcp(servers, here);
+  const found = await probeMcp(servers, { cwd: here, logins: loginPlace(environment) });
   return found.map(({ name, tools, problem }) =>
     problem === undefined
       ? ok(`mcp ${name}`, `${tools} tools`)

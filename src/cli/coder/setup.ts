@@ -29,8 +29,8 @@ import {
 } from '../../coder/settings/index.ts';
 import type { Logger } from '../../tasks/index.ts';
 import { approvalMode } from './flags.ts';
+import { loginPlace } from './login-place.ts';
 import { configFolder } from '../program/config-folder.ts';
-import { dataFolder } from '../program/data-folder.ts';
 import { usageError } from '../program/exit.ts';
 import type { Environment } from '../program/flags.ts';
 import { VERSION } from '../program/product.ts';
@@ -123,7 +123,7 @@ export async function openCoder(setup: CoderSetup): Promise<OpenedCoder> {
       sessions,
       logger,
       configFolder: config,
-      dataFolder: dataFolder(environment),
+      ...loginPlace(environment),
       profile: { version: VERSION },
       ...(mode !== undefined && { mode }),
       ...(setup.serves === true && mode === 'plan' && { loosest: 'plan' }),

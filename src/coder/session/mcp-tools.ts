@@ -21,6 +21,7 @@ import type { McpServers } from '../../protocol/development-tool/index.ts';
 import { guarded, type GuardOptions } from '../approval/guard.ts';
 import { expandVariables } from '../settings/expand-variables.ts';
 import type { CoderTool } from '../tools/tool.ts';
+import { storedAuthorization, type LoginPlace } from './mcp-logins.ts';
 import type { ToolCallRequest } from './opening-calls.ts';
 import { mcpAvailable, mcpUnavailable, type Notify } from './notices.ts';
 
@@ -53,6 +54,8 @@ export interface McpToolsOptions {
   readonly promptsChanged?: () => void;
   /** Saves a file that no model accepts. */
   readonly saveFile?: SaveMcpFile;
+  /** Where the logins to servers in the settings are. Without it, no login is used. */
+  readonly logins?: LoginPlace;
   /** How long the first turn waits for a server. Default: ten seconds. */
   readonly timeoutMs?: number;
 }
@@ -217,14 +220,15 @@ export function mcpTools(servers: McpServers, options: McpToolsOptions): McpTool
 /** Connects to each server once, and returns the number of its tools or the problem. */
 export async function probeMcp(
   servers: McpServers,
-  cwd: string,
+  { cwd, logins }: { readonly cwd: string; readonly logins: LoginPlace },
 ): Promise<
   readonly { readonly name: string; readonly tools: number; readonly problem?: string }[]
 > {
   const enabled = Object.entries(servers).filter(([, { disabled }]) => disabled !== true);
   return Promise.all(
     enabled.map(async ([name, server]) => {
-      const set = openServer(name, server, { own: true, fetch: undefined, cwd, log: () => {} });
+      const log = (): void => {};
+      const set = openServer(name, server, { own: true, fetch: undefined, cwd, log, logins });
       try {
         const unending = new AbortController().signal;
         return { name, tools: (await withTimeout(set, TIMEOUT_MS).tools(unending)).length };
@@ -287,7 +291,10 @@ function withTimeout(set: Toolset, timeoutMs: number): Look {
   };
 }
 
-interface OpenOptions extends Pick<McpToolsOptions, 'cwd' | 'log' | 'saveFile' | 'sampling'> {
+interface OpenOptions extends Pick<
+  McpToolsOptions,
+  'cwd' | 'log' | 'saveFile' | 'logins' | 'sampling'
+> {
   /** Whether the server is in the settings, and not a client's. */
   readonly own: boolean;
   readonly fetch: McpToolsOptions['guardedFetch'];
@@ -318,18 +325,25 @@ function openServer(name: string, server: McpServers[string], options: OpenOptio
 }
 
 function configOf(name: string, server: McpServers[string], options: OpenOptions): McpServerConfig {
-  const { command, args, env, cwd = options.cwd, url = '', headers, type } = server;
+  const { command, args, env, cwd = options.cwd, url = '', headers, type, oauth } = server;
   if (command !== undefined) {
     return { name, command, cwd, ...(args && { args }), ...(env && { env }) };
   }
-  if (!URL.canParse(url)) throw new Error(`its url ${url} is not a URL`);
-  const { fetch } = options;
+  // The URL may contain a secret from a variable.
+  if (!URL.canParse(url)) throw new Error('its url is not a URL');
+  const { fetch, own, logins } = options;
+  const hasToken = Object.keys(headers ?? {}).some(
+    (each) => each.toLowerCase() === 'authorization',
+  );
   return {
     name,
     url,
     ...(type && { type }),
     ...(headers && { headers }),
     ...(fetch && { fetch }),
+    ...(own &&
+      logins &&
+      (oauth || !hasToken) && { authorization: storedAuthorization(name, url, logins) }),
   };
 }
 

@@ -21,6 +21,7 @@ import { taskTool } from './helper.ts';
 import { instructionFor } from './instruction.ts';
 import type { FileChanges } from '../approval/file-changes.ts';
 import { mcpFiles } from './mcp-files.ts';
+import type { LoginPlace } from './mcp-logins.ts';
 import { mcpSampling } from './mcp-sampling.ts';
 import type { Editors } from './editors.ts';
 import { mcpTools, type McpTools } from './mcp-tools.ts';
@@ -77,6 +78,8 @@ export interface WorkspaceAgentOptions extends Modes {
   readonly editors: Editors;
   readonly configFolder: string;
   readonly dataFolder: string;
+  /** Encrypts the logins to MCP servers. */
+  readonly sealer?: LoginPlace['sealer'];
   readonly sandbox: boolean;
   /** MCP servers in addition to those in the settings. */
   readonly mcpServers?: McpServers;
@@ -206,6 +209,11 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions): Promis
     log: (server, line) => logger.warn({ server, problem: line }, 'message of an MCP server'),
     notify,
     ...(options.commandsChanged && { promptsChanged: options.commandsChanged }),
+    logins: {
+      dataFolder,
+      sealer: options.sealer,
+      allowNetworks: options.web?.allowNetworks,
+    },
     saveFile: mcpFiles(dataFolder, (error) =>
       logger.warn({ err: error }, 'failed to save a file of an MCP server'),
     ),

@@ -25,6 +25,7 @@ import { sameJson, type ExecutionContext, type Logger } from '../../tasks/index.
 import { isInside } from '../files/path-rules.ts';
 import { FileChanges } from '../approval/file-changes.ts';
 import { Editors } from './editors.ts';
+import type { LoginPlace } from './mcp-logins.ts';
 import { ModelNames } from './model-names.ts';
 import type { Notify } from './notices.ts';
 import { sessionKey, sessionName, type SessionOwner } from './session-owner.ts';
@@ -67,6 +68,8 @@ export interface WorkspaceAgentsOptions {
   readonly sessions: SessionStore;
   readonly configFolder: string;
   readonly dataFolder: string;
+  /** Encrypts the logins to MCP servers. By default they are not encrypted. */
+  readonly sealer?: LoginPlace['sealer'];
   /** Whether clients may specify programs and private addresses as MCP servers. */
   readonly allowClientMcp?: boolean;
   /** Whether clients may turn off approvals. */

@@ -1,0 +1,179 @@
+/**
+ * OAuth for MCP servers over HTTP (MCP 2025-11-25, "Authorization").
+ *
+ * A person logs in once (`loginToMcp`), in a browser. Afterwards the stored tokens are used and refreshed without a
+ * person (`mcpAuthorization`). A session never starts a login: if there are no valid tokens, the server is unavailable,
+ * and the error says what to run.
+ */
+import type {
+  FetchLike,
+  OAuthClientProvider,
+  OAuthDiscoveryState,
+} from '@modelcontextprotocol/client';
+
+/** The result of a login. It is stored as JSON. */
+export interface McpLogin {
+  readonly client: { readonly client_id: string; readonly client_secret?: string | undefined };
+  readonly tokens?: {
+    readonly access_token: string;
+    readonly refresh_token?: string | undefined;
+    readonly expires_in?: number | undefined;
+    readonly scope?: string | undefined;
+  };
+  /** The address and the metadata of the authorization server, as found at the login. */
+  readonly discovery: Readonly<OAuthDiscoveryState>;
+}
+
+/** Stores the login of one MCP server. */
+export interface McpLogins {
+  load(): Promise<McpLogin | undefined>;
+  /**
+   * Replaces the login by the result of `change`. Changes of one login run one after the other. If `change` rejects,
+   * nothing is replaced.
+   */
+  update(change: (login: McpLogin | undefined) => Promise<McpLogin>): Promise<void>;
+}
+
+/** Adds a token to the requests to an MCP server. */
+export interface McpAuthorization {
+  token(): Promise<string | undefined>;
+  /** Called if the server refuses the token. Rejects if there is no other token. */
+  onUnauthorized(): Promise<void>;
+}
+
+/** Codes of an authorization server that mean that only a new login helps. */
+const LOST = new Set(['invalid_grant', 'invalid_client', 'unauthorized_client']);
+
+/**
+ * Returns the authorization of a server. `needsLogin` is the message of the error if a person has to log in. `fetch` is
+ * used for the authorization server.
+ */
+export function mcpAuthorization(
+  logins: McpLogins,
+  needsLogin: string,
+  fetch: FetchLike,
+): McpAuthorization {
+  let used: string | undefined;
+  return {
+    async token() {
+      return (used = (await logins.load())?.tokens?.access_token);
+    },
+    async onUnauthorized() {
+      const refused = used;
+      let isLost = false;
+      await logins.update(async (login) => {
+        const { tokens } = login ?? {};
+        if (!login || !tokens) throw new Error(needsLogin);
+        // Another session or process has refreshed the tokens in the meantime.
+        if (tokens.access_token !== refused) return login;
+        const fresh = await refreshed(login, fetch);
+        if (fresh) return { ...login, tokens: fresh };
+        isLost = true;
+        const { tokens: _lost, ...rest } = login;
+        return rest;
+      });
+      if (isLost) throw new Error(needsLogin);
+    },
+  };
+}
+
+/** Returns new tokens, or undefined if the authorization server does not give any. */
+async function refreshed(
+  { client, tokens, discovery }: McpLogin,
+  fetch: FetchLike,
+): Promise<McpLogin['tokens']> {
+  const refreshToken = tokens?.refresh_token;
+  if (refreshToken === undefined) return undefined;
+  const { OAuthError, refreshAuthorization } = await import('@modelcontextprotocol/client');
+  const { authorizationServerUrl, authorizationServerMetadata, resourceMetadata } = discovery;
+  try {
+    return await refreshAuthorization(authorizationServerUrl, {
+      clientInformation: client,
+      refreshToken,
+      fetchFn: fetch,
+      ...(authorizationServerMetadata && { metadata: authorizationServerMetadata }),
+      ...(resourceMetadata && { resource: resourceMetadata.resource }),
+    });
+  } catch (error) {
+    if (error instanceof OAuthError && LOST.has(error.code)) return undefined;
+    throw error;
+  }
+}
+
+/** The options of `loginToMcp`. */
+export interface McpLoginOptions {
+  readonly url: string;
+  readonly logins: McpLogins;
+  /** The URL to which the authorization server redirects the browser. */
+  readonly redirectUrl: string;
+  /** A random value, which the redirect has to repeat. `authorize` checks it. */
+  readonly state: string;
+  /** A client that is registered already. By default a client is registered. */
+  readonly client?: McpLogin['client'] | undefined;
+  readonly scopes?: readonly string[] | undefined;
+  /** Shows the URL to the person, and returns the query of the redirect, whose state it has checked. */
+  authorize(url: URL): Promise<URLSearchParams>;
+  readonly fetch: FetchLike;
+}
+
+/** Logs in to an MCP server, and stores the login. Rejects if the person or the server declines. */
+export async function loginToMcp(options: McpLoginOptions): Promise<void> {
+  const { url, redirectUrl, scopes, fetch } = options;
+  const { auth, extractWWWAuthenticateParams } = await import('@modelcontextprotocol/client');
+  const flow: {
+    client?: McpLogin['client'];
+    tokens?: McpLogin['tokens'];
+    discovery?: OAuthDiscoveryState;
+    verifier?: string;
+    page?: URL;
+  } = options.client ? { client: options.client } : {};
+  const scope = scopes?.join(' ');
+  const provider: OAuthClientProvider = {
+    redirectUrl,
+    clientMetadata: {
+      client_name: 'Parley',
+      redirect_uris: [redirectUrl],
+      grant_types: ['authorization_code', 'refresh_token'],
+      response_types: ['code'],
+      token_endpoint_auth_method: 'none',
+      ...(scope !== undefined && { scope }),
+    },
+    state: () => options.state,
+    clientInformation: () => flow.client,
+    saveClientInformation: (client) => void (flow.client = client),
+    tokens: () => undefined,
+    saveTokens: (tokens) => void (flow.tokens = tokens),
+    redirectToAuthorization: (page) => void (flow.page = page),
+    saveCodeVerifier: (verifier) => void (flow.verifier = verifier),
+    codeVerifier: () => flow.verifier ?? '',
+    saveDiscoveryState: (discovery) => void (flow.discovery = discovery),
+    discoveryState: () => flow.discovery,
+  };
+  const refusal = await fetch(url, { method: 'POST', headers: PROBE_HEADERS, body: PROBE });
+  const challenge = extractWWWAuthenticateParams(refusal);
+  await refusal.body?.cancel();
+  const common = { serverUrl: url, fetchFn: fetch };
+  await auth(provider, {
+    ...common,
+    ...((scope ?? challenge.scope) !== undefined && { scope: scope ?? challenge.scope }),
+    ...(challenge.resourceMetadataUrl && { resourceMetadataUrl: challenge.resourceMetadataUrl }),
+  });
+  if (!flow.page || !/^https?:$/.test(flow.page.protocol)) {
+    throw new Error('the authorization server has no page for a login');
+  }
+  const answer = await options.authorize(flow.page);
+  const code = answer.get('code');
+  const iss = answer.get('iss');
+  if (code === null) throw new Error('the authorization server refused the login');
+  await auth(provider, { ...common, authorizationCode: code, ...(iss !== null && { iss }) });
+  const { client, tokens, discovery } = flow;
+  if (!client || !tokens || !discovery) throw new Error('the authorization server sent no token');
+  await options.logins.update(() => Promise.resolve({ client, tokens, discovery }));
+}
+
+/** A request without a token. The server's refusal says where its authorization server is. */
+const PROBE_HEADERS = {
+  'content-type': 'application/json',
+  accept: 'application/json, text/event-stream',
+};
+const PROBE = JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'ping' });

@@ -1,0 +1,96 @@
+/** `parley mcp`: logs in to an MCP server in the settings, and out. */
+import { spawn } from 'node:child_process';
+import { reasonOf } from '../../base/index.ts';
+import { logInToMcpServer, logOutOfMcpServer } from '../../coder/index.ts';
+import { isTrusted, loadSettings, SettingsError } from '../../coder/settings/index.ts';
+import { loginPlace } from '../coder/login-place.ts';
+import { defineCommand } from '../program/command.ts';
+import { configFolder } from '../program/config-folder.ts';
+import { DATA_FOLDER_HELP } from '../program/data-folder.ts';
+import { EXIT, usageError } from '../program/exit.ts';
+import { listOption, toggle, type Environment } from '../program/flags.ts';
+import { complain, note, say } from '../program/terminal.ts';
+
+export default defineCommand({
+  name: 'mcp',
+  operands: ['ACTION', 'NAME'],
+  about:
+    'Logs in to an MCP server of the settings (ACTION: login) with OAuth, in a browser, or forgets the login (logout).',
+  flags: {
+    'no-browser': toggle('Only print the URL of the login.'),
+    'allow-network': listOption(
+      'CIDR',
+      'Allow an authorization server in this private network, for example 10.0.0.0/8.',
+    ),
+  },
+  examples: ['parley mcp login linear', 'parley mcp logout linear'],
+  variables: {
+    PARLEY_HOME: DATA_FOLDER_HELP,
+    PARLEY_SECRET_KEY: 'Encrypts the login. Set the same key when you run the agent.',
+  },
+
+  async run({ values, operands: [action, name = ''], environment }) {
+    if (action !== 'login' && action !== 'logout') {
+      throw usageError(`unknown action "${action}": use parley mcp login NAME or logout NAME`);
+    }
+    const server = await serverNamed(name, environment);
+    const place = { ...loginPlace(environment), allowNetworks: values['allow-network'] };
+    if (action === 'logout') {
+      const removed = await logOutOfMcpServer({ ...place, name, server });
+      say(removed ? `The login to ${name} is forgotten` : `There is no login to ${name}`);
+      return EXIT.done;
+    }
+    const stop = new AbortController();
+    process.once('SIGINT', () => stop.abort(new Error('interrupted')));
+    try {
+      await logInToMcpServer({
+        ...place,
+        name,
+        server,
+        show(url) {
+          note(`Log in to ${name} in your browser:\n${url.href}`);
+          if (!values['no-browser']) openBrowser(url);
+        },
+        signal: stop.signal,
+      });
+    } catch (error) {
+      if (stop.signal.aborted) return EXIT.interrupted;
+      complain(`the login to ${name} failed: ${reasonOf(error)}`);
+      return EXIT.failed;
+    }
+    say(`Logged in to ${name}`);
+    return EXIT.done;
+  },
+});
+
+/** Returns the server in the settings for the current folder. Workspace settings count only if they are trusted. */
+async function serverNamed(name: string, environment: Environment) {
+  const config = configFolder(environment);
+  const workspace = process.cwd();
+  try {
+    const trusted = await isTrusted(config, workspace);
+    const { settings } = await loadSettings({ configFolder: config, workspace, trusted });
+    const servers = settings.mcpServers ?? {};
+    const server = Object.hasOwn(servers, name) ? servers[name] : undefined;
+    if (server) return server;
+    const names = Object.keys(servers).join(', ') || 'none';
+    throw usageError(`there is no MCP server "${name}" in the settings; the servers are: ${names}`);
+  } catch (error) {
+    if (error instanceof SettingsError) throw usageError(error.message, { cause: error });
+    throw error;
+  }
+}
+
+/** Opens the URL in the default browser, if there is one. No shell is used, because the URL comes from a server. */
+function openBrowser({ href }: URL): void {
+  const [command, ...args] =
+    process.platform === 'darwin'
+      ? ['open', href]
+      : process.platform === 'win32'
+        ? ['rundll32', 'url.dll,FileProtocolHandler', href]
+        : ['xdg-open', href];
+  const browser = spawn(command, args, { stdio: 'ignore', detached: true });
+  // The person can open the printed URL instead.
+  browser.once('error', () => {});
+  browser.unref();
+}

@@ -1,0 +1,132 @@
+/**
+ * The logins to MCP servers: `mcp-logins` in the data folder. Only the user may read these files. With a secret key they
+ * are encrypted.
+ *
+ * A login belongs to the name and the URL of a server. If the URL in the settings changes, the tokens are not sent to
+ * the new address.
+ */
+import { createHash, randomBytes } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import path from 'node:path';
+import * as z from 'zod';
+import { boundedFetch, isLoopback } from '../../base/index.ts';
+import { mcpAuthorization, type McpAuthorization, type McpLogins } from '../../agent/index.ts';
+import { inTurn } from '../files/queue.ts';
+import { writePrivate } from '../files/write-private.ts';
+import { readText } from '../settings/settings.ts';
+import { guardedFetch } from '../web/guarded-fetch.ts';
+
+const MAX_RESPONSE_BYTES = 1024 * 1024;
+const SALT_BYTES = 16;
+
+/** Encrypts and decrypts text. `open` returns undefined if the text was encrypted with another key. */
+export interface Sealer {
+  seal(text: string, place: string): Uint8Array;
+  open(sealed: Uint8Array, place: string): string | undefined;
+}
+
+export interface LoginPlace {
+  readonly dataFolder: string;
+  /** Makes the encryption for a salt. By default the logins are not encrypted. */
+  readonly sealer?: ((salt: Uint8Array) => Sealer) | undefined;
+  /** Private networks that an authorization server may be in. */
+  readonly allowNetworks?: readonly string[] | undefined;
+}
+
+const Login = z.object({
+  client: z.looseObject({ client_id: z.string(), client_secret: z.string().optional() }),
+  tokens: z
+    .looseObject({ access_token: z.string(), refresh_token: z.string().optional() })
+    .optional(),
+  discovery: z.looseObject({ authorizationServerUrl: z.string() }),
+});
+const Sealed = z.object({ salt: z.base64(), sealed: z.base64() });
+
+/** Returns the store of the login to this server. */
+export function mcpLogins(
+  name: string,
+  url: string,
+  place: LoginPlace,
+): McpLogins & {
+  /** Removes the login. Returns false if there is none. */
+  remove(): Promise<boolean>;
+} {
+  const id = createHash('sha256').update(url).digest('hex').slice(0, 16);
+  const file = path.join(place.dataFolder, 'mcp-logins', `${name}-${id}.json`);
+
+  async function load() {
+    const text = await readText(file);
+    if (text === undefined) return undefined;
+    const json = unsealed(JSON.parse(text), file, place);
+    return Login.safeParse(json).data;
+  }
+
+  return {
+    load,
+    update: (change) =>
+      inTurn([file], async () => {
+        const text = JSON.stringify(await change(await load()));
+        await writePrivate(file, `${JSON.stringify(sealed(text, file, place))}\n`);
+      }),
+    async remove() {
+      const existed = (await readText(file)) !== undefined;
+      await rm(file, { force: true });
+      return existed;
+    },
+  };
+}
+
+/** Returns the authorization of a server in the settings. */
+export function storedAuthorization(
+  name: string,
+  url: string,
+  place: LoginPlace,
+): McpAuthorization {
+  const needsLogin = `it requires a login: run parley mcp login ${name}`;
+  return mcpAuthorization(mcpLogins(name, url, place), needsLogin, oauthFetch(url, place));
+}
+
+/**
+ * Returns the `fetch` for a login. The address of the authorization server comes from the MCP server, so it must not be
+ * in a private network, unless it is the host of the MCP server itself, or both are on this machine.
+ */
+export function oauthFetch(
+  url: string,
+  { allowNetworks }: Pick<LoginPlace, 'allowNetworks'>,
+): (input: string | URL, init?: RequestInit) => Promise<Response> {
+  const { hostname } = new URL(url);
+  const own = boundedFetch(MAX_RESPONSE_BYTES);
+  const others = boundedFetch(MAX_RESPONSE_BYTES, guardedFetch({ allowNetworks }));
+  return (input, init) => {
+    const host = new URL(input).hostname;
+    const isOwn = host === hostname || (isLoopback(host) && isLoopback(hostname));
+    return (isOwn ? own : others)(input, init);
+  };
+}
+
+/** The encryption for each salt. It is kept, because deriving a key is slow on purpose. */
+const sealers = new Map<string, Sealer>();
+
+function sealerFor(salt: Uint8Array, { sealer }: LoginPlace): Sealer | undefined {
+  if (!sealer) return undefined;
+  const name = Buffer.from(salt).toString('base64');
+  const found = sealers.get(name) ?? sealer(salt);
+  sealers.set(name, found);
+  return found;
+}
+
+function sealed(text: string, file: string, place: LoginPlace): unknown {
+  const salt = randomBytes(SALT_BYTES);
+  const box = sealerFor(salt, place);
+  if (!box) return JSON.parse(text);
+  const secret = Buffer.from(box.seal(text, path.basename(file)));
+  return { salt: salt.toString('base64'), sealed: secret.toString('base64') };
+}
+
+function unsealed(json: unknown, file: string, place: LoginPlace): unknown {
+  const secret = Sealed.safeParse(json).data;
+  if (!secret) return json;
+  const box = sealerFor(Buffer.from(secret.salt, 'base64'), place);
+  const text = box?.open(Buffer.from(secret.sealed, 'base64'), path.basename(file));
+  return text === undefined ? undefined : JSON.parse(text);
+}

@@ -1,0 +1,182 @@
+/** The login to an MCP server with OAuth, and its tokens in sessions. */
+import assert from 'node:assert/strict';
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { logInToMcpServer, logOutOfMcpServer } from '../../src/coder/session/mcp-login.ts';
+import { oauthFetch, type LoginPlace } from '../../src/coder/session/mcp-logins.ts';
+import { mcpTools } from '../../src/coder/session/mcp-tools.ts';
+import { FileChanges } from '../../src/coder/approval/file-changes.ts';
+import mcpCommand from '../../src/cli/commands/mcp.ts';
+import { SecretBox } from '../../src/store/secrets.ts';
+import { tries } from '../support/interop-table.ts';
+import { startOAuthServer } from '../support/oauth-server.ts';
+import { startMcp } from './mcp-http.ts';
+import { makePlace } from './support.ts';
+
+/** An MCP server that wants a token of an authorization server. */
+async function protectedServer(t: TestContext) {
+  const oauth = await startOAuthServer(t);
+  const metadata = '/.well-known/oauth-protected-resource/mcp';
+  const mcp = await startMcp(t, undefined, 0, (incoming, outgoing) => {
+    const origin = `http://${incoming.headers.host}`;
+    if (incoming.url === metadata) {
+      const resource = { resource: `${origin}/mcp`, authorization_servers: [oauth.url] };
+      outgoing.writeHead(200, { 'content-type': 'application/json' });
+      outgoing.end(JSON.stringify(resource));
+      return true;
+    }
+    if (oauth.isValid(incoming.headers.authorization)) return false;
+    const challenge = `Bearer resource_metadata="${origin}${metadata}"`;
+    outgoing.writeHead(401, { 'www-authenticate': challenge }).end();
+    return true;
+  });
+  return { oauth, server: { url: mcp.url } };
+}
+
+/** A person who follows the URL in a browser. */
+function browse(url: URL): void {
+  void fetch(url);
+}
+
+async function status(t: TestContext, server: { url: string }, logins: LoginPlace) {
+  const mcp = mcpTools(
+    { linear: server },
+    {
+      guard: {
+        root: '/work',
+        mode: 'ask',
+        loosest: 'auto-edit',
+        rules: [],
+        saveRule: () => Promise.resolve(),
+        filesOf: () => undefined,
+        beforeChange: () => Promise.resolve(),
+        realPath: (file) => Promise.resolve(file),
+        changes: new FileChanges(),
+      },
+      cwd: '/',
+      log: () => {},
+      notify: () => {},
+      logins,
+    },
+  );
+  t.after(() => mcp.close());
+  const [found] = await mcp.status(AbortSignal.timeout(20_000));
+  return found?.problem ?? `${(found?.tools.length ?? 0) > 5}`;
+}
+
+const { signal } = new AbortController();
+
+test('a server that wants a login is unavailable and says what to run, and nothing is opened or registered', async (t) => {
+  const { oauth, server } = await protectedServer(t);
+  const { home: dataFolder } = makePlace(t);
+  assert.match(
+    await status(t, server, { dataFolder }),
+    /the MCP server linear is unavailable: it requires a login: run parley mcp login linear$/,
+  );
+  assert.deepEqual(oauth.asked, []);
+});
+
+test('after a login the tokens are stored for the user only, used and refreshed, until they are refused', async (t) => {
+  tries(t, {
+    protocol: 'MCP',
+    peer: '@modelcontextprotocol/server 2.4.0 with OAuth',
+    role: 'server',
+    operation: 'oauth',
+  });
+  const { oauth, server } = await protectedServer(t);
+  const { home: dataFolder } = makePlace(t);
+  await logInToMcpServer({ dataFolder, name: 'linear', server, show: browse, signal });
+  assert.deepEqual(oauth.asked, ['register', 'authorize', 'token authorization_code']);
+  const [file = ''] = readdirSync(join(dataFolder, 'mcp-logins'));
+  assert.equal(statSync(join(dataFolder, 'mcp-logins', file)).mode & 0o777, 0o600);
+  assert.equal(await status(t, server, { dataFolder }), 'true');
+
+  oauth.expire();
+  const both = [status(t, server, { dataFolder }), status(t, server, { dataFolder })];
+  assert.deepEqual(await Promise.all(both), ['true', 'true']);
+  assert.deepEqual(oauth.asked.slice(3), ['token refresh_token']);
+
+  oauth.expire('all');
+  assert.match(await status(t, server, { dataFolder }), /run parley mcp login linear$/);
+
+  const other = { url: server.url.replace('127.0.0.1', 'localhost') };
+  await logInToMcpServer({ dataFolder, name: 'linear', server, show: browse, signal });
+  assert.match(await status(t, other, { dataFolder }), /requires a login/, 'another address');
+  assert.equal(await logOutOfMcpServer({ dataFolder, name: 'linear', server }), true);
+  assert.match(await status(t, server, { dataFolder }), /requires a login/);
+});
+
+test('a redirect with another state is not taken', async (t) => {
+  const { server } = await protectedServer(t);
+  const { home: dataFolder } = makePlace(t);
+  const stop = new AbortController();
+  const login = logInToMcpServer({
+    dataFolder,
+    name: 'linear',
+    server,
+    show(url) {
+      const back = new URL(url.searchParams.get('redirect_uri') ?? '');
+      assert.equal(back.hostname, '127.0.0.1');
+      back.search = '?code=stolen&state=guessed';
+      void fetch(back).then(({ status: code }) => stop.abort(new Error(`HTTP ${code}`)));
+    },
+    signal: stop.signal,
+  });
+  await assert.rejects(login, /HTTP 404/);
+});
+
+test('parley mcp login prints the URL of the login, and names the servers if there is no such server', async (t) => {
+  const { server } = await protectedServer(t);
+  const place = makePlace(t);
+  const config = join(place.home, 'parley');
+  mkdirSync(config);
+  const mcpServers = { linear: server, files: { command: 'files' } };
+  writeFileSync(join(config, 'settings.json'), JSON.stringify({ mcpServers }));
+  const environment = { XDG_CONFIG_HOME: place.home, PARLEY_HOME: place.home };
+  const run = (...args: string[]) => mcpCommand(args, environment);
+  await assert.rejects(run('login', 'liner'), /no MCP server "liner".*: linear, files$/);
+  await assert.rejects(run('list', 'linear'), /unknown action "list"/);
+
+  const printed: string[] = [];
+  t.mock.method(process.stdout, 'write', (text: string) => printed.push(text) > 0);
+  t.mock.method(process.stderr, 'write', (text: string) => {
+    const [url] = /http:\/\/\S*authorize\?[\w.~%&=+-]*/.exec(text) ?? [];
+    if (url !== undefined) browse(new URL(url));
+    return printed.push(text) > 0;
+  });
+  assert.equal(await run('login', 'linear', '--no-browser'), 0);
+  assert.equal(await run('login', 'files'), 1);
+  assert.equal(await run('logout', 'linear'), 0);
+  t.mock.restoreAll();
+  assert.match(
+    printed.join(''),
+    /Logged in to linear[^]*files failed: it is a program[^]*forgotten/,
+  );
+});
+
+test('with a secret key the login is encrypted, and another key does not read it', async (t) => {
+  const { server } = await protectedServer(t);
+  const { home: dataFolder } = makePlace(t);
+  const sealer = (salt: Uint8Array) => new SecretBox('a key', salt);
+  await logInToMcpServer({ dataFolder, sealer, name: 'linear', server, show: browse, signal });
+  const [file = ''] = readdirSync(join(dataFolder, 'mcp-logins'));
+  const text = readFileSync(join(dataFolder, 'mcp-logins', file), 'utf8');
+  assert.doesNotMatch(text, /token/);
+  assert.equal(await status(t, server, { dataFolder, sealer }), 'true');
+  assert.match(await status(t, server, { dataFolder }), /requires a login/);
+});
+
+test('an authorization server in a private network is asked only for a server there', async (t) => {
+  const { oauth, server } = await protectedServer(t);
+  const register = `${oauth.url}/register`;
+  await assert.rejects(oauthFetch('https://mcp.example/mcp', {})(register));
+  const allowNetworks = ['127.0.0.0/8'];
+  for (const [url, place] of [
+    ['https://mcp.example/mcp', { allowNetworks }],
+    [server.url.replace('127.0.0.1', 'localhost'), {}],
+  ] as const) {
+    const { status: code } = await oauthFetch(url, place)(register, { method: 'POST', body: '{}' });
+    assert.equal(code, 201);
+  }
+});
