@@ -124,5 +124,7 @@ test('a session is opened only in its own folder', async () => {
   await refused(tmpdir(), undefined, /outside the --workspace folders/);
   await refused(left, 'unknown', /No such session/);
   await store(sessions, 'agent-tool-1');
-  await refused(left, 'agent-tool-1', /No such session/);
+  for (const id of ['agent-tool-1', '', 'a\0', 'x'.repeat(5000)]) {
+    await refused(left, id, /No such session/);
+  }
 });

@@ -1,12 +1,12 @@
 /** The stored sessions of `parley acp`: which of them a client may load, in which folder, and how they are deleted. */
 import { realpath } from 'node:fs/promises';
 import type { SessionQuery } from '../../acp/index.ts';
-import { isDelegatedSession, SessionNotFound, type SessionStore } from '../../agent/index.ts';
+import { SessionNotFound, type SessionStore } from '../../agent/index.ts';
 import { isInside } from '../../coder/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import { ExitError } from '../program/exit.ts';
 import { workspaceFolder } from '../program/workspace-folder.ts';
-import { localSession, sessionLister, workspaceOf } from './stored-sessions.ts';
+import { sessionFor, sessionLister, workspaceOf } from './stored-sessions.ts';
 
 export interface AcpSessions {
   /**
@@ -35,8 +35,7 @@ export function acpSessions(
     allowed === undefined || allowed.some((root) => isInside(root, folder));
 
   async function storedFolder(id: string): Promise<string | undefined> {
-    const key = localSession(id);
-    const session = isDelegatedSession(key) ? undefined : await sessions.get(key);
+    const session = await sessionFor(sessions, id);
     if (!session) throw new A2AError('taskNotFound', 'No such session');
     return workspaceOf(session);
   }

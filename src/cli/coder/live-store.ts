@@ -5,13 +5,13 @@
  */
 import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { isDelegatedSession, type SessionStore } from '../../agent/index.ts';
+import type { SessionStore } from '../../agent/index.ts';
 import { deleteWithDelegated } from '../../agent/internal/index.ts';
 import { memoryStore, type TaskStore } from '../../tasks/index.ts';
 import { dataFolder } from '../program/data-folder.ts';
 import type { Environment } from '../program/flags.ts';
 import type { ServerLog } from '../program/log.ts';
-import { localSession } from './stored-sessions.ts';
+import { localSession, sessionFor } from './stored-sessions.ts';
 import { openStore, type StoreLocation } from '../program/store-location.ts';
 
 const FOLDER = 'live';
@@ -77,11 +77,10 @@ export async function deleteSession(
   options: LiveStoreOptions & { readonly sessions: SessionStore },
 ): Promise<void> {
   const { place, named, sessionId, environment, sessions } = options;
-  const key = localSession(sessionId);
-  if (isDelegatedSession(key) || !(await sessions.get(key))) return;
+  if (!(await sessionFor(sessions, sessionId))) return;
   const store = await openLiveStore(options);
   try {
-    await deleteWithDelegated(sessions, key);
+    await deleteWithDelegated(sessions, localSession(sessionId));
     if (named) await deleteTasks(store, sessionId);
   } finally {
     await store.close();

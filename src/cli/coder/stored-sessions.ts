@@ -7,6 +7,7 @@ import {
   type SessionKey,
   type SessionStore,
   type SessionSummary,
+  StorageError,
 } from '../../agent/index.ts';
 import { BoundedMap } from '../../base/index.ts';
 import { userOf } from '../../bridge/index.ts';
@@ -30,6 +31,19 @@ export const LOCAL_USER = userOf({ user: undefined, tenant: '' });
 
 export function localSession(id: string): SessionKey {
   return { app: APP, user: LOCAL_USER, id };
+}
+
+/** Returns the session with an id from a client, or undefined if there is none. A helper's session is none. */
+export async function sessionFor(sessions: SessionStore, id: string): Promise<Session | undefined> {
+  const key = localSession(id);
+  if (isDelegatedSession(key)) return undefined;
+  try {
+    return await sessions.get(key);
+  } catch (error) {
+    // No stored session has such an id.
+    if (error instanceof StorageError && error.code === 'invalid') return undefined;
+    throw error;
+  }
 }
 
 /** Maximum number of sessions to choose from, or that are searched for the last session of a folder. */

@@ -1,0 +1,79 @@
+// Deleting a stored session with all that belongs to it.
+import assert from 'node:assert/strict';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { memorySessions } from '../../agent/index.ts';
+import { delegatedSession } from '../../agent/delegated.ts';
+import { createLog } from '../program/log.ts';
+import { isStoreInUse, openStore } from '../program/store-location.ts';
+import { deleteSession, openLiveStore } from './live-store.ts';
+import { localSession } from './stored-sessions.ts';
+
+async function place(t: TestContext) {
+  const home = mkdtempSync(join(tmpdir(), 'parley-live-store-'));
+  t.after(() => rmSync(home, { recursive: true, force: true }));
+  const environment = { PARLEY_HOME: home };
+  const sessions = memorySessions();
+  const key = localSession('s1');
+  const helper = delegatedSession(key, 'call_1');
+  await sessions.open(key);
+  await sessions.open(helper);
+  const call = { kind: 'function-call', id: 'call_1', name: 'task', args: {} } as const;
+  const content = { role: 'model', parts: [call] } as const;
+  const event = { id: 'e1', runId: 'r1', timestamp: 0, author: 'coder', actions: {}, content };
+  await sessions.append(key, [event]);
+  const file = join(home, 'tasks.db');
+  const options = {
+    place: { kind: 'sqlite', file, durability: 'normal' },
+    sessionId: 's1',
+    environment,
+    log: createLog(environment),
+    sessions,
+  } as const;
+  const left = async () =>
+    (await Promise.all([key, helper].map((each) => sessions.get(each)))).filter(Boolean).length;
+  return { home, options, left };
+}
+
+test('the sessions of its helpers and its file of tasks are deleted, too', async (t) => {
+  const { home, options, left } = await place(t);
+  const store = await openLiveStore({ ...options, named: false });
+  await assert.rejects(deleteSession({ ...options, named: false }), (error: unknown) =>
+    isStoreInUse(error),
+  );
+  assert.equal(await left(), 2, 'nothing is deleted while the session is open');
+  await store.close();
+  const file = join(home, 'live', 's1.db');
+  assert.ok(existsSync(file));
+  await deleteSession({ ...options, named: false });
+  assert.equal(await left(), 0);
+  assert.ok(!existsSync(file));
+});
+
+test('in a store that sessions share, only the tasks of the session are deleted', async (t) => {
+  const { options, left } = await place(t);
+  const open = () => openStore(options.place, options.environment, options.log);
+  const scope = { tenant: '', owner: '' };
+  const store = await open();
+  for (const [taskId, contextId] of [
+    ['t1', 's1'],
+    ['t2', 's2'],
+  ] as const) {
+    const status = { state: 'completed' } as const;
+    const event = { kind: 'task', id: taskId, contextId, status } as const;
+    const entries = [{ seq: 1, event }];
+    await store.append([{ ...scope, taskId, contextId, expected: 0, entries }]);
+  }
+  await store.close();
+  await deleteSession({ ...options, named: true });
+  assert.equal(await left(), 0);
+  const after = await open();
+  const { heads } = await after.list({ ...scope, limit: 10 });
+  await after.close();
+  assert.deepEqual(
+    heads.map(({ taskId }) => taskId),
+    ['t2'],
+  );
+});
