@@ -75,7 +75,9 @@ export async function turnLog(
 ): Promise<LogPage> {
   const after = at ? Math.max(from, at.seq - 1) : from;
   const page = await handler.readLog({ id, after }, call);
-  const end = at && page.entries.findIndex(({ event }) => endsTurn(event));
+  // In gemini-cli's dialect the state does not show that the turn has ended.
+  const end =
+    at && page.entries.findIndex(({ seq, event }) => seq === at.turn.last || endsTurn(event));
   if (end === undefined || end < 0) return page;
   return { entries: page.entries.slice(0, end + 1) };
 }

@@ -5,77 +5,8 @@ import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { ScriptedResponse } from '../../src/agent/models/scripted.ts';
-import { EXTENSION_URI } from '../../src/protocol/development-tool/index.ts';
+import { answer, brief, partIn, post, settings, streamed, textIn } from './gemini-talk.ts';
 import { makePlace, outline, startCoder, stream, userMessage, type RpcReply } from './support.ts';
-
-interface Update {
-  readonly kind: string;
-  readonly id?: string;
-  readonly taskId: string;
-  readonly contextId: string;
-  readonly final?: boolean;
-  readonly status: {
-    readonly state: string;
-    readonly message?: { readonly parts: readonly Part[]; readonly role: string };
-  };
-  readonly metadata?: {
-    readonly coderAgent?: { readonly kind: string };
-    readonly model?: string;
-    readonly error?: string;
-  };
-}
-
-interface Part {
-  readonly kind: string;
-  readonly text?: string;
-  readonly data?: {
-    readonly subject?: string;
-    readonly status?: string;
-    readonly request?: { readonly callId: string; readonly name: string; readonly args: object };
-    readonly confirmationDetails?: Record<string, unknown>;
-    readonly response?: { readonly resultDisplay?: unknown };
-  };
-}
-
-const HEADERS = { 'content-type': 'application/json' };
-
-async function post(url: string, method: string, params: object): Promise<string> {
-  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
-  return (await fetch(url, { method: 'POST', headers: HEADERS, body })).text();
-}
-
-async function streamed(url: string, params: object): Promise<Update[]> {
-  const text = await post(url, 'message/stream', params);
-  assert.ok(!text.includes(EXTENSION_URI), 'nothing of the extension is sent');
-  return [...text.matchAll(/^data: (.*)$/gm)].map(([, data]) => {
-    const { result, error } = JSON.parse(data!) as { result: Update; error?: { message: string } };
-    if (error) throw new Error(error.message);
-    return result;
-  });
-}
-
-/** `text-content working`, `tool-call-update executing`, `state-change input-required final`. */
-function brief({ kind, status, metadata, final }: Update): string {
-  const what = metadata?.coderAgent?.kind ?? kind;
-  const of = status.message?.parts[0]?.data?.status ?? status.state;
-  return [what, of, final === true ? 'final' : ''].join(' ').trim();
-}
-
-const partIn = (updates: readonly Update[], kind: string) =>
-  updates.find(({ metadata }) => metadata?.coderAgent?.kind === kind)?.status.message?.parts[0];
-
-const textIn = (updates: readonly Update[]) =>
-  updates
-    .map(({ status }) => status.message?.parts.map(({ text = '' }) => text).join('') ?? '')
-    .join('');
-
-const settings = (workspacePath: string, more: object = {}) => ({
-  coderAgent: { kind: 'agent-settings', workspacePath, ...more },
-});
-
-const answer = (at: Update, data: object) => ({
-  message: userMessage([{ kind: 'data', data }], { taskId: at.taskId, contextId: at.contextId }),
-});
 
 const write = (path: string): ScriptedResponse[number] => ({
   call: { name: 'write_file', args: { path, content: 'hello\n' } },

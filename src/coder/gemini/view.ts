@@ -8,15 +8,13 @@
  *   tool-call-update        a data part with the call
  *   tool-call-confirmation  a data part with a call that waits for an answer
  *
- * A client of this dialect is known by its message, or by the first message of the task. Its answers are read by
- * approval/answers.ts, like all others. Messages of users are not sent to it, because it would show them as the agent's.
+ * The client's answers are read by approval/answers.ts, like all others. Updates with messages of users are shown to it
+ * without the message, because it would take the text for the agent's.
  */
 import { defined } from '../../base/index.ts';
 import {
   CODER_AGENT,
-  coderAgentKind,
   isAwaitingAnswer,
-  isCoderAgentAnswer,
   majorVersion,
   readMessage,
   readStatus,
@@ -34,7 +32,7 @@ import {
   type TaskStatus,
   type TaskStatusUpdateEvent,
 } from '../../protocol/index.ts';
-import type { LogView, ViewRequest } from '../../tasks/index.ts';
+import type { LogView } from '../../tasks/index.ts';
 import { coderAgentCall } from './call.ts';
 
 export const coderAgentView: LogView = {
@@ -47,17 +45,6 @@ export const coderAgentView: LogView = {
   },
   update: (event) => (event.kind === 'status-update' ? updateOf(event) : event),
 };
-
-/** Returns whether the client of a request speaks this dialect. */
-export function speaksCoderAgent({ message, metadata, first }: ViewRequest): boolean {
-  const named = [metadata, message?.metadata, first?.metadata];
-  if (named.some((each) => coderAgentKind(each) !== undefined)) return true;
-  return message?.parts.some(isAnswer) ?? false;
-}
-
-function isAnswer(part: Part): boolean {
-  return part.kind === 'data' && isCoderAgentAnswer(part.data);
-}
 
 function updateOf(event: TaskStatusUpdateEvent): TaskStatusUpdateEvent {
   const { about, facts } = readStatus(event);

@@ -25,6 +25,7 @@ import {
   refuseIncompatible,
   refuseRequestSettings,
   settingsIn,
+  speaksCoderAgent,
   type DevelopmentToolEvent,
   type ToolCallConfirmation,
 } from '../../protocol/development-tool/index.ts';
@@ -53,7 +54,7 @@ import {
 import { rolesOf } from '../approval/roles.ts';
 import { BESIDE, type Commands } from '../commands/service.ts';
 import { editorState } from '../session/editors.ts';
-import { coderAgentView, speaksCoderAgent } from '../gemini/view.ts';
+import { coderAgentView } from '../gemini/view.ts';
 import { openingState } from '../session/opening-calls.ts';
 import { sessionKey, type SessionOwner } from '../session/session-owner.ts';
 import { modelNameIn } from '../session/session-status.ts';

@@ -6,6 +6,7 @@
  * tasks in the store can be read, and do not run.
  */
 import type { CommandService } from '../../coder/index.ts';
+import { CODER_AGENT, speaksCoderAgent } from '../../protocol/development-tool/index.ts';
 import {
   A2AError,
   type Call,
@@ -120,7 +121,8 @@ export function httpHandler(handler: RequestHandler, options: HttpHandlerOptions
       });
   }
 
-  function sendMessage(params: MessageSendParams, call: Call = {}): Promise<SendResult> {
+  function sendMessage(params: MessageSendParams, given: Call = {}): Promise<SendResult> {
+    const call = inDialect(params, given);
     const { message, configuration = {} } = params;
     const { blocking, historyLength } = configuration;
     return during(
@@ -141,9 +143,10 @@ export function httpHandler(handler: RequestHandler, options: HttpHandlerOptions
 
   function streamMessage(
     params: MessageSendParams,
-    call: Call = {},
+    given: Call = {},
     seen?: number,
   ): Promise<TaskStream> {
+    const call = inDialect(params, given);
     const { message } = params;
     return streaming(
       call,
@@ -231,6 +234,14 @@ export function httpHandler(handler: RequestHandler, options: HttpHandlerOptions
       return handler.running;
     },
   };
+}
+
+/** Returns the call with the dialect of its message, because the turn is then read without the message. */
+function inDialect({ message, metadata }: MessageSendParams, call: Call): Call {
+  const { extensions = [] } = call;
+  return speaksCoderAgent({ extensions, message, metadata })
+    ? { ...call, extensions: [...extensions, CODER_AGENT] }
+    : call;
 }
 
 /** Returns the call of an HTTP request with the client as its user. The call does not end with the request. */

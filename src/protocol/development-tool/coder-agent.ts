@@ -13,7 +13,7 @@ import * as z from 'zod';
 import { defined, isObject } from '../../base/index.ts';
 import { A2AError } from '../errors.ts';
 import { parseWith } from '../json.ts';
-import { Id, type Metadata } from '../message.ts';
+import { Id, type Message, type Metadata } from '../message.ts';
 import type { StreamEvent } from '../task.ts';
 import { isInterrupted } from '../task-state.ts';
 import { OPTION } from './call-checks.ts';
@@ -46,6 +46,28 @@ export function coderAgentKind(metadata: Metadata | undefined): string | undefin
   if (!isObject(value)) return undefined;
   const { kind }: { kind?: unknown } = value;
   return typeof kind === 'string' ? kind : undefined;
+}
+
+interface DialectRequest {
+  readonly extensions: readonly string[];
+  readonly message?: Message | undefined;
+  /** The metadata of the request, not of its message. */
+  readonly metadata?: Metadata | undefined;
+  /** The first message of the task. */
+  readonly first?: Message | undefined;
+}
+
+/**
+ * Returns whether the client of a request speaks this dialect: its message does, or the first message of the task did.
+ * CODER_AGENT among the extensions says so, too. It stands for a message that is no longer known.
+ */
+export function speaksCoderAgent(request: DialectRequest): boolean {
+  const { extensions, message, metadata, first } = request;
+  const named = [metadata, message?.metadata, first?.metadata];
+  if (named.some((each) => coderAgentKind(each) !== undefined)) return true;
+  if (extensions.includes(CODER_AGENT)) return true;
+  const parts = message?.parts ?? [];
+  return parts.some((part) => part.kind === 'data' && isCoderAgentAnswer(part.data));
 }
 
 const Settings = z.looseObject({
