@@ -7,11 +7,16 @@ import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
+import { pathToFileURL } from 'node:url';
 import { after, before, describe, test, type TestContext } from 'node:test';
 import {
   contentText,
   mcpToolset,
   RichResponse,
+  samplingTool,
+  scriptedModel,
+  Waiting,
+  type Answer,
   type McpServerConfig,
   type McpToolset,
 } from '../../src/agent/index.ts';
@@ -64,6 +69,22 @@ async function call(toolset: McpToolset, name: string, args: JsonObject = {}) {
   return { result: await tool.run(args, context), progress };
 }
 
+/** Continues a call with the answer to its question. */
+async function resume(
+  toolset: McpToolset,
+  name: string,
+  asked: unknown,
+  said: Omit<Answer, 'questionId'>,
+): Promise<unknown> {
+  assert.ok(asked instanceof Waiting, String(asked));
+  const tool = (await toolset.tools(signal)).find((each) => each.name === `every__${name}`);
+  return tool?.run({}, toolContext({ answer: { questionId: asked.question.id, ...said } }));
+}
+
+async function answer(...[toolset, name, asked, said]: Parameters<typeof resume>): Promise<string> {
+  return String(await resume(toolset, name, asked, said));
+}
+
 for (const transport of ['stdio', 'Streamable HTTP', 'SSE'] as const) {
   describe(`server-everything over ${transport}`, () => {
     const peer = peerOf('server-everything', transport);
@@ -82,7 +103,13 @@ for (const transport of ['stdio', 'Streamable HTTP', 'SSE'] as const) {
         config = { name: 'every', url };
       }
       // The older transport is found without `type`.
-      toolset = mcpToolset(config);
+      toolset = mcpToolset(config, {
+        roots: [{ uri: 'file:///work/project', name: 'project' }],
+        sampling: samplingTool({
+          server: 'every',
+          modelOf: () => scriptedModel([[{ text: 'Hi.' }]]),
+        }),
+      });
     });
     after(async () => {
       await toolset.close();
@@ -129,6 +156,51 @@ for (const transport of ['stdio', 'Streamable HTTP', 'SSE'] as const) {
       });
       // The last notification may come together with the result, and is then passed over.
       assert.deepEqual(progress[0], { progress: 1, total: 2 });
+    });
+
+    test('a form is a question, and its answer is accepted', async (t) => {
+      tried(t, 'elicitation');
+      const first = await call(toolset, 'trigger-elicitation-request');
+      const value = 'name: Ann, integer: 7, titledSingleSelectEnum: green lantern';
+      const answered = await answer(toolset, 'trigger-elicitation-request', first.result, {
+        value,
+      });
+      assert.match(answered, /User provided the requested information[^]*"name": "Ann"/);
+      assert.match(answered, /"integer": 7[^]*"titledSingleSelectEnum": "hero-2"/);
+      const page = await call(toolset, 'trigger-url-elicitation', {
+        url: 'https://a.example/login',
+        errorPath: true,
+      });
+      const opened = { value: 'Accept' };
+      assert.ok(page.result instanceof Waiting);
+      assert.match(page.result.question.text, /^https:\/\/modelcontextprotocol\.io\/$/m);
+      const again = await resume(toolset, 'trigger-url-elicitation', page.result, opened);
+      const accepted = await answer(toolset, 'trigger-url-elicitation', again, opened);
+      assert.match(accepted, /User completed the URL elicitation flow/);
+    });
+
+    test('the server gets an answer of the model when a person agrees', async (t) => {
+      tried(t, 'sampling');
+      const asked = await call(toolset, 'trigger-sampling-request', { prompt: 'Hello?' });
+      const yes = { confirmed: true };
+      assert.match(await answer(toolset, 'trigger-sampling-request', asked.result, yes), /"Hi\."/);
+    });
+
+    test('the server gets the roots', async (t) => {
+      tried(t, 'roots');
+      const { result } = await call(toolset, 'get-roots-list');
+      assert.match(String(result), /1\. project\n +URI: file:\/\/\/work\/project/);
+    });
+
+    const slow = process.env['PARLEY_INTEROP_RESULTS'] === undefined && 'takes four seconds';
+    test('a tool that runs only as a task asks, and has its result', { skip: slow }, async (t) => {
+      tried(t, 'tasks');
+      const topic = { topic: 'python', ambiguous: true };
+      const { result, progress } = await call(toolset, 'simulate-research-query', topic);
+      assert.match(JSON.stringify(progress), /Gathering sources/);
+      const snake = { value: 'Python snake species' };
+      const report = await answer(toolset, 'simulate-research-query', result, snake);
+      assert.match(report, /^# Research Report: python \(snake\)/);
     });
 
     test('resources are listed and read, with templates', async (t) => {
@@ -214,12 +286,31 @@ describe('server-filesystem', () => {
     assert.equal(await read?.run({ path: path.join(folder, 'a.txt') }, toolContext()), 'a text');
   });
 
+  test('the folders of the server are the roots that it gets', async (t) => {
+    tries(t, { protocol: 'MCP', peer, role: 'server', operation: 'roots' });
+    const other = realpathSync(mkdtempSync(path.join(tmpdir(), 'parley-mcp-')));
+    t.after(() => rmSync(other, { recursive: true }));
+    const roots = [{ uri: pathToFileURL(other).href }];
+    const toolset = mcpToolset({ name: 'files', ...files }, { roots });
+    t.after(() => toolset.close());
+    const list = async (): Promise<string> => {
+      const tools = await toolset.tools(signal);
+      const tool = tools.find(({ name }) => name === 'files__list_allowed_directories');
+      return String(await tool?.run({}, toolContext()));
+    };
+    const deadline = AbortSignal.timeout(20_000);
+    while (!(await list()).includes(other)) deadline.throwIfAborted();
+    assert.ok(!(await list()).includes(folder));
+  });
+
   test('a file that the model cannot take is saved, and the session goes on', async (t) => {
     tries(t, { protocol: 'MCP', peer, role: 'server', operation: 'tools' });
-    const zip = path.join(folder, 'b.zip');
-    writeFileSync(zip, 'PK\x03\x04');
     const place = makePlace(t);
-    settings(place, { mcpServers: { files } });
+    const zip = path.join(place.workspace, 'b.zip');
+    writeFileSync(zip, 'PK\x03\x04');
+    // The server replaces the folders in its arguments by the roots that it gets: the workspace.
+    const args = [FILESYSTEM, place.workspace];
+    settings(place, { mcpServers: { files: { ...files, args } } });
     const { say, goOn, requests } = await talk(
       t,
       [calls('files__read_media_file', { path: zip }), done, done],
