@@ -8,9 +8,16 @@
  *   let task: Task | undefined;
  *   for (const { event } of log) task = reduce(task, event);
  */
-import type { Artifact, Message } from './message.ts';
+import type { Artifact, Message, Part, TextPart } from './message.ts';
 import type { Task, TaskEvent, TaskState } from './task.ts';
 import { isTerminal } from './task-state.ts';
+
+/**
+ * The metadata key of an artifact whose text parts are pieces of one text. The value is true. If a text part without
+ * metadata is appended to such an artifact, it is joined with the text before it. In any other artifact, the parts stay
+ * apart, because a peer may have meant them as separate items.
+ */
+export const ONE_TEXT_KEY = 'parley.oneText';
 
 /**
  * Returns the reason why `event` is not allowed in `state`, or undefined if it is allowed. `state` is undefined before
@@ -105,7 +112,32 @@ function addArtifact(artifacts: Artifact[], update: Artifact, append: boolean): 
   }
   const { parts, metadata, ...rest } = update;
   const known = artifacts[at]!;
-  for (const part of parts) known.parts.push(part);
+  appendParts(known, parts);
   Object.assign(known, rest);
   if (metadata) known.metadata = { ...known.metadata, ...metadata };
+}
+
+/** Appends parts to an artifact, and joins texts if the artifact is one text. Changes the artifact. */
+export function appendParts(artifact: Artifact, added: readonly Part[]): void {
+  const { parts, metadata } = artifact;
+  const isOneText = metadata?.[ONE_TEXT_KEY] === true;
+  for (const part of added) if (!isOneText || !joined(parts, part)) parts.push(part);
+}
+
+/** Adds a text to the last part if both are plain text. Returns whether the part needs no place of its own. */
+function joined(parts: Part[], added: Part): boolean {
+  if (!isPlainText(added)) return false;
+  if (added.text === '') return true;
+  const last = parts.at(-1);
+  if (!last || !isPlainText(last)) return false;
+  // The last part may belong to an event, so it is replaced and not changed.
+  parts[parts.length - 1] = { kind: 'text', text: last.text + added.text };
+  return true;
+}
+
+/** Returns whether the part has a text and nothing else. */
+function isPlainText(part: Part): part is TextPart {
+  if (part.kind !== 'text') return false;
+  for (const field in part) if (field !== 'kind' && field !== 'text') return false;
+  return true;
 }

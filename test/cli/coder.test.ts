@@ -94,7 +94,7 @@ describe('parley serve with the coding agent', { concurrency: 3 }, () => {
     const server = await serving(['--workspace', one, '--workspace', two, '--model', 'offline']);
     const from = (workspace_path: string) => ({ metadata: extensionMetadata({ workspace_path }) });
     const inside = await rpc(server.url, 'message/send', said('list', from(two)));
-    assert.match(JSON.stringify(inside.result?.status), /mark\.txt/);
+    assert.match(JSON.stringify(inside.result), /mark\.txt/);
     const outside = await rpc(server.url, 'message/send', said('list', from(path.dirname(one))));
     assert.equal(outside.error?.code, -32602);
     const neither = await rpc(server.url, 'message/send', said('list'));
@@ -125,17 +125,17 @@ describe('parley serve with the coding agent', { concurrency: 3 }, () => {
     const args = ['--workspace', workspace(), '--model', 'offline', '--approval', 'plan'];
     const server = await serving([...args, '--allow-auto-execute']);
     const { result } = await rpc(server.url, 'message/send', said('/approval ask'));
-    assert.match(JSON.stringify(result?.status), /started with --approval plan/);
+    assert.match(JSON.stringify(result), /started with --approval plan/);
     const contextId = result?.contextId ?? '';
     const edit = await rpc(server.url, 'message/send', said('create a.txt with a', { contextId }));
-    assert.match(JSON.stringify(edit.result?.status), /plan mode/);
+    assert.match(JSON.stringify(edit.result), /plan mode/);
     await server.stop();
   });
 
   test('--require-extension: a request that does not name it is refused', async () => {
     const args = ['--workspace', workspace(), '--model', 'offline', '--require-extension'];
     const server = await serving(args);
-    assertRefused(await parley(['send', server.url, 'list']), 1, /-32008/);
+    assertRefused(await parley(['send', server.url, 'list', '--json']), 1, /-32008/);
     const named = await parley(['send', server.url, 'list', '--extension', EXTENSION_URI]);
     assert.equal(named.code, 0);
     await server.stop();
@@ -184,7 +184,7 @@ describe('parley serve with the coding agent', { concurrency: 3 }, () => {
       const server = await serving([...flags, ...more]);
       const { result } = await rpc(server.url, 'message/send', said(`fetch ${url}`));
       await server.stop();
-      return JSON.stringify(result?.status.message?.parts);
+      return JSON.stringify(result);
     };
     assert.match(await fetching(), /private network/);
     assert.match(await fetching('--allow-network', '127.0.0.0/8'), /the page/);

@@ -12,9 +12,8 @@ import {
   EXTENSION_URI,
   GetAllSlashCommandsResponse,
 } from '../../src/protocol/development-tool/index.ts';
-import { textOf } from '../../src/protocol/index.ts';
 import { callIn, makePlace, outline, rpc, startCoder, stream, userMessage } from './support.ts';
-import { begin, heard, settings, turnOf, writes, type Talk } from './talk.ts';
+import { answerIn, begin, heard, settings, turnOf, writes, type Talk } from './talk.ts';
 
 test('commands/get lists the built-in commands with their arguments and those below them', async (t) => {
   const { url } = await begin(t);
@@ -448,7 +447,7 @@ test('command/execute answers with a task that has what the command says', async
   const { execution_id, status } = await execute(['memory', 'show']);
   assert.equal(status, 'STARTED');
   const { result } = await finished(url, execution_id);
-  assert.equal(textOf(result?.status.message?.parts ?? []), 'The memory is empty.');
+  assert.equal(answerIn(result), 'The memory is empty.');
 });
 
 /** Waits by reading the task's stream; one that is over has none. */

@@ -148,7 +148,7 @@ for (let seed = 1; seed <= SEEDS; seed++) {
     assert.ok(isTerminal(expected!.status.state));
     for (let reader = 0; reader < 2; reader++) {
       const other = await connect(url, { version: '0.3', retry: PATIENCE });
-      assert.deepEqual(await other.get(task.id), expected);
+      assert.deepEqual(await other.get(task.id, { extensions }), expected);
       const theirs: LogEntry[] = [];
       await follow(other, task.id, theirs);
       assert.deepEqual(theirs, log, 'every reader sees the same');

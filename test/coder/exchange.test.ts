@@ -31,7 +31,8 @@ const NAMES: Readonly<Record<string, string>> = {
   tool_call_id: 'call',
   correlationId: 'request',
 };
-const UUID = /^(?:call_)?[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/;
+const UUID =
+  /^(?:call_|response-)?[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}(?:\.\d+\.\d+(?:\.end)?)?$/;
 
 /** Names for ids and back. */
 function createNames(workspace: string) {

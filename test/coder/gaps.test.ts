@@ -9,8 +9,10 @@ import { DatabaseSync } from 'node:sqlite';
 import { test, type TestContext } from 'node:test';
 import type { ScriptedResponse } from '../../src/agent/models/scripted.ts';
 import { connect } from '../../src/client/index.ts';
-import { textOf, type StreamEvent } from '../../src/protocol/index.ts';
+import type { StreamEvent } from '../../src/protocol/index.ts';
+import { EXTENSION_URI } from '../../src/protocol/development-tool/index.ts';
 import { calls, done, shell } from './checked-talk.ts';
+import { turnOf } from './talk.ts';
 import {
   confirmation,
   makePlace,
@@ -41,7 +43,10 @@ async function logOf(t: TestContext, url: string, taskId: string) {
   t.after(() => agent.close());
   const seen = new Transcript();
   const events: StreamEvent[] = [];
-  for await (const { event } of agent.resubscribe(taskId, { after: 0 })) {
+  for await (const { event } of agent.resubscribe(taskId, {
+    after: 0,
+    extensions: [EXTENSION_URI],
+  })) {
     events.push(event);
     if (event.kind === 'status-update') seen.status(event);
   }
@@ -79,9 +84,7 @@ test('a call whose end was not told is told, and is not made again', async (t) =
   assert.equal(seen.lifeOf('run_shell_command'), 'PENDING EXECUTING SUCCEEDED');
   assert.deepEqual(seen.ends, ['completed']);
   assert.equal(readFileSync(at('ran.txt'), 'utf8'), 'ran\n');
-  const last = events.at(-1);
-  assert.ok(last?.kind === 'status-update');
-  assert.equal(textOf(last.status.message?.parts ?? []), 'Done.', 'the answer is not lost either');
+  assert.equal(turnOf(events).text, 'Done.', 'the answer is not lost either');
 });
 
 test('a question that was not told is told, and waits', async (t) => {
@@ -135,7 +138,5 @@ test('a second turn of which the log has only the message goes on as the second'
   forgetBehind(place, 'go on');
   const { url } = await startCoder(t, place);
   const { events } = await logOf(t, url, taskId);
-  const last = events.at(-1);
-  assert.ok(last?.kind === 'status-update');
-  assert.equal(textOf(last.status.message?.parts ?? []), 'Again.');
+  assert.equal(turnOf(events).text, 'Again.');
 });

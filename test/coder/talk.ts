@@ -5,8 +5,14 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import type { ModelRequest } from '../../src/agent/model.ts';
 import { scriptedModel, type ScriptedResponse } from '../../src/agent/models/scripted.ts';
-import { eventIn, ExecuteSlashCommandResponse } from '../../src/protocol/development-tool/index.ts';
-import { textOf, type Message, type StreamEvent } from '../../src/protocol/index.ts';
+import {
+  AnswerReader,
+  eventIn,
+  ExecuteSlashCommandResponse,
+  readStatus,
+  readTask,
+} from '../../src/protocol/development-tool/index.ts';
+import { textOf, type Message, type StreamEvent, type Task } from '../../src/protocol/index.ts';
 import {
   callIn,
   confirmation,
@@ -23,7 +29,7 @@ export interface Turn {
   readonly events: readonly StreamEvent[];
   readonly taskId: string;
   readonly contextId: string;
-  /** The answer, as the closing event has it. */
+  /** The answer, or else what the closing event says. */
   readonly text: string;
   readonly state: string;
   /** What the closing event says went wrong. */
@@ -84,14 +90,26 @@ export async function begin(
 export function turnOf(events: readonly StreamEvent[]): Turn {
   const last = events.at(-1);
   assert.ok(last?.kind === 'status-update' && last.final);
+  const answer = new AnswerReader();
+  for (const event of events) {
+    if (event.kind === 'status-update')
+      for (const fact of readStatus(event).facts) answer.take(fact);
+  }
   return {
     events,
     taskId: last.taskId,
     contextId: last.contextId,
-    text: textOf(last.status.message?.parts ?? []),
+    text: textOf(last.status.message?.parts ?? []) || answer.text,
     state: last.status.state,
     error: eventIn(last.metadata)?.error,
   };
+}
+
+/** The answer in a task, as a client with the extension gets it. */
+export function answerIn(task: Task | undefined): string {
+  const answer = new AnswerReader();
+  for (const fact of task ? readTask(task) : []) answer.take(fact);
+  return answer.text;
 }
 
 /** What the model was told, as JSON. */

@@ -6,6 +6,7 @@ import type { Model } from '../../src/agent/model.ts';
 import type { ScriptedResponse } from '../../src/agent/models/scripted.ts';
 import { connect } from '../../src/client/index.ts';
 import { EXTENSION_URI } from '../../src/protocol/development-tool/index.ts';
+import { textOf } from '../../src/protocol/index.ts';
 import { calls, done, shell, talk } from './checked-talk.ts';
 import { makePlace, outline, rpc, startCoder } from './support.ts';
 import { heard, settings, writes } from './talk.ts';
@@ -69,10 +70,8 @@ test('what a model has said is shown while it pauses', async (t) => {
   t.after(() => agent.close());
   const said: string[] = [];
   for await (const { event } of agent.stream('go')) {
-    if (event.kind !== 'status-update' || event.final) continue;
-    const part = event.status.message?.parts[0];
-    if (part?.kind !== 'text') continue;
-    said.push(part.text);
+    if (event.kind !== 'artifact-update') continue;
+    said.push(textOf(event.artifact.parts));
     gate.resolve();
   }
   assert.deepEqual(said, ['Wait for it', ': done.']);

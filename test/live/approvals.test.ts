@@ -7,8 +7,7 @@ import { sqliteSessions } from '../../src/agent/sqlite/index.ts';
 import { approvalsIn, type Approval } from '../../src/coder/approval/approvals.ts';
 import { APP } from '../../src/coder/session/workspace-agent.ts';
 import { EXTENSION_URI, eventIn } from '../../src/protocol/development-tool/index.ts';
-import { textOf } from '../../src/protocol/index.ts';
-import { begin, writes } from '../coder/talk.ts';
+import { answerIn, begin, turnOf, writes } from '../coder/talk.ts';
 import {
   callIn,
   confirmation,
@@ -121,7 +120,8 @@ test('decisions by the terminal, over /ws and by HTTP are listed with their clie
   const reply = await phone.say('/approvals');
   assert.equal(reply.error, undefined);
   const { params } = await phone.state('completed', 2);
-  const text = textOf(params.event.status.message.parts);
+  const { result } = await rpc(url, 'tasks/get', { id: live.taskId });
+  const text = answerIn(result);
   assert.equal(eventIn(params.event.metadata)?.error, undefined);
   assert.equal(text.split('\n').length, 6, 'four lines in a block of code');
   assert.match(text, /approved by "terminal" \(terminal-1 terminal\), Allow once {2}Write a\.txt/);
@@ -149,11 +149,7 @@ test('the list covers earlier tasks of the conversation, words, and calls that a
 
   const second = await startCoder(t, place);
   const events = await stream(second.url, userMessage('/approvals', { contextId }));
-  const last = events.at(-1);
-  assert.ok(last?.kind === 'status-update');
-  const lines = textOf(last.status.message?.parts ?? [])
-    .split('\n')
-    .slice(1, -1);
+  const lines = turnOf(events).text.split('\n').slice(1, -1);
   const expected = [
     /^\S+Z {2}approved by \(a2a http\), Always allow this command in this session {2}Run touch a\.txt$/,
     /^\S+Z {2}automatic: a rule allows run_shell_command .* {2}Run touch a\.txt$/,

@@ -243,7 +243,7 @@ test('a command that asks says so, and the answer goes to its execution', async 
   await ann.session.confirm({ tool_call_id, selected_option_id: 'proceed_once' });
   await ann.state('completed');
   const list = await rpc('phone', 'message/send', { message: userMessage('/restore list') });
-  const [, id = ''] = /"text":"(\S+) /.exec(JSON.stringify(list.result)) ?? [];
+  const [, id = ''] = /"text":"([^\s/]\S*) /.exec(JSON.stringify(list.result)) ?? [];
   let asked = 1;
   for (const [name, execute] of Object.entries(ways)) {
     const run = await execute({ command_path: ['restore'], args: id });

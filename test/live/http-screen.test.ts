@@ -30,13 +30,10 @@ test('a prompt over HTTP, its sender and its approval are on the screen', async 
   await terminal.sees(/Allow once[^]*Reject/);
   // It is there once, as a dialog.
   assert.doesNotMatch(terminal.all(), /May I do this/);
-  const [, tool_call_id = ''] = /"tool_call_id":"([^"]+)"/.exec(JSON.stringify(asked.result)) ?? [];
-  const yes = { tool_call_id, selected_option_id: 'proceed_once' };
   const taskId = asked.result.id;
-  const done = await rpc(url, 'message/send', {
-    message: userMessage([{ kind: 'data', data: yes }], { taskId }),
-  });
-  assert.equal(done.result?.status.state, 'completed');
+  const answer = userMessage('Allow once', { taskId });
+  const { body: last } = await post(url, { ...body, params: { message: answer } });
+  assert.equal((last as RpcReply).result?.status.state, 'completed');
   await terminal.sees(/http: Allow once/);
   await terminal.sees(/Written\./);
   assert.equal(readFileSync(join(workspace, 'a.txt'), 'utf8'), 'A');

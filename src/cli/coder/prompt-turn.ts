@@ -1,6 +1,7 @@
 /** Follows one turn to its end when there is no person to ask. Declines every confirmation request. */
 import type { AgentClient, AgentStream } from '../../client/index.ts';
 import {
+  AnswerReader,
   EXTENSION_URI,
   failureId,
   hasOption,
@@ -50,7 +51,7 @@ export async function followTurn(
 ): Promise<TurnOutcome> {
   const calls = new Map<string, ToolCall>();
   let stream = first;
-  let said = '';
+  const answer = new AnswerReader();
   let problem: string | undefined;
   let correlationId: string | undefined;
   let denials = 0;
@@ -75,13 +76,13 @@ export async function followTurn(
       if (!task) throw new Error('the agent sent a message instead of a task');
       const open = [...calls.values()].filter(isAwaitingAnswer);
       if (task.status.state !== 'input-required' || open.length === 0) {
-        const text = answerIn(task) || said;
+        const text = statusText(task) || answer.text;
         return { task, text, calls: [...calls.values()], denied, problem, correlationId };
       }
       denials += open.length;
       if (denials > MAX_DENIALS) {
         const ended = await agent.cancel(task.id);
-        return { task: ended, text: said, calls: [...calls.values()], denied: true };
+        return { task: ended, text: answer.text, calls: [...calls.values()], denied: true };
       }
       for (const call of open) {
         if (isApproval(call)) denied = true;
@@ -105,11 +106,8 @@ export async function followTurn(
     correlationId = failureId(event) ?? correlationId;
     for (const fact of facts) {
       listener.fact(fact);
-      if (fact.kind === 'text') said += fact.text;
-      if (fact.kind !== 'call') continue;
-      calls.set(fact.call.tool_call_id, fact.call);
-      // Text before a call is not part of the final answer.
-      said = '';
+      answer.take(fact);
+      if (fact.kind === 'call') calls.set(fact.call.tool_call_id, fact.call);
     }
   }
 }
@@ -128,6 +126,7 @@ function decline({ tool_call_id, correlationId }: ToolCall): ToolCallConfirmatio
   };
 }
 
-function answerIn({ status }: Task): string {
+/** Returns the text of the last status: the reason for a failure. */
+function statusText({ status }: Task): string {
   return status.message?.role === 'agent' ? textOf(status.message.parts) : '';
 }

@@ -35,7 +35,8 @@ export default defineCommand({
     targetOf(input);
     const metadata = metadataOf(values.metadata);
     const parts = await partsOf(operands[1], values.data);
-    const connection = await open(input, values.extension);
+    const named = values.json || values.extension.length > 0 ? values.extension : undefined;
+    const connection = await open(input, named);
     const options = {
       taskId: values.task,
       contextId: values.context,

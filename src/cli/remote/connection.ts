@@ -1,5 +1,6 @@
 /** Connects a client command to its agent. */
 import { connect, type RemoteAgentClient, type RetryOptions } from '../../client/index.ts';
+import { EXTENSION_URI } from '../../protocol/development-tool/index.ts';
 import { codecOf, type ProtocolVersion, VERSIONS, type WireCodec } from '../../protocol/index.ts';
 import type { CommandInput } from '../program/command.ts';
 import { usageError } from '../program/exit.ts';
@@ -79,16 +80,19 @@ const RETRY: RetryOptions = {
 /** Fetches the agent's card and connects to the best interface. */
 export async function open(
   input: ConnectionInput,
-  extensions: readonly string[] = [],
+  extensions?: readonly string[],
 ): Promise<Connection> {
   const { url, headers, version } = targetOf(input);
-  const agent = await connect(url, { headers, version, extensions, retry: RETRY });
+  const { json } = input.values;
+  // The calls of a coding agent are shown, unless a command that can name extensions prints JSON.
+  const active = extensions ?? [EXTENSION_URI];
+  const agent = await connect(url, { headers, version, extensions: active, retry: RETRY });
   const codec = codecOf(agent.endpoint.version, 'JSONRPC');
   const spoken = version === undefined ? [] : ['--a2a-version', version];
   return {
     agent,
     codec,
-    json: input.values.json,
+    json,
     command: (name, ...rest) =>
       ['parley', name, ...[url, ...rest, ...spoken].map(quoted)].join(' '),
   };

@@ -15,6 +15,7 @@ import {
   selectedOption,
   type ToolCall,
   type ToolCallConfirmation,
+  wasAskedInWords,
 } from '../../protocol/development-tool/index.ts';
 import { A2AError, isTerminal, textOf, type Message, type Task } from '../../protocol/index.ts';
 import { approvalIn, exactOption, optionNamed } from './answers.ts';
@@ -159,7 +160,8 @@ export function checkWords(text: string, task: Task, isActive: boolean): void {
       'message.parts: the task waits for an answer; send a text or a ToolCallConfirmation',
     );
   }
-  if (isActive || task.status.message) return;
+  const { message } = task.status;
+  if (isActive || (message && wasAskedInWords(message))) return;
   const approvals = callsAwaitingAnswer(task).filter((call) => hasOption(call, OPTION.once));
   const allows = ({ confirmation_request: request }: ToolCall): boolean => {
     const option = request && approvalIn(text, request.options);

@@ -115,9 +115,21 @@ export function questionText(questions: readonly Question[]): string {
   );
   if (confirmations.length > 0) {
     const what = confirmations.length === 1 ? 'May I do this?' : 'May I do all of this?';
-    lines.push(`${what} Answer yes or no, or say what to do instead.`);
+    lines.push(`${what} Answer yes or no, or say what to do instead.${optionNames(confirmations)}`);
   }
   return lines.join('\n\n');
+}
+
+/** Names the options that all these questions have, and that need nothing but their name. */
+function optionNames(questions: readonly Question[]): string {
+  const [first = [], ...others] = questions.map((question) => requestOf(question).request.options);
+  const common = first.filter(
+    ({ id, name }) =>
+      id !== OPTION.modify &&
+      others.every((options) => options.some((each) => each.id === id && each.name === name)),
+  );
+  if (common.length === 0) return '';
+  return ` You can also answer with the name of an option:\n${common.map(({ name }) => `- ${reveal(name)}`).join('\n')}`;
 }
 
 /** Returns the question with the complete call, so that a person sees everything that they approve. */

@@ -33,17 +33,22 @@ import {
   type TaskStatusUpdateEvent,
 } from '../../protocol/index.ts';
 import type { LogView } from '../../tasks/index.ts';
+import { developmentToolView } from '../views/views.ts';
 import { coderAgentCall } from './call.ts';
 
 export const coderAgentView: LogView = {
   name: 'coder-agent',
-  task({ metadata, ...task }: Task): Task {
+  task(logged) {
+    const { metadata, ...task } = developmentToolView.task(logged);
     const shown: Task = { ...task, status: statusOf(task.status) };
     if (task.history) shown.history = task.history.map(messageOf);
     const rest = withoutOwn(metadata);
     return rest ? { ...shown, metadata: rest } : shown;
   },
-  update: (event) => (event.kind === 'status-update' ? updateOf(event) : event),
+  update(logged) {
+    const event = developmentToolView.update(logged);
+    return event?.kind === 'status-update' ? updateOf(event) : event;
+  },
 };
 
 function updateOf(event: TaskStatusUpdateEvent): TaskStatusUpdateEvent {

@@ -20,7 +20,6 @@ import { openTurn, present, runTurn, type TurnReader } from '../../bridge/index.
 import {
   EXTENSION_URI,
   extensionMetadata,
-  isCompatible,
   messagesOf,
   refuseIncompatible,
   refuseRequestSettings,
@@ -38,7 +37,6 @@ import type {
   ExecutionContext,
   ExecutorEvent,
   Logger,
-  LogView,
   Reception,
   RequestContext,
   StatusEvent,
@@ -63,13 +61,12 @@ import { hasBegun, type AcquiredAgent, type WorkspaceAgents } from '../session/w
 import { Inbox } from './inbox.ts';
 import { requireMessageRoles, type MessageRules } from './message-roles.ts';
 import { DevelopmentToolPresenter } from './presenter.ts';
+import { developmentToolView, isActive, namedExtensions, plainView } from '../views/views.ts';
 
 /** The error of a run whose turn the server has ended. */
 const INTERRUPTED = { code: 'interrupted', message: 'the server ended the turn' };
 /** The error of a call in the task's log that the user has stopped. */
 const STOPPED = { message: 'stopped by the user', type: 'stopped' };
-/** The view of clients that know the extension. */
-const WHOLE: LogView = { name: 'development-tool', task: (task) => task, update: (event) => event };
 const NO_RUN = { events: [], questions: [], delegated: async () => [] };
 
 export interface CoderExecutorOptions extends MessageRules {
@@ -364,10 +361,10 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
       isSession: (taskId) => options.isLive(taskId),
     },
     views: {
-      all: [WHOLE, coderAgentView],
-      choose: (request) => {
-        const names = request.extensions.some(isCompatible);
-        return !names && speaksCoderAgent(request) ? coderAgentView : WHOLE;
+      all: [plainView, developmentToolView, coderAgentView],
+      choose(request) {
+        if (isActive(request)) return developmentToolView;
+        return speaksCoderAgent(request) ? coderAgentView : plainView;
       },
     },
   };
@@ -392,20 +389,9 @@ function readerOf(context: ExecutionContext, inbox: Inbox, isAnswer: boolean): T
   };
 }
 
-/** Returns whether the client supports the extension. It does if its request names or uses the extension. */
-function isActive(context: RequestContext): boolean {
-  return namedExtensions(context).some(isCompatible);
-}
-
 /** Returns whether the client gets the calls of a task as data, by the extension or in gemini-cli's dialect. */
 function knowsCalls(context: RequestContext, task: Task): boolean {
   return isActive(context) || speaksCoderAgent({ ...context, first: task.history?.[0] });
-}
-
-/** Returns the URIs of the extensions that a request names: in a header, in the message or as keys of metadata. */
-function namedExtensions({ extensions, message, metadata }: RequestContext): string[] {
-  const used = { ...metadata, ...message.metadata };
-  return [...extensions, ...(message.extensions ?? []), ...Object.keys(used)];
 }
 
 /**

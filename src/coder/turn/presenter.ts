@@ -25,7 +25,7 @@ import type { TurnPresenter } from '../../bridge/index.ts';
 import {
   extensionMetadata,
   hasEnded,
-  readMessage,
+  questionId,
   type DevelopmentToolEvent,
   type ErrorDetails,
   type HelperMark,
@@ -41,7 +41,9 @@ import { sessionStatus } from '../session/session-status.ts';
 import { APP, type WorkspaceAgent } from '../session/workspace-agent.ts';
 import { fullReason, publicCode, publicReason } from '../session/failure.ts';
 import { HelperSpeech } from './helper-speech.ts';
+import { AnswerText } from './answer-text.ts';
 import { announced, callError, liveContent, outputOf, quiet, unreported } from './call-updates.ts';
+import { missingUpdates } from './missing-updates.ts';
 import { ShownImages } from './shown-images.ts';
 import { GATHER_MS, Speech, type Utterance } from './speech.ts';
 
@@ -54,15 +56,10 @@ const MAX_LIVE = 8 * 1024;
  */
 const LIVE_MS = 100;
 const LIVE_SHARE = 1 / 60;
-/**
- * Maximum length of the answer in the status update with the state `completed`. A longer answer is only in its
- * TEXT_CONTENT events.
- */
-const MAX_FINAL_TEXT = 256 * 1024;
 
 interface PresenterOptions {
   readonly context: Pick<ExecutionContext, 'task' | 'turn' | 'resumed'>;
-  /** Whether the client supports the extension. Other clients get questions as text. */
+  /** Whether the client supports the extension, and so sees the calls themselves and not the questions in words. */
   readonly isActive: boolean;
   /** The workspace's agent, or undefined if it cannot be opened. */
   readonly agent:
@@ -100,6 +97,7 @@ export class DevelopmentToolPresenter implements TurnPresenter {
   readonly #helpers = new Map<string, HelperSpeech>();
   readonly #images = new ShownImages();
   readonly #speech = new Speech(this.#images);
+  #answer: AnswerText;
   /** The reason why a slash command failed. */
   #problem: string | undefined;
   #model: string;
@@ -109,6 +107,7 @@ export class DevelopmentToolPresenter implements TurnPresenter {
   constructor(options: PresenterOptions) {
     this.#options = options;
     this.#model = options.model;
+    this.#answer = new AnswerText(options.context);
   }
 
   start(): StatusEvent[] {
@@ -118,23 +117,18 @@ export class DevelopmentToolPresenter implements TurnPresenter {
 
   /**
    * Returns the updates that are missing in the task's log. Events are stored in the session before they are shown in
-   * the task. If the process died in between, the last updates are missing: calls that have ended, and questions that
-   * were asked.
+   * the task. If the process died in between, the last updates are missing: text, calls that have ended, and questions
+   * that were asked.
    */
   async *recall(
     run: Pick<OpenRun, 'events' | 'questions' | 'delegated'>,
   ): AsyncGenerator<StatusEvent> {
     const { events, questions } = run;
     const { calls } = new CallStates(this.#options.context.task);
-    const open = new Set(questions.map((question) => requestOf(question).correlationId));
-    const isMissing = ({ message }: StatusEvent): boolean => {
-      const [fact] = typeof message === 'object' ? readMessage(message) : [];
-      if (fact?.kind !== 'call') return false;
-      const { tool_call_id, correlationId } = fact.call;
-      const told = calls.get(tool_call_id);
-      if (hasEnded(fact.call)) return told === undefined || !hasEnded(told);
-      return correlationId === undefined ? told === undefined : open.has(correlationId);
-    };
+    // Texts that were sent before get no new numbers.
+    const answer = this.#answer;
+    this.#answer = new AnswerText(this.#options.context);
+    const missing = missingUpdates(calls, questions, answer);
     for (const call of calls.values()) {
       this.#told.add(call.tool_call_id);
       if (call.correlationId !== undefined) this.#asked.add(call.correlationId);
@@ -143,8 +137,9 @@ export class DevelopmentToolPresenter implements TurnPresenter {
       else this.#calls.set(call.tool_call_id, call);
     }
     for (const event of [...events, ...(await run.delegated())]) {
-      yield* this.present(event).filter(isMissing);
+      yield* this.present(event).flatMap(missing);
     }
+    this.#answer = answer;
     // Calls that wait for their turn are shown already.
     for (const { tool_call_id: id, status, confirmation_request } of calls.values()) {
       const call = this.#calls.get(id);
@@ -191,16 +186,15 @@ export class DevelopmentToolPresenter implements TurnPresenter {
   }
 
   ask(questions: readonly Question[]): StatusEvent {
-    const words = this.#options.isActive ? {} : { message: questionText(questions) };
-    return this.#state('input-required', { ...words, ...this.#session() });
+    const messageId = questionId(this.#options.isActive);
+    const parts: Part[] = [{ kind: 'text', text: questionText(questions) }];
+    const message: Message = { kind: 'message', messageId, role: 'agent', parts };
+    return { ...this.#state('input-required', this.#session()), message };
   }
 
   complete(): StatusEvent {
-    const { final } = this.#speech;
-    const fits = final !== '' && final.length <= MAX_FINAL_TEXT;
     return this.#state('completed', {
       ...this.#session(),
-      ...(fits && { message: final }),
       ...(this.#problem !== undefined && { error: this.#problem }),
     });
   }
@@ -345,7 +339,7 @@ export class DevelopmentToolPresenter implements TurnPresenter {
   }
 
   #utter(utterances: readonly Utterance[]): StatusEvent[] {
-    return utterances.map(({ kind, part }) => this.#say(kind, part));
+    return utterances.map(({ kind, part, isLast }) => this.#say(kind, part, {}, { isLast }));
   }
 
   #note(calls: readonly FunctionCallPart[], mark: HelperMark = {}): void {
@@ -469,21 +463,22 @@ export class DevelopmentToolPresenter implements TurnPresenter {
     const { agent, parentToolCallId } = call;
     const correlationId = call.confirmation_request ? call.correlationId : undefined;
     const more = defined({ correlationId, agent, parentToolCallId });
-    return this.#say('TOOL_CALL_UPDATE', { kind: 'data', data: { ...call } }, more, images);
+    return this.#say('TOOL_CALL_UPDATE', { kind: 'data', data: { ...call } }, more, {
+      beside: images,
+    });
   }
 
   #say(
     kind: DevelopmentToolEvent['kind'],
     part: Part,
     more: Pick<DevelopmentToolEvent, 'correlationId' | keyof HelperMark> = {},
-    beside: readonly Part[] = [],
+    { beside = [], isLast }: { beside?: readonly Part[]; isLast?: boolean | undefined } = {},
   ): StatusEvent {
-    const message: Message = {
-      kind: 'message',
-      messageId: randomUUIDv7(),
-      role: 'agent',
-      parts: [part, ...beside],
-    };
+    const isText = kind === 'TEXT_CONTENT';
+    if (!isText) this.#answer.pause();
+    const messageId = isText ? this.#answer.next(isLast) : randomUUIDv7();
+    const parts = [part, ...beside];
+    const message: Message = { kind: 'message', messageId, role: 'agent', parts };
     return {
       kind: 'status-update',
       state: 'working',

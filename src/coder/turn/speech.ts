@@ -18,6 +18,8 @@ const GATHER_CHARS = 2048;
 export interface Utterance {
   readonly kind: 'THOUGHT' | 'TEXT_CONTENT';
   readonly part: Part;
+  /** Whether the agent has completed its answer. The text is empty if it was sent before. */
+  readonly isLast?: boolean;
 }
 
 export class Speech {
@@ -27,17 +29,11 @@ export class Speech {
   #thought = '';
   /** The part of the current answer that has been sent. */
   #said = '';
-  #final = '';
   /** The number of images of the current answer that have been sent. */
   #imagesSent = 0;
 
   constructor(images: ShownImages) {
     this.#images = images;
-  }
-
-  /** The agent's last answer. */
-  get final(): string {
-    return this.#final;
   }
 
   get isEmpty(): boolean {
@@ -67,16 +63,21 @@ export class Speech {
 
   /** Takes a complete answer. Returns what has not been sent yet. */
   whole(event: Event): Utterance[] {
-    const out = this.flush();
     const text = contentText(event.content);
-    // The pieces have been sent already, unless there were none or the answer was changed afterwards.
-    const rest = text.startsWith(this.#said) ? text.slice(this.#said.length) : text;
+    // The pieces are a part of the answer, unless it was changed afterwards.
+    const isWhole = text.startsWith(this.#said + this.#text);
+    const rest = isWhole ? text.slice(this.#said.length) : this.#text + text;
+    this.#text = '';
+    const out = this.flush();
     if (rest !== '') out.push(utterance(rest));
     const images = (event.content?.parts ?? []).filter(({ kind }) => kind === 'blob');
     out.push(...this.#images.of(images.slice(this.#imagesSent)).map(asText));
     this.#said = '';
     this.#imagesSent = 0;
-    if (isFinalResponse(event)) this.#final = text;
+    if (!isFinalResponse(event)) return out;
+    const last = out.at(-1);
+    if (last?.kind === 'TEXT_CONTENT') out[out.length - 1] = { ...last, isLast: true };
+    else if (text !== '') out.push({ ...utterance(''), isLast: true });
     return out;
   }
 

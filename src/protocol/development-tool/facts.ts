@@ -13,6 +13,7 @@ import { AgentThought, EventSource, type DevelopmentToolEvent } from './event.ts
 import { eventIn } from './extension.ts';
 import { coderAgentKind, isCoderAgentCall, readCoderAgentCall } from './coder-agent.ts';
 import { looksLikeConfirmation, tryConfirmation } from './confirmation.ts';
+import { textPlace } from './message-ids.ts';
 import { ToolCall, type ToolCallConfirmation } from './tool-call.ts';
 
 export type Fact =
@@ -41,7 +42,7 @@ export type Fact =
       readonly call: ToolCall;
       readonly files?: readonly FilePart['file'][];
     }
-  /** The task has a new state. `text` is the complete answer (completed), the question (input-required) or an error. */
+  /** The task has a new state. `text` is the question in words (input-required) or an error. Early logs repeat the answer. */
   | { readonly kind: 'state'; readonly state: TaskState; readonly text: string };
 
 export interface StatusReading {
@@ -140,9 +141,9 @@ export function readTask(task: Task): Fact[] {
   const messages = isTerminal(status.state) ? history : messagesOf(task);
   for (const [index, message] of messages.entries()) {
     const next = messages[index + 1];
-    // The agent's last message before a prompt is the text of a state.
+    // The agent's last message before a prompt is a part of its answer, or else the text of a state.
     const closes = message.role === 'agent' && next?.role === 'user' && isPrompt(next);
-    const isText = message.parts.every(({ kind }) => kind === 'text');
+    const isText = !textPlace(message) && message.parts.every(({ kind }) => kind === 'text');
     if (!closes || !isText) for (const fact of readMessage(message)) add(fact);
     if (!closes) continue;
     // If a call waits, the prompt is an answer in words, and the turn continues.
@@ -158,6 +159,20 @@ export function readTask(task: Task): Fact[] {
 
 function isPrompt(message: Message): boolean {
   return readMessage(message).some(({ kind }) => kind === 'prompt');
+}
+
+/** The text of a turn's answer: what the agent says after its last call. Pass every fact of the turn to `take`. */
+export class AnswerReader {
+  #text = '';
+
+  get text(): string {
+    return this.#text;
+  }
+
+  take(fact: Fact): void {
+    if (fact.kind === 'text') this.#text += fact.text;
+    if (fact.kind === 'call' || (fact.kind === 'prompt' && !fact.besideAnswer)) this.#text = '';
+  }
 }
 
 /** The calls that wait for a person's answer, oldest first. Pass every fact of the task to `take`. */

@@ -21,3 +21,4 @@ export type { Json } from './message.ts';
 export { Struct } from './message.ts';
 export * from './tool-call.ts';
 export * from './facts.ts';
+export * from './message-ids.ts';

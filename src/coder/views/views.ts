@@ -1,0 +1,209 @@
+/**
+ * The views of a coding task's log.
+ *
+ * - A client with the development-tool extension sees the log: text, thoughts and calls are status updates, and there
+ *   is no artifact. Questions are the calls that wait, so it does not get them in words.
+ * - Every other client sees plain A2A: states, questions in words, and the text of each turn as the chunks of one
+ *   artifact. It sees no thoughts, no calls, and no metadata of the extension.
+ *
+ * The ids of the agent's messages say what they are (protocol/development-tool/message-ids.ts). In a log of an earlier
+ * version, chunks of text have other ids. A plain client does not get these: the status `completed` of such a log
+ * repeats the answer.
+ */
+import {
+  isCompatible,
+  isQuestionInWords,
+  looksLikeConfirmation,
+  majorVersion,
+  textPlace,
+  type TextPlace,
+} from '../../protocol/development-tool/index.ts';
+import {
+  appendParts,
+  isSettled,
+  ONE_TEXT_KEY,
+  type Artifact,
+  type Message,
+  type Metadata,
+  type Part,
+  type TaskArtifactUpdateEvent,
+  type TaskStatus,
+  type TaskStatusUpdateEvent,
+} from '../../protocol/index.ts';
+import type { LogView, ViewRequest } from '../../tasks/index.ts';
+
+/** Separates what the agent says before a call from what it says after it. */
+const PARAGRAPH = '\n\n';
+
+export const developmentToolView: LogView = {
+  name: 'development-tool',
+  task(task) {
+    const { status, history } = task;
+    const shown = history?.some(isForPlain) ? history.filter((each) => !isForPlain(each)) : history;
+    const isHidden = status.message !== undefined && isForPlain(status.message);
+    if (shown === history && !isHidden) return task;
+    if (!isHidden) return { ...task, history: shown };
+    // Without the end of a text, the status is still the one before it.
+    const before = isSettled(status.state) ? undefined : shown?.at(-1);
+    return {
+      ...task,
+      ...(shown && { history: before ? shown.slice(0, -1) : shown }),
+      status: before ? { ...status, message: before } : withoutMessage(status),
+    };
+  },
+  update(event) {
+    if (event.kind !== 'status-update') return event;
+    const { status } = event;
+    if (!status.message || !isForPlain(status.message)) return event;
+    return isSettled(status.state) ? { ...event, status: withoutMessage(status) } : undefined;
+  },
+};
+
+/** Whether a message is only for clients without the extension: questions in words, and the empty end of a text. */
+function isForPlain(message: Message): boolean {
+  return isQuestionInWords(message) || (textPlace(message)?.isLast === true && isEmpty(message));
+}
+
+function isEmpty({ parts }: Message): boolean {
+  return parts.every((part) => part.kind === 'text' && part.text === '');
+}
+
+export const plainView: LogView = {
+  name: 'plain',
+  task(task) {
+    const { status, history, artifacts = [], metadata, ...rest } = task;
+    const answers = new Answers();
+    const messages = (history ?? []).flatMap((message) => answers.take(message));
+    const shown = plainStatus(status);
+    if (status.message && !shown.message) answers.take(status.message);
+    const own = withoutExtension(metadata);
+    const all = [...artifacts, ...answers.artifacts];
+    return {
+      ...rest,
+      status: shown,
+      ...(history && { history: messages }),
+      ...(all.length > 0 && { artifacts: all }),
+      ...(own && { metadata: own }),
+    };
+  },
+  update(event) {
+    if (event.kind !== 'status-update') return event;
+    const { message, state } = event.status;
+    if (message?.role === 'agent' && !isSettled(state)) return chunk(event, message);
+    const { metadata, ...rest } = event;
+    const own = withoutExtension(metadata);
+    return { ...rest, status: plainStatus(event.status), ...(own && { metadata: own }) };
+  },
+};
+
+/** Collects the texts in the messages of a task. */
+class Answers {
+  readonly #artifacts = new Map<string, Artifact>();
+
+  /** Returns the message as a plain client sees it in the history, if it does. */
+  take(message: Message): Message[] {
+    if (message.role === 'user') return plainMessage(message) ?? [];
+    const place = textPlace(message);
+    if (!place) return isQuestionInWords(message) ? [message] : [];
+    const { answerId } = place;
+    const known = this.#artifacts.get(answerId);
+    if (known) appendParts(known, partsOf(message, place));
+    else this.#artifacts.set(answerId, beginning(answerId, partsOf(message, place)));
+    return [];
+  }
+
+  get artifacts(): Artifact[] {
+    return [...this.#artifacts.values()];
+  }
+}
+
+/** Returns the parts of a message as they stand in the artifact. */
+function partsOf({ parts }: Message, { paragraph, chunk: at }: TextPlace): Part[] {
+  const [first, ...others] = parts;
+  if (first?.kind !== 'text' || paragraph === 0 || at > 0) return [...parts];
+  return [{ ...first, text: PARAGRAPH + first.text }, ...others];
+}
+
+function beginning(artifactId: string, parts: Part[]): Artifact {
+  return {
+    artifactId,
+    name: 'response',
+    parts,
+    metadata: { [ONE_TEXT_KEY]: true },
+  };
+}
+
+/** Returns the chunk of the artifact that a status update with text stands for. Other updates have no plain form. */
+function chunk(
+  { taskId, contextId }: TaskStatusUpdateEvent,
+  message: Message,
+): TaskArtifactUpdateEvent | undefined {
+  const place = textPlace(message);
+  if (!place) return undefined;
+  const { answerId: artifactId, isLast } = place;
+  const parts = partsOf(message, place);
+  const isFirst = place.paragraph === 0 && place.chunk === 0;
+  return {
+    kind: 'artifact-update',
+    taskId,
+    contextId,
+    artifact: isFirst ? beginning(artifactId, parts) : { artifactId, parts },
+    ...(!isFirst && { append: true }),
+    ...(isLast && { lastChunk: true }),
+  };
+}
+
+function plainStatus(status: TaskStatus): TaskStatus {
+  const { message } = status;
+  if (!message) return status;
+  if (message.role === 'agent') return isSettled(status.state) ? status : withoutMessage(status);
+  const [shown] = plainMessage(message) ?? [];
+  return shown ? { ...status, message: shown } : withoutMessage(status);
+}
+
+function withoutMessage(status: TaskStatus): TaskStatus {
+  const { message: _, ...rest } = status;
+  return rest;
+}
+
+/** Returns a user's message without the data of the extension, or undefined if nothing else is left. */
+function plainMessage(message: Message): [Message] | undefined {
+  const parts = message.parts.filter(
+    (part) => part.kind !== 'data' || !looksLikeConfirmation(part.data),
+  );
+  if (parts.length === 0) return undefined;
+  const { metadata, extensions, ...rest } = message;
+  const own = withoutExtension(metadata);
+  const others = extensions?.filter((uri) => majorVersion(uri) === undefined);
+  return [
+    {
+      ...rest,
+      parts,
+      ...(own && { metadata: own }),
+      ...(others && others.length > 0 && { extensions: others }),
+    },
+  ];
+}
+
+function withoutExtension(metadata: Metadata | undefined): Metadata | undefined {
+  if (!metadata) return undefined;
+  const own = Object.entries(metadata).filter(([key]) => majorVersion(key) === undefined);
+  return own.length === 0 ? undefined : Object.fromEntries(own);
+}
+
+/** Returns whether a request uses the extension. It does if it names the extension or has its metadata. */
+export function isActive(
+  request: Pick<ViewRequest, 'extensions' | 'message' | 'metadata'>,
+): boolean {
+  return namedExtensions(request).some(isCompatible);
+}
+
+/** Returns the URIs of the extensions that a request names: in a header, in the message or as keys of metadata. */
+export function namedExtensions({
+  extensions,
+  message,
+  metadata,
+}: Pick<ViewRequest, 'extensions' | 'message' | 'metadata'>): string[] {
+  const used = { ...metadata, ...message?.metadata };
+  return [...extensions, ...(message?.extensions ?? []), ...Object.keys(used)];
+}
