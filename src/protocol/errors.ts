@@ -180,6 +180,9 @@ for (const kind of Object.keys(ERRORS) as ErrorKind[]) {
   if (!byCode.has(ERRORS[kind].code)) byCode.set(ERRORS[kind].code, kind);
   byReason.set(ERRORS[kind].reason, kind);
 }
+// Names that a2a-go and drafts of 1.0 use.
+byReason.set('UNSUPPORTED_CONTENT_TYPE', 'contentTypeNotSupported');
+byReason.set('AUTHENTICATED_EXTENDED_CARD_NOT_CONFIGURED', 'extendedCardNotConfigured');
 
 /** Returns the kind of error for a JSON-RPC error code. An unknown code is an internal error. */
 export function kindOfCode(code: number): ErrorKind {

@@ -3,7 +3,7 @@
  * names a task that does not exist, and the kind of error shows whether the operation is supported.
  */
 import { reasonOf } from '../../base/index.ts';
-import { discover, type FoundCard, httpService } from '../../client/index.ts';
+import { ConnectionError, discover, type FoundCard, httpService } from '../../client/index.ts';
 import {
   A2AError,
   type AgentCard,
@@ -130,7 +130,12 @@ async function checkCapabilities(found: FoundCard, { headers }: Target): Promise
       return broken(name, word(reasonOf(error)));
     }
   };
-  const streaming = () => service.subscribe({ id: NO_TASK });
+  const streaming = () =>
+    service.subscribe({ id: NO_TASK }).catch((error: unknown) => {
+      // Python's server opens a stream even for an unknown task, and then breaks it.
+      const opened = error instanceof ConnectionError && error.reason === 'broken';
+      if (!opened) throw error;
+    });
   const pushes = () => service.listPushConfigs({ id: NO_TASK });
   const extended = () => service.getExtendedCard({});
   const off: readonly ErrorKind[] = ['unsupportedOperation', 'methodNotFound'];

@@ -15,7 +15,8 @@ import {
   startPeer,
   task,
   type Asked,
-} from './peer.ts';
+} from '../client/peer.ts';
+import { tries } from '../support/interop-table.ts';
 
 type Answer = (asked: Asked, response: ServerResponse, n: number) => unknown;
 
@@ -29,6 +30,17 @@ async function dial(
   const peer = await startPeer(t, answer);
   const retry = { attempts, delayMs: 1 };
   return { asked: peer.asked, agent: await clientOf(t, peer.url, { version, binding, retry }) };
+}
+
+const GO_03 = 'a2a-go 0.3 (its bytes)';
+const GO_1 = 'a2a-go 2.3.1 (its bytes)';
+const PYTHON_03 = 'a2a-python 0.3.22 (its bytes)';
+
+/** For the table of docs/interop.md. */
+function note(t: TestContext, peer: string, ...operations: readonly string[]): void {
+  for (const operation of operations) {
+    tries(t, { protocol: 'A2A', peer, role: 'server', operation });
+  }
 }
 
 const REST = 'HTTP+JSON';
@@ -75,6 +87,7 @@ function verbs(asked: readonly Asked[]): string[] {
 }
 
 test('a 1.0 REST server that takes a subscription by POST only, as in Go and Java, gets a POST', async (t) => {
+  note(t, GO_1, 'subscribe');
   const { agent, asked } = await dial(t, '1.0', REST, ({ verb, path }, response) => {
     if (verb === 'GET' && path === '/tasks/t1') sendJson(response, FINISHED);
     else if (verb === 'POST') sendEvents(response, { task: FINISHED });
@@ -129,6 +142,7 @@ test('an unknown task is no unknown route: it is not asked for again by another 
 });
 
 test('0.3 REST subscribes with GET, which is all that the Python server takes', async (t) => {
+  note(t, PYTHON_03, 'subscribe');
   const { agent, asked } = await dial(t, '0.3', REST, ({ verb }, response) => {
     if (verb === 'GET') sendEvents(response, { task: FINISHED });
     else sendJson(response, { detail: 'Method Not Allowed' }, 405);
@@ -138,6 +152,7 @@ test('0.3 REST subscribes with GET, which is all that the Python server takes', 
 });
 
 test('the Go server of 0.3 takes a subscription by GET for a task of that name: it gets a POST', async (t) => {
+  note(t, GO_03, 'subscribe');
   const problem = {
     type: 'https://a2a-protocol.org/errors/task-not-found',
     title: 'Task Not Found',
@@ -158,6 +173,7 @@ test('the Go server of 0.3 takes a subscription by GET for a task of that name: 
 });
 
 test('JSON is read whatever its content type is, as the Go server of 0.3 sends none', async (t) => {
+  note(t, GO_03, 'send', 'errors');
   for (const type of [undefined, GO_TEXT, 'application/octet-stream']) {
     const { agent } = await dial(t, '0.3', 'JSONRPC', ({ body }, response) => {
       const { id, method } = body;
@@ -190,6 +206,7 @@ test('a page or a text is still an error that says what came', async (t) => {
 });
 
 test('errors of the Python REST server of 0.3, which have no code, keep their meaning', async (t) => {
+  note(t, PYTHON_03, 'errors');
   let refusal: readonly [status: number, body: unknown] = [500, {}];
   const { agent } = await dial(t, '0.3', REST, (_, response) =>
     sendJson(response, refusal[1], refusal[0]),
@@ -227,6 +244,52 @@ test('errors of the Python REST server of 0.3, which have no code, keep their me
   );
   refusal = [422, { detail: [{ loc: ['id'], msg: 'too long' }, { msg: 'not a name' }] }];
   await assert.rejects(agent.get(ID), { message: 'too long; not a name' });
+});
+
+test('errors of the Go REST server of 1.0 are read by their reason, not by their status', async (t) => {
+  note(t, GO_1, 'errors');
+  let refusal: readonly [status: number, name: string, reason: string] = [500, '', ''];
+  const { agent, asked } = await dial(t, '1.0', REST, (_, response) => {
+    const [code, status, reason] = refusal;
+    const type = 'type.googleapis.com/google.rpc.ErrorInfo';
+    const metadata = { timestamp: '2026-05-28T10:00:00Z' };
+    const details = [{ '@type': type, reason, domain: 'a2a-protocol.org', metadata }];
+    sendJson(response, { error: { code, status, message: 'no', details } }, code);
+  });
+  const cases: [string, typeof refusal, () => Promise<unknown>][] = [
+    ['taskNotFound', [404, 'NOT_FOUND', 'TASK_NOT_FOUND'], () => agent.get(ID)],
+    [
+      'taskNotCancelable',
+      [400, 'FAILED_PRECONDITION', 'TASK_NOT_CANCELABLE'],
+      () => agent.cancel(ID),
+    ],
+    [
+      'pushNotSupported',
+      [501, 'UNIMPLEMENTED', 'PUSH_NOTIFICATION_NOT_SUPPORTED'],
+      () => agent.listPushConfigs(ID),
+    ],
+    [
+      'contentTypeNotSupported',
+      [400, 'INVALID_ARGUMENT', 'UNSUPPORTED_CONTENT_TYPE'],
+      () => agent.send('x'),
+    ],
+    ['versionNotSupported', [501, 'UNIMPLEMENTED', 'VERSION_NOT_SUPPORTED'], () => agent.send('x')],
+    ['internal', [500, 'INTERNAL', 'INTERNAL_ERROR'], () => agent.get(ID)],
+  ];
+  const found: string[] = [];
+  for (const [, given, call] of cases) {
+    refusal = given;
+    found.push(await kindOf(call()));
+  }
+  assert.deepEqual(
+    found,
+    cases.map(([kind]) => kind),
+  );
+  // An operation that is not supported is no unknown route.
+  asked.length = 0;
+  refusal = [501, 'UNIMPLEMENTED', 'UNSUPPORTED_OPERATION'];
+  assert.equal(await kindOf(states(agent.resubscribe(ID))), 'unsupportedOperation');
+  assert.deepEqual(verbs(asked), ['POST /tasks/t1:subscribe', 'GET /tasks/t1']);
 });
 
 test('a stream for an unknown task that breaks at once, as the Python server does, is no reason to wait', async (t) => {
