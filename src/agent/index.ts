@@ -88,17 +88,12 @@ export { ToolError, type ToolErrorDetails, type ToolErrorType } from './tool-err
 export { agentTool, type AgentToolOptions } from './agents/agent-tool.ts';
 export { tool, type FunctionToolOptions } from './tools/function-tool.ts';
 export {
-  loginToMcp,
-  mcpAuthorization,
   McpError,
   mcpToolset,
   type McpAuthorization,
   type McpCommand,
   type McpErrorCode,
   type McpFile,
-  type McpLogin,
-  type McpLoginOptions,
-  type McpLogins,
   type McpOptions,
   type McpPrompt,
   type McpPromptArgument,

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -28,12 +29,17 @@ import { heard, settings } from '../coder/talk.ts';
 import { tries } from '../support/interop-table.ts';
 import { toolContext } from '../support/tool-context.ts';
 
-const PACKAGES = path.resolve(import.meta.dirname, '../../node_modules/@modelcontextprotocol');
-const EVERYTHING = path.join(PACKAGES, 'server-everything/dist/index.js');
-const FILESYSTEM = path.join(PACKAGES, 'server-filesystem/dist/index.js');
-const peerOf = (name: string, transport: string): string => {
-  const file = path.join(PACKAGES, name, 'package.json');
-  const { version } = JSON.parse(readFileSync(file, 'utf8')) as { version: string };
+const require = createRequire(import.meta.url);
+const PACKAGES = {
+  'server-everything': require.resolve('@modelcontextprotocol/server-everything/package.json'),
+  'server-filesystem': require.resolve('@modelcontextprotocol/server-filesystem/package.json'),
+};
+const programOf = (name: keyof typeof PACKAGES): string =>
+  path.join(path.dirname(PACKAGES[name]), 'dist', 'index.js');
+const EVERYTHING = programOf('server-everything');
+const FILESYSTEM = programOf('server-filesystem');
+const peerOf = (name: keyof typeof PACKAGES, transport: string): string => {
+  const { version } = JSON.parse(readFileSync(PACKAGES[name], 'utf8')) as { version: string };
   return `${name} ${version} over ${transport}`;
 };
 const { signal } = new AbortController();

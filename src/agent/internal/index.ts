@@ -12,3 +12,4 @@ export { VENDORS, addressOf, type Vendor } from '../models/vendors.ts';
 export { compact, contextTokens } from '../run/compaction.ts';
 export { conversationOf, eventBefore } from '../run/conversation.ts';
 export { runScopeOf } from '../run/run-context.ts';
+export { loginToMcp, mcpAuthorization, type McpLogins } from '../tools/mcp-oauth.ts';

@@ -10,6 +10,7 @@ import type {
   OAuthClientProvider,
   OAuthDiscoveryState,
 } from '@modelcontextprotocol/client';
+import type { McpAuthorization } from './mcp-transport.ts';
 
 /** The result of a login. It is stored as JSON. */
 export interface McpLogin {
@@ -32,13 +33,6 @@ export interface McpLogins {
    * nothing is replaced.
    */
   update(change: (login: McpLogin | undefined) => Promise<McpLogin>): Promise<void>;
-}
-
-/** Adds a token to the requests to an MCP server. */
-export interface McpAuthorization {
-  token(): Promise<string | undefined>;
-  /** Called if the server refuses the token. Rejects if there is no other token. */
-  onUnauthorized(): Promise<void>;
 }
 
 /** Codes of an authorization server that mean that only a new login helps. */

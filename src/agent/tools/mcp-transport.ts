@@ -4,7 +4,6 @@
  */
 import type { Transport } from '@modelcontextprotocol/client';
 import { limitBody } from '../../base/index.ts';
-import type { McpAuthorization } from './mcp-oauth.ts';
 
 const NEW_LINE = 10;
 /** Maximum size of one message from a server. */
@@ -23,6 +22,13 @@ export interface McpCommand {
    */
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
+}
+
+/** Adds a token to the requests to an MCP server. */
+export interface McpAuthorization {
+  token(): Promise<string | undefined>;
+  /** Called if the server refuses the token. Rejects if there is no other token. */
+  onUnauthorized(): Promise<void>;
 }
 
 /** An MCP server that is already running, and that is reached by HTTP. */

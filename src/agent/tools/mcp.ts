@@ -21,19 +21,11 @@ import type { McpServerConfig } from './mcp-transport.ts';
 import { elide } from '../tool-result.ts';
 
 export { McpError, type McpErrorCode } from './mcp-error.ts';
-export {
-  loginToMcp,
-  mcpAuthorization,
-  type McpAuthorization,
-  type McpLogin,
-  type McpLoginOptions,
-  type McpLogins,
-} from './mcp-oauth.ts';
 export type { McpPrompt, McpPromptArgument } from './mcp-prompts.ts';
 export type { McpResource } from './mcp-resources.ts';
 export type { McpFile, SaveMcpFile } from './mcp-result.ts';
 export type { McpRoot } from './mcp-requests.ts';
-export type { McpCommand, McpServerConfig, McpUrl } from './mcp-transport.ts';
+export type { McpAuthorization, McpCommand, McpServerConfig, McpUrl } from './mcp-transport.ts';
 
 const MAX_TOOLS = 250;
 /** Maximum number of tools that are read from the server's list, before `include` and `exclude` are applied. */

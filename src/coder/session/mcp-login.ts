@@ -6,7 +6,7 @@ import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { raceAbort } from '../../base/index.ts';
-import { loginToMcp } from '../../agent/index.ts';
+import { loginToMcp } from '../../agent/internal/index.ts';
 import type { McpServers } from '../../protocol/development-tool/index.ts';
 import { expandVariables } from '../settings/expand-variables.ts';
 import { mcpLogins, oauthFetch, type LoginPlace } from './mcp-logins.ts';
