@@ -1,3 +1,4 @@
+export { acpRoutes } from './http.ts';
 export {
   serveAcp,
   type AcpAbout,
@@ -5,4 +6,4 @@ export {
   type SessionQuery,
   type Wanted,
 } from './serve.ts';
-export { acpHttp, acpSocket, stdioStream } from './streams.ts';
+export { acpHttp, acpSocket, serveSocket, stdioStream } from './streams.ts';

@@ -45,14 +45,29 @@ export interface AcpSocketOptions extends AcpAbout {
 export function acpSocket(
   socket: PeerSocket,
   enter: Enter,
-  { stallMs = STALL_MS, ...about }: AcpSocketOptions,
+  about: AcpSocketOptions,
+): SocketListener {
+  const one = oneSession(enter);
+  const listener = serveSocket(socket, { ...about, ...one.options });
+  return {
+    ...listener,
+    close() {
+      listener.close?.();
+      void one.session?.close();
+    },
+  };
+}
+
+/** Serves ACP on a WebSocket, with as many sessions as the client opens. */
+export function serveSocket(
+  socket: PeerSocket,
+  { stallMs = STALL_MS, ...options }: AcpOptions & Pick<AcpSocketOptions, 'stallMs'>,
 ): SocketListener {
   let drained = Promise.withResolvers<void>();
   let incoming: ReadableStreamDefaultController<AnyMessage> | undefined;
-  const one = oneSession(enter);
 
   const tooSlow = () => {
-    about.logger.warn({ client: one.session?.self.name }, 'an ACP client reads too slowly');
+    options.logger.warn({}, 'an ACP client reads too slowly');
     socket.close(CLOSE.tooSlow, 'load the session again');
   };
 
@@ -72,7 +87,7 @@ export function acpSocket(
     },
   });
 
-  serveAcp({ readable, writable }, { ...about, ...one.options });
+  serveAcp({ readable, writable }, options);
 
   return {
     message(text) {
@@ -89,7 +104,6 @@ export function acpSocket(
       drained.resolve();
       incoming?.close();
       incoming = undefined;
-      void one.session?.close();
     },
   };
 }

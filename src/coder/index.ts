@@ -15,7 +15,7 @@ export type { LoginPlace } from './session/mcp-logins.ts';
 export { probeMcp } from './session/mcp-tools.ts';
 export { logNotices, retryNotice, type Notify } from './session/notices.ts';
 export { APP } from './session/workspace-agent.ts';
-export { WORKSPACE_KEY } from './session/workspace-agents.ts';
+export { SETTINGS_KEY, WORKSPACE_KEY } from './session/workspace-agents.ts';
 export { MODEL_KEY } from './session/session-model.ts';
 export { sessionKey } from './session/session-owner.ts';
 export { sessionStatus, type SessionStatus } from './session/session-status.ts';

@@ -17,8 +17,8 @@ import {
 } from './client/session.ts';
 import type { Editor } from './client/editor/index.ts';
 import { EXTENSION_URI, type ToolCall } from '../protocol/development-tool/index.ts';
-import { A2AError, type Task } from '../protocol/index.ts';
-import { type RequestHandler, roughSize } from '../tasks/index.ts';
+import { A2AError, type Task, type User } from '../protocol/index.ts';
+import { mapCalls, type RequestHandler, roughSize } from '../tasks/index.ts';
 import {
   type Coder,
   callsAwaitingAnswer,
@@ -46,6 +46,8 @@ type SessionOptions = Pick<
 export interface LiveOptions extends SessionOptions {
   readonly coder: Pick<Coder, 'workspaces' | 'commands' | 'requireRoles' | 'live'>;
   readonly maxClients?: number | undefined;
+  /** The user that the session and its tasks belong to. By default they belong to no user, as in the terminal. */
+  readonly owner?: User | undefined;
 }
 
 export interface Joining {
@@ -75,7 +77,8 @@ export interface Live {
 }
 
 export async function openLive(options: LiveOptions): Promise<Live> {
-  const { coder, handler, workspace, logger, maxClients = MAX_CLIENTS } = options;
+  const { coder, workspace, logger, maxClients = MAX_CLIENTS, owner } = options;
+  const handler = owner ? ownedBy(options.handler, owner) : options.handler;
   const members = new Set<Member>();
   const closed = Promise.withResolvers<void>();
   let joined = 0;
@@ -88,6 +91,7 @@ export async function openLive(options: LiveOptions): Promise<Live> {
 
   const conversation = await Conversation.open({
     ...options,
+    handler,
     live: coder.live,
     onQueue: announce,
     onClose: () => {
@@ -125,7 +129,7 @@ export async function openLive(options: LiveOptions): Promise<Live> {
   async function readStatus(): Promise<SessionStatus> {
     const { task } = conversation;
     const { workspaces } = coder;
-    const place = { user: undefined, tenant: '', contextId: task.contextId, task };
+    const place = { user: owner, tenant: '', contextId: task.contextId, task };
     const { events, state } = (await workspaces.sessions.get(sessionKey(place))) ?? {
       events: [],
       state: {},
@@ -217,6 +221,7 @@ export async function openLive(options: LiveOptions): Promise<Live> {
         conversation,
         coder,
         workspace,
+        owner,
         clients,
         onLeave(gone) {
           members.delete(gone);
@@ -244,6 +249,14 @@ export async function openLive(options: LiveOptions): Promise<Live> {
       conversation.close();
     },
   };
+}
+
+/** Makes the requests of all clients, and those of the session itself, requests of this user. */
+function ownedBy(handler: RequestHandler, owner: User): RequestHandler {
+  return mapCalls(handler, (_operation, _params, call) => ({
+    ...call,
+    user: { ...owner, ...call.user, id: owner.id },
+  }));
 }
 
 /** Returns the tasks with their history, without deleted and empty tasks. */

@@ -30,6 +30,7 @@ import {
   type Task,
   type TaskIdParams,
   type TaskQueryParams,
+  type User,
 } from '../protocol/index.ts';
 import {
   answersCalls,
@@ -71,6 +72,8 @@ export interface MemberOptions {
   readonly coder: Pick<Coder, 'commands' | 'requireRoles' | 'workspaces'>;
   /** The folder of the session. */
   readonly workspace: string;
+  /** The user that the session belongs to. */
+  readonly owner?: User | undefined;
   /** The id of the client's editor. */
   readonly editor?: string | undefined;
   readonly clients: () => readonly LiveClient[];
@@ -220,9 +223,9 @@ export class Member implements LiveSession {
   /** Throws if the settings differ from those of the session. */
   async #checkSettings(metadata: Metadata | undefined): Promise<void> {
     if (!settingsIn(metadata)) return;
-    const { conversation, coder } = this.#options;
+    const { conversation, coder, owner: user } = this.#options;
     const { task } = conversation;
-    const owner = { user: undefined, tenant: '', contextId: task.contextId };
+    const owner = { user, tenant: '', contextId: task.contextId };
     const place = { task, isOwn: true, isReservation: true };
     await coder.workspaces.check(metadata, owner, place);
   }

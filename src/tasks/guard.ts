@@ -1,4 +1,4 @@
-/** Wraps a handler with a check that runs before every operation. */
+/** Wraps a handler with a check that runs before every operation, or with another user. */
 import {
   type OperationAccess,
   type Call,
@@ -36,14 +36,24 @@ export type CheckAccess = (operation: OperationAccess, params: CheckedParams, ca
  *   guardHandler(handler, ({ access }, _params, { user }) => { if (access === 'write') requireWriter(user); });
  */
 export function guardHandler(handler: RequestHandler, check: CheckAccess): RequestHandler {
+  return mapCalls(handler, (operation, params, call) => {
+    check(operation, params, call);
+    return call;
+  });
+}
+
+/** Wraps a handler so that every operation gets the call that `map` returns, for example with another user. */
+export function mapCalls(
+  handler: RequestHandler,
+  map: (...operation: Parameters<CheckAccess>) => Call,
+): RequestHandler {
   function guard<Params extends CheckedParams, Extra, Result>(
     operation: HandlerOperation,
     run: (params: Params, call?: Call, extra?: Extra) => Promise<Result>,
   ) {
     const access = OPERATIONS[operation];
     return async (params: Params, call: Call = {}, extra?: Extra): Promise<Result> => {
-      check(access, params, call);
-      return run(params, call, extra);
+      return run(params, map(access, params, call), extra);
     };
   }
 

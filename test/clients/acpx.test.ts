@@ -28,12 +28,19 @@ async function prompt(t: TestContext, flags: readonly string[]) {
   const { workspace, home } = makePlace(t);
   const file = join(home, 'script.json');
   writeFileSync(file, JSON.stringify(script));
-  const agent = [process.execPath, '--conditions=parley-source', MAIN, 'acp'];
+  const command = `${process.execPath} --conditions=parley-source ${MAIN} acp --model scripted:${file}`;
   const { ended } = startProgram(
     binOf(programs.acpx, 'acpx'),
     [
-      ...['--agent', [...agent, '--model', `scripted:${file}`].join(' ')],
-      ...['--cwd', workspace, '--format', 'json', ...flags, 'exec', 'write a file and read it'],
+      '--agent',
+      command,
+      '--cwd',
+      workspace,
+      '--format',
+      'json',
+      ...flags,
+      'exec',
+      'write and read',
     ],
     { env: { HOME: home } },
   );
@@ -68,9 +75,8 @@ test('acpx approves calls, which use its files and its terminals, and gets the t
 });
 
 test('acpx without files and terminals gets the same text once, from the disk and the local shell', async (t) => {
-  const { workspace, text, methods, err } = await prompt(t, [
-    ...['--approve-all', '--no-fs', '--no-terminal'],
-  ]);
+  const flags = ['--approve-all', '--no-fs', '--no-terminal'];
+  const { workspace, text, methods, err } = await prompt(t, flags);
   assert.equal(text, ANSWER, err);
   assert.equal(readFileSync(join(workspace, 'a.txt'), 'utf8'), 'by acpx\n');
   assert.ok(!methods.some((method) => /^(fs|terminal)\//.test(method)), String(methods));

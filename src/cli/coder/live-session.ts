@@ -9,7 +9,7 @@ import type { SessionStore, State } from '../../agent/index.ts';
 import { openLive, type Live, liveServeOptions } from '../../live/index.ts';
 import { MODE_KEY, MODEL_KEY, WORKSPACE_KEY } from '../../coder/index.ts';
 import { EXTENSION_URI, type McpServers } from '../../protocol/development-tool/index.ts';
-import { isTerminal, type TaskState } from '../../protocol/index.ts';
+import { isTerminal, type TaskState, type User } from '../../protocol/index.ts';
 import type { RequestHandler } from '../../tasks/index.ts';
 import { type Listening, serve } from '../../server.ts';
 import {
@@ -198,11 +198,12 @@ async function applyFlags({ values, sessions }: LiveSetup, id: string): Promise<
  * Returns the task that a session continues, and its earlier tasks, the oldest first. A failed or canceled task is not
  * continued.
  */
-async function tasksOf(
+export async function tasksOf(
   handler: RequestHandler,
   contextId: string,
+  user?: User,
 ): Promise<{ readonly taskId?: string; readonly former: readonly string[] }> {
-  const call = { extensions: [EXTENSION_URI] };
+  const call = { extensions: [EXTENSION_URI], user };
   const { tasks } = await handler.listTasks({ contextId, pageSize: 50, historyLength: 1 }, call);
   // A submitted task has no content yet.
   const used = tasks.filter(({ status: { state } }) => state !== 'submitted');

@@ -1,5 +1,6 @@
 /** Sets up the coding agent for `parley serve`. */
 import { coderServeOptions } from '../../coder/index.ts';
+import { servedAcp } from './served-acp.ts';
 import { openCoder, openSessions, tellNotes, type CoderFlags } from './setup.ts';
 import { reasonOf } from '../../base/index.ts';
 import type { Environment } from '../program/flags.ts';
@@ -22,11 +23,13 @@ export async function serveCoder({ values, environment }: CoderServerInput, logg
   const sessions = await openSessions(place);
   undo.defer(() => sessions.close());
   const coder = await openCoder({ values, environment, roots, sessions, serves: true, logger });
+  const own = coderServeOptions(coder);
+  const acp = servedAcp({ coder, sessions, logger });
   undo.move();
   return {
     agent: coder.agent,
     store,
-    options: coderServeOptions(coder),
+    options: { ...own, ...acp, routes: [...own.routes, ...acp.routes] },
     begin() {
       tellNotes(coder);
       // Reports broken MCP servers now, and not only when a client sends its first message.

@@ -39,7 +39,7 @@ import type { FetchPageOptions } from '../web/fetch-page.ts';
 /** Maximum number of agents that are open at the same time. */
 const MAX_OPEN = 64;
 /** The key of the client's settings in the session's state. */
-const SETTINGS_KEY = 'coder.settings';
+export const SETTINGS_KEY = 'coder.settings';
 /** Maximum size of a client's settings as JSON. */
 const MAX_SETTINGS = 64 * 1024;
 /** Maximum number of sessions whose first turn has not ended and whose settings are kept in memory. */

@@ -1,0 +1,194 @@
+/**
+ * ACP for the clients of `parley serve`, at `/acp`, over WebSocket and Streamable HTTP.
+ *
+ * Each session belongs to the user who opened it, and works in a workspace of the server. It is a session like those over
+ * A2A: its tasks are in the server's store, and continue if the client disconnects. The server works on its own files and
+ * in its own shell, even if an editor offers others, because the editor may be on another machine.
+ */
+import { randomUUIDv7 } from 'node:crypto';
+import type { Wanted } from '../../acp/index.ts';
+import { isDelegatedSession, type SessionStore } from '../../agent/index.ts';
+import { sessionKey, SETTINGS_KEY, WORKSPACE_KEY } from '../../coder/index.ts';
+import type { JsonRoute, SocketRoute } from '../../http/index.ts';
+import type { Live } from '../../live/index.ts';
+import type { LiveSession } from '../../live/client/index.ts';
+import { extensionMetadata } from '../../protocol/development-tool/index.ts';
+import { A2AError, type User } from '../../protocol/index.ts';
+import type { ServeOptions } from '../../server.ts';
+import type { Logger, RequestHandler } from '../../tasks/index.ts';
+import { VERSION } from '../program/product.ts';
+import { seesImages, type OpenedCoder } from './setup.ts';
+
+const PATH = '/acp';
+/** Maximum number of open sessions, of all clients. */
+const MAX_OPEN = 500;
+
+export interface ServedAcpOptions {
+  readonly coder: Pick<OpenedCoder, 'workspaces' | 'commands' | 'requireRoles' | 'live'>;
+  readonly sessions: SessionStore;
+  readonly logger: Logger;
+}
+
+interface Open {
+  readonly live: Promise<Live>;
+  members: number;
+}
+
+/** Returns the options with which a server also serves ACP. */
+export function servedAcp(
+  options: ServedAcpOptions,
+): Required<Pick<ServeOptions, 'routes' | 'sockets' | 'guard'>> {
+  const { coder, sessions, logger } = options;
+  const { workspaces } = coder;
+  const images = seesImages(workspaces.model.name);
+  let handler: RequestHandler | undefined;
+  /** The open sessions, by their names. Clients that load the same session share it. */
+  const opened = new Map<string, Open>();
+  const joined = new WeakMap<LiveSession, string>();
+  let routes: Promise<JsonRoute[]> | undefined;
+
+  function hostFor(user: User | undefined) {
+    return {
+      version: VERSION,
+      logger,
+      images,
+      join: (wanted: Wanted) => join(user, wanted),
+      async leave(session: LiveSession) {
+        await session.close();
+        await release(joined.get(session) ?? '');
+      },
+    };
+  }
+
+  async function join(user: User | undefined, wanted: Wanted): Promise<LiveSession> {
+    const { sessionId, cwd, clientName } = wanted;
+    const owner = { user, tenant: '', contextId: sessionId ?? randomUUIDv7() };
+    const key = sessionKey(owner);
+    if (sessionId !== undefined && (isDelegatedSession(key) || !(await sessions.get(key)))) {
+      throw new A2AError('taskNotFound', 'No such session');
+    }
+    // A stored session keeps its MCP servers.
+    const hasServers = sessionId === undefined && Object.keys(wanted.mcpServers).length > 0;
+    const settings = {
+      workspace_path: cwd,
+      ...(hasServers && { mcpServers: wanted.mcpServers }),
+    };
+    await workspaces
+      .check(extensionMetadata(settings), owner, { isReservation: true })
+      .catch((error: unknown) => {
+        throw asCwd(error);
+      });
+    const name = JSON.stringify(key);
+    const open = opened.get(name) ?? openNew(name, owner, settings, sessionId === undefined);
+    open.members += 1;
+    try {
+      const member = (await open.live).join({ kind: 'acp', name: clientName });
+      joined.set(member, name);
+      return member;
+    } catch (error) {
+      await release(name);
+      throw error;
+    }
+  }
+
+  function openNew(name: string, ...session: Parameters<typeof openSession>): Open {
+    if (opened.size >= MAX_OPEN) {
+      throw new A2AError('unavailable', 'Too many sessions are open', { retryAfterSeconds: 5 });
+    }
+    const open = { live: openSession(...session), members: 0 };
+    opened.set(name, open);
+    return open;
+  }
+
+  async function openSession(
+    owner: { user: User | undefined; tenant: string; contextId: string },
+    settings: { workspace_path: string; mcpServers?: Wanted['mcpServers'] },
+    isNew: boolean,
+  ): Promise<Live> {
+    if (!handler) throw new A2AError('unavailable', 'The server has not started yet');
+    const [{ openLive }, { tasksOf }] = await Promise.all([
+      import('../../live/index.ts'),
+      import('./live-session.ts'),
+    ]);
+    const { user, contextId } = owner;
+    const place = await workspaces.placeFor(settings, owner);
+    const workspace = place?.folder ?? settings.workspace_path;
+    if (isNew) {
+      // The session can be loaded from now on, even if it gets no prompt.
+      const state = { [WORKSPACE_KEY]: workspace, [SETTINGS_KEY]: settings };
+      await sessions.open(sessionKey(owner), state);
+    }
+    return openLive({
+      coder,
+      handler,
+      owner: user,
+      workspace,
+      logger,
+      contextId,
+      ...(isNew ? {} : await tasksOf(handler, contextId, user)),
+      mcpServers: settings.mcpServers,
+    });
+  }
+
+  /** Closes the session if its last client has left. A running turn continues. */
+  async function release(name: string): Promise<void> {
+    const open = opened.get(name);
+    if (!open) return;
+    open.members -= 1;
+    if (open.members > 0) return;
+    opened.delete(name);
+    await open.live.then(
+      (live) => live.close(),
+      () => undefined,
+    );
+  }
+
+  /** Loads ACP with the first request. */
+  function openRoutes(): Promise<JsonRoute[]> {
+    routes ??= import('../../acp/index.ts').then(({ acpRoutes, serveAcp }) =>
+      acpRoutes({
+        path: PATH,
+        serve: (stream, { call }) => serveAcp(stream, hostFor(call.user)),
+      }),
+    );
+    return routes;
+  }
+
+  const verbs = ['GET', 'POST', 'DELETE'] as const;
+  const socket: SocketRoute = {
+    path: PATH,
+    protocols: ['acp'],
+    open(peer, { user }) {
+      const ready = import('../../acp/index.ts').then(({ serveSocket }) =>
+        serveSocket(peer, hostFor(user)),
+      );
+      return {
+        message: (text) => void ready.then((listener) => listener.message(text)),
+        drain: () => void ready.then((listener) => listener.drain?.()),
+        close: () => void ready.then((listener) => listener.close?.()),
+      };
+    },
+  };
+  return {
+    routes: verbs.map((verb): JsonRoute => ({
+      verb,
+      path: PATH,
+      async handle(request) {
+        const found = (await openRoutes()).find((route) => route.verb === verb);
+        if (!found) throw new A2AError('verbNotAllowed');
+        return found.handle(request);
+      },
+    })),
+    sockets: [socket],
+    guard: (given) => (handler = given),
+  };
+}
+
+/** Editors know the workspace as `cwd`. */
+function asCwd(error: unknown): unknown {
+  if (!(error instanceof A2AError) || !error.message.startsWith('workspace_path')) return error;
+  const message = error.message.startsWith('workspace_path: differs')
+    ? 'cwd: the session belongs to another folder; send its own folder as cwd, or start a new session'
+    : error.message.replace('workspace_path', 'cwd');
+  return new A2AError('invalidParams', message);
+}
