@@ -101,6 +101,21 @@ for (const [version, binding] of INTERFACES) {
   });
 }
 
+for (const [version, binding] of INTERFACES) {
+  test(`the kind and the code of a refused stream arrive over ${version} ${binding}`, async (t) => {
+    const { url } = await startServer(t);
+    const agent = await connect(url, { version, binding });
+    t.after(() => agent.close());
+    const unknown = { kind: 'taskNotFound', code: -32001 };
+    await assert.rejects(collect(agent.stream('x', { taskId: 'nobody' })), unknown);
+    await assert.rejects(collect(agent.resubscribe('nobody')), unknown);
+    const done = await agent.send('x');
+    assert.ok(done.kind === 'task');
+    const over = { kind: 'unsupportedOperation', code: -32004 };
+    await assert.rejects(collect(agent.stream('again', { taskId: done.id })), over);
+  });
+}
+
 test('everything works in the same process', async (t) => {
   const server = serve(echo(), OPTIONS);
   t.after(() => server.close(0));
