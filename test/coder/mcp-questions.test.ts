@@ -24,12 +24,17 @@ const completed = 'STATE_CHANGE completed final';
 const end = (events: Parameters<typeof outline>[0][]): string => outline(events.at(-1)!);
 
 /** A coding agent with the server `tools`, whose tools are allowed, in the given mode. */
-function withServer(t: TestContext, script: readonly ScriptedResponse[], rules: object[] = []) {
+function withServer(
+  t: TestContext,
+  script: readonly ScriptedResponse[],
+  rules: object[] = [],
+  fields: object = {},
+) {
   const place = makePlace(t);
   const { port } = http.address() as AddressInfo;
   const allowed = { tool: 'tools__*', decision: 'allow' };
   settings(place, {
-    mcpServers: { tools: { url: `http://127.0.0.1:${port}/mcp` } },
+    mcpServers: { tools: { url: `http://127.0.0.1:${port}/mcp`, ...fields } },
     policy: [allowed, ...rules],
   });
   return talk(t, script, { place });
@@ -154,8 +159,20 @@ test('a person declines that a server uses the model, and a rule does so without
   assert.equal(second.requests.length, 2);
 });
 
-test('a server of the settings learns the folder of the workspace', async (t) => {
-  const { say, place } = await withServer(t, [calls('tools__roots', {}), done]);
+test('a server in the settings learns the folder of the workspace, unless they say no', async (t) => {
+  const roots = calls('tools__roots', {});
+  const { say, place } = await withServer(t, [roots, done]);
   const { output } = lastCall(await say('roots'));
   assert.ok(output?.text?.includes(`"uri":"file://${place.workspace}"`), output?.text);
+  const without = await withServer(t, [roots, done], [], { roots: false });
+  assert.match(lastCall(await without.say('roots')).error?.message ?? '', /Method not found/);
+});
+
+test('a rule lets a server use the model without asking, and everybody sees it', async (t) => {
+  const script = [calls('tools__samples', { times: 1 }), [{ text: 'Hi.' }], done];
+  const rule = { tool: 'mcp_sampling__tools', decision: 'allow' };
+  const { say, seen, requests } = await withServer(t, script, [rule]);
+  assert.equal(end(await say('sample')), completed);
+  assert.equal(requests.length, 3);
+  assert.equal(seen.lifeOf('mcp_sampling__tools'), 'PENDING EXECUTING SUCCEEDED');
 });

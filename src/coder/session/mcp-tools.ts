@@ -305,13 +305,13 @@ function openServer(name: string, server: McpServers[string], options: OpenOptio
   const { own, saveFile, listChanged } = options;
   try {
     const expanded = own ? expandVariables(server, process.env) : server;
-    const { timeoutMs, includeTools, excludeTools } = expanded;
+    const { timeoutMs, includeTools, excludeTools, roots = own } = expanded;
     return mcpToolset(configOf(name, expanded, options), {
       log: (line) => options.log(name, line),
       // A wrong hint of the server affects only the order of its own calls, not whether a person is asked.
       sequential: true,
       // A server that a client brings does not learn our folders.
-      ...(own && { roots: [rootOf(options.cwd)] }),
+      ...(own && roots && { roots: [rootOf(options.cwd)] }),
       ...(options.sampling && { sampling: options.sampling(name) }),
       ...(timeoutMs !== undefined && { callTimeoutMs: timeoutMs }),
       ...(includeTools && { include: includeTools }),

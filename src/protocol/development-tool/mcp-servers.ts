@@ -80,6 +80,12 @@ const Fields = z.strictObject({
   enabled: z.boolean().optional().describe('The opposite of disabled.'),
   includeTools: TOOL_NAMES.optional().describe('The tools to offer. Default: all.'),
   excludeTools: TOOL_NAMES.optional().describe('Tools that are not offered.'),
+  roots: z
+    .boolean()
+    .optional()
+    .describe(
+      'Whether a server in the settings learns the workspace folder. Some servers then use no other folder. Default: true.',
+    ),
   description: z.string().optional().describe('Has no effect.'),
   trust: z.boolean().optional().describe('Has no effect: `policy` decides which calls are asked.'),
   autoApprove: TOOL_NAMES.optional().describe('Has no effect, like trust.'),
@@ -108,6 +114,7 @@ const McpServer = Fields.check(({ value, issues }) => {
     ...(disabled !== undefined && { disabled }),
     ...(includeTools && { includeTools }),
     ...(excludeTools && { excludeTools }),
+    ...(server.roots === false && { roots: false }),
   };
 });
 
