@@ -93,6 +93,7 @@ export function createTranslation(options: ConverterOptions): Translation {
 
   function translate(event: Event): ExecutorEvent[] {
     if (event.author === 'user' || !event.content) return [];
+    final.note(event);
     const { parts } = event.content;
     if (event.partial === true) return piece(event, parts);
     // Tool responses may arrive between the pieces of an answer. They do not end the answer.
@@ -101,7 +102,6 @@ export function createTranslation(options: ConverterOptions): Translation {
     const calls = parts.filter((part) => !isSaid(part));
     const shown = toA2AParts(calls, options);
     if (shown.length > 0) events.push(working(shown));
-    final.note(event);
     return events;
   }
 

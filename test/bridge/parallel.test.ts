@@ -8,32 +8,41 @@ import {
   llmAgent,
   parallelAgent,
   scriptedModel,
+  sequentialAgent,
   type Agent,
 } from '../../src/agent.ts';
 import { answerText } from '../../src/client/index.ts';
 import { bridge } from './support.ts';
 
-function says(name: string): Agent {
-  return customAgent({ name }, async function* () {
-    yield `${name} `;
+/** Two agents of which the one that begins first ends last. */
+function makeTeam(): Agent {
+  const begun = Promise.withResolvers<void>();
+  const ended = Promise.withResolvers<void>();
+  const left = customAgent({ name: 'left' }, async function* () {
+    yield 'left ';
+    begun.resolve();
+    await ended.promise;
     yield 'done';
   });
+  const right = customAgent({ name: 'right' }, async function* () {
+    await begun.promise;
+    yield 'right ';
+    yield 'done';
+  });
+  const rest = customAgent({ name: 'rest' }, async function* () {
+    ended.resolve();
+  });
+  const second = sequentialAgent({ name: 'second', subAgents: [right, rest] });
+  return parallelAgent({ name: 'team', description: 'Side by side', subAgents: [left, second] });
 }
-
-const team = parallelAgent({
-  name: 'team',
-  description: 'Works side by side',
-  subAgents: [says('left'), says('right')],
-});
 
 test('the result of a run of parallel agents is the text that a client of the bridge gets', async (t) => {
   const asked = { user: 'ann', session: 's', message: 'go' };
-  const { text } = await createRunner({ agent: team }).runToEnd(asked);
-  const client = await (await bridge(t, team)).client();
+  const { text } = await createRunner({ agent: makeTeam() }).runToEnd(asked);
+  const client = await (await bridge(t, makeTeam())).client();
   const result = await client.send('go');
-  assert.equal(text, answerText(result));
-  assert.match(text, /left/);
-  assert.match(text, /right/);
+  assert.equal(text, 'left done\n\nright done');
+  assert.equal(answerText(result), text);
 });
 
 test('as a tool they give the model all of their answers', async () => {
@@ -41,7 +50,7 @@ test('as a tool they give the model all of their answers', async () => {
     [{ call: { name: 'team', args: { request: 'go' } } }],
     [{ text: 'ok' }],
   ]);
-  const agent = llmAgent({ name: 'boss', model, tools: [agentTool(team)] });
+  const agent = llmAgent({ name: 'boss', model, tools: [agentTool(makeTeam())] });
   const runner = createRunner({ agent });
   const results: string[] = [];
   for await (const { content } of runner.run({ user: 'ann', session: 's', message: 'go' })) {

@@ -2,29 +2,48 @@
 import { contentText } from '../content.ts';
 import { isFinalResponse, type Event } from '../event.ts';
 
+interface Utterance {
+  /** The id of the event, which its pieces have too. */
+  readonly id: string;
+  /** The number of utterances that began before it. */
+  readonly order: number;
+}
+
+interface Answer extends Utterance {
+  readonly text: string;
+}
+
 /**
  * Collects the last answer of a run. If agents ran in parallel, this is the last answer of each of them, in the order in
- * which they were given, with an empty line between them.
+ * which they began, with an empty line between them.
  */
 export class FinalText {
-  readonly #byBranch = new Map<string, string>();
+  readonly #answers = new Map<string, Answer>();
+  readonly #begun = new Map<string, Utterance>();
+  #count = 0;
 
   /**
    * Reads one event of the run. An answer replaces earlier answers of the same branch, of the branches around it, and of
    * the branches inside it.
    */
   note(event: Event): void {
-    const text = isFinalResponse(event) ? contentText(event.content) : '';
+    const { id, branch = '', partial, content } = event;
+    if (partial !== true && !isFinalResponse(event)) return;
+    const text = contentText(content);
     if (text === '') return;
-    const { branch = '' } = event;
-    for (const other of this.#byBranch.keys()) {
-      if (isWithin(other, branch) || isWithin(branch, other)) this.#byBranch.delete(other);
+    const begun = this.#begun.get(branch);
+    const utterance = begun?.id === id ? begun : { id, order: this.#count++ };
+    this.#begun.set(branch, utterance);
+    if (partial === true) return;
+    for (const other of this.#answers.keys()) {
+      if (isWithin(other, branch) || isWithin(branch, other)) this.#answers.delete(other);
     }
-    this.#byBranch.set(branch, text);
+    this.#answers.set(branch, { ...utterance, text });
   }
 
   get text(): string {
-    return [...this.#byBranch.values()].join('\n\n');
+    const answers = [...this.#answers.values()].toSorted((a, b) => a.order - b.order);
+    return answers.map(({ text }) => text).join('\n\n');
   }
 }
 
