@@ -136,3 +136,41 @@ test('a client that may only prompt cannot choose a model', async (t) => {
   await editor.open();
   await assert.rejects(set(editor, 'model', 'offline'), { message: /role "approve"/ });
 });
+
+test('a choice during a turn takes effect after the turn', async (t) => {
+  const call = { name: 'run_shell_command', args: { command: 'date' } };
+  const started = await startLive(t, {
+    models,
+    resolve,
+    script: [[{ call }], [{ text: 'Ran.' }]],
+  });
+  const editor = editorIn(t, started);
+  await editor.open();
+  const turn = editor.prompt('run it');
+  await editor.until(() => editor.asked.length === 1);
+  const terminal = started.live.join({ kind: 'terminal' });
+  const { configOptions } = await set(editor, 'model', 'offline');
+  assert.equal(shown(configOptions)['model']?.[0], 'scripted', 'still that of the turn');
+  const [{ toolCall } = { toolCall: { toolCallId: '' } }] = editor.asked;
+  await terminal.confirm({
+    tool_call_id: toolCall.toolCallId,
+    selected_option_id: 'proceed_once',
+  });
+  await turn;
+  await editor.until(() => editor.of('config_option_update').length === 1);
+  assert.equal(shown(editor.of('config_option_update')[0]?.configOptions)['model']?.[0], 'offline');
+  assert.equal(editor.text, 'Ran.');
+});
+
+test('a choice while the agent waits for an answer in words is not the answer', async (t) => {
+  const call = { name: 'ask_user', args: { question: 'Which colour?' } };
+  const script = [[{ call }], [{ text: 'Painted.' }]];
+  const editor = editorIn(t, await startLive(t, { models, resolve, script }));
+  await editor.open();
+  await editor.prompt('paint');
+  await set(editor, 'mode', 'plan');
+  assert.equal(editor.of('tool_call_update').at(-1)?.status, undefined, 'the call still waits');
+  await editor.prompt('red');
+  assert.match(JSON.stringify(editor.of('tool_call_update').at(-1)), /red/);
+  assert.match(editor.text, /Painted\.$/);
+});

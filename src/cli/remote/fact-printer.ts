@@ -7,6 +7,7 @@ import {
   type HelperMark,
   type ToolCall,
 } from '../../protocol/development-tool/index.ts';
+import { contentOf } from '../program/render.ts';
 import { note, shown, word } from '../program/terminal.ts';
 
 export interface FactPrinter {
@@ -54,6 +55,9 @@ export function createFactPrinter({ answer = true, quiet = false } = {}): FactPr
     print(fact) {
       if (fact.kind === 'text') {
         write(shown(fact.text));
+      } else if (fact.kind === 'file') {
+        breakLine();
+        write(contentOf([fact]));
       } else if (fact.kind === 'thought') {
         const subject = word(fact.thought.subject);
         if (subject !== '') remark(`… ${helperIn(fact.thought)}${subject}`);
