@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Artifact, StreamEvent, Task } from '../protocol/index.ts';
+import { EXTENSION_URI } from '../protocol/development-tool/index.ts';
+import type { Artifact, Part, StreamEvent, Task } from '../protocol/index.ts';
 import { answerText, createTextTracker } from './text.ts';
 
 const ids = { taskId: 't', contextId: 'c' };
@@ -67,4 +68,40 @@ test('an artifact that is replaced is given out whole', () => {
   const added = createTextTracker();
   added(chunk('a', 'draft', false));
   assert.equal(added(chunk('a', 'final', false)), 'final');
+});
+
+test('what an agent says in status updates is its answer: streamed by kind, and in the task without artifacts', () => {
+  const kinds: [string, object][] = [
+    ['THOUGHT', { kind: 'data', data: { subject: 'Why', description: 'Because.' } }],
+    ['TEXT_CONTENT', { kind: 'text', text: 'One ' }],
+    ['TEXT_CONTENT', { kind: 'text', text: 'text.' }],
+    ['TOOL_CALL_UPDATE', { kind: 'data', data: { tool_call_id: 'c1' } }],
+    ['TEXT_CONTENT', { kind: 'text', text: 'Another.' }],
+  ];
+  const history = kinds.map(([, part], n) => ({
+    kind: 'message' as const,
+    role: 'agent' as const,
+    messageId: `a${n}`,
+    parts: [part as Part],
+  }));
+  const added = createTextTracker();
+  const streamed = history.map((message, n) =>
+    added({
+      kind: 'status-update',
+      ...ids,
+      status: { state: 'working', message },
+      final: false,
+      metadata: { [EXTENSION_URI]: { kind: kinds[n]![0], model: 'm' } },
+    }),
+  );
+  const text = 'One text.\n\nAnother.';
+  assert.equal(streamed.join(''), text);
+  const prompt = { ...history[0]!, role: 'user' as const, messageId: 'u' };
+  const earlier = { ...history[1]!, messageId: 'e' };
+  assert.equal(answerText({ ...task(), history: [earlier, prompt, ...history] }), text);
+  // Where a server sends both, the text is not counted twice.
+  assert.equal(answerText({ ...task(artifact('a', text)), history }), text);
+  const message = { ...history[4]!, messageId: 'last' };
+  const completed = { ...task(), history, status: { state: 'completed' as const, message } };
+  assert.equal(answerText(completed), 'Another.');
 });

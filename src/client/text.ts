@@ -2,7 +2,7 @@
  * Extracts the text of a result, complete or as it arrives. An empty line separates the texts of two artifacts, and the
  * texts before and after a tool call.
  */
-import { coderAgentKind, isCoderAgentOutput } from '../protocol/development-tool/index.ts';
+import { isCoderAgentOutput, updateKind } from '../protocol/development-tool/index.ts';
 import {
   isFailure,
   textOf,
@@ -66,7 +66,7 @@ export function spokenSections({ history = [] }: Task): Part[][] {
 export function createTextTracker(): (event: StreamEvent) => string {
   const given = new Map<string, string>();
   let current: string | undefined;
-  /** Whether the agent speaks in status updates, as gemini-cli's server does, and the number of its texts so far. */
+  /** Whether the agent speaks in status updates, as the coding agent does, and the number of its texts so far. */
   let speaks = false;
   let texts = 0;
   let ended = true;
@@ -90,11 +90,12 @@ export function createTextTracker(): (event: StreamEvent) => string {
   }
 
   function spoken({ status, metadata }: TaskStatusUpdateEvent): string {
-    const kind = coderAgentKind(metadata);
+    const kind = updateKind(metadata);
     if (kind === undefined) return '';
     speaks = true;
-    if (kind === 'state-change' || !status.message) return '';
-    const text = textOf(status.message.parts);
+    const { message } = status;
+    if (message?.role !== 'agent' || /^state.change$/i.test(kind)) return '';
+    const text = textOf(message.parts);
     if (text !== '' && ended) texts++;
     ended = text === '';
     return separated(`spoken ${texts}`, text);

@@ -7,7 +7,7 @@ import { isObject } from '../../base/index.ts';
 import { A2AError } from '../errors.ts';
 import { parseWith } from '../json.ts';
 import type { Metadata } from '../message.ts';
-import { coderAgentSettings } from './coder-agent.ts';
+import { coderAgentKind, coderAgentSettings } from './coder-agent.ts';
 import { AgentSettings, DevelopmentToolEvent } from './event.ts';
 import { plainName } from './message.ts';
 
@@ -116,6 +116,13 @@ export function eventIn(metadata: Metadata | undefined): DevelopmentToolEvent | 
   return value === undefined
     ? undefined
     : parseWith(DevelopmentToolEvent, value, 'DevelopmentToolEvent');
+}
+
+/** Returns the `kind` in a status update's metadata, in this format or in gemini-cli's. The rest is not checked. */
+export function updateKind(metadata: Metadata | undefined): string | undefined {
+  const value = metadata?.[EXTENSION_URI];
+  const kind: unknown = isObject(value) ? value['kind'] : undefined;
+  return typeof kind === 'string' ? kind : coderAgentKind(metadata);
 }
 
 /** Makes metadata that contains a value of this extension. */
