@@ -63,7 +63,9 @@ export class ClientEditor implements Editor {
 
   /** Returns the id of the terminal that belongs to a call. */
   terminalOf(callId: string): string | undefined {
-    return this.#terminals.get(callId);
+    // Clients see the call of a helper with the id of the helper's own call before it: `call_1/call_2`.
+    const own = callId.slice(callId.lastIndexOf('/') + 1);
+    return this.#terminals.get(callId) ?? this.#terminals.get(own);
   }
 
   #fileAccess(writes: boolean): EditorFiles {

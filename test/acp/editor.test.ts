@@ -47,8 +47,11 @@ async function startEditor(t: TestContext, setting: Setting) {
     /** If set, each request for a file waits for it. */
     hold: undefined as Promise<void> | undefined,
     refusal: undefined as string | undefined,
+    /** If set, only writing this file is refused. */
+    refused: undefined as string | undefined,
   };
-  const refuse = () => {
+  const refuse = (path?: string) => {
+    if (editor.refused !== undefined && path !== at(editor.refused)) return;
     if (editor.refusal !== undefined) throw new RequestError(-32000, editor.refusal);
   };
   const { fs, terminal } = methods.client;
@@ -66,7 +69,7 @@ async function startEditor(t: TestContext, setting: Setting) {
     })
     .onRequest(fs.writeTextFile, async ({ params: { path, content } }) => {
       await editor.hold;
-      refuse();
+      refuse(path);
       editor.written.push([path, content]);
       editor.buffers.set(path, content);
       if (saves) writeFileSync(path, content);
@@ -327,4 +330,59 @@ test('if the editor leaves while a command runs, the outcome is unknown, and the
   await watching;
   assert.match(seen.join('\n'), /so the outcome is unknown/);
   assert.match(seen.join('\n'), /saved/);
+});
+
+test('if the editor refuses one file of a patch, the others get their old content again', async (t) => {
+  const patch = `*** Begin Patch
+*** Update File: a.txt
+-one
++1
+*** Add File: new.txt
++new
+*** Update File: b.txt
+-two
++2
+*** End Patch`;
+  const { person, editor, at, disk } = await startEditor(t, {
+    script: [[{ call: { name: 'apply_patch', args: { patch } } }], done],
+    files: { 'a.txt': 'one\n', 'b.txt': 'two\n' },
+  });
+  editor.refusal = 'read-only buffer';
+  editor.refused = 'b.txt';
+  await person.prompt('patch');
+  assert.match(lastOf(person.updates).shown, /the editor refused to write b.txt/);
+  assert.deepEqual([disk('a.txt'), disk('b.txt')], ['one\n', 'two\n']);
+  assert.equal(editor.buffers.get(at('a.txt')), 'one\n');
+  assert.throws(() => disk('new.txt'), /ENOENT/);
+});
+
+test('a text that is too long is not taken from the editor', async (t) => {
+  const { person } = await startEditor(t, {
+    script: [[readCall], done],
+    files: { 'a.txt': 'saved' },
+    buffers: { 'a.txt': 'x'.repeat(10 * 1024 * 1024 + 1) },
+  });
+  await person.prompt('read');
+  assert.match(lastOf(person.updates).shown, /saved/);
+});
+
+test('a canceled turn kills the command in the terminal', async (t) => {
+  const { person, editor } = await startEditor(t, { script: [[shellCall], done] });
+  const prompted = person.prompt('run');
+  await person.until(() => JSON.stringify(person.updates).includes('"terminalId":"t1"'));
+  await person.cancel();
+  assert.deepEqual(await prompted, { stopReason: 'cancelled' });
+  while (editor.ends.length < 2) await new Promise(setImmediate);
+  assert.deepEqual(editor.ends, ['killed', 'released']);
+});
+
+test("the command of a helper runs in the editor's terminal, too", async (t) => {
+  const task = { name: 'task', args: { prompt: 'run it' } };
+  const { person, editor } = await startEditor(t, {
+    script: [[{ call: task }], [shellCall], [{ text: 'It ran.' }], done],
+  });
+  editor.exit.resolve({ exitCode: 0 });
+  await person.prompt('delegate');
+  assert.equal(editor.terminals.length, 1);
+  assert.match(JSON.stringify(person.updates), /"terminalId":"t1"/);
 });
