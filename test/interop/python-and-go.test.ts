@@ -3,6 +3,7 @@
  * readers that accept and lose what theirs do.
  */
 import assert from 'node:assert/strict';
+import { Agent, request } from 'node:http';
 import { after, before, test, type TestContext } from 'node:test';
 import { isObject } from '../../src/base/index.ts';
 import { serve, type Listening } from '../../src/server.ts';
@@ -385,3 +386,34 @@ for (const sdk of REST) {
     assert.match(await empty.text(), /message/);
   });
 }
+
+test('Go over REST: null with GET and DELETE is ignored, and the connection goes on', async (t) => {
+  tries(t, {
+    protocol: 'A2A',
+    peer: 'a2a-go 2.3.1 (its bytes)',
+    role: 'client',
+    operation: 'get and list',
+  });
+  const { id } = await unary(SDKS[3]!, 'send', said(SDKS[3]!, 'count 1'));
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  t.after(() => agent.destroy());
+  const sockets = new Set<unknown>();
+  /** fetch sends no body with GET, and Go does. */
+  const ask = (method: string, path: string) =>
+    new Promise<[status: number | undefined, text: string]>((resolve, reject) => {
+      const headers = { ...go, accept: 'application/json', 'content-length': '4' };
+      const asked = request(`${listening.url}${path}`, { method, agent, headers }, (response) => {
+        sockets.add(response.socket);
+        let text = '';
+        response.setEncoding('utf8').on('data', (piece: string) => (text += piece));
+        response.on('end', () => resolve([response.statusCode, text]));
+      });
+      asked.on('error', reject).end('null');
+    });
+  const [status, text] = await ask('GET', `/tasks/${String(id)}`);
+  assert.deepEqual([status, statesOf([object(JSON.parse(text))])], [200, ['completed']]);
+  assert.equal((await ask('GET', '/tasks?pageSize=1'))[0], 200);
+  assert.equal((await ask('DELETE', `/tasks/${String(id)}/pushNotificationConfigs/x`))[0], 200);
+  assert.equal((await ask('GET', '/tasks/nobody'))[0], 404);
+  assert.equal(sockets.size, 1);
+});
