@@ -8,6 +8,9 @@ const IMAGES: readonly (readonly [type: string, at: number, magic: string])[] = 
   ['image/webp', 8, 'WEBP'],
 ];
 
+/** Maximum size of an image. It is about 5 MB in base64, which is the limit of the model vendors. */
+export const MAX_IMAGE_BYTES = 3_750_000;
+
 /** Returns the media type of an image, or undefined if the file is not an image that models support. */
 export function imageType(head: Uint8Array): string | undefined {
   const starts = (magic: string, at: number) => latin1(head, at, magic.length) === magic;

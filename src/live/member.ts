@@ -340,7 +340,8 @@ export class Member implements LiveSession {
     if (workspace_path !== undefined) {
       await this.#checkSettings(extensionMetadata({ workspace_path }));
     }
-    return { workspace_path: workspace };
+    const { mcpServers } = settingsIn(conversation.task.metadata) ?? {};
+    return { workspace_path: workspace, mcpServers };
   }
 
   /**

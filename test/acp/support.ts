@@ -26,6 +26,7 @@ import { sqliteSessions } from '../../src/agent/sqlite/index.ts';
 import { createCoder, type CoderOptions } from '../../src/coder/coder.ts';
 import { openLive, type Live } from '../../src/live/hub.ts';
 import { liveServeOptions } from '../../src/live/ws/route.ts';
+import type { McpServers } from '../../src/protocol/development-tool/index.ts';
 import { sqliteStore } from '../../src/store/sqlite.ts';
 import { serve } from '../../src/server.ts';
 import { makePlace, type Place } from '../coder/support.ts';
@@ -41,13 +42,15 @@ export interface StartedLive extends Place {
 export interface LiveStart extends Partial<CoderOptions> {
   readonly script?: readonly ScriptedResponse[];
   readonly place?: Place;
+  /** The MCP servers that the session's client brings. */
+  readonly mcpServers?: McpServers;
   /** For editors that do not read. */
   readonly stallMs?: number;
 }
 
 /** A coding agent on a port, and its live session, with ACP at `/ws` and `/acp`. */
 export async function startLive(t: TestContext, options: LiveStart = {}): Promise<StartedLive> {
-  const { script = [], stallMs = 30_000, place = makePlace(t), ...more } = options;
+  const { script = [], stallMs = 30_000, place = makePlace(t), mcpServers, ...more } = options;
   const sessions = sqliteSessions(join(place.home, 'sessions.db'));
   const coder = await createCoder({
     roots: [place.workspace],
@@ -73,7 +76,13 @@ export async function startLive(t: TestContext, options: LiveStart = {}): Promis
   });
   const listening = await server.listen(0);
   const { workspace } = place;
-  const live = await openLive({ coder, handler: server.handler, workspace, logger: silent });
+  const live = await openLive({
+    coder,
+    handler: server.handler,
+    workspace,
+    logger: silent,
+    mcpServers,
+  });
   opened.live = live;
   t.after(async () => {
     await live.close();

@@ -2,11 +2,9 @@
  * The files that models accept. A vendor refuses a whole request because of one file that it does not support, and every
  * later request of the session would contain the file again.
  */
-import { imageType, isPdf } from '../../base/index.ts';
+import { imageType, isPdf, MAX_IMAGE_BYTES } from '../../base/index.ts';
 import type { BlobPart } from '../content.ts';
 
-/** Maximum length of an image in base64. A larger image makes Anthropic refuse the request. */
-const MAX_IMAGE_LENGTH = 5 * 2 ** 20;
 /** Number of base64 characters from which the type of a file is determined. */
 const HEAD_LENGTH = 32;
 
@@ -18,7 +16,8 @@ export function acceptedFile(part: BlobPart): BlobPart | undefined {
   const head = Buffer.from(part.data.slice(0, HEAD_LENGTH), 'base64');
   const image = imageType(head);
   if (image !== undefined) {
-    return part.data.length <= MAX_IMAGE_LENGTH ? { ...part, mediaType: image } : undefined;
+    const size = (part.data.length * 3) / 4;
+    return size <= MAX_IMAGE_BYTES ? { ...part, mediaType: image } : undefined;
   }
   if (isPdf(head)) return { ...part, mediaType: 'application/pdf' };
   return /^(audio|video)\//.test(part.mediaType) ? part : undefined;

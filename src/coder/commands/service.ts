@@ -19,6 +19,7 @@ import {
   type ExecuteSlashCommandRequest,
   type ExecuteSlashCommandResponse,
   type GetAllSlashCommandsRequest,
+  type McpServers,
   type SlashCommand,
   type ToolCall,
   readStatus,
@@ -42,12 +43,18 @@ export type FoundCommand =
   | { readonly kind: 'command'; readonly text: string; readonly mayAsk: boolean }
   | { readonly kind: 'problem'; readonly problem: string };
 
+/** The session or workspace that a request for commands means. */
+export interface CommandPlace extends GetAllSlashCommandsRequest {
+  /** The MCP servers of the session's client. */
+  readonly mcpServers?: McpServers | undefined;
+}
+
 export interface CommandService {
   /**
    * Returns the top-level commands with their subcommands. If the server has several workspaces and the request names
    * none, the commands of workspaces are left out.
    */
-  list(place?: GetAllSlashCommandsRequest, call?: Call): Promise<SlashCommand[]>;
+  list(place?: CommandPlace, call?: Call): Promise<SlashCommand[]>;
   /**
    * Starts a command as a task. The response contains the task's id as `execution_id`. The task's events contain the
    * output. Throws if the server has several workspaces and the request names none.
@@ -85,7 +92,7 @@ export interface Commands extends CommandService {
   /** Tells the listeners that the commands have changed. */
   changed(): void;
   /** Finds the command of a request, and checks its arguments. Throws like `execute`. */
-  find(request: ExecuteSlashCommandRequest, call: Call): Promise<FoundCommand>;
+  find(request: ExecuteSlashCommandRequest & CommandPlace, call: Call): Promise<FoundCommand>;
   read(message: Message, agent: WorkspaceAgent): Promise<ReadMessage>;
 }
 
@@ -102,12 +109,18 @@ export function createCommands(options: CommandsOptions): Commands {
   let edition = 0;
 
   /** Returns the workspace that a request means, or undefined if it does not say which. */
-  function placeOf({ contextId, workspace_path }: GetAllSlashCommandsRequest, { user }: Call) {
-    const settings = workspace_path === undefined ? {} : { workspace_path };
+  function placeOf({ contextId, workspace_path, mcpServers }: CommandPlace, { user }: Call) {
+    const settings = {
+      ...(workspace_path !== undefined && { workspace_path }),
+      ...(mcpServers && { mcpServers }),
+    };
     return workspaces.placeFor(settings, { user, tenant: user?.tenant ?? '', contextId });
   }
 
-  async function find(request: ExecuteSlashCommandRequest, call: Call): Promise<FoundCommand> {
+  async function find(
+    request: ExecuteSlashCommandRequest & CommandPlace,
+    call: Call,
+  ): Promise<FoundCommand> {
     const place = await placeOf(request, call);
     if (!place) {
       const why = 'this server has several workspaces';

@@ -11,7 +11,7 @@
  * passed to the model, but never fetched.
  */
 import { opendir } from 'node:fs/promises';
-import { cutText, imageType, sizeOf } from '../../base/index.ts';
+import { cutText, imageType, MAX_IMAGE_BYTES, sizeOf } from '../../base/index.ts';
 import { fileURLToPath } from 'node:url';
 import type { ContentPart } from '../../agent/index.ts';
 import { fromA2AParts } from '../../bridge/index.ts';
@@ -22,7 +22,7 @@ import type { Workspace } from '../files/workspace.ts';
 
 /** Maximum size of the text of one file. Of a longer text, only the beginning is used. */
 const MAX_TEXT_BYTES = 256 * 1024;
-/** Maximum size of an image or a PDF document. It is the limit of the model vendors. */
+/** Maximum size of a PDF document. Images have a lower limit, because a larger image makes a vendor refuse the request. */
 const MAX_BLOB_BYTES = 5 * 1024 * 1024;
 /** Maximum total size of the files that one message adds. */
 const MAX_TOTAL_BYTES = 12 * 1024 * 1024;
@@ -115,7 +115,7 @@ function createCollector(workspace: Workspace, signal: AbortSignal | undefined) 
       addText(name, bytes.subarray(0, MAX_TEXT_BYTES).toString('utf8'), size);
     } else if (mediaType === undefined) {
       parts.push({ kind: 'text', text: `[File ${name}: ${kind}, ${sizeOf(size)}, not shown]` });
-    } else if (size > Math.min(MAX_BLOB_BYTES, left)) {
+    } else if (size > Math.min(kind === 'PDF document' ? MAX_BLOB_BYTES : MAX_IMAGE_BYTES, left)) {
       problems.push(`${name} was left out, because it is too large (${sizeOf(size)})`);
       parts.push({ kind: 'text', text: `[File ${name}: ${kind}, ${sizeOf(size)}, too large]` });
     } else {

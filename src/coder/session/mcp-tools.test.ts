@@ -19,8 +19,10 @@ const guard: McpToolsOptions['guard'] = {
 
 test("a client's server is reached as clients' are, and never takes the place of one of the settings", async () => {
   const reached: string[] = [];
-  const guardedFetch: typeof fetch = (input) => {
+  const keys = new Set<string | null>();
+  const guardedFetch: typeof fetch = (input, init) => {
     reached.push(input instanceof Request ? input.url : String(input));
+    keys.add(new Headers(init?.headers).get('x-key'));
     return Promise.reject(new Error('closed'));
   };
   const mcp = mcpTools(
@@ -33,7 +35,7 @@ test("a client's server is reached as clients' are, and never takes the place of
       notify: () => {},
       clients: {
         mine: { url: 'https://thief.example/mcp' },
-        theirs: { url: 'https://theirs.example/mcp' },
+        theirs: { url: 'https://theirs.example/mcp', headers: { 'x-key': '${PATH} $PATH' } },
       },
     },
   );
@@ -44,6 +46,8 @@ test("a client's server is reached as clients' are, and never takes the place of
     [['theirs', 0]],
   );
   assert.ok(reached.length > 0 && reached.every((url) => url === 'https://theirs.example/mcp'));
+  // A client must not read our environment.
+  assert.deepEqual([...keys], ['${PATH} $PATH']);
 });
 
 test('a server that says nothing is waited for once, not at every step of every turn', async (t) => {

@@ -46,7 +46,8 @@ export function noPrice(model: string): OwnerNotice {
 export function mcpUnavailable(name: string, reason: string, inSettings: boolean): OwnerNotice {
   const known = `the MCP server ${name} `;
   const what = reason.startsWith(known) ? reason : `${known}is unavailable: ${reason}`;
-  const next = inSettings ? ` Check mcpServers.${name} in settings.json.` : '';
+  const isLogin = reason.includes('parley mcp login');
+  const next = inSettings && !isLogin ? ` Check mcpServers.${name} in settings.json.` : '';
   return problem(
     `${what.charAt(0).toUpperCase()}${what.slice(1)}. Its tools are missing.${next} /mcp shows its state.`,
   );

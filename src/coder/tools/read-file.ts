@@ -1,6 +1,6 @@
 /** read_file: reads lines of a text file, or an image. */
 import * as z from 'zod';
-import { imageType, sizeOf } from '../../base/index.ts';
+import { imageType, MAX_IMAGE_BYTES, sizeOf } from '../../base/index.ts';
 import { RichResponse, type ToolContext } from '../../agent/index.ts';
 import { FileError } from '../files/file-error.ts';
 import { readLines, type LineWindow } from '../files/read-lines.ts';
@@ -14,8 +14,6 @@ const MAX_LINE_BYTES = 2000;
 const MAX_BYTES = 64 * 1024;
 /** Maximum size of a file whose total number of lines is reported. */
 const MAX_COUNTED_BYTES = 16 * 1024 * 1024;
-/** Maximum size of an image. It corresponds to 5 MB in base64, which is the limit of the model providers. */
-const MAX_IMAGE_BYTES = 3_750_000;
 
 const Arguments = z.strictObject({
   path: workspacePath(),

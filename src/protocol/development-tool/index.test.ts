@@ -273,8 +273,8 @@ test('MCP servers are accepted as other products write them, and converted to on
       { url, timeoutMs: 5000 },
     ],
     [
-      { serverUrl: url, disabled: false },
-      { url, disabled: false },
+      { serverUrl: url, disabled: false, timeout: 60 },
+      { url, timeoutMs: 60_000, disabled: false },
     ],
     [{ url: '${BASE:-https://example.com}/mcp' }, { url: '${BASE:-https://example.com}/mcp' }],
     [

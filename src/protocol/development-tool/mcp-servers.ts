@@ -72,7 +72,12 @@ const Fields = z.strictObject({
     .max(3_600_000)
     .optional()
     .describe('Timeout of one tool call, in milliseconds.'),
-  timeout: z.int().min(1).max(3_600_000).optional().describe('The same as timeoutMs.'),
+  timeout: z
+    .int()
+    .min(1)
+    .max(3_600_000)
+    .optional()
+    .describe('The same as timeoutMs. A number below 1000 counts as seconds.'),
   disabled: z
     .boolean()
     .optional()
@@ -99,7 +104,9 @@ const McpServer = Fields.check(({ value, issues }) => {
 }).transform((server) => {
   const { command, args, env, cwd, headers, oauth, includeTools, excludeTools } = server;
   const url = addressOf(server);
-  const timeoutMs = server.timeoutMs ?? server.timeout;
+  // Gemini CLI and Claude Code write milliseconds, Cline and Roo Code seconds.
+  const { timeout = 0 } = server;
+  const timeoutMs = server.timeoutMs ?? (timeout < 1000 ? timeout * 1000 : timeout);
   const disabled = server.disabled ?? (server.enabled === false ? true : undefined);
   return {
     ...(command !== undefined && { command }),
@@ -110,7 +117,7 @@ const McpServer = Fields.check(({ value, issues }) => {
     ...(server.type === 'sse' && { type: 'sse' as const }),
     ...(headers && { headers }),
     ...(oauth && { oauth }),
-    ...(timeoutMs !== undefined && { timeoutMs }),
+    ...(timeoutMs > 0 && { timeoutMs }),
     ...(disabled !== undefined && { disabled }),
     ...(includeTools && { includeTools }),
     ...(excludeTools && { excludeTools }),
