@@ -14,6 +14,7 @@ import { scriptedModel } from '../../src/agent/models/scripted.ts';
 import type { ModelRequest } from '../../src/agent/model.ts';
 import type { LiveRole } from '../../src/live/client/session.ts';
 import { heard } from '../coder/talk.ts';
+import { tries } from '../support/interop-table.ts';
 import { allowed, editorFor, startLive, type LiveStart } from './support.ts';
 
 interface Setting extends LiveStart {
@@ -117,6 +118,11 @@ const editCall = { call: { name: 'edit', args: { path: 'a.txt', old: 'two', new:
 const shellCall = { call: { name: 'run_shell_command', args: { command: 'echo $0' } } };
 const done = [{ text: 'Done.' }];
 
+function note(t: TestContext, ...operations: readonly string[]): void {
+  const peer = { protocol: 'ACP', peer: '@agentclientprotocol/sdk 2.4.0', role: 'client' } as const;
+  for (const operation of operations) tries(t, { ...peer, operation });
+}
+
 /** The last update of the first call, and what it shows. */
 function lastOf(updates: readonly SessionUpdate[]): { status?: unknown; shown: string } {
   const calls = updates.filter((each) => each.sessionUpdate.startsWith('tool_call'));
@@ -136,6 +142,7 @@ test('a file is read with the changes that are not saved yet', async (t) => {
 });
 
 test('an edit changes the buffer, with the unsaved changes, and the editor saves it', async (t) => {
+  note(t, 'approve', 'files');
   const { person, editor, at, disk } = await startEditor(t, {
     script: [[editCall], done],
     files: { 'a.txt': 'one\ntwo\n' },
@@ -263,6 +270,7 @@ test('the turn of another client uses the disk and the local shell', async (t) =
 });
 
 test("a command runs in the editor's terminal, which the call shows", async (t) => {
+  note(t, 'terminal');
   const { person, editor, workspace } = await startEditor(t, { script: [[shellCall], done] });
   const prompted = person.prompt('run');
   await person.until(() => JSON.stringify(person.updates).includes('"terminalId":"t1"'));
@@ -367,6 +375,7 @@ test('a text that is too long is not taken from the editor', async (t) => {
 });
 
 test('a canceled turn kills the command in the terminal', async (t) => {
+  note(t, 'cancel');
   const { person, editor } = await startEditor(t, { script: [[shellCall], done] });
   const prompted = person.prompt('run');
   await person.until(() => JSON.stringify(person.updates).includes('"terminalId":"t1"'));
