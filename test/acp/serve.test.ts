@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { methods } from '@agentclientprotocol/sdk';
+import { methods, type ListSessionsRequest } from '@agentclientprotocol/sdk';
 import { createHttpStream } from '@agentclientprotocol/sdk/experimental/http-client';
 import { createWebSocketStream } from '@agentclientprotocol/sdk/experimental/ws-client';
 import { scriptedModel, type ScriptedResponse } from '../../src/agent/models/scripted.ts';
@@ -100,6 +100,27 @@ test('a session is loaded by its user only, and in its own folder', async (t) =>
   await later.initialize();
   await later.load(sessionId, other);
   assert.deepEqual([later.heard, later.text], [['hi'], 'Hello.']);
+});
+
+test('each user sees only their own sessions in the list', async (t) => {
+  const { connect, workspace, other } = await startServer(t, [
+    [{ text: 'One.' }],
+    [{ text: 'Two.' }],
+  ]);
+  const [ann, bob] = [connect('a'), connect('b')];
+  await Promise.all([ann.open(other), bob.open(workspace)]);
+  await ann.prompt('of ann');
+  await bob.prompt('of bob');
+  const listed = async (editor: Editor, query: ListSessionsRequest = {}) => {
+    const { agent } = editor.connection;
+    const { sessions } = await agent.request(methods.agent.session.list, query);
+    return sessions.map(({ sessionId, cwd, title }) => [sessionId, cwd, title]);
+  };
+  assert.deepEqual(await listed(ann), [[ann.sessionId, other, 'of ann']]);
+  assert.deepEqual(await listed(bob), [[bob.sessionId, workspace, 'of bob']]);
+  assert.deepEqual(await listed(ann, { cwd: workspace }), []);
+  await assert.rejects(listed(ann, { cursor: bob.sessionId }), { code: -32602 });
+  await assert.rejects(ann.load('x'.repeat(1000), other), { code: -32002 });
 });
 
 test('a folder outside the workspaces is refused, and so is a program of the client', async (t) => {

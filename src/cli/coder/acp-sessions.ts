@@ -1,4 +1,4 @@
-/** The stored sessions of `parley acp`: which of them a client may load, in which folder, and how they are deleted. */
+/** The stored sessions for ACP clients: which of them a client sees, and in which folder it may load one. */
 import { realpath } from 'node:fs/promises';
 import type { SessionQuery } from '../../acp/index.ts';
 import { SessionNotFound, type SessionStore } from '../../agent/index.ts';
@@ -6,7 +6,13 @@ import { isInside } from '../../coder/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import { ExitError } from '../program/exit.ts';
 import { workspaceFolder } from '../program/workspace-folder.ts';
-import { sessionFor, sessionLister, workspaceOf } from './stored-sessions.ts';
+import {
+  LOCAL_USER,
+  localSession,
+  sessionFor,
+  sessionLister,
+  workspaceOf,
+} from './stored-sessions.ts';
 
 export interface AcpSessions {
   /**
@@ -30,12 +36,11 @@ export function acpSessions(
   sessions: SessionStore,
   allowed: readonly string[] | undefined,
 ): AcpSessions {
-  const listed = sessionLister(sessions);
   const isAllowed = (folder: string): boolean =>
     allowed === undefined || allowed.some((root) => isInside(root, folder));
 
   async function storedFolder(id: string): Promise<string | undefined> {
-    const session = await sessionFor(sessions, id);
+    const session = await sessionFor(sessions, localSession(id));
     if (!session) throw new A2AError('taskNotFound', 'No such session');
     return workspaceOf(session);
   }
@@ -55,10 +60,19 @@ export function acpSessions(
       return folder;
     },
 
-    async list({ cwd, cursor }) {
+    list: sessionList(sessions)(LOCAL_USER, isAllowed),
+  };
+}
+
+/** Returns a function that makes the lists of users: of their sessions in folders that are allowed. */
+export function sessionList(sessions: SessionStore) {
+  const listed = sessionLister(sessions);
+  return (user: string, isAllowed: (folder: string) => boolean = () => true): AcpSessions['list'] =>
+    async function list({ cwd, cursor }) {
       const wanted = cwd === undefined ? undefined : await realpath(cwd).catch(() => cwd);
       try {
         const { found, next } = await listed(
+          user,
           ({ folder }) => isAllowed(folder) && (wanted === undefined || folder === wanted),
           cursor,
         );
@@ -75,8 +89,7 @@ export function acpSessions(
         if (!(error instanceof SessionNotFound)) throw error;
         throw new A2AError('invalidParams', 'cursor: no longer valid; list again without it');
       }
-    },
-  };
+    };
 }
 
 function refused(problem: string): A2AError {

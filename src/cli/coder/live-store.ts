@@ -77,10 +77,11 @@ export async function deleteSession(
   options: LiveStoreOptions & { readonly sessions: SessionStore },
 ): Promise<void> {
   const { place, named, sessionId, environment, sessions } = options;
-  if (!(await sessionFor(sessions, sessionId))) return;
+  const key = localSession(sessionId);
+  if (!(await sessionFor(sessions, key))) return;
   const store = await openLiveStore(options);
   try {
-    await deleteWithDelegated(sessions, localSession(sessionId));
+    await deleteWithDelegated(sessions, key);
     if (named) await deleteTasks(store, sessionId);
   } finally {
     await store.close();

@@ -7,7 +7,7 @@
  */
 import { randomUUIDv7 } from 'node:crypto';
 import type { Wanted } from '../../acp/index.ts';
-import { isDelegatedSession, type SessionStore } from '../../agent/index.ts';
+import type { SessionStore } from '../../agent/index.ts';
 import { sessionKey, SETTINGS_KEY, WORKSPACE_KEY } from '../../coder/index.ts';
 import type { JsonRoute, SocketRoute } from '../../http/index.ts';
 import type { Live } from '../../live/index.ts';
@@ -17,7 +17,9 @@ import { A2AError, type User } from '../../protocol/index.ts';
 import type { ServeOptions } from '../../server.ts';
 import type { Logger, RequestHandler } from '../../tasks/index.ts';
 import { VERSION } from '../program/product.ts';
+import { sessionList } from './acp-sessions.ts';
 import { seesImages, type OpenedCoder } from './setup.ts';
+import { sessionFor } from './stored-sessions.ts';
 
 const PATH = '/acp';
 /** Maximum number of open sessions, of all clients. */
@@ -41,6 +43,7 @@ export function servedAcp(
   const { coder, sessions, logger } = options;
   const { workspaces } = coder;
   const images = seesImages(workspaces.model.name);
+  const listFor = sessionList(sessions);
   let handler: RequestHandler | undefined;
   /** The open sessions, by their names. Clients that load the same session share it. */
   const opened = new Map<string, Open>();
@@ -52,6 +55,7 @@ export function servedAcp(
       version: VERSION,
       logger,
       images,
+      list: listFor(sessionKey({ user, tenant: '', contextId: '' }).user),
       join: (wanted: Wanted) => join(user, wanted),
       async leave(session: LiveSession) {
         await session.close();
@@ -64,7 +68,7 @@ export function servedAcp(
     const { sessionId, cwd, clientName } = wanted;
     const owner = { user, tenant: '', contextId: sessionId ?? randomUUIDv7() };
     const key = sessionKey(owner);
-    if (sessionId !== undefined && (isDelegatedSession(key) || !(await sessions.get(key)))) {
+    if (sessionId !== undefined && !(await sessionFor(sessions, key))) {
       throw new A2AError('taskNotFound', 'No such session');
     }
     // A stored session keeps its MCP servers.

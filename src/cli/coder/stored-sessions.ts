@@ -33,9 +33,11 @@ export function localSession(id: string): SessionKey {
   return { app: APP, user: LOCAL_USER, id };
 }
 
-/** Returns the session with an id from a client, or undefined if there is none. A helper's session is none. */
-export async function sessionFor(sessions: SessionStore, id: string): Promise<Session | undefined> {
-  const key = localSession(id);
+/** Returns the session that a client names, or undefined if there is none. Clients cannot name a helper's session. */
+export async function sessionFor(
+  sessions: SessionStore,
+  key: SessionKey,
+): Promise<Session | undefined> {
   if (isDelegatedSession(key)) return undefined;
   try {
     return await sessions.get(key);
@@ -155,7 +157,7 @@ const MAX_READ = 200;
 const MAX_CACHED = 1000;
 
 /**
- * Returns a function that lists the local user's sessions in pages, the most recent first. It leaves out sessions
+ * Returns a function that lists a user's sessions in pages, the most recent first. It leaves out sessions
  * without a prompt or a folder. A page may be short or empty, because it reads a limited number of sessions: the list
  * ends when `next` is missing.
  */
@@ -164,7 +166,7 @@ export function sessionLister(sessions: SessionStore) {
   const known = new BoundedMap<ListedSession | 'hidden'>(MAX_CACHED);
 
   async function read(key: SessionSummary): Promise<ListedSession | 'hidden'> {
-    const name = `${key.updatedAt} ${key.id}`;
+    const name = JSON.stringify([key.updatedAt, key.user, key.id]);
     const before = known.get(name);
     if (before) return before;
     const session = await sessions.get(key);
@@ -177,10 +179,11 @@ export function sessionLister(sessions: SessionStore) {
   }
 
   return async function list(
+    user: string,
     matches: (session: ListedSession) => boolean,
     after?: string,
   ): Promise<{ readonly found: readonly ListedSession[]; readonly next?: string }> {
-    const owner = { app: APP, user: LOCAL_USER };
+    const owner = { app: APP, user };
     const page = { limit: MAX_READ, ...(after !== undefined && { before: after }) };
     const keys = await sessions.list(owner, page);
     const found: ListedSession[] = [];
