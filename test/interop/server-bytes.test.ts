@@ -34,6 +34,7 @@ async function dial(
 
 const GO_03 = 'a2a-go 0.3 (its bytes)';
 const GO_1 = 'a2a-go 2.3.1 (its bytes)';
+const ADK = '@google/adk 2.0.0';
 const PYTHON_03 = 'a2a-python 0.3.22 (its bytes)';
 
 /** For the table of docs/interop.md. */
@@ -244,6 +245,23 @@ test('errors of the Python REST server of 0.3, which have no code, keep their me
   );
   refusal = [422, { detail: [{ loc: ['id'], msg: 'too long' }, { msg: 'not a name' }] }];
   await assert.rejects(agent.get(ID), { message: 'too long; not a name' });
+});
+
+test('an unknown task of ADK’s server, which calls it an internal error, is one all the same', async (t) => {
+  note(t, ADK, 'errors');
+  const error = { code: -32603, message: 'Task not found: t1' };
+  const rpc = await dial(t, '0.3', 'JSONRPC', ({ body }, response) => {
+    const failed = { jsonrpc: '2.0', id: body.id, error };
+    if (body.method === 'tasks/get') return sendJson(response, failed);
+    openStream(response);
+    return response.end(`event: error\ndata: ${JSON.stringify(failed)}\n\n`);
+  });
+  const rest = await dial(t, '0.3', REST, (_, response) => sendJson(response, error, 500));
+  for (const { agent } of [rpc, rest]) {
+    assert.equal(await kindOf(agent.get(ID)), 'taskNotFound');
+    assert.equal(await kindOf(states(agent.resubscribe(ID))), 'taskNotFound');
+    assert.equal(await kindOf(states(agent.stream('x', { taskId: ID }))), 'taskNotFound');
+  }
 });
 
 test('errors of the Go REST server of 1.0 are read by their reason, not by their status', async (t) => {

@@ -76,7 +76,9 @@ export function decodeError(raw: unknown, http?: number, subject?: ErrorSubject)
   const reason = facts.reason ?? reasonOfProblem(error.type);
   // A 404 without a text of its own comes from the server's router: the path is wrong.
   const routed = /^(not found\.?)?$/i.test(said);
-  const kind = kindOf(error, reason, http, routed ? undefined : subject);
+  const read = kindOf(error, reason, http, routed ? undefined : subject);
+  // ADK's server loses the codes of its SDK's errors, and sends all of them as internal errors.
+  const kind = read === 'internal' && /^Task not found(:|$)/.test(said) ? 'taskNotFound' : read;
   const message = said === '' ? undefined : said.slice(0, MAX_MESSAGE);
   return new A2AError(kind, message, {
     ...(facts.info && { info: facts.info }),
