@@ -32,14 +32,21 @@ export function toMcpPrompt(
 ): McpPrompt {
   return {
     name,
-    description: elide(description ?? title ?? '', MAX_DESCRIPTION_LENGTH),
+    description: onOneLine(description ?? title ?? ''),
     arguments: taken.slice(0, MAX_ARGUMENTS).map((each) => ({
       name: each.name,
-      description: elide(each.description ?? '', MAX_DESCRIPTION_LENGTH),
+      description: onOneLine(each.description ?? ''),
       required: each.required === true,
     })),
     get,
   };
+}
+
+/** Returns a description for a list of commands, without control characters. */
+function onOneLine(text: string): string {
+  return elide(text, MAX_DESCRIPTION_LENGTH)
+    .replaceAll(/[\s\p{Cc}\p{Cf}]+/gu, ' ')
+    .trim();
 }
 
 /** Converts the messages of a prompt to one message of the user. */

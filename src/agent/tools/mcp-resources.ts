@@ -63,7 +63,8 @@ export async function listResources(
     connection.listResourceTemplates(MAX_RESOURCES, signal).catch(() => []),
   ]);
   signal.throwIfAborted();
-  const text = (given = '') => elide(given, MAX_DESCRIPTION_LENGTH).replaceAll(/\s+/g, ' ');
+  const text = (given = '') =>
+    elide(given, MAX_DESCRIPTION_LENGTH).replaceAll(/[\s\p{Cc}\p{Cf}]+/gu, ' ');
   return [
     ...resources.map(({ uri, name, description }) => ({
       uri: text(uri),

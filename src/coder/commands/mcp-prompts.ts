@@ -16,17 +16,26 @@ export function promptCommands({ prompts }: Pick<McpTools, 'prompts'>): CoderCom
   return [...commands.values()];
 }
 
+/** Returns the name of the command for a prompt. Characters that are not valid in a command are replaced. */
+export function promptCommandName(server: string, prompt: string): string {
+  return `${server}:${prompt.replaceAll(/[^\w.:-]+/g, '-').slice(0, 64)}`;
+}
+
 function commandOf({ server, prompt }: ServerPrompt): CoderCommand {
-  const name = `${server}:${prompt.name.replaceAll(/[^\w.:-]+/g, '-').slice(0, 64)}`;
+  const name = promptCommandName(server, prompt.name);
   return {
     name,
     description: prompt.description || `The prompt ${prompt.name} of the MCP server ${server}.`,
-    arguments: prompt.arguments.map((each) => argument(each.name, each.description, each.required)),
+    arguments: prompt.arguments.map((each) =>
+      argument(shownName(each), each.description, each.required),
+    ),
     check(args) {
       const given = promptArguments(prompt.arguments, args);
-      const missing = prompt.arguments.filter((each) => each.required && !(each.name in given));
+      const missing = prompt.arguments.filter(
+        (each) => each.required && !Object.hasOwn(given, each.name),
+      );
       if (missing.length === 0) return undefined;
-      return `/${name} needs ${missing.map((each) => `${each.name}=…`).join(' ')}`;
+      return `/${name} needs ${missing.map((each) => `${shownName(each)}=…`).join(' ')}`;
     },
     async content(args, signal) {
       try {
@@ -38,6 +47,10 @@ function commandOf({ server, prompt }: ServerPrompt): CoderCommand {
       }
     },
   };
+}
+
+function shownName({ name }: McpPromptArgument): string {
+  return name.replaceAll(/[^\w.-]+/g, '_').slice(0, 64);
 }
 
 /** Reads `name=value` and values by position. Quotation marks group words. */

@@ -1,6 +1,7 @@
 /** /mcp: lists the MCP servers with their state, their tools, prompts and resources. */
 import type { McpOverview } from '../session/mcp-tools.ts';
 import type { CoderCommand } from './command.ts';
+import { promptCommandName } from './mcp-prompts.ts';
 import { lineOf } from './tools.ts';
 
 /** Maximum number of resources of a server in the list. */
@@ -21,7 +22,7 @@ function describe({ name, tools, prompts, resources, problem }: McpOverview): st
   return [
     `${name}: ready, ${tools.length} tools`,
     ...tools.map((tool) => `  ${lineOf(tool)}`),
-    ...prompts.map((prompt) => `  /${name}:${prompt.name}: ${prompt.description}`),
+    ...prompts.map((prompt) => `  /${promptCommandName(name, prompt.name)}: ${prompt.description}`),
     ...resources.slice(0, MAX_RESOURCES).map((each) => `  @${name}:${each.uri}: ${each.name}`),
     ...(more > 0 ? [`  and ${more} more resources`] : []),
   ].join('\n');

@@ -5,7 +5,7 @@
  */
 import { basename } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { cutText, raceAbort, type JsonObject, reasonOf } from '../../base/index.ts';
+import { cutText, pause, raceAbort, type JsonObject, reasonOf } from '../../base/index.ts';
 import {
   type McpPrompt,
   type McpResource,
@@ -32,6 +32,8 @@ const RETRY_TIMEOUT_MS = 100;
 /** Maximum length of the instructions of one server, and of all servers together, in characters. */
 const MAX_INSTRUCTIONS = 4_000;
 const MAX_ALL_INSTRUCTIONS = 16_000;
+/** Delay before the prompts of a server are read again. */
+const REREAD_MS = 100;
 const NOT_YET = 'the server has not answered yet; its tools are left out until it does';
 
 export interface McpToolsOptions {
@@ -113,6 +115,8 @@ export function mcpTools(servers: McpServers, options: McpToolsOptions): McpTool
     });
   /** The prompts of each server that has answered. */
   const prompts = new Map<string, readonly McpPrompt[]>();
+  /** The servers whose prompts are being read. `again`: they may have changed since. */
+  const reads = new Map<string, { again: boolean; done: Promise<void> }>();
   const closing = new AbortController();
   /** The names of the servers that were reported as unavailable. */
   const reported = new Set<string>();
@@ -124,8 +128,30 @@ export function mcpTools(servers: McpServers, options: McpToolsOptions): McpTool
     options.notify(problem === undefined ? mcpAvailable(name) : mcpUnavailable(name, problem, own));
   }
 
-  /** Reads the prompts of a server again, and tells the clients if they have changed. Never rejects. */
-  async function readPrompts(name: string, set: McpToolset): Promise<void> {
+  /**
+   * Reads the prompts of a server again, and tells the clients if they have changed. A server gets one request at a
+   * time, however often it says that its prompts have changed. Never rejects.
+   */
+  function readPrompts(name: string, set: McpToolset): Promise<void> {
+    const running = reads.get(name);
+    if (running) {
+      running.again = true;
+      return running.done;
+    }
+    const read = { again: false, done: Promise.resolve() };
+    const repeat = async (): Promise<void> => {
+      await readNow(name, set);
+      while (read.again && !closing.signal.aborted) {
+        read.again = false;
+        await pause(REREAD_MS, closing.signal).catch(() => {});
+        await readNow(name, set);
+      }
+    };
+    reads.set(name, read);
+    return (read.done = repeat().finally(() => reads.delete(name)));
+  }
+
+  async function readNow(name: string, set: McpToolset): Promise<void> {
     try {
       const found = await set.prompts(closing.signal);
       const before = prompts.get(name);
@@ -185,7 +211,8 @@ export function mcpTools(servers: McpServers, options: McpToolsOptions): McpTool
       const detailed = async (server: McpStatus): Promise<McpOverview> => {
         const set = sets.find(({ name }) => name === server.name)?.set;
         if (!set || server.problem !== undefined) return { ...server, prompts: [], resources: [] };
-        const resources = await set.resources(signal).catch(() => []);
+        const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+        const resources = await raceAbort(set.resources(limit), limit).catch(() => []);
         signal.throwIfAborted();
         return { ...server, prompts: prompts.get(server.name) ?? [], resources };
       };
