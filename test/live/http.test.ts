@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import type { ScriptedResponse } from '../../src/agent/models/scripted.ts';
 import type { LiveToken } from '../../src/live/http/access.ts';
+import { EXTENSION_URI } from '../../src/protocol/development-tool/index.ts';
 import { newTask, post, say as flatSay } from '../coder/flat-support.ts';
 import { makePlace, rpc, stream, userMessage } from '../coder/support.ts';
 import { writes } from '../coder/talk.ts';
@@ -180,6 +181,15 @@ test('every client sees an approval over HTTP, and who gave it', async (t) => {
   const late = await rpc(url, 'message/send', { message: answer() });
   assert.equal(late.error?.code, -32004);
   assert.match(JSON.stringify(late.error.data), /ALREADY_RESOLVED.*http|http.*ALREADY_RESOLVED/);
+});
+
+test('a client that names the extension only in its message sees the calls', async (t) => {
+  const { url } = await shared(t, { script: ASKS });
+  const message = userMessage('write', { extensions: [EXTENSION_URI] });
+  const params = { message };
+  const body = { jsonrpc: '2.0', id: 1, method: 'message/stream', params };
+  const { text } = await json(url, body);
+  assert.match(text, /"confirmation_request"/);
 });
 
 test('a plain client answers in words, with the id of the task', async (t) => {

@@ -288,7 +288,7 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
     onModel(model);
     const presenter = new DevelopmentToolPresenter({
       context,
-      isActive: isActive(context),
+      isActive: knowsCalls(context, context.task),
       agent,
       run,
       model,

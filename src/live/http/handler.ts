@@ -6,7 +6,11 @@
  * tasks in the store can be read, and do not run.
  */
 import type { CommandService } from '../../coder/index.ts';
-import { CODER_AGENT, speaksCoderAgent } from '../../protocol/development-tool/index.ts';
+import {
+  CODER_AGENT,
+  isCompatible,
+  speaksCoderAgent,
+} from '../../protocol/development-tool/index.ts';
 import {
   A2AError,
   type Call,
@@ -122,7 +126,7 @@ export function httpHandler(handler: RequestHandler, options: HttpHandlerOptions
   }
 
   function sendMessage(params: MessageSendParams, given: Call = {}): Promise<SendResult> {
-    const call = inDialect(params, given);
+    const call = withNamed(params, given);
     const { message, configuration = {} } = params;
     const { blocking, historyLength } = configuration;
     return during(
@@ -146,7 +150,7 @@ export function httpHandler(handler: RequestHandler, options: HttpHandlerOptions
     given: Call = {},
     seen?: number,
   ): Promise<TaskStream> {
-    const call = inDialect(params, given);
+    const call = withNamed(params, given);
     const { message } = params;
     return streaming(
       call,
@@ -236,12 +240,12 @@ export function httpHandler(handler: RequestHandler, options: HttpHandlerOptions
   };
 }
 
-/** Returns the call with the dialect of its message, because the turn is then read without the message. */
-function inDialect({ message, metadata }: MessageSendParams, call: Call): Call {
-  const { extensions = [] } = call;
-  return speaksCoderAgent({ extensions, message, metadata })
-    ? { ...call, extensions: [...extensions, CODER_AGENT] }
-    : call;
+/** Returns the call with what its message names, because the turn is then read without the message. */
+function withNamed({ message, metadata }: MessageSendParams, call: Call): Call {
+  const keys = Object.keys({ ...metadata, ...message.metadata }).filter(isCompatible);
+  const named = [...(call.extensions ?? []), ...(message.extensions ?? []), ...keys];
+  if (speaksCoderAgent({ extensions: named, message, metadata })) named.push(CODER_AGENT);
+  return { ...call, extensions: named };
 }
 
 /** Returns the call of an HTTP request with the client as its user. The call does not end with the request. */
