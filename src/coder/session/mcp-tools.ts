@@ -212,7 +212,10 @@ export function mcpTools(servers: McpServers, options: McpToolsOptions): McpTool
         const set = sets.find(({ name }) => name === server.name)?.set;
         if (!set || server.problem !== undefined) return { ...server, prompts: [], resources: [] };
         const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
-        const resources = await raceAbort(set.resources(limit), limit).catch(() => []);
+        const [resources] = await Promise.all([
+          raceAbort(set.resources(limit), limit).catch(() => []),
+          raceAbort(readPrompts(server.name, set), limit).catch(() => {}),
+        ]);
         signal.throwIfAborted();
         return { ...server, prompts: prompts.get(server.name) ?? [], resources };
       };

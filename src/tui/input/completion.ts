@@ -20,7 +20,7 @@ const MAX_CHOICES = 50;
 
 export function completableAt({ text, cursor }: TextBuffer): Completable | undefined {
   const before = text.slice(0, cursor);
-  const command = /^\/([\w.-]*(?: [\w.-]*)*)$/.exec(before)?.[1];
+  const command = /^\/([\w.:-]*(?: [\w.:-]*)*)$/.exec(before)?.[1];
   if (command !== undefined) return { kind: 'command', prefix: command, start: 1 };
   const file = /(?:^|\s)@([^\s@]*)$/.exec(before)?.[1];
   if (file === undefined) return undefined;

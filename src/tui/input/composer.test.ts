@@ -84,6 +84,7 @@ test('Tab or Enter accepts a completion, and Enter sends a text that is already 
 
 test('commands are completed at the start, files after @', () => {
   assert.deepEqual(completableAt(withText('/mem')), { kind: 'command', prefix: 'mem', start: 1 });
+  assert.equal(completableAt(withText('/github:rev'))?.prefix, 'github:rev');
   assert.equal(completableAt(withText('see /mem')), undefined);
   assert.deepEqual(completableAt(withText('see @src/a')), {
     kind: 'file',
