@@ -26,6 +26,8 @@ import type { Logger } from '../tasks/index.ts';
 /** Maximum length of a file's text, in characters. The agent edits no larger files. */
 const MAX_TEXT = 10 * 1024 * 1024;
 const TIMEOUT_MS = 15_000;
+/** The timeout of requests that the client may let a person allow first: to write a file, and to start a program. */
+const CONSENT_MS = 2 * 60_000;
 /** Maximum number of calls whose terminals are known. */
 const MAX_TERMINALS = 256;
 const MAX_REASON = 300;
@@ -37,6 +39,12 @@ export interface ClientEditorOptions {
   readonly signal: AbortSignal;
   readonly logger: Logger;
   readonly timeoutMs?: number | undefined;
+}
+
+/** How long to wait for an answer. */
+interface Wait {
+  readonly until?: AbortSignal;
+  readonly timeoutMs?: number;
 }
 
 export class ClientEditor implements Editor {
@@ -79,7 +87,8 @@ export class ClientEditor implements Editor {
       },
       ...(writes && {
         write: async (path: string, content: string) => {
-          await this.#ask(writeTextFile, { sessionId: this.sessionId, path, content });
+          const file = { sessionId: this.sessionId, path, content };
+          await this.#ask(writeTextFile, file, { timeoutMs: CONSENT_MS });
         },
       }),
     };
@@ -89,14 +98,9 @@ export class ClientEditor implements Editor {
     const { callId, command, args, cwd, environment, outputBytes } = program;
     const { sessionId } = this;
     const { create, output, waitForExit, kill, release } = methods.client.terminal;
-    const created = await this.#ask(create, {
-      sessionId,
-      command,
-      args: [...args],
-      env: Object.entries(environment).map(([name, value]) => ({ name, value })),
-      cwd,
-      outputByteLimit: outputBytes,
-    });
+    const env = Object.entries(environment).map(([name, value]) => ({ name, value }));
+    const started = { command, args: [...args], env, cwd, outputByteLimit: outputBytes };
+    const created = await this.#ask(create, { sessionId, ...started }, { timeoutMs: CONSENT_MS });
     const terminalId = textIn(created, 'terminalId');
     this.#terminals.set(callId, terminalId);
     const terminal = { sessionId, terminalId };
@@ -108,7 +112,7 @@ export class ClientEditor implements Editor {
         return { text, truncated: answer['truncated'] === true || text.length < all.length };
       },
       exit: async (until) => {
-        const { exitCode, signal } = await this.#ask(waitForExit, terminal, until);
+        const { exitCode, signal } = await this.#ask(waitForExit, terminal, { until });
         return {
           code: typeof exitCode === 'number' ? exitCode : null,
           signal: typeof signal === 'string' ? signal : null,
@@ -119,13 +123,13 @@ export class ClientEditor implements Editor {
     };
   }
 
-  /** Sends a request, and returns the unchecked answer. Waits until `until` is aborted or, by default, until the timeout. */
+  /** Sends a request, and returns the unchecked answer. Waits until `until` is aborted or, without it, until the timeout. */
   async #ask<Method extends ClientRequestMethod>(
     method: Method,
     params: ClientRequestParamsByMethod[Method],
-    until?: AbortSignal,
+    { until, timeoutMs = this.#options.timeoutMs ?? TIMEOUT_MS }: Wait = {},
   ): Promise<Record<string, unknown>> {
-    const { client, signal, logger, timeoutMs = TIMEOUT_MS } = this.#options;
+    const { client, signal, logger } = this.#options;
     if (!this.available) throw gone();
     const limit = until ?? AbortSignal.timeout(timeoutMs);
     const cancellationSignal = AbortSignal.any([signal, limit]);

@@ -92,10 +92,20 @@ export function acpRoutes(options: AcpHttpOptions): JsonRoute[] {
       });
     }
     let served: ServedAcp | undefined;
+    let failure: Error | undefined;
     opening += 1;
     try {
-      const connect = (stream: Stream) => (served = options.serve(stream, request));
+      const connect = (stream: Stream) => {
+        try {
+          return (served = options.serve(stream, request));
+        } catch (error) {
+          failure = error instanceof Error ? error : new Error(String(error));
+          throw error;
+        }
+      };
       const response = await forward(verb, request, connect);
+      // The transport would tell the client the error's message.
+      if (failure) throw failure;
       const id = response.headers.get(CONNECTION_ID);
       if (served && id !== null) open(id, { user: nameOf(request), served, requests: 0 });
       return await replyOf(response);

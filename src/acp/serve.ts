@@ -92,7 +92,7 @@ export interface AcpOptions {
   /** Parley's version, which the client may display. */
   readonly version: string;
   readonly logger: Logger;
-  /** How long the client may take to answer a request for a file or a terminal. */
+  /** How long the client may take to answer a request for the content of a file, or about a terminal. */
   readonly editorTimeoutMs?: number;
 }
 

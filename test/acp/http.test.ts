@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { createHttpStream } from '@agentclientprotocol/sdk/experimental/http-client';
-import { acpRoutes } from '../../src/acp/http.ts';
+import { acpRoutes, type AcpHttpOptions } from '../../src/acp/http.ts';
 import { serveAcp } from '../../src/acp/serve.ts';
 import { bearerTokens } from '../../src/http/admission.ts';
 import { serve } from '../../src/server.ts';
@@ -47,10 +47,7 @@ test('a client that closes its connection leaves the session, and another can lo
 });
 
 /** A server with nothing but the transport, whose connections have no sessions. */
-async function startTransport(
-  t: TestContext,
-  limits: { idleMs?: number; maxConnections?: number },
-) {
+async function startTransport(t: TestContext, own: Partial<AcpHttpOptions> = {}) {
   const agent = createAgent({ name: 'Echo', description: 'Echoes.' }, async function* () {});
   const closed: Promise<void>[] = [];
   const join = () => {
@@ -63,7 +60,7 @@ async function startTransport(
       closed.push(served.closed);
       return served;
     },
-    ...limits,
+    ...own,
   });
   const authenticate = bearerTokens(
     new Map([
@@ -87,7 +84,7 @@ async function startTransport(
 }
 
 test('a request is refused as the transport says, and by everybody but its own user', async (t) => {
-  const { send, initialize, url } = await startTransport(t, {});
+  const { send, initialize, url } = await startTransport(t);
   const status = async (answer: Promise<Response>) => {
     const response = await answer;
     await response.body?.cancel();
@@ -120,6 +117,16 @@ test('the number of connections is limited', async (t) => {
   assert.equal((await initialize()).status, 200);
   const refused = await initialize();
   assert.deepEqual([refused.status, refused.headers.get('retry-after')], [503, '5']);
+});
+
+test('why a connection could not be opened stays on the server', async (t) => {
+  const fail = () => {
+    throw new Error('secret path');
+  };
+  const { initialize } = await startTransport(t, { serve: fail });
+  const refused = await initialize();
+  assert.equal(refused.status, 500);
+  assert.doesNotMatch(await refused.text(), /secret/);
 });
 
 test('a connection that nobody uses is closed', async (t) => {

@@ -7,7 +7,7 @@
  */
 import { randomUUIDv7 } from 'node:crypto';
 import type { Wanted } from '../../acp/index.ts';
-import type { SessionStore } from '../../agent/index.ts';
+import type { SessionKey, SessionStore } from '../../agent/index.ts';
 import { sessionKey, SETTINGS_KEY, WORKSPACE_KEY } from '../../coder/index.ts';
 import type { JsonRoute, SocketRoute } from '../../http/index.ts';
 import type { Live } from '../../live/index.ts';
@@ -22,8 +22,9 @@ import { seesImages, type OpenedCoder } from './setup.ts';
 import { sessionFor } from './stored-sessions.ts';
 
 const PATH = '/acp';
-/** Maximum number of open sessions, of all clients. */
+/** Maximum number of open sessions, of all users and of one user. */
 const MAX_OPEN = 500;
+const MAX_PER_USER = 100;
 
 export interface ServedAcpOptions {
   readonly coder: Pick<OpenedCoder, 'workspaces' | 'commands' | 'requireRoles' | 'live'>;
@@ -33,6 +34,7 @@ export interface ServedAcpOptions {
 
 interface Open {
   readonly live: Promise<Live>;
+  readonly user: string;
   members: number;
 }
 
@@ -83,7 +85,7 @@ export function servedAcp(
         throw asCwd(error);
       });
     const name = JSON.stringify(key);
-    const open = opened.get(name) ?? openNew(name, owner, settings, sessionId === undefined);
+    const open = opened.get(name) ?? openNew(key, owner, settings, sessionId === undefined);
     open.members += 1;
     try {
       const member = (await open.live).join({ kind: 'acp', name: clientName });
@@ -95,12 +97,13 @@ export function servedAcp(
     }
   }
 
-  function openNew(name: string, ...session: Parameters<typeof openSession>): Open {
-    if (opened.size >= MAX_OPEN) {
+  function openNew(key: SessionKey, ...session: Parameters<typeof openSession>): Open {
+    const own = [...opened.values()].filter(({ user }) => user === key.user);
+    if (opened.size >= MAX_OPEN || own.length >= MAX_PER_USER) {
       throw new A2AError('unavailable', 'Too many sessions are open', { retryAfterSeconds: 5 });
     }
-    const open = { live: openSession(...session), members: 0 };
-    opened.set(name, open);
+    const open = { live: openSession(...session), user: key.user, members: 0 };
+    opened.set(JSON.stringify(key), open);
     return open;
   }
 
