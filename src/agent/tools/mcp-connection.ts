@@ -10,6 +10,7 @@ import { backoffMs, raceAbort, reasonOf, type JsonObject } from '../../base/inde
 import type {
   CallToolResult,
   Client,
+  ClientOptions,
   GetPromptResult,
   Prompt,
   ReadResourceResult,
@@ -45,6 +46,8 @@ const MAX_PAGES = 100;
 /** Maximum time of a call, even if it keeps reporting progress or waits for a person. */
 const MAX_CALL_MS = 60 * 60_000;
 const NO_ITEMS = { items: [] };
+/** Asks the server which protocol it supports. An older server answers with an error. */
+const NEWER = { versionNegotiation: { mode: 'auto', probe: { timeoutMs: 3_000 } } } as const;
 
 export interface ConnectionOptions {
   readonly connectTimeoutMs: number;
@@ -260,7 +263,27 @@ export class McpConnection {
     }
   }
 
+  /**
+   * Opens the connection. Over HTTP, first tries MCP 2026-07-28, because a newer server can ask for input only with it. A
+   * program would have to be started twice to find out, and can ask with the older protocol.
+   */
   async #open(kind: TransportKind, complaint: Complaint): Promise<Live> {
+    if (kind === 'http') {
+      try {
+        return await this.#openWith(kind, complaint, NEWER);
+      } catch (error) {
+        // An older server may do anything with an unknown request. If there is another reason, the next attempt fails too.
+        if (this.#closing.signal.aborted) throw error;
+      }
+    }
+    return this.#openWith(kind, complaint, {});
+  }
+
+  async #openWith(
+    kind: TransportKind,
+    complaint: Complaint,
+    protocol: Pick<ClientOptions, 'versionNegotiation'>,
+  ): Promise<Live> {
     const { connectTimeoutMs: timeout, log } = this.#options;
     let reason = 'the connection was closed';
     const { Client } = await import('@modelcontextprotocol/client');
@@ -282,6 +305,7 @@ export class McpConnection {
     const client = new Client(CLIENT, {
       capabilities: capabilitiesFor(this.#options.requests),
       listChanged: { tools: listChanged, prompts: listChanged, resources: listChanged },
+      ...protocol,
     });
     answerRequests(client, this.#options.requests);
     // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the client is not an EventTarget
