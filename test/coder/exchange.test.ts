@@ -94,11 +94,12 @@ async function post(url: string, body: string): Promise<unknown[]> {
   if (!response.headers.get('content-type')?.startsWith('text/event-stream')) {
     return [JSON.parse(text) as unknown];
   }
-  const events = [...text.matchAll(/^data: (.*)$/gm)].map(([, data = '']) => {
-    const { result } = JSON.parse(data) as { result: StreamEvent };
-    return result;
-  });
-  return joined(events);
+  const replies = [...text.matchAll(/^data: (.*)$/gm)].map(
+    ([, data = '']) => JSON.parse(data) as { result?: StreamEvent },
+  );
+  // A refused stream is one event with the error.
+  const refused = replies.filter(({ result }) => result === undefined);
+  return refused.length > 0 ? refused : joined(replies.flatMap(({ result }) => result ?? []));
 }
 
 test('the recorded exchange is what the server says', async () => {
