@@ -7,7 +7,16 @@ import type { ScriptedResponse } from '../../src/agent/models/scripted.ts';
 import { createAskingServer } from '../e2e/mcp-asking-server.ts';
 import { listenMcp } from '../e2e/mcp-sessions.ts';
 import { calls, done, lastCall, talk } from './checked-talk.ts';
-import { makePlace, outline, rpc, sendPlainly, userMessage } from './support.ts';
+import {
+  confirmation,
+  makePlace,
+  outline,
+  rpc,
+  sendPlainly,
+  startCoder,
+  stream,
+  userMessage,
+} from './support.ts';
 import { heard, settings } from './talk.ts';
 
 const notes = new EventEmitter();
@@ -103,6 +112,21 @@ test("the question of a server whose tool a helper calls is the helper's", async
   assert.equal(agent, 'tools');
   assert.equal(end(await answer('option_2')), completed);
   assert.match(heard(requests[2]), /accept.*branch/);
+});
+
+test('after a restart the question still waits, and its answer finds a call whose outcome is unknown', async (t) => {
+  const { say, onlyWaiting, seen, stop, place, taskId } = await withServer(t, [
+    calls('tools__choice', {}),
+  ]);
+  await say('choose');
+  const { tool_call_id } = onlyWaiting();
+  await stop();
+  const { url } = await startCoder(t, place, { script: [done] });
+  const said = { tool_call_id, selected_option_id: 'option_1' };
+  const events = seen.take(await stream(url, confirmation(taskId(), said)));
+  assert.equal(end(events), completed);
+  assert.equal(lastCall(events).error?.type, 'outcome_unknown');
+  assert.equal(seen.lifeOf('tools__choice'), 'PENDING EXECUTING FAILED');
 });
 
 test('a stopped turn cancels the call that waits for the answer', async (t) => {
