@@ -1,6 +1,7 @@
 // ACP over real WebSockets, beside A2A, on one live session.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
 import { test, type TestContext } from 'node:test';
 import { methods } from '@agentclientprotocol/sdk';
 import { WebSocket } from 'ws';
@@ -24,6 +25,14 @@ for (const [path, protocols, how] of [
     assert.equal(editor.text, 'Hello.');
   });
 }
+
+test('the answer to the upgrade at /acp has the id of the connection, as the transport asks', async (t) => {
+  const { url } = await startLive(t);
+  const socket = new WebSocket(`${url.replace(/^http/, 'ws')}/acp`);
+  t.after(() => socket.terminate());
+  const [response] = (await once(socket, 'upgrade')) as [IncomingMessage];
+  assert.match(response.headers['acp-connection-id']?.toString() ?? '', /^[0-9a-f-]{36}$/);
+});
 
 test('an editor is in the session under the name that it tells, from when it has it open', async (t) => {
   const { url, live } = await startLive(t);

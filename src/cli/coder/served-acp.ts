@@ -165,6 +165,7 @@ export function servedAcp(
   const socket: SocketRoute = {
     path: PATH,
     protocols: ['acp'],
+    headers: () => ({ 'Acp-Connection-Id': randomUUIDv7() }),
     open(peer, { user }) {
       const ready = import('../../acp/index.ts').then(({ serveSocket }) =>
         serveSocket(peer, hostFor(user)),

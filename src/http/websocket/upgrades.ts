@@ -77,6 +77,11 @@ export function createUpgrades(options: UpgradeOptions): Upgrades {
       chooseProtocol(offered, routes.get(pathOf(request))?.protocols ?? []) ?? false,
   });
 
+  server.on('headers', (headers, request) => {
+    const own = routes.get(pathOf(request))?.headers?.() ?? {};
+    for (const [name, value] of Object.entries(own)) headers.push(`${name}: ${value}`);
+  });
+
   async function admit(request: TransportRequest): Promise<User | undefined | 'nobody'> {
     admission.check(request);
     if (peers.size + arriving > maxSockets) {

@@ -7,6 +7,7 @@
  * On `/ws` the subprotocol selects the protocol, `a2a` or `acp`. Without a subprotocol the first frame decides. If no
  * frame arrives in time, the protocol is A2A.
  */
+import { randomUUID } from 'node:crypto';
 import { isObject } from '../../base/index.ts';
 import type { Editor } from '../client/editor/index.ts';
 import type { LiveSession } from '../client/session.ts';
@@ -119,6 +120,8 @@ function acpRoute(options: LiveServeOptions, acp: AcpSocket): SocketRoute {
   return {
     path: ACP_PATH,
     protocols: ['acp'],
+    // The protocol's transport asks for it. The server does not use it, because a WebSocket is one connection.
+    headers: () => ({ 'Acp-Connection-Id': randomUUID() }),
     open: (socket, request) =>
       guarded(socket, options.logger, () => acp(socket, entrance(options, request))),
   };
