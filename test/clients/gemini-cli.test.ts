@@ -11,6 +11,8 @@ import { tries } from '../support/interop-table.ts';
 import { startGemini } from './fake-gemini.ts';
 import { folderOf, programs } from './programs.ts';
 
+/** Gemini CLI puts this line before each artifact. */
+const HEADING = 'Artifact (response):\n';
 const TEXT = 'Two files are here: the first is long, the second is short. Nothing else was found.';
 
 function note(t: TestContext, ...operations: readonly string[]): void {
@@ -80,7 +82,7 @@ test('the model of Gemini CLI gets the text of the coding agent once, and nothin
   const thought = { thought: { subject: 'Looking', description: 'I look at the folder.' } };
   const list = { call: { name: 'list_directory', args: {} } };
   const { ask } = await start(t, [[thought, list], [{ text: TEXT }]]);
-  assert.equal(await ask('What is here?'), TEXT);
+  assert.equal(await ask('What is here?'), `${HEADING}${TEXT}`);
 });
 
 test('Gemini CLI answers an approval with the name of an option', async (t) => {
@@ -90,6 +92,8 @@ test('Gemini CLI answers an approval with the name of an option', async (t) => {
   const asked = await ask('write it');
   assert.match(asked, /note\.txt[^]*Allow once[^]*Reject/);
   assert.doesNotMatch(asked, /tool_call_id|developer-profile/);
-  assert.equal(await ask('Allow once'), 'It is written.');
+  // The stream of the answer begins with the task, and so with the question.
+  const done = await ask('Allow once');
+  assert.equal(done, `${asked}\n\n${HEADING}It is written.`);
   assert.equal(readFileSync(at('note.txt'), 'utf8'), 'by hand');
 });
