@@ -15,7 +15,6 @@ const NAME = /^[A-Za-z0-9](?:_?[A-Za-z0-9.-])*$/;
 /** An http or https URL. A URL with a variable is checked when the variable is replaced. */
 const Address = z
   .string()
-  .max(4_096)
   .refine((url) => url.includes('${') || /^https?:$/.test(URL.parse(url)?.protocol ?? ''), {
     message: 'must be an http or https URL',
   });
