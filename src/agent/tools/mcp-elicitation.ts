@@ -19,6 +19,7 @@ const MAX_WORDS = 300;
 const MAX_URL = 4_000;
 /** Maximum length of a text that a person enters in a field. */
 const MAX_VALUE = 20_000;
+const MAX_ANSWER = 100_000;
 
 const ACCEPT = 'Accept';
 const DECLINE = 'Decline';
@@ -253,11 +254,11 @@ function inRange(size: number, { min, max, text }: Range, what: string): void {
 }
 
 const FORMATS: Readonly<Record<string, { readonly name: string; test(text: string): boolean }>> = {
-  email: { name: 'email address', test: (text) => /^[^\s@]+@[^\s@]+$/.test(text) },
-  uri: { name: 'URI', test: (text) => URL.canParse(text) },
-  date: { name: 'date such as 2026-01-31', test: isDate },
+  email: { name: 'an email address', test: (text) => /^[^\s@]+@[^\s@]+$/.test(text) },
+  uri: { name: 'a URI', test: (text) => URL.canParse(text) },
+  date: { name: 'a date such as 2026-01-31', test: isDate },
   'date-time': {
-    name: 'date and time such as 2026-01-31T12:00:00Z',
+    name: 'a date and time such as 2026-01-31T12:00:00Z',
     test: (text) => /^\d{4}-\d\d-\d\dT/.test(text) && !Number.isNaN(Date.parse(text)),
   },
 };
@@ -320,6 +321,8 @@ function valuesIn(
   fields: readonly Field[],
 ): Readonly<Record<string, unknown>> {
   if (isObject(value)) return { ...value };
+  if (said.length > MAX_ANSWER)
+    throw new FormError(`The answer has more than ${MAX_ANSWER} characters.`);
   if (said.startsWith('{')) {
     try {
       const parsed: unknown = JSON.parse(said);
@@ -344,30 +347,27 @@ function namedValues(
   fields: readonly Field[],
 ): Readonly<Record<string, string>> | undefined {
   const starts: { readonly name: string; readonly at: number; readonly value: number }[] = [];
-  for (const { name } of fields) {
-    const found = indexOfName(said, name);
-    if (found) starts.push({ name, ...found });
+  for (const { index: at, 0: separator } of said.matchAll(/(?:^|[,;\n])\s*/g)) {
+    const start = at + separator.length;
+    const found = fields.find(
+      ({ name }) => said.startsWith(name, start) && valueAt(said, start + name.length) > 0,
+    );
+    if (!found || starts.some(({ name }) => name === found.name)) continue;
+    starts.push({ name: found.name, at, value: valueAt(said, start + found.name.length) });
   }
-  if (starts.length === 0) return undefined;
-  starts.sort((a, b) => a.at - b.at);
-  if (said.slice(0, starts[0]!.at).trim() !== '') return undefined;
-  const values: Record<string, string> = {};
-  for (const [at, { name, value }] of starts.entries()) {
-    const end = starts[at + 1]?.at ?? said.length;
-    values[name] = said.slice(value, end).trim().replace(/[,;]$/, '').trim();
-  }
-  return values;
+  if (starts[0]?.at !== 0) return undefined;
+  const values = starts.map(({ name, value }, at): [string, string] => [
+    name,
+    said.slice(value, starts[at + 1]?.at).trim(),
+  ]);
+  return Object.fromEntries(values);
 }
 
-/** Finds `name:` or `name=` at the start of the text, or after a line break, a comma or a semicolon. */
-function indexOfName(said: string, name: string): { at: number; value: number } | undefined {
-  for (let at = said.indexOf(name); at >= 0; at = said.indexOf(name, at + 1)) {
-    const before = said.slice(0, at).trimEnd();
-    const isStart = before === '' || /[,;]$/.test(before) || /\n[ \t]*$/.test(said.slice(0, at));
-    const after = /^\s*[:=]/.exec(said.slice(at + name.length, at + name.length + 20));
-    if (isStart && after) return { at, value: at + name.length + after[0].length };
-  }
-  return undefined;
+/** Returns the position after a colon or an equals sign, which may follow blanks. Returns 0 if there is none. */
+function valueAt(said: string, position: number): number {
+  let at = position;
+  while (said[at] === ' ' || said[at] === '\t') at++;
+  return said[at] === ':' || said[at] === '=' ? at + 1 : 0;
 }
 
 /** Checks the values, and adds the defaults of fields that have none. */
