@@ -43,6 +43,7 @@ import { earlierTurns } from './models/conversation.ts';
 import { modelExecutor } from './models/executor.ts';
 import { createModels } from './models/models.ts';
 import { openaiRoutes } from './models/openai/routes.ts';
+import { createVendorApi } from './models/vendor-api/vendor-api.ts';
 import { createHealth, registerCheck, storeCheck } from './operation/health.ts';
 import { createMetrics } from './telemetry/metrics.ts';
 import { watchRequests, watchTasks } from './telemetry/requests.ts';
@@ -86,7 +87,7 @@ export interface Gateway {
   reload(config: GatewayConfig): readonly string[];
   /** Makes `/readyz` respond with 503. Requests are still served. */
   drain(): void;
-  /** The number of executions and OpenAI-compatible requests in progress. */
+  /** The number of executions and requests of vendors' clients in progress. */
   readonly running: number;
   /** Closes a gateway that does not listen. If it listens, use `close` of the result of `listen` instead. */
   close(ms?: number): Promise<void>;
@@ -121,7 +122,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     logger,
   });
 
-  const openai = openaiRoutes({ models });
+  const vendorApi = createVendorApi({ models });
   const routes: readonly GatewayRoute[] = [
     ...dialectRoutes(),
     ...cardRoutes({ cards }),
@@ -129,7 +130,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     ...keyRoutes({ keys }),
     ...usageRoutes({ spending, needKey: (workspace, id) => void keys.get(workspace, id) }),
     ...auditRoutes({ audit }),
-    ...openai.routes,
+    ...openaiRoutes({ models, api: vendorApi }),
     ...operationRoutes({ health, metrics, version, publicUrl, routes: () => routes }),
   ];
 
@@ -230,7 +231,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     },
     drain: () => health.drain(),
     get running() {
-      return server.handler.running + openai.running;
+      return server.handler.running + vendorApi.running;
     },
     close: (ms) => close(() => server.close(ms)),
   };

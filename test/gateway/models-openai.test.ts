@@ -6,6 +6,7 @@ import type { Content } from '../../src/agent/content.ts';
 import type { ModelChunk, ModelRequest } from '../../src/agent/model.ts';
 import { vendorEmbeddings, vendorModel } from '../../src/agent/models/vendor-model.ts';
 import { openaiRoutes } from '../../src/gateway/models/openai/routes.ts';
+import { createVendorApi } from '../../src/gateway/models/vendor-api/vendor-api.ts';
 import { EmbeddingsAnswer, ModelsAnswer } from '../../src/gateway/models/openai/schema.ts';
 import { describeOwn, ownRoutes } from '../../src/gateway/api/serve-routes.ts';
 import { createAgent } from '../../src/tasks/index.ts';
@@ -35,7 +36,7 @@ async function served(options: RigOptions, limits = {}): Promise<Served> {
   const made = rig(options);
   const nobody = createAgent({ name: 'n', description: 'd' }, async function* () {});
   const server = serve(nobody, {
-    routes: ownRoutes(openaiRoutes({ models: made.models }).routes),
+    routes: ownRoutes(openaiRoutes({ models: made.models, api: createVendorApi(made) })),
     authenticate: () => caller,
     limits,
     describe: describeOwn,

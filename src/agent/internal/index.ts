@@ -6,6 +6,7 @@ export { estimateUsage } from '../models/pieces.ts';
 export { resolveModel, usableModels } from '../models/resolve.ts';
 export { mayTryAgain } from '../models/retry.ts';
 export { scriptFromFile } from '../models/scripted.ts';
+export { relayed, type RawChunk, type Relay, type RelayReading } from '../models/relay.ts';
 export { cutOff } from '../models/vendor-error.ts';
 export { vendorEmbeddings, vendorModel } from '../models/vendor-model.ts';
 export { VENDORS, addressOf, type Vendor } from '../models/vendors.ts';

@@ -28,6 +28,7 @@ import {
 } from '../model.ts';
 import { callOptions, callOptionsV3 } from './prompt.ts';
 import { withRetry, type ModelRetryOptions } from './retry.ts';
+import { startTimeouts, type TimeoutOptions } from './timeouts.ts';
 import { cutOff, vendorError, type ErrorSource } from './vendor-error.ts';
 import { isJsonObject } from './schema.ts';
 
@@ -43,7 +44,7 @@ export interface ProviderModel {
 }
 
 /** The options of `fromProvider`. */
-export interface ProviderOptions {
+export interface ProviderOptions extends TimeoutOptions {
   /** Display name. Default: the provider's name and the model's id. */
   readonly name?: string;
   /** The size of the context window in tokens. */
@@ -56,15 +57,6 @@ export interface ProviderOptions {
   readonly secret?: string;
   /** The settings for retries. False: never retry. */
   readonly retry?: ModelRetryOptions | false;
-  /** Maximum time until the vendor's first event. Default: `idleTimeoutMs`. */
-  readonly firstEventTimeoutMs?: number;
-  /**
-   * Maximum time between two events of the vendor. Default: 5 minutes, because some models think that long without
-   * output.
-   */
-  readonly idleTimeoutMs?: number;
-  /** Maximum time for a whole answer. Default: 30 minutes. */
-  readonly timeoutMs?: number;
   /** Maximum number of characters of one answer: text, thoughts, arguments and files together. Default: 32 million. */
   readonly maxChars?: number;
   /** Maximum number of tool calls in one answer. Default: 128. */
@@ -75,8 +67,6 @@ export interface ProviderOptions {
   readonly strict?: boolean;
 }
 
-const IDLE_TIMEOUT_MS = 5 * 60_000;
-const TIMEOUT_MS = 30 * 60_000;
 const MAX_CHARS = 32_000_000;
 const MAX_CALLS = 128;
 const MAX_CALL_ID_CHARS = 256;
@@ -245,64 +235,6 @@ async function* chunks(
       // Agents do not use pings, sources, raw events, and the results of tools that the vendor runs itself.
     }
   }
-}
-
-interface Timeouts {
-  /** Aborted when the caller's signal is aborted, or on a timeout. The abort reason shows which of the two it was. */
-  readonly signal: AbortSignal;
-  /** Waits for `step` and returns its result. Rejects when the signal is aborted or the idle timeout expires. */
-  step<T>(step: PromiseLike<T>): Promise<T>;
-  /** Stops the timeout for the first event. Call it when this event has arrived. */
-  readonly clearFirst: () => void;
-  end(): void;
-}
-
-function startTimeouts(name: string, signal: AbortSignal, options: ProviderOptions): Timeouts {
-  const { idleTimeoutMs = IDLE_TIMEOUT_MS, timeoutMs = TIMEOUT_MS } = options;
-  const { firstEventTimeoutMs = idleTimeoutMs } = options;
-  const lifetime = new AbortController();
-  let leave: ((reason: unknown) => void) | undefined;
-  const stop = (reason: unknown): void => {
-    lifetime.abort(reason);
-    leave?.(reason);
-  };
-  const timeOut = (what: string): void =>
-    stop(new ModelError('timeout', `${name} ${what}: try again later`, { retryable: true }));
-  const onAbort = (): void => stop(signal.reason);
-  signal.addEventListener('abort', onAbort);
-  const overall = setTimeout(
-    timeOut,
-    timeoutMs,
-    `did not finish its answer within ${timeoutMs} ms`,
-  );
-  const begin = `did not begin to answer within ${firstEventTimeoutMs} ms`;
-  const first = setTimeout(timeOut, firstEventTimeoutMs, begin);
-  return {
-    signal: lifetime.signal,
-    clearFirst: () => clearTimeout(first),
-    step<T>(step: PromiseLike<T>): Promise<T> {
-      return new Promise((resolve, reject) => {
-        const idle = setTimeout(timeOut, idleTimeoutMs, `sent nothing for ${idleTimeoutMs} ms`);
-        leave = (reason) => {
-          clearTimeout(idle);
-          reject(reason);
-        };
-        step.then((value) => {
-          clearTimeout(idle);
-          resolve(value);
-        }, leave);
-        if (lifetime.signal.aborted) leave(lifetime.signal.reason);
-      });
-    },
-    end() {
-      clearTimeout(overall);
-      clearTimeout(first);
-      signal.removeEventListener('abort', onAbort);
-      leave = undefined;
-      // This closes the connection if the answer was not read completely.
-      lifetime.abort(new Error('the answer is no longer needed'));
-    },
-  };
 }
 
 /** Settings that change the answer, but that a vendor may not support. */

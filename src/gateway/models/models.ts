@@ -19,7 +19,7 @@ import {
   ModelError,
   type VendorEnvironment,
 } from '../../agent/index.ts';
-import { estimateUsage, cutOff } from '../../agent/internal/index.ts';
+import { estimateUsage, cutOff, type RawChunk, type Relay } from '../../agent/internal/index.ts';
 import type { Logger } from '../../tasks/index.ts';
 import type { Caller } from '../api/caller.ts';
 import type { Spending } from '../budgets/spending.ts';
@@ -34,9 +34,16 @@ import { CutOff, failureOf } from './failure.ts';
 import { ordered } from './order.ts';
 import { createProviders, type Provider } from './provider.ts';
 
-export type AnswerChunk =
-  | Exclude<ModelChunk, { kind: 'thought' | 'finish' }>
-  | { readonly kind: 'finish'; readonly reason: FinishReason; readonly used: Used };
+interface FinishChunk {
+  readonly kind: 'finish';
+  readonly reason: FinishReason;
+  readonly used: Used;
+}
+export type AnswerChunk = Exclude<ModelChunk, { kind: 'thought' | 'finish' }> | FinishChunk;
+/** A chunk of an answer with the model's thoughts. */
+export type FullChunk = Exclude<ModelChunk, { kind: 'finish' }> | FinishChunk;
+/** A chunk of a relayed answer. If the first chunk is raw, all chunks before `finish` are. */
+export type RelayedChunk = FullChunk | RawChunk;
 
 export interface AskOptions {
   /** The caller that is charged. */
@@ -60,6 +67,15 @@ export interface Models extends Catalogue {
     request: ModelRequest,
     options: AskOptions,
   ): AsyncGenerator<AnswerChunk>;
+  /**
+   * Streams one answer like `chat`, with the model's thoughts. A provider that accepts the format of `relay` gets the
+   * client's own request, and its answer is passed on unchanged, as raw chunks. Other providers get `request`.
+   */
+  answer(
+    target: ModelTarget,
+    request: ModelRequest,
+    options: AskOptions & { readonly relay?: Relay | undefined },
+  ): AsyncGenerator<RelayedChunk>;
   /** Computes the embeddings of the texts. Throws the same errors as `chat`. */
   embed(
     target: ModelTarget,
@@ -194,20 +210,26 @@ export function createModels(options: ModelsOptions): Models {
     });
   }
 
-  async function* chat(
+  async function* answer(
     target: ModelTarget,
     request: ModelRequest,
-    askOptions: AskOptions,
-  ): AsyncGenerator<AnswerChunk> {
+    askOptions: AskOptions & { readonly relay?: Relay | undefined },
+    visible = isContent,
+  ): AsyncGenerator<RelayedChunk> {
+    const { relay } = askOptions;
     async function begin({ provider, model }: Candidate, call: CallWatch, signal: AbortSignal) {
-      const chunks = provider.chat(model).generate(request, signal);
+      const { maxOutputTokens } = request;
+      const chunks: AsyncIterable<ModelChunk | RawChunk> =
+        relay?.accepts(provider.config.type) === true && provider.relay
+          ? provider.relay(relay, { model, maxOutputTokens }, signal)
+          : provider.chat(model).generate(request, signal);
       const rest = chunks[Symbol.asyncIterator]();
-      const first = await nextVisible(rest, target.name);
+      const first = await nextVisible(rest, target.name, visible);
       call.begun();
       return { first, rest };
     }
     const asking = await ask(target, askOptions, begin, request);
-    const { candidate, answer } = asking;
+    const { candidate, answer: started } = asking;
     let chars = 0;
     let used: Used | undefined;
 
@@ -218,12 +240,13 @@ export function createModels(options: ModelsOptions): Models {
       asking.end(how, { used, reason });
       record(target, askOptions, used);
       // This is needed even after the last chunk, because it releases the connection and its timers.
-      void answer.rest.return?.().catch(() => undefined);
+      void started.rest.return?.().catch(() => undefined);
       return used;
     }
 
     try {
-      for (let chunk = answer.first; ; chunk = await nextVisible(answer.rest, target.name)) {
+      let chunk = started.first;
+      for (;;) {
         if (chunk.kind === 'finish') {
           const { reason, usage } = chunk;
           yield { kind: 'finish', reason, used: settle('whole', usage, reason) };
@@ -231,6 +254,7 @@ export function createModels(options: ModelsOptions): Models {
         }
         chars += lengthOf(chunk);
         yield chunk;
+        chunk = await nextVisible(started.rest, target.name, visible);
       }
     } catch (error) {
       askOptions.signal.throwIfAborted();
@@ -246,9 +270,20 @@ export function createModels(options: ModelsOptions): Models {
     }
   }
 
+  async function* chat(
+    target: ModelTarget,
+    request: ModelRequest,
+    askOptions: AskOptions,
+  ): AsyncGenerator<AnswerChunk> {
+    for await (const chunk of answer(target, request, askOptions, isSaid)) {
+      if (chunk.kind !== 'thought' && chunk.kind !== 'raw') yield chunk;
+    }
+  }
+
   return {
     check: (caller, { pricing }) => spending.check(caller, pricing),
     chat,
+    answer: (target, request, askOptions) => answer(target, request, askOptions),
     async embed(target, texts, askOptions) {
       const { candidate, answer, end } = await ask(
         target,
@@ -292,22 +327,36 @@ interface Asking<Answer> extends Omit<Answering<Answer>, 'end'> {
   readonly end: (how: Ending, answered: Omit<Answered, 'candidate'>) => void;
 }
 
-type VisibleChunk = Exclude<ModelChunk, { kind: 'thought' }>;
+type SourceChunk = ModelChunk | RawChunk;
 
-/** Returns the next chunk that a caller may see. Skips thoughts, so they do not count as the start of an answer. */
-async function nextVisible(chunks: AsyncIterator<ModelChunk>, name: string): Promise<VisibleChunk> {
+/** Returns the next chunk that a caller may see. Other chunks do not count as the start of an answer. */
+async function nextVisible(
+  chunks: AsyncIterator<SourceChunk>,
+  name: string,
+  visible: (chunk: SourceChunk) => boolean,
+): Promise<SourceChunk> {
   for (;;) {
     const { done, value } = await chunks.next();
     if (done === true) throw cutOff(name);
-    if (value.kind === 'thought' || (value.kind === 'text' && value.text === '')) continue;
-    return value;
+    if (visible(value)) return value;
   }
 }
 
-function lengthOf(chunk: Exclude<VisibleChunk, { kind: 'finish' }>): number {
-  if (chunk.kind === 'text') return chunk.text.length;
+/** Whether the chunk has content. An empty text with data of the vendor has: the data belongs to the text before it. */
+function isContent(chunk: SourceChunk): boolean {
+  if (chunk.kind !== 'text' && chunk.kind !== 'thought') return true;
+  return chunk.text !== '' || chunk.provider !== undefined;
+}
+
+/** Whether the chunk is part of the answer itself. Thoughts are not. */
+function isSaid(chunk: SourceChunk): boolean {
+  return chunk.kind !== 'thought' && (chunk.kind !== 'text' || chunk.text !== '');
+}
+
+function lengthOf(chunk: Exclude<SourceChunk, { kind: 'finish' }>): number {
   if (chunk.kind === 'blob') return chunk.data.length;
-  return chunk.name.length + JSON.stringify(chunk.args).length;
+  if (chunk.kind === 'function-call') return chunk.name.length + JSON.stringify(chunk.args).length;
+  return chunk.text.length;
 }
 
 function estimate(request: ModelRequest, chars: number): Usage & { readonly estimated: true } {

@@ -1,12 +1,21 @@
 /** A provider of models, with its clients, its circuit breaker and its limit of concurrent calls. */
 import { isDeepStrictEqual } from 'node:util';
-import { ModelError, type Model, offlineModel, type VendorEnvironment } from '../../agent/index.ts';
+import {
+  ModelError,
+  type Model,
+  type ModelChunk,
+  offlineModel,
+  type VendorEnvironment,
+} from '../../agent/index.ts';
 import {
   VENDORS,
   addressOf,
+  relayed,
   offlineEmbeddings,
   scriptFromFile,
   type EmbeddingModel,
+  type RawChunk,
+  type Relay,
   vendorEmbeddings,
   vendorModel,
 } from '../../agent/internal/index.ts';
@@ -30,6 +39,12 @@ export interface Provider {
   /** Returns a client for a model. The model does not have to be listed. */
   chat(model: string): Model;
   embeddings(model: string): EmbeddingModel;
+  /** Sends a request in the provider's own format. Undefined if the provider has another format. */
+  relay?(
+    request: Relay,
+    target: { readonly model: string; readonly maxOutputTokens?: number | undefined },
+    signal: AbortSignal,
+  ): AsyncIterable<ModelChunk | RawChunk>;
 }
 
 /** Maximum number of cached clients of one provider. It is needed because a model card may contain any model name. */
@@ -83,7 +98,7 @@ function clientsOf(
   type: ProviderConfig['type'],
   config: ProviderConfig,
   env: VendorEnvironment,
-): Pick<Provider, 'can' | 'chat' | 'embeddings'> {
+): Pick<Provider, 'can' | 'chat' | 'embeddings' | 'relay'> {
   if (type === 'offline') {
     const [chat, embeddings] = [offlineModel(ANOTHER_MODEL), offlineEmbeddings()];
     return {
@@ -134,6 +149,13 @@ function clientsOf(
       const name = `${provider}:${model}`;
       return vendorEmbeddings(type, model, settings, { name, timeoutMs: firstByteMs });
     }),
+    async *relay(request, { model, maxOutputTokens }, signal) {
+      if (keyProblem !== undefined) throw keyProblem;
+      const name = `${provider}:${model}`;
+      const limits = { timeoutMs, idleTimeoutMs, firstEventTimeoutMs: firstByteMs };
+      const target = { vendor, settings, model, name, maxOutputTokens, ...limits };
+      yield* relayed(request, target, signal);
+    },
   };
 }
 

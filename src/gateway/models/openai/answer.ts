@@ -3,7 +3,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import type { FinishReason } from '../../../agent/index.ts';
 import { A2AError } from '../../../protocol/index.ts';
 import type { Used } from '../cost.ts';
-import type { AnswerChunk } from '../models.ts';
+import type { FullChunk } from '../models.ts';
 
 const FINISH = {
   stop: 'stop',
@@ -25,16 +25,19 @@ export function headOf(model: string): Head {
 }
 
 /** Returns the complete response. */
-export async function completion(head: Head, chunks: AsyncIterable<AnswerChunk>): Promise<unknown> {
+export async function completion(head: Head, chunks: AsyncIterable<FullChunk>): Promise<unknown> {
   let text = '';
+  let thoughts = '';
   const calls: object[] = [];
   for await (const chunk of chunks) {
     if (chunk.kind === 'text') text += chunk.text;
+    else if (chunk.kind === 'thought') thoughts += chunk.text;
     else if (chunk.kind === 'finish') {
       const message = {
         role: 'assistant',
         content: text === '' && calls.length > 0 ? null : text,
         refusal: null,
+        ...(thoughts !== '' && { reasoning_content: thoughts }),
         ...(calls.length > 0 && { tool_calls: calls }),
       };
       const finish_reason = FINISH[chunk.reason];
@@ -46,42 +49,32 @@ export async function completion(head: Head, chunks: AsyncIterable<AnswerChunk>)
 }
 
 /**
- * Returns the answer as server-sent events. A failure is sent as an event. Then the stream ends without [DONE], so that
- * clients do not mistake it for a short answer.
+ * Returns the answer as server-sent events. After a failure there is no [DONE], so that clients do not mistake it for a
+ * short answer.
  */
 export async function* completionFrames(
   head: Head,
-  chunks: AsyncIterable<AnswerChunk>,
-  options: {
-    readonly includeUsage: boolean;
-    readonly failure: (error: A2AError) => unknown;
-    /** Aborted when the client has disconnected. */
-    readonly signal: AbortSignal;
-  },
+  chunks: AsyncIterable<FullChunk>,
+  options: { readonly includeUsage: boolean },
 ): AsyncGenerator<string> {
   const frame = (delta: object, finish_reason: string | null = null): string => {
     const choices = [{ index: 0, delta, logprobs: null, finish_reason }];
     return event({ ...chunkHead, choices, ...(options.includeUsage && { usage: null }) });
   };
   const chunkHead = { ...head, object: 'chat.completion.chunk' };
-  try {
-    yield frame({ role: 'assistant', content: '' });
-    let calls = 0;
-    for await (const chunk of chunks) {
-      if (chunk.kind === 'text') yield frame({ content: chunk.text });
-      else if (chunk.kind === 'finish') {
-        yield frame({}, FINISH[chunk.reason]);
-        if (options.includeUsage) {
-          yield event({ ...chunkHead, choices: [], usage: openaiUsage(chunk.used) });
-        }
-      } else yield frame({ tool_calls: [{ index: calls++, ...toolCall(chunk, head) }] });
-    }
-    yield 'data: [DONE]\n\n';
-  } catch (error) {
-    if (options.signal.aborted) return;
-    if (!(error instanceof A2AError)) throw error;
-    yield event(options.failure(error));
+  yield frame({ role: 'assistant', content: '' });
+  let calls = 0;
+  for await (const chunk of chunks) {
+    if (chunk.kind === 'text') yield frame({ content: chunk.text });
+    else if (chunk.kind === 'thought') yield frame({ reasoning_content: chunk.text });
+    else if (chunk.kind === 'finish') {
+      yield frame({}, FINISH[chunk.reason]);
+      if (options.includeUsage) {
+        yield event({ ...chunkHead, choices: [], usage: openaiUsage(chunk.used) });
+      }
+    } else yield frame({ tool_calls: [{ index: calls++, ...toolCall(chunk, head) }] });
   }
+  yield 'data: [DONE]\n\n';
 }
 
 export function openaiUsage(used: Used): Readonly<Record<string, unknown>> {
@@ -95,11 +88,15 @@ export function openaiUsage(used: Used): Readonly<Record<string, unknown>> {
   };
 }
 
-function event(value: unknown): string {
+/** Returns a server-sent event. */
+export function event(value: unknown): string {
   return `data: ${JSON.stringify(value)}\n\n`;
 }
 
-function toolCall(chunk: Exclude<AnswerChunk, { kind: 'text' | 'finish' }>, head: Head): object {
+function toolCall(
+  chunk: Exclude<FullChunk, { kind: 'text' | 'thought' | 'finish' }>,
+  head: Head,
+): object {
   if (chunk.kind === 'blob') {
     const message = `The model ${head.model} answered with a file, which this API cannot return: send the request as a task`;
     throw new A2AError('upstreamFailed', message);

@@ -2,12 +2,12 @@
  * The OpenAI-compatible API: `/v1/chat/completions`, `/v1/embeddings` and `/v1/models`. Requests create no task. Only
  * their usage is stored.
  */
-import { A2AError, type Call } from '../../../protocol/index.ts';
-import type { RouteText } from '../../../http/index.ts';
+import { A2AError } from '../../../protocol/index.ts';
 import { defineRoute, type GatewayRoute, type RouteInput } from '../../api/route.ts';
 import type { ListedModel } from '../catalogue.ts';
 import type { Models } from '../models.ts';
-import { completion, completionFrames, headOf, openaiUsage } from './answer.ts';
+import type { VendorApi } from '../vendor-api/vendor-api.ts';
+import { completion, completionFrames, event, headOf, openaiUsage } from './answer.ts';
 import { errorAnswer, errorBody } from './error.ts';
 import { chatRequest } from './request.ts';
 import {
@@ -19,60 +19,31 @@ import {
   ModelsAnswer,
 } from './schema.ts';
 
-const SSE_HEADERS = {
-  'content-type': 'text/event-stream; charset=utf-8',
-  'cache-control': 'no-cache',
-};
-
 const UPSTREAM = {
   502: { description: 'The model failed' },
   504: { description: 'The model did not answer in time' },
 };
 
-export interface OpenaiRoutes {
-  readonly routes: readonly GatewayRoute[];
-  /** The number of answers in progress. They are not tasks, so the task handler does not count them. */
-  readonly running: number;
+export interface OpenaiRoutesOptions {
+  readonly models: Models;
+  readonly api: VendorApi;
 }
 
-export function openaiRoutes({ models }: { readonly models: Models }): OpenaiRoutes {
-  let running = 0;
-
-  async function* counted<T>(chunks: AsyncGenerator<T>): AsyncGenerator<T> {
-    running++;
-    try {
-      yield* chunks;
-    } finally {
-      running--;
-    }
-  }
-
-  async function chat({ body, caller, call }: RouteInput<ChatBody>) {
-    const target = models.resolve(caller.workspace, body.model, 'chat');
-    const request = chatRequest(body);
-    models.check(caller, target);
-    const { leave, signal } = abortable(call);
-    const chunks = counted(models.chat(target, request, { caller, signal }));
+export function openaiRoutes({ models, api }: OpenaiRoutesOptions): readonly GatewayRoute[] {
+  function chat({ body, ...input }: RouteInput<ChatBody>) {
     const head = headOf(body.model);
-    if (body.stream !== true)
-      return { body: await unlessDisconnected(completion(head, chunks), signal) };
-    // Wait for the first chunk. A failure before the first chunk can still set the HTTP status.
-    const first = await unlessDisconnected(chunks.next(), signal);
     const includeUsage = body.stream_options?.include_usage === true;
-    const frames = completionFrames(head, startingWith(first, chunks), {
-      includeUsage,
-      failure: errorBody,
-      signal,
+    return api.answer(input, {
+      model: body.model,
+      request: chatRequest(body),
+      stream: body.stream === true,
+      whole: (chunks) => completion(head, chunks),
+      frames: (chunks) => completionFrames(head, chunks, { includeUsage }),
+      failure: (error) => event(errorBody(error)),
     });
-    // If the frames are never read, their generator has not started and cannot end the chunks. So end them here.
-    const end = () => {
-      leave();
-      void chunks.return(undefined).catch(() => undefined);
-    };
-    return { headers: SSE_HEADERS, chunks: stoppable(frames, end) } satisfies RouteText;
   }
 
-  const routes = [
+  return [
     defineRoute({
       verb: 'POST',
       path: '/v1/chat/completions',
@@ -113,11 +84,8 @@ export function openaiRoutes({ models }: { readonly models: Models }): OpenaiRou
         const target = models.resolve(caller.workspace, model, 'embeddings');
         models.check(caller, target);
         const texts = typeof input === 'string' ? [input] : input;
-        const { signal } = abortable(call);
-        const embedding = models.embed(target, texts, { caller, signal });
-        running++;
-        const { vectors, used } = await unlessDisconnected(embedding, signal).finally(
-          () => running--,
+        const { vectors, used } = await api.run({ call }, (signal) =>
+          models.embed(target, texts, { caller, signal }),
         );
         const encode = format === 'base64' ? base64 : (vector: readonly number[]) => vector;
         const data = vectors.map((vector, index) => ({
@@ -157,12 +125,6 @@ export function openaiRoutes({ models }: { readonly models: Models }): OpenaiRou
       error: errorAnswer,
     }),
   ];
-  return {
-    routes,
-    get running() {
-      return running;
-    },
-  };
 }
 
 function modelObject({ name, createdAt = 0, owner }: ListedModel): object {
@@ -176,57 +138,4 @@ function modelObject({ name, createdAt = 0, owner }: ListedModel): object {
 
 function base64(vector: readonly number[]): string {
   return Buffer.from(Float32Array.from(vector).buffer).toString('base64');
-}
-
-/** Returns a signal that is aborted when the caller's request is aborted, or by `leave`. */
-function abortable({ signal }: Call): { readonly signal: AbortSignal; readonly leave: () => void } {
-  const own = new AbortController();
-  return {
-    signal: signal === undefined ? own.signal : AbortSignal.any([signal, own.signal]),
-    leave: () => own.abort(new Error('the client has disconnected')),
-  };
-}
-
-/**
- * Returns the result of `work`. If it fails because the client has disconnected, throws `unavailable`, because this is
- * not an internal error.
- */
-async function unlessDisconnected<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  try {
-    return await work;
-  } catch (error) {
-    if (signal.aborted) throw new A2AError('unavailable', 'The client has disconnected');
-    throw error;
-  }
-}
-
-/** Yields the item that was already read from the source, then the rest of the source. */
-async function* startingWith<T>(
-  first: IteratorResult<T>,
-  rest: AsyncGenerator<T>,
-): AsyncGenerator<T> {
-  if (first.done === true) return;
-  try {
-    yield first.value;
-    yield* rest;
-  } finally {
-    await rest.return(undefined);
-  }
-}
-
-/**
- * Returns the items of the source. If the reader stops early, calls `end`, which stops the source at once. Otherwise
- * the source would continue until its next item.
- */
-function stoppable<T>(source: AsyncGenerator<T>, end: () => void): AsyncIterable<T> {
-  return {
-    [Symbol.asyncIterator]: () => ({
-      next: () => source.next(),
-      async return() {
-        end();
-        await source.return(undefined).catch(() => undefined);
-        return { done: true, value: undefined };
-      },
-    }),
-  };
 }

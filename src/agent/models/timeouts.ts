@@ -1,0 +1,79 @@
+/** The time limits of one answer of a vendor: until its first event, between two events, and in total. */
+import { ModelError } from '../model.ts';
+
+export interface TimeoutOptions {
+  /** Maximum time until the vendor's first event. Default: `idleTimeoutMs`. */
+  readonly firstEventTimeoutMs?: number;
+  /**
+   * Maximum time between two events of the vendor. Default: 5 minutes, because some models think that long without
+   * output.
+   */
+  readonly idleTimeoutMs?: number;
+  /** Maximum time for a whole answer. Default: 30 minutes. */
+  readonly timeoutMs?: number;
+}
+
+const IDLE_TIMEOUT_MS = 5 * 60_000;
+const TIMEOUT_MS = 30 * 60_000;
+
+export interface Timeouts {
+  /** Aborted when the caller's signal is aborted, or on a timeout. The abort reason shows which of the two it was. */
+  readonly signal: AbortSignal;
+  /** Waits for `step` and returns its result. Rejects when the signal is aborted or the idle timeout expires. */
+  step<T>(step: PromiseLike<T>): Promise<T>;
+  /** Stops the timeout for the first event. Call it when this event has arrived. */
+  readonly clearFirst: () => void;
+  end(): void;
+}
+
+export function startTimeouts(
+  name: string,
+  signal: AbortSignal,
+  options: TimeoutOptions,
+): Timeouts {
+  const { idleTimeoutMs = IDLE_TIMEOUT_MS, timeoutMs = TIMEOUT_MS } = options;
+  const { firstEventTimeoutMs = idleTimeoutMs } = options;
+  const lifetime = new AbortController();
+  let leave: ((reason: unknown) => void) | undefined;
+  const stop = (reason: unknown): void => {
+    lifetime.abort(reason);
+    leave?.(reason);
+  };
+  const timeOut = (what: string): void =>
+    stop(new ModelError('timeout', `${name} ${what}: try again later`, { retryable: true }));
+  const onAbort = (): void => stop(signal.reason);
+  signal.addEventListener('abort', onAbort);
+  const overall = setTimeout(
+    timeOut,
+    timeoutMs,
+    `did not finish its answer within ${timeoutMs} ms`,
+  );
+  const begin = `did not begin to answer within ${firstEventTimeoutMs} ms`;
+  const first = setTimeout(timeOut, firstEventTimeoutMs, begin);
+  return {
+    signal: lifetime.signal,
+    clearFirst: () => clearTimeout(first),
+    step<T>(step: PromiseLike<T>): Promise<T> {
+      return new Promise((resolve, reject) => {
+        const idle = setTimeout(timeOut, idleTimeoutMs, `sent nothing for ${idleTimeoutMs} ms`);
+        leave = (reason) => {
+          clearTimeout(idle);
+          reject(reason);
+        };
+        step.then((value) => {
+          clearTimeout(idle);
+          resolve(value);
+        }, leave);
+        if (lifetime.signal.aborted) leave(lifetime.signal.reason);
+      });
+    },
+    end() {
+      clearTimeout(overall);
+      clearTimeout(first);
+      signal.removeEventListener('abort', onAbort);
+      leave = undefined;
+      // This closes the connection if the answer was not read completely.
+      lifetime.abort(new Error('the answer is no longer needed'));
+    },
+  };
+}

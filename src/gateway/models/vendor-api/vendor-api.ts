@@ -1,0 +1,192 @@
+/**
+ * The common part of the endpoints for the vendors' own clients, such as `/v1/chat/completions` and `/v1/messages`. An
+ * endpoint converts the request, the answer and the errors. This file finds the model, checks the budget, calls the
+ * providers with failover, stops when the client disconnects, and counts the answers in progress. Requests create no
+ * task. Only their usage is stored.
+ *
+ *   const api = createVendorApi({ models });
+ *   defineRoute({ …, handle: ({ body, ...input }) => api.answer(input, {
+ *     model: body.model, request: requestOf(body), stream: body.stream === true,
+ *     whole: (chunks) => messageOf(chunks), frames: (chunks) => eventsOf(chunks), failure: (error) => eventOf(error),
+ *   }) })
+ *
+ * With `relay`, a provider that accepts the client's format gets the client's request, and its answer is passed on.
+ */
+import type { ModelRequest } from '../../../agent/index.ts';
+import type { Relay } from '../../../agent/internal/index.ts';
+import { A2AError, type Call } from '../../../protocol/index.ts';
+import type { RouteText } from '../../../http/index.ts';
+import type { RouteAnswer, RouteInput } from '../../api/route.ts';
+import type { FullChunk, Models, RelayedChunk } from '../models.ts';
+
+/** One request in a vendor's format, and functions that write the answer in this format. */
+export interface Exchange {
+  /** The caller's name for the model. */
+  readonly model: string;
+  /** The request for providers with another format. Its limits are used for all providers. */
+  readonly request: ModelRequest;
+  readonly stream: boolean;
+  /** The request for providers with the same format. */
+  readonly relay?: Relay | undefined;
+  /** Returns the complete response. The last chunk is `finish`. */
+  whole(chunks: AsyncIterable<FullChunk>): Promise<unknown>;
+  /** Returns the stream, in pieces of text. */
+  frames(chunks: AsyncIterable<FullChunk>): AsyncIterable<string>;
+  /** Returns the end of a stream after a failure. */
+  failure(error: A2AError): string;
+  /** The headers of a stream. Default: those of server-sent events. */
+  readonly streamHeaders?: Readonly<Record<string, string>>;
+}
+
+export interface VendorApi {
+  /** Answers a request. Throws an A2AError if no provider starts to answer. */
+  answer(
+    input: Pick<RouteInput<unknown>, 'caller' | 'call'>,
+    exchange: Exchange,
+  ): Promise<RouteAnswer | RouteText>;
+  /** Counts `work` as an answer in progress. `work` gets a signal that is aborted when the client disconnects. */
+  run<T>(
+    input: Pick<RouteInput<unknown>, 'call'>,
+    work: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T>;
+  /** The number of answers in progress. They are not tasks, so the task handler does not count them. */
+  readonly running: number;
+}
+
+const SSE_HEADERS = {
+  'content-type': 'text/event-stream; charset=utf-8',
+  'cache-control': 'no-cache',
+};
+const JSON_HEADERS = { 'content-type': 'application/json' };
+
+export function createVendorApi({ models }: { readonly models: Models }): VendorApi {
+  let running = 0;
+
+  async function* counted<T>(chunks: AsyncGenerator<T>): AsyncGenerator<T> {
+    running++;
+    try {
+      yield* chunks;
+    } finally {
+      running--;
+    }
+  }
+
+  return {
+    async answer({ caller, call }, exchange) {
+      const { request, relay } = exchange;
+      const target = models.resolve(caller.workspace, exchange.model, 'chat');
+      models.check(caller, target);
+      const { leave, signal } = abortable(call);
+      const chunks = counted(models.answer(target, request, { caller, signal, relay }));
+      // Wait for the first chunk. A failure before the first chunk can still set the HTTP status.
+      const first = await unlessDisconnected(chunks.next(), signal);
+      const all = startingWith(first, chunks);
+      const isRaw = first.done !== true && first.value.kind === 'raw';
+      if (!exchange.stream) {
+        if (!isRaw)
+          return { body: await unlessDisconnected(exchange.whole(translated(all)), signal) };
+        const body = await unlessDisconnected(joined(raw(all)), signal);
+        return { headers: JSON_HEADERS, body };
+      }
+      const texts = isRaw ? raw(all) : exchange.frames(translated(all));
+      const frames = untilFailure(texts, (error) => exchange.failure(error), signal);
+      // If the frames are never read, their generator has not started and cannot end the chunks. So end them here.
+      const end = () => {
+        leave();
+        void chunks.return(undefined).catch(() => undefined);
+      };
+      const headers = (isRaw ? undefined : exchange.streamHeaders) ?? SSE_HEADERS;
+      return { headers, chunks: stoppable(frames, end) };
+    },
+    async run({ call }, work) {
+      const { signal } = abortable(call);
+      running++;
+      return unlessDisconnected(work(signal), signal).finally(() => running--);
+    },
+    get running() {
+      return running;
+    },
+  };
+}
+
+async function* raw(chunks: AsyncIterable<RelayedChunk>): AsyncGenerator<string> {
+  for await (const chunk of chunks) if (chunk.kind === 'raw') yield chunk.text;
+}
+
+async function joined(texts: AsyncIterable<string>): Promise<string> {
+  let all = '';
+  for await (const text of texts) all += text;
+  return all;
+}
+
+async function* translated(chunks: AsyncIterable<RelayedChunk>): AsyncGenerator<FullChunk> {
+  for await (const chunk of chunks) if (chunk.kind !== 'raw') yield chunk;
+}
+
+/** Returns the texts. If the model fails, the last text is the failure in the vendor's format. */
+async function* untilFailure(
+  texts: AsyncIterable<string>,
+  failure: (error: A2AError) => string,
+  signal: AbortSignal,
+): AsyncGenerator<string> {
+  try {
+    yield* texts;
+  } catch (error) {
+    if (signal.aborted) return;
+    if (!(error instanceof A2AError)) throw error;
+    yield failure(error);
+  }
+}
+
+/** Returns a signal that is aborted when the caller's request is aborted, or by `leave`. */
+function abortable({ signal }: Call): { readonly signal: AbortSignal; readonly leave: () => void } {
+  const own = new AbortController();
+  return {
+    signal: signal === undefined ? own.signal : AbortSignal.any([signal, own.signal]),
+    leave: () => own.abort(new Error('the client has disconnected')),
+  };
+}
+
+/**
+ * Returns the result of `work`. If it fails because the client has disconnected, throws `unavailable`, because this is
+ * not an internal error.
+ */
+async function unlessDisconnected<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (signal.aborted) throw new A2AError('unavailable', 'The client has disconnected');
+    throw error;
+  }
+}
+
+/** Yields the item that was already read from the source, then the rest of the source. */
+async function* startingWith<T>(
+  first: IteratorResult<T>,
+  rest: AsyncGenerator<T>,
+): AsyncGenerator<T> {
+  if (first.done === true) return;
+  try {
+    yield first.value;
+    yield* rest;
+  } finally {
+    await rest.return(undefined);
+  }
+}
+
+/**
+ * Returns the items of the source. If the reader stops early, calls `end`, which stops the source at once. Otherwise
+ * the source would continue until its next item.
+ */
+function stoppable<T>(source: AsyncGenerator<T>, end: () => void): AsyncIterable<T> {
+  return {
+    [Symbol.asyncIterator]: () => ({
+      next: () => source.next(),
+      async return() {
+        end();
+        await source.return(undefined).catch(() => undefined);
+        return { done: true, value: undefined };
+      },
+    }),
+  };
+}
