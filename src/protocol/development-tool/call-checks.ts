@@ -1,5 +1,5 @@
 /** Checks of a tool call: its options, and whether it waits or has ended. This file loads no schema. */
-import type { ToolCall } from './tool-call.ts';
+import type { ConfirmationOption, ToolCall, ToolCallConfirmation } from './tool-call.ts';
 
 /** The ids of confirmation options that clients treat specially. */
 export const OPTION = {
@@ -36,4 +36,25 @@ export function hasEnded({ status }: ToolCall): boolean {
 /** Returns whether a text can be a slash command. A path such as `/etc/hosts` cannot, so it may be an answer. */
 export function mayBeCommand(text: string): boolean {
   return /^\/[^\s/]+(?:\s|$)/.test(text);
+}
+
+/** The key of gemini-cli's dialect in `metadata` (coder-agent.ts). */
+export const CODER_AGENT = 'coderAgent';
+
+/** Returns whether a call or an answer was sent in gemini-cli's dialect. */
+export function isCoderAgentForm(value: object): boolean {
+  return 'dialect' in value && value.dialect === CODER_AGENT;
+}
+
+/**
+ * Returns the option that a confirmation selects. A client of gemini-cli's dialect does not know the options of a call.
+ * If it selects "always" where only this call can be allowed, this call is allowed.
+ */
+export function selectedOption(
+  confirmation: ToolCallConfirmation,
+  options: readonly ConfirmationOption[],
+): string {
+  const { selected_option_id: id } = confirmation;
+  const narrows = isCoderAgentForm(confirmation) && id.startsWith('proceed_always');
+  return narrows && !options.some((option) => option.id === id) ? OPTION.once : id;
 }

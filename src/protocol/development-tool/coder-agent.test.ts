@@ -7,8 +7,8 @@ import {
   createCoderAgentReader,
   readCoderAgentAnswer,
   readCoderAgentCall,
-  selectedOption,
 } from './coder-agent.ts';
+import { selectedOption } from './call-checks.ts';
 import { looksLikeConfirmation, readConfirmation } from './confirmation.ts';
 
 const request = { callId: 'c1', name: 'write_file', args: { file_path: '/w/a.txt' } };

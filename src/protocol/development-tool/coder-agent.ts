@@ -16,7 +16,7 @@ import { parseWith } from '../json.ts';
 import { Id, type Message, type Metadata } from '../message.ts';
 import type { StreamEvent } from '../task.ts';
 import { isInterrupted } from '../task-state.ts';
-import { OPTION } from './call-checks.ts';
+import { CODER_AGENT, isCoderAgentForm, OPTION } from './call-checks.ts';
 import type { AgentSettings } from './event.ts';
 import { plainName, Struct } from './message.ts';
 import {
@@ -27,9 +27,6 @@ import {
   type ToolCallStatus,
   type ToolOutput,
 } from './tool-call.ts';
-
-/** The key of the dialect in `metadata`. */
-export const CODER_AGENT = 'coderAgent';
 
 /** The kinds of status updates. */
 export type CoderAgentKind =
@@ -105,7 +102,7 @@ const STATUS: Readonly<Record<CoderAgentStatus, ToolCallStatus>> = {
 };
 
 /** Marks the calls and the answers that were sent in this dialect. */
-const MARK = { dialect: CODER_AGENT } as const;
+const MARK = { dialect: CODER_AGENT };
 
 const text = z.string().optional().catch(undefined);
 const SentCall = z.looseObject({
@@ -224,14 +221,10 @@ function errorIn({ status, response }: SentCall): { message: string; type?: stri
   return { message, ...defined({ type: response?.errorType }) };
 }
 
-function isMarked(value: object): boolean {
-  return 'dialect' in value && value.dialect === MARK.dialect;
-}
-
 /** Returns the data of the part that answers a call, in the dialect of the server that sent the call. */
 export function answerData(call: ToolCall, optionId: string): object {
   const { tool_call_id: id } = call;
-  return isMarked(call)
+  return isCoderAgentForm(call)
     ? { callId: id, outcome: optionId }
     : { tool_call_id: id, selected_option_id: optionId };
 }
@@ -268,19 +261,6 @@ export function readCoderAgentAnswer(data: object): ToolCallConfirmation {
     selected_option_id: modifies ? OPTION.modify : outcome,
     ...(modifies && { file_details: { new_content: newContent } }),
   };
-}
-
-/**
- * Returns the option that a confirmation selects. A client of this dialect does not know the options of a call. If it
- * selects "always" where only this call can be allowed, this call is allowed.
- */
-export function selectedOption(
-  confirmation: ToolCallConfirmation,
-  options: readonly ConfirmationOption[],
-): string {
-  const { selected_option_id: id } = confirmation;
-  const narrows = isMarked(confirmation) && id.startsWith('proceed_always');
-  return narrows && !options.some((option) => option.id === id) ? OPTION.once : id;
 }
 
 /**

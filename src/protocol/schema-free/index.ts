@@ -2,7 +2,13 @@
  * The parts of the protocol that need no schema. A module that must load fast imports them from here, because
  * protocol/index.ts loads zod and all schemas.
  */
-export { hasEnded, hasOption, mayBeCommand, OPTION } from '../development-tool/call-checks.ts';
+export {
+  hasEnded,
+  hasOption,
+  mayBeCommand,
+  OPTION,
+  selectedOption,
+} from '../development-tool/call-checks.ts';
 export {
   argumentText,
   callDetails,

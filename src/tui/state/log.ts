@@ -10,7 +10,7 @@ import type {
   ToolCallConfirmation,
 } from '../../protocol/development-tool/index.ts';
 import type { Part, TaskState } from '../../protocol/index.ts';
-import { hasEnded, isTerminal } from '../../protocol/schema-free/index.ts';
+import { hasEnded, isTerminal, selectedOption } from '../../protocol/schema-free/index.ts';
 import { splitBlocks } from './blocks.ts';
 import { isQuestion, isWaiting, type CallEntry, type Decision, type Entry } from './entry.ts';
 
@@ -184,8 +184,8 @@ export class LogWriter {
     const entry = this.#open[at];
     if (entry?.kind !== 'call' || entry.decision) return;
     const { options = [] } = entry.call.confirmation_request ?? {};
-    const chosen = options.find(({ id }) => id === confirmation.selected_option_id);
-    const name = chosen?.name ?? confirmation.selected_option_id;
+    const selected = selectedOption(confirmation, options);
+    const name = options.find(({ id }) => id === selected)?.name ?? selected;
     const { reason, answer = reason } = confirmation;
     const words = isQuestion(entry) ? answer : reason && `${name}: ${reason}`;
     const option = words ?? name;
