@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { resolve } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
+import { McpServer } from '@modelcontextprotocol/server';
 import { EXTENSION_URI, type McpServers } from '../../src/protocol/development-tool/index.ts';
 import { calls, done, lastCall, talk } from './checked-talk.ts';
 import { startMcp } from './mcp-http.ts';
@@ -140,6 +141,19 @@ test("a client's server does not take the name of one in the settings", async (t
   const { say } = await talk(t, [add, done], { place });
   assert.equal(end(await say('add', brings({ tools: { url } }))), completed);
   assert.deepEqual(reached, []);
+});
+
+test("a server's instructions are in the prompt, marked as the server's, and cut if they are long", async (t) => {
+  const place = makePlace(t);
+  const instructions = `Use add for sums. ${'x'.repeat(50_000)}`;
+  const create = () => new McpServer({ name: 'long', version: '1' }, { instructions });
+  const { url } = await startMcp(t, create);
+  settings(place, { mcpServers: { tools: { url } } });
+  const { say, requests } = await talk(t, [done], { place });
+  await say('hello');
+  const [, from = ''] = requests[0]?.system?.split('# Notes from MCP servers') ?? [];
+  assert.match(from, /come from the servers, not from the person[^]*## tools\n\nUse add for sums/);
+  assert.ok(from.length < 5_000);
 });
 
 test('the person who runs the program is told once that a server is unavailable, also when it breaks later, and when it is back', async (t) => {
