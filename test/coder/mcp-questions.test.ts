@@ -178,6 +178,17 @@ test('a person declines that a server uses the model, and a rule does so without
   assert.equal(second.requests.length, 2);
 });
 
+test('neither the server nor a client learns why the model failed', async (t) => {
+  const failure = [{ error: { status: 401, message: 'the key sk-1 is invalid' } }];
+  const script = [calls('tools__samples', { times: 1 }), failure, done];
+  const rule = { tool: 'mcp_sampling__tools', decision: 'allow' };
+  const { say, seen } = await withServer(t, script, [rule]);
+  const events = await say('sample');
+  assert.match(lastCall(events).output?.text ?? '', /the model gave no answer/);
+  assert.equal(seen.lifeOf('mcp_sampling__tools'), 'PENDING EXECUTING FAILED');
+  assert.doesNotMatch(JSON.stringify(events), /sk-1/);
+});
+
 test('a server in the settings learns the folder of the workspace, unless they say no', async (t) => {
   const roots = calls('tools__roots', {});
   const { say, place } = await withServer(t, [roots, done]);

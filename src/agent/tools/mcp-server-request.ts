@@ -95,19 +95,22 @@ export function samplingRequest({
 }: SamplingRequest): ServerRequest {
   const { name } = tool;
   async function work(context: ToolContext, confirmation: Answer | undefined): Promise<void> {
-    const progress = (value: JsonValue): void =>
-      void show(context, server, { partial: true, actions: { progress: { callId: id, value } } });
+    const progress = (value: JsonValue): void => {
+      const fields = { partial: true, actions: { progress: { callId: id, value } } };
+      // If the run is aborted, nobody reads the progress.
+      show(context, server, fields).catch(() => undefined);
+    };
     try {
       const own = { ...context, callId: delegatedId(context.callId, id), confirmation, progress };
       progress({ begun: true });
       const given = samplingResult(await tool.run(args, own));
       await settle(context, server, { id, name, response: given.text });
       respond.resolve(given.result);
-    } catch (error) {
+    } catch {
       context.signal.throwIfAborted();
-      // The server does not learn why the model failed.
-      respond.reject(new Refusal('the model gave no answer'));
-      const response = error instanceof Error ? error.message : String(error);
+      // Neither the server nor other clients learn why the model failed.
+      const response = 'the model gave no answer';
+      respond.reject(new Refusal(response));
       await settle(context, server, { id, name, response, isError: true });
     }
   }

@@ -12,20 +12,31 @@ export interface McpSamplingOptions {
   readonly guard: GuardOptions;
   /** Returns the model of a session with this state. */
   readonly modelOf: (state: (key: string) => JsonValue | undefined) => Model;
+  /** Called if the model fails, because clients and the server do not learn the reason. Must not throw. */
+  readonly failed: (error: unknown) => void;
 }
 
-export function mcpSampling(server: string, { guard, modelOf }: McpSamplingOptions): Tool {
+export function mcpSampling(server: string, { guard, modelOf, failed }: McpSamplingOptions): Tool {
   const description = `The MCP server ${server} wants an answer of the model to this request`;
+  const asked = samplingTool({
+    server,
+    modelOf: ({ state }) => modelOf((key) => state.get(key)),
+    used(model, usage, { agent, runId, callId, state }) {
+      // The session contains only the call of the main agent: the call of the server's tool, or that of a helper.
+      const call = agent === guard.agent ? callId.slice(0, callId.lastIndexOf('/')) : runId;
+      noteCallUsage(state, call, model, usage);
+    },
+  });
   const tool: CoderTool = {
-    ...samplingTool({
-      server,
-      modelOf: ({ state }) => modelOf((key) => state.get(key)),
-      used(model, usage, { agent, runId, callId, state }) {
-        // The session contains only the call of the main agent: the call of the server's tool, or that of a helper.
-        const call = agent === guard.agent ? callId.slice(0, callId.lastIndexOf('/')) : runId;
-        noteCallUsage(state, call, model, usage);
-      },
-    }),
+    ...asked,
+    async run(args, context) {
+      try {
+        return await asked.run(args, context);
+      } catch (error) {
+        if (!context.signal.aborted) failed(error);
+        throw error;
+      }
+    },
     effect: 'network',
     describe: ({ max_tokens: tokens }) =>
       `${description} (at most ${JSON.stringify(tokens)} tokens)`,

@@ -205,7 +205,11 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions): Promis
     clients: options.mcpServers,
     ...(options.guardedFetch && { guardedFetch: options.guardedFetch }),
     sampling: (server) =>
-      mcpSampling(server, { guard, modelOf: (state) => sessions.modelOf(state) }),
+      mcpSampling(server, {
+        guard,
+        modelOf: (state) => sessions.modelOf(state),
+        failed: (err) => logger.warn({ err, server }, 'the model failed for an MCP server'),
+      }),
     log: (server, line) => logger.warn({ server, problem: line }, 'message of an MCP server'),
     notify,
     ...(options.commandsChanged && { promptsChanged: options.commandsChanged }),
