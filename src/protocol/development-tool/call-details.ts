@@ -42,8 +42,13 @@ export function callDetails(call: RequestedCall): CallDetail[] {
   const text = request.generic_details?.description ?? '';
   if (tool === PATCH_TOOL) return [{ kind: 'patch', text }];
   const isShown = (_name: string, value: Json): boolean =>
-    tool === QUESTION_TOOL || (typeof value === 'string' && text.includes(value));
+    tool === QUESTION_TOOL || (typeof value === 'string' && endsWith(text, value));
   return [{ kind: 'text', text }, ...argumentsOf(args, isShown)];
+}
+
+/** Returns whether the text ends with the value. A short value may be a part of any text, for example of a word. */
+function endsWith(text: string, value: string): boolean {
+  return text === value || (/\s/.test(text.at(-value.length - 1) ?? '') && text.endsWith(value));
 }
 
 function argumentsOf(
