@@ -6,7 +6,7 @@
  * turn.ts runs a turn. presenter.ts decides what is sent to the client. question.ts writes the questions for the client
  * and reads its answers. A run ends in one of these ways:
  *
- * - The agent is done, or has escalated without a parent agent: `completed`, with the text of the answer.
+ * - The agent is done, or has escalated without a parent agent: `completed`. Its answers are artifacts.
  * - Questions are open: `input-required`, or `auth-required` if all of them ask for authorization.
  * - There is an error event: `failed`. The cause is only in our log.
  * - The task is canceled: its run is canceled too, including the tasks of remote agents for this run.
@@ -28,6 +28,7 @@ import { a2aPresenter } from './presenter.ts';
 import { profileOf } from './profile.ts';
 import { answersQuestion, readAnswers } from './question.ts';
 import { openTurn, placeOf, runTurn } from './turn.ts';
+import { bridgeViews } from './views.ts';
 
 /** The options of `toA2AAgent`: those of the runner, and those that control what clients see. */
 export interface A2AAgentOptions
@@ -60,6 +61,10 @@ export function toA2AAgent(agent: Agent, options: A2AAgentOptions = {}): A2AAgen
       runner,
       presenter: a2aPresenter({
         state: context.task.status.state,
+        artifacts: {
+          artifactId: `response-${(context.turn[0] ?? message).messageId}`,
+          known: context.task.artifacts,
+        },
         loadArtifact: (name, version) => artifacts.load(run.key, name, version),
         exposeThoughts,
         exposeToolCalls,
@@ -71,6 +76,7 @@ export function toA2AAgent(agent: Agent, options: A2AAgentOptions = {}): A2AAgen
 
   return {
     profile: profileOf(agent, profile),
+    views: bridgeViews,
     execute,
     async cancel(_taskId, context) {
       try {

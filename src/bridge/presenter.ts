@@ -4,10 +4,12 @@ import type { ExecutorEvent } from '../tasks/index.ts';
 import type { ArtifactContent, BlobPart, Event, Question } from '../agent/index.ts';
 import { type ConverterOptions, toA2AParts } from './converter.ts';
 import { questionMessage } from './question.ts';
-import { createTranslation } from './translation.ts';
+import { createTranslation, type TurnArtifacts } from './translation.ts';
 import type { TurnPresenter } from './turn.ts';
+import { repeatedAnswer } from './views.ts';
 
 interface PresenterOptions extends ConverterOptions {
+  readonly artifacts: TurnArtifacts;
   /** The state of the task when the execution starts. */
   readonly state: TaskState;
   readonly loadArtifact: (name: string, version: number) => Promise<ArtifactContent | undefined>;
@@ -17,8 +19,8 @@ interface PresenterOptions extends ConverterOptions {
 const MAX_FINAL_TEXT = 256 * 1024;
 
 export function a2aPresenter(options: PresenterOptions): TurnPresenter {
-  const { state, loadArtifact, ...converter } = options;
-  const translation = createTranslation(converter);
+  const { state, loadArtifact, artifacts, ...converter } = options;
+  const translation = createTranslation(converter, artifacts);
   return {
     start: () => (state === 'working' ? [] : [{ kind: 'status-update', state: 'working' }]),
     async *present(event) {
@@ -32,7 +34,8 @@ export function a2aPresenter(options: PresenterOptions): TurnPresenter {
     complete() {
       const text = translation.finalText();
       const fits = text !== '' && text.length <= MAX_FINAL_TEXT;
-      return { kind: 'status-update', state: 'completed', ...(fits && { message: text }) };
+      const message = fits && { message: repeatedAnswer(text) };
+      return { kind: 'status-update', state: 'completed', ...message };
     },
     fail(event) {
       throw new RunFailed(event);

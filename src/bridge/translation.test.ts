@@ -9,6 +9,7 @@ import { createEvent, type Event, type EventFields } from '../agent/event.ts';
 import type { ConverterOptions } from './converter.ts';
 import { createTranslation } from './translation.ts';
 
+const TURN = { artifactId: 'response-1' };
 const text = (said: string): ContentPart => ({ kind: 'text', text: said });
 const thought = (said: string): ContentPart => ({ kind: 'thought', text: said });
 const picture: ContentPart = { kind: 'blob', mediaType: 'image/png', data: 'AAAA', name: 'a.png' };
@@ -30,7 +31,7 @@ const piece = (...parts: ContentPart[]) => says(parts, { partial: true });
 const whole = (...parts: ContentPart[]) => says(parts);
 
 function told(events: Event[], options: ConverterOptions = {}): ExecutorEvent[] {
-  const translation = createTranslation(options);
+  const translation = createTranslation(options, TURN);
   return events.flatMap((event) => translation.translate(event));
 }
 
@@ -86,11 +87,28 @@ describe('what an agent says', () => {
     assert.deepEqual(textsOf(taskOf(told([piece(text('secret')), whole(call)]))), ['']);
   });
 
-  test('at another time is another artifact, with the author’s name', () => {
+  test('in a turn is one artifact with one text, with the author’s name', () => {
     const events = told([whole(text('first'), call), whole(response), whole(text('second'))]);
-    const task = taskOf(events);
-    assert.deepEqual(textsOf(task), ['first', 'second']);
-    assert.deepEqual(task.artifacts?.[0]?.metadata, { 'parley.author': 'helper' });
+    const [artifact, ...others] = taskOf(events).artifacts ?? [];
+    assert.deepEqual(others, []);
+    assert.deepEqual(artifact?.parts, [text('first\n\nsecond')]);
+    assert.equal(artifact.metadata?.['parley.author'], 'helper');
+    assert.deepEqual(chunks(events), [
+      ['first', false, false],
+      ['\n\nsecond', true, true],
+    ]);
+  });
+
+  test('after a question continues the artifact, and other words replace only the last answer', () => {
+    const known = taskOf(told([whole(text('first'), call)])).artifacts;
+    const translation = createTranslation({}, { ...TURN, known });
+    const events = [piece(text('se')), whole(text('other'))].flatMap((event) =>
+      translation.translate(event),
+    );
+    assert.deepEqual(chunks(events), [
+      ['\n\nse', true, false],
+      ['first\n\nother', false, true],
+    ]);
   });
 
   test('side by side with others stays apart from what they say', () => {
@@ -177,7 +195,7 @@ describe('calls', () => {
 
 describe('the final text', () => {
   function finalOf(...events: Event[]): string {
-    const translation = createTranslation({});
+    const translation = createTranslation({}, TURN);
     for (const event of events) translation.translate(event);
     return translation.finalText();
   }

@@ -1,20 +1,33 @@
 /**
  * Converts the events of a run to events of a task.
  *
- * - Each answer of a model is one artifact. Its pieces are sent as they arrive. The complete answer follows. It adds
- *   only the missing parts, and closes the artifact (`lastChunk`). If a callback has changed the answer, the complete
- *   answer replaces the pieces.
+ * - The answers of an agent in a turn are one artifact, separated by blank lines. Their pieces are sent as they arrive.
+ *   The complete answer follows. It adds only the missing parts. The final answer closes the artifact (`lastChunk`), with
+ *   an empty text if nothing is missing. If a callback has changed an answer, the artifact is replaced.
  * - Thoughts are sent in a `working` status before their answer, as parts that are marked as thoughts. They are not
  *   sent in pieces, because each message stays in the task's history.
  * - Calls and their responses are sent in a `working` status, and only with `exposeToolCalls`.
  *
- * Agents that run in parallel may answer at the same time. Their answers are distinguished by author and branch. A
- * translation belongs to one execution.
+ * Several agents may answer in a turn. When another agent speaks, another artifact begins, so that their order is kept.
+ * Agents that run in parallel have different branches, and each has its own artifact. A translation belongs to one
+ * execution.
  */
 import { randomUUIDv7 } from 'node:crypto';
-import type { Message, Metadata, Part as A2APart } from '../protocol/index.ts';
+import {
+  appendParts,
+  ONE_TEXT_KEY,
+  type Artifact,
+  type Message,
+  type Part as A2APart,
+} from '../protocol/index.ts';
 import type { ArtifactEvent, ExecutorEvent } from '../tasks/index.ts';
-import { type ContentPart, contentText, type Event, FinalText } from '../agent/index.ts';
+import {
+  type ContentPart,
+  contentText,
+  type Event,
+  FinalText,
+  isFinalResponse,
+} from '../agent/index.ts';
 import { type ConverterOptions, toA2AParts } from './converter.ts';
 
 /** The metadata key of an answer's artifact. Its value is the name of the agent that gave the answer. */
@@ -30,27 +43,73 @@ export interface Translation {
   finalText(): string;
 }
 
-/** An answer that is being sent. */
-interface Utterance {
+/** Where the text of a turn belongs in its task. */
+export interface TurnArtifacts {
+  /** The id of the turn's first artifact. Further ones have ids that start with it. */
   readonly artifactId: string;
-  /** The text that has been sent so far. */
+  /** The artifacts that the task has already. A turn that continues after a question continues its artifact. */
+  readonly known?: readonly Artifact[] | undefined;
+}
+
+/** What an agent says in this turn. */
+interface Utterance {
+  readonly key: string;
+  readonly branch: string;
+  /** The artifact as it was before the current answer. It has no parts before the first answer. */
+  readonly artifact: Artifact;
+  /** Whether a part of the artifact was sent. */
+  begun: boolean;
+  /** The text of the current answer that has been sent so far. */
   text: string;
   thought: string;
   thoughtSent: number;
 }
 
-export function createTranslation(options: ConverterOptions): Translation {
+export function createTranslation(options: ConverterOptions, turn: TurnArtifacts): Translation {
   const utterances = new Map<string, Utterance>();
   const final = new FinalText();
 
+  /** The agent that spoke last in each branch. */
+  const last = new Map<string, string>();
+  const own = (turn.known ?? []).filter(
+    ({ artifactId: id }) => id.startsWith(`${turn.artifactId}-`) || id === turn.artifactId,
+  );
+  let count = own.length;
+
+  /** Returns the answer that an agent is giving, or begins one. It continues the artifact if the same agent spoke last. */
   function utteranceOf(event: Event): Utterance {
-    const key = speaker(event);
+    const { author, branch = '' } = event;
+    const key = `${author} ${branch}`;
     let utterance = utterances.get(key);
-    if (!utterance) {
-      utterance = { artifactId: `response-${event.id}`, text: '', thought: '', thoughtSent: 0 };
-      utterances.set(key, utterance);
-    }
+    const isOpen = utterance && utterance.text + utterance.thought !== '';
+    if (utterance && (isOpen || !utterance.begun || last.get(branch) === key)) return utterance;
+    const before = last.has(branch) ? undefined : own.at(-1);
+    const known = before?.metadata?.[AUTHOR] === author ? before : undefined;
+    const metadata = { [AUTHOR]: author, [ONE_TEXT_KEY]: true };
+    const parts = [...(known?.parts ?? [])];
+    const artifact = { artifactId: known?.artifactId ?? '', name: 'response', parts, metadata };
+    const begun = known !== undefined;
+    utterance = { key, branch, artifact, begun, text: '', thought: '', thoughtSent: 0 };
+    utterances.set(key, utterance);
     return utterance;
+  }
+
+  /** Returns the event with the next parts of an artifact, or with all its parts. */
+  function chunk(utterance: Utterance, parts: A2APart[], isAll = false): ArtifactEvent {
+    const { artifact, key, branch } = utterance;
+    const append = utterance.begun && !isAll;
+    utterance.begun = true;
+    last.set(branch, key);
+    if (artifact.artifactId === '') {
+      count++;
+      artifact.artifactId = count === 1 ? turn.artifactId : `${turn.artifactId}-${count}`;
+    }
+    if (!append) return { kind: 'artifact-update', artifact: { ...artifact, parts } };
+    return {
+      kind: 'artifact-update',
+      artifact: { artifactId: artifact.artifactId, parts },
+      append,
+    };
   }
 
   function piece(event: Event, parts: readonly ContentPart[]): ExecutorEvent[] {
@@ -60,8 +119,8 @@ export function createTranslation(options: ConverterOptions): Translation {
       if (part.kind === 'thought') utterance.thought += part.text;
       if (part.kind !== 'text' || part.text === '') continue;
       events.push(...thoughts(utterance, options));
-      const chunk = toA2AParts([part]);
-      events.push(artifact(utterance.artifactId, event, chunk, utterance.text !== ''));
+      const said = toA2AParts([part]);
+      events.push(chunk(utterance, utterance.text === '' ? following(utterance, said) : said));
       utterance.text += part.text;
     }
     return events;
@@ -69,25 +128,27 @@ export function createTranslation(options: ConverterOptions): Translation {
 
   function whole(event: Event, parts: readonly ContentPart[]): ExecutorEvent[] {
     const utterance = utteranceOf(event);
-    utterances.delete(speaker(event));
     const thought = parts.flatMap((part) => (part.kind === 'thought' ? [part.text] : [])).join('');
     if (thought.startsWith(utterance.thought)) utterance.thought = thought;
     const events: ExecutorEvent[] = thoughts(utterance, options);
     const answer = parts.filter(isAnswer);
-    const sent = utterance.text;
+    const { text: sent, artifact } = utterance;
     const text = contentText({ role: 'model', parts: answer });
-    if (sent === '' || !text.startsWith(sent)) {
+    const isKept = text.startsWith(sent);
+    const said = following(utterance, toA2AParts(answer));
+    appendParts(artifact, said);
+    const lastChunk = isFinalResponse(event) && { lastChunk: true };
+    if (!isKept) {
       // An artifact needs at least one part, even if its text was removed.
-      const all = answer.length > 0 ? toA2AParts(answer) : [EMPTY];
-      if (answer.length > 0 || sent !== '') {
-        events.push({ ...artifact(utterance.artifactId, event, all, false), lastChunk: true });
-      }
-      return events;
+      const all = artifact.parts.length > 0 ? [...artifact.parts] : [EMPTY];
+      events.push({ ...chunk(utterance, all, true), ...lastChunk });
+    } else {
+      const rest = sent === '' ? said : restOf(answer, text.slice(sent.length));
+      if (rest.length > 0) events.push({ ...chunk(utterance, rest), ...lastChunk });
+      else if (lastChunk && utterance.begun)
+        events.push({ ...chunk(utterance, [EMPTY]), ...lastChunk });
     }
-    const rest: ContentPart[] = answer.filter(({ kind }) => kind !== 'text');
-    if (text.length > sent.length) rest.unshift({ kind: 'text', text: text.slice(sent.length) });
-    const last = rest.length > 0 ? toA2AParts(rest) : [EMPTY];
-    events.push({ ...artifact(utterance.artifactId, event, last, true), lastChunk: true });
+    Object.assign(utterance, { text: '', thought: '', thoughtSent: 0 });
     return events;
   }
 
@@ -110,10 +171,6 @@ export function createTranslation(options: ConverterOptions): Translation {
 
 const EMPTY: A2APart = { kind: 'text', text: '' };
 
-function speaker({ author, branch = '' }: Event): string {
-  return `${author} ${branch}`;
-}
-
 function isSaid({ kind }: ContentPart): boolean {
   return kind !== 'function-call' && kind !== 'function-response';
 }
@@ -130,15 +187,17 @@ function thoughts(utterance: Utterance, options: ConverterOptions): ExecutorEven
   return parts.length > 0 ? [working(parts)] : [];
 }
 
-function artifact(
-  artifactId: string,
-  { author }: Event,
-  parts: A2APart[],
-  append: boolean,
-): ArtifactEvent {
-  if (append) return { kind: 'artifact-update', artifact: { artifactId, parts }, append };
-  const metadata: Metadata = { [AUTHOR]: author };
-  return { kind: 'artifact-update', artifact: { artifactId, name: 'response', parts, metadata } };
+/** Returns the parts of an answer as they follow what the agent has said before: after a blank line. */
+function following({ artifact }: Utterance, parts: A2APart[]): A2APart[] {
+  const [first, ...others] = parts;
+  if (first?.kind !== 'text' || artifact.parts.length === 0) return parts;
+  return [{ ...first, text: `\n\n${first.text}` }, ...others];
+}
+
+/** Returns the parts of an answer that were not sent in pieces: the rest of its text, and its files. */
+function restOf(answer: readonly ContentPart[], text: string): A2APart[] {
+  const rest = answer.filter(({ kind }) => kind !== 'text');
+  return toA2AParts(text === '' ? rest : [{ kind: 'text', text }, ...rest]);
 }
 
 function working(parts: A2APart[]): ExecutorEvent {

@@ -30,7 +30,7 @@ import { expire, type Expired, type ExpireOptions } from './expiry.ts';
 import { accept, notStored, type IntakeOptions, type Started } from './intake.ts';
 import { loadTask, type Loaded } from './log/load.ts';
 import { consoleLogger, type Logger } from './log/logger.ts';
-import { viewed, type LogView } from './log/view.ts';
+import { viewed, type LogView, type ViewRequest } from './log/view.ts';
 import { memoryStore } from './store/memory-store.ts';
 import { pushOperations } from './push-operations.ts';
 import type { Deliver } from './push.ts';
@@ -194,7 +194,7 @@ export function createHandler(
   function viewOf(
     call: Call,
     live?: LiveTask,
-    params?: MessageSendParams,
+    params?: MessageSendParams & Pick<ViewRequest, 'result'>,
   ): MaybePromise<LogView | undefined> {
     return executor.views && runtime.viewOf(call, live, params);
   }
@@ -205,7 +205,8 @@ export function createHandler(
     using live = accepted.live;
     const { historyLength, blocking } = params.configuration ?? {};
     const task = await (blocking === false ? load(live) : settled(accepted, call.signal));
-    return shown(task, await viewOf(call, live, params), historyLength);
+    const view = await viewOf(call, live, { ...params, result: wireOf(call) });
+    return shown(task, view, historyLength);
   }
 
   function checkStreaming(): void {

@@ -10,7 +10,7 @@ import {
 import { EventLog, type LiveTask, type OnState } from './log/event-log.ts';
 import type { AgentExecutor, StatusEvent } from './execution/executor.ts';
 import type { Logger } from './log/logger.ts';
-import type { LogView } from './log/view.ts';
+import type { LogView, ViewRequest } from './log/view.ts';
 import { type Deliver, PushNotifier } from './push.ts';
 import {
   CANCELED,
@@ -77,12 +77,12 @@ export class Runtime {
   async viewOf(
     call: Call,
     live?: LiveTask,
-    { message, metadata }: Partial<MessageSendParams> = {},
+    { message, metadata, result }: Partial<MessageSendParams> & Pick<ViewRequest, 'result'> = {},
   ): Promise<LogView | undefined> {
     const { views } = this.executor;
     if (!views) return undefined;
-    const first = live ? await firstMessage(live) : message;
-    return views.choose({ extensions: call.extensions ?? [], message, metadata, first });
+    const first = live && views.byFirstMessage ? await firstMessage(live) : message;
+    return views.choose({ extensions: call.extensions ?? [], message, metadata, first, result });
   }
 
   /**

@@ -33,6 +33,7 @@ const short: LogView = {
 const agent: AgentExecutor = {
   views: {
     all: [short, whole],
+    byFirstMessage: true,
     choose: ({ extensions, first }) =>
       extensions.includes('whole') || first?.metadata?.['whole'] === true ? whole : short,
   },

@@ -36,7 +36,8 @@ export async function bridge(
     log: logger.entries,
     close,
     async client(more = {}) {
-      const client = await connect(url, more);
+      // In 0.3, the result of message/send has the final answer in its status.
+      const client = await connect(url, { version: '0.3', ...more });
       t.after(() => client[Symbol.asyncDispose]());
       return client;
     },

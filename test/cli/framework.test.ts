@@ -74,7 +74,7 @@ describe('parley serve with an agent of the framework', { concurrency: 3 }, () =
     let contextId: string | undefined;
     for (const guests of ['2', '5']) {
       const server = await serving(args, { env: NO_KEYS });
-      await using client = await connect(server.url);
+      await using client = await connect(server.url, { version: '0.3' });
       const asked = await client.send(
         'a table, please',
         contextId === undefined ? {} : { contextId },

@@ -29,7 +29,7 @@ const SENDS: readonly [
   ['tck-artifact-data', 'completed', 'data'],
   ['tck-input-required', 'input-required'],
   ['tck-reject-task', 'rejected'],
-  ['anything-else', 'completed'],
+  ['anything-else', 'completed', 'text'],
   ['text-message-id', 'input-required'],
   ['test-history-message-1', 'input-required'],
   ['test-push-delivery', 'input-required'],

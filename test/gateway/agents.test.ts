@@ -27,8 +27,8 @@ for (const only of ['0.3', '1.0'] as const) {
       const task = taskIn(await client('theirs').send('count 5'));
       assert.equal(task.status.state, 'completed');
       assert.equal(answerText(task), '1 2 3 4 5 ');
-      assert.equal(task.status.message?.taskId, task.id);
-      assert.equal(task.status.message?.contextId, task.contextId);
+      assert.equal(task.history?.[0]?.taskId, task.id);
+      assert.equal(task.history[0].contextId, task.contextId);
     });
 
     test(`${what} asks, and gets the answers in the same task`, async (t) => {

@@ -170,7 +170,7 @@ test('remoteAgent asks with the options, and answers in the dialect of the serve
     { kind: 'data', data: { callId: CALL, outcome: 'proceed_always' } },
   ]);
   const said = done.artifacts?.map(({ parts }) => textOf(parts)).join('');
-  assert.equal(said, `${FIRST.join('')}${THEN.join('')}`);
+  assert.equal(said, `${FIRST.join('')}\n\n${THEN.join('')}`);
 });
 
 test('an unclear answer rejects the call; the next prompt goes to the same task', async (t) => {

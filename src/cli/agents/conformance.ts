@@ -15,7 +15,7 @@
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Part } from '../../protocol/index.ts';
+import { ONE_TEXT_KEY, type Part } from '../../protocol/index.ts';
 import type { A2AAgent, ExecutionContext, ExecutorEvent } from '../../tasks/index.ts';
 
 const text = (content: string): Part => ({ kind: 'text', text: content });
@@ -43,6 +43,17 @@ function artifact(part: Part): ExecutorEvent {
 async function* complete(): AsyncGenerator<ExecutorEvent> {
   yield working;
   yield { kind: 'status-update', state: 'completed', message: 'Hello from TCK' };
+}
+
+/** Streams a text as an artifact. The kits leave open how a task answers that they do not name. */
+async function* answer(): AsyncGenerator<ExecutorEvent> {
+  const artifactId = randomUUIDv7();
+  const chunk = (content: string) => ({ artifactId, parts: [text(content)] });
+  const first = { ...chunk('Hello '), name: 'response', metadata: { [ONE_TEXT_KEY]: true } };
+  yield working;
+  yield { kind: 'artifact-update', artifact: first };
+  yield { kind: 'artifact-update', artifact: chunk('from TCK'), append: true, lastChunk: true };
+  yield completed;
 }
 
 function produce(part: Part): Behaviour {
@@ -110,7 +121,7 @@ function behaviourOf({ message, turn }: ExecutionContext): Behaviour {
   if (first !== messageId && first.startsWith(INPUT_REQUIRED)) return complete;
   const named = BEHAVIOURS.find(([prefix]) => messageId.startsWith(prefix));
   if (named) return named[1];
-  return OLD_KIT.test(messageId) ? askForInput : complete;
+  return OLD_KIT.test(messageId) ? askForInput : answer;
 }
 
 export const conformance: A2AAgent = {

@@ -361,6 +361,7 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
       isSession: (taskId) => options.isLive(taskId),
     },
     views: {
+      byFirstMessage: true,
       all: [plainView, developmentToolView, coderAgentView],
       choose(request) {
         if (isActive(request)) return developmentToolView;

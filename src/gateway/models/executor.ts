@@ -8,7 +8,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { Content } from '../../agent/index.ts';
 import { fromA2AMessage } from '../../bridge/index.ts';
-import { A2AError, textOf, type Metadata, type Part } from '../../protocol/index.ts';
+import { A2AError, ONE_TEXT_KEY, textOf, type Metadata, type Part } from '../../protocol/index.ts';
 import type { AgentExecutor, ExecutionContext, ExecutorEvent } from '../../tasks/index.ts';
 import { Caller, callerOf } from '../api/caller.ts';
 import { requestMetadata } from '../tasks/executor.ts';
@@ -126,7 +126,9 @@ function answerChunk(
   parts: Part[],
   how: { readonly append: boolean; readonly lastChunk?: boolean },
 ): ExecutorEvent {
-  return { kind: 'artifact-update', artifact: { artifactId: ANSWER, name: ANSWER, parts }, ...how };
+  const metadata = how.append ? undefined : { metadata: { [ONE_TEXT_KEY]: true } };
+  const artifact = { artifactId: ANSWER, name: ANSWER, parts, ...metadata };
+  return { kind: 'artifact-update', artifact, ...how };
 }
 
 /** Returns the last status. It contains the `usage` even if the answer was interrupted. */

@@ -5,9 +5,10 @@
  *     for (const word of ctx.text.split(' ')) yield `${word} `;
  *   });
  *
- * Each yielded string or part is sent as a chunk of one artifact. Yielded events are sent unchanged. When the function
- * returns, the task is completed, and the status message has the whole text. A returned string is sent as the last
- * chunk. If the function throws, the task fails.
+ * Each yielded string or part is sent as a chunk of one artifact, in which texts that follow each other are one text
+ * part. Yielded events are sent unchanged. When the function returns, the task is completed. A returned string is sent as
+ * the last chunk (`lastChunk`), and so is a chunk after which the function returns at once. If the function throws, the
+ * task fails.
  *
  * `await ctx.ask('Which city?')` puts the task into input-required and resolves with the answer. The generator waits
  * for the answer in memory. If it is removed from memory (because the process restarts or too many generators wait),
@@ -21,11 +22,20 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { inspect } from 'node:util';
 import type { MaybePromise } from '../../base/index.ts';
-import { isInterrupted, textOf, type Message, type Part, type Task } from '../../protocol/index.ts';
+import {
+  isInterrupted,
+  ONE_TEXT_KEY,
+  textOf,
+  type Artifact,
+  type Message,
+  type Part,
+  type Task,
+} from '../../protocol/index.ts';
 import { isPart } from './complete-event.ts';
 import type {
   A2AAgent,
   AgentProfile,
+  ArtifactEvent,
   ExecutionContext,
   ExecutionRules,
   ExecutorEvent,
@@ -93,8 +103,6 @@ export interface AgentOptions extends AgentProfile, Pick<ExecutionRules, 'resume
  * function runs again when the answer arrives.
  */
 const MAX_WAITING = 1000;
-/** Maximum length of an answer that is repeated in the status message. A longer answer is only in the artifact. */
-const MAX_FINAL_TEXT = 256 * 1024;
 
 /**
  * Makes an agent for `serve` from an async generator function.
@@ -170,10 +178,11 @@ class GeneratorRun {
   /** Whether the iterator's `next` was called and has not settled. */
   #outstanding = false;
   #queued: Step[] = [];
+  /** The next step, if it was asked for already. */
+  #ahead: Promise<Step> | undefined;
   #resumeAsk:
     | { resolve: (answer: GivenAnswer) => void; reject: (error: unknown) => void }
     | undefined;
-  #text = '';
   readonly #artifactId: string;
   #begun = false;
 
@@ -234,16 +243,20 @@ class GeneratorRun {
         }
         if (step.result.done) {
           const { value: last } = step.result;
-          if (typeof last === 'string' && last !== '') yield this.#event(last);
+          if (typeof last === 'string' && last !== '')
+            yield { ...this.#chunk({ kind: 'text', text: last }), lastChunk: true };
           // After an abort, the generator may have returned early. Then the runtime sets the task's state.
-          if (!signal.aborted) yield this.#completed();
+          if (!signal.aborted) yield { kind: 'status-update', state: 'completed' };
           return;
         }
         const replaying = this.#replaying;
         const { value } = step.result;
-        const event = this.#event(value);
+        const event = isEvent(value) ? checkedEvent(value) : this.#chunk(partOf(value));
         // After a crash, the first chunk replaces the artifact, so all chunks must be sent again.
-        if (!replaying || (this.#resumed && !isEvent(value))) yield event;
+        if (replaying && !(this.#resumed && !isEvent(value))) continue;
+        const isLast =
+          event.kind === 'artifact-update' && event !== value && (await this.#isOver());
+        yield isLast ? { ...event, lastChunk: true } : event;
       }
     } finally {
       signal.removeEventListener('abort', passOn);
@@ -271,7 +284,21 @@ class GeneratorRun {
     return answer;
   }
 
+  /**
+   * Returns whether the function returns right after its last yield, without a text. Some clients use an answer only
+   * when they have got its last chunk.
+   */
+  async #isOver(): Promise<boolean> {
+    this.#ahead = this.#step();
+    const soon = new Promise<undefined>((resolve) => setImmediate(() => resolve(undefined)));
+    const step = await Promise.race([this.#ahead, soon]);
+    return step?.kind === 'next' && step.result.done === true && !step.result.value;
+  }
+
   #step(): Promise<Step> {
+    const ahead = this.#ahead;
+    this.#ahead = undefined;
+    if (ahead) return ahead;
     const queued = this.#queued.shift();
     if (queued) return Promise.resolve(queued);
     const step = new Promise<Step>((resolve) => (this.#settle = resolve));
@@ -298,33 +325,13 @@ class GeneratorRun {
     else this.#queued.push(step);
   }
 
-  #event(value: Yielded): ExecutorEvent {
-    if (isEvent(value)) {
-      if (value.kind === 'status-update' && isInterrupted(value.state)) {
-        throw new TypeError(
-          `an agent function cannot yield ${value.state}: call ctx.ask() instead`,
-        );
-      }
-      return value;
-    }
-    if (typeof value !== 'string' && !isPart(value)) {
-      throw new TypeError(`an agent function yielded ${shown(value)}; ${MAY_YIELD}`);
-    }
-    const part: Part = typeof value === 'string' ? { kind: 'text', text: value } : value;
-    if (part.kind === 'text' && this.#text.length <= MAX_FINAL_TEXT) this.#text += part.text;
+  #chunk(part: Part): ArtifactEvent {
+    const artifact: Artifact = { artifactId: this.#artifactId, name: 'response', parts: [part] };
     const append = this.#begun;
     this.#begun = true;
-    const artifact = { artifactId: this.#artifactId, name: 'response', parts: [part] };
-    return append
-      ? { kind: 'artifact-update', artifact, append }
-      : { kind: 'artifact-update', artifact };
-  }
-
-  #completed(): ExecutorEvent {
-    const whole = this.#text.length > 0 && this.#text.length <= MAX_FINAL_TEXT;
-    return whole
-      ? { kind: 'status-update', state: 'completed', message: this.#text }
-      : { kind: 'status-update', state: 'completed' };
+    if (append) return { kind: 'artifact-update', artifact, append };
+    artifact.metadata = { [ONE_TEXT_KEY]: true };
+    return { kind: 'artifact-update', artifact };
   }
 }
 
@@ -345,6 +352,20 @@ function checkArguments({ name, description }: AgentOptions, run: unknown): void
   if (kind !== '[object AsyncGeneratorFunction]' && kind !== '[object Function]') {
     throw new TypeError(`${WRONG_FUNCTION}; got ${shown(run)}`);
   }
+}
+
+/** Returns the event that a function has yielded. Throws a TypeError if the function may not yield it. */
+function checkedEvent(event: ExecutorEvent): ExecutorEvent {
+  if (event.kind === 'status-update' && isInterrupted(event.state)) {
+    throw new TypeError(`an agent function cannot yield ${event.state}: call ctx.ask() instead`);
+  }
+  return event;
+}
+
+function partOf(value: string | Part): Part {
+  if (typeof value === 'string') return { kind: 'text', text: value };
+  if (isPart(value)) return value;
+  throw new TypeError(`an agent function yielded ${shown(value)}; ${MAY_YIELD}`);
 }
 
 function isEvent(value: Yielded): value is ExecutorEvent {

@@ -9,6 +9,7 @@
 import type {
   Message,
   Metadata,
+  ProtocolVersion,
   Task,
   TaskArtifactUpdateEvent,
   TaskEvent,
@@ -23,8 +24,10 @@ export interface ViewRequest {
   readonly message?: Message | undefined;
   /** The metadata of the request, not of its message. */
   readonly metadata?: Metadata | undefined;
-  /** The first message of the task. It may be missing in a list of tasks. */
+  /** The first message of the task. It is missing in a list of tasks, and unless `LogViews.byFirstMessage` is set. */
   readonly first?: Message | undefined;
+  /** If the request gets the task as the result of its message, and not as a stream: its protocol version. */
+  readonly result?: ProtocolVersion | undefined;
 }
 
 /** An event that changes a task. */
@@ -48,6 +51,8 @@ export interface LogView {
 /** The views of an agent. */
 export interface LogViews {
   readonly all: readonly LogView[];
+  /** Whether the choice depends on the first message of the task, which is then read for each request. */
+  readonly byFirstMessage?: boolean;
   /** Chooses the view of a request. An empty request gets the view that every client may see. Must not throw. */
   choose(request: ViewRequest): LogView;
 }
