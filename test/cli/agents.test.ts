@@ -101,7 +101,16 @@ for (const name of ['0.3 JSONRPC', '0.3 HTTP+JSON', '1.0 JSONRPC', '1.0 HTTP+JSO
     let count = 0;
     const id = (prefix: string) => `${prefix}-${name.replaceAll(/\W/g, '')}-${++count}`;
 
-    for (const prefix of ['tck-complete-task', 'something-else', 'test']) {
+    for (const prefix of ['something-else', 'test']) {
+      test(`${prefix} completes with a streamed artifact`, async () => {
+        const task = await agent().send(message(id(prefix)));
+        assert.ok(task.kind === 'task');
+        assert.deepEqual([task.status.state, task.status.message], ['completed', undefined]);
+        assert.deepEqual(task.artifacts?.[0]?.parts, [{ kind: 'text', text: 'Hello from TCK' }]);
+      });
+    }
+
+    for (const prefix of ['tck-complete-task']) {
       test(`${prefix} completes`, async () => {
         const task = await agent().send(message(id(prefix)));
         assert.ok(task.kind === 'task');

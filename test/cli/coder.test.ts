@@ -135,7 +135,7 @@ describe('parley serve with the coding agent', { concurrency: 3 }, () => {
   test('--require-extension: a request that does not name it is refused', async () => {
     const args = ['--workspace', workspace(), '--model', 'offline', '--require-extension'];
     const server = await serving(args);
-    assertRefused(await parley(['send', server.url, 'list', '--json']), 1, /-32008/);
+    assertRefused(await parley(['send', server.url, 'list']), 1, /-32008/);
     const named = await parley(['send', server.url, 'list', '--extension', EXTENSION_URI]);
     assert.equal(named.code, 0);
     await server.stop();

@@ -148,7 +148,7 @@ test('a prompt that waits goes on waiting while the server has no room for it', 
   assert.ok(other.kind === 'task');
   // Until it speaks, what it says could still be somebody else's.
   for await (const { event } of await server.handler.subscribe({ id: other.id })) {
-    if (event.kind === 'status-update' && event.status.message?.role === 'agent') break;
+    if (event.kind === 'artifact-update') break;
   }
   const before = live.taskId;
   await server.handler.cancelTask({ id: before });

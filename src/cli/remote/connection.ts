@@ -1,6 +1,6 @@
 /** Connects a client command to its agent. */
 import { connect, type RemoteAgentClient, type RetryOptions } from '../../client/index.ts';
-import { EXTENSION_URI } from '../../protocol/development-tool/index.ts';
+import { isCompatible } from '../../protocol/development-tool/index.ts';
 import { codecOf, type ProtocolVersion, VERSIONS, type WireCodec } from '../../protocol/index.ts';
 import type { CommandInput } from '../program/command.ts';
 import { usageError } from '../program/exit.ts';
@@ -84,9 +84,19 @@ export async function open(
 ): Promise<Connection> {
   const { url, headers, version } = targetOf(input);
   const { json } = input.values;
-  // The calls of a coding agent are shown, unless a command that can name extensions prints JSON.
-  const active = extensions ?? [EXTENSION_URI];
-  const agent = await connect(url, { headers, version, extensions: active, retry: RETRY });
+  const options = { headers, version, retry: RETRY };
+  const plain = await connect(url, { ...options, extensions: extensions ?? [] });
+  // By default, the calls of a coding agent are shown. A required extension must be named by the user.
+  const offered = plain.card.capabilities.extensions ?? [];
+  const active = offered.filter(({ uri, required }) => isCompatible(uri) && required !== true);
+  const agent =
+    extensions || active.length === 0
+      ? plain
+      : await connect(url, {
+          ...options,
+          card: plain.card,
+          extensions: active.map(({ uri }) => uri),
+        });
   const codec = codecOf(agent.endpoint.version, 'JSONRPC');
   const spoken = version === undefined ? [] : ['--a2a-version', version];
   return {
