@@ -19,6 +19,8 @@ export interface ToolDeclaration {
   readonly description: string;
   /** The JSON Schema of the arguments. Its type is `object`. */
   readonly parameters: JsonObject;
+  /** Whether the vendor must make sure that the arguments match the schema. Vendors without this feature ignore it. */
+  readonly strict?: boolean;
 }
 
 /** One request to a model. */
@@ -44,6 +46,14 @@ export interface ModelRequest {
   readonly outputSchema?: JsonObject;
   /** The answer must be JSON, with any structure. */
   readonly json?: true;
+  /** How much the model thinks. Models that do not think, or that have fewer levels, ignore it or use a near level. */
+  readonly reasoning?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max';
+  /** Whether the vendor is asked for the model's thoughts. Default: the setting of the model. */
+  readonly thoughts?: boolean;
+  /** How long the answer is. Vendors without this setting ignore it. */
+  readonly verbosity?: 'low' | 'medium' | 'high';
+  /** False: at most one tool call per answer. Further calls of the model are dropped. */
+  readonly parallelToolCalls?: boolean;
 }
 
 /** The reason why an answer ended. */
@@ -110,6 +120,8 @@ export class ModelError extends Error {
   /** Whether the same request may succeed later. */
   readonly retryable: boolean;
   readonly retryAfterMs: number | undefined;
+  /** The vendor's own code of the error, for example `context_length_exceeded`. */
+  readonly vendorCode: string | undefined;
 
   constructor(
     code: ModelErrorCode,
@@ -118,6 +130,7 @@ export class ModelError extends Error {
       readonly status?: number | undefined;
       readonly retryable?: boolean;
       readonly retryAfterMs?: number | undefined;
+      readonly vendorCode?: string | undefined;
       readonly cause?: unknown;
     } = {},
   ) {
@@ -126,5 +139,6 @@ export class ModelError extends Error {
     this.status = options.status;
     this.retryable = options.retryable ?? false;
     this.retryAfterMs = options.retryAfterMs;
+    this.vendorCode = options.vendorCode;
   }
 }

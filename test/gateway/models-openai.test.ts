@@ -5,78 +5,14 @@ import * as z from 'zod';
 import type { Content } from '../../src/agent/content.ts';
 import type { ModelChunk, ModelRequest } from '../../src/agent/model.ts';
 import { vendorEmbeddings, vendorModel } from '../../src/agent/models/vendor-model.ts';
-import { openaiRoutes } from '../../src/gateway/models/openai/routes.ts';
-import { createVendorApi } from '../../src/gateway/models/vendor-api/vendor-api.ts';
 import { EmbeddingsAnswer, ModelsAnswer } from '../../src/gateway/models/openai/schema.ts';
-import { describeOwn, ownRoutes } from '../../src/gateway/api/serve-routes.ts';
-import { createAgent } from '../../src/tasks/index.ts';
-import { serve } from '../../src/server.ts';
 import { saidIn } from '../support/model.ts';
 import { google } from '../support/vendors/google.ts';
 import { openaiCompatible } from '../support/vendors/openai-compatible.ts';
 import { openai } from '../support/vendors/openai.ts';
-import { fakeVendor, type FakeVendor, type Reply } from '../support/vendors/server.ts';
-import {
-  caller,
-  compatible,
-  piece,
-  rig,
-  says,
-  type Rig,
-  type RigOptions,
-} from './models-support.ts';
-
-interface Served extends Rig, AsyncDisposable {
-  readonly url: string;
-  post(path: string, body: unknown, signal?: AbortSignal): Promise<Response>;
-}
-
-/** The routes on a port, for a caller that is let in. */
-async function served(options: RigOptions, limits = {}): Promise<Served> {
-  const made = rig(options);
-  const nobody = createAgent({ name: 'n', description: 'd' }, async function* () {});
-  const server = serve(nobody, {
-    routes: ownRoutes(openaiRoutes({ models: made.models, api: createVendorApi(made) })),
-    authenticate: () => caller,
-    limits,
-    describe: describeOwn,
-  });
-  const listening = await server.listen(0);
-  const base = new URL(listening.url).origin;
-  return {
-    ...made,
-    url: base,
-    post: (path, body, signal) =>
-      fetch(`${base}${path}`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify(body),
-        ...(signal && { signal }),
-      }),
-    async [Symbol.asyncDispose]() {
-      await listening.close(0);
-    },
-  };
-}
-
-async function before(
-  replies: readonly Reply[],
-): Promise<Served & { readonly vendor: FakeVendor }> {
-  const vendor = await fakeVendor(replies);
-  const made = await served({
-    providers: {
-      p: compatible(vendor.url, { models: ['m'], embeddingModels: ['e'], attempts: 1 }),
-    },
-  });
-  return {
-    ...made,
-    vendor,
-    async [Symbol.asyncDispose]() {
-      await made[Symbol.asyncDispose]();
-      await vendor[Symbol.asyncDispose]();
-    },
-  };
-}
+import { fakeVendor, type Reply } from '../support/vendors/server.ts';
+import { compatible, piece, says } from './models-support.ts';
+import { before, served, type Served } from './openai-support.ts';
 
 const messages = [{ role: 'user', content: 'Weather?' }];
 const CHAT = '/v1/chat/completions';
@@ -226,14 +162,13 @@ describe('a chat', () => {
   const refused: Readonly<Record<string, object>> = {
     n: { n: 2 },
     logprobs: { logprobs: true },
-    parallel_tool_calls: { parallel_tool_calls: false },
     functions: { functions: [{ name: 'f' }] },
     tool_choice: { tool_choice: 'required' },
     'messages.0.content.0.image_url.url': {
       messages: [
         {
           role: 'user',
-          content: [{ type: 'image_url', image_url: { url: 'https://example.com/a.png' } }],
+          content: [{ type: 'image_url', image_url: { url: 'ftp://example.com/a.png' } }],
         },
       ],
     },

@@ -20,8 +20,11 @@ export interface Embeddings {
 
 export interface EmbeddingModel {
   readonly name: string;
-  /** Returns the vectors of the texts. Throws a ModelError, or the signal's reason if the signal is aborted. */
-  embed(texts: readonly string[], signal: AbortSignal): Promise<Embeddings>;
+  /**
+   * Returns the vectors of the texts. `dimensions` is the length of the vectors; default: the model's own. Throws a
+   * ModelError, or the signal's reason if the signal is aborted.
+   */
+  embed(texts: readonly string[], signal: AbortSignal, dimensions?: number): Promise<Embeddings>;
 }
 
 /** An embedding model of the AI SDK. It is typed structurally, for the same reason as ProviderModel in provider.ts. */
@@ -57,7 +60,11 @@ export function embeddingsFrom(
   const { name = `${given.provider}:${given.modelId}`, timeoutMs = TIMEOUT_MS } = options;
   const source: ErrorSource = { name, keyVariable: options.keyVariable, secret: options.secret };
 
-  async function embed(texts: readonly string[], signal: AbortSignal): Promise<Embeddings> {
+  async function embed(
+    texts: readonly string[],
+    signal: AbortSignal,
+    dimensions?: number,
+  ): Promise<Embeddings> {
     signal.throwIfAborted();
     if (texts.length > MAX_TEXTS) {
       const message = `${name} accepts at most ${MAX_TEXTS} texts at a time, not ${texts.length}`;
@@ -70,7 +77,7 @@ export function embeddingsFrom(
     }, timeoutMs);
     const within = AbortSignal.any([signal, limit.signal]);
     try {
-      return await raceAbort(all(texts, within), within);
+      return await raceAbort(all(texts, within, dimensions), within);
     } catch (error) {
       signal.throwIfAborted();
       throw within.aborted ? within.reason : vendorError(error, source);
@@ -80,14 +87,23 @@ export function embeddingsFrom(
     }
   }
 
-  async function all(texts: readonly string[], abortSignal: AbortSignal): Promise<Embeddings> {
+  async function all(
+    texts: readonly string[],
+    abortSignal: AbortSignal,
+    dimensions: number | undefined,
+  ): Promise<Embeddings> {
     const perCall = (await model.maxEmbeddingsPerCall) ?? MAX_TEXTS_PER_CALL;
     const vectors: (readonly number[])[] = [];
     let inputTokens: number | undefined;
     for (let from = 0; from < texts.length; from += perCall) {
       const values = texts.slice(from, from + perCall);
-      const { embeddings, usage } = await model.doEmbed({ values, abortSignal });
+      const wanted = dimensions !== undefined && { dimensions };
+      const { embeddings, usage } = await model.doEmbed({ values, abortSignal, ...wanted });
       check(embeddings, values.length, vectors[0]?.length);
+      if (dimensions !== undefined && embeddings[0]?.length !== dimensions) {
+        const message = `${name} does not support vectors of ${dimensions} dimensions: leave dimensions out`;
+        throw new ModelError('invalid-request', message);
+      }
       vectors.push(...embeddings);
       if (isCount(usage?.tokens)) inputTokens = (inputTokens ?? 0) + usage.tokens;
     }
@@ -113,6 +129,7 @@ export function embeddingsFrom(
 }
 
 const OFFLINE_DIMENSIONS = 256;
+const MAX_OFFLINE_DIMENSIONS = 1024;
 /** Number of positions of each word. There are several, so that two words rarely collide. */
 const PLACES_PER_WORD = 8;
 /** Maximum length of a text. A longer text would block the event loop. */
@@ -126,7 +143,11 @@ const MAX_OFFLINE_CHARS = 100_000;
 export function offlineEmbeddings(): EmbeddingModel {
   return {
     name: 'offline',
-    async embed(texts, signal) {
+    async embed(texts, signal, dimensions = OFFLINE_DIMENSIONS) {
+      if (dimensions > MAX_OFFLINE_DIMENSIONS) {
+        const message = `offline supports vectors of at most ${MAX_OFFLINE_DIMENSIONS} dimensions`;
+        throw new ModelError('invalid-request', message);
+      }
       const vectors: (readonly number[])[] = [];
       let chars = 0;
       for (const text of texts) {
@@ -136,7 +157,7 @@ export function offlineEmbeddings(): EmbeddingModel {
           throw new ModelError('too-long', message);
         }
         chars += text.length;
-        vectors.push(hashed(text));
+        vectors.push(hashed(text, dimensions));
         await setImmediate();
       }
       return { vectors, inputTokens: Math.ceil(chars / 4) };
@@ -144,14 +165,14 @@ export function offlineEmbeddings(): EmbeddingModel {
   };
 }
 
-function hashed(text: string): readonly number[] {
-  const vector = Array.from({ length: OFFLINE_DIMENSIONS }, () => 0);
+function hashed(text: string, dimensions: number): readonly number[] {
+  const vector = Array.from({ length: dimensions }, () => 0);
   const words = text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
   // A text without words also gets a vector.
   for (const word of words.length > 0 ? words : ['']) {
     const digest = createHash('sha256').update(word).digest();
     for (let at = 0; at < PLACES_PER_WORD; at++) {
-      const place = digest.readUInt16BE(3 * at) % OFFLINE_DIMENSIONS;
+      const place = digest.readUInt16BE(3 * at) % dimensions;
       vector[place] = (vector[place] ?? 0) + (digest.readUInt8(3 * at + 2) % 2 === 0 ? 1 : -1);
     }
   }

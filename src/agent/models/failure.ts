@@ -28,7 +28,11 @@ export function isRetryable(status: number): boolean {
 export function statusError(
   status: number,
   message: string,
-  options: { readonly retryAfterMs?: number | undefined; readonly cause?: unknown } = {},
+  options: {
+    readonly retryAfterMs?: number | undefined;
+    readonly vendorCode?: string | undefined;
+    readonly cause?: unknown;
+  } = {},
 ): ModelError {
   return new ModelError(codeOf(status), message, {
     status,

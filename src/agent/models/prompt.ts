@@ -20,7 +20,7 @@ import type {
   FunctionResponsePart,
   ContentPart,
 } from '../content.ts';
-import type { ModelRequest } from '../model.ts';
+import { ModelError, type ModelRequest, type ToolDeclaration } from '../model.ts';
 import { acceptedFile, isAcceptedBy } from './accepted-files.ts';
 import { answerSchema, toolSchema } from './schema.ts';
 
@@ -30,6 +30,8 @@ export interface Abilities {
   readonly urls: Readonly<Record<string, readonly RegExp[]>>;
   /** The vendor's name, as the provider has it: `anthropic.messages`. */
   readonly vendor: string;
+  /** Whether a file that the model does not get is an error. By default, the model gets its address as text. */
+  readonly strict?: boolean | undefined;
 }
 
 interface FileMessagePart extends LanguageModelV4FilePart {
@@ -58,28 +60,38 @@ type Call = Pick<
   | 'presencePenalty'
   | 'frequencyPenalty'
   | 'responseFormat'
+  | 'reasoning'
 > & { prompt: Message[] };
+
+type Tool = NonNullable<Call['tools']>[number];
 
 export function callOptions(request: ModelRequest, abilities: Abilities): Call {
   const { system, tools = [], maxOutputTokens, temperature, topP, stop, seed } = request;
-  const { presencePenalty, frequencyPenalty } = request;
+  const { presencePenalty, frequencyPenalty, reasoning } = request;
   return {
     prompt: [
       ...(system ? [{ role: 'system' as const, content: system }] : []),
       ...request.messages.flatMap((content) => messages(content, abilities)),
     ],
     ...(tools.length > 0 && {
-      tools: tools.map(({ name, description, parameters }) => ({
-        type: 'function' as const,
-        name,
-        description,
-        inputSchema: jsonSchema(toolSchema(parameters)),
-      })),
+      tools: tools.map(toolOf),
       toolChoice: toolChoiceOf(request),
     }),
     ...defined({ maxOutputTokens, temperature, topP, seed, presencePenalty, frequencyPenalty }),
+    ...(reasoning !== undefined && { reasoning }),
     ...(stop !== undefined && { stopSequences: [...stop] }),
     ...responseFormatOf(request),
+  };
+}
+
+function toolOf({ name, description, parameters, strict }: ToolDeclaration): Tool {
+  const inputSchema = jsonSchema(toolSchema(parameters));
+  return {
+    type: 'function',
+    name,
+    description,
+    inputSchema,
+    ...(strict !== undefined && { strict }),
   };
 }
 
@@ -97,7 +109,7 @@ function responseFormatOf({ outputSchema, json }: ModelRequest): Pick<Call, 'res
 }
 
 /** Converts the options for specification version 3, which represents files differently. */
-export function callOptionsV3({ tools, ...call }: Call): LanguageModelV3CallOptions {
+export function callOptionsV3({ tools, reasoning: _, ...call }: Call): LanguageModelV3CallOptions {
   const prompt = call.prompt.map((message): LanguageModelV3Message => {
     if (message.role === 'user') return { ...message, content: message.content.map(partV3) };
     if (message.role === 'assistant') return { ...message, content: message.content.map(partV3) };
@@ -193,7 +205,7 @@ function blob(part: BlobPart): UserPart {
  * Converts a file. If the vendor cannot fetch the file, only its name and URI are sent, as text. Nothing is fetched
  * here.
  */
-function file(part: FileContentPart, { urls }: Abilities): UserPart {
+function file(part: FileContentPart, { urls, strict }: Abilities): UserPart {
   const { uri, mediaType, name, provider } = part;
   if (mediaType !== undefined && URL.canParse(uri) && fetchesItself(urls, mediaType, uri)) {
     return {
@@ -203,6 +215,10 @@ function file(part: FileContentPart, { urls }: Abilities): UserPart {
       ...(name !== undefined && { filename: name }),
       ...carried(provider),
     };
+  }
+  if (strict === true) {
+    const message = 'cannot download a file of this kind: send the content of the file';
+    throw new ModelError('invalid-request', message);
   }
   const kind = mediaType === undefined ? '' : ` (${mediaType})`;
   return { type: 'text', text: `[file ${name === undefined ? '' : `${name} `}at ${uri}${kind}]` };

@@ -43,6 +43,9 @@ export interface ProviderModel {
   doStream(options: never): PromiseLike<{ readonly stream: ReadableStream<unknown> }>;
 }
 
+/** Vendor-specific options, by vendor. */
+export type VendorOptions = Readonly<Record<string, JsonObject>>;
+
 /** The options of `fromProvider`. */
 export interface ProviderOptions extends TimeoutOptions {
   /** Display name. Default: the provider's name and the model's id. */
@@ -50,7 +53,10 @@ export interface ProviderOptions extends TimeoutOptions {
   /** The size of the context window in tokens. */
   readonly contextWindow?: number;
   /** Vendor-specific options by vendor, sent with each request. */
-  readonly providerOptions?: Readonly<Record<string, JsonObject>>;
+  readonly providerOptions?:
+    | VendorOptions
+    | ((request: ModelRequest) => VendorOptions | undefined)
+    | undefined;
   /** The environment variable that contains the key. If the key is refused, the error message names this variable. */
   readonly keyVariable?: string;
   /** The key. It is removed from error messages. */
@@ -89,7 +95,7 @@ export function fromProvider(given: ProviderModel, options: ProviderOptions = {}
       const reader: { read(): Promise<Step>; cancel(): Promise<void> } = stream.getReader();
       try {
         const next = (): Promise<Step> => timeouts.step(reader.read());
-        yield* chunks(next, source.name, { ...options, onEvent: timeouts.clearFirst });
+        yield* chunks(next, source.name, request, { ...options, onEvent: timeouts.clearFirst });
       } finally {
         reader.cancel().catch(() => undefined);
       }
@@ -109,12 +115,15 @@ async function open(
   languageModel: LanguageModel,
   request: ModelRequest,
   abortSignal: AbortSignal,
-  { providerOptions }: ProviderOptions,
+  options: ProviderOptions,
 ): Promise<ReadableStream<LanguageModelV4StreamPart> | ReadableStream<LanguageModelV3StreamPart>> {
   const call = callOptions(request, {
     urls: await languageModel.supportedUrls,
     vendor: languageModel.provider,
+    strict: options.strict,
   });
+  const given = options.providerOptions;
+  const providerOptions = typeof given === 'function' ? given(request) : given;
   const settings = {
     abortSignal,
     // Raw chunks are needed, because every event of the vendor restarts the idle timeout, even one without content.
@@ -133,6 +142,7 @@ type Step = { readonly done: boolean; readonly value?: StreamPart | undefined };
 async function* chunks(
   next: () => Promise<Step>,
   name: string,
+  { parallelToolCalls }: ModelRequest,
   options: ProviderOptions & { readonly onEvent: () => void },
 ): AsyncGenerator<ModelChunk> {
   const { maxChars = MAX_CHARS, maxCalls = MAX_CALLS } = options;
@@ -190,6 +200,7 @@ async function* chunks(
         break;
       case 'tool-call': {
         if (part.providerExecuted === true) break;
+        if (parallelToolCalls === false && callIds.size > 0) break;
         if (callIds.size >= maxCalls) throw tooMuch(`${maxCalls} calls`);
         count(part.input);
         const id = freshId(part.toolCallId, callIds);

@@ -68,7 +68,7 @@ type RelayChunk = RawChunk | Extract<ModelChunk, { kind: 'finish' }>;
 const MAX_BYTES = 256 * 1024 * 1024;
 /** Maximum length of one event, and of a complete answer. */
 const MAX_EVENT_CHARS = 32_000_000;
-const MAX_ERROR_BYTES = 64 * 1024;
+const MAX_ERROR_CHARS = 64 * 1024;
 const EVENT_END = /\r?\n\r?\n/;
 const DATA_LINE = /^data: ?/;
 
@@ -226,16 +226,11 @@ function parse(text: string): Record<string, unknown> | undefined {
 
 /** Returns an error with the fields that vendorError reads. */
 async function failed(response: Response): Promise<unknown> {
-  const reader = response.body?.getReader();
-  const decoder = new TextDecoder();
   let text = '';
-  for (let bytes = 0; reader && bytes < MAX_ERROR_BYTES;) {
-    const { done, value } = await reader.read();
-    if (done) break;
-    bytes += value.byteLength;
-    text += decoder.decode(value, { stream: true });
+  for await (const bytes of response.body ?? []) {
+    text += Buffer.from(bytes).toString('utf8');
+    if (text.length > MAX_ERROR_CHARS) break;
   }
-  reader?.cancel().catch(() => undefined);
   const data = parse(text);
   const problem = isObject(data?.['error']) ? data['error'] : data;
   const message = problem?.['message'];

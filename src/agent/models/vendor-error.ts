@@ -19,6 +19,7 @@ export interface ErrorSource {
 }
 
 const MAX_CHARS = 300;
+const CONTEXT_CODE = 'context_length_exceeded';
 const TOO_LONG =
   /context.?(length|window)|prompt is too long|too many (input )?tokens|input token count|maximum.{0,30}tokens/i;
 const NO_CREDIT = /credit balance is too low|insufficient.?quota|billing.{0,20}hard limit/i;
@@ -48,7 +49,8 @@ export function vendorError(error: unknown, source: ErrorSource): ModelError {
       return new ModelError('unreachable', message, { retryable: true });
     }
     // Some vendors report this as an event of the stream, which has no HTTP status.
-    if (TOO_LONG.test(said)) return tooLong(name, said, undefined);
+    if (TOO_LONG.test(said) || codeIn(error) === CONTEXT_CODE)
+      return tooLong(name, said, undefined);
     return new ModelError('failed', `${name} failed: ${said}`);
   }
   return refusal(error, status, said, source);
@@ -63,6 +65,7 @@ export function cutOff(name: string): ModelError {
 function tooLong(name: string, said: string, status: number | undefined): ModelError {
   return new ModelError('too-long', `the conversation is too long for ${name}: ${said}`, {
     status,
+    vendorCode: CONTEXT_CODE,
   });
 }
 
@@ -81,7 +84,10 @@ function refusal(error: unknown, status: number, said: string, source: ErrorSour
     const message = `${name}: the account has no credit left (${status}): ${said}`;
     return refused('rate-limit', message);
   }
-  if (status === 413 || (status === 400 && TOO_LONG.test(said))) {
+  if (
+    status === 413 ||
+    (status === 400 && (TOO_LONG.test(said) || codeIn(error) === CONTEXT_CODE))
+  ) {
     return tooLong(name, said, status);
   }
   if (status === 404) {
@@ -94,7 +100,17 @@ function refusal(error: unknown, status: number, said: string, source: ErrorSour
     return statusError(status, message, { retryAfterMs });
   }
   const verb = isRetryable(status) ? 'cannot answer now' : 'refused the request';
-  return statusError(status, `${name} ${verb} (${status}): ${said}`, { retryAfterMs });
+  return statusError(status, `${name} ${verb} (${status}): ${said}`, {
+    retryAfterMs,
+    vendorCode: codeIn(error),
+  });
+}
+
+/** Returns the vendor's code of an error, as OpenAI's API has it. */
+function codeIn(error: unknown): string | undefined {
+  const problem = field(field(error, 'data'), 'error') ?? field(error, 'error') ?? error;
+  const code = field(problem, 'code');
+  return typeof code === 'string' && /^[a-z][a-z0-9_]{2,63}$/.test(code) ? code : undefined;
 }
 
 function duration(ms: number): string {

@@ -2,7 +2,7 @@
  * Creates the models of a vendor, with a given key and base URL. Both come from the environment (resolve.ts) or from a
  * configuration. The vendor's package is loaded at the first request.
  */
-import { ModelError, type Model } from '../model.ts';
+import { ModelError, type Model, type ModelRequest } from '../model.ts';
 import { embeddingsFrom, type EmbeddingModel, type EmbeddingOptions } from './embeddings.ts';
 import { fromProvider, type ProviderOptions } from './provider.ts';
 import { contextWindowOf, VENDORS, type Vendor, type VendorSettings } from './vendors.ts';
@@ -29,12 +29,13 @@ export function vendorModel(
   const contextWindow = contextWindowOf(`${type}:${id}`);
   const load = once(name, async () => {
     const languageModel = await vendor.load(id, settings);
-    const providerOptions = vendor.options?.(id, thoughts);
+    const providerOptions = (request: ModelRequest) =>
+      vendor.options?.(id, { ...request, thoughts: request.thoughts ?? thoughts });
     return fromProvider(languageModel, {
       ...rest,
       name,
       ...(settings.apiKey !== undefined && { secret: settings.apiKey }),
-      ...(providerOptions !== undefined && { providerOptions }),
+      providerOptions,
     });
   });
   return {
@@ -76,7 +77,10 @@ export function vendorEmbeddings(
       ...(settings.apiKey !== undefined && { secret: settings.apiKey }),
     });
   });
-  return { name, embed: async (texts, signal) => (await load()).embed(texts, signal) };
+  return {
+    name,
+    embed: async (texts, signal, dimensions) => (await load()).embed(texts, signal, dimensions),
+  };
 }
 
 function vendorOf(type: string): Vendor {

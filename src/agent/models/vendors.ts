@@ -2,9 +2,10 @@
  * The supported vendors: the environment variables for their keys and base URLs, and functions that load their models.
  * A vendor's package is loaded when one of its models is first used.
  */
-import { type JsonObject, boundedFetch } from '../../base/index.ts';
+import { boundedFetch } from '../../base/index.ts';
+import type { ModelRequest } from '../model.ts';
 import type { ProviderEmbeddings } from './embeddings.ts';
-import type { ProviderModel } from './provider.ts';
+import type { ProviderModel, VendorOptions } from './provider.ts';
 
 /** Environment variables, such as `process.env`. */
 export type VendorEnvironment = Readonly<Record<string, string | undefined>>;
@@ -15,6 +16,8 @@ export interface VendorSettings {
   /** For OpenAI-compatible servers: whether the server accepts a JSON Schema for the answer. */
   readonly structuredOutputs?: boolean;
 }
+
+type OptionSettings = Pick<ModelRequest, 'thoughts' | 'verbosity' | 'parallelToolCalls'>;
 
 export interface Vendor {
   /**
@@ -36,10 +39,10 @@ export interface Vendor {
   /** Matches names of the vendor's models without the prefix. Used for suggestions in error messages. */
   readonly family?: RegExp;
   /**
-   * Returns options that differ from the vendor's defaults: no storage at the vendor, and thoughts if they are
-   * requested.
+   * Returns options that differ from the vendor's defaults: no storage at the vendor, and the settings of the request
+   * that the AI SDK has no common option for.
    */
-  options?(model: string, thoughts: boolean): Readonly<Record<string, JsonObject>> | undefined;
+  options?(model: string, settings: OptionSettings): VendorOptions | undefined;
   load(model: string, settings: VendorSettings): Promise<ProviderModel>;
   /** Loads an embedding model. Missing if the vendor has no embedding models. */
   readonly loadEmbeddings?: (
@@ -64,7 +67,7 @@ export const VENDORS: Readonly<Record<string, Vendor>> = {
     address: 'https://generativelanguage.googleapis.com/v1beta',
     defaultModel: 'gemini-3.8-flash',
     family: /^gem(ini|ma)-/,
-    options: (model, thoughts) =>
+    options: (model, { thoughts = false }) =>
       thoughts && /^gemini-(?!1|2\.0)/.test(model)
         ? { google: { thinkingConfig: { includeThoughts: true } } }
         : undefined,
@@ -85,10 +88,13 @@ export const VENDORS: Readonly<Record<string, Vendor>> = {
     address: 'https://api.anthropic.com/v1',
     defaultModel: 'claude-sonnet-5-5',
     family: /^claude-/,
-    options: (model, thoughts) =>
-      thoughts && hasAdaptiveThinking(model)
-        ? { anthropic: { thinking: { type: 'adaptive', display: 'summarized' } } }
-        : undefined,
+    options: (model, { thoughts = false, parallelToolCalls }) => ({
+      anthropic: {
+        ...(thoughts &&
+          hasAdaptiveThinking(model) && { thinking: { type: 'adaptive', display: 'summarized' } }),
+        ...(parallelToolCalls === false && { disableParallelToolUse: true }),
+      },
+    }),
     async load(model, settings) {
       const { createAnthropic } = await import('@ai-sdk/anthropic');
       return createAnthropic({ ...settings, fetch })(model);
@@ -101,10 +107,12 @@ export const VENDORS: Readonly<Record<string, Vendor>> = {
     address: 'https://api.openai.com/v1',
     defaultModel: 'gpt-6.1-sol',
     family: /^(gpt-|o\d|codex-)/,
-    options: (model, thoughts) => ({
+    options: (model, { thoughts = false, verbosity, parallelToolCalls }) => ({
       openai: {
         store: false,
         ...(thoughts && isReasoningModel(model) && { reasoningSummary: 'auto' }),
+        ...(verbosity !== undefined && { textVerbosity: verbosity }),
+        ...(parallelToolCalls === false && { parallelToolCalls: false }),
       },
     }),
     async load(model, settings) {
@@ -121,6 +129,13 @@ export const VENDORS: Readonly<Record<string, Vendor>> = {
     keyHeaders: bearer,
     keyOptional: true,
     addressVariable: 'OPENAI_COMPATIBLE_BASE_URL',
+    options: (_model, { verbosity, parallelToolCalls }) => ({
+      compatible: {
+        ...(verbosity !== undefined && { textVerbosity: verbosity }),
+        // The AI SDK adds options that it does not know to the request.
+        ...(parallelToolCalls === false && { parallel_tool_calls: false }),
+      },
+    }),
     async load(model, { structuredOutputs, ...settings }) {
       const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible');
       const name = 'compatible';

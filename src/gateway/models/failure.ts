@@ -35,7 +35,12 @@ export function failureOf(error: ModelError, name: string, as?: string): A2AErro
   // Without a status, our own code rejected the request. Then the message is our own, and explains what to change.
   const own = error.code === 'invalid-request' && error.status === undefined && as !== undefined;
   const message = own ? error.message.replaceAll(as, name) : `${name} ${words}`;
-  return new A2AError(kind, `The model ${message}`, detail || {});
+  // Clients shorten the conversation or change the request according to the code.
+  const reason = kind === 'invalidParams' ? error.vendorCode?.toUpperCase() : undefined;
+  return new A2AError(kind, `The model ${message}`, {
+    ...detail,
+    ...(reason !== undefined && { reason }),
+  });
 }
 
 /** Thrown if a model fails after its answer has started. No other provider is tried, and the usage is charged. */

@@ -80,7 +80,7 @@ export interface Models extends Catalogue {
   embed(
     target: ModelTarget,
     texts: readonly string[],
-    options: AskOptions,
+    options: AskOptions & { readonly dimensions?: number | undefined },
   ): Promise<{ readonly vectors: readonly (readonly number[])[]; readonly used: Used }>;
   /**
    * Changes the configuration for the next calls. Calls in progress are not affected. If the configuration is invalid,
@@ -288,7 +288,8 @@ export function createModels(options: ModelsOptions): Models {
       const { candidate, answer, end } = await ask(
         target,
         askOptions,
-        ({ provider, model }, _call, signal) => provider.embeddings(model).embed(texts, signal),
+        ({ provider, model }, _call, signal) =>
+          provider.embeddings(model).embed(texts, signal, askOptions.dimensions),
       );
       const { vectors, inputTokens } = answer;
       const usage =

@@ -24,10 +24,10 @@ function typeOf(status: number, reason: string): string {
   return status < 500 ? 'invalid_request_error' : 'server_error';
 }
 
-function codeOf({ reason, httpStatus }: A2AError): string | null {
+function codeOf({ reason, httpStatus, detail }: A2AError): string | null {
   if (reason === BUDGET) return 'insufficient_quota';
   if (httpStatus === 401) return 'invalid_api_key';
   if (httpStatus === 429) return 'rate_limit_exceeded';
   if (httpStatus === 404) return 'model_not_found';
-  return reason === MODEL_NOT_FOUND || httpStatus >= 500 ? reason.toLowerCase() : null;
+  return detail.reason !== undefined || httpStatus >= 500 ? reason.toLowerCase() : null;
 }

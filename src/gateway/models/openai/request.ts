@@ -6,9 +6,12 @@ import { type JsonObject, isObject } from '../../../base/index.ts';
 import type {
   BlobPart,
   Content,
+  FileContentPart,
   FunctionCallPart,
+  FunctionResponsePart,
   ContentPart,
   ModelRequest,
+  ToolDeclaration,
 } from '../../../agent/index.ts';
 import { A2AError } from '../../../protocol/index.ts';
 import type { ChatBody, ChatMessage, ChatToolCall, UserPart } from './schema.ts';
@@ -22,14 +25,11 @@ const UNSUPPORTED: Readonly<Record<string, (value: unknown) => boolean>> = {
   logprobs: (value) => value === false,
   top_logprobs: (value) => value === 0,
   logit_bias: (value) => isObject(value) && Object.keys(value).length === 0,
-  parallel_tool_calls: (value) => value === true,
   modalities: (value) => Array.isArray(value) && value.every((each) => each === 'text'),
   audio: () => false,
   functions: () => false,
   function_call: () => false,
   web_search_options: () => false,
-  reasoning_effort: () => false,
-  verbosity: () => false,
 };
 
 const AUDIO_TYPES = { wav: 'audio/wav', mp3: 'audio/mpeg' } as const;
@@ -51,6 +51,7 @@ export function chatRequest(body: ChatBody): ModelRequest {
     throw refusal('messages', 'must contain a user, assistant or tool message');
   const { temperature, top_p: topP, stop, seed, response_format: format } = body;
   const { presence_penalty: presencePenalty, frequency_penalty: frequencyPenalty } = body;
+  const { reasoning_effort: reasoning, verbosity } = body;
   const maxOutputTokens = body.max_completion_tokens ?? body.max_tokens;
   const stops = typeof stop === 'string' ? [stop] : stop;
   return {
@@ -66,6 +67,9 @@ export function chatRequest(body: ChatBody): ModelRequest {
     ...(isSet(frequencyPenalty) && { frequencyPenalty }),
     ...(format?.type === 'json_object' && { json: true as const }),
     ...(format?.type === 'json_schema' && { outputSchema: format.json_schema.schema }),
+    ...(isSet(reasoning) && { reasoning, thoughts: reasoning !== 'none' }),
+    ...(isSet(verbosity) && { verbosity }),
+    ...(body.parallel_tool_calls === false && { parallelToolCalls: false }),
   };
 }
 
@@ -82,13 +86,29 @@ function toolsOf({
     throw refusal('tool_choice', `the tool ${named} is not in tools`);
   }
   return {
-    tools: tools.map(({ function: { name, description = '', parameters } }) => ({
-      name,
-      description,
-      parameters: parameters ?? { type: 'object', properties: {} },
-    })),
+    tools: tools.map(({ function: tool }) => declarationOf(tool)),
     ...(typeof choice === 'string' && { toolChoice: choice }),
     ...(named !== undefined && { toolChoice: { tool: named } }),
+  };
+}
+
+/** Converts a tool. Both of OpenAI's APIs have these fields. */
+export function declarationOf({
+  name,
+  description,
+  parameters,
+  strict,
+}: {
+  readonly name: string;
+  readonly description?: string | null | undefined;
+  readonly parameters?: JsonObject | null | undefined;
+  readonly strict?: boolean | null | undefined;
+}): ToolDeclaration {
+  return {
+    name,
+    description: description ?? '',
+    parameters: parameters ?? { type: 'object', properties: {} },
+    ...(isSet(strict) && { strict }),
   };
 }
 
@@ -119,8 +139,12 @@ function contentsOf(messages: readonly ChatMessage[]): Content[] {
         if (call === undefined)
           throw refusal(at, `there is no preceding tool call with the id ${id}`);
         open.delete(id);
-        const response = wordsOf(content);
-        responses.push({ kind: 'function-response', id, name: call.name, response });
+        responses.push({
+          kind: 'function-response',
+          id,
+          name: call.name,
+          ...toolContent(content, `${at}.content`),
+        });
         break;
       }
       case 'user': {
@@ -140,8 +164,12 @@ function contentsOf(messages: readonly ChatMessage[]): Content[] {
           functionCall(call, `${at}.tool_calls.${place}`),
         );
         open = new Map(calls.map((call) => [call.id, call]));
-        const text: ContentPart[] = words === '' ? [] : [{ kind: 'text', text: words }];
-        contents.push({ role: 'model', parts: [...text, ...calls] });
+        const thoughts = message.reasoning_content ?? message.reasoning ?? '';
+        const said: ContentPart[] = [
+          ...(thoughts === '' ? [] : [{ kind: 'thought' as const, text: thoughts }]),
+          ...(words === '' ? [] : [{ kind: 'text' as const, text: words }]),
+        ];
+        contents.push({ role: 'model', parts: [...said, ...calls] });
         break;
       }
       default:
@@ -157,7 +185,7 @@ function userPart(part: UserPart, at: string): ContentPart {
     case 'text':
       return { kind: 'text', text: part.text };
     case 'image_url':
-      return dataUrl(part.image_url.url, `${at}.image_url.url`);
+      return fileAt(part.image_url.url, `${at}.image_url.url`, 'image/*');
     case 'input_audio':
       return {
         kind: 'blob',
@@ -167,25 +195,40 @@ function userPart(part: UserPart, at: string): ContentPart {
     default: {
       const { file_data: data, filename: name } = part.file;
       if (data === undefined) throw refusal(`${at}.file`, 'send the file as file_data');
-      return { ...dataUrl(data, `${at}.file.file_data`), ...(name !== undefined && { name }) };
+      return {
+        ...fileAt(data, `${at}.file.file_data`, 'application/pdf'),
+        ...(name !== undefined && { name }),
+      };
     }
   }
 }
 
 /**
- * Parses a data URL. Other URLs are refused, because the gateway does not download files, and some providers do not
- * either.
+ * Returns the file at a data URL, or at an HTTPS address, which the provider downloads. The gateway itself downloads
+ * nothing. A provider that does not download files refuses the request.
  */
-function dataUrl(url: string, at: string): BlobPart {
+export function fileAt(url: string, at: string, mediaTypes: string): BlobPart | FileContentPart {
   const match = /^data:([\w.+-]+\/[\w.+-]+)(?:;[\w=.+-]+)*;base64,([\w+/=-]*)$/.exec(url);
   const [, mediaType, data] = match ?? [];
-  if (mediaType === undefined || data === undefined) {
-    throw refusal(
-      at,
-      'must be a URL of the form data:TYPE;base64,…: this gateway does not download files',
-    );
+  if (mediaType !== undefined && data !== undefined) return { kind: 'blob', mediaType, data };
+  if (/^https?:\/\/[^\s]+$/i.test(url) && URL.canParse(url)) {
+    return { kind: 'file', uri: url, mediaType: mediaTypes };
   }
-  return { kind: 'blob', mediaType, data };
+  throw refusal(at, 'must be a URL of the form data:TYPE;base64,… or https://…');
+}
+
+/** Returns the text of a tool message, and its files. */
+function toolContent(
+  content: Extract<ChatMessage, { role: 'tool' }>['content'],
+  at: string,
+): Pick<FunctionResponsePart, 'response' | 'parts'> {
+  if (typeof content === 'string') return { response: content };
+  const words = content.flatMap((part) => (part.type === 'text' ? [part.text] : []));
+  const parts = content.flatMap((part, place) => {
+    const file = part.type === 'text' ? undefined : userPart(part, `${at}.${place}`);
+    return file?.kind === 'blob' || file?.kind === 'file' ? [file] : [];
+  });
+  return { response: words.join(''), ...(parts.length > 0 && { parts }) };
 }
 
 function functionCall(call: ChatToolCall, at: string): FunctionCallPart {

@@ -76,16 +76,12 @@ export function openaiRoutes({ models, api }: OpenaiRoutesOptions): readonly Gat
         ...UPSTREAM,
       },
       async handle({ body, caller, call }) {
-        const { model, input, encoding_format: format } = body;
-        if (body['dimensions'] != null) {
-          const message = 'dimensions: not supported by this gateway: leave it out';
-          throw new A2AError('invalidParams', message);
-        }
+        const { model, input, encoding_format: format, dimensions } = body;
         const target = models.resolve(caller.workspace, model, 'embeddings');
         models.check(caller, target);
         const texts = typeof input === 'string' ? [input] : input;
         const { vectors, used } = await api.run({ call }, (signal) =>
-          models.embed(target, texts, { caller, signal }),
+          models.embed(target, texts, { caller, signal, dimensions: dimensions ?? undefined }),
         );
         const encode = format === 'base64' ? base64 : (vector: readonly number[]) => vector;
         const data = vectors.map((vector, index) => ({

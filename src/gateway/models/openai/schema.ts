@@ -8,6 +8,7 @@ const MAX_MESSAGES = 10_000;
 const MAX_PARTS = 1000;
 const MAX_TOOLS = 128;
 const MAX_INPUTS = 2048;
+const MAX_DIMENSIONS = 8192;
 
 const Text = z.looseObject({ type: z.literal('text'), text: z.string() });
 const Image = z.looseObject({
@@ -29,6 +30,7 @@ export type UserPart = z.infer<typeof UserPart>;
 const AssistantPart = z.discriminatedUnion('type', [Text, Refusal]);
 
 const Words = z.union([z.string(), z.array(Text).max(MAX_PARTS)]);
+const ToolPart = z.discriminatedUnion('type', [Text, Image, File]);
 
 const ChatToolCall = z.looseObject({
   id: z.string().min(1),
@@ -52,8 +54,15 @@ const ChatMessage = z.discriminatedUnion('role', [
     role: z.literal('assistant'),
     content: z.union([z.string(), z.array(AssistantPart).max(MAX_PARTS)]).nullish(),
     tool_calls: z.array(ChatToolCall).max(MAX_TOOLS).nullish(),
+    /** The thoughts of the model, as DeepSeek and others have them. `reasoning` is OpenRouter's name. */
+    reasoning_content: z.string().nullish(),
+    reasoning: z.string().nullish(),
   }),
-  z.looseObject({ role: z.literal('tool'), tool_call_id: z.string(), content: Words }),
+  z.looseObject({
+    role: z.literal('tool'),
+    tool_call_id: z.string(),
+    content: z.union([z.string(), z.array(ToolPart).max(MAX_PARTS)]),
+  }),
 ]);
 export type ChatMessage = z.infer<typeof ChatMessage>;
 
@@ -62,7 +71,8 @@ const Tool = z.looseObject({
   function: z.looseObject({
     name: z.string().min(1).max(64),
     description: z.string().optional(),
-    parameters: z.record(z.string(), z.json()).optional(),
+    parameters: z.record(z.string(), z.json()).nullish(),
+    strict: z.boolean().nullish(),
   }),
 });
 
@@ -83,6 +93,9 @@ const ResponseFormat = z.discriminatedUnion('type', [
   }),
 ]);
 
+export const Effort = z.enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']);
+export const Verbosity = z.enum(['low', 'medium', 'high']);
+
 export const ChatBody = z.looseObject({
   model: z.string().min(1),
   messages: z.array(ChatMessage).min(1).max(MAX_MESSAGES),
@@ -97,6 +110,9 @@ export const ChatBody = z.looseObject({
   presence_penalty: z.number().min(-2).max(2).nullish(),
   frequency_penalty: z.number().min(-2).max(2).nullish(),
   response_format: ResponseFormat.nullish(),
+  reasoning_effort: Effort.nullish(),
+  verbosity: Verbosity.nullish(),
+  parallel_tool_calls: z.boolean().nullish(),
   stream: z.boolean().nullish(),
   stream_options: z.looseObject({ include_usage: z.boolean().nullish() }).nullish(),
 });
@@ -108,6 +124,7 @@ export const EmbeddingsBody = z.looseObject({
     error: 'must be a string or a list of strings',
   }),
   encoding_format: z.enum(['float', 'base64']).nullish(),
+  dimensions: z.int().min(1).max(MAX_DIMENSIONS).nullish(),
 });
 
 const Usage = z.looseObject({ prompt_tokens: z.int(), total_tokens: z.int() });

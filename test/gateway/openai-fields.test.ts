@@ -1,0 +1,235 @@
+// The fields of chat completions, with the vendor's own client, in front of each vendor.
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import OpenAI from 'openai';
+import { anthropic } from '../support/vendors/anthropic.ts';
+import { google } from '../support/vendors/google.ts';
+import { openaiCompatible } from '../support/vendors/openai-compatible.ts';
+import { beforeVendor, openaiClient, served } from './openai-support.ts';
+
+const messages = [{ role: 'user' as const, content: 'Weather?' }];
+const PIXEL =
+  'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII=';
+const weather = {
+  type: 'function' as const,
+  function: {
+    name: 'get_weather',
+    strict: true,
+    parameters: {
+      type: 'object',
+      properties: { city: { type: 'string' } },
+      required: ['city'],
+      additionalProperties: false,
+    },
+  },
+};
+
+async function bodyFor(
+  type: string,
+  events: readonly string[],
+  fields: object,
+  model?: string,
+): Promise<unknown> {
+  await using gateway = await beforeVendor(type, [{ events }], model);
+  await openaiClient(gateway).chat.completions.create({ model: 'm', messages, ...fields });
+  return gateway.vendor.asked[0]?.body;
+}
+
+describe('a field of a chat', () => {
+  test('reasoning_effort and verbosity reach each vendor in its own words', async () => {
+    const fields = { reasoning_effort: 'low', verbosity: 'low' };
+    assert.partialDeepStrictEqual(
+      await bodyFor('openai-compatible', openaiCompatible.answer, fields),
+      { reasoning_effort: 'low', verbosity: 'low' },
+    );
+    assert.partialDeepStrictEqual(
+      await bodyFor('google', google.answer, fields, 'gemini-3.8-flash'),
+      { generationConfig: { thinkingConfig: { thinkingLevel: 'low', includeThoughts: true } } },
+    );
+    assert.partialDeepStrictEqual(
+      await bodyFor('anthropic', anthropic.answer, fields, 'claude-sonnet-5-5'),
+      { thinking: { type: 'adaptive' }, output_config: { effort: 'low' } },
+    );
+  });
+
+  test('parallel_tool_calls and strict reach the vendor', async () => {
+    const fields = { tools: [weather], parallel_tool_calls: false };
+    assert.partialDeepStrictEqual(
+      await bodyFor('openai-compatible', openaiCompatible.answer, fields),
+      {
+        parallel_tool_calls: false,
+        tools: [{ type: 'function', function: { name: 'get_weather', strict: true } }],
+      },
+    );
+    assert.partialDeepStrictEqual(
+      await bodyFor('anthropic', anthropic.answer, fields, 'claude-sonnet-5-5'),
+      { tool_choice: { disable_parallel_tool_use: true }, tools: [{ strict: true }] },
+    );
+  });
+
+  test('without parallel calls, the client gets one call, although the vendor sends two', async () => {
+    await using gateway = await beforeVendor('google', [{ events: google.calls }]);
+    const { choices } = await openaiClient(gateway).chat.completions.create({
+      model: 'm',
+      messages,
+      tools: [weather],
+      parallel_tool_calls: false,
+    });
+    assert.equal(choices[0]?.message.tool_calls?.length, 1);
+  });
+
+  test('thoughts come as reasoning_content, whole and streamed, and go back to the vendor', async () => {
+    const events = openaiCompatible.calls;
+    await using gateway = await beforeVendor('openai-compatible', [
+      { events },
+      { events },
+      { events: openaiCompatible.answer },
+    ]);
+    const client = openaiClient(gateway);
+    const asked = { model: 'm', messages, tools: [weather] };
+    const whole = await client.chat.completions.create(asked);
+    const message = whole.choices[0]?.message;
+    assert(message);
+    assert.equal(Reflect.get(message, 'reasoning_content'), 'Both cities.');
+    let thoughts = '';
+    for await (const { choices } of await client.chat.completions.create({
+      ...asked,
+      stream: true,
+    })) {
+      const delta: object = choices[0]?.delta ?? {};
+      thoughts += String(Reflect.get(delta, 'reasoning_content') ?? '');
+    }
+    assert.equal(thoughts, 'Both cities.');
+    const results = (message.tool_calls ?? []).map(({ id }) => ({
+      role: 'tool' as const,
+      tool_call_id: id,
+      content: 'sunny',
+    }));
+    await client.chat.completions.create({
+      ...asked,
+      messages: [...messages, message, ...results],
+    });
+    assert.partialDeepStrictEqual(gateway.vendor.asked[2]?.body, {
+      messages: [{ role: 'user' }, { role: 'assistant', reasoning_content: 'Both cities.' }],
+    });
+  });
+
+  test('an image reaches the vendor, also one in a tool message, and one at an address', async () => {
+    await using gateway = await beforeVendor('anthropic', [
+      { events: anthropic.answer },
+      { events: anthropic.answer },
+    ]);
+    const call = {
+      id: 'a',
+      type: 'function' as const,
+      function: { name: 'look', arguments: '{}' },
+    };
+    const image = { type: 'image_url', image_url: { url: PIXEL } };
+    await gateway.post('/v1/chat/completions', {
+      model: 'm',
+      messages: [
+        ...messages,
+        { role: 'assistant', content: null, tool_calls: [call] },
+        { role: 'tool', tool_call_id: 'a', content: [{ type: 'text', text: 'Look:' }, image] },
+      ],
+    });
+    const text = JSON.stringify(gateway.vendor.asked[0]?.body);
+    assert.match(text, /"media_type":"image\/png"/);
+    const url = 'https://example.com/a.png';
+    await openaiClient(gateway).chat.completions.create({
+      model: 'm',
+      messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }],
+    });
+    assert.partialDeepStrictEqual(gateway.vendor.asked[1]?.body, {
+      messages: [{ content: [{ type: 'image', source: { type: 'url', url } }] }],
+    });
+  });
+
+  test('an image at an address is refused for a vendor that does not download it', async () => {
+    await using gateway = await beforeVendor('openai-compatible', []);
+    const image_url = { url: 'http://169.254.169.254/a.png' };
+    const asked = openaiClient(gateway).chat.completions.create({
+      model: 'm',
+      messages: [{ role: 'user', content: [{ type: 'image_url', image_url }] }],
+    });
+    await assert.rejects(asked, (error) => {
+      assert(error instanceof OpenAI.BadRequestError);
+      assert.match(error.message, /The model cannot download a file of this kind/);
+      return true;
+    });
+    assert.deepEqual(gateway.vendor.asked, []);
+  });
+
+  test('the dimensions of embeddings reach the vendor, and are refused if it has others', async () => {
+    const body = (length: number) => ({
+      object: 'list',
+      data: [{ object: 'embedding', index: 0, embedding: Array.from({ length }, () => 0.5) }],
+      model: 'e',
+      usage: { prompt_tokens: 1, total_tokens: 1 },
+    });
+    await using gateway = await beforeVendor('openai', [
+      { status: 200, body: body(2) },
+      { status: 200, body: body(3) },
+    ]);
+    const { embeddings } = openaiClient(gateway);
+    const fields = { model: 'e', input: 'a', dimensions: 2 };
+    const { data } = await embeddings.create({ ...fields, encoding_format: 'float' });
+    assert.equal(data[0]?.embedding.length, 2);
+    assert.partialDeepStrictEqual(gateway.vendor.asked[0]?.body, { dimensions: 2 });
+    await assert.rejects(embeddings.create(fields), OpenAI.BadRequestError);
+    await using offline = await served({});
+    const small = await openaiClient(offline).embeddings.create({ ...fields, model: 'offline' });
+    assert.equal(small.data[0]?.embedding.length, 2);
+  });
+});
+
+test("the vendor's code of a refusal is kept, so that clients can shorten the conversation", async () => {
+  const refusals: readonly (readonly [string, unknown, string])[] = [
+    [
+      'openai',
+      { error: { message: 'Too big.', type: 'x', param: null, code: 'context_length_exceeded' } },
+      'context_length_exceeded',
+    ],
+    [
+      'openai-compatible',
+      { error: { message: 'maximum context length is 8 tokens', code: 400 } },
+      'context_length_exceeded',
+    ],
+    [
+      'anthropic',
+      {
+        type: 'error',
+        error: {
+          type: 'invalid_request_error',
+          message: 'prompt is too long: 9 tokens > 8 maximum',
+        },
+      },
+      'context_length_exceeded',
+    ],
+    [
+      'google',
+      {
+        error: {
+          code: 400,
+          message: 'The input token count (9) exceeds the maximum',
+          status: 'INVALID_ARGUMENT',
+        },
+      },
+      'context_length_exceeded',
+    ],
+    [
+      'openai',
+      { error: { message: 'Bad image.', type: 'x', param: null, code: 'invalid_image_format' } },
+      'invalid_image_format',
+    ],
+  ];
+  for (const [type, body, code] of refusals) {
+    await using gateway = await beforeVendor(type, [{ status: 400, body }]);
+    const asked = openaiClient(gateway).chat.completions.create({ model: 'm', messages });
+    await assert.rejects(asked, (error) => {
+      assert(error instanceof OpenAI.BadRequestError, type);
+      assert.equal(error.code, code, type);
+      return true;
+    });
+  }
+});
