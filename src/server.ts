@@ -25,6 +25,7 @@ import {
 import {
   type Admission,
   type Authenticate,
+  type FailedRequest,
   createAdmission,
   type App,
   createApp,
@@ -118,7 +119,7 @@ export interface ServeOptions {
   /**
    * Returns the response to an error on a path outside the protocol, or undefined for the protocol's error response.
    */
-  readonly describe?: (error: A2AError) => RouteReply | undefined;
+  readonly describe?: (error: A2AError, request: FailedRequest) => RouteReply | undefined;
   /** Additional WebSocket routes. They work only with `listen`. */
   readonly sockets?: readonly SocketRoute[];
   readonly onState?: HandlerOptions['onState'];
@@ -431,6 +432,7 @@ export {
   bearerTokens,
   webhookDelivery,
   type Authenticate,
+  type FailedRequest,
   type FetchContext,
   type FetchHandler,
   type JsonRoute,

@@ -42,6 +42,9 @@ import { createSpending } from './budgets/spending.ts';
 import { earlierTurns } from './models/conversation.ts';
 import { modelExecutor } from './models/executor.ts';
 import { createModels } from './models/models.ts';
+import { anthropicRoutes } from './models/anthropic/routes.ts';
+import { anthropicErrors } from './models/anthropic/error.ts';
+import { openaiErrors } from './models/openai/error.ts';
 import { openaiRoutes } from './models/openai/routes.ts';
 import { createVendorApi } from './models/vendor-api/vendor-api.ts';
 import { createHealth, registerCheck, storeCheck } from './operation/health.ts';
@@ -50,7 +53,7 @@ import { watchRequests, watchTasks } from './telemetry/requests.ts';
 import { operationRoutes } from './operation/routes.ts';
 import { createTracer, tracingOptions } from './telemetry/tracing.ts';
 import type { GatewayRoute } from './api/route.ts';
-import { describeOwn, ownRoutes } from './api/serve-routes.ts';
+import { describeIn, ownRoutes } from './api/serve-routes.ts';
 import { TasksConfig } from './tasks/config.ts';
 import { startSweeper } from './tasks/sweeper.ts';
 
@@ -131,6 +134,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     ...usageRoutes({ spending, needKey: (workspace, id) => void keys.get(workspace, id) }),
     ...auditRoutes({ audit }),
     ...openaiRoutes({ models, api: vendorApi }),
+    ...anthropicRoutes({ models, api: vendorApi }),
     ...operationRoutes({ health, metrics, version, publicUrl, routes: () => routes }),
   ];
 
@@ -161,7 +165,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       skills: [...gatewayProfile(version, agents.skillsOf(callerOf({ user }).workspace)).skills],
     }),
     routes: ownRoutes(routes),
-    describe: describeOwn,
+    describe: describeIn([anthropicErrors, openaiErrors]),
     mounts: { path: '/agents', find: mountsOf(agents) },
     onState: watchTasks(metrics),
     observe: watchRequests(metrics, routes),

@@ -51,10 +51,10 @@ function textReply(
 /** Returns the error reply of a route, in the route's own format or else in the protocol's format. */
 export function routeError(
   failure: A2AError,
-  describe: ((error: A2AError) => RouteReply | undefined) | undefined,
+  describe: AppContext['describe'],
   request: TransportRequest,
 ): FullReply {
-  const described = describe?.(failure);
+  const described = describe?.(failure, request);
   if (!described) return restError(failure, '1.0', request);
   return fullReply({ status: failure.httpStatus, ...described }, errorHeaders(failure));
 }

@@ -173,7 +173,7 @@ const WITH_BODY = new Set(['POST', 'PUT', 'PATCH']);
  */
 function describer({ describe }: AppContext, own?: RouteMatch): AppContext['describe'] {
   const route = own?.route;
-  return route?.error ? (error) => route.error?.(error) : describe;
+  return route?.error ? (error, request) => route.error?.(error, request) : describe;
 }
 
 /**

@@ -3,7 +3,7 @@ import type { A2AError, AgentCard, AgentExtension, ProtocolVersion } from '../pr
 import type { Logger, RequestHandler } from '../tasks/index.ts';
 import type { Admission } from './admission.ts';
 import type { Mounts } from './mounts.ts';
-import type { OwnMethod, RouteReply, RouteTable } from './own-routes.ts';
+import type { FailedRequest, OwnMethod, RouteReply, RouteTable } from './own-routes.ts';
 import type { StreamCounter } from './stream-limits.ts';
 
 export interface AppContext {
@@ -25,5 +25,7 @@ export interface AppContext {
   /** Other agents with the same handler, each at its own path. */
   readonly mounts: Mounts | undefined;
   /** Returns the response for an error on a path that is not part of A2A, or undefined for the default response. */
-  readonly describe: ((error: A2AError) => RouteReply | undefined) | undefined;
+  readonly describe:
+    | ((error: A2AError, request: FailedRequest) => RouteReply | undefined)
+    | undefined;
 }

@@ -4,6 +4,7 @@ export type { FetchContext, FetchHandler } from './adapters/fetch.ts';
 export type { NodeHandler } from './adapters/node.ts';
 export type { MountedAgent, MountOptions } from './mounts.ts';
 export type {
+  FailedRequest,
   JsonRoute,
   OwnMethod,
   OwnRoute,

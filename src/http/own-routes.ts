@@ -12,6 +12,7 @@
 import { type A2AError, operationOf, type Call, VERSIONS } from '../protocol/index.ts';
 import type { Opening, Published, RequestHandler, TaskStream } from '../tasks/index.ts';
 import { pathPattern, pathValues } from './path-pattern.ts';
+import type { TransportRequest } from './request.ts';
 
 /** A JSON-RPC method. It is the same in all protocol versions. */
 export interface OwnMethod {
@@ -61,6 +62,9 @@ export interface RouteStream {
   readonly failure?: ((error: A2AError) => string) | undefined;
 }
 
+/** The part of a request that may determine the format of its error. */
+export type FailedRequest = Pick<TransportRequest, 'url' | 'header'>;
+
 /** The method and the path of a route. */
 export interface RouteBase {
   readonly verb: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -71,7 +75,7 @@ export interface RouteBase {
   /** Whether the route can be used without authentication. */
   readonly public?: boolean;
   /** Formats an error. By default, an error has the protocol's format. */
-  error?(error: A2AError): RouteReply;
+  error?(error: A2AError, request: FailedRequest): RouteReply;
 }
 
 /** A route that answers with JSON. */

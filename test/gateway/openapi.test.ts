@@ -232,6 +232,16 @@ const CASES: Readonly<Record<string, Case>> = {
     { body: { model: 'vectors', input: 'Hello' }, status: 200 },
     { body: { model: 'vectors' }, status: 400 },
   ],
+  'POST /v1/messages': () => [
+    { body: { ...chat, max_tokens: 100 }, status: 200 },
+    { body: { ...chat, max_tokens: 100, stream: true }, status: 200 },
+    { body: chat, status: 400 },
+    { body: { ...chat, max_tokens: 100, model: 'no-such-model' }, status: 404 },
+  ],
+  'POST /v1/messages/count_tokens': () => [
+    { body: chat, status: 200 },
+    { body: { ...chat, messages: [] }, status: 400 },
+  ],
   'GET /v1/models': () => [{ status: 200 }],
   'GET /v1/models/{model}': () => [
     { values: { model: 'offline' }, status: 200 },

@@ -13,7 +13,7 @@
 import * as z from 'zod';
 import { wordIssue } from '../../base/index.ts';
 import { A2AError, type Call } from '../../protocol/index.ts';
-import type { RouteStream, RouteText } from '../../http/index.ts';
+import type { FailedRequest, RouteStream, RouteText } from '../../http/index.ts';
 import type { RequestHandler } from '../../tasks/index.ts';
 import type { ApiScope, Caller } from './caller.ts';
 
@@ -90,7 +90,7 @@ export interface RouteOptions<
     input: RouteInput<Parsed<Body>, Parsed<Query>>,
   ): Promise<RouteAnswer | RouteText | RouteStream>;
   /** Creates the error response. Only needed if it is not `{"error": "…"}`. */
-  error?(error: A2AError): RouteAnswer;
+  error?(error: A2AError, request: FailedRequest): RouteAnswer;
 }
 
 /** A route in the table, without the types of its body and query. */

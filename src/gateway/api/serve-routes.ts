@@ -3,7 +3,13 @@
  * `{"error": "…"}`.
  */
 import type { A2AError } from '../../protocol/index.ts';
-import type { OwnRoute, RouteReply, RouteRequest, RouteStream } from '../../http/index.ts';
+import type {
+  FailedRequest,
+  OwnRoute,
+  RouteReply,
+  RouteRequest,
+  RouteStream,
+} from '../../http/index.ts';
 import { Caller, callerOf } from './caller.ts';
 import type { GatewayRoute, RawInput, RouteAnswer } from './route.ts';
 
@@ -19,7 +25,8 @@ export function ownRoutes(routes: readonly GatewayRoute[]): OwnRoute[] {
       verb,
       path,
       public: scope === 'open',
-      error: (error: A2AError) => (route.error ? replyOf(route.error(error)) : describeOwn(error)),
+      error: (error: A2AError, failed: FailedRequest) =>
+        route.error ? replyOf(route.error(error, failed)) : describeOwn(error),
     };
     if (route.events === true) return { ...base, open: (request) => events(route, request) };
     return {
@@ -38,6 +45,21 @@ export function ownRoutes(routes: readonly GatewayRoute[]): OwnRoute[] {
 export function describeOwn({ kind, httpStatus: status, message }: A2AError): RouteReply {
   const hint = kind === 'unauthenticated' ? `: ${WHERE_KEYS_GO}` : '';
   return { status, body: { error: message + hint } };
+}
+
+/** The format of the errors at the paths of one API, also at paths that no route has. */
+export interface ErrorFormat {
+  applies(path: string, request: FailedRequest): boolean;
+  readonly error: NonNullable<GatewayRoute['error']>;
+}
+
+/** Returns a function that formats an error in the first format that applies, else as `describeOwn` does. */
+export function describeIn(formats: readonly ErrorFormat[]) {
+  return (error: A2AError, request: FailedRequest): RouteReply => {
+    const [path = ''] = request.url.split('?');
+    const format = formats.find((each) => each.applies(path, request));
+    return format ? replyOf(format.error(error, request)) : describeOwn(error);
+  };
 }
 
 async function events(route: GatewayRoute, request: RouteRequest): Promise<RouteStream> {

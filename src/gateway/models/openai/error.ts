@@ -1,10 +1,19 @@
 /** Errors in OpenAI's format. */
 import type { A2AError } from '../../../protocol/index.ts';
 import type { RouteAnswer } from '../../api/route.ts';
+import type { ErrorFormat } from '../../api/serve-routes.ts';
 import { MODEL_NOT_FOUND } from '../catalogue.ts';
 
 /** The `reason` of a budget error (budgets/spending.ts). */
 const BUDGET = 'BUDGET_EXHAUSTED';
+
+/** The paths of OpenAI's API that the gateway has, and those below them. */
+const PATHS = /^\/v1\/(?:chat|completions|embeddings|models|responses)(?:\/|$)/;
+
+export const openaiErrors: ErrorFormat = {
+  applies: (path) => PATHS.test(path),
+  error: errorAnswer,
+};
 
 export function errorBody(error: A2AError): unknown {
   const { message, httpStatus, reason, detail } = error;

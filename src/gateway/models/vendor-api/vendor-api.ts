@@ -17,12 +17,13 @@ import type { Relay } from '../../../agent/internal/index.ts';
 import { A2AError, type Call } from '../../../protocol/index.ts';
 import type { RouteText } from '../../../http/index.ts';
 import type { RouteAnswer, RouteInput } from '../../api/route.ts';
+import type { ModelTarget } from '../catalogue.ts';
 import type { FullChunk, Models, RelayedChunk } from '../models.ts';
 
 /** One request in a vendor's format, and functions that write the answer in this format. */
 export interface Exchange {
-  /** The caller's name for the model. */
-  readonly model: string;
+  /** The caller's name for the model, or the resolved model. */
+  readonly model: string | ModelTarget;
   /** The request for providers with another format. Its limits are used for all providers. */
   readonly request: ModelRequest;
   readonly stream: boolean;
@@ -74,7 +75,9 @@ export function createVendorApi({ models }: { readonly models: Models }): Vendor
   return {
     async answer({ caller, call }, exchange) {
       const { request, relay } = exchange;
-      const target = models.resolve(caller.workspace, exchange.model, 'chat');
+      const { model } = exchange;
+      const target =
+        typeof model === 'string' ? models.resolve(caller.workspace, model, 'chat') : model;
       models.check(caller, target);
       const { leave, signal } = abortable(call);
       const chunks = counted(models.answer(target, request, { caller, signal, relay }));

@@ -1,0 +1,219 @@
+/**
+ * Converts an answer to Anthropic's format. The events of a stream are made first. A complete message is the fold of
+ * its events, as in Anthropic's own clients.
+ */
+import { randomUUIDv7 } from 'node:crypto';
+import type { JsonObject, JsonValue } from '../../../base/index.ts';
+import type { FinishReason, FunctionCallPart } from '../../../agent/index.ts';
+import { A2AError } from '../../../protocol/index.ts';
+import type { Used } from '../cost.ts';
+import type { FullChunk } from '../models.ts';
+import type { MessagesBody } from './schema.ts';
+import { ownSignature } from './signature.ts';
+
+const STOP_REASONS = {
+  stop: 'end_turn',
+  'tool-calls': 'tool_use',
+  length: 'max_tokens',
+  'content-filter': 'refusal',
+  other: 'end_turn',
+} as const satisfies Readonly<Record<FinishReason, string>>;
+
+/** The fields of the message that are known before the answer starts. */
+export interface Head {
+  readonly id: string;
+  readonly model: string;
+  /** An estimate. The last event has the number that the provider reports. */
+  readonly inputTokens: number;
+  /** How the client gets the model's thoughts. `signed`: without their text. */
+  readonly thoughts: 'none' | 'signed' | 'full';
+}
+
+export function headOf(body: MessagesBody, inputTokens: number): Head {
+  const { type = 'disabled', display } = body.thinking ?? {};
+  const shown = display === 'omitted' ? 'signed' : 'full';
+  const thoughts = type === 'disabled' ? 'none' : shown;
+  return { id: `msg_${randomUUIDv7()}`, model: body.model, inputTokens, thoughts };
+}
+
+/** An event of the stream. Only the fields that `completeMessage` reads have a type. */
+type StreamEvent =
+  | { readonly type: 'message_start'; readonly message: JsonObject }
+  | { readonly type: 'content_block_start'; readonly content_block: JsonObject; index: number }
+  | { readonly type: 'content_block_delta'; readonly delta: JsonObject; index: number }
+  | { readonly type: 'content_block_stop'; index: number }
+  | { readonly type: 'message_delta'; readonly delta: JsonObject; readonly usage: JsonObject }
+  | { readonly type: 'message_stop' | 'ping' };
+
+/** Returns the complete message. */
+export async function completeMessage(
+  head: Head,
+  chunks: AsyncIterable<FullChunk>,
+): Promise<unknown> {
+  let message: JsonObject = {};
+  const content: Record<string, JsonValue>[] = [];
+  for await (const event of events(head, chunks)) {
+    if (event.type === 'message_start') ({ message } = event);
+    else if (event.type === 'content_block_start') content.push({ ...event.content_block });
+    else if (event.type === 'content_block_delta') append(content[event.index], event.delta);
+    else if (event.type === 'message_delta') {
+      const usage = { ...START_USAGE, ...event.usage };
+      return { ...message, ...event.delta, content, usage };
+    }
+  }
+  throw new TypeError('the answer has no finish chunk');
+}
+
+function append(block: Record<string, JsonValue> | undefined, delta: JsonObject): void {
+  if (block === undefined) return;
+  for (const field of ['text', 'thinking', 'signature']) {
+    if (field in delta) block[field] = `${text(block[field])}${text(delta[field])}`;
+  }
+  const { partial_json: input } = delta;
+  if (typeof input === 'string') block['input'] = JSON.parse(input);
+}
+
+function text(value: JsonValue | undefined): string {
+  return typeof value === 'string' ? value : '';
+}
+
+/** Returns the answer as server-sent events. */
+export async function* messageFrames(
+  head: Head,
+  chunks: AsyncIterable<FullChunk>,
+): AsyncGenerator<string> {
+  for await (const each of events(head, chunks)) yield eventFrame(each);
+}
+
+export function eventFrame(event: { readonly type: string }): string {
+  return `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
+}
+
+async function* events(head: Head, chunks: AsyncIterable<FullChunk>): AsyncGenerator<StreamEvent> {
+  let index = -1;
+  let open: 'text' | 'thought' | undefined;
+
+  function start(content_block: JsonObject): StreamEvent {
+    index++;
+    return { type: 'content_block_start', index, content_block };
+  }
+  const delta = (value: JsonObject): StreamEvent => ({
+    type: 'content_block_delta',
+    index,
+    delta: value,
+  });
+  function* close(provider?: JsonObject): Generator<StreamEvent> {
+    if (open === undefined) return;
+    if (open === 'thought') {
+      yield delta({ type: 'signature_delta', signature: ownSignature(provider) });
+    }
+    open = undefined;
+    yield { type: 'content_block_stop', index };
+  }
+  function* whole(block: JsonObject, ...deltas: readonly JsonObject[]): Generator<StreamEvent> {
+    yield start(block);
+    for (const each of deltas) yield delta(each);
+    yield { type: 'content_block_stop', index };
+  }
+
+  yield { type: 'message_start', message: messageStart(head) };
+  yield { type: 'ping' };
+  for await (const chunk of chunks) {
+    switch (chunk.kind) {
+      case 'text':
+        if (chunk.text === '') break;
+        if (open !== 'text') {
+          yield* close();
+          open = 'text';
+          yield start({ type: 'text', text: '', citations: null });
+        }
+        yield delta({ type: 'text_delta', text: chunk.text });
+        break;
+      case 'thought': {
+        if (head.thoughts === 'none') break;
+        if (open !== 'thought') {
+          yield* close();
+          open = 'thought';
+          yield start({ type: 'thinking', thinking: '', signature: '' });
+        }
+        if (chunk.text !== '' && head.thoughts === 'full')
+          yield delta({ type: 'thinking_delta', thinking: chunk.text });
+        // Data of the vendor ends a block (agent/models/provider.ts).
+        if (chunk.provider !== undefined) yield* close(chunk.provider);
+        break;
+      }
+      case 'function-call': {
+        yield* close();
+        const { id, name, args, provider } = callable(chunk, head);
+        // A tool_use block cannot contain data of the vendor, so a block before it does (request.ts).
+        if (provider !== undefined && head.thoughts !== 'none')
+          yield* whole({ type: 'redacted_thinking', data: ownSignature(provider) });
+        const caller = { type: 'direct' };
+        yield* whole(
+          { type: 'tool_use', id, name, input: {}, caller },
+          { type: 'input_json_delta', partial_json: JSON.stringify(args) },
+        );
+        break;
+      }
+      case 'blob': {
+        const message = `The model ${head.model} answered with a file, which this API cannot return: send the request as a task`;
+        throw new A2AError('upstreamFailed', message);
+      }
+      default: {
+        yield* close();
+        const stop_reason = STOP_REASONS[chunk.reason];
+        yield {
+          type: 'message_delta',
+          delta: { stop_reason, stop_sequence: null },
+          usage: usageOf(chunk.used),
+        };
+        yield { type: 'message_stop' };
+      }
+    }
+  }
+}
+
+function callable(call: FunctionCallPart, head: Head): FunctionCallPart {
+  if (call.problem === undefined) return call;
+  const message = `The model ${head.model} called ${call.name} with arguments that are not JSON: try again`;
+  throw new A2AError('upstreamFailed', message);
+}
+
+/** Fields of `usage` that other vendors do not report. */
+const START_USAGE = {
+  cache_creation: null,
+  inference_geo: null,
+  service_tier: null,
+  speed: null,
+} as const;
+
+function messageStart({ id, model, inputTokens }: Head): JsonObject {
+  return {
+    id,
+    type: 'message',
+    role: 'assistant',
+    model,
+    content: [],
+    container: null,
+    diagnostics: null,
+    stop_reason: null,
+    stop_sequence: null,
+    stop_details: null,
+    usage: { ...START_USAGE, ...usageOf({ inputTokens, outputTokens: 0 }) },
+  };
+}
+
+/** Returns the token counts. At Anthropic, `input_tokens` does not include tokens from the cache. */
+function usageOf(
+  used: Pick<Used, 'inputTokens' | 'outputTokens' | 'cachedTokens' | 'thoughtTokens'>,
+): JsonObject {
+  const { inputTokens, outputTokens, cachedTokens = 0, thoughtTokens } = used;
+  return {
+    input_tokens: Math.max(0, inputTokens - cachedTokens),
+    cache_creation_input_tokens: 0,
+    cache_read_input_tokens: cachedTokens,
+    output_tokens: outputTokens,
+    output_tokens_details: thoughtTokens === undefined ? null : { thinking_tokens: thoughtTokens },
+    server_tool_use: null,
+  };
+}

@@ -1,0 +1,151 @@
+/**
+ * Relays a request to Anthropic, or to another provider with Anthropic's API. The provider gets the client's own
+ * request, with the provider's name of the model. Only the name of the model is changed in the answer.
+ */
+import { isObject } from '../../../base/index.ts';
+import type { FinishReason, Usage } from '../../../agent/index.ts';
+import type { Relay } from '../../../agent/internal/index.ts';
+import type { InputMessage, MessagesBody } from './schema.ts';
+import { isOwnSignature } from './signature.ts';
+
+/** The type of the providers with Anthropic's API. */
+export const ANTHROPIC = 'anthropic';
+
+const REASONS: Readonly<Record<string, FinishReason>> = {
+  end_turn: 'stop',
+  stop_sequence: 'stop',
+  tool_use: 'tool-calls',
+  max_tokens: 'length',
+  model_context_window_exceeded: 'length',
+  refusal: 'content-filter',
+};
+/** The smallest number of tokens for thoughts that Anthropic accepts. */
+const MIN_THINKING = 1024;
+/** Headers of the client that the provider gets. */
+const HEADERS = ['anthropic-version', 'anthropic-beta'];
+const MAX_HEADER_CHARS = 4096;
+
+export interface RelayInput {
+  header(name: string): string | undefined;
+  /** Clients that use beta features send `beta=true`. */
+  readonly query: { readonly beta?: string | undefined };
+}
+
+/** Returns the relay of one request to `/v1/messages`. */
+export function messagesRelay(body: MessagesBody, input: RelayInput): Relay {
+  let counts: Record<string, number> = {};
+  let reason: FinishReason = 'other';
+  function count(usage: unknown): Usage {
+    counts = { ...counts, ...numbersIn(usage) };
+    return usageOf(counts);
+  }
+
+  return {
+    accepts: (type) => type === ANTHROPIC,
+    stream: body.stream === true,
+    path: () => pathOf('/messages', input),
+    headers: headersOf(input),
+    body: (model, maxTokens = body.max_tokens) => ({
+      ...body,
+      ...thinkingWithin(body, maxTokens),
+      model,
+      max_tokens: maxTokens,
+      messages: withoutForeign(body.messages),
+    }),
+    watched: /"type":\s*"(?:message_start|message_delta|message_stop|error)"/,
+    read(event) {
+      const { type, message } = event;
+      if (type === 'error') return { failed: true };
+      if (type === 'message_stop') return { end: reason };
+      if (type === 'message_start' && isObject(message)) {
+        message['model'] = body.model;
+        return { usage: count(message['usage']), changed: true };
+      }
+      if (type === 'message_delta') {
+        if (isObject(event['delta'])) reason = reasonOf(event['delta']['stop_reason']);
+        return { usage: count(event['usage']) };
+      }
+      if (type !== 'message') return {};
+      event['model'] = body.model;
+      return { usage: count(event['usage']), end: reasonOf(event['stop_reason']), changed: true };
+    },
+  };
+}
+
+/** Returns the relay of a request to `/v1/messages/count_tokens`. Anthropic does not charge for it. */
+export function countRelay(
+  body: { readonly messages: readonly InputMessage[] },
+  input: RelayInput,
+  onCount: (tokens: number) => void,
+): Relay {
+  return {
+    accepts: (type) => type === ANTHROPIC,
+    stream: false,
+    path: () => pathOf('/messages/count_tokens', input),
+    headers: headersOf(input),
+    body: (model) => ({ ...body, model, messages: withoutForeign(body.messages) }),
+    watched: /"input_tokens"/,
+    read(answer) {
+      const { input_tokens: tokens } = numbersIn(answer);
+      if (tokens === undefined) return { failed: true };
+      onCount(tokens);
+      return { usage: { inputTokens: 0, outputTokens: 0 }, end: 'stop' };
+    },
+  };
+}
+
+function pathOf(path: string, { query }: RelayInput): string {
+  return query.beta === 'true' ? `${path}?beta=true` : path;
+}
+
+function headersOf(input: RelayInput): Record<string, string> {
+  const sent = HEADERS.flatMap((name) => {
+    const value = input.header(name);
+    const isUsable = value !== undefined && value !== '' && value.length <= MAX_HEADER_CHARS;
+    return isUsable ? [[name, value] as const] : [];
+  });
+  return Object.fromEntries(sent);
+}
+
+/** Lowers the tokens for thoughts if a budget has lowered `max_tokens`, because Anthropic requires less than that. */
+function thinkingWithin({ thinking }: MessagesBody, maxTokens: number): object {
+  const budget = thinking?.['budget_tokens'];
+  if (typeof budget !== 'number' || budget < maxTokens) return {};
+  const lowered = maxTokens - 1;
+  if (lowered < MIN_THINKING) return { thinking: { type: 'disabled' } };
+  return { thinking: { ...thinking, budget_tokens: lowered } };
+}
+
+/** Returns the messages without the thoughts of other vendors' models. Anthropic refuses their signatures. */
+function withoutForeign(messages: readonly InputMessage[]): readonly InputMessage[] {
+  return messages.flatMap((message) => {
+    const { role, content } = message;
+    if (role !== 'assistant' || typeof content === 'string') return [message];
+    const own = content.filter(({ type, signature, data }) => {
+      if (type === 'thinking') return typeof signature !== 'string' || !isOwnSignature(signature);
+      return type !== 'redacted_thinking' || typeof data !== 'string' || !isOwnSignature(data);
+    });
+    if (own.length === content.length) return [message];
+    // Anthropic refuses an empty message, and joins consecutive messages of the user.
+    return own.length === 0 ? [] : [{ ...message, content: own }];
+  });
+}
+
+function reasonOf(stopReason: unknown): FinishReason {
+  return (typeof stopReason === 'string' ? REASONS[stopReason] : undefined) ?? 'other';
+}
+
+function numbersIn(value: unknown): Record<string, number> {
+  if (!isObject(value)) return {};
+  const numbers = Object.entries(value).filter(
+    (entry): entry is [string, number] => Number.isSafeInteger(entry[1]) && Number(entry[1]) >= 0,
+  );
+  return Object.fromEntries(numbers);
+}
+
+function usageOf(counts: Readonly<Record<string, number>>): Usage {
+  const { input_tokens: input = 0, output_tokens: outputTokens = 0 } = counts;
+  const { cache_read_input_tokens: cachedTokens = 0, cache_creation_input_tokens: created = 0 } =
+    counts;
+  return { inputTokens: input + cachedTokens + created, outputTokens, cachedTokens };
+}

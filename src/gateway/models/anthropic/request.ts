@@ -1,0 +1,285 @@
+/**
+ * Converts a request of Anthropic's Messages API to a ModelRequest, for providers with another API. Markers for
+ * Anthropic's cache are ignored. Fields and blocks that would change the answer are refused, never ignored.
+ */
+import type * as z from 'zod';
+import { type JsonObject, wordIssue } from '../../../base/index.ts';
+import type {
+  BlobPart,
+  Content,
+  ContentPart,
+  FileContentPart,
+  ModelRequest,
+  ToolDeclaration,
+} from '../../../agent/index.ts';
+import { A2AError } from '../../../protocol/index.ts';
+import {
+  DocumentBlock,
+  ImageBlock,
+  RedactedBlock,
+  SearchResultBlock,
+  TextBlock,
+  ThinkingBlock,
+  ToolReferenceBlock,
+  ToolResultBlock,
+  ToolUseBlock,
+  type Block,
+  type BlockList,
+  type CountBody,
+  type InputMessage,
+  type MessagesBody,
+  type Source,
+} from './schema.ts';
+import { carriedIn } from './signature.ts';
+
+/** Fields that only Anthropic supports, and that would change the answer. */
+const ONLY_ANTHROPIC = ['container', 'mcp_servers', 'inference_geo'] as const;
+/** The default of Anthropic. It is not sent to other vendors, because some refuse every temperature. */
+const DEFAULT_TEMPERATURE = 1;
+
+type FilePart = BlobPart | FileContentPart;
+
+/** Converts the request. Throws `invalidParams` with the name of a field that other providers cannot process. */
+export function messagesRequest(body: MessagesBody): ModelRequest {
+  const { temperature, top_p: topP, stop_sequences: stop } = body;
+  return {
+    ...inputOf(body, { strict: true }),
+    maxOutputTokens: body.max_tokens,
+    ...(isSet(temperature) && temperature !== DEFAULT_TEMPERATURE && { temperature }),
+    ...(isSet(topP) && { topP }),
+    ...(isSet(stop) && stop.length > 0 && { stop }),
+  };
+}
+
+/**
+ * Converts the part of the request that determines its input tokens. Without `strict`, a block that cannot be converted
+ * becomes data. This is good enough to estimate the tokens of a request that Anthropic gets unchanged.
+ */
+export function inputOf(
+  body: CountBody,
+  { strict }: { readonly strict: boolean },
+): Pick<ModelRequest, 'system' | 'messages' | 'tools' | 'toolChoice' | 'outputSchema'> {
+  const refused = strict ? ONLY_ANTHROPIC.find((field) => isSet(body[field])) : undefined;
+  if (refused !== undefined) throw refusal(refused, 'only models of Anthropic support it');
+  const systems = body.messages.filter(({ role }) => role === 'system');
+  const system = [...(isSet(body.system) ? [body.system] : []), ...systems.map(contentOf)]
+    .map(plainText)
+    .join('\n\n');
+  const schema = body.output_config?.format?.schema;
+  return {
+    messages: contentsOf(body.messages, strict),
+    ...(system !== '' && { system }),
+    ...toolsOf(body, strict),
+    ...(schema !== undefined && { outputSchema: schema }),
+  };
+}
+
+function contentOf({ content }: InputMessage): BlockList {
+  return content;
+}
+
+/** Returns the texts of blocks, without other blocks. */
+function plainText(content: BlockList): string {
+  if (typeof content === 'string') return content;
+  return content
+    .flatMap(({ text }) => (typeof text === 'string' && text !== '' ? [text] : []))
+    .join('\n\n');
+}
+
+function toolsOf(
+  { tools, tool_choice: choice }: CountBody,
+  strict: boolean,
+): Pick<ModelRequest, 'tools' | 'toolChoice'> {
+  const declared = (tools ?? []).flatMap((tool, index): ToolDeclaration[] => {
+    const { type, name = '', description, input_schema: parameters } = tool;
+    const isCustom = !isSet(type) || type === 'custom';
+    if (!isCustom || parameters === undefined || name === '') {
+      if (!strict) return [];
+      const why = isCustom
+        ? 'a tool needs a name and an input_schema'
+        : `only models of Anthropic have the tool ${type}`;
+      throw refusal(`tools.${index}`, why);
+    }
+    return [{ name, description: description ?? '', parameters }];
+  });
+  if (declared.length === 0) {
+    if (!strict || !isSet(choice) || choice.type === 'auto' || choice.type === 'none') return {};
+    throw refusal('tool_choice', 'requires tools');
+  }
+  if (!isSet(choice)) return { tools: declared };
+  if (choice.type !== 'tool') {
+    return { tools: declared, toolChoice: choice.type === 'any' ? 'required' : choice.type };
+  }
+  const { name = '' } = choice;
+  if (strict && !declared.some((tool) => tool.name === name))
+    throw refusal('tool_choice.name', `the tool ${JSON.stringify(name)} is not in tools`);
+  return { tools: declared, toolChoice: { tool: name } };
+}
+
+/**
+ * Converts the messages. Consecutive messages of the same role become one content, as at Anthropic. Each tool call must
+ * have its result in the next user message.
+ */
+function contentsOf(messages: readonly InputMessage[], strict: boolean): Content[] {
+  const contents: { role: Content['role']; parts: ContentPart[] }[] = [];
+  /** The names of the tools that were called, by the id of the call. */
+  const called = new Map<string, string>();
+  /** The ids of the calls that have no result yet. */
+  const open = new Set<string>();
+
+  for (const [index, message] of messages.entries()) {
+    if (message.role === 'system') continue;
+    const at = `messages.${index}.content`;
+    const { content } = message;
+    const blocks = typeof content === 'string' ? [{ type: 'text', text: content }] : content;
+    /** Data of another vendor for the next tool call (answer.ts). */
+    let carried: JsonObject | undefined;
+    const parts = blocks.flatMap((block, place): ContentPart[] => {
+      try {
+        return convert(block, `${at}.${place}`);
+      } catch (error) {
+        if (strict || !(error instanceof A2AError)) throw error;
+        // The cast is safe, because the body is JSON.
+        return [{ kind: 'data', data: block as JsonObject }];
+      }
+    });
+    const role = message.role === 'user' ? 'user' : 'model';
+    if (role === 'user') close(at);
+    const last = contents.at(-1);
+    if (last?.role === role) last.parts.push(...parts);
+    else contents.push({ role, parts });
+
+    function convert(block: Block, place: string): ContentPart[] {
+      switch (block.type) {
+        case 'tool_use': {
+          const { id, name, input: args } = read(ToolUseBlock, block, place);
+          const provider = carried;
+          carried = undefined;
+          called.set(id, name);
+          open.add(id);
+          return [{ kind: 'function-call', id, name, args, ...(provider && { provider }) }];
+        }
+        case 'tool_result': {
+          const result = read(ToolResultBlock, block, place);
+          const { tool_use_id: id } = result;
+          const name = called.get(id);
+          if (name === undefined || !open.delete(id)) {
+            const why = `there is no tool_use block with the id ${id} in the previous message`;
+            throw refusal(`${place}.tool_use_id`, why);
+          }
+          const isError = result.is_error === true && { isError: true };
+          const { text, files } = resultOf(result.content ?? '', `${place}.content`);
+          const parts = files.length > 0 && { parts: files };
+          return [{ kind: 'function-response', id, name, response: text, ...isError, ...parts }];
+        }
+        case 'redacted_thinking':
+          carried = carriedIn(read(RedactedBlock, block, place).data) ?? carried;
+          return [];
+        case 'thinking': {
+          const { thinking: text, signature } = read(ThinkingBlock, block, place);
+          const provider = carriedIn(signature);
+          return [{ kind: 'thought', text, ...(provider && { provider }) }];
+        }
+        default:
+          return shown(block, place);
+      }
+    }
+  }
+  close('messages');
+  return contents;
+
+  function close(at: string): void {
+    const [missing] = open;
+    open.clear();
+    if (missing === undefined || !strict) return;
+    throw refusal(at, `the tool_use block with the id ${missing} has no tool_result block`);
+  }
+}
+
+/** Converts a block of text, an image or a document. */
+function shown(block: Block, at: string): (FilePart | Extract<ContentPart, { kind: 'text' }>)[] {
+  switch (block.type) {
+    case 'text':
+      return [{ kind: 'text', text: read(TextBlock, block, at).text }];
+    case 'image':
+      return fromSource(read(ImageBlock, block, at).source, 'image/*', `${at}.source`);
+    case 'document': {
+      const { source, title, context } = read(DocumentBlock, block, at);
+      const parts = fromSource(source, 'application/pdf', `${at}.source`, title ?? undefined);
+      return isSet(context) ? [{ kind: 'text', text: context }, ...parts] : parts;
+    }
+    case 'search_result': {
+      const { source, title, content } = read(SearchResultBlock, block, at);
+      const texts = content.map(({ text }) => text);
+      return [{ kind: 'text', text: [`${title} (${source}):`, ...texts].join('\n') }];
+    }
+    case 'tool_reference': {
+      // Tools whose loading is deferred are always loaded, so the reference only names the tool.
+      const { tool_name: name } = read(ToolReferenceBlock, block, at);
+      return [{ kind: 'text', text: `The tool ${name} is available.` }];
+    }
+    default:
+      throw refusal(`${at}.type`, `only models of Anthropic support ${block.type} blocks`);
+  }
+}
+
+/** Converts a source. `mediaType` is the type of a source that does not contain its type. */
+function fromSource(
+  source: Source,
+  mediaType: string,
+  at: string,
+  title?: string,
+): ReturnType<typeof shown> {
+  const name = title !== undefined && { name: title };
+  switch (source.type) {
+    case 'base64':
+      return [{ kind: 'blob', mediaType: source.media_type, data: source.data, ...name }];
+    case 'url':
+      return [{ kind: 'file', uri: source.url, mediaType, ...name }];
+    case 'text': {
+      const text = title === undefined ? source.data : `${title}:\n${source.data}`;
+      return [{ kind: 'text', text }];
+    }
+    default: {
+      const { content } = source;
+      if (typeof content === 'string') return [{ kind: 'text', text: content }];
+      return content.flatMap((block, place) => {
+        // This also limits the depth.
+        if (block.type === 'text' || block.type === 'image')
+          return shown(block, `${at}.content.${place}`);
+        throw refusal(`${at}.content.${place}.type`, 'must be text or image');
+      });
+    }
+  }
+}
+
+function resultOf(
+  content: BlockList,
+  at: string,
+): { readonly text: string; readonly files: FilePart[] } {
+  if (typeof content === 'string') return { text: content, files: [] };
+  const parts = content.flatMap((block, place) => shown(block, `${at}.${place}`));
+  return {
+    text: parts.flatMap((part) => (part.kind === 'text' ? [part.text] : [])).join('\n'),
+    files: parts.filter((part) => part.kind !== 'text'),
+  };
+}
+
+/** Parses a block. Throws `invalidParams` with the name of the invalid field. */
+function read<Schema extends z.ZodType>(schema: Schema, block: Block, at: string): z.infer<Schema> {
+  const { success, data, error } = schema.safeParse(block);
+  if (success) return data;
+  const [issue] = error.issues;
+  const path = [at, ...(issue?.path ?? [])].join('.');
+  throw refusal(path, issue ? wordIssue(issue) : 'invalid');
+}
+
+function isSet<T>(value: T | null | undefined): value is T {
+  return value !== undefined && value !== null;
+}
+
+function refusal(field: string, why: string): A2AError {
+  return new A2AError('invalidParams', `${field}: ${why}`, {
+    violations: [{ field, description: why }],
+  });
+}

@@ -1,0 +1,142 @@
+/**
+ * Anthropic's Messages API: `/v1/messages` and `/v1/messages/count_tokens`. A provider of the type `anthropic` gets the
+ * client's own request. For other providers, the request and the answer are converted.
+ */
+import * as z from 'zod';
+import type { ModelRequest } from '../../../agent/index.ts';
+import { estimateUsage } from '../../../agent/internal/index.ts';
+import { A2AError } from '../../../protocol/index.ts';
+import { defineRoute, type GatewayRoute, type RouteInput } from '../../api/route.ts';
+import type { Candidate, ModelTarget } from '../catalogue.ts';
+import type { Models } from '../models.ts';
+import type { VendorApi } from '../vendor-api/vendor-api.ts';
+import { eventFrame, headOf, messageFrames, completeMessage } from './answer.ts';
+import { errorAnswer, errorBody, newRequestId } from './error.ts';
+import { ANTHROPIC, countRelay, messagesRelay } from './relay.ts';
+import { inputOf, messagesRequest } from './request.ts';
+import { CountAnswer, CountBody, MessageAnswer, MessagesBody } from './schema.ts';
+
+const Query = z.object({ beta: z.string().optional() });
+type Query = z.infer<typeof Query>;
+
+export interface AnthropicRoutesOptions {
+  readonly models: Models;
+  readonly api: VendorApi;
+}
+
+export function anthropicRoutes({ models, api }: AnthropicRoutesOptions): readonly GatewayRoute[] {
+  async function messages({ body, ...input }: RouteInput<MessagesBody, Query>) {
+    const { target, request } = prepared(
+      models.resolve(input.caller.workspace, body.model, 'chat'),
+      body,
+    );
+    const requestId = newRequestId();
+    const head = () => headOf(body, tokensOf(request));
+    const answer = await api.answer(input, {
+      model: target,
+      request,
+      stream: body.stream === true,
+      relay: messagesRelay(body, input),
+      whole: (chunks) => completeMessage(head(), chunks),
+      frames: (chunks) => messageFrames(head(), chunks),
+      failure: (error) => eventFrame(errorBody(error, requestId)),
+    });
+    return { ...answer, headers: { ...answer.headers, 'request-id': requestId } };
+  }
+
+  async function countTokens({ body, ...input }: RouteInput<CountBody, Query>) {
+    const { caller } = input;
+    const target = models.resolve(caller.workspace, body.model, 'chat');
+    const own = relaying(target);
+    const request = inputOf(body, { strict: own === undefined });
+    let tokens: number | undefined;
+    if (own !== undefined) {
+      const relay = countRelay(body, input, (count) => (tokens = count));
+      await api.run(input, async (signal) => {
+        try {
+          for await (const _ of models.answer(own, request, { caller, signal, relay }));
+        } catch (error) {
+          // Not every provider with this API counts tokens. Then they are estimated.
+          if (!(error instanceof A2AError) || error.kind === 'invalidParams') throw error;
+        }
+      });
+    }
+    const headers = { 'request-id': newRequestId() };
+    return { headers, body: { input_tokens: tokens ?? tokensOf(request) } };
+  }
+
+  return [
+    defineRoute({
+      verb: 'POST',
+      path: '/v1/messages',
+      scope: 'tasks:write',
+      resource: 'model',
+      summary: "Answer of a model, compatible with Anthropic's Messages API",
+      detail:
+        'With `stream`, the response is server-sent events. A provider of the type `anthropic` gets the request unchanged. For other providers, fields that would change the answer and that they do not support are rejected with 400.',
+      query: Query,
+      body: MessagesBody,
+      answers: {
+        200: {
+          description: 'The message. With `stream`, the events of the message',
+          schema: MessageAnswer,
+          alsoEvents: true,
+        },
+        502: { description: 'The model failed' },
+        504: { description: 'The model did not answer in time' },
+        529: { description: 'The model is overloaded' },
+      },
+      handle: messages,
+      error: errorAnswer,
+    }),
+    defineRoute({
+      verb: 'POST',
+      path: '/v1/messages/count_tokens',
+      scope: 'tasks:write',
+      resource: 'model',
+      summary: "Number of a request's input tokens, compatible with Anthropic",
+      detail:
+        'A provider of the type `anthropic` counts the tokens. For other providers, the number is an estimate.',
+      query: Query,
+      body: CountBody,
+      answers: { 200: { description: 'The number of tokens', schema: CountAnswer } },
+      handle: countTokens,
+      error: errorAnswer,
+    }),
+  ];
+}
+
+/**
+ * Returns the request for providers with another API. If it cannot be converted for them, only the providers with
+ * Anthropic's API remain. If there are none, throws the reason.
+ */
+function prepared(
+  target: ModelTarget,
+  body: MessagesBody,
+): { readonly target: ModelTarget; readonly request: ModelRequest } {
+  const own = relaying(target);
+  const maxOutputTokens = body.max_tokens;
+  const rough = () => ({ ...inputOf(body, { strict: false }), maxOutputTokens });
+  if (own !== undefined && own.candidates.length === target.candidates.length)
+    return { target, request: rough() };
+  try {
+    return { target, request: messagesRequest(body) };
+  } catch (error) {
+    if (own === undefined || !(error instanceof A2AError)) throw error;
+    return { target: own, request: rough() };
+  }
+}
+
+/** Returns the model with only the providers that get the client's own request, or undefined if there are none. */
+function relaying(target: ModelTarget): ModelTarget | undefined {
+  const candidates = target.candidates.filter(isAnthropic);
+  return candidates.length > 0 ? { ...target, candidates } : undefined;
+}
+
+function isAnthropic({ provider }: Candidate): boolean {
+  return provider.config.type === ANTHROPIC && provider.relay !== undefined;
+}
+
+function tokensOf(request: ModelRequest): number {
+  return estimateUsage(request, 0).inputTokens;
+}
