@@ -22,3 +22,4 @@ export { sessionStatus, type SessionStatus } from './session/session-status.ts';
 export { hasTerminal } from './shell/launch.ts';
 export { SandboxUnavailable, openSandbox } from './shell/sandbox.ts';
 export type { Preview } from './tools/tool.ts';
+export { namedExtensions } from './views/views.ts';

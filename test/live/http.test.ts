@@ -118,6 +118,31 @@ test('a prompt that waits is not lost with its connection', async (t) => {
   assert.ok(ann.said.includes('http: message/send'));
 });
 
+test('a client that disconnects while its prompt waits leaves the list of clients', async (t) => {
+  const { url, ann } = await shared(t, { script: ASKS });
+  await ann.session.prompt('write');
+  await ann.pending();
+  const leaving = new AbortController();
+  fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'message/send',
+      params: { message: userMessage('then this') },
+    }),
+    signal: leaving.signal,
+  }).catch(() => undefined);
+  await queue(ann, 1);
+  const from = ann.items.length;
+  leaving.abort();
+  await ann.until(
+    (item) => (item.kind === 'presence' && item.clients.length === 1 ? true : undefined),
+    from,
+  );
+});
+
 test('a client whose queued prompt is dropped gets an error, on each wire', async (t) => {
   const { url, ann } = await shared(t, { script: ASKS });
   await ann.session.prompt('write');

@@ -5,7 +5,7 @@
  * session, so the terminal shows the client, its prompts and its answers. No request starts a task of its own. Other
  * tasks in the store can be read, and do not run.
  */
-import type { CommandService } from '../../coder/index.ts';
+import { namedExtensions, type CommandService } from '../../coder/index.ts';
 import {
   CODER_AGENT,
   isCompatible,
@@ -242,10 +242,10 @@ export function httpHandler(handler: RequestHandler, options: HttpHandlerOptions
 
 /** Returns the call with what its message names, because the turn is then read without the message. */
 function withNamed({ message, metadata }: MessageSendParams, call: Call): Call {
-  const keys = Object.keys({ ...metadata, ...message.metadata }).filter(isCompatible);
-  const named = [...(call.extensions ?? []), ...(message.extensions ?? []), ...keys];
+  const { user, version, base, signal, extensions = [] } = call;
+  const named = namedExtensions({ extensions, message, metadata }).filter(isCompatible);
   if (speaksCoderAgent({ extensions: named, message, metadata })) named.push(CODER_AGENT);
-  return { ...call, extensions: named };
+  return { user, version, base, signal, extensions: named };
 }
 
 /** Returns the call of an HTTP request with the client as its user. The call does not end with the request. */
