@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import type { Artifact, Message } from './message.ts';
-import { fold, reduce, refusal } from './reduce.ts';
+import type { Artifact, Message, Metadata, Part } from './message.ts';
+import { fold, ONE_TEXT_KEY, reduce, refusal } from './reduce.ts';
 import { Task, TaskState, type TaskEvent } from './task.ts';
 import { isTerminal } from './task-state.ts';
 
@@ -288,4 +288,28 @@ test('folding 20,000 events takes no longer than folding them should', { timeout
     for (let n = 0; n < 20_000; n++) list.push(chunk(`a${n % artifacts}`, ['x']));
     assert.equal(fold(list)?.artifacts?.length, artifacts);
   }
+});
+
+test('appended texts are joined only in an artifact that is marked as one text', () => {
+  const chunk = (parts: Part[], append: boolean, metadata?: Metadata): TaskEvent => ({
+    kind: 'artifact-update',
+    taskId: 't',
+    contextId: 'c',
+    artifact: { artifactId: 'a', parts, ...(metadata && { metadata }) },
+    append,
+  });
+  const text = (said: string): Part => ({ kind: 'text', text: said });
+  const file: Part = { kind: 'file', file: { uri: 'https://a.example/f' } };
+  const marked: Part = { ...text('!'), metadata: { own: 1 } };
+  const foldOf = (metadata?: Metadata) =>
+    fold([
+      { kind: 'task', id: 't', contextId: 'c', status: { state: 'working' } },
+      chunk([text('a')], false, metadata),
+      chunk([text('b'), file, text('c')], true),
+      chunk([text('d'), marked, text('')], true),
+    ])?.artifacts?.[0]?.parts;
+  assert.deepEqual(foldOf({ [ONE_TEXT_KEY]: true }), [text('ab'), file, text('cd'), marked]);
+  // The parts of another server's artifact may be separate items.
+  const apart = [text('a'), text('b'), file, text('c'), text('d'), marked, text('')];
+  assert.deepEqual(foldOf(), apart);
 });
