@@ -183,3 +183,11 @@ test('the person who runs the program is told once that a server is unavailable,
   assert.equal(notices[1], 'The MCP server tools is available now.');
   assert.equal(notices.length, 2);
 });
+
+test('/help lists the prompts of servers', async (t) => {
+  const place = makePlace(t);
+  settings(place, { mcpServers: { tools: program } });
+  const { say, goOn } = await talk(t, [done], { place });
+  await say('/tools:greet Ann');
+  assert.match(JSON.stringify(await goOn('/help')), /\/tools:greet name: Greets/);
+});

@@ -12,7 +12,7 @@ export const helpCommand: CoderCommand = {
 
 function linesOf(path: readonly string[], command: CoderCommand): string[] {
   const own =
-    (command.run ?? command.prompt)
+    (command.run ?? command.prompt ?? command.content)
       ? [`${commandSyntax(path, command)}: ${command.description}`]
       : [];
   const below = (command.subCommands ?? []).flatMap((each) => linesOf([...path, each.name], each));
