@@ -19,6 +19,8 @@ test('acpx prompts in a session that it opened before, lists it, and sets its mo
     const flags = ['--agent', agent, '--cwd', workspace, '--ttl', '1', '--approve-all'];
     const program = binOf(programs.acpx, 'acpx');
     const { code, out, err } = await startProgram(program, [...flags, ...args], { env }).ended;
+    // acpx's background process of the last command may be about to exit.
+    if (err.includes('Queue owner is shutting down')) return acpx(...args);
     assert.equal(code, 0, err);
     return out;
   };
