@@ -37,3 +37,36 @@ test('a number does not answer a question that is not printed yet', async () => 
   assert.equal(await done, 'left');
   assert.equal(chosen, 'proceed_once');
 });
+
+test('a question of several lines is printed once', async () => {
+  const session = new ScriptedSession();
+  const stdin = new PassThrough();
+  const stdout = new PassThrough({ encoding: 'utf8' });
+  let printed = '';
+  stdout.on('data', (text: string) => (printed += text));
+  const done = startPlain(session, {
+    stdin: stdin as unknown as NodeJS.ReadStream,
+    stdout: stdout as unknown as NodeJS.WriteStream,
+  });
+  const description =
+    'The MCP server a asks: Who?\n- name: text\nAnswer with a line for each field.';
+  void session.ask({
+    tool_call_id: 'q',
+    status: 'PENDING',
+    tool_name: 'elicitation',
+    description,
+    input_parameters: { name: 'text' },
+    confirmation_request: {
+      options: [
+        { id: 'option_1', name: 'Decline' },
+        { id: 'answer', name: 'Answer in your own words' },
+      ],
+      generic_details: { description },
+    },
+  });
+  while (!printed.includes('Type the number')) await once(stdout, 'data');
+  stdin.write('/quit\n');
+  assert.equal(await done, 'left');
+  assert.equal(printed.split('- name: text').length, 2);
+  assert.match(printed, /^Question: The MCP server a asks: Who\?\n- name: text\nAnswer/m);
+});

@@ -135,10 +135,8 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
         ]);
       });
     }
-    const title = titleOf(call);
     write([
-      line(`Question: ${title}${title.endsWith('?') ? '' : '?'}`),
-      ...wholeRequest(call, view),
+      ...questionLines(entry, view),
       ...(mayAnswer ? [...options, line(howToAnswer(entry))] : []),
     ]);
   }
@@ -264,6 +262,15 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
     store.flush();
     store.close();
   }
+}
+
+/** Returns what is asked. The title of a question is its whole text, which must not be printed twice. */
+function questionLines(entry: CallEntry, view: View): StyledLine[] {
+  const whole = wholeRequest(entry.call, view);
+  const [first, ...rest] = whole;
+  if (isQuestion(entry) && first) return [[...line('Question: '), ...first], ...rest];
+  const title = titleOf(entry.call);
+  return [line(`Question: ${title}${title.endsWith('?') ? '' : '?'}`), ...whole];
 }
 
 function howToAnswer(entry: CallEntry): string {

@@ -22,8 +22,8 @@ type RequestedCall = Pick<ToolCall, 'tool_name' | 'input_parameters' | 'confirma
 
 /** The tool whose change in several files is described as text. */
 const PATCH_TOOL = 'apply_patch';
-/** The tool whose arguments are the text and the options of the request. */
-const QUESTION_TOOL = 'ask_user';
+/** The tools whose text has all arguments: a question of the agent, and a question of an MCP server. */
+const QUESTION_TOOLS: ReadonlySet<string> = new Set(['ask_user', 'elicitation']);
 
 export function callDetails(call: RequestedCall): CallDetail[] {
   const { confirmation_request: request, tool_name: tool, input_parameters: args } = call;
@@ -42,7 +42,7 @@ export function callDetails(call: RequestedCall): CallDetail[] {
   const text = request.generic_details?.description ?? '';
   if (tool === PATCH_TOOL) return [{ kind: 'patch', text }];
   const isShown = (_name: string, value: Json): boolean =>
-    tool === QUESTION_TOOL || (typeof value === 'string' && endsWith(text, value));
+    QUESTION_TOOLS.has(tool) || (typeof value === 'string' && endsWith(text, value));
   return [{ kind: 'text', text }, ...argumentsOf(args, isShown)];
 }
 

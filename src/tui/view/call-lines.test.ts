@@ -43,3 +43,10 @@ test('a call that was stopped is not shown as declined', () => {
   const declined = { type: 'declined', message: 'this call was declined' };
   assert.match(shown({ status: 'CANCELLED', error: declined })[0]!, /^Tool, declined: /);
 });
+
+test('a form that was answered is named by its first line', () => {
+  const description =
+    'The MCP server a asks: Who?\n- name: text\nAnswer with a line for each field.';
+  const form = { tool_name: 'elicitation', description, status: 'SUCCEEDED' } as const;
+  assert.equal(shown(form)[0], 'Tool, done: The MCP server a asks: Who? …');
+});

@@ -1,6 +1,6 @@
 /** Draws a tool call: its title and status, and below them the first lines of its output. */
 import type { ToolCall } from '../../protocol/development-tool/index.ts';
-import type { CallEntry } from '../state/entry.ts';
+import { isQuestion, type CallEntry } from '../state/entry.ts';
 import {
   cut,
   EMPTY,
@@ -39,7 +39,7 @@ export function callLines(entry: CallEntry, view: View): StyledLine[] {
   const body = bodyLines(call, view);
   const head: StyledLine = [
     ...helperSpans(call),
-    span(titleOf(call), { bold: !plain }),
+    span(isForm(entry) ? firstLine(call) : titleOf(call), { bold: !plain }),
     ...(body.summary.length > 0 ? [span('  '), ...body.summary] : []),
     ...(entry.stopped === true ? [span('  stopped', 'dim')] : []),
     ...(word === WAITS && !plain ? [span(`  ${WAITS}`, 'dim')] : []),
@@ -90,6 +90,16 @@ export function titleOf(call: ToolCall): string {
   const args = revealsLine(JSON.stringify(call.input_parameters));
   const name = revealsLine(call.tool_name);
   return args === '{}' ? name : `${name} ${args}`;
+}
+
+/** Whether the call is a question of several lines, for example a form of an MCP server. Its dialog shows all lines. */
+function isForm(entry: CallEntry): boolean {
+  const { tool_name: name, description = '' } = entry.call;
+  return (name === 'elicitation' || isQuestion(entry)) && description.trim().includes('\n');
+}
+
+function firstLine({ description = '' }: ToolCall): string {
+  return `${revealsLine(description.trim().split('\n', 1)[0] ?? '')} …`;
 }
 
 interface Body {
