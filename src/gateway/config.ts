@@ -23,6 +23,7 @@ import { ModelError } from '../agent/index.ts';
 import { VENDORS } from '../agent/internal/index.ts';
 import { AgentHealthSeconds, AgentsConfig } from './agents/config.ts';
 import { KeysConfig } from './auth/config.ts';
+import { BudgetsConfig } from './budgets/config.ts';
 import {
   DefaultModel,
   ModelDeadlineSeconds,
@@ -98,6 +99,7 @@ export const GatewayConfig = z.strictObject({
   models: ModelsConfig.optional(),
   defaultModel: DefaultModel.optional(),
   modelDeadlineSeconds: ModelDeadlineSeconds.optional(),
+  budgets: BudgetsConfig.optional(),
   agents: AgentsConfig.optional(),
   agentHealthSeconds: AgentHealthSeconds.optional(),
   tasks: TasksConfig.optional().describe('Expiry of tasks'),

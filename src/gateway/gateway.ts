@@ -106,7 +106,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const tracer = createTracer(tracing, { logger, version, meter: metrics });
   const audit = createAudit({ register });
   const keys = createKeys({ register, audit, pepper, logger });
-  const spending = createSpending({ register, logger });
+  const spending = createSpending({ register, logger, config: config.budgets });
   const cards = createCards({ register, audit });
   const observed = { logger, meter: metrics, tracer };
   const models = createModels({ config, cards, spending, env: environment, ...observed });
@@ -200,7 +200,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     sweeping.abort();
     await closeServer();
     await agents.close();
-    spending.flush();
+    await spending.flush();
     await tracer.close();
     metrics.close();
     register.close();
@@ -225,6 +225,7 @@ export function createGateway(options: GatewayOptions): Gateway {
         ? authentication(next)
         : authenticate;
       models.use(next);
+      spending.use(next.budgets ?? {});
       authenticate = nextAuthenticate;
       agents.use(next.agents ?? {}, next.agentHealthSeconds);
       tasks = TasksConfig.parse(next.tasks ?? {});

@@ -174,7 +174,7 @@ describe('a provider that fails before its answer begins', () => {
     assert.equal(made.two.asked.length, 0, 'there was no time left for another');
   });
 
-  test('a caller that leaves ends it at once, and no other is asked', async () => {
+  test('a caller that leaves ends it at once, no other is asked, and the prompt is counted', async () => {
     await using made = await pair(['silence'], [says('No.')]);
     const leaving = new AbortController();
     const asking = ask(made.models, 'm', { signal: leaving.signal });
@@ -183,7 +183,9 @@ describe('a provider that fails before its answer begins', () => {
     assert(thrown instanceof Error);
     assert.equal(thrown.message, 'left');
     assert.equal(made.two.asked.length, 0);
-    assert.deepEqual(made.uses, []);
+    assert.equal(made.uses.length, 1);
+    assert.partialDeepStrictEqual(made.uses, [{ provider: 'one', outputTokens: 0 }]);
+    assert.ok(Number(made.uses[0]?.inputTokens) > 0);
   });
 });
 

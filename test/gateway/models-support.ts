@@ -20,7 +20,7 @@ export const caller = new Caller({
 
 export interface Rig {
   readonly models: Models;
-  readonly uses: readonly Use[];
+  readonly uses: readonly SettledUse[];
   readonly logged: readonly object[];
 }
 
@@ -39,7 +39,7 @@ export function rig({
   modelDeadlineSeconds,
   ...options
 }: RigOptions = {}): Rig {
-  const uses: Use[] = [];
+  const uses: SettledUse[] = [];
   const logged: object[] = [];
   const note = (fields: object) => void logged.push(fields);
   const logger: Logger = { debug: note, info: note, warn: note, error: note };
@@ -64,8 +64,24 @@ export function rig({
   };
 }
 
-export function spendingInto(uses: Use[]): Pick<Spending, 'check' | 'begin' | 'record'> {
-  return { check() {}, begin: () => () => {}, record: (use) => void uses.push(use) };
+/** What was counted, and the provider that answered. */
+export type SettledUse = Use & { readonly provider?: unknown };
+
+export function spendingInto(uses: SettledUse[]): Pick<Spending, 'check' | 'reserve'> {
+  return {
+    async check() {},
+    reserve: async ({ caller: { workspace, keyId }, model }) => ({
+      maxOutputTokens: undefined,
+      seen() {},
+      settle(used) {
+        const { inputTokens, outputTokens, cost } = used;
+        const provider: unknown = Reflect.get(used, 'provider');
+        const counted = { workspace, keyId, model, provider, inputTokens, outputTokens };
+        uses.push({ ...counted, ...(cost && { cost }) });
+      },
+      release() {},
+    }),
+  };
 }
 
 /** Cards of the one workspace, by slug. */

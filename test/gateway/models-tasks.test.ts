@@ -13,6 +13,7 @@ import {
   piece,
   rig,
   says,
+  spendingInto,
   type Rig,
   type RigOptions,
 } from './models-support.ts';
@@ -239,11 +240,10 @@ describe('before there is a task', () => {
   test('a spent budget is refused', async () => {
     const gateway = made({
       spending: {
-        check() {
+        ...spendingInto([]),
+        async check() {
           throw new A2AError('rateLimited', 'spent', { reason: 'BUDGET_EXHAUSTED' });
         },
-        begin: () => () => {},
-        record() {},
       },
     });
     await assert.rejects(gateway.send('Hello'), /spent/);

@@ -4,6 +4,7 @@ import { createAudit } from '../../src/gateway/audit/audit.ts';
 import { createKeys } from '../../src/gateway/keys/keys.ts';
 import { openPepper } from '../../src/gateway/keys/pepper.ts';
 import { createSpending } from '../../src/gateway/budgets/spending.ts';
+import type { BudgetsConfig } from '../../src/gateway/budgets/config.ts';
 import type { RandomBytes } from '../../src/gateway/keys/token.ts';
 import type { Logger } from '../../src/tasks/index.ts';
 
@@ -48,7 +49,7 @@ export function testGateway({ path, secretKey, random, keepAudit }: TestGateway 
     keys: open(),
     /** The same keys without what is in memory. */
     reopened: open,
-    spending: () => createSpending({ register, logger, now }),
+    spending: (config?: BudgetsConfig) => createSpending({ register, logger, now, config }),
     logger,
     clock,
     now,

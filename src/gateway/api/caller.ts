@@ -32,6 +32,8 @@ export interface CallerFields {
   readonly actor: string;
   /** The id of the key whose budget is charged, or undefined for callers without a key. */
   readonly keyId?: string | undefined;
+  /** The subject of the JWT of a caller without a key. */
+  readonly subject?: string | undefined;
   readonly scopes: ReadonlySet<string>;
   /** The agent that the request was sent to, at `/agents/NAME`. */
   readonly agent?: string | undefined;
@@ -47,6 +49,7 @@ export class Caller implements User {
   readonly workspace: string;
   readonly actor: string;
   readonly keyId: string | undefined;
+  readonly subject: string | undefined;
   readonly scopes: ReadonlySet<string>;
   readonly traceparent: string | undefined;
 
@@ -55,6 +58,7 @@ export class Caller implements User {
     this.tenant = fields.agent === undefined ? '' : AGENT_TENANT + fields.agent;
     this.actor = fields.actor;
     this.keyId = fields.keyId;
+    this.subject = fields.subject;
     this.scopes = fields.scopes;
     this.traceparent = fields.traceparent;
   }

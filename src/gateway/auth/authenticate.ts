@@ -73,7 +73,7 @@ export function createAuthenticate(
     const settled = (found: Awaited<typeof verified>) => {
       if (!found) return failed(request);
       const { subject, workspace, scopes } = found;
-      return admitted(request, { workspace, actor: `oidc:${subject}`, scopes });
+      return admitted(request, { workspace, actor: `oidc:${subject}`, subject, scopes });
     };
     return verified instanceof Promise ? verified.then(settled) : settled(verified);
   };

@@ -1,4 +1,4 @@
-/** A key's budget and its periods. Days and months are in UTC. */
+/** Budgets and their periods. Days and months are in UTC. */
 import * as z from 'zod';
 
 const MAX_TOKENS = 1_000_000_000_000;
@@ -6,29 +6,46 @@ const MAX_TOKENS = 1_000_000_000_000;
 const MAX_AMOUNT = 1_000_000;
 const DAY_MS = 86_400_000;
 
-export const Budget = z
-  .strictObject({
-    tokens: z
-      .int()
-      .min(1)
-      .max(MAX_TOKENS)
-      .optional()
-      .describe('Maximum number of input and output tokens together'),
-    amount: z.number().gt(0).max(MAX_AMOUNT).optional(),
-    currency: z
-      .string()
-      .regex(/^[A-Z]{3}$/, 'three letters, such as USD')
-      .optional(),
-    period: z.enum(['day', 'month', 'total']).describe('Days and months are in UTC'),
-  })
-  .refine(({ tokens, amount }) => tokens !== undefined || amount !== undefined, {
-    path: ['tokens'],
-    message: 'a budget must have tokens, an amount, or both',
-  })
-  .refine(({ amount, currency }) => (amount === undefined) === (currency === undefined), {
-    path: ['currency'],
-    message: 'amount and currency must be set together',
-  });
+export const budgetFields = {
+  tokens: z
+    .int()
+    .min(1)
+    .max(MAX_TOKENS)
+    .optional()
+    .describe('Maximum number of input and output tokens together'),
+  amount: z.number().gt(0).max(MAX_AMOUNT).optional(),
+  currency: z
+    .string()
+    .regex(/^[A-Z]{3}$/, 'three letters, such as USD')
+    .optional(),
+};
+
+interface AmountAndCurrency {
+  readonly amount?: number | undefined;
+  readonly currency?: string | undefined;
+}
+
+/** Adds the rule that an amount has a currency. */
+export function withCurrency<Output extends AmountAndCurrency, Input>(
+  schema: z.ZodType<Output, Input>,
+) {
+  return schema.refine(
+    ({ amount, currency }) => (amount === undefined) === (currency === undefined),
+    { path: ['currency'], message: 'amount and currency must be set together' },
+  );
+}
+
+export const Budget = withCurrency(
+  z
+    .strictObject({
+      ...budgetFields,
+      period: z.enum(['day', 'month', 'total']).describe('Days and months are in UTC'),
+    })
+    .refine(({ tokens, amount }) => tokens !== undefined || amount !== undefined, {
+      path: ['tokens'],
+      message: 'a budget must have tokens, an amount, or both',
+    }),
+);
 export type Budget = Readonly<z.infer<typeof Budget>>;
 
 export interface Period {

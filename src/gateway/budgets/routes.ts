@@ -2,7 +2,8 @@
 import * as z from 'zod';
 import { defineRoute, type GatewayRoute } from '../api/route.ts';
 import { Budget, dayOf } from './budget.ts';
-import { type Spending, UsageRow } from './spending.ts';
+import type { Spending } from './spending.ts';
+import { UsageRow } from './store.ts';
 
 const MAX_USAGE_ROWS = 5000;
 const USAGE_DETAIL = `Lists the newest days first, with at most ${MAX_USAGE_ROWS} rows. To get all rows, request fewer days.`;
@@ -34,10 +35,10 @@ export interface UsageRoutesOptions {
 export function usageRoutes(options: UsageRoutesOptions): GatewayRoute[] {
   const { spending, needKey, now = Date.now } = options;
 
-  function usage(workspace: string, query: z.infer<typeof UsageQuery>, keyId?: string) {
+  async function usage(workspace: string, query: z.infer<typeof UsageQuery>, keyId?: string) {
     const today = dayOf(now());
     const { from = `${today.slice(0, 7)}-01`, to = today } = query;
-    const items = spending.usage(workspace, { keyId, from, to, limit: MAX_USAGE_ROWS });
+    const items = await spending.usage(workspace, { keyId, from, to, limit: MAX_USAGE_ROWS });
     return { from, to, items };
   }
 
@@ -54,7 +55,8 @@ export function usageRoutes(options: UsageRoutesOptions): GatewayRoute[] {
       handle: async ({ caller, values, query }) => {
         const { id = '' } = values;
         needKey(caller.workspace, id);
-        return { body: { ...usage(caller.workspace, query, id), ...spending.budgetStatus(id) } };
+        const status = await spending.budgetStatus(id);
+        return { body: { ...(await usage(caller.workspace, query, id)), ...status } };
       },
     }),
     defineRoute({
@@ -65,7 +67,7 @@ export function usageRoutes(options: UsageRoutesOptions): GatewayRoute[] {
       detail: USAGE_DETAIL,
       query: UsageQuery,
       answers: { 200: { description: 'The usage', schema: Usage } },
-      handle: async ({ caller, query }) => ({ body: usage(caller.workspace, query) }),
+      handle: async ({ caller, query }) => ({ body: await usage(caller.workspace, query) }),
     }),
   ];
 }

@@ -5,34 +5,42 @@ import { A2AError } from '../../protocol/index.ts';
 import { testGateway } from '../../../test/support/gateway-keys.ts';
 import type { Pricing } from '../cards/schema.ts';
 import type { Budget } from './budget.ts';
-import type { Use } from './spending.ts';
+import type { BudgetsConfig } from './config.ts';
+import type { PlannedCall, Use } from './spending.ts';
 
 const DAY_MS = 86_400_000;
 const USD: Pricing = { inputPricePerToken: 0.001, outputPricePerToken: 0.002, currency: 'USD' };
 
-function setup(budget?: Budget) {
+function setup(budget?: Budget, config?: BudgetsConfig) {
   const gateway = testGateway();
   const made = gateway.keys.create(
     { workspace: 'default', name: 'ci', scopes: ['*'], ...(budget && { budget }) },
     'cli',
   );
   const keyId = made.key.id;
-  const spending = gateway.spending();
+  const spending = gateway.spending(config);
   const use = (fields: Partial<Use> = {}): Use => ({
     workspace: 'default',
     keyId,
     model: 'small',
-    provider: 'p',
     inputTokens: 10,
     outputTokens: 5,
     ...fields,
   });
-  return { ...gateway, keyId, spending, again: gateway.spending, use };
+  /** A call with a prompt of ten tokens. */
+  const call = (fields: Partial<PlannedCall> = {}): PlannedCall => ({
+    caller: { workspace: 'default', keyId },
+    model: 'small',
+    prompt: () => 10,
+    ...fields,
+  });
+  const spent = async () => (await spending.budgetStatus(keyId))?.spent;
+  return { ...gateway, keyId, spending, again: () => gateway.spending(config), use, call, spent };
 }
 
-function refusal(work: () => void): A2AError {
+async function refusal(work: Promise<unknown>): Promise<A2AError> {
   try {
-    work();
+    await work;
   } catch (error) {
     if (error instanceof A2AError) return error;
     throw error;
@@ -41,90 +49,113 @@ function refusal(work: () => void): A2AError {
 }
 
 describe('a budget', () => {
-  test('in tokens is spent with the last of them, until the next day in UTC', () => {
-    const { spending, keyId, use, clock } = setup({ tokens: 30, period: 'day' });
+  test('in tokens is spent with the last of them, until the next day in UTC', async () => {
+    const { spending, use, call, clock, spent } = setup({ tokens: 50, period: 'day' });
     clock.time = Date.parse('2026-11-15T23:59:58.500Z');
-    spending.check({ keyId }, undefined);
     spending.record(use());
-    spending.check({ keyId }, undefined);
+    await spending.check(call());
     spending.record(use());
-    const error = refusal(() => spending.check({ keyId }, undefined));
+    const error = await refusal(spending.check(call()));
     assert.deepEqual(
       [error.kind, error.reason, error.detail.retryAfterSeconds],
       ['rateLimited', 'BUDGET_EXHAUSTED', 2],
     );
     clock.time += 1500;
-    spending.check({ keyId }, undefined);
-    assert.equal(spending.budgetStatus(keyId)?.spent.tokens, 0);
+    await spending.check(call());
+    assert.equal((await spent())?.tokens, 0);
   });
 
-  test('in money is counted in nano-units, so that small change adds up exactly', () => {
-    const { spending, keyId, use } = setup({ amount: 0.3, currency: 'USD', period: 'total' });
+  test('in money is counted in nano-units, so that small change adds up exactly', async () => {
+    const { spending, call, spent } = setup({ amount: 0.3, currency: 'USD', period: 'total' });
     for (let times = 0; times < 3; times++) {
-      spending.check({ keyId }, USD);
-      spending.record(use({ cost: { amount: 0.1, currency: 'USD' } }));
+      const reservation = await spending.reserve(call({ pricing: USD, maxOutputTokens: 20 }));
+      const cost = { amount: 0.1, currency: 'USD' };
+      reservation.settle({ inputTokens: 10, outputTokens: 5, cost });
     }
-    assert.deepEqual(spending.budgetStatus(keyId)?.spent, { tokens: 45, amount: 0.3 });
-    const error = refusal(() => spending.check({ keyId }, USD));
+    assert.deepEqual(await spent(), { tokens: 45, amount: 0.3 });
+    const error = await refusal(spending.check(call({ pricing: USD })));
     assert.deepEqual(
       [error.reason, error.detail.retryAfterSeconds],
       ['BUDGET_EXHAUSTED', undefined],
     );
   });
 
-  test('in money forbids a model without a price in its currency', () => {
-    const { spending, keyId } = setup({ amount: 1, currency: 'EUR', period: 'month' });
-    assert.equal(refusal(() => spending.check({ keyId }, undefined)).kind, 'forbidden');
-    assert.match(refusal(() => spending.check({ keyId }, USD)).message, /budget in EUR/);
-    spending.check({ keyId }, { ...USD, currency: 'EUR' });
+  test('in money forbids a model without a price in its currency', async () => {
+    const { spending, call } = setup({ amount: 1, currency: 'EUR', period: 'month' });
+    assert.equal((await refusal(spending.check(call()))).kind, 'forbidden');
+    const other = await refusal(spending.check(call({ pricing: USD })));
+    assert.match(other.message, /^This key has a budget in EUR/);
+    await spending.check(call({ pricing: { ...USD, currency: 'EUR' } }));
   });
 
-  test('of a month begins anew with the next, also in December and a leap year', () => {
-    const { spending, keyId, use, clock } = setup({ tokens: 1, period: 'month' });
+  test('of a month begins anew with the next, also in December and a leap year', async () => {
+    const { spending, keyId, use, call, clock } = setup({ tokens: 40, period: 'month' });
     for (const [now, next] of [
       ['2026-12-31T23:00:00Z', '2027-01-01T00:00:00.000Z'],
       ['2028-02-29T12:00:00Z', '2028-03-01T00:00:00.000Z'],
     ] as const) {
       clock.time = Date.parse(now);
-      spending.check({ keyId }, undefined);
+      await spending.check(call());
       spending.record(use());
-      assert.equal(spending.budgetStatus(keyId)?.resetsAt, next);
-      const { detail } = refusal(() => spending.check({ keyId }, undefined));
+      assert.equal((await spending.budgetStatus(keyId))?.resetsAt, next);
+      const { detail } = await refusal(spending.check(call()));
       assert.equal(detail.retryAfterSeconds, (Date.parse(next) - clock.time) / 1000);
     }
   });
 
-  test('is still spent after a restart, a rotation, and a clock that goes back', () => {
-    const { spending, again, keys, keyId, use, clock } = setup({ tokens: 15, period: 'day' });
+  test('is still spent after a restart, a rotation, and a clock that goes back', async () => {
+    const { spending, again, keys, keyId, use, call, clock } = setup({ tokens: 30, period: 'day' });
     spending.record(use());
     keys.rotate('default', keyId, {}, 'cli');
-    refusal(() => again().check({ keyId }, undefined));
+    await refusal(again().check(call()));
     clock.time += DAY_MS;
-    spending.check({ keyId }, undefined);
+    await spending.check(call());
     clock.time -= DAY_MS;
-    refusal(() => spending.check({ keyId }, undefined));
+    await refusal(spending.check(call()));
   });
 
-  test('is no concern of a key without one, nor of a caller without a key', () => {
-    const { spending, keyId, use } = setup();
+  test('does not limit a key without one, nor a caller without a key', async () => {
+    const { spending, keyId, use, call } = setup();
     spending.record(use({ inputTokens: 1e12 }));
     spending.record(use({ keyId: undefined }));
-    spending.check({ keyId }, undefined);
-    spending.check({ keyId: undefined }, undefined);
-    assert.equal(spending.budgetStatus(keyId), undefined);
+    const prompt = () => assert.fail('there is no reason to count the prompt');
+    await spending.check(call({ prompt }));
+    const reservation = await spending.reserve(call({ prompt, caller: { workspace: 'default' } }));
+    assert.equal(reservation.maxOutputTokens, undefined);
+    assert.equal(await spending.budgetStatus(keyId), undefined);
+  });
+
+  test('that is raised has room at once', async () => {
+    const { spending, keys, keyId, use, call } = setup({ tokens: 30, period: 'day' });
+    spending.record(use());
+    await refusal(spending.reserve(call()));
+    keys.edit('default', keyId, { budget: { tokens: 1000, period: 'month' } }, 'cli');
+    const reservation = await spending.reserve(call());
+    assert.equal(reservation.maxOutputTokens, 1000 - 15 - 10);
+  });
+
+  test('has room for the longest prompt that fits, and says when a prompt is too long', async () => {
+    const { spending, call } = setup({ tokens: 1000, period: 'day' });
+    await spending.check(call({ prompt: () => 984 }));
+    const error = await refusal(spending.check(call({ prompt: () => 2000 })));
+    assert.equal(
+      error.message,
+      'The budget of this key has 1000 tokens left for today, but the request has about 2000: send a shorter request',
+    );
   });
 });
 
-test('the sums of a budget are those of its uses, with restarts and days between them', () => {
+test('the sums of a budget are those of its uses, with restarts and days between them', async () => {
   const move = fc.oneof(
     fc.record({ tokens: fc.nat({ max: 1000 }), nanos: fc.nat({ max: 1e9 }) }),
     fc.constant('restart' as const),
+    fc.constant('reserve' as const),
     fc.constant('wait' as const),
   );
   const period = fc.constantFrom('day' as const, 'month' as const, 'total' as const);
-  fc.assert(
-    fc.property(period, fc.array(move, { maxLength: 30 }), (period, moves) => {
-      const { again, keyId, use, clock, ...rest } = setup({
+  await fc.assert(
+    fc.asyncProperty(period, fc.array(move, { maxLength: 30 }), async (period, moves) => {
+      const { again, keyId, use, call, clock, ...rest } = setup({
         tokens: 1e9,
         amount: 1e5,
         currency: 'USD',
@@ -136,6 +167,7 @@ test('the sums of a budget are those of its uses, with restarts and days between
       const now = () => new Date(clock.time).toISOString().slice(0, length);
       for (const each of moves) {
         if (each === 'restart') spending = again();
+        else if (each === 'reserve') (await spending.reserve(call({ pricing: USD }))).release();
         else if (each === 'wait') clock.time += 5 * DAY_MS;
         else {
           const cost = { amount: each.nanos / 1e9, currency: 'USD' };
@@ -144,7 +176,7 @@ test('the sums of a budget are those of its uses, with restarts and days between
         }
         const counted = uses.filter(({ at }) => at === now());
         const sum = (of: 'tokens' | 'nanos') => counted.reduce((total, one) => total + one[of], 0);
-        assert.deepEqual(spending.budgetStatus(keyId)?.spent, {
+        assert.deepEqual((await spending.budgetStatus(keyId))?.spent, {
           tokens: sum('tokens'),
           amount: sum('nanos') / 1e9,
         });
@@ -155,110 +187,211 @@ test('the sums of a budget are those of its uses, with restarts and days between
   );
 });
 
-describe('answers under way', () => {
-  test('are few before the first has ended', () => {
-    const { spending, keyId, use } = setup({ tokens: 1000, period: 'day' });
-    const ends = [1, 2, 3, 4].map(() => spending.begin({ keyId }, undefined));
-    const error = refusal(() => spending.check({ keyId }, undefined));
+describe('calls in progress', () => {
+  test('reserve the prompt and the answer, and the last gets a shorter answer', async () => {
+    const { spending, call } = setup({ tokens: 300, period: 'day' });
+    const first = await spending.reserve(call({ maxOutputTokens: 100 }));
+    assert.equal(first.maxOutputTokens, 100);
+    const second = await spending.reserve(call({ maxOutputTokens: 1000 }));
+    assert.equal(second.maxOutputTokens, 300 - 110 - 10);
+    const error = await refusal(spending.reserve(call()));
     assert.deepEqual([error.kind, error.detail.retryAfterSeconds], ['rateLimited', 1]);
     assert.notEqual(error.reason, 'BUDGET_EXHAUSTED');
-    refusal(() => spending.begin({ keyId }, undefined));
-    // Twice is once.
-    ends[0]?.();
-    ends[0]?.();
-    spending.begin({ keyId }, undefined);
-    refusal(() => spending.begin({ keyId }, undefined));
-    ends[1]?.();
-    spending.record(use());
-    spending.check({ keyId }, undefined);
+    first.settle({ inputTokens: 9, outputTokens: 20 });
+    // Only the first call of settle or release has an effect.
+    first.settle({ inputTokens: 9, outputTokens: 20 });
+    first.release();
+    assert.equal((await spending.reserve(call())).maxOutputTokens, 300 - 190 - 29 - 10);
   });
 
-  test('count as much as those before took, in tokens or money', () => {
-    const { spending, again, keyId, use } = setup({
-      tokens: 10_000,
-      amount: 1,
-      currency: 'USD',
-      period: 'day',
-    });
-    const cost = { amount: 0.1, currency: 'USD' };
-    for (let times = 0; times < 5; times++) spending.record(use({ cost }));
-    for (const each of [spending, again()]) {
-      // Half of it is spent; the fifth may take the rest.
-      const ends = [1, 2, 3, 4, 5].map(() => each.begin({ keyId }, USD));
-      refusal(() => each.begin({ keyId }, USD));
-      for (const end of ends) end();
-      each.check({ keyId }, USD);
+  test('give back everything if they are released', async () => {
+    const { spending, call, spent } = setup({ tokens: 100, period: 'day' });
+    for (let times = 0; times < 10; times++) {
+      const reservation = await spending.reserve(call());
+      assert.equal(reservation.maxOutputTokens, 90);
+      await refusal(spending.reserve(call()));
+      reservation.release();
+    }
+    assert.equal((await spent())?.tokens, 0);
+  });
+
+  test('are not limited while there is room for the longest answer', async () => {
+    const { spending, call } = setup({ tokens: 1_000_000_000, period: 'day' });
+    for (let times = 0; times < 20; times++) {
+      assert.equal((await spending.reserve(call())).maxOutputTokens, undefined);
     }
   });
 
-  test('of a key without a budget are no concern', () => {
-    const { spending, keyId } = setup();
-    for (let times = 0; times < 100; times++) spending.begin({ keyId }, undefined);
-    spending.begin({ keyId: undefined }, undefined);
+  test('reserve money by the price of the model', async () => {
+    const { spending, call } = setup({ amount: 1, currency: 'USD', period: 'day' });
+    const priced = { pricing: USD, maxOutputTokens: 1000 };
+    assert.equal((await spending.reserve(call(priced))).maxOutputTokens, (1 - 0.01) / 0.002);
+    await refusal(spending.reserve(call(priced)));
+  });
+
+  test('belong to the day on which they began', async () => {
+    const { spending, call, spent, clock } = setup({ tokens: 100, period: 'day' });
+    const reservation = await spending.reserve(call());
+    clock.time += DAY_MS;
+    reservation.settle({ inputTokens: 10, outputTokens: 80 });
+    assert.equal((await spent())?.tokens, 0);
+    assert.equal((await spending.reserve(call())).maxOutputTokens, 90);
+    clock.time -= DAY_MS;
+    assert.equal((await spent())?.tokens, 90);
+  });
+
+  test('of a process that died count with their prompt and what was seen', async () => {
+    const { spending, again, call, spent, logger } = setup({
+      tokens: 2000,
+      amount: 10,
+      currency: 'USD',
+      period: 'day',
+    });
+    const reservation = await spending.reserve(call({ pricing: USD }));
+    reservation.seen(300);
+    reservation.seen(400);
+    const next = again();
+    assert.deepEqual(await spent(), { tokens: 310, amount: 0.61 });
+    assert.equal((await next.reserve(call({ pricing: USD }))).maxOutputTokens, 2000 - 310 - 10);
+    assert.deepEqual(logger.lines, ['counted calls that had not ended when the gateway stopped']);
+  });
+
+  test('that were never settled end after a day', async () => {
+    const { spending, call, clock } = setup({ tokens: 100, period: 'total' });
+    await spending.reserve(call());
+    await refusal(spending.reserve(call()));
+    clock.time += DAY_MS + 1;
+    assert.equal((await spending.reserve(call())).maxOutputTokens, 100 - 10 - 10);
+  });
+});
+
+describe('several budgets', () => {
+  const config: BudgetsConfig = {
+    workspaces: { default: { tokens: 500, period: 'day' }, '*': { tokens: 50, period: 'day' } },
+    subjects: {
+      'default/anna': { tokens: 200, period: 'day' },
+      '*': { tokens: 100, period: 'day' },
+    },
+    task: { calls: 2, amount: 0.1, currency: 'USD' },
+  };
+
+  test('must all have room, and the smallest room counts', async () => {
+    const { spending, call } = setup({ tokens: 300, period: 'month' }, config);
+    const [first, second] = [await spending.reserve(call()), refusal(spending.reserve(call()))];
+    assert.equal(first.maxOutputTokens, 290);
+    assert.match((await second).message, /^The rest of the budget of this key is reserved/);
+    const anna = { workspace: 'default', subject: 'anna' };
+    assert.equal((await spending.reserve(call({ caller: anna }))).maxOutputTokens, 190);
+    // The key and Anna have reserved 500 tokens, so the workspace has none left.
+    const bert = { workspace: 'default', subject: 'bert' };
+    const error = await refusal(spending.reserve(call({ caller: bert })));
+    assert.match(error.message, /^The rest of the budget of this workspace is reserved/);
+    const other = { workspace: 'other', subject: 'anna' };
+    assert.equal((await spending.reserve(call({ caller: other }))).maxOutputTokens, 40);
+  });
+
+  test('are all left alone if one of them refuses', async () => {
+    const { spending, call } = setup({ tokens: 300, period: 'day' }, config);
+    const bert = { workspace: 'default', subject: 'bert' };
+    await refusal(spending.reserve(call({ caller: bert, prompt: () => 150 })));
+    assert.equal((await spending.reserve(call())).maxOutputTokens, 290);
+  });
+
+  test('of a task limit its calls and its cost', async () => {
+    const { spending, call } = setup(undefined, { task: config.task });
+    const of = { taskId: 't', pricing: USD, maxOutputTokens: 100 };
+    const first = await spending.reserve(call(of));
+    assert.equal(first.maxOutputTokens, 45);
+    first.settle({ inputTokens: 10, outputTokens: 5, cost: { amount: 0.02, currency: 'USD' } });
+    assert.equal((await spending.reserve(call(of))).maxOutputTokens, 35);
+    const { message } = await refusal(spending.reserve(call(of)));
+    assert.equal(message, 'This task has made all its 2 calls: start a new task');
+    await spending.reserve(call({ ...of, taskId: 'u' }));
+    await spending.reserve(call({ ...of, taskId: undefined }));
+  });
+
+  test('change with the configuration, and know what was spent before', async () => {
+    const { spending, call, use } = setup();
+    spending.record(use({ inputTokens: 70 }));
+    spending.use({ workspaces: { default: { tokens: 100, period: 'month' } } });
+    const { message } = await refusal(spending.reserve(call()));
+    assert.equal(message, 'The budget of this workspace is used up for this month');
+    spending.use({});
+    await spending.reserve(call());
   });
 });
 
 describe('a disk that fails', () => {
-  test('loses no count while the process lives, fails nothing, and is logged once', () => {
-    const { spending, again, keyId, use, register, logger, clock } = setup({
+  const FULL = `CREATE TRIGGER full BEFORE INSERT ON spending
+    BEGIN SELECT tried(), RAISE(ABORT, 'disk full'); END`;
+
+  test('loses no count while the process lives, and is logged once', async () => {
+    const { spending, again, keyId, use, call, register, logger, clock } = setup({
       tokens: 45,
       period: 'day',
     });
-    spending.check({ keyId }, undefined);
-    register.db.exec(`
-      CREATE TRIGGER full BEFORE INSERT ON spending BEGIN SELECT RAISE(ABORT, 'disk full'); END`);
+    const plain = { workspace: 'default' };
+    register.db.function('tried', () => 0);
+    register.db.exec(FULL);
     spending.record(use());
     spending.record(use());
-    assert.deepEqual(logger.lines, ['failed to store usage; it is kept in memory and retried']);
-    assert.equal(spending.budgetStatus(keyId)?.spent.tokens, 30);
-    assert.equal(again().budgetStatus(keyId)?.spent.tokens, 0);
+    await spending.flush();
+    const failed = 'failed to store usage; it is kept in memory and retried';
+    assert.equal(logger.lines.filter((line) => line === failed).length, 1);
+    assert.equal((await again().budgetStatus(keyId))?.spent.tokens, 0);
+    // The sums are not known, so a call with a budget must wait. Others need not.
+    assert.equal((await refusal(spending.reserve(call()))).kind, 'unavailable');
+    await spending.reserve(call({ caller: plain }));
 
     register.db.exec('DROP TRIGGER full');
     clock.time += 5000;
     spending.record(use());
-    assert.equal(again().budgetStatus(keyId)?.spent.tokens, 45);
-    refusal(() => spending.check({ keyId }, undefined));
+    await spending.flush();
+    assert.equal((await again().budgetStatus(keyId))?.spent.tokens, 45);
+    assert.equal((await refusal(spending.reserve(call()))).reason, 'BUDGET_EXHAUSTED');
   });
 
-  test('is left alone for a while: whoever holds it holds up nobody here', () => {
+  test('is left alone for a while, so that requests do not wait for it', async () => {
     const { spending, again, keyId, use, register, clock } = setup({ tokens: 450, period: 'day' });
     let tries = 0;
     register.db.function('tried', () => (tries += 1));
-    register.db.exec(`
-      CREATE TRIGGER full BEFORE INSERT ON spending
-      BEGIN SELECT tried(), RAISE(ABORT, 'disk full'); END`);
+    register.db.exec(FULL);
     for (let times = 0; times < 20; times++) spending.record(use());
+    await Promise.resolve();
     assert.equal(tries, 1);
     clock.time += 4999;
     spending.record(use());
     assert.equal(tries, 1);
     clock.time += 1;
     spending.record(use());
+    await new Promise(setImmediate);
     assert.equal(tries, 2);
 
     register.db.exec('DROP TRIGGER full');
-    spending.flush();
-    assert.equal(again().budgetStatus(keyId)?.spent.tokens, 22 * 15);
+    await spending.flush();
+    assert.equal((await again().budgetStatus(keyId))?.spent.tokens, 22 * 15);
   });
 
-  test('is tried again by a flush', () => {
+  test('is tried again by a flush', async () => {
     const { spending, again, keyId, use, register } = setup({ tokens: 45, period: 'day' });
     register.db.exec('ALTER TABLE spending RENAME TO elsewhere');
     spending.record(use());
+    await spending.flush();
     register.db.exec('ALTER TABLE elsewhere RENAME TO spending');
-    spending.flush();
-    assert.equal(again().budgetStatus(keyId)?.spent.tokens, 15);
+    await spending.flush();
+    assert.equal((await again().budgetStatus(keyId))?.spent.tokens, 15);
   });
 });
 
 describe('usage', () => {
-  test('is told by day, key and model, of one workspace', () => {
+  test('is told by day, caller, and model or agent, of one workspace', async () => {
     const { spending, keyId, use, clock } = setup();
     spending.record(use({ cost: { amount: 0.5, currency: 'USD' } }));
     spending.record(use({ cost: { amount: 0.25, currency: 'USD' } }));
     spending.record(use({ workspace: 'other' }));
     clock.time += DAY_MS;
     spending.record(use({ keyId: undefined, model: 'large' }));
+    spending.record(use({ keyId: undefined, subject: 'anna', model: undefined, agent: 'travel' }));
     const days = { from: '2026-11-01', to: '2026-11-30', limit: 10 };
     const small = {
       day: '2026-11-15',
@@ -269,22 +402,28 @@ describe('usage', () => {
       outputTokens: 10,
       cost: { amount: 0.75, currency: 'USD' },
     };
-    assert.deepEqual(spending.usage('default', days), [
-      { day: '2026-11-16', model: 'large', uses: 1, inputTokens: 10, outputTokens: 5 },
+    const one = { day: '2026-11-16', uses: 1, inputTokens: 10, outputTokens: 5 };
+    assert.deepEqual(await spending.usage('default', days), [
+      { ...one, model: 'large' },
+      { ...one, subject: 'anna', agent: 'travel' },
       small,
     ]);
-    assert.deepEqual(spending.usage('default', { ...days, keyId }), [small]);
-    assert.deepEqual(spending.usage('default', { ...days, from: '2026-11-17' }), []);
+    assert.deepEqual(await spending.usage('default', { ...days, keyId }), [small]);
+    assert.deepEqual(await spending.usage('default', { ...days, from: '2026-11-17' }), []);
   });
 
-  test('of long ago is kept by month, and a budget in total still knows it', () => {
+  test('of long ago is kept by month, and a budget in total still knows it', async () => {
     const { spending, again, keyId, use, clock } = setup({ tokens: 1000, period: 'total' });
-    spending.record(use());
-    clock.time += 3 * DAY_MS;
-    spending.record(use());
-    clock.time += 450 * DAY_MS;
-    spending.record(use());
-    const rows = spending.usage('default', { from: '2026-11-18', to: '2029-01-01', limit: 10 });
+    for (const days of [3, 450, 0]) {
+      spending.record(use());
+      await spending.flush();
+      clock.time += days * DAY_MS;
+    }
+    const rows = await spending.usage('default', {
+      from: '2026-11-18',
+      to: '2029-01-01',
+      limit: 10,
+    });
     assert.deepEqual(
       rows.map(({ day, uses }) => [day, uses]),
       [
@@ -292,23 +431,25 @@ describe('usage', () => {
         ['2026-11', 2],
       ],
     );
-    assert.equal(again().budgetStatus(keyId)?.spent.tokens, 45);
+    assert.equal((await again().budgetStatus(keyId))?.spent.tokens, 45);
   });
 
-  test('counts nothing that is no number', () => {
-    const { spending, keyId, use } = setup({ tokens: 100, period: 'total' });
+  test('counts nothing that is no number', async () => {
+    const { spending, use, spent } = setup({ tokens: 100, period: 'total' });
     spending.record(use({ inputTokens: Number.NaN, outputTokens: -7 }));
     spending.record(use({ inputTokens: Infinity, outputTokens: 1.4 }));
-    assert.equal(spending.budgetStatus(keyId)?.spent.tokens, 1);
+    assert.equal((await spent())?.tokens, 1);
   });
 
-  test('that is absurd stays a number, and is in nobody else’s way', () => {
-    const { spending, again, keyId, use, logger } = setup({ tokens: 100, period: 'total' });
+  test('that is absurd stays a number, and does not disturb others', async () => {
+    const { spending, again, use, call, keyId, logger } = setup({ tokens: 100, period: 'total' });
     const cost = { amount: 1e300, currency: 'USD' };
     for (let times = 0; times < 2000; times++) spending.record(use({ inputTokens: 1e300, cost }));
     spending.record(use({ keyId: 'other' }));
+    await spending.flush();
     assert.deepEqual(logger.lines, []);
-    assert.equal(again().budgetStatus(keyId)?.spent.tokens, Number.MAX_SAFE_INTEGER + 10_000);
-    refusal(() => spending.check({ keyId }, undefined));
+    const status = await again().budgetStatus(keyId);
+    assert.equal(status?.spent.tokens, Number.MAX_SAFE_INTEGER + 10_000);
+    await refusal(spending.reserve(call()));
   });
 });

@@ -1,56 +1,94 @@
 /**
- * Stores the usage of each key, and decides whether the key's budget allows another call.
+ * Budgets in tokens and money: reserves what a call may use before the call, and settles it afterwards.
  *
- * The table has one row per key, UTC day, model and currency. All amounts are integers. Money is stored in billionths
- * of its currency. Each use is stored with one statement. The sums that are compared with a budget are read once and
- * then kept in memory, because this process is the only writer. A use that cannot be stored is kept in memory, and is
- * stored together with a later use.
+ *   const reservation = await spending.reserve({ caller, model, pricing, prompt: () => countPrompt(request, vendor) });
+ *   … call the provider, with at most reservation.maxOutputTokens …
+ *   reservation.settle({ inputTokens, outputTokens, cost });      // or reservation.release(), if nothing was used
  *
- * The usage of a call is known only when the call ends. Until then, the average usage of the key's earlier calls is
- * assumed. Without this estimate, many concurrent calls could exceed the budget by far. A key without completed calls
- * may make only a few concurrent calls.
+ * All budgets of a call must have room: those of its workspace, of its key or JWT subject, and the limit of its task. A
+ * call is refused only if there is no room for its prompt and a small answer. So the budgets can be exceeded only by the
+ * error in counting the prompts of the calls in progress. A call without any budget is not reserved, only counted.
+ *
+ * Usage that cannot be stored is kept in memory, and is stored together with later usage.
  */
-import * as z from 'zod';
-import { BoundedMap } from '../../base/index.ts';
+import { randomUUIDv7 } from 'node:crypto';
 import { A2AError } from '../../protocol/index.ts';
 import type { Logger } from '../../tasks/index.ts';
 import type { Register } from '../register/register.ts';
 import type { Pricing } from '../cards/schema.ts';
-import type { Caller } from '../api/caller.ts';
-import { Budget, dayOf, type Period, periodAt } from './budget.ts';
+import { Budget, dayOf, periodAt } from './budget.ts';
+import type { BudgetsConfig, TaskLimit } from './config.ts';
+import { type Grant, type Holder, type Limit, NANOS, type Refusal } from './grant.ts';
+import { createSqliteBudgetStore } from './sqlite-store.ts';
+import type { Booking, PlannedBooking, UsageQuery, UsageRow } from './store.ts';
 
-const NANOS = 1_000_000_000;
-/** Maximum number of concurrent calls of a key without completed calls, because it has no average usage yet. */
-const MAX_UNKNOWN = 4;
 /** The Retry-After while the rest of the budget is reserved for calls in progress. */
 const WAIT_SECONDS = 1;
-const MAX_KEYS_IN_MEMORY = 10_000;
-/**
- * Maximum number of rows in memory while the register cannot be written. There is one row for each key, model and day.
- */
+/** Maximum number of uses in memory while the register cannot be written. */
 const MAX_UNWRITTEN = 10_000;
 /** Minimum time between attempts to write after a failure, because an attempt may block the event loop. */
 const RETRY_MS = 5000;
 /** Number of days that keep their own rows. The rows of older days are merged into one row per month. */
 const DAYS_KEPT = 400;
 const DAY_MS = 86_400_000;
+/** A reservation that is older was not settled because of a defect. It is longer than any call. */
+const MAX_CALL_MS = DAY_MS;
+/** How much of an answer may be lost in a crash, in tokens. */
+const SEEN_STEP = 256;
 
-/** The usage of one model call. */
-export interface Use {
+/** Who a call is charged to. */
+export interface PayingCaller {
   readonly workspace: string;
   readonly keyId?: string | undefined;
-  readonly model: string;
-  readonly provider: string;
+  /** The subject of the JWT of a caller without a key. */
+  readonly subject?: string | undefined;
+}
+
+/** The usage of one call. */
+export interface CallUse {
   readonly inputTokens: number;
   readonly outputTokens: number;
-  /** Undefined if the model card has no price. */
+  /** Undefined if there is no price. */
   readonly cost?: Money | undefined;
+}
+
+/** A call that was not reserved. */
+export interface Use extends PayingCaller, CallUse {
+  readonly model?: string | undefined;
+  readonly agent?: string | undefined;
 }
 
 export interface Money {
   readonly amount: number;
   /** The currency code of ISO 4217. */
   readonly currency: string;
+}
+
+/** A call to a model or an agent that is about to be made. */
+export interface PlannedCall {
+  readonly caller: PayingCaller;
+  readonly model?: string | undefined;
+  readonly agent?: string | undefined;
+  readonly taskId?: string | undefined;
+  readonly pricing?: Pricing | undefined;
+  /** Counts the tokens of the prompt. Only called if there is a budget. */
+  readonly prompt: () => number;
+  /** The longest answer, according to the request and the model card. Zero if the call has no answer in tokens. */
+  readonly maxOutputTokens?: number | undefined;
+  /** The cost of a call that has no price per token. */
+  readonly cost?: Money | undefined;
+}
+
+/** What is reserved for one call. `settle` or `release` must be called. Only the first of these calls has an effect. */
+export interface Reservation {
+  /** The longest answer that the provider may give. Undefined if the request is to be sent as it is. */
+  readonly maxOutputTokens: number | undefined;
+  /** Tells how many tokens of the answer have arrived, so that they are counted even after a crash. Never throws. */
+  seen(outputTokens: number): void;
+  /** Counts the usage and ends the reservation. Never throws: usage that cannot be stored is kept in memory. */
+  settle(used: CallUse): void;
+  /** Ends the reservation of a call that used nothing. */
+  release(): void;
 }
 
 /** A key's budget, and how much of it is used up. */
@@ -62,145 +100,240 @@ export interface BudgetStatus {
   readonly resetsAt?: string;
 }
 
-export const UsageRow = z.object({
-  day: z.string().describe('YYYY-MM-DD, or YYYY-MM for old usage'),
-  keyId: z.string().optional(),
-  model: z.string(),
-  uses: z.int(),
-  inputTokens: z.int(),
-  outputTokens: z.int(),
-  cost: z.object({ amount: z.number(), currency: z.string() }).optional(),
-});
-export type UsageRow = Readonly<z.infer<typeof UsageRow>>;
-
-export interface UsageQuery {
-  readonly keyId?: string | undefined;
-  /** The first and the last day, both inclusive. */
-  readonly from: string;
-  readonly to: string;
-  readonly limit: number;
-}
-
 export interface Spending {
   /**
-   * Checks the key's budget. Throws `rateLimited` with the reason BUDGET_EXHAUSTED if the budget is used up. Throws
-   * `rateLimited` without this reason if the rest of the budget is reserved for calls in progress. Throws `forbidden`
-   * if the budget is in money and the model has no price in its currency.
+   * Throws the same errors as `reserve`, but reserves nothing. For requests that are answered before their call starts.
    */
-  check(caller: Pick<Caller, 'keyId'>, pricing: Pricing | undefined): void;
-  /** Marks a call as in progress until the returned function is called. Throws the same errors as `check`. */
-  begin(caller: Pick<Caller, 'keyId'>, pricing: Pricing | undefined): () => void;
-  /** Counts one use. Never throws: a use that cannot be stored is logged and counted in memory. */
+  check(call: PlannedCall): Promise<void>;
+  /**
+   * Reserves the prompt and the answer in all budgets. Throws `rateLimited` with the reason BUDGET_EXHAUSTED if a budget
+   * is used up, and without this reason if the rest of it is reserved for calls in progress. Throws `forbidden` if a
+   * budget is in money and the model has no price in its currency.
+   */
+  reserve(call: PlannedCall): Promise<Reservation>;
+  /** Counts one use. Never throws: a use that cannot be stored is logged and kept in memory. */
   record(use: Use): void;
   /** Returns the status of the key's budget, or undefined if the key has no budget. */
-  budgetStatus(keyId: string): BudgetStatus | undefined;
+  budgetStatus(keyId: string): Promise<BudgetStatus | undefined>;
   /** Returns the rows of the workspace, newest days first. */
-  usage(workspace: string, query: UsageQuery): readonly UsageRow[];
-  /** Stores the usage that could not be stored before. Never throws. */
-  flush(): void;
+  usage(workspace: string, query: UsageQuery): Promise<readonly UsageRow[]>;
+  /** Changes the budgets of workspaces, subjects and tasks for the next calls. */
+  use(config: BudgetsConfig): void;
+  /** Stores the usage that could not be stored before. Never rejects. */
+  flush(): Promise<void>;
 }
 
 export interface SpendingOptions {
   readonly register: Register;
   readonly logger: Logger;
+  readonly config?: BudgetsConfig | undefined;
   readonly now?: () => number;
 }
 
-/** One row of the table, or the amounts to add to it. */
-interface Sum {
-  readonly workspace: string;
-  readonly keyId: string;
-  readonly day: string;
-  readonly model: string;
-  readonly currency: string;
-  uses: number;
-  inputTokens: number;
-  outputTokens: number;
-  nanos: number;
+interface Settlement {
+  readonly id?: string | undefined;
+  readonly booking?: Booking | undefined;
 }
 
-/** A key's budget, and its sums in the current period. */
-interface Account {
-  readonly budget: Budget | undefined;
-  /** The period of the sums. When another period begins, the sums are read again. */
-  period: string | undefined;
-  uses: number;
-  tokens: number;
-  nanos: number;
-  /** The number of calls in progress. */
-  running: number;
-}
-
-export function createSpending({ register, logger, now = Date.now }: SpendingOptions): Spending {
-  const sql = statements(register);
-  const accounts = new BoundedMap<Account>(MAX_KEYS_IN_MEMORY);
-  const unwritten = new Map<string, Sum>();
+export function createSpending(options: SpendingOptions): Spending {
+  const { register, logger, now = Date.now } = options;
+  const store = createSqliteBudgetStore(register);
+  const keyBudget = register.db.prepare('SELECT workspace, budget FROM api_keys WHERE id = ?');
+  let config: BudgetsConfig = options.config ?? {};
+  let unwritten: Settlement[] = [];
   /** The time when the last write failed, or undefined if it succeeded. */
   let failedAt: number | undefined;
   let foldedOn = '';
+  let writing: Promise<void> | undefined;
+  void recover().catch((error: unknown) =>
+    logger.error(
+      { err: error },
+      'failed to count calls that had not ended when the gateway stopped',
+    ),
+  );
 
-  function accountOf(keyId: string): Account {
-    const there = accounts.get(keyId);
-    if (there) return there;
-    const row = register.read(() => sql.budget.get(keyId));
+  /** Counts the calls of processes that have died. Returns their number. */
+  async function recover(): Promise<number> {
+    const count = await store.recover(now());
+    if (count > 0) {
+      logger.warn({ count }, 'counted calls that had not ended when the gateway stopped');
+    }
+    return count;
+  }
+
+  function budgetOf(
+    keyId: string,
+  ): { readonly budget: Budget; readonly workspace: string } | undefined {
+    const row = register.read(() => keyBudget.get(keyId));
     const text = row?.['budget'];
-    const budget = typeof text === 'string' ? Budget.parse(JSON.parse(text)) : undefined;
-    const account = { budget, period: undefined, uses: 0, tokens: 0, nanos: 0, running: 0 };
-    accounts.set(keyId, account);
-    return account;
+    if (typeof text !== 'string') return undefined;
+    return { budget: Budget.parse(JSON.parse(text)), workspace: String(row?.['workspace']) };
   }
 
-  /** Reads the account's sums again if they belong to another period. */
-  function settle(account: Account, keyId: string, budget: Budget, period: Period): void {
-    if (account.period === period.name) return;
-    const { currency = '' } = budget;
-    const named = { keyId, currency, from: period.from, to: period.to };
-    const row = register.read(() => sql.spent.get(named));
-    account.uses = Number(row?.['uses']);
-    account.tokens = Number(row?.['tokens']);
-    account.nanos = Number(row?.['nanos']);
-    for (const sum of unwritten.values()) {
-      if (sum.keyId === keyId && sum.day >= period.from && sum.day < period.to) {
-        count(account, sum, currency);
-      }
+  function limitsOf({ caller, taskId }: PlannedCall, time: number): Limit[] {
+    const { workspace, keyId, subject } = caller;
+    const { workspaces = {}, subjects = {}, task } = config;
+    const limits: Limit[] = [];
+    const add = (kind: Holder['kind'], id: string, budget: AnyBudget | undefined) => {
+      if (budget) limits.push(limitOf({ kind, workspace, id }, budget, time));
+    };
+    if (taskId !== undefined) add('task', taskId, task && { ...task, period: 'total' });
+    if (keyId !== undefined) add('key', keyId, budgetOf(keyId)?.budget);
+    if (subject !== undefined) {
+      const names = [`${workspace}/${subject}`, `${workspace}/*`, '*'];
+      add('subject', subject, firstOf(subjects, names));
     }
-    account.period = period.name;
+    add('workspace', '', firstOf(workspaces, [workspace, '*']));
+    return limits;
   }
 
-  function count(account: Account, sum: Sum, currency: string): void {
-    account.uses += sum.uses;
-    account.tokens += sum.inputTokens + sum.outputTokens;
-    if (sum.currency === currency) account.nanos += sum.nanos;
-  }
-
-  function keep(sum: Sum): void {
-    const name = JSON.stringify([sum.workspace, sum.keyId, sum.day, sum.model, sum.currency]);
-    const there = unwritten.get(name);
-    if (there) {
-      there.uses += sum.uses;
-      there.inputTokens += sum.inputTokens;
-      there.outputTokens += sum.outputTokens;
-      there.nanos += sum.nanos;
-    } else if (unwritten.size < MAX_UNWRITTEN) {
-      unwritten.set(name, sum);
-    } else {
-      logger.error({ ...sum }, 'dropped a usage record: too many records wait to be stored');
+  function planned(call: PlannedCall): PlannedBooking | undefined {
+    const time = now();
+    const limits = limitsOf(call, time);
+    if (limits.length === 0) return undefined;
+    const { caller, pricing, cost, model = '', agent = '' } = call;
+    for (const limit of limits) {
+      if (limit.nanos === undefined || agent !== '' || pricing?.currency === limit.currency)
+        continue;
+      throw new A2AError(
+        'forbidden',
+        `${capitalized(wordFor(limit))} has a budget in ${limit.currency}, but the model has no price in ${limit.currency}`,
+      );
     }
+    const inputTokens = wholeNumber(call.prompt());
+    const inputPrice = pricing?.inputPricePerToken ?? 0;
+    return {
+      id: randomUUIDv7(),
+      expiresAt: time + MAX_CALL_MS,
+      workspace: caller.workspace,
+      keyId: caller.keyId ?? '',
+      subject: caller.subject ?? '',
+      taskId: call.taskId ?? '',
+      day: dayOf(time),
+      model,
+      agent,
+      need: {
+        inputTokens,
+        inputNanos: wholeNumber(
+          Math.ceil((inputTokens * inputPrice + (cost?.amount ?? 0)) * NANOS),
+        ),
+        outputPrice: (pricing?.outputPricePerToken ?? 0) * NANOS,
+        currency: pricing?.currency ?? cost?.currency ?? '',
+        maxOutputTokens: call.maxOutputTokens,
+      },
+      limits,
+    };
   }
 
-  function flush(): void {
+  async function reserve(call: PlannedCall): Promise<Reservation> {
+    const plan = planned(call);
+    if (!plan) return unlimited(call);
+    // The sums must contain all usage. So a budget cannot be used while usage cannot be stored.
+    if (unwritten.length > 0) await writeFirst();
+    let outcome = await store.reserve(plan);
+    if (!outcome.granted && (await recover()) > 0) outcome = await store.reserve(plan);
+    if (!outcome.granted) throw refused(outcome, plan, now());
+    return reserved(plan, outcome);
+  }
+
+  function reserved(plan: PlannedBooking, { maxOutputTokens }: Grant): Reservation {
+    const { id, limits: _limits, need: _need, expiresAt: _expiresAt, ...of } = plan;
+    let told = 0;
+    let ended = false;
+    return {
+      maxOutputTokens,
+      seen(outputTokens) {
+        if (ended || outputTokens < told + SEEN_STEP) return;
+        told = outputTokens;
+        // The store logs a failure. The number is only needed after a crash.
+        void (async () => store.seen(id, wholeNumber(outputTokens)))().catch(() => undefined);
+      },
+      settle(used) {
+        if (ended) return;
+        ended = true;
+        // The usage belongs to the day of its reservation, even if the call ends after midnight.
+        keep({ id, booking: { ...of, ...numbersOf(used) } });
+      },
+      release() {
+        if (ended) return;
+        ended = true;
+        keep({ id });
+      },
+    };
+  }
+
+  function unlimited({ caller, model, agent }: PlannedCall): Reservation {
+    let ended = false;
+    return {
+      maxOutputTokens: undefined,
+      seen() {},
+      settle(used) {
+        if (!ended) record({ ...caller, model, agent, ...used });
+        ended = true;
+      },
+      release() {
+        ended = true;
+      },
+    };
+  }
+
+  function record(use: Use): void {
+    const { workspace, keyId = '', subject = '', model = '', agent = '' } = use;
+    const of = { workspace, keyId, subject, taskId: '', day: dayOf(now()), model, agent };
+    keep({ booking: { ...of, ...numbersOf(use) } });
+  }
+
+  function keep(settlement: Settlement): void {
+    if (unwritten.length < MAX_UNWRITTEN) unwritten.push(settlement);
+    else {
+      logger.error(
+        { ...settlement.booking },
+        'dropped a usage record: too many records wait to be stored',
+      );
+    }
+    if (mayWrite()) void flush();
+    fold(dayOf(now()));
+  }
+
+  function mayWrite(): boolean {
+    return failedAt === undefined || Math.abs(now() - failedAt) >= RETRY_MS;
+  }
+
+  async function writeFirst(): Promise<void> {
+    if (!mayWrite()) throw new A2AError('unavailable', undefined, { retryAfterSeconds: 1 });
+    await write();
+  }
+
+  /** Stores all usage that waits, in one transaction. Throws if it cannot be stored. */
+  function write(): Promise<void> {
+    writing ??= writeBatch().finally(() => (writing = undefined));
+    return writing;
+  }
+
+  async function writeBatch(): Promise<void> {
+    const batch = unwritten;
+    unwritten = [];
     try {
-      for (const [name, sum] of unwritten) {
-        sql.add.run({ ...sum });
-        unwritten.delete(name);
-      }
+      await store.settle(batch);
       failedAt = undefined;
     } catch (error) {
+      unwritten = [...batch, ...unwritten];
       // Logged once per outage, not with every call.
       if (failedAt === undefined) {
         logger.error({ err: error }, 'failed to store usage; it is kept in memory and retried');
       }
       failedAt = now();
+      throw error;
+    }
+  }
+
+  async function flush(): Promise<void> {
+    while (unwritten.length > 0) {
+      try {
+        await write();
+      } catch {
+        return;
+      }
     }
   }
 
@@ -209,161 +342,114 @@ export function createSpending({ register, logger, now = Date.now }: SpendingOpt
     if (today === foldedOn || failedAt !== undefined) return;
     foldedOn = today;
     const before = dayOf(Date.parse(today) - DAYS_KEPT * DAY_MS).slice(0, 7);
-    try {
-      register.transaction(() => {
-        sql.fold.run(before);
-        sql.drop.run(before);
-      });
-    } catch (error) {
-      logger.warn({ err: error }, 'failed to merge old usage rows');
-    }
-  }
-
-  /**
-   * Returns the key's account if the key may make another call. Returns undefined if the key has no budget. Throws the
-   * same errors as `check`.
-   */
-  function needBudget(keyId: string, pricing: Pricing | undefined): Account | undefined {
-    const account = accountOf(keyId);
-    const { budget } = account;
-    if (!budget) return undefined;
-    if (budget.amount !== undefined && pricing?.currency !== budget.currency) {
-      throw new A2AError(
-        'forbidden',
-        `This key has a budget in ${budget.currency}, but the model has no price in ${budget.currency}`,
-      );
-    }
-    const period = periodAt(budget.period, now());
-    settle(account, keyId, budget, period);
-    const { tokens = Infinity, amount = Infinity } = budget;
-    const { uses, running } = account;
-    const most = { tokens, nanos: Math.round(amount * NANOS) };
-    if (account.tokens >= most.tokens || account.nanos >= most.nanos) {
-      throw new A2AError(
-        'rateLimited',
-        `The budget of this key is used up${PHRASES[budget.period]}`,
-        {
-          reason: 'BUDGET_EXHAUSTED',
-          ...(period.endsAt !== undefined && {
-            retryAfterSeconds: Math.max(1, Math.ceil((period.endsAt - now()) / 1000)),
-          }),
-        },
-      );
-    }
-    const expected = (spent: number) => spent + (spent / uses) * running;
-    const taken =
-      uses === 0
-        ? running >= MAX_UNKNOWN
-        : running > 0 &&
-          (expected(account.tokens) >= most.tokens || expected(account.nanos) >= most.nanos);
-    if (!taken) return account;
-    throw new A2AError(
-      'rateLimited',
-      'The rest of the budget of this key is reserved for calls in progress: try again when they have ended',
-      { retryAfterSeconds: WAIT_SECONDS },
+    void (async () => store.fold(before))().catch((error: unknown) =>
+      logger.warn({ err: error }, 'failed to merge old usage rows'),
     );
   }
 
   return {
-    check({ keyId }, pricing) {
-      if (keyId !== undefined) needBudget(keyId, pricing);
+    async check(call) {
+      const plan = planned(call);
+      if (!plan) return;
+      const outcome = await store.reserve(plan, { dry: true });
+      if (!outcome.granted) throw refused(outcome, plan, now());
     },
-
-    begin({ keyId }, pricing) {
-      const account = keyId === undefined ? undefined : needBudget(keyId, pricing);
-      if (!account) return () => {};
-      account.running += 1;
-      let ended = false;
-      return () => {
-        if (!ended) account.running -= 1;
-        ended = true;
-      };
-    },
-
-    record(use) {
-      const time = now();
-      const sum = sumOf(use, dayOf(time));
-      const account = accounts.get(sum.keyId);
-      if (account?.budget !== undefined && account.period !== undefined) {
-        const { period, currency = '' } = account.budget;
-        if (periodAt(period, time).name === account.period) count(account, sum, currency);
-      }
-      keep(sum);
-      if (failedAt === undefined || Math.abs(time - failedAt) >= RETRY_MS) flush();
-      fold(sum.day);
-    },
-
-    budgetStatus(keyId) {
-      const account = accountOf(keyId);
-      const { budget } = account;
-      if (!budget) return undefined;
-      const period = periodAt(budget.period, now());
-      settle(account, keyId, budget, period);
-      const spent = { tokens: account.tokens, amount: account.nanos / NANOS };
+    reserve,
+    record,
+    async budgetStatus(keyId) {
+      const found = budgetOf(keyId);
+      if (!found) return undefined;
+      const { budget, workspace } = found;
+      const limit = limitOf({ kind: 'key', workspace, id: keyId }, budget, now());
+      await flush();
+      const { tokens, nanos } = await store.spent(limit);
+      const { endsAt } = limit.period;
       return {
         budget,
-        spent,
-        ...(period.endsAt !== undefined && { resetsAt: new Date(period.endsAt).toISOString() }),
+        spent: { tokens, amount: nanos / NANOS },
+        ...(endsAt !== undefined && { resetsAt: new Date(endsAt).toISOString() }),
       };
     },
-
-    usage: (workspace, { keyId = null, from, to, limit }) =>
-      register.read(() => sql.usage.all({ workspace, keyId, from, to, limit }).map(usageRow)),
-
+    async usage(workspace, query) {
+      await flush();
+      return store.usage(workspace, query);
+    },
+    use(next) {
+      config = next;
+    },
     flush,
   };
 }
 
 const PHRASES = { day: ' for today', month: ' for this month', total: '' } as const;
 
-function statements({ db }: Register) {
-  const columns =
-    'workspace, key_id, day, model, currency, uses, input_tokens, output_tokens, nanos';
-  // A vendor may report absurdly large numbers. A sum that is too large for SQLite could not be stored.
-  const added = ['uses', 'input_tokens', 'output_tokens', 'nanos'].map(
-    (name) => `${name} = min(${name} + excluded.${name}, ${Number.MAX_SAFE_INTEGER})`,
-  );
-  const conflict = `ON CONFLICT DO UPDATE SET ${added.join(', ')}`;
+/** A budget, or the limit of a task. */
+type AnyBudget = Budget & Pick<TaskLimit, 'calls'>;
+
+function limitOf(holder: Holder, budget: AnyBudget, time: number): Limit {
+  const { calls, tokens, amount, currency = '', period } = budget;
   return {
-    budget: db.prepare('SELECT budget FROM api_keys WHERE id = ?'),
-    // total() returns a float. So a very large sum is rounded and does not cause an error.
-    spent: db.prepare(`
-      SELECT total(uses) AS uses, total(input_tokens + output_tokens) AS tokens,
-             total(CASE WHEN currency = $currency THEN nanos ELSE 0 END) AS nanos
-      FROM spending WHERE key_id = $keyId AND day >= $from AND day < $to`),
-    add: db.prepare(`
-      INSERT INTO spending (${columns})
-      VALUES ($workspace, $keyId, $day, $model, $currency, $uses, $inputTokens, $outputTokens, $nanos)
-      ${conflict}`),
-    fold: db.prepare(`
-      INSERT INTO spending (${columns})
-      SELECT workspace, key_id, substr(day, 1, 7), model, currency,
-             sum(uses), sum(input_tokens), sum(output_tokens), sum(nanos)
-      FROM spending WHERE day < ? AND length(day) = 10 GROUP BY 1, 2, 3, 4, 5
-      ${conflict}`),
-    drop: db.prepare('DELETE FROM spending WHERE day < ? AND length(day) = 10'),
-    // A row of a whole month is included if the range contains one of its days.
-    usage: db.prepare(`
-      SELECT day, key_id, model, currency, CAST(uses AS REAL) AS uses, CAST(nanos AS REAL) AS nanos,
-             CAST(input_tokens AS REAL) AS inputTokens, CAST(output_tokens AS REAL) AS outputTokens
-      FROM spending
-      WHERE workspace = $workspace AND ($keyId IS NULL OR key_id = $keyId)
-        AND day >= substr($from, 1, length(day)) AND day <= $to
-      ORDER BY day DESC, key_id, model, currency LIMIT $limit`),
+    holder,
+    every: period,
+    period: periodAt(period, time),
+    calls,
+    tokens,
+    nanos: amount === undefined ? undefined : Math.round(amount * NANOS),
+    currency,
   };
 }
 
-function sumOf(
-  { workspace, keyId = '', model, inputTokens, outputTokens, cost }: Use,
-  day: string,
-): Sum {
+function refused(refusal: Refusal, { need }: PlannedBooking, time: number): A2AError {
+  const { limit, why, tokensLeft } = refusal;
+  const { calls, every, period } = limit;
+  if (why === 'reserved') {
+    return new A2AError(
+      'rateLimited',
+      `The rest of the budget of ${wordFor(limit)} is reserved for calls in progress: try again when they have ended`,
+      { retryAfterSeconds: WAIT_SECONDS },
+    );
+  }
+  const enoughFor = tokensLeft !== undefined && tokensLeft > need.inputTokens;
+  const message =
+    why === 'calls'
+      ? `This task has made all its ${calls} calls: start a new task`
+      : tokensLeft === undefined || tokensLeft <= 0 || enoughFor
+        ? `The budget of ${wordFor(limit)} is used up${PHRASES[every]}`
+        : `The budget of ${wordFor(limit)} has ${tokensLeft} tokens left${PHRASES[every]}, but the request has about ${need.inputTokens}: send a shorter request`;
+  return new A2AError('rateLimited', message, {
+    reason: 'BUDGET_EXHAUSTED',
+    ...(period.endsAt !== undefined && {
+      retryAfterSeconds: Math.max(1, Math.ceil((period.endsAt - time) / 1000)),
+    }),
+  });
+}
+
+const WORDS = {
+  workspace: 'this workspace',
+  key: 'this key',
+  subject: 'this user',
+  task: 'this task',
+} as const;
+
+function wordFor({ holder }: Limit): string {
+  return WORDS[holder.kind];
+}
+
+function capitalized(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+function firstOf(
+  budgets: Readonly<Record<string, Budget>>,
+  names: readonly string[],
+): Budget | undefined {
+  const name = names.find((each) => Object.hasOwn(budgets, each));
+  return name === undefined ? undefined : budgets[name];
+}
+
+function numbersOf({ inputTokens, outputTokens, cost }: CallUse) {
   return {
-    workspace,
-    keyId,
-    day,
-    model,
     currency: cost?.currency ?? '',
-    uses: 1,
     inputTokens: wholeNumber(inputTokens),
     outputTokens: wholeNumber(outputTokens),
     nanos: wholeNumber((cost?.amount ?? 0) * NANOS),
@@ -375,19 +461,4 @@ function wholeNumber(number: number): number {
   return Number.isFinite(number)
     ? Math.min(Math.max(0, Math.round(number)), Number.MAX_SAFE_INTEGER)
     : 0;
-}
-
-function usageRow(row: Readonly<Record<string, unknown>>): UsageRow {
-  const currency = String(row['currency']);
-  const cost: Money | undefined =
-    currency === '' ? undefined : { amount: Number(row['nanos']) / NANOS, currency };
-  return {
-    day: String(row['day']),
-    ...(row['key_id'] !== '' && { keyId: String(row['key_id']) }),
-    model: String(row['model']),
-    uses: Number(row['uses']),
-    inputTokens: Number(row['inputTokens']),
-    outputTokens: Number(row['outputTokens']),
-    ...(cost && { cost }),
-  };
 }

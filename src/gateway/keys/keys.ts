@@ -1,5 +1,5 @@
 /**
- * Creates, lists, rotates and revokes API keys, with an audit entry for each change. A secret is returned only by the
+ * Creates, lists, changes, rotates and revokes API keys, with an audit entry for each change. A secret is returned only by the
  * call that creates it. The register stores only a keyed hash of the secret.
  *
  *   const { key, secret } = keys.create({ workspace: 'default', name: 'ci', scopes: ['tasks:write'] }, 'cli');
@@ -13,7 +13,7 @@ import type { Register } from '../register/register.ts';
 import { parsed } from '../api/route.ts';
 import type { Audit } from '../audit/audit.ts';
 import type { Pepper } from './pepper.ts';
-import { Key, type MadeKey, NewKey, Rotation, WorkspaceName } from './schema.ts';
+import { Key, KeyChange, type MadeKey, NewKey, Rotation, WorkspaceName } from './schema.ts';
 import { makeToken, type RandomBytes, shownPrefix, type Token } from './token.ts';
 import { createVerifier, type VerifiedKey } from './verifier.ts';
 
@@ -36,6 +36,17 @@ export interface Keys {
   ): { readonly items: readonly Key[]; readonly total: number };
   /** Returns a key. Throws `notFound` if the workspace has no such key. */
   get(workspace: string, id: string): Key;
+  /**
+   * Changes the settings of a key, with effect from the next request. Throws `conflict` if the key is revoked, and if the
+   * change would take `keys:write` from the last key of the workspace that has it, unless `force` is true.
+   */
+  edit(
+    workspace: string,
+    id: string,
+    change: KeyChange,
+    actor: string,
+    options?: { readonly force?: boolean },
+  ): Key;
   /** Gives the key a new secret. The old secret works until the overlap ends. */
   rotate(workspace: string, id: string, rotation: Rotation, actor: string): MadeKey;
   /**
@@ -125,6 +136,14 @@ export function createKeys(options: KeysOptions): Keys {
     return text;
   }
 
+  function needOtherWriter(workspace: string, id: string): void {
+    if (sql.otherWriters.get({ workspace, id, pepper: pepper.id, now: now() })) return;
+    throw new A2AError(
+      'conflict',
+      'This is the last key with the scope keys:write in its workspace: create another one first, or use ?force=true',
+    );
+  }
+
   return {
     create({ workspace: name, ...fields }, actor) {
       const { workspace } = parsed(z.object({ workspace: WorkspaceName }), { workspace: name });
@@ -175,6 +194,37 @@ export function createKeys(options: KeysOptions): Keys {
 
     get: (workspace, id) => register.read(() => find(workspace, id)),
 
+    edit(workspace, id, change, actor, { force = false } = {}) {
+      const wanted = parsed(KeyChange, change);
+      const { expiresAt } = wanted;
+      if (typeof expiresAt === 'string' && Date.parse(expiresAt) <= now()) {
+        throw new A2AError(
+          'invalidParams',
+          'expiresAt: must be in the future: to end a key, revoke it',
+        );
+      }
+      return changed(() => {
+        const before = find(workspace, id);
+        if (before.status === 'revoked') {
+          throw new A2AError('conflict', 'The key is revoked: create a new one');
+        }
+        const scopes = wanted.scopes && [...new Set(wanted.scopes)];
+        const after = { ...before, ...(scopes && { scopes }) };
+        if (!force && writesKeys(before) && !writesKeys(after)) needOtherWriter(workspace, id);
+        sql.edit.run({
+          id,
+          name: wanted.name ?? before.name,
+          scopes: JSON.stringify(after.scopes),
+          rateLimit: text(changedTo(wanted.rateLimit, before.rateLimit)),
+          budget: text(changedTo(wanted.budget, before.budget)),
+          expiresAt: milliseconds(changedTo(expiresAt, before.expiresAt)),
+        });
+        const detail = { ...wanted, ...(scopes && { scopes }) };
+        audit.record({ workspace, actor, action: 'key.edit', subject: id, detail });
+        return find(workspace, id);
+      });
+    },
+
     rotate(workspace, id, rotation, actor) {
       const { overlapSeconds = 0 } = parsed(Rotation, rotation);
       return changed(() => {
@@ -205,13 +255,7 @@ export function createKeys(options: KeysOptions): Keys {
       changed(() => {
         const key = find(workspace, id);
         if (key.status === 'revoked') return key;
-        const named = { workspace, id, pepper: pepper.id, now: now() };
-        if (!force && writesKeys(key) && !sql.otherWriters.get(named)) {
-          throw new A2AError(
-            'conflict',
-            'This is the last key with the scope keys:write in its workspace: create another one first, or use ?force=true',
-          );
-        }
+        if (!force && writesKeys(key)) needOtherWriter(workspace, id);
         sql.revoke.run(now(), id);
         sql.dropOldSecrets.run(id);
         audit.record({ workspace, actor, action: 'key.revoke', subject: id });
@@ -256,6 +300,9 @@ function statements({ db }: Register) {
     endSecrets: db.prepare(
       'UPDATE key_secrets SET ends_at = min(coalesce(ends_at, ?1), ?1) WHERE key_id = ?2',
     ),
+    edit: db.prepare(`
+      UPDATE api_keys SET name = $name, scopes = $scopes, rate_limit = $rateLimit, budget = $budget,
+        expires_at = $expiresAt WHERE id = $id`),
     rotated: db.prepare('UPDATE api_keys SET rotated_at = ? WHERE id = ?'),
     revoke: db.prepare('UPDATE api_keys SET revoked_at = ? WHERE id = ?'),
     otherWriters: db.prepare(`
@@ -304,6 +351,18 @@ function time(name: string, at: number | null): Record<string, string> {
 
 function text(value: object | undefined): string | null {
   return value === undefined ? null : JSON.stringify(value);
+}
+
+/** Returns the value after a change: `undefined` keeps the old value, and `null` removes it. */
+function changedTo<Value>(
+  change: Value | null | undefined,
+  before: Value | undefined,
+): Value | undefined {
+  return change === undefined ? before : (change ?? undefined);
+}
+
+function milliseconds(time: string | undefined): number | null {
+  return time === undefined ? null : Date.parse(time);
 }
 
 function count(row: Readonly<Record<string, unknown>> | undefined): number {

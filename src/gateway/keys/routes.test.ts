@@ -208,7 +208,6 @@ describe('the routes of usage and audit', () => {
       workspace: 'team',
       keyId: key.id,
       model: 'm',
-      provider: 'p',
       inputTokens: 3,
       outputTokens: 4,
       cost: { amount: 1.25, currency: 'USD' },

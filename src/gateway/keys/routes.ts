@@ -3,7 +3,7 @@
  * the request that created it.
  *
  * With the scope `keys:write`, a caller may create keys with any budget, rate limit and expiry. But a caller may not
- * create or rotate a key with a scope that the caller does not have.
+ * create, change or rotate a key with a scope that the caller does not have.
  */
 import * as z from 'zod';
 import { A2AError } from '../../protocol/index.ts';
@@ -11,15 +11,17 @@ import type { Caller, ApiScope } from '../api/caller.ts';
 import { pageOf, PageQuery } from '../api/page.ts';
 import { defineRoute, type GatewayRoute } from '../api/route.ts';
 import type { Keys } from './keys.ts';
-import { Key, MadeKey, NewKey, Rotation } from './schema.ts';
+import { Key, KeyChange, MadeKey, NewKey, Rotation } from './schema.ts';
 
 const NO_STORE = { 'cache-control': 'no-store' };
 
-const RevokeQuery = z.object({
+const ForceQuery = z.object({
   force: z
     .enum(['true', 'false'])
     .optional()
-    .describe('If true, even the last key with the scope keys:write in the workspace is revoked'),
+    .describe(
+      'If true, even the last key with the scope keys:write in the workspace may be revoked or lose this scope',
+    ),
 });
 
 const KeyList = pageOf(Key);
@@ -66,6 +68,29 @@ export function keyRoutes({ keys }: { readonly keys: Keys }): GatewayRoute[] {
       handle: async ({ caller, values }) => ({ body: keys.get(caller.workspace, idOf(values)) }),
     }),
     defineRoute({
+      verb: 'PATCH',
+      path: '/a2a/keys/{id}',
+      scope: 'keys:write',
+      resource: 'key',
+      summary: 'Change the settings of a key',
+      detail:
+        'Fields that are missing stay as they are. `null` removes a rate limit, a budget or an expiry. The change takes effect with the next request. The spending of the key is kept.',
+      query: ForceQuery,
+      body: KeyChange,
+      answers: {
+        200: { description: 'The key, without its secret', schema: Key },
+        409: { description: 'The key is revoked, or is the last key with the scope keys:write' },
+      },
+      handle: async ({ caller, values, body, query }) => {
+        const { id, scopes } = keys.get(caller.workspace, idOf(values));
+        // A key with more scopes than the caller must not be changed by the caller at all.
+        mayGive(caller, scopes);
+        mayGive(caller, body.scopes ?? []);
+        const force = query.force === 'true';
+        return { body: keys.edit(caller.workspace, id, body, caller.actor, { force }) };
+      },
+    }),
+    defineRoute({
       verb: 'POST',
       path: '/a2a/keys/{id}/rotate',
       scope: 'keys:write',
@@ -91,7 +116,7 @@ export function keyRoutes({ keys }: { readonly keys: Keys }): GatewayRoute[] {
       scope: 'keys:write',
       resource: 'key',
       summary: 'Revoke a key permanently',
-      query: RevokeQuery,
+      query: ForceQuery,
       answers: {
         204: { description: 'The key is revoked' },
         409: { description: 'The key is the last key with the scope keys:write in the workspace' },

@@ -50,6 +50,19 @@ export const NewKey = z.strictObject({
 });
 export type NewKey = Readonly<z.input<typeof NewKey>>;
 
+/** A change of a key. A field that is missing stays as it is. `null` removes a limit. */
+export const KeyChange = z
+  .strictObject({
+    name: KeyName,
+    scopes: NewKey.shape.scopes,
+    expiresAt: z.iso.datetime({ offset: true }).nullable(),
+    rateLimit: RateLimit.nullable(),
+    budget: Budget.nullable(),
+  })
+  .partial()
+  .refine((change) => Object.keys(change).length > 0, 'the change has no fields');
+export type KeyChange = Readonly<z.input<typeof KeyChange>>;
+
 export const Rotation = z.strictObject({
   overlapSeconds: z
     .int()

@@ -82,13 +82,13 @@ export function modelExecutor({
   }
 
   return {
-    receive(context, task) {
+    async receive(context, task) {
       if (task) return undefined;
       const caller = callerOf(context);
       const given = requestMetadata(context);
       const target = targetOf(caller.workspace, given);
       if (target.apiType === 'embeddings') textsOf({ turn: [context.message] });
-      models.check(caller, target);
+      await models.check(caller, target, { messages: [fromA2AMessage(context.message)] });
       return { metadata: { ...given, model: target.name, api_type: target.apiType } };
     },
 
@@ -108,7 +108,7 @@ export function modelExecutor({
       try {
         const target = targetOf(workspace, task.metadata ?? {});
         const work = target.apiType === 'chat' ? chat : embed;
-        yield* work(context, target, { caller, signal, conversation });
+        yield* work(context, target, { caller, signal, conversation, taskId: task.id });
       } catch (error) {
         if (signal.aborted || !(error instanceof A2AError)) throw error;
         const used = error instanceof CutOff ? error.used : undefined;

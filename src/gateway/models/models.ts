@@ -3,12 +3,12 @@
  *
  *   const models = createModels({ config, cards, spending });
  *   const target = models.resolve(caller.workspace, 'gpt-6.1-sol', 'chat');
- *   models.check(caller, target);
  *   for await (const chunk of models.chat(target, request, { caller, signal })) …
  *
- * Usage is counted only here, once per answer, for the candidate that answered. An incomplete answer is counted too,
- * because the vendor charges for it. If the vendor does not report the usage, it is estimated from the length of the
- * texts.
+ * Usage is counted only here, once per answer, for the candidate that answered. Before the call, the prompt and the
+ * answer are reserved in the caller's budgets, and the answer is limited to what there is room for. An incomplete answer
+ * is counted too, because the vendor charges for it. If the vendor does not report the usage, it is estimated
+ * (token-count.ts).
  */
 import {
   userContent,
@@ -19,10 +19,10 @@ import {
   ModelError,
   type VendorEnvironment,
 } from '../../agent/index.ts';
-import { estimateUsage, cutOff, type RawChunk, type Relay } from '../../agent/internal/index.ts';
+import { cutOff, type RawChunk, type Relay } from '../../agent/internal/index.ts';
 import type { Logger } from '../../tasks/index.ts';
 import type { Caller } from '../api/caller.ts';
-import type { Spending } from '../budgets/spending.ts';
+import type { PlannedCall, Reservation, Spending } from '../budgets/spending.ts';
 import type { Labels, Meter, Tracer } from '../telemetry/telemetry.ts';
 import type { CardLookup } from '../cards/cards.ts';
 import { createWatch, type Answered, type CallWatch } from './call-watch.ts';
@@ -33,6 +33,7 @@ import { firstAnswer, modelError, NoAnswer, type Answering } from './failover.ts
 import { CutOff, failureOf } from './failure.ts';
 import { ordered } from './order.ts';
 import { createProviders, type Provider } from './provider.ts';
+import { tokenCounter, type TokenCounter } from './token-count.ts';
 
 interface FinishChunk {
   readonly kind: 'finish';
@@ -47,17 +48,23 @@ export type RelayedChunk = FullChunk | RawChunk;
 
 export interface AskOptions {
   /** The caller that is charged. */
-  readonly caller: Pick<Caller, 'workspace' | 'keyId' | 'traceparent'>;
+  readonly caller: Pick<Caller, 'workspace' | 'keyId' | 'traceparent'> &
+    Partial<Pick<Caller, 'subject'>>;
   readonly signal: AbortSignal;
   /** The context id of the task, for traces. */
   readonly conversation?: string | undefined;
+  /** The task that the call belongs to, for the limit of a task. */
+  readonly taskId?: string | undefined;
 }
 
 export interface Models extends Catalogue {
   /** The model for tasks that do not specify a model. */
   readonly defaultModel: string;
-  /** Throws if the caller's budget is used up. */
-  check(caller: Pick<Caller, 'keyId'>, target: ModelTarget): void;
+  /**
+   * Rejects if the caller's budgets have no room for the request. Needed only for requests that are accepted before
+   * their call starts: `chat` and `embed` check the budgets themselves.
+   */
+  check(caller: AskOptions['caller'], target: ModelTarget, request: ModelRequest): Promise<void>;
   /**
    * Streams one answer, without thoughts. The last chunk has the usage. If the model fails, throws an A2AError with a
    * message for the caller, possibly after some chunks. If the signal is aborted, throws its reason.
@@ -94,7 +101,7 @@ export interface Models extends Catalogue {
 export interface ModelsOptions {
   readonly config: ModelSettings;
   readonly cards: CardLookup;
-  readonly spending: Pick<Spending, 'check' | 'begin' | 'record'>;
+  readonly spending: Pick<Spending, 'check' | 'reserve'>;
   readonly logger: Logger;
   readonly meter?: Meter | undefined;
   readonly tracer?: Tracer | undefined;
@@ -135,14 +142,23 @@ export function createModels(options: ModelsOptions): Models {
    */
   async function ask<Answer>(
     target: ModelTarget,
-    { caller, signal, conversation }: AskOptions,
-    begin: (candidate: Candidate, call: CallWatch, signal: AbortSignal) => Promise<Answer>,
-    settings?: ModelRequest,
+    { caller, signal, conversation, taskId }: AskOptions,
+    request: ModelRequest,
+    begin: (
+      candidate: Candidate,
+      call: CallWatch,
+      signal: AbortSignal,
+      request: ModelRequest,
+    ) => Promise<Answer>,
   ): Promise<Asking<Answer>> {
     signal.throwIfAborted();
-    const endSpending = spending.begin(caller, target.pricing);
+    const reservation = await spending.reserve(planned(caller, target, request, taskId));
+    const { maxOutputTokens } = reservation;
+    const limited = maxOutputTokens === undefined ? request : { ...request, maxOutputTokens };
     const { traceparent } = caller;
-    const watched = watch.start(target, { traceparent, conversation, settings });
+    const watched = watch.start(target, { traceparent, conversation, settings: limited });
+    /** The candidate that is being called, before it answers. */
+    let called: Candidate | undefined;
     const over = new AbortController();
     const timer = setTimeout(() => {
       const message = `no answer within ${deadlineMs} ms`;
@@ -153,9 +169,11 @@ export function createModels(options: ModelsOptions): Models {
         candidates: ordered(target.candidates, random),
         async begin(candidate, within) {
           const call = watched.call(candidate);
+          called = candidate;
           try {
-            return { answer: await begin(candidate, call, within), call };
+            return { answer: await begin(candidate, call, within, limited), call };
           } catch (error) {
+            if (!signal.aborted) called = undefined;
             call.end(signal.aborted ? 'canceled' : modelError(error).code);
             throw error;
           }
@@ -175,39 +193,32 @@ export function createModels(options: ModelsOptions): Models {
       return {
         candidate: answering.candidate,
         answer,
+        seen: (outputTokens) => reservation.seen(outputTokens),
         end(how, answered) {
           clearTimeout(timer);
-          endSpending();
           answering.end(how);
           const outcome = OUTCOMES[how];
           call.end(outcome);
+          watch.used(answered.used);
+          reservation.settle(answered.used);
           watched.end(outcome, { ...answered, candidate: answering.candidate });
         },
       };
     } catch (error) {
       clearTimeout(timer);
-      endSpending();
+      // A vendor charges for the prompt even if the caller leaves before the answer starts.
+      if (called === undefined) reservation.release();
+      else {
+        const used = usedAt(called, estimated(target, request, 0), target.pricing);
+        watch.used(used);
+        reservation.settle(used);
+      }
       watched.end(error instanceof NoAnswer ? error.error.code : 'canceled');
       if (!(error instanceof NoAnswer)) throw error;
       const { candidate } = error;
       const as = candidate && `${candidate.provider.name}:${candidate.model}`;
       throw failureOf(error.error, target.name, as);
     }
-  }
-
-  function record(target: ModelTarget, { caller }: AskOptions, used: Used): void {
-    const { inputTokens, outputTokens, cost, provider } = used;
-    const { workspace, keyId } = caller;
-    watch.used(used);
-    spending.record({
-      workspace,
-      keyId,
-      model: target.name,
-      provider,
-      inputTokens,
-      outputTokens,
-      ...(cost && { cost }),
-    });
   }
 
   async function* answer(
@@ -217,28 +228,39 @@ export function createModels(options: ModelsOptions): Models {
     visible = isContent,
   ): AsyncGenerator<RelayedChunk> {
     const { relay } = askOptions;
-    async function begin({ provider, model }: Candidate, call: CallWatch, signal: AbortSignal) {
-      const { maxOutputTokens } = request;
+    const counter = tokenCounter(target.candidates);
+    let tokens = 0;
+    /** Counts a chunk. The vendor charges for thoughts too, even if the caller does not see them. */
+    const seen = (chunk: SourceChunk) => {
+      tokens += countChunk(chunk, counter);
+      return visible(chunk);
+    };
+    async function begin(
+      { provider, model }: Candidate,
+      call: CallWatch,
+      signal: AbortSignal,
+      limited: ModelRequest,
+    ) {
+      tokens = 0;
+      const { maxOutputTokens } = limited;
       const chunks: AsyncIterable<ModelChunk | RawChunk> =
         relay?.accepts(provider.config.type) === true && provider.relay
           ? provider.relay(relay, { model, maxOutputTokens }, signal)
-          : provider.chat(model).generate(request, signal);
+          : provider.chat(model).generate(limited, signal);
       const rest = chunks[Symbol.asyncIterator]();
-      const first = await nextVisible(rest, target.name, visible);
+      const first = await nextVisible(rest, target.name, seen);
       call.begun();
       return { first, rest };
     }
-    const asking = await ask(target, askOptions, begin, request);
+    const asking = await ask(target, askOptions, request, begin);
     const { candidate, answer: started } = asking;
-    let chars = 0;
     let used: Used | undefined;
 
     /** Counts the usage. Only the first call has an effect. */
     function settle(how: Ending, usage?: Usage, reason?: FinishReason): Used {
       if (used !== undefined) return used;
-      used = usedAt(candidate, usage ?? estimate(request, chars), target.pricing);
+      used = usedAt(candidate, usage ?? estimated(target, request, tokens), target.pricing);
       asking.end(how, { used, reason });
-      record(target, askOptions, used);
       // This is needed even after the last chunk, because it releases the connection and its timers.
       void started.rest.return?.().catch(() => undefined);
       return used;
@@ -252,9 +274,9 @@ export function createModels(options: ModelsOptions): Models {
           yield { kind: 'finish', reason, used: settle('whole', usage, reason) };
           return;
         }
-        chars += lengthOf(chunk);
+        asking.seen(tokens);
         yield chunk;
-        chunk = await nextVisible(started.rest, target.name, visible);
+        chunk = await nextVisible(started.rest, target.name, seen);
       }
     } catch (error) {
       askOptions.signal.throwIfAborted();
@@ -281,24 +303,25 @@ export function createModels(options: ModelsOptions): Models {
   }
 
   return {
-    check: (caller, { pricing }) => spending.check(caller, pricing),
+    check: (caller, target, request) => spending.check(planned(caller, target, request)),
     chat,
     answer: (target, request, askOptions) => answer(target, request, askOptions),
     async embed(target, texts, askOptions) {
+      const request = { messages: [userContent(texts.join(' '))], maxOutputTokens: 0 };
       const { candidate, answer, end } = await ask(
         target,
         askOptions,
+        request,
         ({ provider, model }, _call, signal) =>
           provider.embeddings(model).embed(texts, signal, askOptions.dimensions),
       );
       const { vectors, inputTokens } = answer;
       const usage =
         inputTokens === undefined
-          ? estimate({ messages: [userContent(texts.join(''))] }, 0)
+          ? estimated(target, request, 0)
           : { inputTokens, outputTokens: 0 };
       const used = usedAt(candidate, usage, target.pricing);
       end('whole', { used });
-      record(target, askOptions, used);
       return { vectors, used };
     },
     use,
@@ -325,6 +348,8 @@ const OUTCOMES = { whole: 'ok', broken: 'cut-off', left: 'canceled' } as const s
 
 /** An answer in progress, and the candidate that gives it. `end` is called once, when the answer has ended. */
 interface Asking<Answer> extends Omit<Answering<Answer>, 'end'> {
+  /** Tells how many tokens of the answer have arrived. */
+  readonly seen: Reservation['seen'];
   readonly end: (how: Ending, answered: Omit<Answered, 'candidate'>) => void;
 }
 
@@ -354,12 +379,42 @@ function isSaid(chunk: SourceChunk): boolean {
   return chunk.kind !== 'thought' && (chunk.kind !== 'text' || chunk.text !== '');
 }
 
-function lengthOf(chunk: Exclude<SourceChunk, { kind: 'finish' }>): number {
-  if (chunk.kind === 'blob') return chunk.data.length;
-  if (chunk.kind === 'function-call') return chunk.name.length + JSON.stringify(chunk.args).length;
-  return chunk.text.length;
+function countChunk(chunk: SourceChunk, counter: TokenCounter): number {
+  switch (chunk.kind) {
+    case 'finish':
+    case 'blob':
+      return 0;
+    case 'raw':
+      return counter.raw(chunk.text);
+    case 'function-call':
+      return counter.text(chunk.name + JSON.stringify(chunk.args));
+    default:
+      return counter.text(chunk.text);
+  }
 }
 
-function estimate(request: ModelRequest, chars: number): Usage & { readonly estimated: true } {
-  return { ...estimateUsage(request, chars), estimated: true };
+/** Returns the call for the budgets. */
+function planned(
+  caller: AskOptions['caller'],
+  target: ModelTarget,
+  request: ModelRequest,
+  taskId?: string,
+): PlannedCall {
+  return {
+    caller,
+    model: target.name,
+    pricing: target.pricing,
+    prompt: () => tokenCounter(target.candidates).prompt(request),
+    maxOutputTokens: request.maxOutputTokens,
+    taskId,
+  };
+}
+
+function estimated(
+  { candidates }: ModelTarget,
+  request: ModelRequest,
+  outputTokens: number,
+): Usage & { readonly estimated: true } {
+  const inputTokens = tokenCounter(candidates).prompt(request);
+  return { inputTokens, outputTokens: Math.round(outputTokens), estimated: true };
 }

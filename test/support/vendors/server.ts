@@ -27,7 +27,7 @@ export interface FakeVendor extends AsyncDisposable {
 
 /** A function is asked for each reply. `models` are the vendor's models; without them it has no list. */
 export async function fakeVendor(
-  replies: readonly Reply[] | (() => Reply),
+  replies: readonly Reply[] | ((asked: Asked) => Reply),
   { models = [] }: { readonly models?: readonly string[] } = {},
 ): Promise<FakeVendor> {
   const asked: Asked[] = [];
@@ -44,9 +44,10 @@ export async function fakeVendor(
     request.on('end', () => {
       if (request.method === 'GET') return send(modelsReply(request.url ?? '', models), response);
       const body: unknown = JSON.parse(Buffer.concat(chunks).toString('utf8'));
-      asked.push({ path: request.url ?? '', headers: request.headers, body });
+      const question = { path: request.url ?? '', headers: request.headers, body };
+      asked.push(question);
       reached.resolve();
-      send(next(), response);
+      send(next(question), response);
     });
     response.on('close', () => {
       if (!response.writableFinished) hungUp.resolve();

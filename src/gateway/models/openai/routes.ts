@@ -78,7 +78,6 @@ export function openaiRoutes({ models, api }: OpenaiRoutesOptions): readonly Gat
       async handle({ body, caller, call }) {
         const { model, input, encoding_format: format, dimensions } = body;
         const target = models.resolve(caller.workspace, model, 'embeddings');
-        models.check(caller, target);
         const texts = typeof input === 'string' ? [input] : input;
         const { vectors, used } = await api.run({ call }, (signal) =>
           models.embed(target, texts, { caller, signal, dimensions: dimensions ?? undefined }),

@@ -1,6 +1,6 @@
 /**
  * The common part of the endpoints for the vendors' own clients, such as `/v1/chat/completions` and `/v1/messages`. An
- * endpoint converts the request, the answer and the errors. This file finds the model, checks the budget, calls the
+ * endpoint converts the request, the answer and the errors. This file finds the model, calls the
  * providers with failover, stops when the client disconnects, and counts the answers in progress. Requests create no
  * task. Only their usage is stored.
  *
@@ -78,7 +78,6 @@ export function createVendorApi({ models }: { readonly models: Models }): Vendor
       const { model } = exchange;
       const target =
         typeof model === 'string' ? models.resolve(caller.workspace, model, 'chat') : model;
-      models.check(caller, target);
       const { leave, signal } = abortable(call);
       const chunks = counted(models.answer(target, request, { caller, signal, relay }));
       // Wait for the first chunk. A failure before the first chunk can still set the HTTP status.

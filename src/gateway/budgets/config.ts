@@ -1,0 +1,50 @@
+/**
+ * The `budgets` section of the configuration. The budget of a key belongs to the key (`parley keys`, `/a2a/keys`).
+ *
+ *   "budgets": {
+ *     "workspaces": { "*": { "amount": 100, "currency": "USD", "period": "month" } },
+ *     "subjects": { "*": { "tokens": 1000000, "period": "day" } },
+ *     "task": { "calls": 20, "amount": 2, "currency": "USD" }
+ *   }
+ */
+import * as z from 'zod';
+import { Budget, budgetFields, withCurrency } from './budget.ts';
+
+const MAX_NAMES = 10_000;
+const { tokens, amount, currency } = budgetFields;
+
+const byName = z
+  .record(z.string().min(1).max(320), Budget)
+  .refine((budgets) => Object.keys(budgets).length <= MAX_NAMES, `at most ${MAX_NAMES} budgets`);
+
+export const TaskLimit = withCurrency(
+  z.strictObject({
+    calls: z
+      .int()
+      .min(1)
+      .max(1_000_000)
+      .optional()
+      .describe('Maximum number of calls of models and agents for one task'),
+    tokens,
+    amount,
+    currency,
+  }),
+).refine((limit) => Object.keys(limit).length > 0, 'a limit must have calls, tokens or an amount');
+export type TaskLimit = Readonly<z.infer<typeof TaskLimit>>;
+
+export const BudgetsConfig = z
+  .strictObject({
+    workspaces: byName
+      .optional()
+      .describe('The budget of each workspace, by name. * is for each workspace without its own'),
+    subjects: byName
+      .optional()
+      .describe(
+        'The budget of each JWT subject in a workspace, as WORKSPACE/SUBJECT. WORKSPACE/* is for each subject of the workspace without its own, and * for each other subject',
+      ),
+    task: TaskLimit.optional().describe('The limit of each task'),
+  })
+  .describe(
+    'Budgets for workspaces, JWT subjects and tasks. The budget of a key belongs to the key',
+  );
+export type BudgetsConfig = Readonly<z.infer<typeof BudgetsConfig>>;

@@ -1,0 +1,122 @@
+/**
+ * Decides whether the budgets have room for a call, and how long its answer may be.
+ *
+ * A call needs room for its prompt and a small answer. The answer may be as long as the caller asked for, or as long as
+ * the smallest room allows.
+ */
+import type { Budget, Period } from './budget.ts';
+
+/** A call is refused only if there is no room for its prompt and for an answer of this many tokens. */
+export const SMALL_ANSWER = 16;
+/**
+ * The length of an answer if neither the request nor the model card has a limit. If there is room for the longest
+ * answers that models give, that is reserved, and the provider gets no limit. Otherwise the provider gets a limit that
+ * most models accept.
+ */
+export const LONGEST_ANSWER = 131_072;
+export const USUAL_ANSWER = 8192;
+export const NANOS = 1_000_000_000;
+
+/** Who has a budget. `id` is the key, subject or task. It is empty for a workspace. */
+export interface Holder {
+  readonly kind: 'workspace' | 'key' | 'subject' | 'task';
+  readonly workspace: string;
+  readonly id: string;
+}
+
+/** A budget of a holder in its current period. */
+export interface Limit {
+  readonly holder: Holder;
+  readonly every: Budget['period'];
+  readonly period: Period;
+  readonly calls?: number | undefined;
+  readonly tokens?: number | undefined;
+  readonly nanos?: number | undefined;
+  /** Empty if the budget is not in money. */
+  readonly currency: string;
+}
+
+/** What a call needs. */
+export interface Need {
+  readonly inputTokens: number;
+  readonly inputNanos: number;
+  /** The price of an output token, in billionths. */
+  readonly outputPrice: number;
+  readonly currency: string;
+  /** The longest answer. Undefined if it has no limit. Zero if the call has no answer in tokens. */
+  readonly maxOutputTokens: number | undefined;
+}
+
+export interface Counter {
+  readonly calls: number;
+  readonly tokens: number;
+  readonly nanos: number;
+  readonly reservedTokens: number;
+  readonly reservedNanos: number;
+}
+
+export interface Grant {
+  readonly granted: true;
+  /** The limit for the provider. Undefined if the request is to be sent as it is. */
+  readonly maxOutputTokens: number | undefined;
+  /** What is reserved, including the prompt. */
+  readonly tokens: number;
+  readonly nanos: number;
+}
+
+export interface Refusal {
+  readonly granted: false;
+  readonly limit: Limit;
+  /**
+   * `calls`: the task has made all its calls. `spent`: the rest of the budget is too small. `reserved`: there will be room
+   * when calls in progress end with less than they reserved.
+   */
+  readonly why: 'calls' | 'spent' | 'reserved';
+  /** The tokens that are left, or undefined if the budget is not in tokens. */
+  readonly tokensLeft: number | undefined;
+}
+
+export function grantOf(
+  need: Need,
+  counters: readonly { readonly limit: Limit; readonly counter: Counter }[],
+): Grant | Refusal {
+  const { maxOutputTokens: wanted, inputTokens, inputNanos, outputPrice } = need;
+  const smallest = Math.min(SMALL_ANSWER, wanted ?? SMALL_ANSWER);
+  let longest = Infinity;
+  for (const { limit, counter } of counters) {
+    const free = longestAnswer(need, limit, counter, true);
+    longest = Math.min(longest, free);
+    if (limit.calls !== undefined && counter.calls >= limit.calls) {
+      return { granted: false, limit, why: 'calls', tokensLeft: undefined };
+    }
+    if (free >= smallest) continue;
+    const reserved = longestAnswer(need, limit, counter, false) >= smallest;
+    const tokensLeft = limit.tokens === undefined ? undefined : limit.tokens - counter.tokens;
+    return { granted: false, limit, why: reserved ? 'reserved' : 'spent', tokensLeft };
+  }
+  const unlimited = wanted === undefined && longest >= LONGEST_ANSWER;
+  const length = unlimited ? LONGEST_ANSWER : Math.min(wanted ?? USUAL_ANSWER, longest);
+  return {
+    granted: true,
+    maxOutputTokens: unlimited ? undefined : length,
+    tokens: inputTokens + length,
+    nanos: inputNanos + Math.ceil(length * outputPrice),
+  };
+}
+
+/** Returns the number of output tokens that fit. It is negative if there is no room even for the prompt. */
+function longestAnswer(need: Need, limit: Limit, counter: Counter, reserved: boolean): number {
+  const { tokens = Infinity, nanos = Infinity } = limit;
+  const tokensLeft = tokens - counter.tokens - (reserved ? counter.reservedTokens : 0);
+  const nanosLeft = nanos - counter.nanos - (reserved ? counter.reservedNanos : 0);
+  // Without this rule, a call that costs nothing could be made with a budget that is used up.
+  if (tokensLeft <= 0 || nanosLeft <= 0) return -1;
+  const moneyAfterPrompt =
+    limit.currency === need.currency ? nanosLeft - need.inputNanos : nanosLeft;
+  if (moneyAfterPrompt < 0) return -1;
+  const byMoney =
+    need.outputPrice > 0 && limit.currency === need.currency
+      ? Math.floor(moneyAfterPrompt / need.outputPrice)
+      : Infinity;
+  return Math.min(tokensLeft - need.inputTokens, byMoney);
+}

@@ -1,0 +1,290 @@
+/** The budget store in the register. Every change is one transaction. */
+import { randomUUID } from 'node:crypto';
+import type { Register } from '../register/register.ts';
+import { type Counter, grantOf, type Holder, type Limit, NANOS } from './grant.ts';
+import type { Booking, BudgetStore, Payer, PlannedBooking, UsageRow } from './store.ts';
+
+type Row = Readonly<Record<string, unknown>>;
+
+export function createSqliteBudgetStore(register: Register): BudgetStore {
+  const sql = statements(register);
+  /** The owner of this process's reservations. */
+  const owner = randomUUID();
+
+  /** Reads the sums of a holder from `spending` and `reservations`. A task has only its counter. */
+  function summed({
+    holder: { kind, workspace, id },
+    currency,
+    period: { from, to },
+  }: Limit): Counter {
+    const named = { workspace, id, currency, from, to };
+    const spent = kind === 'task' ? undefined : sql.spent[kind].get(named);
+    const reserved = kind === 'task' ? undefined : sql.reserved[kind].get(named);
+    return {
+      calls: 0,
+      tokens: number(spent, 'tokens'),
+      nanos: number(spent, 'nanos'),
+      reservedTokens: number(reserved, 'tokens'),
+      reservedNanos: number(reserved, 'nanos'),
+    };
+  }
+
+  function counterOf(limit: Limit) {
+    const { holder, currency, period } = limit;
+    const row = sql.counter.get(nameOf(holder), period.name, currency);
+    return row
+      ? { limit, counter: counterIn(row), stored: true }
+      : { limit, counter: summed(limit), stored: false };
+  }
+
+  function reserve(planned: PlannedBooking, dry: boolean) {
+    const { need, limits, day } = planned;
+    const found = limits.map(counterOf);
+    const outcome = grantOf(need, found);
+    if (dry || !outcome.granted) return outcome;
+    for (const { limit, counter, stored } of found) {
+      if (stored) continue;
+      const { holder, currency, period } = limit;
+      const named = { holder: nameOf(holder), currency, period: period.name, day };
+      sql.addCounter.run({ ...named, ...clamped(counter) });
+    }
+    const { tokens, nanos } = clamped(outcome);
+    sql.hold.run({
+      ...holdersOf(planned),
+      ...periodsOf(day),
+      currency: need.currency,
+      tokens,
+      nanos,
+    });
+    const { limits: _limits, need: _need, ...call } = planned;
+    sql.addReservation.run({
+      ...call,
+      owner,
+      currency: need.currency,
+      inputTokens: need.inputTokens,
+      inputNanos: need.inputNanos,
+      outputPrice: need.outputPrice,
+      tokens,
+      nanos,
+    });
+    return outcome;
+  }
+
+  function settle(id: string | undefined, booking: Booking | undefined): void {
+    const held = id === undefined ? undefined : sql.takeReservation.get(id);
+    if (held) free(held);
+    if (booking) book(booking);
+  }
+
+  function free(held: Row): void {
+    sql.free.run({
+      ...holdersOf(payerIn(held)),
+      ...periodsOf(String(held['day'])),
+      currency: String(held['currency']),
+      tokens: number(held, 'tokens'),
+      nanos: number(held, 'nanos'),
+    });
+  }
+
+  function book(booking: Booking): void {
+    const { taskId: _, ...row } = booking;
+    sql.add.run({ ...row });
+    sql.count.run({
+      ...holdersOf(booking),
+      ...periodsOf(booking.day),
+      currency: booking.currency,
+      tokens: Math.min(booking.inputTokens + booking.outputTokens, Number.MAX_SAFE_INTEGER),
+      nanos: booking.nanos,
+    });
+  }
+
+  return {
+    reserve(planned, { dry } = { dry: false }) {
+      const work = () => reserve(planned, dry);
+      return dry ? register.read(work) : register.transaction(work);
+    },
+    seen: (id, outputTokens) => void register.read(() => sql.seen.run(outputTokens, id)),
+    settle: (bookings) =>
+      register.transaction(() => {
+        for (const { id, booking } of bookings) settle(id, booking);
+      }),
+    recover: (now) =>
+      register.transaction(() => {
+        const left = sql.left.all(owner, now);
+        for (const row of left) settle(String(row['id']), bookingIn(row));
+        return left.length;
+      }),
+    spent: (limit) => register.read(() => counterOf(limit).counter),
+    usage: (workspace, { keyId = null, from, to, limit }) =>
+      register.read(() => sql.usage.all({ workspace, keyId, from, to, limit }).map(usageRow)),
+    fold: (before) =>
+      register.transaction(() => {
+        sql.fold.run(before);
+        sql.drop.run(before);
+        sql.dropCounters.run(before);
+      }),
+  };
+}
+
+const COLUMNS =
+  'workspace, day, key_id, subject, model, agent, currency, uses, input_tokens, output_tokens, nanos';
+const OF_CALL = `holder IN ($workspaceHolder, $keyHolder, $subjectHolder, $taskHolder) AND period IN ($day, $month, 'total')`;
+const MAX = Number.MAX_SAFE_INTEGER;
+
+function statements({ db }: Register) {
+  // A vendor may report absurdly large numbers. A sum that is too large for SQLite could not be stored.
+  const added = ['uses', 'input_tokens', 'output_tokens', 'nanos'].map(
+    (name) => `${name} = min(${name} + excluded.${name}, ${MAX})`,
+  );
+  const conflict = `ON CONFLICT DO UPDATE SET ${added.join(', ')}`;
+  // total() returns a float. So a very large sum is rounded and does not cause an error.
+  const sums = (tokens: string, table: string) => {
+    const of = (holder: string) => {
+      const statement = db.prepare(`
+        SELECT total(${tokens}) AS tokens, total(CASE WHEN currency = $currency THEN nanos ELSE 0 END) AS nanos
+        FROM ${table} WHERE ${holder} AND day >= $from AND day < $to`);
+      statement.setAllowUnknownNamedParameters(true);
+      return statement;
+    };
+    return {
+      workspace: of('workspace = $workspace'),
+      key: of('key_id = $id'),
+      // The condition that the subject is not empty lets SQLite use the index.
+      subject: of(`workspace = $workspace AND subject = $id AND subject <> ''`),
+    };
+  };
+  return {
+    spent: sums('input_tokens + output_tokens', 'spending'),
+    reserved: sums('tokens', 'reservations'),
+    counter: db.prepare(
+      'SELECT * FROM budget_counters WHERE holder = ? AND period = ? AND currency = ?',
+    ),
+    addCounter: db.prepare(`
+      INSERT INTO budget_counters
+      VALUES ($holder, $period, $currency, $calls, $tokens, $nanos, $reservedTokens, $reservedNanos, $day)`),
+    hold: db.prepare(`
+      UPDATE budget_counters SET calls = calls + 1, used_on = $day,
+        reserved_tokens = min(reserved_tokens + $tokens, ${MAX}),
+        reserved_nanos = min(reserved_nanos + CASE WHEN currency = $currency THEN $nanos ELSE 0 END, ${MAX})
+      WHERE ${OF_CALL}`),
+    free: db.prepare(`
+      UPDATE budget_counters SET
+        reserved_tokens = max(reserved_tokens - $tokens, 0),
+        reserved_nanos = max(reserved_nanos - CASE WHEN currency = $currency THEN $nanos ELSE 0 END, 0)
+      WHERE ${OF_CALL}`),
+    count: db.prepare(`
+      UPDATE budget_counters SET used_on = $day,
+        tokens = min(tokens + $tokens, ${MAX}),
+        nanos = min(nanos + CASE WHEN currency = $currency THEN $nanos ELSE 0 END, ${MAX})
+      WHERE ${OF_CALL}`),
+    addReservation: db.prepare(`
+      INSERT INTO reservations
+      VALUES ($id, $owner, $expiresAt, $workspace, $keyId, $subject, $taskId, $day, $model, $agent, $currency,
+              $inputTokens, 0, $inputNanos, $outputPrice, $tokens, $nanos)`),
+    takeReservation: db.prepare('DELETE FROM reservations WHERE id = ? RETURNING *'),
+    seen: db.prepare('UPDATE reservations SET seen_tokens = ? WHERE id = ?'),
+    left: db.prepare('SELECT * FROM reservations WHERE owner <> ? OR expires_at < ?'),
+    add: db.prepare(`
+      INSERT INTO spending (${COLUMNS})
+      VALUES ($workspace, $day, $keyId, $subject, $model, $agent, $currency, 1, $inputTokens, $outputTokens, $nanos)
+      ${conflict}`),
+    fold: db.prepare(`
+      INSERT INTO spending (${COLUMNS})
+      SELECT workspace, substr(day, 1, 7), key_id, subject, model, agent, currency,
+             sum(uses), sum(input_tokens), sum(output_tokens), sum(nanos)
+      FROM spending WHERE day < ? AND length(day) = 10 GROUP BY 1, 2, 3, 4, 5, 6, 7
+      ${conflict}`),
+    drop: db.prepare('DELETE FROM spending WHERE day < ? AND length(day) = 10'),
+    dropCounters: db.prepare(`
+      DELETE FROM budget_counters WHERE used_on < ? AND reserved_tokens = 0 AND reserved_nanos = 0`),
+    // A row of a whole month is included if the range contains one of its days.
+    usage: db.prepare(`
+      SELECT day, key_id, subject, model, agent, currency, CAST(uses AS REAL) AS uses, CAST(nanos AS REAL) AS nanos,
+             CAST(input_tokens AS REAL) AS inputTokens, CAST(output_tokens AS REAL) AS outputTokens
+      FROM spending
+      WHERE workspace = $workspace AND ($keyId IS NULL OR key_id = $keyId)
+        AND day >= substr($from, 1, length(day)) AND day <= $to
+      ORDER BY day DESC, key_id, subject, model, agent, currency LIMIT $limit`),
+  };
+}
+
+function holdersOf({ workspace, keyId, subject, taskId }: Payer) {
+  return {
+    workspaceHolder: nameOf({ kind: 'workspace', workspace, id: '' }),
+    keyHolder: nameOf({ kind: 'key', workspace, id: keyId }),
+    subjectHolder: nameOf({ kind: 'subject', workspace, id: subject }),
+    taskHolder: nameOf({ kind: 'task', workspace, id: taskId }),
+  };
+}
+
+/** Returns the holder's name in the table. The name of a workspace contains no slash. */
+function nameOf({ kind, workspace, id }: Holder): string {
+  return `${kind}:${workspace}/${id}`;
+}
+
+function periodsOf(day: string) {
+  return { day, month: day.slice(0, 7) };
+}
+
+function number(row: Row | undefined, name: string): number {
+  return Number(row?.[name] ?? 0);
+}
+
+function counterIn(row: Row): Counter {
+  return {
+    calls: number(row, 'calls'),
+    tokens: number(row, 'tokens'),
+    nanos: number(row, 'nanos'),
+    reservedTokens: number(row, 'reserved_tokens'),
+    reservedNanos: number(row, 'reserved_nanos'),
+  };
+}
+
+/** A sum of very large numbers may be a float that SQLite cannot store as an integer. */
+function clamped<Numbers extends { readonly tokens: number; readonly nanos: number }>(
+  numbers: Numbers,
+): Numbers {
+  const { tokens, nanos } = numbers;
+  return { ...numbers, tokens: Math.min(tokens, MAX), nanos: Math.min(nanos, MAX) };
+}
+
+function payerIn(row: Row): Payer {
+  return {
+    workspace: String(row['workspace']),
+    keyId: String(row['key_id']),
+    subject: String(row['subject']),
+    taskId: String(row['task_id']),
+  };
+}
+
+/** Returns the usage of a call whose process has died: its prompt, and what was seen of the answer. */
+function bookingIn(row: Row): Booking {
+  const outputTokens = number(row, 'seen_tokens');
+  return {
+    ...payerIn(row),
+    day: String(row['day']),
+    model: String(row['model']),
+    agent: String(row['agent']),
+    currency: String(row['currency']),
+    inputTokens: number(row, 'input_tokens'),
+    outputTokens,
+    nanos: number(row, 'input_nanos') + Math.round(outputTokens * number(row, 'output_price')),
+  };
+}
+
+function usageRow(row: Row): UsageRow {
+  const currency = String(row['currency']);
+  const named = (name: string, column: string) =>
+    row[column] === '' ? {} : { [name]: String(row[column]) };
+  return {
+    day: String(row['day']),
+    ...named('keyId', 'key_id'),
+    ...named('subject', 'subject'),
+    ...named('model', 'model'),
+    ...named('agent', 'agent'),
+    uses: number(row, 'uses'),
+    inputTokens: number(row, 'inputTokens'),
+    outputTokens: number(row, 'outputTokens'),
+    ...(currency !== '' && { cost: { amount: number(row, 'nanos') / NANOS, currency } }),
+  };
+}

@@ -1,0 +1,86 @@
+/**
+ * Where spending and reservations are stored. `sqlite-store.ts` implements it in the register.
+ *
+ * All methods are atomic, also when several processes use the same database: two calls can never reserve the same part
+ * of a budget.
+ */
+import * as z from 'zod';
+import type { MaybePromise } from '../../base/index.ts';
+import type { Grant, Limit, Need, Refusal } from './grant.ts';
+
+/** Who a call is charged to. */
+export interface Payer {
+  readonly workspace: string;
+  readonly keyId: string;
+  /** The subject of a JWT. */
+  readonly subject: string;
+  readonly taskId: string;
+}
+
+/** The usage of one call, or of the same calls of a day together. All numbers are safe integers. */
+export interface Booking extends Payer {
+  readonly day: string;
+  readonly model: string;
+  readonly agent: string;
+  readonly currency: string;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly nanos: number;
+}
+
+/** A call that is about to be made. */
+export interface PlannedBooking extends Payer {
+  readonly id: string;
+  readonly expiresAt: number;
+  readonly day: string;
+  readonly model: string;
+  readonly agent: string;
+  readonly need: Need;
+  /** The budgets that must have room. There is at least one. */
+  readonly limits: readonly Limit[];
+}
+
+export const UsageRow = z.object({
+  day: z.string().describe('YYYY-MM-DD, or YYYY-MM for old usage'),
+  keyId: z.string().optional(),
+  subject: z.string().optional().describe('The subject of a JWT, for callers without a key'),
+  model: z.string().optional(),
+  agent: z.string().optional().describe('The agent, for calls of an agent behind the gateway'),
+  uses: z.int(),
+  inputTokens: z.int(),
+  outputTokens: z.int(),
+  cost: z.object({ amount: z.number(), currency: z.string() }).optional(),
+});
+export type UsageRow = Readonly<z.infer<typeof UsageRow>>;
+
+export interface UsageQuery {
+  readonly keyId?: string | undefined;
+  /** The first and the last day, both inclusive. */
+  readonly from: string;
+  readonly to: string;
+  readonly limit: number;
+}
+
+export interface BudgetStore {
+  /** Reserves the call in all its budgets, or in none. With `dry`, only checks whether this would succeed. */
+  reserve(planned: PlannedBooking, how?: { readonly dry: boolean }): MaybePromise<Grant | Refusal>;
+  /** Stores how much of the answer has arrived, for the case of a crash. */
+  seen(id: string, outputTokens: number): MaybePromise<void>;
+  /** Adds the usage to the sums and deletes the reservation `id`. Without a usage, only deletes the reservation. */
+  settle(
+    bookings: readonly {
+      readonly id?: string | undefined;
+      readonly booking?: Booking | undefined;
+    }[],
+  ): MaybePromise<void>;
+  /**
+   * Counts the reservations of other processes, and those that have expired, with what was seen of them. Returns their
+   * number.
+   */
+  recover(now: number): MaybePromise<number>;
+  spent(limit: Limit): MaybePromise<{ readonly tokens: number; readonly nanos: number }>;
+  /** Returns the rows of the workspace, newest days first. */
+  usage(workspace: string, query: UsageQuery): MaybePromise<readonly UsageRow[]>;
+  /** Merges the rows of days before the month into one row per month, and deletes counters that are no longer used. */
+  fold(beforeMonth: string): MaybePromise<void>;
+}

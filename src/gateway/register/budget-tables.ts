@@ -1,0 +1,70 @@
+/**
+ * The register's tables for budgets. Money is in billionths of its currency.
+ *
+ * `spending` has one row per workspace, day, caller, model or agent, and currency. A caller has a key or a subject (of a
+ * JWT), and the other one is empty.
+ *
+ * `budget_counters` has the sums that are compared with a budget: for a holder (a workspace, key, subject or task) and a
+ * period. A row is created from `spending` and `reservations` when it is first needed. From then on, each use updates it.
+ *
+ * `reservations` has one row per call in progress with a budget. `owner` is the process. After a crash, the next process
+ * counts what the row says: the prompt, and the part of the answer that was seen.
+ */
+export const BUDGETS_SCHEMA = `
+CREATE TABLE spending_of_callers (
+  workspace TEXT NOT NULL,
+  day TEXT NOT NULL,
+  key_id TEXT NOT NULL,
+  subject TEXT NOT NULL,
+  model TEXT NOT NULL,
+  agent TEXT NOT NULL,
+  currency TEXT NOT NULL,
+  uses INTEGER NOT NULL,
+  input_tokens INTEGER NOT NULL,
+  output_tokens INTEGER NOT NULL,
+  nanos INTEGER NOT NULL,
+  PRIMARY KEY (workspace, day, key_id, subject, model, agent, currency)
+) STRICT, WITHOUT ROWID;
+INSERT INTO spending_of_callers
+  SELECT workspace, day, key_id, '', model, '', currency, uses, input_tokens, output_tokens, nanos FROM spending;
+DROP TABLE spending;
+ALTER TABLE spending_of_callers RENAME TO spending;
+CREATE INDEX spending_of_key ON spending (key_id, day);
+CREATE INDEX spending_of_subject ON spending (workspace, subject, day) WHERE subject <> '';
+CREATE INDEX spending_by_day ON spending (day) WHERE length(day) = 10;
+
+CREATE TABLE budget_counters (
+  holder TEXT NOT NULL,
+  period TEXT NOT NULL,
+  currency TEXT NOT NULL,
+  calls INTEGER NOT NULL,
+  tokens INTEGER NOT NULL,
+  nanos INTEGER NOT NULL,
+  reserved_tokens INTEGER NOT NULL,
+  reserved_nanos INTEGER NOT NULL,
+  used_on TEXT NOT NULL,
+  PRIMARY KEY (holder, period, currency)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE reservations (
+  id TEXT PRIMARY KEY,
+  owner TEXT NOT NULL,
+  expires_at INTEGER NOT NULL,
+  workspace TEXT NOT NULL,
+  key_id TEXT NOT NULL,
+  subject TEXT NOT NULL,
+  task_id TEXT NOT NULL,
+  day TEXT NOT NULL,
+  model TEXT NOT NULL,
+  agent TEXT NOT NULL,
+  currency TEXT NOT NULL,
+  input_tokens INTEGER NOT NULL,
+  seen_tokens INTEGER NOT NULL,
+  input_nanos INTEGER NOT NULL,
+  output_price REAL NOT NULL,
+  tokens INTEGER NOT NULL,
+  nanos INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX reservations_of_workspace ON reservations (workspace, day);
+CREATE INDEX reservations_by_expiry ON reservations (expires_at);
+`;
