@@ -206,6 +206,12 @@ const CASES: Readonly<Record<string, Case>> = {
     { values: await ownKey(), status: 200 },
     { values: nobody, status: 404 },
   ],
+  'PATCH /a2a/keys/{id}': async () => [
+    { values: await key(), body: { name: 'n', budget: null }, status: 200 },
+    { values: await key(), body: {}, status: 400 },
+    { values: await key(), body: { budget: { period: 'day' } }, status: 400 },
+    { values: nobody, body: { name: 'n' }, status: 404 },
+  ],
   'POST /a2a/keys/{id}/rotate': async () => [
     { values: await ownKey(), body: {}, status: 200 },
     { values: await ownKey(), body: { overlapSeconds: -1 }, status: 400 },

@@ -64,7 +64,7 @@ export interface Grant {
   readonly nanos: number;
 }
 
-export interface Refusal {
+export interface BudgetRefusal {
   readonly granted: false;
   readonly limit: Limit;
   /**
@@ -79,7 +79,7 @@ export interface Refusal {
 export function grantOf(
   need: Need,
   counters: readonly { readonly limit: Limit; readonly counter: Counter }[],
-): Grant | Refusal {
+): Grant | BudgetRefusal {
   const { maxOutputTokens: wanted, inputTokens, inputNanos, outputPrice } = need;
   const smallest = Math.min(SMALL_ANSWER, wanted ?? SMALL_ANSWER);
   let longest = Infinity;

@@ -18,7 +18,7 @@ import type { Register } from '../register/register.ts';
 import type { Pricing } from '../cards/schema.ts';
 import { Budget, dayOf, periodAt } from './budget.ts';
 import type { BudgetsConfig, TaskLimit } from './config.ts';
-import { type Grant, type Holder, type Limit, NANOS, type Refusal } from './grant.ts';
+import { type Grant, type Holder, type Limit, NANOS, type BudgetRefusal } from './grant.ts';
 import { createSqliteBudgetStore } from './sqlite-store.ts';
 import type { Booking, PlannedBooking, UsageQuery, UsageRow } from './store.ts';
 
@@ -399,7 +399,7 @@ function limitOf(holder: Holder, budget: AnyBudget, time: number): Limit {
   };
 }
 
-function refused(refusal: Refusal, { need }: PlannedBooking, time: number): A2AError {
+function refused(refusal: BudgetRefusal, { need }: PlannedBooking, time: number): A2AError {
   const { limit, why, tokensLeft } = refusal;
   const { calls, every, period } = limit;
   if (why === 'reserved') {

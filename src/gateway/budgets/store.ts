@@ -6,7 +6,7 @@
  */
 import * as z from 'zod';
 import type { MaybePromise } from '../../base/index.ts';
-import type { Grant, Limit, Need, Refusal } from './grant.ts';
+import type { Grant, Limit, Need, BudgetRefusal } from './grant.ts';
 
 /** Who a call is charged to. */
 export interface Payer {
@@ -63,7 +63,10 @@ export interface UsageQuery {
 
 export interface BudgetStore {
   /** Reserves the call in all its budgets, or in none. With `dry`, only checks whether this would succeed. */
-  reserve(planned: PlannedBooking, how?: { readonly dry: boolean }): MaybePromise<Grant | Refusal>;
+  reserve(
+    planned: PlannedBooking,
+    how?: { readonly dry: boolean },
+  ): MaybePromise<Grant | BudgetRefusal>;
   /** Stores how much of the answer has arrived, for the case of a crash. */
   seen(id: string, outputTokens: number): MaybePromise<void>;
   /** Adds the usage to the sums and deletes the reservation `id`. Without a usage, only deletes the reservation. */
