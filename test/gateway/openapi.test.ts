@@ -207,9 +207,9 @@ const CASES: Readonly<Record<string, Case>> = {
     { values: nobody, status: 404 },
   ],
   'PATCH /a2a/keys/{id}': async () => [
-    { values: await key(), body: { name: 'n', budget: null }, status: 200 },
-    { values: await key(), body: {}, status: 400 },
-    { values: await key(), body: { budget: { period: 'day' } }, status: 400 },
+    { values: await ownKey(), body: { name: 'n', budget: null }, status: 200 },
+    { values: await ownKey(), body: {}, status: 400 },
+    { values: await ownKey(), body: { budget: { period: 'day' } }, status: 400 },
     { values: nobody, body: { name: 'n' }, status: 404 },
   ],
   'POST /a2a/keys/{id}/rotate': async () => [
