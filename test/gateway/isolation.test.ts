@@ -72,6 +72,7 @@ const BODIES: Readonly<Record<string, (owned: Owned) => unknown>> = {
   'PUT /a2a/model-cards/{id}': ({ model }) => card(model),
   'POST /a2a/model-cards/{id}/versions/{version}/restore': () => undefined,
   'PUT /a2a/agents/{name}': () => ({ url: 'https://elsewhere.example' }),
+  'PATCH /a2a/keys/{id}': () => ({ name: 'mine' }),
   'POST /a2a/keys/{id}/rotate': () => ({}),
 };
 
