@@ -1,10 +1,15 @@
 /** Errors in Anthropic's format. */
 import { randomUUIDv7 } from 'node:crypto';
 import type { A2AError } from '../../../protocol/index.ts';
+import type { FailedRequest } from '../../../http/index.ts';
 import type { RouteAnswer } from '../../api/route.ts';
 import type { ErrorFormat } from '../../api/serve-routes.ts';
 import { MODEL_NOT_FOUND } from '../catalogue.ts';
 
+/** The `reason` of a budget error (budgets/spending.ts). */
+const BUDGET = 'BUDGET_EXHAUSTED';
+/** The `reason` of an error about an input that is too long (failure.ts). */
+const TOO_LONG = 'CONTEXT_LENGTH_EXCEEDED';
 /** Anthropic's status for an overloaded model. Its clients retry after it. */
 const OVERLOADED = 529;
 
@@ -19,14 +24,15 @@ const TYPES: Readonly<Record<number, string>> = {
   [OVERLOADED]: 'overloaded_error',
 };
 
-/** The header that all clients of Anthropic send. */
-export const VERSION_HEADER = 'anthropic-version';
+/** All clients of Anthropic send this header. */
+export function isAnthropicClient(request: Pick<FailedRequest, 'header'>): boolean {
+  return request.header('anthropic-version') !== undefined;
+}
 
 /** Errors at the paths of the Messages API, and at all paths below /v1 for clients of Anthropic. */
 export const anthropicErrors: ErrorFormat = {
   applies: (path, request) =>
-    /^\/v1\/messages(?:\/|$)/.test(path) ||
-    (path.startsWith('/v1/') && request.header(VERSION_HEADER) !== undefined),
+    /^\/v1\/messages(?:\/|$)/.test(path) || (path.startsWith('/v1/') && isAnthropicClient(request)),
   error: errorAnswer,
 };
 
@@ -40,13 +46,20 @@ export function errorBody(
 ): { readonly type: 'error'; readonly error: object; readonly request_id: string } {
   const status = statusOf(error);
   const type = TYPES[status] ?? (status < 500 ? 'invalid_request_error' : 'api_error');
-  return { type: 'error', error: { type, message: error.message }, request_id: requestId };
+  // Clients recognize these words and shorten the conversation.
+  const prefix = error.reason === TOO_LONG ? 'prompt is too long: ' : '';
+  return { type: 'error', error: { type, message: prefix + error.message }, request_id: requestId };
 }
 
 export function errorAnswer(error: A2AError): RouteAnswer {
   const requestId = newRequestId();
   const status = statusOf(error);
-  return { status, headers: { 'request-id': requestId }, body: errorBody(error, requestId) };
+  const headers = {
+    'request-id': requestId,
+    // A retry cannot succeed until the budget's next period.
+    ...(error.reason === BUDGET && { 'x-should-retry': 'false' }),
+  };
+  return { status, headers, body: errorBody(error, requestId) };
 }
 
 function statusOf({ kind, reason, httpStatus }: A2AError): number {

@@ -109,8 +109,8 @@ function headersOf(input: RelayInput): Record<string, string> {
 
 /** Lowers the tokens for thoughts if a budget has lowered `max_tokens`, because Anthropic requires less than that. */
 function thinkingWithin({ thinking }: MessagesBody, maxTokens: number): object {
-  const budget = thinking?.['budget_tokens'];
-  if (typeof budget !== 'number' || budget < maxTokens) return {};
+  const budget = thinking?.budget_tokens ?? 0;
+  if (budget < maxTokens) return {};
   const lowered = maxTokens - 1;
   if (lowered < MIN_THINKING) return { thinking: { type: 'disabled' } };
   return { thinking: { ...thinking, budget_tokens: lowered } };

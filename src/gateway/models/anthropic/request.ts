@@ -37,6 +37,13 @@ const ONLY_ANTHROPIC = ['container', 'mcp_servers', 'inference_geo'] as const;
 /** The default of Anthropic. It is not sent to other vendors, because some refuse every temperature. */
 const DEFAULT_TEMPERATURE = 1;
 
+const EFFORTS = ['low', 'medium', 'high', 'xhigh', 'max'] as const;
+/** Numbers of tokens for thoughts from which the level is medium or high. */
+const MEDIUM_BUDGET = 4096;
+const HIGH_BUDGET = 16_384;
+/** The start of a text that Claude Code sends to Anthropic before its prompt. It is not part of the prompt. */
+const BILLING = 'x-anthropic-billing-header:';
+
 type FilePart = BlobPart | FileContentPart;
 
 /** Converts the request. Throws `invalidParams` with the name of a field that other providers cannot process. */
@@ -48,17 +55,35 @@ export function messagesRequest(body: MessagesBody): ModelRequest {
     ...(isSet(temperature) && temperature !== DEFAULT_TEMPERATURE && { temperature }),
     ...(isSet(topP) && { topP }),
     ...(isSet(stop) && stop.length > 0 && { stop }),
+    ...thinkingOf(body),
   };
+}
+
+/** Returns how much the model thinks. A budget in tokens becomes the nearest level. */
+function thinkingOf({
+  thinking,
+  output_config: config,
+}: MessagesBody): Pick<ModelRequest, 'reasoning' | 'thoughts'> {
+  const { type = 'disabled', display, budget_tokens: budget } = thinking ?? {};
+  const effort = EFFORTS.find((each) => each === config?.effort) ?? levelOf(budget);
+  const thinks = type !== 'disabled';
+  return {
+    ...(effort !== undefined && (thinks || !isSet(thinking)) && { reasoning: effort }),
+    ...(thinks && display !== 'omitted' && { thoughts: true }),
+  };
+}
+
+function levelOf(budget: unknown): (typeof EFFORTS)[number] | undefined {
+  if (typeof budget !== 'number') return undefined;
+  if (budget < MEDIUM_BUDGET) return 'low';
+  return budget < HIGH_BUDGET ? 'medium' : 'high';
 }
 
 /**
  * Converts the part of the request that determines its input tokens. Without `strict`, a block that cannot be converted
  * becomes data. This is good enough to estimate the tokens of a request that Anthropic gets unchanged.
  */
-export function inputOf(
-  body: CountBody,
-  { strict }: { readonly strict: boolean },
-): Pick<ModelRequest, 'system' | 'messages' | 'tools' | 'toolChoice' | 'outputSchema'> {
+export function inputOf(body: CountBody, { strict }: { readonly strict: boolean }): ModelRequest {
   const refused = strict ? ONLY_ANTHROPIC.find((field) => isSet(body[field])) : undefined;
   if (refused !== undefined) throw refusal(refused, 'only models of Anthropic support it');
   const systems = body.messages.filter(({ role }) => role === 'system');
@@ -83,37 +108,41 @@ function plainText(content: BlockList): string {
   if (typeof content === 'string') return content;
   return content
     .flatMap(({ text }) => (typeof text === 'string' && text !== '' ? [text] : []))
+    .filter((text) => !text.startsWith(BILLING))
     .join('\n\n');
 }
 
 function toolsOf(
   { tools, tool_choice: choice }: CountBody,
-  strict: boolean,
-): Pick<ModelRequest, 'tools' | 'toolChoice'> {
+  isStrict: boolean,
+): Pick<ModelRequest, 'tools' | 'toolChoice' | 'parallelToolCalls'> {
   const declared = (tools ?? []).flatMap((tool, index): ToolDeclaration[] => {
     const { type, name = '', description, input_schema: parameters } = tool;
     const isCustom = !isSet(type) || type === 'custom';
     if (!isCustom || parameters === undefined || name === '') {
-      if (!strict) return [];
+      if (!isStrict) return [];
       const why = isCustom
         ? 'a tool needs a name and an input_schema'
         : `only models of Anthropic have the tool ${type}`;
       throw refusal(`tools.${index}`, why);
     }
-    return [{ name, description: description ?? '', parameters }];
+    const strict = tool.strict === true && { strict: true };
+    return [{ name, description: description ?? '', parameters, ...strict }];
   });
   if (declared.length === 0) {
-    if (!strict || !isSet(choice) || choice.type === 'auto' || choice.type === 'none') return {};
+    if (!isStrict || !isSet(choice) || choice.type === 'auto' || choice.type === 'none') return {};
     throw refusal('tool_choice', 'requires tools');
   }
   if (!isSet(choice)) return { tools: declared };
+  const single = choice.disable_parallel_tool_use === true && { parallelToolCalls: false };
   if (choice.type !== 'tool') {
-    return { tools: declared, toolChoice: choice.type === 'any' ? 'required' : choice.type };
+    const toolChoice = choice.type === 'any' ? 'required' : choice.type;
+    return { tools: declared, toolChoice, ...single };
   }
   const { name = '' } = choice;
-  if (strict && !declared.some((tool) => tool.name === name))
+  if (isStrict && !declared.some((tool) => tool.name === name))
     throw refusal('tool_choice.name', `the tool ${JSON.stringify(name)} is not in tools`);
-  return { tools: declared, toolChoice: { tool: name } };
+  return { tools: declared, toolChoice: { tool: name }, ...single };
 }
 
 /**

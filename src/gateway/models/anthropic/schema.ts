@@ -56,7 +56,13 @@ export const CountBody = z.looseObject({
   system: BlockList.nullish(),
   tools: z.array(Tool).max(MAX_TOOLS).nullish(),
   tool_choice: ToolChoice.nullish(),
-  thinking: z.looseObject({ type: z.string(), display: z.string().nullish() }).nullish(),
+  thinking: z
+    .looseObject({
+      type: z.string(),
+      display: z.string().nullish(),
+      budget_tokens: z.number().optional(),
+    })
+    .nullish(),
   output_config: OutputConfig.nullish(),
 });
 export type CountBody = z.infer<typeof CountBody>;

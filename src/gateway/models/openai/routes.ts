@@ -2,8 +2,23 @@
  * The OpenAI-compatible API: `/v1/chat/completions`, `/v1/embeddings` and `/v1/models`. Requests create no task. Only
  * their usage is stored.
  */
+import * as z from 'zod';
 import { A2AError } from '../../../protocol/index.ts';
-import { defineRoute, type GatewayRoute, type RouteInput } from '../../api/route.ts';
+import type { FailedRequest } from '../../../http/index.ts';
+import {
+  defineRoute,
+  type GatewayRoute,
+  type RouteAnswer,
+  type RouteInput,
+} from '../../api/route.ts';
+import { anthropicErrors, isAnthropicClient } from '../anthropic/error.ts';
+import {
+  ModelInfo,
+  modelInfo,
+  ModelInfoPage,
+  modelInfoPage,
+  ModelsQuery,
+} from '../anthropic/model-list.ts';
 import type { ListedModel } from '../catalogue.ts';
 import type { Models } from '../models.ts';
 import type { VendorApi } from '../vendor-api/vendor-api.ts';
@@ -97,29 +112,41 @@ export function openaiRoutes({ models, api }: OpenaiRoutesOptions): readonly Gat
       verb: 'GET',
       path: '/v1/models',
       scope: 'tasks:read',
-      summary: 'List the available models, compatible with OpenAI',
-      answers: { 200: { description: 'The models', schema: ModelsAnswer } },
-      async handle({ caller }) {
-        return { body: { object: 'list', data: models.list(caller.workspace).map(modelObject) } };
+      summary: 'List the available models, compatible with OpenAI and Anthropic',
+      detail:
+        "With the header `anthropic-version`, the response has Anthropic's format. Only then are there pages.",
+      query: ModelsQuery,
+      answers: {
+        200: { description: 'The models', schema: z.union([ModelsAnswer, ModelInfoPage]) },
       },
-      error: errorAnswer,
+      async handle({ caller, query, ...input }) {
+        const list = models.list(caller.workspace);
+        if (isAnthropicClient(input)) return { body: modelInfoPage(list, query) };
+        return { body: { object: 'list', data: list.map(modelObject) } };
+      },
+      error: modelsError,
     }),
     defineRoute({
       verb: 'GET',
       path: '/v1/models/{model}',
       scope: 'tasks:read',
       resource: 'model',
-      summary: 'Get a model, compatible with OpenAI',
+      summary: 'Get a model, compatible with OpenAI and Anthropic',
       detail: 'Write a slash in the name as %2F.',
-      answers: { 200: { description: 'The model', schema: ModelObject } },
-      async handle({ values, caller }) {
+      answers: { 200: { description: 'The model', schema: z.union([ModelObject, ModelInfo]) } },
+      async handle({ values, caller, ...input }) {
         const model = models.find(caller.workspace, values['model'] ?? '');
         if (model === undefined) throw new A2AError('notFound', 'Unknown model');
-        return { body: modelObject(model) };
+        return { body: isAnthropicClient(input) ? modelInfo(model) : modelObject(model) };
       },
-      error: errorAnswer,
+      error: modelsError,
     }),
   ];
+}
+
+/** Both vendors have the list of models at the same path. */
+function modelsError(error: A2AError, request: FailedRequest): RouteAnswer {
+  return isAnthropicClient(request) ? anthropicErrors.error(error, request) : errorAnswer(error);
 }
 
 function modelObject({ name, createdAt = 0, owner }: ListedModel): object {
