@@ -107,6 +107,17 @@ test('after a login the tokens are stored for the user only, used and refreshed,
   assert.match(await status(t, server, { dataFolder }), /requires a login/);
 });
 
+test('a damaged file counts as no login, and the next login replaces it', async (t) => {
+  const { server } = await protectedServer(t);
+  const { home: dataFolder } = makePlace(t);
+  await logInToMcpServer({ dataFolder, name: 'linear', server, show: browse, signal });
+  const [file = ''] = readdirSync(join(dataFolder, 'mcp-logins'));
+  writeFileSync(join(dataFolder, 'mcp-logins', file), '{"client":');
+  assert.match(await status(t, server, { dataFolder }), /run parley mcp login linear$/);
+  await logInToMcpServer({ dataFolder, name: 'linear', server, show: browse, signal });
+  assert.equal(await status(t, server, { dataFolder }), 'true');
+});
+
 test('a redirect with another state is not taken', async (t) => {
   const { server } = await protectedServer(t);
   const { home: dataFolder } = makePlace(t);
@@ -147,11 +158,12 @@ test('parley mcp login prints the URL of the login, and names the servers if the
   });
   assert.equal(await run('login', 'linear', '--no-browser'), 0);
   assert.equal(await run('login', 'files'), 1);
+  assert.equal(await run('logout', 'files'), 1);
   assert.equal(await run('logout', 'linear'), 0);
   t.mock.restoreAll();
   assert.match(
     printed.join(''),
-    /Logged in to linear[^]*files failed: it is a program[^]*forgotten/,
+    /Logged in to linear[^]*login to files failed: it is a program[^]*logout from files failed[^]*forgotten/,
   );
 });
 

@@ -82,7 +82,7 @@ async function call(t: TestContext, name: string, context: Partial<ToolContext> 
   const { port } = http.address() as AddressInfo;
   const toolset = mcpToolset(
     { name: 'srv', url: `http://127.0.0.1:${port}/` },
-    { connectTimeoutMs: 300 },
+    { connectTimeoutMs: 600 },
   );
   t.after(() => toolset.close());
   const tools = await toolset.tools(new AbortController().signal);

@@ -4,6 +4,7 @@ import { EventEmitter, once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { describe, test, type TestContext } from 'node:test';
 import type { JsonValue } from '../../src/base/index.ts';
 import { RichResponse, type Tool, type ToolContext, type Toolset } from '../../src/agent/tool.ts';
@@ -401,6 +402,29 @@ describe('a hostile MCP server', () => {
   test('that never answers is given up in time', async (t) => {
     const toolset = hostile(t, 'silent', { connectTimeoutMs: 300 });
     await assert.rejects(toolset.tools(never), isMcp('unreachable', /no response within 300 ms/));
+  });
+
+  test('that never answers over HTTP is given up in time, with all protocols that are tried', async (t) => {
+    const asked: string[] = [];
+    const http = createServer((incoming, outgoing) => {
+      void (async () => {
+        const { method } = JSON.parse(await text(incoming)) as { method: string };
+        asked.push(method);
+        if (method !== 'initialize') outgoing.writeHead(400).end();
+      })();
+    });
+    http.listen(0, '127.0.0.1');
+    await once(http, 'listening');
+    const { port } = http.address() as AddressInfo;
+    const url = `http://127.0.0.1:${port}/`;
+    const toolset = mcpToolset({ name: 'srv', url }, { connectTimeoutMs: 600 });
+    t.after(async () => {
+      await toolset.close();
+      http.closeAllConnections();
+      http.close();
+    });
+    await assert.rejects(toolset.tools(never), isMcp('unreachable', /no response within 600 ms/));
+    assert.deepEqual(asked, ['server/discover', 'initialize']);
   });
 
   test('that never answers a call is given up in time', async (t) => {

@@ -46,8 +46,8 @@ const MAX_PAGES = 100;
 /** Maximum time of a call, even if it keeps reporting progress or waits for a person. */
 const MAX_CALL_MS = 60 * 60_000;
 const NO_ITEMS = { items: [] };
-/** Asks the server which protocol it supports. An older server answers with an error. */
-const NEWER = { versionNegotiation: { mode: 'auto', probe: { timeoutMs: 3_000 } } } as const;
+/** Maximum time to find out whether a server supports MCP 2026-07-28. */
+const PROBE_MS = 3_000;
 
 export interface ConnectionOptions {
   readonly connectTimeoutMs: number;
@@ -239,8 +239,10 @@ export class McpConnection {
   async #connect(): Promise<Live> {
     const { connectTimeoutMs: timeout } = this.#options;
     const complaint = createComplaint();
+    // One deadline for all transports and protocols that are tried.
+    const signal = AbortSignal.any([this.#closing.signal, AbortSignal.timeout(timeout)]);
     try {
-      return (this.#live = await this.#connectBy(transportKinds(this.#server), complaint));
+      return (this.#live = await this.#connectBy(transportKinds(this.#server), complaint, signal));
     } catch (error) {
       if (this.#closing.signal.aborted) throw this.#closed();
       const late = error instanceof Error && error.name === 'TimeoutError';
@@ -253,13 +255,14 @@ export class McpConnection {
   async #connectBy(
     [kind, fallback]: readonly TransportKind[],
     complaint: Complaint,
+    signal: AbortSignal,
   ): Promise<Live> {
     try {
-      return await this.#open(kind!, complaint);
+      return await this.#open(kind!, complaint, signal);
     } catch (error) {
       if (fallback === undefined || !isLegacyServer(statusOf(error))) throw error;
       // The first error says more about a server that supports neither transport.
-      return this.#open(fallback, complaint).catch(() => Promise.reject(error));
+      return this.#open(fallback, complaint, signal).catch(() => Promise.reject(error));
     }
   }
 
@@ -267,21 +270,25 @@ export class McpConnection {
    * Opens the connection. Over HTTP, first tries MCP 2026-07-28, because a newer server can ask for input only with it. A
    * program would have to be started twice to find out, and can ask with the older protocol.
    */
-  async #open(kind: TransportKind, complaint: Complaint): Promise<Live> {
+  async #open(kind: TransportKind, complaint: Complaint, signal: AbortSignal): Promise<Live> {
     if (kind === 'http') {
+      // Half of the time is left for an older server that does not answer the unknown request.
+      const timeoutMs = Math.min(PROBE_MS, this.#options.connectTimeoutMs / 2);
+      const versionNegotiation = { mode: 'auto', probe: { timeoutMs } } as const;
       try {
-        return await this.#openWith(kind, complaint, NEWER);
+        return await this.#openWith(kind, complaint, signal, { versionNegotiation });
       } catch (error) {
         // An older server may do anything with an unknown request. If there is another reason, the next attempt fails too.
-        if (this.#closing.signal.aborted) throw error;
+        if (signal.aborted) throw error;
       }
     }
-    return this.#openWith(kind, complaint, {});
+    return this.#openWith(kind, complaint, signal, {});
   }
 
   async #openWith(
     kind: TransportKind,
     complaint: Complaint,
+    signal: AbortSignal,
     protocol: Pick<ClientOptions, 'versionNegotiation'>,
   ): Promise<Live> {
     const { connectTimeoutMs: timeout, log } = this.#options;
@@ -315,7 +322,6 @@ export class McpConnection {
     const live: Live = { client, worked: false, end: () => this.#end(client, end) };
     // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the client is not an EventTarget
     client.onclose = () => this.#lost(live, reason);
-    const signal = AbortSignal.any([this.#closing.signal, AbortSignal.timeout(timeout)]);
     try {
       // Not every transport stops waiting for a server that accepts the connection and never responds.
       await raceAbort(client.connect(transport, { timeout, signal }), signal);

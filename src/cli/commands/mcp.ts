@@ -35,14 +35,14 @@ export default defineCommand({
     }
     const server = await serverNamed(name, environment);
     const place = { ...loginPlace(environment), allowNetworks: values['allow-network'] };
-    if (action === 'logout') {
-      const removed = await logOutOfMcpServer({ ...place, name, server });
-      say(removed ? `The login to ${name} is forgotten` : `There is no login to ${name}`);
-      return EXIT.done;
-    }
     const stop = new AbortController();
     process.once('SIGINT', () => stop.abort(new Error('interrupted')));
     try {
+      if (action === 'logout') {
+        const removed = await logOutOfMcpServer({ ...place, name, server });
+        say(removed ? `The login to ${name} is forgotten` : `There is no login to ${name}`);
+        return EXIT.done;
+      }
       await logInToMcpServer({
         ...place,
         name,
@@ -55,7 +55,9 @@ export default defineCommand({
       });
     } catch (error) {
       if (stop.signal.aborted) return EXIT.interrupted;
-      complain(`the login to ${name} failed: ${reasonOf(error)}`);
+      complain(
+        `the ${action} ${action === 'login' ? 'to' : 'from'} ${name} failed: ${reasonOf(error)}`,
+      );
       return EXIT.failed;
     }
     say(`Logged in to ${name}`);

@@ -9,7 +9,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import * as z from 'zod';
-import { boundedFetch, isLoopback } from '../../base/index.ts';
+import { BoundedMap, boundedFetch, isLoopback } from '../../base/index.ts';
 import type { McpAuthorization } from '../../agent/index.ts';
 import { mcpAuthorization, type McpLogins } from '../../agent/internal/index.ts';
 import { inTurn } from '../files/queue.ts';
@@ -19,6 +19,8 @@ import { guardedFetch } from '../web/guarded-fetch.ts';
 
 const MAX_RESPONSE_BYTES = 1024 * 1024;
 const SALT_BYTES = 16;
+/** Each login has its own salt, and gets a new one when its tokens are refreshed. */
+const MAX_SEALERS = 100;
 
 /** Encrypts and decrypts text. `open` returns undefined if the text was encrypted with another key. */
 export interface Sealer {
@@ -58,7 +60,7 @@ export function mcpLogins(
   async function load() {
     const text = await readText(file);
     if (text === undefined) return undefined;
-    const json = unsealed(JSON.parse(text), file, place);
+    const json = unsealed(parsed(text), file, place);
     return Login.safeParse(json).data;
   }
 
@@ -106,7 +108,7 @@ export function oauthFetch(
 }
 
 /** The encryption for each salt. It is kept, because deriving a key is slow on purpose. */
-const sealers = new Map<string, Sealer>();
+const sealers = new BoundedMap<Sealer>(MAX_SEALERS);
 
 function sealerFor(salt: Uint8Array, { sealer }: LoginPlace): Sealer | undefined {
   if (!sealer) return undefined;
@@ -114,6 +116,15 @@ function sealerFor(salt: Uint8Array, { sealer }: LoginPlace): Sealer | undefined
   const found = sealers.get(name) ?? sealer(salt);
   sealers.set(name, found);
   return found;
+}
+
+/** Parses a file. A damaged one counts as empty, so that the next login replaces it. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 function sealed(text: string, file: string, place: LoginPlace): unknown {
