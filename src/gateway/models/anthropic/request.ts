@@ -84,7 +84,7 @@ function levelOf(budget: unknown): (typeof EFFORTS)[number] | undefined {
  * becomes data. This is good enough to estimate the tokens of a request that Anthropic gets unchanged.
  */
 export function inputOf(body: CountBody, { strict }: { readonly strict: boolean }): ModelRequest {
-  const refused = strict ? ONLY_ANTHROPIC.find((field) => isSet(body[field])) : undefined;
+  const refused = strict ? ONLY_ANTHROPIC.find((field) => hasEffect(body[field])) : undefined;
   if (refused !== undefined) throw refusal(refused, 'only models of Anthropic support it');
   const systems = body.messages.filter(({ role }) => role === 'system');
   const system = [...(isSet(body.system) ? [body.system] : []), ...systems.map(contentOf)]
@@ -301,6 +301,10 @@ function read<Schema extends z.ZodType>(schema: Schema, block: Block, at: string
   const [issue] = error.issues;
   const path = [at, ...(issue?.path ?? [])].join('.');
   throw refusal(path, issue ? wordIssue(issue) : 'invalid');
+}
+
+function hasEffect(value: unknown): boolean {
+  return isSet(value) && !(Array.isArray(value) && value.length === 0);
 }
 
 function isSet<T>(value: T | null | undefined): value is T {

@@ -4,11 +4,11 @@
  */
 import * as z from 'zod';
 import type { ModelRequest } from '../../../agent/index.ts';
-import { estimateUsage } from '../../../agent/internal/index.ts';
 import { A2AError } from '../../../protocol/index.ts';
 import { defineRoute, type GatewayRoute, type RouteInput } from '../../api/route.ts';
 import type { Candidate, ModelTarget } from '../catalogue.ts';
 import type { Models } from '../models.ts';
+import { tokenCounter } from '../token-count.ts';
 import type { VendorApi } from '../vendor-api/vendor-api.ts';
 import { eventFrame, headOf, messageFrames, completeMessage } from './answer.ts';
 import { errorAnswer, errorBody, newRequestId } from './error.ts';
@@ -31,7 +31,7 @@ export function anthropicRoutes({ models, api }: AnthropicRoutesOptions): readon
       body,
     );
     const requestId = newRequestId();
-    const head = () => headOf(body, tokensOf(request));
+    const head = () => headOf(body, tokenCounter(target.candidates).prompt(request));
     const answer = await api.answer(input, {
       model: target,
       request,
@@ -62,7 +62,8 @@ export function anthropicRoutes({ models, api }: AnthropicRoutesOptions): readon
       });
     }
     const headers = { 'request-id': newRequestId() };
-    return { headers, body: { input_tokens: tokens ?? tokensOf(request) } };
+    tokens ??= tokenCounter(target.candidates).prompt(request);
+    return { headers, body: { input_tokens: tokens } };
   }
 
   return [
@@ -135,8 +136,4 @@ function relaying(target: ModelTarget): ModelTarget | undefined {
 
 function isAnthropic({ provider }: Candidate): boolean {
   return provider.config.type === ANTHROPIC && provider.relay !== undefined;
-}
-
-function tokensOf(request: ModelRequest): number {
-  return estimateUsage(request, 0).inputTokens;
 }
