@@ -25,6 +25,11 @@ const OPERATIONS: Readonly<Record<string, string>> = {
   'refuses by kinds that we know': 'errors',
 };
 
+/** Returns the name of an SDK in the table. */
+export function sdkName(name: string): string {
+  return name.replace('SDK', '@a2a-js/sdk');
+}
+
 /** Notes the result of a scenario with one of the official SDKs. */
 export function noteScenario(
   t: TestContext,
@@ -33,6 +38,6 @@ export function noteScenario(
   role: 'client' | 'server',
 ): void {
   const operation = OPERATIONS[does];
-  const peer = name.replace('SDK', '@a2a-js/sdk');
+  const peer = sdkName(name);
   if (operation !== undefined) tries(t, { protocol: 'A2A', peer, role, operation });
 }

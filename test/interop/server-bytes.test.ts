@@ -34,7 +34,7 @@ async function dial(
 
 const GO_03 = 'a2a-go 0.3 (its bytes)';
 const GO_1 = 'a2a-go 2.3.1 (its bytes)';
-const ADK = '@google/adk 2.0.0';
+const ADK = '@google/adk 2.0.0 (its bytes)';
 const PYTHON_03 = 'a2a-python 0.3.22 (its bytes)';
 
 /** For the table of docs/interop.md. */
