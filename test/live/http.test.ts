@@ -475,3 +475,17 @@ test('an answer cannot take the id of a queued prompt', async (t) => {
   await ann.session.confirm({ tool_call_id, selected_option_id: 'proceed_once' });
   assert.match(JSON.stringify((await waiting).result), /Well\./);
 });
+
+test('a plain client that answers gets the text after its answer as one part', async (t) => {
+  const rest: ScriptedResponse = [{ text: 'It is ' }, { delayMs: 150 }, { text: 'written.' }];
+  const script = [[{ text: 'I write.' }, ...writes('a.txt', 'A')], rest];
+  const { url, live } = await shared(t, { script });
+  await WIRES['SendMessage of 1.0']!(url, 'write');
+  const message = { ...v1('Allow once').message, taskId: live.taskId };
+  const { text } = await json(`${url}/message:send`, { message });
+  const { task } = JSON.parse(text) as { task: { artifacts: { parts: { text: string }[] }[] } };
+  assert.deepEqual(
+    task.artifacts.map(({ parts }) => parts.map((part) => part.text.trim())),
+    [['It is written.']],
+  );
+});

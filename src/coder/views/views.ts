@@ -147,7 +147,8 @@ function chunk(
     kind: 'artifact-update',
     taskId,
     contextId,
-    artifact: isFirst ? beginning(artifactId, parts) : { artifactId, parts },
+    // A stream may begin with any paragraph: on the live port, with the one after the client's answer.
+    artifact: place.chunk === 0 ? beginning(artifactId, parts) : { artifactId, parts },
     ...(!isFirst && { append: true }),
     ...(isLast && { lastChunk: true }),
   };
