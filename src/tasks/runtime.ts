@@ -81,8 +81,14 @@ export class Runtime {
   ): Promise<LogView | undefined> {
     const { views } = this.executor;
     if (!views) return undefined;
-    const first = live && views.byFirstMessage ? await firstMessage(live) : message;
+    const first = live && views.byFirstMessage ? await this.#firstMessage(live) : message;
     return views.choose({ extensions: call.extensions ?? [], message, metadata, first, result });
+  }
+
+  /** Returns the first message of a task. In a session, it may be that of another client, so it says nothing. */
+  async #firstMessage(live: LiveTask): Promise<Message | undefined> {
+    const isShared = this.executor.rules?.isSession?.(live.taskId) === true;
+    return isShared ? undefined : firstMessage(live);
   }
 
   /**

@@ -86,6 +86,15 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
   /** The ids of tasks that are being ended. They accept no more answers. */
   const concluding = new Set<string>();
 
+  /**
+   * Returns whether the client gets the calls of a task as data, by the extension or in gemini-cli's dialect. The first
+   * message of a live session may be that of another client.
+   */
+  function knowsCalls(context: RequestContext, task: Task): boolean {
+    const first = options.isLive(task.id) ? undefined : task.history?.[0];
+    return isActive(context) || speaksCoderAgent({ ...context, first });
+  }
+
   function receive(context: RequestContext, task?: Task): MaybePromise<Reception | undefined> {
     const { message, user } = context;
     // If the task waits for an answer, a text message is an answer too.
@@ -388,11 +397,6 @@ function readerOf(context: ExecutionContext, inbox: Inbox, isAnswer: boolean): T
       }),
     }),
   };
-}
-
-/** Returns whether the client gets the calls of a task as data, by the extension or in gemini-cli's dialect. */
-function knowsCalls(context: RequestContext, task: Task): boolean {
-  return isActive(context) || speaksCoderAgent({ ...context, first: task.history?.[0] });
 }
 
 /**

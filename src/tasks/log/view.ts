@@ -24,7 +24,10 @@ export interface ViewRequest {
   readonly message?: Message | undefined;
   /** The metadata of the request, not of its message. */
   readonly metadata?: Metadata | undefined;
-  /** The first message of the task. It is missing in a list of tasks, and unless `LogViews.byFirstMessage` is set. */
+  /**
+   * The first message of the task. It is missing in a list of tasks, for a session (`rules.isSession`), and unless
+   * `LogViews.byFirstMessage` is set.
+   */
   readonly first?: Message | undefined;
   /** If the request gets the task as the result of its message, and not as a stream: its protocol version. */
   readonly result?: ProtocolVersion | undefined;
