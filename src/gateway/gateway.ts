@@ -46,6 +46,7 @@ import { anthropicRoutes } from './models/anthropic/routes.ts';
 import { anthropicErrors } from './models/anthropic/error.ts';
 import { openaiErrors } from './models/openai/error.ts';
 import { openaiRoutes } from './models/openai/routes.ts';
+import { responsesRoutes } from './models/openai/responses/routes.ts';
 import { createVendorApi } from './models/vendor-api/vendor-api.ts';
 import { createHealth, registerCheck, storeCheck } from './operation/health.ts';
 import { createMetrics } from './telemetry/metrics.ts';
@@ -134,6 +135,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     ...usageRoutes({ spending, needKey: (workspace, id) => void keys.get(workspace, id) }),
     ...auditRoutes({ audit }),
     ...openaiRoutes({ models, api: vendorApi }),
+    ...responsesRoutes({ api: vendorApi }),
     ...anthropicRoutes({ models, api: vendorApi }),
     ...operationRoutes({ health, metrics, version, publicUrl, routes: () => routes }),
   ];

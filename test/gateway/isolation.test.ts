@@ -60,6 +60,7 @@ const BODIES: Readonly<Record<string, (owned: Owned) => unknown>> = {
     messages: [{ role: 'user', content: 'hi' }],
   }),
   'POST /v1/embeddings': ({ model }) => ({ model, input: 'hi' }),
+  'POST /v1/responses': ({ model }) => ({ model, input: 'hi' }),
   'POST /v1/messages': ({ model }) => ({
     model,
     max_tokens: 10,

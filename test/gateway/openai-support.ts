@@ -1,6 +1,7 @@
 /** The routes for OpenAI's clients on a port, with fake vendors behind them. */
 import OpenAI from 'openai';
 import { openaiRoutes } from '../../src/gateway/models/openai/routes.ts';
+import { responsesRoutes } from '../../src/gateway/models/openai/responses/routes.ts';
 import { createVendorApi } from '../../src/gateway/models/vendor-api/vendor-api.ts';
 import { describeOwn, ownRoutes } from '../../src/gateway/api/serve-routes.ts';
 import { createAgent } from '../../src/tasks/index.ts';
@@ -16,9 +17,10 @@ export interface Served extends Rig, AsyncDisposable {
 /** The routes on a port, for a caller that is let in. */
 export async function served(options: RigOptions, limits = {}): Promise<Served> {
   const made = rig(options);
+  const api = createVendorApi(made);
   const nobody = createAgent({ name: 'n', description: 'd' }, async function* () {});
   const server = serve(nobody, {
-    routes: ownRoutes(openaiRoutes({ models: made.models, api: createVendorApi(made) })),
+    routes: ownRoutes([...openaiRoutes({ ...made, api }), ...responsesRoutes({ api })]),
     authenticate: () => caller,
     limits,
     describe: describeOwn,

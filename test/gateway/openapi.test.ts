@@ -95,6 +95,11 @@ function agentInput(): { name: string; url: string } {
   return { name: `agent-${(made += 1)}`, url: remote.url };
 }
 
+async function response(): Promise<string> {
+  const made = await create('/v1/responses', { model: 'offline', input: 'Hello' });
+  return String(made['id']);
+}
+
 async function agent(): Promise<{ name: string }> {
   const input = agentInput();
   await create('/a2a/agents', input);
@@ -237,6 +242,16 @@ const CASES: Readonly<Record<string, Case>> = {
   'POST /v1/embeddings': () => [
     { body: { model: 'vectors', input: 'Hello' }, status: 200 },
     { body: { model: 'vectors' }, status: 400 },
+  ],
+  'POST /v1/responses': () => [
+    { body: { model: 'offline', input: 'Hello' }, status: 200 },
+    { body: { model: 'offline', input: 'Hello', stream: true }, status: 200 },
+    { body: { model: 'no-such-model', input: 'Hello' }, status: 400 },
+    { body: { model: 'offline', input: 7 }, status: 400 },
+  ],
+  'GET /v1/responses/{response}': async () => [
+    { values: { response: await response() }, status: 200 },
+    { values: { response: 'resp_none' }, status: 404 },
   ],
   'POST /v1/messages': () => [
     { body: { ...chat, max_tokens: 100 }, status: 200 },

@@ -109,7 +109,7 @@ function responseFormatOf({ outputSchema, json }: ModelRequest): Pick<Call, 'res
 }
 
 /** Converts the options for specification version 3, which represents files differently. */
-export function callOptionsV3({ tools, reasoning: _, ...call }: Call): LanguageModelV3CallOptions {
+export function callOptionsV3({ tools, ...call }: Call): LanguageModelV3CallOptions {
   const prompt = call.prompt.map((message): LanguageModelV3Message => {
     if (message.role === 'user') return { ...message, content: message.content.map(partV3) };
     if (message.role === 'assistant') return { ...message, content: message.content.map(partV3) };

@@ -25,6 +25,8 @@ export type ApiScope = (typeof SCOPES)[number];
 export const DEFAULT_WORKSPACE = 'default';
 
 const AGENT_TENANT = 'agents/';
+/** The endpoint of the responses that `/v1/responses` stores. No A2A endpoint has this name. */
+export const RESPONSES_TENANT = 'responses';
 
 export interface CallerFields {
   readonly workspace: string;
@@ -37,6 +39,8 @@ export interface CallerFields {
   readonly scopes: ReadonlySet<string>;
   /** The agent that the request was sent to, at `/agents/NAME`. */
   readonly agent?: string | undefined;
+  /** The endpoint of the tasks. Default: the agent's, or the gateway's own. */
+  readonly tenant?: string | undefined;
   /** The W3C `traceparent` header of the request. */
   readonly traceparent?: string | undefined;
 }
@@ -55,12 +59,18 @@ export class Caller implements User {
 
   constructor(fields: CallerFields) {
     this.id = this.workspace = fields.workspace;
-    this.tenant = fields.agent === undefined ? '' : AGENT_TENANT + fields.agent;
+    this.tenant = fields.tenant ?? (fields.agent === undefined ? '' : AGENT_TENANT + fields.agent);
     this.actor = fields.actor;
     this.keyId = fields.keyId;
     this.subject = fields.subject;
     this.scopes = fields.scopes;
     this.traceparent = fields.traceparent;
+  }
+
+  /** Returns the same caller at another endpoint. */
+  at(tenant: string): Caller {
+    const { workspace, actor, keyId, subject, scopes, traceparent } = this;
+    return new Caller({ workspace, actor, keyId, subject, scopes, traceparent, tenant });
   }
 
   may(scope: ApiScope): boolean {

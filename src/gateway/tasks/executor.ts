@@ -1,11 +1,19 @@
 /** Executes the gateway's tasks. The endpoint of a task (its tenant) and its metadata select a model or an agent. */
 import type { Metadata } from '../../protocol/index.ts';
 import type { AgentExecutor, Reception, RequestContext } from '../../tasks/index.ts';
-import { agentOfTenant } from '../api/caller.ts';
+import { agentOfTenant, RESPONSES_TENANT } from '../api/caller.ts';
 import { TRANSITIONS } from './transitions.ts';
 
 /** Executes tasks with a model or with an agent. */
 export type Worker = Pick<AgentExecutor, 'receive' | 'execute' | 'cancel'>;
+
+/** Completes the tasks that only keep a response, which is in their message. */
+const KEEPER: Worker = {
+  async *execute() {
+    yield { kind: 'status-update', state: 'working' };
+    yield { kind: 'status-update', state: 'completed' };
+  },
+};
 
 export interface GatewayExecutorOptions {
   /** Executes the tasks of the gateway's own endpoint. */
@@ -18,7 +26,11 @@ export interface GatewayExecutorOptions {
 
 export function gatewayExecutor({ models, agents, expiry }: GatewayExecutorOptions): AgentExecutor {
   const workerOf = (tenant: string, metadata: Metadata | undefined): Worker =>
-    agentOfTenant(tenant) !== undefined || metadata?.['agent'] !== undefined ? agents : models;
+    tenant === RESPONSES_TENANT
+      ? KEEPER
+      : agentOfTenant(tenant) !== undefined || metadata?.['agent'] !== undefined
+        ? agents
+        : models;
 
   return {
     // After a crash, a model is called again if its answer had not started. The task of a remote agent is followed

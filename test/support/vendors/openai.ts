@@ -6,14 +6,28 @@ function event(type: string, fields: object): string {
 }
 
 const begin = event('response.created', {
-  response: { id: 'resp_1', object: 'response', created_at: 1_780_000_000, model: 'gpt-6.1-sol' },
+  response: {
+    id: 'resp_1',
+    object: 'response',
+    created_at: 1_780_000_000,
+    model: 'gpt-6.1-sol',
+    status: 'in_progress',
+    output: [],
+  },
 });
 
-function end(): string {
+/** The last event, with the items of the events before it. */
+function end(before: readonly string[]): string {
+  const output = before
+    .filter((each) => each.startsWith('event: response.output_item.done'))
+    .map((each): unknown => JSON.parse(each.slice(each.indexOf('data: ') + 6)).item);
   return event('response.completed', {
     response: {
       id: 'resp_1',
       object: 'response',
+      created_at: 1_780_000_000,
+      model: 'gpt-6.1-sol',
+      output,
       status: 'completed',
       incomplete_details: null,
       usage: {
@@ -50,20 +64,23 @@ function reasoning(text: string, encrypted_content: string): string[] {
 function message(output_index: number, deltas: readonly string[]): string[] {
   const item = { id: 'msg_1', type: 'message', role: 'assistant' };
   const text = deltas.join('');
+  const part = { type: 'output_text', text, annotations: [] };
   const at = { item_id: 'msg_1', output_index, content_index: 0 };
   return [
     event('response.output_item.added', {
       output_index,
       item: { ...item, status: 'in_progress', content: [] },
     }),
+    event('response.content_part.added', { ...at, part: { ...part, text: '' } }),
     ...deltas.map((delta) => event('response.output_text.delta', { ...at, delta })),
     event('response.output_text.done', { ...at, text }),
+    event('response.content_part.done', { ...at, part }),
     event('response.output_item.done', {
       output_index,
       item: {
         ...item,
         status: 'completed',
-        content: [{ type: 'output_text', text, annotations: [] }],
+        content: [part],
       },
     }),
   ];
@@ -89,21 +106,24 @@ function functionCall(output_index: number, call_id: string, pieces: readonly st
   ];
 }
 
+function ended(events: readonly string[]): readonly string[] {
+  return [...events, end(events)];
+}
+
 export const openai: Wire = {
   model: 'openai:gpt-6.1-sol',
   keyVariable: 'OPENAI_API_KEY',
   env: (url, key) => ({ OPENAI_API_KEY: key, OPENAI_BASE_URL: url }),
   keyHeader: 'authorization',
   path: '/v1/responses',
-  answer: [begin, ...reasoning('Let me see.', 'enc-0'), ...message(1, ['It is ', 'sunny.']), end()],
-  calls: [
+  answer: ended([begin, ...reasoning('Let me see.', 'enc-0'), ...message(1, ['It is ', 'sunny.'])]),
+  calls: ended([
     begin,
     ...reasoning('Both cities.', 'enc-1'),
     ...functionCall(1, 'call_1', ['{"city":', '"Paris"}']),
     ...functionCall(2, 'call_2', ['{"city":"Rome"}']),
-    end(),
-  ],
-  badCall: [begin, ...functionCall(0, 'call_1', ['{"city": Par']), end()],
+  ]),
+  badCall: ended([begin, ...functionCall(0, 'call_1', ['{"city": Par'])]),
   failing: [
     begin,
     ...message(0, ['It is ']),

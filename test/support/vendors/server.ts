@@ -47,7 +47,7 @@ export async function fakeVendor(
       const question = { path: request.url ?? '', headers: request.headers, body };
       asked.push(question);
       reached.resolve();
-      send(next(question), response);
+      send(asWhole(next(question), body), response);
     });
     response.on('close', () => {
       if (!response.writableFinished) hungUp.resolve();
@@ -82,6 +82,20 @@ function modelsReply(path: string, models: readonly string[]): Reply {
     models: models.map((each) => ({ name: `models/${each}` })),
   };
   return { status: 200, body: id === undefined ? body : { id } };
+}
+
+/**
+ * A request without `stream` gets the complete answer of OpenAI's Responses API, which is in the last event. Other
+ * answers stay as they are.
+ */
+function asWhole(reply: Reply, asked: unknown): Reply {
+  if (typeof reply !== 'object' || !('events' in reply)) return reply;
+  if (typeof asked === 'object' && asked !== null && Reflect.get(asked, 'stream') === true)
+    return reply;
+  const last = reply.events.at(-1) ?? '';
+  if (!last.startsWith('event: response.completed')) return reply;
+  const body: unknown = JSON.parse(last.slice(last.indexOf('data: ') + 6)).response;
+  return { status: 200, body };
 }
 
 function send(reply: Reply, response: ServerResponse): void {

@@ -93,18 +93,25 @@ export function event(value: unknown): string {
   return `data: ${JSON.stringify(value)}\n\n`;
 }
 
+/** Returns a call of the model. Throws if the chunk is a file, or if the arguments of the call are invalid. */
+export function callOf(
+  chunk: Extract<FullChunk, { kind: 'blob' | 'function-call' }>,
+  model: string,
+): Extract<FullChunk, { kind: 'function-call' }> {
+  if (chunk.kind === 'blob') {
+    const message = `The model ${model} answered with a file, which this API cannot return: send the request as a task`;
+    throw new A2AError('upstreamFailed', message);
+  }
+  if (chunk.problem === undefined) return chunk;
+  const message = `The model ${model} called ${chunk.name} with arguments that are not JSON: try again`;
+  throw new A2AError('upstreamFailed', message);
+}
+
 function toolCall(
-  chunk: Exclude<FullChunk, { kind: 'text' | 'thought' | 'finish' }>,
+  given: Exclude<FullChunk, { kind: 'text' | 'thought' | 'finish' }>,
   head: Head,
 ): object {
-  if (chunk.kind === 'blob') {
-    const message = `The model ${head.model} answered with a file, which this API cannot return: send the request as a task`;
-    throw new A2AError('upstreamFailed', message);
-  }
-  if (chunk.problem !== undefined) {
-    const message = `The model ${head.model} called ${chunk.name} with arguments that are not JSON: try again`;
-    throw new A2AError('upstreamFailed', message);
-  }
+  const chunk = callOf(given, head.model);
   const { id, name, args } = chunk;
   const signature = Object.values(chunk.provider ?? {})
     .map(signatureIn)

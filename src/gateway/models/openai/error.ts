@@ -18,7 +18,7 @@ export const openaiErrors: ErrorFormat = {
 export function errorBody(error: A2AError): unknown {
   const { message, httpStatus, reason, detail } = error;
   const param = reason === MODEL_NOT_FOUND ? 'model' : (detail.violations?.[0]?.field ?? null);
-  return { error: { message, type: typeOf(httpStatus, reason), param, code: codeOf(error) } };
+  return { error: { message, type: typeOf(httpStatus, reason), param, code: openaiCode(error) } };
 }
 
 export function errorAnswer(error: A2AError): RouteAnswer {
@@ -33,7 +33,8 @@ function typeOf(status: number, reason: string): string {
   return status < 500 ? 'invalid_request_error' : 'server_error';
 }
 
-function codeOf({ reason, httpStatus, detail }: A2AError): string | null {
+/** Returns the code of an error as OpenAI's API has it, or null. */
+export function openaiCode({ reason, httpStatus, detail }: A2AError): string | null {
   if (reason === BUDGET) return 'insufficient_quota';
   if (httpStatus === 401) return 'invalid_api_key';
   if (httpStatus === 429) return 'rate_limit_exceeded';

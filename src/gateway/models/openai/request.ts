@@ -39,7 +39,7 @@ export function chatRequest(body: ChatBody): ModelRequest {
   for (const [field, hasNoEffect] of Object.entries(UNSUPPORTED)) {
     const value = body[field];
     if (value === undefined || value === null || hasNoEffect(value)) continue;
-    throw refusal(field, 'not supported by this gateway: leave it out');
+    throw invalidField(field, 'not supported by this gateway: leave it out');
   }
   const system = body.messages
     .flatMap((message) =>
@@ -48,7 +48,7 @@ export function chatRequest(body: ChatBody): ModelRequest {
     .join('\n\n');
   const messages = contentsOf(body.messages);
   if (messages.length === 0)
-    throw refusal('messages', 'must contain a user, assistant or tool message');
+    throw invalidField('messages', 'must contain a user, assistant or tool message');
   const { temperature, top_p: topP, stop, seed, response_format: format } = body;
   const { presence_penalty: presencePenalty, frequency_penalty: frequencyPenalty } = body;
   const { reasoning_effort: reasoning, verbosity } = body;
@@ -79,11 +79,11 @@ function toolsOf({
 }: ChatBody): Pick<ModelRequest, 'tools' | 'toolChoice'> {
   if (!isSet(tools) || tools.length === 0) {
     if (!isSet(choice) || choice === 'none' || choice === 'auto') return {};
-    throw refusal('tool_choice', 'requires tools');
+    throw invalidField('tool_choice', 'requires tools');
   }
   const named = isSet(choice) && typeof choice === 'object' ? choice.function.name : undefined;
   if (named !== undefined && !tools.some((tool) => tool.function.name === named)) {
-    throw refusal('tool_choice', `the tool ${named} is not in tools`);
+    throw invalidField('tool_choice', `the tool ${named} is not in tools`);
   }
   return {
     tools: tools.map(({ function: tool }) => declarationOf(tool)),
@@ -125,7 +125,7 @@ function contentsOf(messages: readonly ChatMessage[]): Content[] {
   function close(at: string): void {
     const [missing] = open.keys();
     if (missing !== undefined)
-      throw refusal(at, `the preceding tool call ${missing} has no response`);
+      throw invalidField(at, `the preceding tool call ${missing} has no response`);
     if (responses.length > 0) contents.push({ role: 'user', parts: responses });
     responses = [];
   }
@@ -137,7 +137,7 @@ function contentsOf(messages: readonly ChatMessage[]): Content[] {
         const { tool_call_id: id, content } = message;
         const call = open.get(id);
         if (call === undefined)
-          throw refusal(at, `there is no preceding tool call with the id ${id}`);
+          throw invalidField(at, `there is no preceding tool call with the id ${id}`);
         open.delete(id);
         responses.push({
           kind: 'function-response',
@@ -194,7 +194,7 @@ function userPart(part: UserPart, at: string): ContentPart {
       };
     default: {
       const { file_data: data, filename: name } = part.file;
-      if (data === undefined) throw refusal(`${at}.file`, 'send the file as file_data');
+      if (data === undefined) throw invalidField(`${at}.file`, 'send the file as file_data');
       return {
         ...fileAt(data, `${at}.file.file_data`, 'application/pdf'),
         ...(name !== undefined && { name }),
@@ -214,7 +214,7 @@ export function fileAt(url: string, at: string, mediaTypes: string): BlobPart | 
   if (/^https?:\/\/[^\s]+$/i.test(url) && URL.canParse(url)) {
     return { kind: 'file', uri: url, mediaType: mediaTypes };
   }
-  throw refusal(at, 'must be a URL of the form data:TYPE;base64,… or https://…');
+  throw invalidField(at, 'must be a URL of the form data:TYPE;base64,… or https://…');
 }
 
 /** Returns the text of a tool message, and its files. */
@@ -243,7 +243,7 @@ function functionCall(call: ChatToolCall, at: string): FunctionCallPart {
   };
 }
 
-function argumentsOf(text: string, at: string): JsonObject {
+export function argumentsOf(text: string, at: string): JsonObject {
   if (text.trim() === '') return {};
   try {
     const args: unknown = JSON.parse(text);
@@ -252,7 +252,7 @@ function argumentsOf(text: string, at: string): JsonObject {
   } catch {
     // Reported below, together with JSON that is not an object.
   }
-  throw refusal(at, 'must be a JSON object');
+  throw invalidField(at, 'must be a JSON object');
 }
 
 type Words = string | readonly { readonly type: 'text'; readonly text: string }[];
@@ -267,11 +267,11 @@ function assistantWords(content: Extract<ChatMessage, { role: 'assistant' }>['co
   return content.map((part) => (part.type === 'text' ? part.text : part.refusal)).join('');
 }
 
-function isSet<T>(value: T | null | undefined): value is T {
+export function isSet<T>(value: T | null | undefined): value is T {
   return value !== undefined && value !== null;
 }
 
-function refusal(field: string, why: string): A2AError {
+export function invalidField(field: string, why: string): A2AError {
   return new A2AError('invalidParams', `${field}: ${why}`, {
     violations: [{ field, description: why }],
   });

@@ -24,8 +24,11 @@ import type { FullChunk, Models, RelayedChunk } from '../models.ts';
 export interface Exchange {
   /** The caller's name for the model, or the resolved model. */
   readonly model: string | ModelTarget;
-  /** The request for providers with another format. Its limits are used for all providers. */
-  readonly request: ModelRequest;
+  /**
+   * The request for providers with another format. Its limits are used for all providers. As a function, it gets true if
+   * all providers of the model accept the format of `relay`. Then the request may have features that we do not know.
+   */
+  readonly request: ModelRequest | ((relayed: boolean) => ModelRequest);
   readonly stream: boolean;
   /** The request for providers with the same format. */
   readonly relay?: Relay | undefined;
@@ -35,6 +38,8 @@ export interface Exchange {
   frames(chunks: AsyncIterable<FullChunk>): AsyncIterable<string>;
   /** Returns the end of a stream after a failure. */
   failure(error: A2AError): string;
+  /** Returns work that must be complete before the client gets the next piece of a relayed answer. */
+  pending?(): Promise<void> | undefined;
   /** The headers of a stream. Default: those of server-sent events. */
   readonly streamHeaders?: Readonly<Record<string, string>>;
 }
@@ -74,10 +79,14 @@ export function createVendorApi({ models }: { readonly models: Models }): Vendor
 
   return {
     async answer({ caller, call }, exchange) {
-      const { request, relay } = exchange;
-      const { model } = exchange;
+      const { relay, model } = exchange;
       const target =
         typeof model === 'string' ? models.resolve(caller.workspace, model, 'chat') : model;
+      const relayed = target.candidates.every(
+        ({ provider }) => relay?.accepts(provider.config.type) === true,
+      );
+      const { request: given } = exchange;
+      const request = typeof given === 'function' ? given(relayed) : given;
       const { leave, signal } = abortable(call);
       const chunks = counted(models.answer(target, request, { caller, signal, relay }));
       // Wait for the first chunk. A failure before the first chunk can still set the HTTP status.
@@ -87,10 +96,10 @@ export function createVendorApi({ models }: { readonly models: Models }): Vendor
       if (!exchange.stream) {
         if (!isRaw)
           return { body: await unlessDisconnected(exchange.whole(translated(all)), signal) };
-        const body = await unlessDisconnected(joined(raw(all)), signal);
+        const body = await unlessDisconnected(joined(raw(all, exchange)), signal);
         return { headers: JSON_HEADERS, body };
       }
-      const texts = isRaw ? raw(all) : exchange.frames(translated(all));
+      const texts = isRaw ? raw(all, exchange) : exchange.frames(translated(all));
       const frames = untilFailure(texts, (error) => exchange.failure(error), signal);
       // If the frames are never read, their generator has not started and cannot end the chunks. So end them here.
       const end = () => {
@@ -111,8 +120,15 @@ export function createVendorApi({ models }: { readonly models: Models }): Vendor
   };
 }
 
-async function* raw(chunks: AsyncIterable<RelayedChunk>): AsyncGenerator<string> {
-  for await (const chunk of chunks) if (chunk.kind === 'raw') yield chunk.text;
+async function* raw(
+  chunks: AsyncIterable<RelayedChunk>,
+  exchange: Pick<Exchange, 'pending'>,
+): AsyncGenerator<string> {
+  for await (const chunk of chunks) {
+    const pending = exchange.pending?.();
+    if (pending) await pending;
+    if (chunk.kind === 'raw') yield chunk.text;
+  }
 }
 
 async function joined(texts: AsyncIterable<string>): Promise<string> {

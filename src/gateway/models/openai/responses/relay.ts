@@ -1,0 +1,100 @@
+/**
+ * Relays a request of the Responses API to OpenAI. The gateway stores responses itself, so the vendor stores nothing: it
+ * gets the whole conversation, and the response gets the gateway's id.
+ */
+import { isObject } from '../../../../base/index.ts';
+import type { FinishReason, Usage } from '../../../../agent/index.ts';
+import type { Relay, RelayReading } from '../../../../agent/internal/index.ts';
+import { count } from '../usage.ts';
+import type { ResponseObject } from './answer.ts';
+import { decode, isCarried } from './carried.ts';
+import { type Item, ReasoningItem, type ResponsesBody } from './schema.ts';
+
+const ENCRYPTED = 'reasoning.encrypted_content';
+
+export interface ResponsesRelayOptions {
+  readonly items: readonly Item[];
+  /** Fields of our response that replace the vendor's. */
+  readonly response: ResponseObject;
+  /** Called with the complete response. */
+  readonly onResponse: (output: readonly unknown[]) => void;
+}
+
+export function responsesRelay(body: ResponsesBody, options: ResponsesRelayOptions): Relay {
+  const { items, response, onResponse } = options;
+  const { id, model, store, previous_response_id: previous } = response;
+
+  function adopt(theirs: Record<string, unknown>): void {
+    Object.assign(theirs, { id, model, store, previous_response_id: previous });
+  }
+
+  function ended(theirs: Record<string, unknown>): RelayReading {
+    adopt(theirs);
+    const { output, status, usage } = theirs;
+    if (status === 'failed') return { failed: true };
+    onResponse(Array.isArray(output) ? output : []);
+    return { changed: true, usage: usageIn(usage), end: reasonOf(theirs) };
+  }
+
+  return {
+    accepts: (type) => type === 'openai',
+    stream: body.stream === true,
+    path: () => '/responses',
+    body(name, maxOutputTokens) {
+      const { previous_response_id: _, include, ...rest } = body;
+      return {
+        ...rest,
+        model: name,
+        input: items.flatMap(forOpenai),
+        store: false,
+        include: [...new Set([...(include ?? []), ENCRYPTED])],
+        ...(maxOutputTokens !== undefined && { max_output_tokens: maxOutputTokens }),
+      };
+    },
+    watched:
+      /"type":\s*"(?:response\.(?:created|in_progress|queued|completed|incomplete|failed)|error)"/,
+    read(event) {
+      if (event['object'] === 'response') return ended(event);
+      const { type, response: theirs } = event;
+      if (type === 'error' || type === 'response.failed') return { failed: true };
+      if (!isObject(theirs)) return {};
+      if (type === 'response.completed' || type === 'response.incomplete') return ended(theirs);
+      adopt(theirs);
+      return { changed: true };
+    },
+  };
+}
+
+/**
+ * Returns the item for OpenAI. The data of other vendors in a reasoning item is removed. OpenAI's own data is restored,
+ * if the item was made from the answer of another route to OpenAI.
+ */
+function forOpenai(item: Item): readonly Item[] {
+  const { encrypted_content: encrypted } = ReasoningItem.safeParse(item).data ?? {};
+  if (!isCarried(encrypted)) return [item];
+  const own = decode(encrypted, undefined)?.provider['openai'];
+  const content = isObject(own) ? own['reasoningEncryptedContent'] : undefined;
+  return typeof content === 'string' ? [{ ...item, encrypted_content: content }] : [];
+}
+
+function reasonOf({ status, incomplete_details: details }: Record<string, unknown>): FinishReason {
+  if (status !== 'incomplete') return 'stop';
+  const reason = isObject(details) ? details['reason'] : undefined;
+  return reason === 'content_filter' ? 'content-filter' : 'length';
+}
+
+function usageIn(usage: unknown): Usage | undefined {
+  if (!isObject(usage)) return undefined;
+  const inputTokens = count(usage['input_tokens']);
+  const outputTokens = count(usage['output_tokens']);
+  if (inputTokens === undefined || outputTokens === undefined) return undefined;
+  const { input_tokens_details: input, output_tokens_details: output } = usage;
+  const cachedTokens = isObject(input) ? count(input['cached_tokens']) : undefined;
+  const thoughtTokens = isObject(output) ? count(output['reasoning_tokens']) : undefined;
+  return {
+    inputTokens,
+    outputTokens,
+    ...(cachedTokens !== undefined && { cachedTokens }),
+    ...(thoughtTokens !== undefined && { thoughtTokens }),
+  };
+}

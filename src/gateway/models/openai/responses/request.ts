@@ -1,0 +1,246 @@
+/**
+ * Converts a request of the Responses API to a ModelRequest. All instructions, system and developer messages are joined
+ * into one system instruction.
+ */
+import { isObject } from '../../../../base/index.ts';
+import type {
+  BlobPart,
+  Content,
+  ContentPart,
+  FileContentPart,
+  FunctionResponsePart,
+  ModelRequest,
+  ToolDeclaration,
+} from '../../../../agent/index.ts';
+import { argumentsOf, declarationOf, fileAt, isSet, invalidField } from '../request.ts';
+import { decode } from './carried.ts';
+import {
+  CallOutputItem,
+  type ItemContent,
+  CustomCallItem,
+  FunctionCallItem,
+  type Item,
+  MessageItem,
+  type ItemPart,
+  ReasoningItem,
+  type ResponsesBody,
+  type ResponseTool,
+} from './schema.ts';
+
+/** Unsupported fields that would change the answer, with a function that returns true for values without an effect. */
+const UNSUPPORTED: Readonly<Record<string, (value: unknown) => boolean>> = {
+  background: (value) => value === false,
+  conversation: () => false,
+  prompt: () => false,
+  top_logprobs: (value) => value === 0,
+};
+
+/** The schema of a custom tool's arguments. A custom tool gets one text instead of JSON. */
+const CUSTOM_PARAMETERS = {
+  type: 'object',
+  properties: { input: { type: 'string' } },
+  required: ['input'],
+  additionalProperties: false,
+};
+
+export interface ResponsesRequestOptions {
+  /** The items before those of the body, from earlier responses. */
+  readonly earlier: readonly Item[];
+  /** Whether only providers with the same API get the request. Then they judge what is supported. */
+  readonly relayed: boolean;
+}
+
+/** Returns the items of the input. */
+export function itemsOf({ input }: ResponsesBody): readonly Item[] {
+  if (input === undefined) return [];
+  return typeof input === 'string' ? [{ role: 'user', content: input }] : input;
+}
+
+/** Returns the names of the custom tools. */
+export function customTools({ tools }: ResponsesBody): ReadonlySet<string> {
+  return new Set(
+    (tools ?? []).flatMap(({ type, name }) => (type === 'custom' && name ? [name] : [])),
+  );
+}
+
+/** Converts the request. Throws `invalidParams` with the name of an invalid field. */
+export function responsesRequest(
+  body: ResponsesBody,
+  { earlier, relayed }: ResponsesRequestOptions,
+): ModelRequest {
+  for (const [field, hasNoEffect] of Object.entries(UNSUPPORTED)) {
+    const value = body[field];
+    if (relayed || value === undefined || value === null || hasNoEffect(value)) continue;
+    throw invalidField(field, 'not supported for this model: leave it out');
+  }
+  const items = [...earlier, ...itemsOf(body)];
+  const { system, messages } = contentsOf(items, body.instructions ?? '', earlier.length, relayed);
+  if (messages.length === 0) throw invalidField('input', 'must contain a message');
+  const { temperature, top_p: topP, max_output_tokens: maxOutputTokens, reasoning, text } = body;
+  const effort = reasoning?.effort;
+  const format = text?.format;
+  const verbosity = text?.verbosity;
+  return {
+    messages,
+    ...(system !== '' && { system }),
+    ...toolsOf(body, relayed),
+    ...(isSet(maxOutputTokens) && { maxOutputTokens }),
+    ...(isSet(temperature) && { temperature }),
+    ...(isSet(topP) && { topP }),
+    ...(format?.type === 'json_object' && { json: true as const }),
+    ...(format?.type === 'json_schema' && { outputSchema: format.schema }),
+    ...(isSet(effort) && { reasoning: effort }),
+    ...((isSet(effort) || isSet(reasoning?.summary)) && { thoughts: effort !== 'none' }),
+    ...(isSet(verbosity) && { verbosity }),
+    ...(body.parallel_tool_calls === false && { parallelToolCalls: false }),
+  };
+}
+
+function toolsOf(
+  { tools, tool_choice: choice }: ResponsesBody,
+  relayed: boolean,
+): Pick<ModelRequest, 'tools' | 'toolChoice'> {
+  const declared = (tools ?? []).flatMap((tool) => declaration(tool));
+  const named = isSet(choice) && typeof choice === 'object' ? choice : undefined;
+  const isKnown = declared.some(({ name }) => name === named?.name);
+  const needs = choice === 'required' || named !== undefined;
+  if (!relayed && needs && !(named ? isKnown : declared.length > 0)) {
+    throw invalidField('tool_choice', 'names a tool that this model does not have');
+  }
+  if (declared.length === 0) return {};
+  return {
+    tools: declared,
+    ...(typeof choice === 'string' && { toolChoice: choice }),
+    ...(isKnown && named?.name !== undefined && { toolChoice: { tool: named.name } }),
+  };
+}
+
+/** Converts a tool. Tools that run at the vendor are left out, because a model can answer without them. */
+function declaration(tool: ResponseTool): ToolDeclaration[] {
+  const { type, name } = tool;
+  if (name === undefined) return [];
+  if (type === 'function') return [declarationOf({ ...tool, name })];
+  if (type !== 'custom') return [];
+  const format = isObject(tool['format']) ? tool['format'] : {};
+  const { definition } = format;
+  const grammar =
+    typeof definition === 'string' ? `\n\nThe input follows this grammar:\n${definition}` : '';
+  const description = (tool.description ?? '') + grammar;
+  return [{ name, description, parameters: CUSTOM_PARAMETERS }];
+}
+
+/** Converts the items. Consecutive items of one role become one content, because models require alternating roles. */
+function contentsOf(
+  items: readonly Item[],
+  instructions: string,
+  earlier: number,
+  relayed: boolean,
+): { readonly system: string; readonly messages: readonly Content[] } {
+  const system = instructions === '' ? [] : [instructions];
+  const messages: { role: Content['role']; parts: ContentPart[] }[] = [];
+  const names = new Map<string, string>();
+  const open = new Set<string>();
+  const signatures = new Map<string, ReturnType<typeof decode>>();
+
+  function add(role: Content['role'], parts: readonly ContentPart[]): void {
+    const last = messages.at(-1);
+    if (last?.role === role) last.parts.push(...parts);
+    else messages.push({ role, parts: [...parts] });
+  }
+
+  for (const [index, item] of items.entries()) {
+    const at = `input.${Math.max(0, index - earlier)}`;
+    const message = MessageItem.safeParse(item).data;
+    const call = FunctionCallItem.safeParse(item).data ?? CustomCallItem.safeParse(item).data;
+    const output = CallOutputItem.safeParse(item).data;
+    const reasoning = ReasoningItem.safeParse(item).data;
+    if (message) {
+      const { role, content } = message;
+      if (role === 'system' || role === 'developer') system.push(textOf(content));
+      else add(role === 'user' ? 'user' : 'model', partsOf(content, `${at}.content`));
+    } else if (call) {
+      const { call_id: id, name } = call;
+      const args =
+        call.type === 'function_call'
+          ? argumentsOf(call.arguments, `${at}.arguments`)
+          : { input: call.input };
+      names.set(id, name);
+      open.add(id);
+      const provider = signatures.get(id)?.provider;
+      add('model', [{ kind: 'function-call', id, name, args, ...(provider && { provider }) }]);
+    } else if (output) {
+      const { call_id: id } = output;
+      const name = names.get(id);
+      if (name === undefined || !open.delete(id)) {
+        throw invalidField(at, `there is no preceding tool call with the id ${id}`);
+      }
+      add('user', [{ kind: 'function-response', id, name, ...outputOf(output.output, at) }]);
+    } else if (reasoning) {
+      const carried = isSet(reasoning.encrypted_content)
+        ? decode(reasoning.encrypted_content, reasoning.id ?? undefined)
+        : undefined;
+      if (carried?.callId !== undefined) signatures.set(carried.callId, carried);
+      else {
+        const text = (reasoning.summary ?? []).map((part) => part.text).join('\n\n');
+        const provider = carried?.provider;
+        if (text !== '' || provider) {
+          add('model', [{ kind: 'thought', text, ...(provider && { provider }) }]);
+        }
+      }
+    } else if (!relayed) {
+      throw invalidField(at, `items of the type ${item.type} are not supported for this model`);
+    }
+  }
+  const [missing] = open;
+  if (missing !== undefined) throw invalidField('input', `the tool call ${missing} has no output`);
+  return { system: system.join('\n\n'), messages };
+}
+
+function partsOf(content: ItemContent, at: string): readonly ContentPart[] {
+  if (typeof content === 'string') return [{ kind: 'text', text: content }];
+  return content.map((part, place) => partOf(part, `${at}.${place}`));
+}
+
+function partOf(
+  part: ItemPart,
+  at: string,
+): Extract<ContentPart, { kind: 'text' }> | BlobPart | FileContentPart {
+  switch (part.type) {
+    case 'refusal':
+      return { kind: 'text', text: part.refusal };
+    case 'input_image':
+      if (!isSet(part.image_url)) throw invalidField(at, 'send the image as image_url');
+      return fileAt(part.image_url, `${at}.image_url`, 'image/*');
+    case 'input_file': {
+      const url = part.file_data ?? part.file_url;
+      if (!isSet(url)) throw invalidField(at, 'send the file as file_data or file_url');
+      const { filename } = part;
+      return {
+        ...fileAt(url, at, 'application/pdf'),
+        ...(isSet(filename) && { name: filename }),
+      };
+    }
+    default:
+      return { kind: 'text', text: part.text };
+  }
+}
+
+function outputOf(
+  output: ItemContent,
+  at: string,
+): Pick<FunctionResponsePart, 'response' | 'parts'> {
+  if (typeof output === 'string') return { response: output };
+  const found = output.map((part, place) => partOf(part, `${at}.output.${place}`));
+  const files = found.filter((part) => part.kind !== 'text');
+  return { response: textOf(output), ...(files.length > 0 && { parts: files }) };
+}
+
+function textOf(content: ItemContent): string {
+  if (typeof content === 'string') return content;
+  return content
+    .map((part) => {
+      if (part.type === 'refusal') return part.refusal;
+      return 'text' in part && typeof part.text === 'string' ? part.text : '';
+    })
+    .join('');
+}

@@ -1,0 +1,83 @@
+/** OpenAI's Responses API: `/v1/responses`. A response is stored as a task unless `store` is false. */
+import { A2AError } from '../../../../protocol/index.ts';
+import { defineRoute, type GatewayRoute, type RouteInput } from '../../../api/route.ts';
+import type { VendorApi } from '../../vendor-api/vendor-api.ts';
+import { errorAnswer } from '../error.ts';
+import { failedFrame, responseFrames, responseOf, wholeResponse } from './answer.ts';
+import { responsesRelay } from './relay.ts';
+import { customTools, itemsOf, responsesRequest } from './request.ts';
+import { Item, ResponsesAnswer, ResponsesBody } from './schema.ts';
+import { earlierItems, store, stored } from './stored.ts';
+
+export function responsesRoutes({ api }: { readonly api: VendorApi }): readonly GatewayRoute[] {
+  async function respond({ body, ...input }: RouteInput<ResponsesBody>) {
+    const previous = body.previous_response_id ?? undefined;
+    const earlier = await earlierItems(input, previous);
+    const items = itemsOf(body);
+    const response = responseOf(body);
+    const save = async (whole: typeof response): Promise<void> => {
+      if (body.store !== false) await store(input, whole, items, previous);
+    };
+    let saving: Promise<void> | undefined;
+    const relay = responsesRelay(body, {
+      items: [...earlier, ...items],
+      response,
+      onResponse(output) {
+        const known = output.flatMap((item) => Item.safeParse(item).data ?? []);
+        saving = save({ ...response, status: 'completed', output: known });
+        // The error is reported by `pending`.
+        saving.catch(() => undefined);
+      },
+    });
+    const options = { response, customTools: customTools(body), save };
+    return api.answer(input, {
+      model: body.model,
+      request: (relayed) => responsesRequest(body, { earlier, relayed }),
+      stream: body.stream === true,
+      relay,
+      whole: (chunks) => wholeResponse(chunks, options),
+      frames: (chunks) => responseFrames(chunks, options),
+      failure: (error) => failedFrame(response, error),
+      pending: () => saving,
+    });
+  }
+
+  return [
+    defineRoute({
+      verb: 'POST',
+      path: '/v1/responses',
+      scope: 'tasks:write',
+      resource: 'model',
+      summary: "A response of a model, compatible with OpenAI's Responses API",
+      detail:
+        'With `stream`, the response is server-sent events. The response is stored in the workspace unless `store` is ' +
+        'false, so that `previous_response_id` can continue the conversation.',
+      body: ResponsesBody,
+      answers: {
+        200: {
+          description: 'The response. With `stream`, its events',
+          schema: ResponsesAnswer,
+          alsoEvents: true,
+        },
+        502: { description: 'The model failed' },
+        504: { description: 'The model did not answer in time' },
+      },
+      handle: respond,
+      error: errorAnswer,
+    }),
+    defineRoute({
+      verb: 'GET',
+      path: '/v1/responses/{response}',
+      scope: 'tasks:read',
+      resource: 'task',
+      summary: 'Get a stored response',
+      answers: { 200: { description: 'The response', schema: ResponsesAnswer } },
+      async handle({ values, ...input }) {
+        const found = await stored(input, values['response'] ?? '');
+        if (!found) throw new A2AError('notFound', 'There is no such stored response');
+        return { body: found.response };
+      },
+      error: errorAnswer,
+    }),
+  ];
+}

@@ -1,0 +1,96 @@
+/**
+ * Stored responses, for `previous_response_id`. Each is a completed task of the caller's workspace, at an endpoint of
+ * its own (`responses`), so that no other endpoint shows it. Its context is the id of the response. It has the items of
+ * the request and of the answer, but not those of earlier responses, which `previous` names. It expires like every task.
+ */
+import { randomUUIDv7 } from 'node:crypto';
+import * as z from 'zod';
+import { A2AError, type Call } from '../../../../protocol/index.ts';
+import type { RequestHandler } from '../../../../tasks/index.ts';
+import type { RouteInput } from '../../../api/route.ts';
+import { RESPONSES_TENANT } from '../../../api/caller.ts';
+import { invalidField } from '../request.ts';
+import type { ResponseObject } from './answer.ts';
+import { Item } from './schema.ts';
+
+type Input = Pick<RouteInput<unknown>, 'caller' | 'call' | 'handler'>;
+
+const Stored = z.looseObject({
+  previous: z.string().optional(),
+  input: z.array(Item),
+  response: z.looseObject({ output: z.array(Item) }),
+});
+type Stored = z.infer<typeof Stored>;
+
+/** Maximum number of responses in one conversation, and of characters of all their items. */
+const MAX_RESPONSES = 500;
+const MAX_CHARS = 8_000_000;
+const ID = /^resp_[0-9a-f]{32}$/;
+
+export async function store(
+  { caller, call, handler }: Input,
+  response: ResponseObject,
+  input: readonly Item[],
+  previous: string | undefined,
+): Promise<void> {
+  const data = { response, input: [...input], ...(previous !== undefined && { previous }) };
+  // A conversation of this size could not be continued.
+  if (JSON.stringify(data).length > MAX_CHARS) return;
+  await handler.sendMessage(
+    {
+      message: {
+        kind: 'message',
+        messageId: randomUUIDv7(),
+        role: 'user',
+        contextId: response.id,
+        // The cast changes only the type: all of it comes from JSON.
+        parts: [{ kind: 'data', data: JSON.parse(JSON.stringify(data)) }],
+      },
+      metadata: { model: String(response['model']), api_type: 'response' },
+    },
+    ownCall(caller, call),
+  );
+}
+
+/** Returns a stored response, or undefined. */
+export async function stored(
+  { caller, call, handler }: Input,
+  id: string,
+): Promise<Stored | undefined> {
+  if (!ID.test(id)) return undefined;
+  const { tasks } = await list(handler, id, ownCall(caller, call));
+  const part = tasks[0]?.history?.[0]?.parts[0];
+  return part?.kind === 'data' ? Stored.safeParse(part.data).data : undefined;
+}
+
+/** Returns the items of a response and of all responses before it, oldest first. */
+export async function earlierItems(input: Input, id: string | undefined): Promise<readonly Item[]> {
+  const turns: (readonly Item[])[] = [];
+  let chars = 0;
+  for (let next = id; next !== undefined;) {
+    const found = await stored(input, next);
+    if (!found) {
+      const why = `there is no stored response with the id ${next.slice(0, 64)}: send the whole conversation as input`;
+      throw new A2AError('invalidParams', `previous_response_id: ${why}`, {
+        reason: 'PREVIOUS_RESPONSE_NOT_FOUND',
+        violations: [{ field: 'previous_response_id', description: why }],
+      });
+    }
+    const turn = [...found.input, ...found.response.output];
+    chars += JSON.stringify(turn).length;
+    if (turns.push(turn) > MAX_RESPONSES || chars > MAX_CHARS) {
+      throw invalidField('previous_response_id', 'the conversation is too long: start a new one');
+    }
+    next = found.previous;
+  }
+  return turns.toReversed().flat();
+}
+
+function list(handler: RequestHandler, contextId: string, call: Call) {
+  const params = { contextId, pageSize: 1, historyLength: 1 };
+  return handler.listTasks(params, call, { total: false });
+}
+
+function ownCall(caller: Input['caller'], call: Call): Call {
+  return { ...call, user: caller.at(RESPONSES_TENANT) };
+}
