@@ -1,6 +1,6 @@
 // An editor that offers its buffers and its terminals: the agent uses them in the turns that this editor starts.
 import assert from 'node:assert/strict';
-import { readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import {
@@ -39,6 +39,8 @@ async function startEditor(t: TestContext, setting: Setting) {
     /** The buffers with unsaved changes, by path. */
     buffers: new Map(Object.entries(buffers).map(([name, text]) => [at(name), text])),
     read: [] as string[],
+    /** The number of requests to write a file. */
+    writing: 0,
     written: [] as [string, string][],
     terminals: [] as CreateTerminalRequest[],
     /** What happened to the terminals. */
@@ -47,6 +49,8 @@ async function startEditor(t: TestContext, setting: Setting) {
     exit: Promise.withResolvers<{ exitCode?: number; signal?: string }>(),
     /** If set, each request for a file waits for it. */
     hold: undefined as Promise<void> | undefined,
+    /** If set, each request to write a file waits for it. */
+    writeHold: undefined as Promise<void> | undefined,
     refusal: undefined as string | undefined,
     /** If set, only writing this file is refused. */
     refused: undefined as string | undefined,
@@ -69,7 +73,9 @@ async function startEditor(t: TestContext, setting: Setting) {
       }
     })
     .onRequest(fs.writeTextFile, async ({ params: { path, content } }) => {
+      editor.writing += 1;
       await editor.hold;
+      await editor.writeHold;
       refuse(path);
       editor.written.push([path, content]);
       editor.buffers.set(path, content);
@@ -309,6 +315,18 @@ test('a command that the editor refuses to run is not run in the local shell', a
   assert.match(lastOf(person.updates).shown, /refused to run the command: no terminals here/);
 });
 
+test('a command whose end the editor does not tell has an unknown outcome, and was not denied', async (t) => {
+  const { person, editor } = await startEditor(t, { script: [[shellCall], done] });
+  const prompted = person.prompt('run');
+  while (editor.terminals.length === 0) await new Promise(setImmediate);
+  editor.exit.promise.catch(() => {});
+  editor.exit.reject(new RequestError(-32000, 'no such terminal'));
+  await prompted;
+  const { shown } = lastOf(person.updates);
+  assert.match(shown, /then failed \(no such terminal\), so the outcome is unknown/);
+  assert.doesNotMatch(shown, /denied/);
+});
+
 test('a background job runs in the local shell', async (t) => {
   const job = { name: 'run_shell_command', args: { command: 'true', background: true } };
   const { person, editor } = await startEditor(t, { script: [[{ call: job }], done] });
@@ -362,6 +380,28 @@ test('if the editor refuses one file of a patch, the others get their old conten
   assert.deepEqual([disk('a.txt'), disk('b.txt')], ['one\n', 'two\n']);
   assert.equal(editor.buffers.get(at('a.txt')), 'one\n');
   assert.throws(() => disk('new.txt'), /ENOENT/);
+});
+
+test('a turn that is canceled while the editor writes a file writes no further one', async (t) => {
+  const patch = `*** Begin Patch
+*** Add File: a.txt
++one
+*** Add File: b.txt
++two
+*** End Patch`;
+  const { person, editor, at } = await startEditor(t, {
+    script: [[{ call: { name: 'apply_patch', args: { patch } } }], done],
+  });
+  const hold = Promise.withResolvers<void>();
+  editor.writeHold = hold.promise;
+  const prompted = person.prompt('patch');
+  while (editor.writing === 0) await new Promise(setImmediate);
+  await person.cancel();
+  assert.deepEqual(await prompted, { stopReason: 'cancelled' });
+  hold.resolve();
+  // The first file is removed again.
+  while (editor.written.length === 0 || existsSync(at('a.txt'))) await new Promise(setImmediate);
+  assert.equal(editor.writing, 1);
 });
 
 test('a text that is too long is not taken from the editor', async (t) => {

@@ -68,8 +68,8 @@ export function withEditor(workspace: Workspace, files: EditorFiles): Workspace 
       );
     },
 
-    async apply(changes) {
-      await workspace.apply(changes, files);
+    async apply(changes, options) {
+      await workspace.apply(changes, { ...options, editor: files });
       const differing: string[] = [];
       for (const { path, after } of changes) {
         if (!after) continue;

@@ -73,7 +73,13 @@ export interface Writer {
    * Applies all changes or none. Fails if a file differs from `before`. Returns the paths of files whose content on
    * disk differs from the new content, because the editor that wrote them has not saved them, or has formatted them.
    */
-  apply(changes: readonly Change[], editor?: EditorFiles): Promise<readonly string[]>;
+  apply(changes: readonly Change[], options?: ApplyOptions): Promise<readonly string[]>;
+}
+
+export interface ApplyOptions {
+  readonly editor?: EditorFiles;
+  /** If it is aborted, no further file is written. An editor may wait long for a person. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Creates a writer. Nothing is written into the folders `own`. */
@@ -245,10 +251,14 @@ export function createWriter(access: Access, own: readonly string[]): Writer {
     }
   }
 
-  async function settle({ change, place, temporary, editor }: Staged): Promise<void> {
+  async function settle(
+    { change, place, temporary, editor }: Staged,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    signal?.throwIfAborted();
     try {
       await checkBefore(place, change);
-      if (editor) return await writeIn(editor, place, change);
+      if (editor) return await writeIn(editor, place, change, signal);
       const target = place.folder.at(place.name);
       await (temporary === undefined ? unlink(target) : rename(place.folder.at(temporary), target));
     } catch (error) {
@@ -270,13 +280,13 @@ export function createWriter(access: Access, own: readonly string[]): Writer {
       }
     },
 
-    async apply(changes, files) {
+    async apply(changes, { editor: files, signal } = {}) {
       const staged: Staged[] = [];
       let done = 0;
       try {
         for (const change of changes) staged.push(await stage(change, files));
         for (const one of staged) {
-          await settle(one);
+          await settle(one, signal);
           done += 1;
         }
         return [];
@@ -356,9 +366,11 @@ async function writeIn(
   editor: EditorWriter,
   { folder, name, shown }: Place,
   { before, after = Buffer.alloc(0) }: Change,
+  signal: AbortSignal | undefined,
 ): Promise<void> {
   const path = join(folder.path, name);
   const current = before && (await contentIn(editor, path));
+  signal?.throwIfAborted();
   if (before && current?.equals(before.bytes) !== true) throw changed(shown);
   await writeText(editor, path, after.toString(), shown);
 }

@@ -45,7 +45,10 @@ export function terminalRunner(
           outputBytes: OUTPUT_BYTES,
         })
         .catch((error: unknown) => {
-          throw toolError(error, 'the editor refused to run the command');
+          if (!(error instanceof EditorError) || error.kind !== 'refused')
+            throw unknownOutcome(error);
+          const message = `the editor refused to run the command: ${error.message}`;
+          throw new ToolError('denied', message, { cause: error });
         });
       const ended = new AbortController();
       const timeout = timeoutMs === undefined ? undefined : AbortSignal.timeout(timeoutMs);
@@ -68,7 +71,7 @@ export function terminalRunner(
         return { ...asOutcome(exit), output, durationMs, timedOut };
       } catch (error) {
         signal.throwIfAborted();
-        throw toolError(error, 'the editor could not run the command');
+        throw unknownOutcome(error);
       } finally {
         ended.abort();
         terminal.release().catch(() => {});
@@ -110,14 +113,16 @@ function asOutcome({ code, signal }: Pick<Outcome, 'code' | 'signal'>) {
   return { code, signal: code === null ? (signal ?? 'an unknown signal') : signal };
 }
 
-function toolError(error: unknown, refused: string): unknown {
+/** Returns the error of a command that was started, or may have been. */
+function unknownOutcome(error: unknown): unknown {
   if (!(error instanceof EditorError)) return error;
-  if (error.kind === 'refused') {
-    return new ToolError('denied', `${refused}: ${error.message}`, { cause: error });
-  }
+  const why =
+    error.kind === 'refused'
+      ? `the editor started the command and then failed (${error.message})`
+      : 'the editor left or did not answer while the command ran in its terminal';
   return new ToolError(
     'outcome_unknown',
-    'the editor left or did not answer while the command ran in its terminal, so the outcome is unknown; check what the command has done before you repeat it',
+    `${why}, so the outcome is unknown; check what the command has done before you repeat it`,
     { cause: error },
   );
 }

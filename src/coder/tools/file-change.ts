@@ -73,8 +73,9 @@ export function fileChangeTool<Input extends z.ZodObject>(
         const shown = preview && plans.get(preview);
         const current = shown && (await stillFits(shown, files));
         const planned = asAnswered(current ?? (await prepare(args, files)), context, workspace);
-        context.signal.throwIfAborted();
-        const differing = await files.apply(planned.changes);
+        const { signal } = context;
+        signal.throwIfAborted();
+        const differing = await files.apply(planned.changes, { signal });
         return new RichResponse(planned.summary + noteOn(differing), {
           display: displayOf(planned, workspace),
         });
