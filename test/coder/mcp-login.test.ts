@@ -1,6 +1,7 @@
 /** The login to an MCP server with OAuth, and its tokens in sessions. */
 import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { request } from 'node:http';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { logInToMcpServer, logOutOfMcpServer } from '../../src/coder/session/mcp-login.ts';
@@ -135,6 +136,32 @@ test('a redirect with another state is not taken', async (t) => {
     signal: stop.signal,
   });
   await assert.rejects(login, /HTTP 404/);
+});
+
+test('a request that is not the redirect does not end the login', async (t) => {
+  const { server } = await protectedServer(t);
+  const { home: dataFolder } = makePlace(t);
+  const codes: (number | undefined)[] = [];
+  await logInToMcpServer({
+    dataFolder,
+    name: 'linear',
+    server,
+    show(url) {
+      const back = new URL(url.searchParams.get('redirect_uri') ?? '');
+      const paths = [
+        '//',
+        `//${back.host}:x/`,
+        `/other?code=x&state=${url.searchParams.get('state')}`,
+      ];
+      for (const path of paths) {
+        request(back, { path }, ({ statusCode }) => {
+          if (codes.push(statusCode) === paths.length) browse(url);
+        }).end();
+      }
+    },
+    signal,
+  });
+  assert.deepEqual(codes, [404, 404, 404]);
 });
 
 test('parley mcp login prints the URL of the login, and names the servers if there is no such server', async (t) => {

@@ -5,8 +5,10 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import { after, beforeEach, test, type TestContext } from 'node:test';
+import type { Client } from '@modelcontextprotocol/client';
 import type { JsonObject, JsonValue } from '../../src/base/index.ts';
 import type { ToolContext } from '../../src/agent/tool.ts';
+import { callAsTask } from '../../src/agent/tools/mcp-tasks.ts';
 import { mcpToolset } from '../../src/agent/tools/mcp.ts';
 import { toolContext } from '../support/tool-context.ts';
 
@@ -82,7 +84,7 @@ async function call(t: TestContext, name: string, context: Partial<ToolContext> 
   const { port } = http.address() as AddressInfo;
   const toolset = mcpToolset(
     { name: 'srv', url: `http://127.0.0.1:${port}/` },
-    { connectTimeoutMs: 600 },
+    { connectTimeoutMs: 2_000 },
   );
   t.after(() => toolset.close());
   const tools = await toolset.tools(new AbortController().signal);
@@ -133,4 +135,25 @@ test('a stopped call cancels its task', async (t) => {
 
 test('a tool that can run without a task is called without one', async (t) => {
   assert.equal(await call(t, 'either'), 'at once');
+});
+
+test('a task that never ends is given up and canceled, although the server answers', async () => {
+  const methods: string[] = [];
+  const task = { taskId: 't1', status: 'working', pollInterval: 1 };
+  const server = {
+    request({ method }: { method: string }) {
+      methods.push(method);
+      return Promise.resolve(method === 'tools/call' ? { task } : task);
+    },
+  };
+  const { signal } = new AbortController();
+  const made = callAsTask(
+    // A client without a connection.
+    server as unknown as Client,
+    { name: 'slow', args: {}, signal, timeout: 250 },
+    { signal, onProgress() {}, begun() {} },
+  );
+  await assert.rejects(made, /has not ended within 250 ms/);
+  assert.ok(methods.includes('tasks/get'));
+  assert.equal(methods.at(-1), 'tasks/cancel');
 });

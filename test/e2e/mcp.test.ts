@@ -369,10 +369,9 @@ describe('an MCP server by HTTP', () => {
     assert.deepEqual(await add.run({ a: 2, b: 2 }, toolContext()), { sum: 4 });
   });
 
-  test('that sends a body without end is left', async (t) => {
-    const chunk = 'x'.repeat(65_536);
+  async function endless(t: TestContext, type: string, chunk: string): Promise<Toolset> {
     const http = createServer((_, response) => {
-      response.writeHead(200, { 'content-type': 'application/json' });
+      response.writeHead(200, { 'content-type': type });
       const write = (): void => {
         while (!response.destroyed && response.write(chunk));
         if (!response.destroyed) response.once('drain', write);
@@ -388,6 +387,16 @@ describe('an MCP server by HTTP', () => {
       http.closeAllConnections();
       http.close();
     });
+    return toolset;
+  }
+
+  test('that sends a body without end is left', async (t) => {
+    const toolset = await endless(t, 'application/json', 'x'.repeat(65_536));
+    await assert.rejects(toolset.tools(never), isMcp('unreachable', /more than \d+ bytes/));
+  });
+
+  test('that sends an event without end is left, although each line is short', async (t) => {
+    const toolset = await endless(t, 'text/event-stream', `data: ${'x'.repeat(65_536)}\r\n`);
     await assert.rejects(toolset.tools(never), isMcp('unreachable', /more than \d+ bytes/));
   });
 });

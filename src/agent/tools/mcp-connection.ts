@@ -293,6 +293,7 @@ export class McpConnection {
   ): Promise<Live> {
     const { connectTimeoutMs: timeout, log } = this.#options;
     let reason = 'the connection was closed';
+    const tooLarge = new AbortController();
     const { Client } = await import('@modelcontextprotocol/client');
     const { transport, end } = await openTransport(this.#server, kind, {
       log: (line) => {
@@ -301,6 +302,7 @@ export class McpConnection {
       },
       overflow: (why) => {
         reason = why;
+        tooLarge.abort(new Error(why));
         this.#lost(live, why);
       },
     });
@@ -322,9 +324,10 @@ export class McpConnection {
     const live: Live = { client, worked: false, end: () => this.#end(client, end) };
     // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the client is not an EventTarget
     client.onclose = () => this.#lost(live, reason);
+    const limit = AbortSignal.any([signal, tooLarge.signal]);
     try {
       // Not every transport stops waiting for a server that accepts the connection and never responds.
-      await raceAbort(client.connect(transport, { timeout, signal }), signal);
+      await raceAbort(client.connect(transport, { timeout, signal: limit }), limit);
     } catch (error) {
       await live.end();
       throw error;

@@ -69,6 +69,17 @@ test('images beyond the limits are replaced by a note', async () => {
   assert.equal(large, '[image/png, 4.5 MB, not shown]');
 });
 
+test('the number of files that are saved is limited', async () => {
+  const file = { type: 'image' as const, mimeType: 'image/x-odd', data: '' };
+  const saved: unknown[] = [];
+  const result = await readResult({ content: Array.from({ length: 1000 }, () => file) }, (each) => {
+    saved.push(each);
+    return Promise.resolve('/saved');
+  });
+  assert.equal(saved.length, 50);
+  assert.match(String(result), /\[950 more files omitted\]$/);
+});
+
 test('an error is short, and has a message even if the server sent none', async () => {
   const failing = (content: Parameters<typeof readResult>[0]['content']) =>
     readResult({ isError: true, content });

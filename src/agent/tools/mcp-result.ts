@@ -14,6 +14,8 @@ import { RichResponse } from '../tool.ts';
 import { McpError } from './mcp-error.ts';
 import { elide, jsonResponse, MAX_RESPONSE_LENGTH } from '../tool-result.ts';
 
+/** Maximum number of files in one response that are saved, or described in a note. */
+const MAX_NOTES = 50;
 /** Maximum number of images and files in one response. */
 const MAX_PARTS = 20;
 /** Maximum total size of the images and files in one response, in characters of base64. */
@@ -65,6 +67,7 @@ export async function readContent(
   const texts: string[] = [];
   const parts: (BlobPart | FileContentPart)[] = [];
   let size = 0;
+  let noted = 0;
   for (const block of blocks) {
     const part = partOf(block);
     if (typeof part === 'string') {
@@ -80,9 +83,12 @@ export async function readContent(
     }
     // Every model accepts an image. Other files are saved as well, so that they can be used with every model.
     const isImage = accepted?.mediaType?.startsWith('image/') === true;
-    if (part.kind === 'blob' && !(fits && isImage)) texts.push(await noteOf(part, save));
-    else if (!fits) texts.push(`[${part.mediaType ?? 'a file'} of ${length} characters omitted]`);
+    if (part.kind === 'blob' && !(fits && isImage)) {
+      noted += 1;
+      if (noted <= MAX_NOTES) texts.push(await noteOf(part, save));
+    } else if (!fits) texts.push(`[${part.mediaType ?? 'a file'} of ${length} characters omitted]`);
   }
+  if (noted > MAX_NOTES) texts.push(`[${noted - MAX_NOTES} more files omitted]`);
   return { texts, parts };
 }
 

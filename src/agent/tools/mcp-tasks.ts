@@ -41,6 +41,7 @@ export async function callAsTask(
 ): Promise<CallToolResult> {
   const { specTypeSchemas } = await import('@modelcontextprotocol/client');
   const options = { signal, timeout };
+  const latest = performance.now() + timeout;
   const params = { name, arguments: args, task: { ttl: KEEP_MS } };
   const { task: created } = await client.request(
     { method: 'tools/call', params },
@@ -53,6 +54,9 @@ export async function callAsTask(
     let task: Task = created;
     let said = '';
     for (let reports = 1; task.status === 'working';) {
+      if (performance.now() > latest) {
+        throw new McpError('timeout', `the task has not ended within ${timeout} ms`);
+      }
       const { statusMessage = '' } = task;
       if (statusMessage !== said) {
         said = statusMessage;
@@ -76,7 +80,8 @@ export async function callAsTask(
       options,
     );
   } catch (error) {
-    if (signal.aborted) void cancel(client, taskId);
+    const isLate = error instanceof McpError && error.code === 'timeout';
+    if (signal.aborted || isLate) void cancel(client, taskId);
     throw error;
   }
 

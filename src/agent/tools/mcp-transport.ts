@@ -6,6 +6,7 @@ import type { Transport } from '@modelcontextprotocol/client';
 import { limitBody } from '../../base/index.ts';
 
 const NEW_LINE = 10;
+const CARRIAGE_RETURN = 13;
 /** Maximum size of one message from a server. */
 const MAX_MESSAGE_BYTES = 16 * 2 ** 20;
 const MAX_LOG_LINE = 4_000;
@@ -124,7 +125,7 @@ function lines(log: (line: string) => void) {
 
 /**
  * Returns a `fetch` that fails and calls `overflow` if a message is too large. In an event stream, each event is one
- * message.
+ * message: its data may have many lines.
  */
 function limitMessages(
   fetchIt: typeof fetch,
@@ -133,6 +134,7 @@ function limitMessages(
   return async (url, init) => {
     const response = await fetchIt(url, init);
     const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') ?? false;
+    const afterEvent = eventEnds();
     let bytes = 0;
     return limitBody(response, (chunk) => {
       bytes += chunk.length;
@@ -141,9 +143,30 @@ function limitMessages(
         overflow(reason);
         throw new Error(reason);
       }
-      // Servers write the data of an event in one line, so a line break ends the message.
-      const end = isStream ? chunk.lastIndexOf(NEW_LINE) : -1;
-      if (end >= 0) bytes = chunk.length - end - 1;
+      if (isStream) bytes = afterEvent(chunk) ?? bytes;
     });
   };
+}
+
+/**
+ * Returns a function that finds the last end of an event, an empty line, in each chunk of a stream. It returns the number
+ * of bytes after it, or undefined if no event ends in the chunk.
+ */
+function eventEnds(): (chunk: Uint8Array) => number | undefined {
+  let isEmpty = true;
+  return (chunk) => {
+    let rest: number | undefined;
+    let start = 0;
+    for (let end; (end = chunk.indexOf(NEW_LINE, start)) >= 0; start = end + 1) {
+      if (isEmpty && hasNoText(chunk, start, end)) rest = chunk.length - end - 1;
+      isEmpty = true;
+    }
+    isEmpty &&= hasNoText(chunk, start, chunk.length);
+    return rest;
+  };
+}
+
+/** Returns whether there is nothing in this range but a carriage return. */
+function hasNoText(chunk: Uint8Array, start: number, end: number): boolean {
+  return end === start || (end === start + 1 && chunk[start] === CARRIAGE_RETURN);
 }

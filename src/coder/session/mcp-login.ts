@@ -80,15 +80,17 @@ function addressed({ server }: LoggedServer) {
 /** Returns a server that takes the redirect of the browser, if it repeats the state. */
 function listen(state: string, answer: (query: URLSearchParams) => void): Server {
   return createServer((request, response) => {
-    const { pathname, searchParams } = new URL(request.url ?? '/', 'http://127.0.0.1');
-    const isOurs = pathname === CALLBACK && isSame(searchParams.get('state') ?? '', state);
+    // Anybody on this machine may send a request, and not every target is a URL: `//`.
+    const target = URL.parse(request.url ?? '/', 'http://127.0.0.1');
+    const query = target?.pathname === CALLBACK ? target.searchParams : undefined;
+    const isOurs = query !== undefined && isSame(query.get('state') ?? '', state);
     response.writeHead(isOurs ? 200 : 404, {
       'content-type': 'text/plain; charset=utf-8',
       'cache-control': 'no-store',
       connection: 'close',
     });
     response.end(isOurs ? 'You can close this window and return to Parley.\n' : 'Not found\n');
-    if (isOurs) answer(searchParams);
+    if (isOurs) answer(query);
   });
 }
 
