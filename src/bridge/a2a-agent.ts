@@ -28,7 +28,7 @@ import { a2aPresenter } from './presenter.ts';
 import { profileOf } from './profile.ts';
 import { answersQuestion, readAnswers } from './question.ts';
 import { openTurn, placeOf, runTurn } from './turn.ts';
-import { bridgeViews } from './views.ts';
+import { answerViews } from './views.ts';
 
 /** The options of `toA2AAgent`: those of the runner, and those that control what clients see. */
 export interface A2AAgentOptions
@@ -76,7 +76,8 @@ export function toA2AAgent(agent: Agent, options: A2AAgentOptions = {}): A2AAgen
 
   return {
     profile: profileOf(agent, profile),
-    views: bridgeViews,
+    // Clients of 0.3 expect the answer in the result of `message/send`.
+    views: answerViews(({ result }) => result === '0.3'),
     execute,
     async cancel(_taskId, context) {
       try {

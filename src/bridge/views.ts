@@ -1,17 +1,22 @@
 /**
- * The views of a task of a bridged agent. The status that completes a turn repeats the final answer in the log. Only the
- * result of `message/send` in 0.3 shows it. All other clients get the answer once, as an artifact.
+ * The views of tasks whose last status repeats the final answer in the log. Clients get the answer once, as an artifact,
+ * unless they get the view `repeated`.
  */
 import { randomUUIDv7 } from 'node:crypto';
-import type { Message, TaskStatus } from '../protocol/index.ts';
-import type { LogView, LogViews } from '../tasks/index.ts';
+import type { Message, Metadata, TaskStatus } from '../protocol/index.ts';
+import type { LogView, LogViews, ViewRequest } from '../tasks/index.ts';
 
 const REPEATED = 'answer-';
 
 /** Makes the message that repeats an answer. */
-export function repeatedAnswer(text: string): Message {
-  const parts = [{ kind: 'text' as const, text }];
-  return { kind: 'message', messageId: `${REPEATED}${randomUUIDv7()}`, role: 'agent', parts };
+export function repeatedAnswer(text: string, metadata?: Metadata): Message {
+  return {
+    kind: 'message',
+    messageId: `${REPEATED}${randomUUIDv7()}`,
+    role: 'agent',
+    parts: [{ kind: 'text', text }],
+    ...(metadata && { metadata }),
+  };
 }
 
 function isRepeated({ role, messageId }: Message): boolean {
@@ -43,7 +48,10 @@ const once: LogView = {
 
 const repeated: LogView = { name: 'repeated', task: (task) => task, update: (event) => event };
 
-export const bridgeViews: LogViews = {
-  all: [once, repeated],
-  choose: ({ result }) => (result === '0.3' ? repeated : once),
-};
+/** Returns the views for an agent. `repeats` returns whether a request gets the view `repeated`. */
+export function answerViews(repeats: (request: ViewRequest) => boolean): LogViews {
+  return {
+    all: [once, repeated],
+    choose: (request) => (repeats(request) ? repeated : once),
+  };
+}

@@ -82,7 +82,8 @@ export class Runtime {
     const { views } = this.executor;
     if (!views) return undefined;
     const first = live && views.byFirstMessage ? await this.#firstMessage(live) : message;
-    return views.choose({ extensions: call.extensions ?? [], message, metadata, first, result });
+    const { extensions = [], version } = call;
+    return views.choose({ extensions, version, message, metadata, first, result });
   }
 
   /** Returns the first message of a task. In a session, it may be that of another client, so it says nothing. */

@@ -43,6 +43,6 @@ test('a task that waits when its server is killed is answered in another process
   assert.match(statusText(again), /neither a clear yes[^]*erase/);
   const done = await send(after, 'yes', { taskId: asked.id });
   assert.equal(done.status.state, 'completed');
-  assert.deepEqual(answers(done), ['Let me see. ', 'Done: "erased"']);
+  assert.deepEqual(answers(done), ['Let me see. \n\nDone: "erased"']);
   assert.equal(readFileSync(path.join(folder, 'calls'), 'utf8'), '{"path":"a.txt"}\n');
 });

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { AgentExecutor } from '../../src/tasks/index.ts';
+import { startGateway } from '../support/gateway.ts';
 import {
   foldedFrom,
   obedient,
@@ -138,4 +139,37 @@ for (const store of STORES) {
       { numRuns: 40, endOnFailure: true },
     );
   });
+}
+
+test('over A2A the answer of a model is said once, as an artifact with its usage; the dialect has it in the last message too', async () => {
+  await using gateway = await startGateway();
+  const key = gateway.key();
+  for (const [version, path] of [
+    ['0.3', '/v1/message:send'],
+    ['1.0', '/message:send'],
+  ] as const) {
+    const parts = [version === '1.0' ? { text: 'Hello' } : { kind: 'text', text: 'Hello' }];
+    const role = version === '1.0' ? 'ROLE_USER' : 'user';
+    const message = { messageId: `m${version}`, role, parts };
+    const sent = await gateway.ask(key, 'POST', path, { message }, { 'a2a-version': version });
+    const body = (await sent.json()) as { task?: Answered } & Answered;
+    const task = body.task ?? body;
+    assert.equal(task.status.message, undefined);
+    const [artifact, ...others] = task.artifacts;
+    assert.deepEqual([artifact?.parts.length, others], [1, []]);
+    assert.ok(Number.isInteger(artifact?.metadata.usage.inputTokens));
+
+    const seen = await gateway.ask(key, 'GET', `/a2a/tasks/${task.id}`);
+    const { task: same } = (await seen.json()) as { task: { history: { content: string }[] } };
+    assert.equal(same.history.at(-1)?.content, artifact?.parts[0]?.text);
+  }
+});
+
+interface Answered {
+  readonly id: string;
+  readonly status: { readonly message?: object };
+  readonly artifacts: readonly {
+    readonly parts: readonly { readonly text: string }[];
+    readonly metadata: { readonly usage: { readonly inputTokens: number } };
+  }[];
 }

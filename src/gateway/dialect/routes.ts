@@ -9,7 +9,7 @@
  * To resume a broken stream, a client sends the same body with the same `message.messageId`, or only the `taskId`. In
  * `Last-Event-ID` or `?after=`, it sends the id of the last event that it received.
  */
-import { A2AError, type SendResult, type Task } from '../../protocol/index.ts';
+import { A2AError, type Call, type SendResult, type Task } from '../../protocol/index.ts';
 import { lastEventId } from '../../http/index.ts';
 import { defineRoute, type GatewayRoute } from '../api/route.ts';
 import { dialectError, type TaskAction } from './conflict.ts';
@@ -40,7 +40,7 @@ export function dialectRoutes(): GatewayRoute[] {
       answers: { 200: task, 409: conflict },
       async handle({ body, call, handler }) {
         checkExpiry(body);
-        const sent = handler.sendMessage(paramsOf(body), call);
+        const sent = handler.sendMessage(paramsOf(body), inDialect(call));
         return answer(await translated(sent, body.taskId, 'message'));
       },
     }),
@@ -72,10 +72,13 @@ export function dialectRoutes(): GatewayRoute[] {
         if (message !== undefined) {
           // `seen` has an effect only if the same message was sent before. Then the later events of its task are
           // replayed.
-          const sent = handler.streamMessage(paramsOf({ ...body, message }), call, seen);
+          const sent = handler.streamMessage(paramsOf({ ...body, message }), inDialect(call), seen);
           return { stream: await translated(sent, taskId, 'message'), frame };
         }
-        return { stream: await handler.subscribe({ id: taskId ?? '', after: seen }, call), frame };
+        return {
+          stream: await handler.subscribe({ id: taskId ?? '', after: seen }, inDialect(call)),
+          frame,
+        };
       },
     }),
     defineRoute({
@@ -86,7 +89,7 @@ export function dialectRoutes(): GatewayRoute[] {
       summary: 'Get a task',
       answers: { 200: task },
       async handle({ values, call, handler }) {
-        return answer(await handler.getTask({ id: values['taskId'] ?? '' }, call));
+        return answer(await handler.getTask({ id: values['taskId'] ?? '' }, inDialect(call)));
       },
     }),
     defineRoute({
@@ -98,11 +101,16 @@ export function dialectRoutes(): GatewayRoute[] {
       body: CancelBody,
       answers: { 200: task, 409: conflict },
       async handle({ body: { taskId }, call, handler }) {
-        const canceled = handler.cancelTask({ id: taskId }, call);
+        const canceled = handler.cancelTask({ id: taskId }, inDialect(call));
         return answer(await translated(canceled, taskId, 'cancel'));
       },
     }),
   ];
+}
+
+/** Returns the call without a version of A2A, because the dialect sees a task's log in another way. */
+function inDialect({ user, extensions, base, signal }: Call): Call {
+  return { user, extensions, base, signal };
 }
 
 function answer(result: SendResult) {

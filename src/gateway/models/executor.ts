@@ -1,15 +1,20 @@
 /**
  * Executes the gateway's own tasks with a model.
  *
- * The answer is streamed as the artifact `answer`. The last status repeats the whole text, and the metadata of its
- * message contains the usage. The model also gets the earlier turns of the conversation: the completed tasks of the
+ * The answer is streamed as the artifact `answer`, whose metadata contains the usage. The last status repeats both, for
+ * clients of the gateway's dialect. The model also gets the earlier turns of the conversation: the completed tasks of the
  * same context. Embeddings are returned as one artifact with a data part.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import type { Content } from '../../agent/index.ts';
-import { fromA2AMessage } from '../../bridge/index.ts';
+import { fromA2AMessage, repeatedAnswer } from '../../bridge/index.ts';
 import { A2AError, ONE_TEXT_KEY, textOf, type Metadata, type Part } from '../../protocol/index.ts';
-import type { AgentExecutor, ExecutionContext, ExecutorEvent } from '../../tasks/index.ts';
+import type {
+  AgentExecutor,
+  ArtifactEvent,
+  ExecutionContext,
+  ExecutorEvent,
+} from '../../tasks/index.ts';
 import { Caller, callerOf } from '../api/caller.ts';
 import { requestMetadata } from '../tasks/executor.ts';
 import type { ModelTarget } from './catalogue.ts';
@@ -54,9 +59,14 @@ export function modelExecutor({
     for await (const chunk of models.chat(target, { messages }, askOptions)) {
       if (chunk.kind === 'function-call') continue;
       if (chunk.kind === 'finish') {
-        if (begun)
-          yield answerChunk([{ kind: 'text', text: '' }], { append: true, lastChunk: true });
-        yield ended('completed', text, chunk.used);
+        const usage = { usage: chunk.used };
+        if (begun) {
+          const last = answerChunk([{ kind: 'text', text: '' }], { append: true, lastChunk: true });
+          yield { ...last, artifact: { ...last.artifact, metadata: usage } };
+        }
+        const whole = text.length > MAX_FINAL_TEXT ? TOO_LONG : text;
+        const message = repeatedAnswer(whole, usage);
+        yield { kind: 'status-update', state: 'completed', message } satisfies ExecutorEvent;
         return;
       }
       const part: Part =
@@ -125,7 +135,7 @@ function isApiType(value: unknown): value is ApiType {
 function answerChunk(
   parts: Part[],
   how: { readonly append: boolean; readonly lastChunk?: boolean },
-): ExecutorEvent {
+): ArtifactEvent {
   const metadata = how.append ? undefined : { metadata: { [ONE_TEXT_KEY]: true } };
   const artifact = { artifactId: ANSWER, name: ANSWER, parts, ...metadata };
   return { kind: 'artifact-update', artifact, ...how };
@@ -144,7 +154,7 @@ function ended(
       kind: 'message',
       messageId: randomUUIDv7(),
       role: 'agent',
-      parts: [{ kind: 'text', text: text.length > MAX_FINAL_TEXT ? TOO_LONG : text }],
+      parts: [{ kind: 'text', text }],
       ...(usage && { metadata: { usage } }),
     },
   };

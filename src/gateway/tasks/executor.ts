@@ -1,4 +1,5 @@
 /** Executes the gateway's tasks. The endpoint of a task (its tenant) and its metadata select a model or an agent. */
+import { answerViews } from '../../bridge/index.ts';
 import type { Metadata } from '../../protocol/index.ts';
 import type { AgentExecutor, Reception, RequestContext } from '../../tasks/index.ts';
 import { agentOfTenant, RESPONSES_TENANT } from '../api/caller.ts';
@@ -36,6 +37,8 @@ export function gatewayExecutor({ models, agents, expiry }: GatewayExecutorOptio
     // After a crash, a model is called again if its answer had not started. The task of a remote agent is followed
     // again.
     rules: { resumes: true, transitions: TRANSITIONS, immutableEvents: true },
+    // The gateway's dialect has the answer of a model in the last message, and A2A only in the artifact.
+    views: answerViews(({ version }) => version === undefined),
     receive(context, task) {
       if (task) return workerOf(context.tenant, task.metadata).receive?.(context, task);
       const metadata = requestMetadata(context);

@@ -20,6 +20,8 @@ import type {
 export interface ViewRequest {
   /** URIs of the extensions that the request activates. */
   readonly extensions: readonly string[];
+  /** The protocol version of the request. Undefined if the caller does not use A2A. */
+  readonly version?: ProtocolVersion | undefined;
   /** The message that the request sends, if it sends one. */
   readonly message?: Message | undefined;
   /** The metadata of the request, not of its message. */
