@@ -149,7 +149,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const profile = profileOf(version, agents);
   const executor = gatewayExecutor({
     models: modelExecutor({ models, earlierTurns: earlierTurns(() => server.handler) }),
-    agents: proxyExecutor({ agents, ...observed }),
+    agents: proxyExecutor({ agents, spending, ...observed }),
     expiry: (metadata) => expiryOf(metadata, tasks, Date.now()),
   });
   const agent: A2AAgent = Object.defineProperty({ ...executor, profile: profile() }, 'profile', {

@@ -3,6 +3,7 @@ import type { TestContext } from 'node:test';
 import { createAgents, type Agents } from '../../src/gateway/agents/agents.ts';
 import { AgentsConfig } from '../../src/gateway/agents/config.ts';
 import { proxyExecutor } from '../../src/gateway/agents/executor.ts';
+import { createSpending } from '../../src/gateway/budgets/spending.ts';
 import { Caller } from '../../src/gateway/api/caller.ts';
 import { gatewayExecutor } from '../../src/gateway/tasks/executor.ts';
 import { openRegister, type Register } from '../../src/gateway/register/register.ts';
@@ -42,7 +43,11 @@ export function behind(t: TestContext, options: BehindOptions = {}): Behind {
     logger: quiet,
   });
   const executor = gatewayExecutor({
-    agents: proxyExecutor({ agents, logger: quiet }),
+    agents: proxyExecutor({
+      agents,
+      spending: createSpending({ register, logger: quiet }),
+      logger: quiet,
+    }),
     models: {
       async *execute() {
         yield { kind: 'status-update', state: 'failed', message: 'there is no model here' };

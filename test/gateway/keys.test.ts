@@ -80,7 +80,7 @@ test('a spent budget is 429 before anything begins, and a model without a price 
   );
 });
 
-test('a JWT is as good as a key; while its issuer is down it is 503, and keys go on', async () => {
+test('a JWT is as good as a key, with a budget of its own; while its issuer is down it is 503, and keys go on', async () => {
   const { privateKey, publicKey } = await generateKeyPair('ES256', { extractable: true });
   const jwk = { ...(await exportJWK(publicKey)), kid: 'k1', alg: 'ES256' };
   let down = true;
@@ -98,7 +98,10 @@ test('a JWT is as good as a key; while its issuer is down it is 503, and keys go
     .setSubject('ann')
     .setExpirationTime('5m')
     .sign(privateKey);
-  const config = { keys: { oidc: { issuer, audience: 'gateway' } } };
+  const config = {
+    keys: { oidc: { issuer, audience: 'gateway' } },
+    budgets: { subjects: { 'team/ann': { tokens: 60, period: 'day' as const } } },
+  };
   try {
     {
       await using running = await startGateway({ config });
@@ -127,6 +130,13 @@ test('a JWT is as good as a key; while its issuer is down it is 503, and keys go
       404,
     );
     assert.equal((await running.ask(token, 'GET', '/a2a/keys')).status, 403);
+    assert.deepEqual(await failure(await running.ask(token, 'POST', '/a2a/tasks/send', hello)), [
+      429,
+      true,
+      'The budget of this user is used up for today',
+    ]);
+    const usage = await running.ask(running.key('team'), 'GET', '/a2a/usage');
+    assert.partialDeepStrictEqual(await usage.json(), { items: [{ subject: 'ann', uses: 1 }] });
   } finally {
     server.closeAllConnections();
     server.close();

@@ -2,6 +2,7 @@
 import * as z from 'zod';
 import { MAX_TIMER_MS } from '../../base/index.ts';
 import { REMOTE_LIMITS, type RemoteLimits } from '../../client/index.ts';
+import { budgetFields, withCurrency } from '../budgets/budget.ts';
 import { WebAddress } from '../api/web-address.ts';
 
 const MAX_SIZE = 2 ** 31;
@@ -127,8 +128,15 @@ export const AgentInput = z.strictObject({
 });
 export type AgentInput = z.infer<typeof AgentInput>;
 
+const { tokens, amount, currency } = budgetFields;
+
 export const AgentConfig = z.strictObject({
   ...fields,
+  usage: withCurrency(z.strictObject({ tokens, amount, currency }))
+    .optional()
+    .describe(
+      'What budgets count for a call if the agent does not report its usage in metadata.usage. It is also reserved before the call. Default: nothing',
+    ),
   limits: limitsUpTo((name) => (name.endsWith('Ms') ? MAX_TIMER_MS : MAX_SIZE)),
   workspaces: z
     .array(z.string().min(1).max(64))

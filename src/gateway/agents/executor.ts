@@ -37,16 +37,20 @@ import {
   type RequestContext,
 } from '../../tasks/index.ts';
 import { agentOfTenant, Caller } from '../api/caller.ts';
+import { reportedUsage } from '../budgets/reported-usage.ts';
+import type { CallUse, Reservation, Spending } from '../budgets/spending.ts';
 import { requestMetadata } from '../tasks/executor.ts';
 import { GEN_AI, GEN_AI_OPERATIONS } from '../telemetry/gen-ai.ts';
 import type { Meter, Span, Tracer } from '../telemetry/telemetry.ts';
 import { notFound, type Agents } from './agents.ts';
+import { plannedCall, usualUse } from './call-budget.ts';
 import { failureWord } from './failure.ts';
 import { Reading } from './reading.ts';
 import type { RemoteAgent } from './remote.ts';
 
 export interface ProxyOptions {
   readonly agents: Agents;
+  readonly spending: Pick<Spending, 'check' | 'reserve'>;
   readonly logger: Logger;
   readonly meter?: Meter | undefined;
   readonly tracer?: Tracer | undefined;
@@ -69,7 +73,8 @@ const HISTORY = 100;
 const MAX_FRESH = 10_000;
 const RETRY = { delayMs: 100, attempts: 6 };
 
-export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): ProxyExecutor {
+export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
+  const { agents, spending, logger, meter, tracer } = options;
   const { links } = agents;
   const runs = new Map<string, Running>();
   /** The ids of new contexts. They have no links yet, so the database does not have to be read for them. */
@@ -203,6 +208,15 @@ export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): 
       yield failed(`The agent ${name} no longer exists.`);
       return;
     }
+    let reservation: Reservation;
+    try {
+      reservation = await spending.reserve(plannedCall(context, agent, task.id));
+    } catch (error) {
+      if (!(error instanceof A2AError)) throw error;
+      yield failed(error.message);
+      return;
+    }
+    let used: CallUse | undefined;
     const running: Running = { agent, remoteTask: Promise.withResolvers(), sent: false };
     const lifetime = new Lifetime();
     const onAbort = () => {
@@ -264,6 +278,7 @@ export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): 
               const whole = await wholeTask(service, remoteTaskId, call);
               if (whole) for (const missed of reading.compare(whole)) yield missed;
             }
+            for (const each of events) used = reportedUsage(each) ?? used;
             if (events.length === 1) yield events[0]!;
             else for (const each of events) yield each;
             if (reading.settled) return;
@@ -295,6 +310,8 @@ export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): 
       signal.removeEventListener('abort', onAbort);
       running.remoteTask.resolve(undefined);
       if (runs.get(task.id) === running) runs.delete(task.id);
+      if (running.sent || used) reservation.settle(used ?? usualUse(agent));
+      else reservation.release();
       span?.end();
       meter?.count('parley_agent_calls_total', { outcome });
     }
@@ -351,12 +368,13 @@ export function proxyExecutor({ agents, logger, meter, tracer }: ProxyOptions): 
       if (task) return checkAnswer(context, task, name);
       if (name === '')
         throw new A2AError('invalidParams', 'metadata.agent must be the name of an agent');
-      if (!agents.find(ownerOf(context), name)) throw notFound(name);
+      const agent = agents.find(ownerOf(context), name);
+      if (!agent) throw notFound(name);
       if (context.message.contextId === undefined) {
         if (fresh.size >= MAX_FRESH) fresh.clear();
         fresh.add(context.contextId);
       }
-      return undefined;
+      return spending.check(plannedCall(context, agent)).then(() => undefined);
     },
     execute,
     async cancel(taskId, context) {

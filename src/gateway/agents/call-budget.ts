@@ -1,0 +1,32 @@
+/** What budgets count for a call of an agent. */
+import type { CancelContext } from '../../tasks/index.ts';
+import { Caller } from '../api/caller.ts';
+import type { CallUse, PlannedCall } from '../budgets/spending.ts';
+import type { RemoteAgent } from './remote.ts';
+
+/** Returns the call for the budgets. It reserves what the configuration says that a call uses. */
+export function plannedCall(
+  { user }: Pick<CancelContext, 'user'>,
+  agent: RemoteAgent,
+  taskId?: string,
+): PlannedCall {
+  const { inputTokens, cost } = usualUse(agent);
+  return {
+    caller: user instanceof Caller ? user : { workspace: user?.id ?? '' },
+    agent: agent.name,
+    taskId,
+    prompt: () => inputTokens,
+    maxOutputTokens: 0,
+    ...(cost && { cost }),
+  };
+}
+
+/** Returns what a call counts if the agent does not report its usage. */
+export function usualUse({ settings: { usage = {} } }: RemoteAgent): CallUse {
+  const { tokens = 0, amount, currency } = usage;
+  return {
+    inputTokens: tokens,
+    outputTokens: 0,
+    ...(amount !== undefined && currency !== undefined && { cost: { amount, currency } }),
+  };
+}

@@ -1,0 +1,34 @@
+/**
+ * Reads the usage that an agent reports: `metadata.usage` of a status or of its message, in the form that the gateway's
+ * own tasks have: `{ "inputTokens": 20, "outputTokens": 12, "cost": { "amount": 0.01, "currency": "USD" } }`.
+ */
+import * as z from 'zod';
+import type { ExecutorEvent } from '../../tasks/index.ts';
+import type { CallUse } from './spending.ts';
+
+/** An agent is another program: one wrong report must not use up a budget for ever. */
+const MAX_TOKENS = 100_000_000;
+const MAX_AMOUNT = 10_000;
+
+const tokens = z.number().min(0).max(MAX_TOKENS);
+const Reported = z.object({
+  inputTokens: tokens.default(0),
+  outputTokens: tokens.default(0),
+  cost: z
+    .object({
+      amount: z.number().min(0).max(MAX_AMOUNT),
+      currency: z.string().regex(/^[A-Z]{3}$/),
+    })
+    .optional()
+    .catch(undefined),
+});
+
+/** Returns the usage in the event, or undefined if it has none or an invalid one. */
+export function reportedUsage(event: ExecutorEvent): CallUse | undefined {
+  if (event.kind !== 'status-update') return undefined;
+  const { message, metadata } = event;
+  const said = typeof message === 'object' ? message.metadata?.['usage'] : undefined;
+  const usage = said ?? metadata?.['usage'];
+  if (usage === undefined) return undefined;
+  return Reported.safeParse(usage).data;
+}
