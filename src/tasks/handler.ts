@@ -4,7 +4,7 @@
  * `message/send` reads the task's log until the task is settled. `message/stream` and `tasks/resubscribe` stream the
  * log. An execution belongs to its task, so it continues after the client disconnects.
  */
-import { defined, type MaybePromise } from '../base/index.ts';
+import { defined } from '../base/index.ts';
 import {
   A2AError,
   type AgentCard,
@@ -30,7 +30,7 @@ import { expire, type Expired, type ExpireOptions } from './expiry.ts';
 import { accept, notStored, type IntakeOptions, type Started } from './intake.ts';
 import { loadTask, type Loaded } from './log/load.ts';
 import { consoleLogger, type Logger } from './log/logger.ts';
-import { viewed, type LogView, type ViewRequest } from './log/view.ts';
+import { viewed, type LogView } from './log/view.ts';
 import { memoryStore } from './store/memory-store.ts';
 import { pushOperations } from './push-operations.ts';
 import type { Deliver } from './push.ts';
@@ -190,22 +190,13 @@ export function createHandler(
     return taskIn(await live.load(), live.taskId);
   }
 
-  /** Returns the view in which a request sees its task. Agents without views cost no further read. */
-  function viewOf(
-    call: Call,
-    live?: LiveTask,
-    params?: MessageSendParams & Pick<ViewRequest, 'result'>,
-  ): MaybePromise<LogView | undefined> {
-    return executor.views && runtime.viewOf(call, live, params);
-  }
-
   async function sendMessage(params: MessageSendParams, call: Call = {}): Promise<SendResult> {
     const accepted = await accept(runtime, params, call, intake);
     if ('kind' in accepted) return accepted;
     using live = accepted.live;
     const { historyLength, blocking } = params.configuration ?? {};
     const task = await (blocking === false ? load(live) : settled(accepted, call.signal));
-    const view = await viewOf(call, live, { ...params, result: wireOf(call) });
+    const view = await runtime.viewOf(call, accepted.before && live, params, wireOf(call));
     return shown(task, view, historyLength);
   }
 
@@ -224,7 +215,7 @@ export function createHandler(
     if ('kind' in accepted) return TaskStream.of(accepted);
     using live = accepted.live;
     const { before, after } = accepted;
-    const view = await viewOf(call, live, params);
+    const view = await runtime.viewOf(call, before && live, params);
     // In 1.0, a stream must start with the task (section 3.1.2 of the specification).
     if (accepted.brief && wireOf(call) === '0.3') {
       return TaskStream.read(log, live, after + 1, undefined, { view });
@@ -250,7 +241,7 @@ export function createHandler(
 
   async function getTask(params: TaskQueryParams, call: Call = {}): Promise<Task> {
     using live = await runtime.open(scopeOf(call, params.tenant), params.id);
-    const view = await viewOf(call, live);
+    const view = await runtime.viewOf(call, live);
     return shown(await load(live), view, params.historyLength);
   }
 
@@ -271,7 +262,7 @@ export function createHandler(
       cursor: params.pageToken,
       total,
     };
-    const view = await viewOf(call);
+    const view = await runtime.viewOf(call);
     const page = await store.list(query);
     const answer = (next = '') => {
       return { tasks, nextPageToken: next, pageSize, totalSize: page.total ?? tasks.length };
@@ -313,7 +304,8 @@ export function createHandler(
     const { taskId } = live;
     if (await runtime.stop(live, 'cancel')) {
       await allStored(live);
-      if (live.state === 'canceled') return shown(await load(live), await viewOf(call, live));
+      if (live.state === 'canceled')
+        return shown(await load(live), await runtime.viewOf(call, live));
     }
     // The end of the task must not be reported before it is stored.
     await allStored(live);
@@ -331,7 +323,7 @@ export function createHandler(
     using live = await runtime.open(scopeOf(call, params.tenant), params.id);
     const { taskId } = live;
     const { after } = params;
-    const view = await viewOf(call, live);
+    const view = await runtime.viewOf(call, live);
     if (after !== undefined) return resume(live, after, { oneTurn, view });
     const loaded = await live.load();
     if (!loaded) throw taskNotFound(taskId);
@@ -366,7 +358,7 @@ export function createHandler(
 
   async function readLog(params: SubscribeParams, call: Call = {}): Promise<LogPage> {
     using live = await runtime.open(scopeOf(call, params.tenant), params.id);
-    const view = await viewOf(call, live);
+    const view = await runtime.viewOf(call, live);
     const read: SerializedEntry[] = [];
     let bytes = 0;
     for (let more = true; more && read.length < LOG_PAGE && bytes < MAX_PAGE_BYTES;) {

@@ -1,4 +1,5 @@
 /** The parts that all operations share: the log, the executions, webhooks, and the handling of interrupted tasks. */
+import type { MaybePromise } from '../base/index.ts';
 import {
   A2AError,
   isTerminal,
@@ -74,16 +75,17 @@ export class Runtime {
    * Returns the view in which a request sees tasks, or undefined if the agent has no views. `live` is the task that the
    * request is about, unless the request starts it.
    */
-  async viewOf(
+  viewOf(
     call: Call,
     live?: LiveTask,
-    { message, metadata, result }: Partial<MessageSendParams> & Pick<ViewRequest, 'result'> = {},
-  ): Promise<LogView | undefined> {
+    { message, metadata }: Partial<MessageSendParams> = {},
+    result?: ViewRequest['result'],
+  ): MaybePromise<LogView | undefined> {
     const { views } = this.executor;
-    if (!views) return undefined;
-    const first = live && views.byFirstMessage ? await this.#firstMessage(live) : message;
     const { extensions = [], version } = call;
-    return views.choose({ extensions, version, message, metadata, first, result });
+    const choose = (first: Message | undefined): LogView | undefined =>
+      views?.choose({ extensions, version, message, metadata, first, result });
+    return live && views?.byFirstMessage ? this.#firstMessage(live).then(choose) : choose(message);
   }
 
   /** Returns the first message of a task. In a session, it may be that of another client, so it says nothing. */

@@ -83,7 +83,6 @@ export async function open(
   extensions?: readonly string[],
 ): Promise<Connection> {
   const { url, headers, version } = targetOf(input);
-  const { json } = input.values;
   const options = { headers, version, retry: RETRY };
   const plain = await connect(url, { ...options, extensions: extensions ?? [] });
   // By default, the calls of a coding agent are shown. A required extension must be named by the user.
@@ -102,7 +101,7 @@ export async function open(
   return {
     agent,
     codec,
-    json,
+    json: input.values.json,
     command: (name, ...rest) =>
       ['parley', name, ...[url, ...rest, ...spoken].map(quoted)].join(' '),
   };

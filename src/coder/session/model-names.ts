@@ -1,6 +1,6 @@
 /**
- * The names of the models that a session can use, and of those that sessions use. The latter are cached, so that most messages are accepted without reading their
- * session. While a turn runs, the name of its model is always cached.
+ * The names of the models that a session can use, and of those that sessions use. The latter are cached, so that most
+ * messages are accepted without reading their session. While a turn runs, the name of its model is always cached.
  */
 import type { Model, SessionStore } from '../../agent/index.ts';
 import { BoundedMap, type MaybePromise } from '../../base/index.ts';

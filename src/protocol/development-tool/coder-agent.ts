@@ -3,7 +3,7 @@
  * name the extension.
  *
  *   metadata.coderAgent of the first message      { kind: 'agent-settings', workspacePath, autoExecute? }
- *   metadata.coderAgent of a status update        { kind }, one of CODER_AGENT_KINDS
+ *   metadata.coderAgent of a status update        { kind }, a CoderAgentKind
  *   a data part of a status update's message      the call, as gemini-cli's scheduler has it, or a thought
  *   a data part of the client's message           the answer: { callId, outcome, newContent? }
  *
