@@ -19,6 +19,8 @@ const STOP_REASONS = {
   other: 'end_turn',
 } as const satisfies Readonly<Record<FinishReason, string>>;
 
+const PING_MS = 15_000;
+
 /** The fields of the message that are known before the answer starts. */
 export interface Head {
   readonly id: string;
@@ -77,12 +79,38 @@ function text(value: JsonValue | undefined): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** Returns the answer as server-sent events. */
+/**
+ * Returns the answer as server-sent events. If the model is silent, for example because it writes the input of a tool,
+ * the client gets pings.
+ */
 export async function* messageFrames(
   head: Head,
   chunks: AsyncIterable<FullChunk>,
+  pingMs = PING_MS,
 ): AsyncGenerator<string> {
-  for await (const each of events(head, chunks)) yield eventFrame(each);
+  const source = events(head, chunks);
+  try {
+    for (;;) {
+      const next = source.next();
+      while (await isLate(next, pingMs)) yield eventFrame({ type: 'ping' });
+      const { done, value } = await next;
+      if (done === true) return;
+      yield eventFrame(value);
+    }
+  } finally {
+    await source.return(undefined);
+  }
+}
+
+/** Returns whether the promise is still pending after the time. Throws if it is rejected before. */
+async function isLate(promise: Promise<unknown>, ms: number): Promise<boolean> {
+  const late = Promise.withResolvers<true>();
+  const timer = setTimeout(late.resolve, ms, true);
+  try {
+    return await Promise.race([promise.then(() => false), late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 export function eventFrame(event: { readonly type: string }): string {

@@ -120,7 +120,7 @@ function thinkingWithin({ thinking }: MessagesBody, maxTokens: number): object {
 function withoutForeign(messages: readonly InputMessage[]): readonly InputMessage[] {
   return messages.flatMap((message) => {
     const { role, content } = message;
-    if (role !== 'assistant' || typeof content === 'string') return [message];
+    if (role !== 'assistant' || !Array.isArray(content)) return [message];
     const own = content.filter(({ type, signature, data }) => {
       if (type === 'thinking') return typeof signature !== 'string' || !isOwnSignature(signature);
       return type !== 'redacted_thinking' || typeof data !== 'string' || !isOwnSignature(data);

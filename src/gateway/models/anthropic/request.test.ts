@@ -13,7 +13,7 @@ function converted(more: object) {
 }
 
 describe('A request of a client of Anthropic', () => {
-  test('has one system text, without the text that Claude Code adds for Anthropic', () => {
+  test('has the system text without the text that Claude Code adds for Anthropic, and later ones at their place', () => {
     const { system, messages } = converted({
       system: [
         { type: 'text', text: 'x-anthropic-billing-header: cc_version=2.1.0;' },
@@ -24,8 +24,37 @@ describe('A request of a client of Anthropic', () => {
         { role: 'system', content: 'The file a.txt has changed.' },
       ],
     });
-    assert.equal(system, 'You are brief.\n\nThe file a.txt has changed.');
-    assert.deepEqual(messages, [{ role: 'user', parts: [{ kind: 'text', text: 'Hello' }] }]);
+    assert.equal(system, 'You are brief.');
+    const texts = ['Hello', '<system>\nThe file a.txt has changed.\n</system>'];
+    assert.deepEqual(messages, [
+      { role: 'user', parts: texts.map((text) => ({ kind: 'text', text })) },
+    ]);
+  });
+
+  test('has the tools that system messages have added, without those that they have removed', () => {
+    const input_schema = { type: 'object' };
+    const tool = (name: string) => ({ name, input_schema, defer_loading: true });
+    const change = (type: string, changed: object) => ({
+      role: 'system',
+      content: [{ type, tool: changed }],
+    });
+    const reference = (name: string) => ({ type: 'tool_reference', name });
+    const { tools = [], messages } = converted({
+      tools: [tool('a'), tool('b'), tool('c')],
+      messages: [
+        ...base.messages,
+        change('tool_addition', { type: 'tool_definition', definition: tool('d') }),
+        change('tool_removal', reference('a')),
+        change('tool_removal', reference('b')),
+        change('tool_addition', reference('b')),
+        { role: 'system', output_config: { effort: 'low' } },
+      ],
+    });
+    assert.deepEqual(
+      tools.map(({ name }) => name),
+      ['b', 'c', 'd'],
+    );
+    assert.equal(messages.length, 1);
   });
 
   test('joins consecutive messages of the same role', () => {

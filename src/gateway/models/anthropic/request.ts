@@ -29,6 +29,8 @@ import {
   type InputMessage,
   type MessagesBody,
   type Source,
+  ToolChangeBlock,
+  type AnthropicTool,
 } from './schema.ts';
 import { carriedIn } from './signature.ts';
 
@@ -86,10 +88,7 @@ function levelOf(budget: unknown): (typeof EFFORTS)[number] | undefined {
 export function inputOf(body: CountBody, { strict }: { readonly strict: boolean }): ModelRequest {
   const refused = strict ? ONLY_ANTHROPIC.find((field) => hasEffect(body[field])) : undefined;
   if (refused !== undefined) throw refusal(refused, 'only models of Anthropic support it');
-  const systems = body.messages.filter(({ role }) => role === 'system');
-  const system = [...(isSet(body.system) ? [body.system] : []), ...systems.map(contentOf)]
-    .map(plainText)
-    .join('\n\n');
+  const system = plainText(body.system ?? '');
   const schema = body.output_config?.format?.schema;
   return {
     messages: contentsOf(body.messages, strict),
@@ -97,10 +96,6 @@ export function inputOf(body: CountBody, { strict }: { readonly strict: boolean 
     ...toolsOf(body, strict),
     ...(schema !== undefined && { outputSchema: schema }),
   };
-}
-
-function contentOf({ content }: InputMessage): BlockList {
-  return content;
 }
 
 /** Returns the texts of blocks, without other blocks. */
@@ -113,10 +108,11 @@ function plainText(content: BlockList): string {
 }
 
 function toolsOf(
-  { tools, tool_choice: choice }: CountBody,
+  body: CountBody,
   isStrict: boolean,
 ): Pick<ModelRequest, 'tools' | 'toolChoice' | 'parallelToolCalls'> {
-  const declared = (tools ?? []).flatMap((tool, index): ToolDeclaration[] => {
+  const { tool_choice: choice } = body;
+  const declared = changedTools(body).flatMap((tool, index): ToolDeclaration[] => {
     const { type, name = '', description, input_schema: parameters } = tool;
     const isCustom = !isSet(type) || type === 'custom';
     if (!isCustom || parameters === undefined || name === '') {
@@ -145,9 +141,27 @@ function toolsOf(
   return { tools: declared, toolChoice: { tool: name }, ...single };
 }
 
+/** Returns the tools after the changes in system messages. A tool whose loading is deferred is always there. */
+function changedTools({ tools, messages }: CountBody): readonly AnthropicTool[] {
+  const systems = messages.filter(({ role }) => role === 'system');
+  const all = [...(tools ?? [])];
+  const removed = new Set<string>();
+  for (const block of systems.flatMap(({ content }) => (Array.isArray(content) ? content : []))) {
+    if (!/^tool_(?:addition|removal)$/.test(block.type)) continue;
+    const { success, data } = ToolChangeBlock.safeParse(block);
+    if (!success) continue;
+    const { tool } = data;
+    if (tool.type === 'tool_definition') all.push(tool.definition);
+    else if (block.type === 'tool_removal') removed.add(tool.name);
+    else removed.delete(tool.name);
+  }
+  return all.filter(({ name = '' }) => !removed.has(name));
+}
+
 /**
  * Converts the messages. Consecutive messages of the same role become one content, as at Anthropic. Each tool call must
- * have its result in the next user message.
+ * have its result in the next user message. Other vendors have no system messages in a conversation, so these become
+ * marked texts of the user at the same place.
  */
 function contentsOf(messages: readonly InputMessage[], strict: boolean): Content[] {
   const contents: { role: Content['role']; parts: ContentPart[] }[] = [];
@@ -157,13 +171,19 @@ function contentsOf(messages: readonly InputMessage[], strict: boolean): Content
   const open = new Set<string>();
 
   for (const [index, message] of messages.entries()) {
-    if (message.role === 'system') continue;
     const at = `messages.${index}.content`;
     const { content } = message;
+    if (message.role === 'system') {
+      const text = plainText(content ?? '');
+      const part = { kind: 'text' as const, text: `<system>\n${text}\n</system>` };
+      if (text !== '') add('user', [part]);
+      continue;
+    }
+    if (content === undefined && strict) throw refusal(at, 'required');
     const blocks = typeof content === 'string' ? [{ type: 'text', text: content }] : content;
     /** Data of another vendor for the next tool call (answer.ts). */
     let carried: JsonObject | undefined;
-    const parts = blocks.flatMap((block, place): ContentPart[] => {
+    const parts = (blocks ?? []).flatMap((block, place): ContentPart[] => {
       try {
         return convert(block, `${at}.${place}`);
       } catch (error) {
@@ -174,9 +194,7 @@ function contentsOf(messages: readonly InputMessage[], strict: boolean): Content
     });
     const role = message.role === 'user' ? 'user' : 'model';
     if (role === 'user') close(at);
-    const last = contents.at(-1);
-    if (last?.role === role) last.parts.push(...parts);
-    else contents.push({ role, parts });
+    add(role, parts);
 
     function convert(block: Block, place: string): ContentPart[] {
       switch (block.type) {
@@ -216,6 +234,12 @@ function contentsOf(messages: readonly InputMessage[], strict: boolean): Content
   }
   close('messages');
   return contents;
+
+  function add(role: Content['role'], parts: readonly ContentPart[]): void {
+    const last = contents.at(-1);
+    if (last?.role === role) last.parts.push(...parts);
+    else contents.push({ role, parts: [...parts] });
+  }
 
   function close(at: string): void {
     const [missing] = open;

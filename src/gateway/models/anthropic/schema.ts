@@ -24,19 +24,22 @@ const BlockList = z.union([z.string(), z.array(Block).max(MAX_BLOCKS)], {
 });
 export type BlockList = z.infer<typeof BlockList>;
 
+/** A system message in the conversation may have only settings, and no content. */
 const InputMessage = z.looseObject({
   role: z.enum(['user', 'assistant', 'system']),
-  content: BlockList,
+  content: BlockList.optional(),
 });
 export type InputMessage = z.infer<typeof InputMessage>;
 
-const Tool = z.looseObject({
+export const AnthropicTool = z.looseObject({
   type: z.string().nullish(),
   name: z.string().min(1).max(128).optional(),
   description: z.string().nullish(),
   input_schema: Json.optional(),
   strict: z.boolean().nullish(),
 });
+
+export type AnthropicTool = z.infer<typeof AnthropicTool>;
 
 const ToolChoice = z.looseObject({
   type: z.enum(['auto', 'any', 'tool', 'none']),
@@ -54,7 +57,7 @@ export const CountBody = z.looseObject({
   model: z.string().min(1),
   messages: z.array(InputMessage).min(1).max(MAX_MESSAGES),
   system: BlockList.nullish(),
-  tools: z.array(Tool).max(MAX_TOOLS).nullish(),
+  tools: z.array(AnthropicTool).max(MAX_TOOLS).nullish(),
   tool_choice: ToolChoice.nullish(),
   thinking: z
     .looseObject({
@@ -109,6 +112,14 @@ export const ToolResultBlock = z.looseObject({
   is_error: z.boolean().nullish(),
 });
 export const ToolReferenceBlock = z.looseObject({ tool_name: z.string() });
+
+/** A change of the tools in a system message. The type of the block is `tool_addition` or `tool_removal`. */
+export const ToolChangeBlock = z.looseObject({
+  tool: z.union([
+    z.looseObject({ type: z.literal('tool_reference'), name: z.string() }),
+    z.looseObject({ type: z.literal('tool_definition'), definition: AnthropicTool }),
+  ]),
+});
 
 /** The response schemas are used only for `/openapi.json`. */
 export const MessageAnswer = z.looseObject({
