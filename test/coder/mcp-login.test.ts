@@ -169,11 +169,22 @@ test('parley mcp login prints the URL of the login, and names the servers if the
   const place = makePlace(t);
   const config = join(place.home, 'parley');
   mkdirSync(config);
-  const mcpServers = { linear: server, files: { command: 'files' } };
+  const open = { url: (await startMcp(t)).url };
+  const closed = await startMcp(t);
+  await closed.stop();
+  const mcpServers = {
+    linear: server,
+    files: { command: 'files' },
+    open,
+    closed: { url: closed.url },
+  };
   writeFileSync(join(config, 'settings.json'), JSON.stringify({ mcpServers }));
   const environment = { XDG_CONFIG_HOME: place.home, PARLEY_HOME: place.home };
   const run = (...args: string[]) => mcpCommand(args, environment);
-  await assert.rejects(run('login', 'liner'), /no MCP server "liner".*: linear, files$/);
+  await assert.rejects(
+    run('login', 'liner'),
+    /no MCP server "liner".*: linear, files, open, closed$/,
+  );
   await assert.rejects(run('list', 'linear'), /unknown action "list"/);
 
   const printed: string[] = [];
@@ -184,10 +195,17 @@ test('parley mcp login prints the URL of the login, and names the servers if the
     return printed.push(text) > 0;
   });
   assert.equal(await run('login', 'linear', '--no-browser'), 0);
+  assert.equal(await run('login', 'open'), 1);
+  assert.equal(await run('login', 'closed'), 1);
   assert.equal(await run('login', 'files'), 1);
   assert.equal(await run('logout', 'files'), 1);
   assert.equal(await run('logout', 'linear'), 0);
   t.mock.restoreAll();
+  assert.match(
+    printed.join(''),
+    /login to open failed: 127\.0\.0\.1:\d+ did not register Parley as a client: set oauth\.clientId in the settings; the MCP server did not ask for a login\n/,
+  );
+  assert.match(printed.join(''), /login to closed failed: fetch failed: connect ECONNREFUSED/);
   assert.match(
     printed.join(''),
     /Logged in to linear[^]*login to files failed: it is a program[^]*logout from files failed[^]*forgotten/,

@@ -147,11 +147,21 @@ export async function loginToMcp(options: McpLoginOptions): Promise<void> {
   const challenge = extractWWWAuthenticateParams(refusal);
   await refusal.body?.cancel();
   const common = { serverUrl: url, fetchFn: fetch };
-  await auth(provider, {
-    ...common,
-    ...((scope ?? challenge.scope) !== undefined && { scope: scope ?? challenge.scope }),
-    ...(challenge.resourceMetadataUrl && { resourceMetadataUrl: challenge.resourceMetadataUrl }),
-  });
+  try {
+    await auth(provider, {
+      ...common,
+      ...((scope ?? challenge.scope) !== undefined && { scope: scope ?? challenge.scope }),
+      ...(challenge.resourceMetadataUrl && { resourceMetadataUrl: challenge.resourceMetadataUrl }),
+    });
+  } catch (error) {
+    if (!isAboutRegistration(error)) throw error;
+    const server = flow.discovery?.authorizationServerUrl ?? url;
+    const unasked = refusal.status === 401 ? '' : '; the MCP server did not ask for a login';
+    throw new Error(
+      `${new URL(server).host} did not register Parley as a client: set oauth.clientId in the settings${unasked}`,
+      { cause: error },
+    );
+  }
   if (!flow.page || !/^https?:$/.test(flow.page.protocol)) {
     throw new Error('the authorization server has no page for a login');
   }
@@ -163,6 +173,11 @@ export async function loginToMcp(options: McpLoginOptions): Promise<void> {
   const { client, tokens, discovery } = flow;
   if (!client || !tokens || !discovery) throw new Error('the authorization server sent no token');
   await options.logins.update(() => Promise.resolve({ client, tokens, discovery }));
+}
+
+/** Whether the authorization server does not register clients, or not this one. */
+function isAboutRegistration(error: unknown): boolean {
+  return error instanceof Error && /\bdynamic client registration\b/i.test(error.message);
 }
 
 /** A request without a token. The server's refusal says where its authorization server is. */

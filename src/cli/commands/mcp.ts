@@ -55,15 +55,20 @@ export default defineCommand({
       });
     } catch (error) {
       if (stop.signal.aborted) return EXIT.interrupted;
-      complain(
-        `the ${action} ${action === 'login' ? 'to' : 'from'} ${name} failed: ${reasonOf(error)}`,
-      );
+      const direction = action === 'login' ? 'to' : 'from';
+      complain(`the ${action} ${direction} ${name} failed: ${withCause(error)}`);
       return EXIT.failed;
     }
     say(`Logged in to ${name}`);
     return EXIT.done;
   },
 });
+
+/** Returns the reason. For a failed fetch, the actual reason is in the cause. */
+function withCause(error: unknown): string {
+  const cause = error instanceof TypeError ? error.cause : undefined;
+  return cause === undefined ? reasonOf(error) : `${reasonOf(error)}: ${reasonOf(cause)}`;
+}
 
 /** Returns the server in the settings for the current folder. Workspace settings count only if they are trusted. */
 async function serverNamed(name: string, environment: Environment) {
@@ -75,8 +80,12 @@ async function serverNamed(name: string, environment: Environment) {
     const servers = settings.mcpServers ?? {};
     const server = Object.hasOwn(servers, name) ? servers[name] : undefined;
     if (server) return server;
-    const names = Object.keys(servers).join(', ') || 'none';
-    throw usageError(`there is no MCP server "${name}" in the settings; the servers are: ${names}`);
+    const names = Object.keys(servers).join(', ');
+    const hint =
+      names === ''
+        ? `: add it to mcpServers in ${config}/settings.json`
+        : `; the servers are: ${names}`;
+    throw usageError(`there is no MCP server "${name}" in the settings${hint}`);
   } catch (error) {
     if (error instanceof SettingsError) throw usageError(error.message, { cause: error });
     throw error;
