@@ -64,7 +64,6 @@ export type {
   ToolInvocation,
   ToolResult,
 } from './plugin.ts';
-export { FinalText } from './run/final-text.ts';
 export { resultOf, type RunResult } from './run/run-result.ts';
 export type { RunLimits } from './run/run.ts';
 export { endRun, type RunEnd } from './run/cancel-run.ts';

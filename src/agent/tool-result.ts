@@ -31,6 +31,13 @@ export function elide(text: string, maxLength: number): string {
   return `${head}\n[… ${missing} characters left out …]\n${tail}`;
 }
 
+/** Returns a server's text for a list: on one line, without control characters, and shortened. */
+export function listed(text: string, maxLength: number): string {
+  return elide(text, maxLength)
+    .replaceAll(/[\s\p{Cc}\p{Cf}]+/gu, ' ')
+    .trim();
+}
+
 class Conversion {
   readonly #maxLength: number;
   /** The objects that contain the current value, to detect cycles. */

@@ -21,13 +21,8 @@ import {
   type Part as A2APart,
 } from '../protocol/index.ts';
 import type { ArtifactEvent, ExecutorEvent } from '../tasks/index.ts';
-import {
-  type ContentPart,
-  contentText,
-  type Event,
-  FinalText,
-  isFinalResponse,
-} from '../agent/index.ts';
+import { type ContentPart, contentText, type Event, isFinalResponse } from '../agent/index.ts';
+import { FinalText } from '../agent/internal/index.ts';
 import { type ConverterOptions, toA2AParts } from './converter.ts';
 
 /** The metadata key of an answer's artifact. Its value is the name of the agent that gave the answer. */

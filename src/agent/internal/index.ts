@@ -12,5 +12,6 @@ export { vendorEmbeddings, vendorModel } from '../models/vendor-model.ts';
 export { VENDORS, addressOf, type Vendor } from '../models/vendors.ts';
 export { compact, contextTokens } from '../run/compaction.ts';
 export { conversationOf, eventBefore } from '../run/conversation.ts';
+export { FinalText } from '../run/final-text.ts';
 export { runScopeOf } from '../run/run-context.ts';
 export { loginToMcp, mcpAuthorization, type McpLogins } from '../tools/mcp-oauth.ts';

@@ -2,7 +2,7 @@
 import type { GetPromptResult, Prompt } from '@modelcontextprotocol/client';
 import type { ContentPart } from '../content.ts';
 import { readContent, type SaveMcpFile } from './mcp-result.ts';
-import { elide } from '../tool-result.ts';
+import { elide, listed } from '../tool-result.ts';
 
 const MAX_DESCRIPTION_LENGTH = 500;
 const MAX_ARGUMENTS = 16;
@@ -32,21 +32,14 @@ export function toMcpPrompt(
 ): McpPrompt {
   return {
     name,
-    description: onOneLine(description ?? title ?? ''),
+    description: listed(description ?? title ?? '', MAX_DESCRIPTION_LENGTH),
     arguments: taken.slice(0, MAX_ARGUMENTS).map((each) => ({
       name: each.name,
-      description: onOneLine(each.description ?? ''),
+      description: listed(each.description ?? '', MAX_DESCRIPTION_LENGTH),
       required: each.required === true,
     })),
     get,
   };
-}
-
-/** Returns a description for a list of commands, without control characters. */
-function onOneLine(text: string): string {
-  return elide(text, MAX_DESCRIPTION_LENGTH)
-    .replaceAll(/[\s\p{Cc}\p{Cf}]+/gu, ' ')
-    .trim();
 }
 
 /** Converts the messages of a prompt to one message of the user. */

@@ -4,7 +4,7 @@ import type { ReadResourceResult } from '@modelcontextprotocol/client';
 import type { Tool } from '../tool.ts';
 import type { McpConnection } from './mcp-connection.ts';
 import { readResult, type SaveMcpFile } from './mcp-result.ts';
-import { elide } from '../tool-result.ts';
+import { listed } from '../tool-result.ts';
 
 /** The name of the tool, without the server. A tool of the server with the same name takes precedence. */
 export const RESOURCE_TOOL = 'read_resource';
@@ -63,8 +63,7 @@ export async function listResources(
     connection.listResourceTemplates(MAX_RESOURCES, signal).catch(() => []),
   ]);
   signal.throwIfAborted();
-  const text = (given = '') =>
-    elide(given, MAX_DESCRIPTION_LENGTH).replaceAll(/[\s\p{Cc}\p{Cf}]+/gu, ' ');
+  const text = (given = '') => listed(given, MAX_DESCRIPTION_LENGTH);
   return [
     ...resources.map(({ uri, name, description }) => ({
       uri: text(uri),

@@ -188,6 +188,7 @@ export function servedAcp(
       },
     })),
     sockets: [socket],
+    // The sessions use the handler of the server.
     guard: (given) => (handler = given),
   };
 }

@@ -61,7 +61,7 @@ export const developmentToolView: LogView = {
 
 /** Whether a message is only for clients without the extension: questions in words, and the empty end of a text. */
 function isForPlain(message: Message): boolean {
-  return isQuestionInWords(message) || (textPlace(message)?.isLast === true && isEmpty(message));
+  return isQuestionInWords(message) || (isEmpty(message) && textPlace(message)?.isLast === true);
 }
 
 function isEmpty({ parts }: Message): boolean {
