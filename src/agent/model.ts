@@ -37,6 +37,8 @@ export interface ModelRequest {
   readonly maxOutputTokens?: number;
   readonly temperature?: number;
   readonly topP?: number;
+  /** The number of most likely tokens from which the model chooses. Vendors without this setting ignore it. */
+  readonly topK?: number;
   /** Stop sequences. The answer ends before the first of these texts that occurs. */
   readonly stop?: readonly string[];
   readonly seed?: number;

@@ -55,6 +55,7 @@ type Call = Pick<
   | 'maxOutputTokens'
   | 'temperature'
   | 'topP'
+  | 'topK'
   | 'stopSequences'
   | 'seed'
   | 'presencePenalty'
@@ -66,7 +67,7 @@ type Call = Pick<
 type Tool = NonNullable<Call['tools']>[number];
 
 export function callOptions(request: ModelRequest, abilities: Abilities): Call {
-  const { system, tools = [], maxOutputTokens, temperature, topP, stop, seed } = request;
+  const { system, tools = [], maxOutputTokens, temperature, topP, topK, stop, seed } = request;
   const { presencePenalty, frequencyPenalty, reasoning } = request;
   return {
     prompt: [
@@ -77,7 +78,8 @@ export function callOptions(request: ModelRequest, abilities: Abilities): Call {
       tools: tools.map(toolOf),
       toolChoice: toolChoiceOf(request),
     }),
-    ...defined({ maxOutputTokens, temperature, topP, seed, presencePenalty, frequencyPenalty }),
+    ...defined({ maxOutputTokens, temperature, topP, topK, seed }),
+    ...defined({ presencePenalty, frequencyPenalty }),
     ...(reasoning !== undefined && { reasoning }),
     ...(stop !== undefined && { stopSequences: [...stop] }),
     ...responseFormatOf(request),

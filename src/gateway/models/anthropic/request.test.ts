@@ -81,9 +81,11 @@ describe('A request of a client of Anthropic', () => {
     assert.equal(converted({}).thoughts, undefined);
   });
 
-  test('leaves out the temperature that is Anthropic’s default, because some vendors refuse every temperature', () => {
+  test('leaves out what is Anthropic’s default, because some models refuse every temperature or effort', () => {
+    assert.equal(converted({ output_config: { effort: 'high' } }).reasoning, undefined);
     assert.equal(converted({ temperature: 1 }).temperature, undefined);
     assert.equal(converted({ temperature: 0.5 }).temperature, 0.5);
+    assert.equal(converted({ top_k: 5 }).topK, 5);
   });
 
   test('is refused with the name of a field or block that only Anthropic supports', () => {

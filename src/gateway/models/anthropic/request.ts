@@ -36,8 +36,12 @@ import { carriedIn } from './signature.ts';
 
 /** Fields that only Anthropic supports, and that would change the answer. */
 const ONLY_ANTHROPIC = ['container', 'mcp_servers', 'inference_geo'] as const;
-/** The default of Anthropic. It is not sent to other vendors, because some refuse every temperature. */
+/**
+ * The defaults of Anthropic. They are not sent to other vendors, because some models refuse every temperature or effort,
+ * and Claude Code always sends an effort.
+ */
 const DEFAULT_TEMPERATURE = 1;
+const DEFAULT_EFFORT = 'high';
 
 const EFFORTS = ['low', 'medium', 'high', 'xhigh', 'max'] as const;
 /** Numbers of tokens for thoughts from which the level is medium or high. */
@@ -50,12 +54,13 @@ type FilePart = BlobPart | FileContentPart;
 
 /** Converts the request. Throws `invalidParams` with the name of a field that other providers cannot process. */
 export function messagesRequest(body: MessagesBody): ModelRequest {
-  const { temperature, top_p: topP, stop_sequences: stop } = body;
+  const { temperature, top_p: topP, top_k: topK, stop_sequences: stop } = body;
   return {
     ...inputOf(body, { strict: true }),
     maxOutputTokens: body.max_tokens,
     ...(isSet(temperature) && temperature !== DEFAULT_TEMPERATURE && { temperature }),
     ...(isSet(topP) && { topP }),
+    ...(isSet(topK) && { topK }),
     ...(isSet(stop) && stop.length > 0 && { stop }),
     ...thinkingOf(body),
   };
@@ -67,7 +72,8 @@ function thinkingOf({
   output_config: config,
 }: MessagesBody): Pick<ModelRequest, 'reasoning' | 'thoughts'> {
   const { type = 'disabled', display, budget_tokens: budget } = thinking ?? {};
-  const effort = EFFORTS.find((each) => each === config?.effort) ?? levelOf(budget);
+  const asked = config?.effort === DEFAULT_EFFORT ? undefined : config?.effort;
+  const effort = EFFORTS.find((each) => each === asked) ?? levelOf(budget);
   const thinks = type !== 'disabled';
   return {
     ...(effort !== undefined && (thinks || !isSet(thinking)) && { reasoning: effort }),

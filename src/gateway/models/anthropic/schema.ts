@@ -74,6 +74,7 @@ export const MessagesBody = CountBody.extend({
   max_tokens: z.int().min(1),
   temperature: z.number().min(0).max(1).nullish(),
   top_p: z.number().min(0).max(1).nullish(),
+  top_k: z.int().min(0).nullish(),
   stop_sequences: z.array(z.string()).max(MAX_STOPS).nullish(),
   stream: z.boolean().nullish(),
 });
