@@ -113,6 +113,8 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
   const { initialize, session } = methods.agent;
   const joined = new Map<string, AcpSession>();
   const editors = new WeakMap<LiveSession, ClientEditor>();
+  /** The sessions that the client has not left. */
+  const entered = new WeakSet<LiveSession>();
   let capabilities: ClientCapabilities = {};
   let clientName = '';
   let entering: Promise<unknown> = Promise.resolve();
@@ -169,6 +171,7 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
       ...((offered.files || offered.terminals) && { editor: offered }),
       ...(sessionId !== undefined && { sessionId }),
     });
+    entered.add(session);
     try {
       // A session that the client has joined before keeps its editor.
       const editor = editors.get(session) ?? offered;
@@ -190,9 +193,10 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
     }
   }
 
-  /** Leaves the session, unless this connection still uses it. */
+  /** Leaves the session once, unless this connection still uses it. */
   async function release(session: LiveSession): Promise<void> {
     if ([...joined.values()].some((each) => each.session === session)) return;
+    if (!entered.delete(session)) return;
     try {
       await (options.leave?.(session) ?? session.close());
     } catch (error) {

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
 import { methods, type ListSessionsRequest } from '@agentclientprotocol/sdk';
 import { createHttpStream } from '@agentclientprotocol/sdk/experimental/http-client';
 import { createWebSocketStream } from '@agentclientprotocol/sdk/experimental/ws-client';
@@ -100,6 +101,26 @@ test('a session is loaded by its user only, and in its own folder', async (t) =>
   await later.initialize();
   await later.load(sessionId, other);
   assert.deepEqual([later.heard, later.text], [['hi'], 'Hello.']);
+});
+
+test('a client that disconnects, or loads a session again, does not end it for another client', async (t) => {
+  const { connect, workspace } = await startServer(t, [
+    [{ text: 'One.' }],
+    [{ text: 'Two.' }],
+    [{ text: 'Three.' }],
+  ]);
+  const ann = connect('a');
+  const { sessionId } = await ann.open(workspace);
+  await ann.load(sessionId, workspace);
+  assert.deepEqual(await ann.prompt('first'), { stopReason: 'end_turn' });
+  const phone = connect('a');
+  await phone.initialize();
+  await phone.load(sessionId, workspace);
+  await phone.prompt('second');
+  ann.connection.close();
+  await delay(200);
+  assert.deepEqual(await phone.prompt('third'), { stopReason: 'end_turn' });
+  assert.match(phone.text, /Two\.Three\.$/);
 });
 
 test('each user sees only their own sessions in the list', async (t) => {
