@@ -100,6 +100,8 @@ export type ModelErrorCode =
   | 'not-found'
   | 'invalid-request'
   | 'too-long'
+  /** The account has no credit or quota left. A retry does not help. */
+  | 'no-credit'
   | 'rate-limit'
   | 'overloaded'
   | 'unreachable'

@@ -24,6 +24,10 @@ export class BoundedMap<Value> {
     if (oldest !== undefined) this.#entries.delete(oldest);
   }
 
+  values(): Iterable<Value> {
+    return this.#entries.values();
+  }
+
   delete(name: string): void {
     this.#entries.delete(name);
   }

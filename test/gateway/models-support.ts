@@ -152,14 +152,19 @@ export interface Heard {
 export async function ask(
   models: Models,
   name: string,
-  { request = QUESTION, signal = new AbortController().signal } = {},
+  {
+    request = QUESTION,
+    signal = new AbortController().signal,
+    workspace = WORKSPACE,
+  }: { request?: ModelRequest; signal?: AbortSignal; workspace?: string } = {},
 ): Promise<Heard> {
   const chunks: AnswerChunk[] = [];
   let text = '';
   let error: unknown;
   try {
-    const target = models.resolve(WORKSPACE, name, 'chat');
-    for await (const chunk of models.chat(target, request, { caller, signal })) {
+    const target = models.resolve(workspace, name, 'chat');
+    const by = { workspace, keyId: caller.keyId, traceparent: undefined };
+    for await (const chunk of models.chat(target, request, { caller: by, signal })) {
       chunks.push(chunk);
       if (chunk.kind === 'text') text += chunk.text;
     }

@@ -22,7 +22,22 @@ const MAX_CHARS = 300;
 const CONTEXT_CODE = 'context_length_exceeded';
 const TOO_LONG =
   /context.?(length|window)|prompt is too long|too many (input )?tokens|input token count|maximum.{0,30}tokens/i;
-const NO_CREDIT = /credit balance is too low|insufficient.?quota|billing.{0,20}hard limit/i;
+/** Only at the start, and only for some statuses, because a message may quote the caller's request. */
+const NO_CREDIT =
+  /^(your |the )?(credit balance is too low|account balance is|insufficient.?(quota|credit|balance|funds)|billing.{0,20}hard limit)/i;
+/** The statuses with which vendors report that an account has no credit. Anthropic uses 400. */
+const NO_CREDIT_STATUSES: ReadonlySet<number> = new Set([400, 402, 403, 429]);
+/** The codes and types of errors about credit: OpenAI, Anthropic, and vendors with OpenAI's format. */
+const NO_CREDIT_CODES: ReadonlySet<unknown> = new Set([
+  'insufficient_quota',
+  'insufficient_credits',
+  'insufficient_balance',
+  'billing_hard_limit_reached',
+  'billing_not_active',
+  'billing_error',
+]);
+/** OpenAI's words for one request that is larger than the limit per minute. Waiting does not help. */
+const LARGER_THAN_LIMIT = /^request too large for .{0,80}(tokens|requests) per/i;
 const BAD_KEY = /api.?key.{0,20}(not valid|invalid|expired)|invalid.{0,10}api.?key/i;
 
 export function vendorError(error: unknown, source: ErrorSource): ModelError {
@@ -48,7 +63,8 @@ export function vendorError(error: unknown, source: ErrorSource): ModelError {
       const message = `${name} cannot be reached (${code ?? said}): check the network and its base URL`;
       return new ModelError('unreachable', message, { retryable: true });
     }
-    // Some vendors report this as an event of the stream, which has no HTTP status.
+    // Some vendors report these as an event of the stream, which has no HTTP status.
+    if (hasCreditCode(error)) return noCredit(name, said, undefined);
     if (TOO_LONG.test(said) || codeIn(error) === CONTEXT_CODE)
       return tooLong(name, said, undefined);
     return new ModelError('failed', `${name} failed: ${said}`);
@@ -77,12 +93,9 @@ function refusal(error: unknown, status: number, said: string, source: ErrorSour
   if (status === 401 || BAD_KEY.test(said)) {
     return refused('bad-key', `${name} refused ${key} (${status}): set a valid key`);
   }
+  if (isOutOfCredit(error, status, said)) return noCredit(name, said, status);
   if (status === 403) {
     return refused('bad-key', `${name} does not allow this with ${key} (403): ${said}`);
-  }
-  if (isOutOfCredit(error, said)) {
-    const message = `${name}: the account has no credit left (${status}): ${said}`;
-    return refused('rate-limit', message);
   }
   if (
     status === 413 ||
@@ -92,6 +105,9 @@ function refusal(error: unknown, status: number, said: string, source: ErrorSour
   }
   if (status === 404) {
     return refused('not-found', `${name} was not found (404): check its name. ${said}`);
+  }
+  if (status === 429 && LARGER_THAN_LIMIT.test(said)) {
+    return refused('rate-limit', `${name} is rate limited (429): ${said}`);
   }
   const retryAfterMs = retryAfter(error);
   if (status === 429) {
@@ -125,13 +141,30 @@ function inVariable({ keyVariable }: ErrorSource): string {
 
 /**
  * Returns whether the account has no credit or no quota left for today. In this case a retry does not help. OpenAI
- * reports this as a code, Google as the id of a daily quota, and others in words.
+ * reports this as a code, Google as the id of a daily quota or the reason of a refusal, and others in words or as 402.
  */
-function isOutOfCredit(error: unknown, said: string): boolean {
-  const problem = field(field(error, 'data'), 'error');
-  if ([field(problem, 'code'), field(problem, 'type')].includes('insufficient_quota')) return true;
-  const details = field(problem, 'details');
-  return NO_CREDIT.test(said) || /"quotaId":"[^"]*PerDay/.test(JSON.stringify(details ?? ''));
+function isOutOfCredit(error: unknown, status: number, said: string): boolean {
+  if (status === 402 || hasCreditCode(error)) return true;
+  if (NO_CREDIT_STATUSES.has(status) && NO_CREDIT.test(said)) return true;
+  const details = JSON.stringify(field(problemOf(error), 'details') ?? '');
+  if (status === 429) return /"quotaId":"[^"]*PerDay/.test(details);
+  return status === 403 && details.includes('"reason":"BILLING_DISABLED"');
+}
+
+function hasCreditCode(error: unknown): boolean {
+  const problem = problemOf(error);
+  return ['code', 'type'].some((name) => NO_CREDIT_CODES.has(field(problem, name)));
+}
+
+function noCredit(name: string, said: string, status: number | undefined): ModelError {
+  const shown = status === undefined ? '' : ` (${status})`;
+  const message = `${name}: the account has no credit left${shown}: ${said}`;
+  return new ModelError('no-credit', message, { status });
+}
+
+/** Returns the vendor's own description of an error: the body of the response, or an event of the stream. */
+function problemOf(error: unknown): unknown {
+  return field(field(error, 'data'), 'error') ?? field(error, 'error') ?? error;
 }
 
 /** Returns the delay that the vendor asks for, in milliseconds: from a header, or from the body (Google). */

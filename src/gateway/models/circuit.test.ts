@@ -1,14 +1,25 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createCircuit, type Circuit } from './circuit.ts';
+import { ModelError } from '../../agent/index.ts';
+import { createCircuits, type CircuitSettings, type Permit } from './circuit.ts';
 
-function circuit() {
+/** Circuits with a clock of their own, and the circuit of the model `m` as the workspace `a` sees it. */
+function circuit(settings: Partial<CircuitSettings> = {}) {
   let time = 0;
-  const made = createCircuit({ failures: 3, windowMs: 1000, openMs: 500 }, () => time);
-  return { circuit: made, pass: (ms: number) => void (time += ms) };
+  const all = createCircuits({ failures: 3, windowMs: 1000, openMs: 500, ...settings }, () => time);
+  const of = (caller: string, model = 'm') => ({
+    enter: (): Permit | undefined => all.enter(model, caller),
+    get waitMs() {
+      return all.wait(model, caller)?.ms ?? 0;
+    },
+    get open() {
+      return all.open;
+    },
+  });
+  return { all, of, circuit: of('a'), pass: (ms: number) => void (time += ms) };
 }
 
-function fail(made: Circuit, times: number): void {
+function fail(made: { enter(): Permit | undefined }, times: number): void {
   for (let count = 0; count < times; count++) made.enter()?.failed();
 }
 
@@ -83,4 +94,70 @@ test('calls from before it opened change nothing when they end', () => {
   fail(made, 3);
   early?.ok();
   assert.equal(made.open, true);
+});
+
+test('a caller that fails, however often, opens the circuit for itself only', () => {
+  const { of } = circuit({ failures: 5 });
+  fail(of('a'), 100);
+  assert.equal(of('a').enter(), undefined);
+  assert(of('b').enter());
+  assert.equal(of('b').waitMs, 0);
+  fail(of('b'), 1);
+  assert(of('b').enter(), 'one failure of another caller changes nothing');
+  assert(of('c').enter());
+});
+
+test('a circuit that is set to open at the first failure needs two callers to open for all', () => {
+  const { of } = circuit({ failures: 1 });
+  fail(of('a'), 5);
+  assert(of('c').enter());
+  fail(of('b'), 1);
+  assert.equal(of('c').enter(), undefined);
+});
+
+test('failures of several callers open the circuit for all, and a success of any caller resets the count', () => {
+  const { of } = circuit({ failures: 5 });
+  fail(of('a'), 2);
+  fail(of('b'), 2);
+  of('c').enter()?.ok();
+  fail(of('c'), 1);
+  assert(of('d').enter(), 'the success reset the count');
+  fail(of('a'), 2);
+  fail(of('b'), 2);
+  assert.equal(of('d').enter(), undefined);
+  assert.equal(of('d').waitMs, 500);
+});
+
+test('a probe that one caller fails does not keep the circuit open for another', () => {
+  const { of, pass } = circuit({ failures: 2 });
+  fail(of('a'), 1);
+  fail(of('b'), 1);
+  assert.equal(of('c').enter(), undefined);
+  pass(500);
+  fail(of('a'), 1);
+  assert.equal(of('a').enter(), undefined);
+  of('c').enter()?.ok();
+  assert(of('b').enter(), 'the success of another caller closes it');
+  assert.equal(of('a').enter(), undefined, 'but not for the caller whose own probe failed');
+});
+
+test('each model of a provider has its own circuit', () => {
+  const { of } = circuit();
+  fail(of('a', 'bad'), 3);
+  assert.equal(of('a', 'bad').enter(), undefined);
+  assert(of('a', 'good').enter());
+});
+
+test('a pause that the provider asks for holds for all callers, but not longer than the circuit would be open', () => {
+  const { all, of, pass } = circuit();
+  const retryAfterMs = 60_000;
+  all.pause('m', 'a', new ModelError('rate-limit', 'wait', { retryable: true, retryAfterMs }));
+  assert.equal(of('a').waitMs, 60_000);
+  assert.equal(of('b').waitMs, 500);
+  assert.equal(of('b', 'other').waitMs, 0);
+  assert.equal(all.wait('m', 'b')?.cause?.code, 'rate-limit');
+  pass(500);
+  assert.equal(of('b').waitMs, 0);
+  pass(60_000);
+  assert.equal(of('a').waitMs, 0);
 });

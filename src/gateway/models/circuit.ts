@@ -1,8 +1,18 @@
 /**
- * A circuit breaker for a provider. While it is closed, every call is allowed. After several consecutive failures, it
- * opens for some time and rejects all calls. Then it allows one call, the probe. The outcome of the probe closes the
- * circuit or opens it again.
+ * The circuit breakers of one provider: one for each of its models. While a circuit is closed, calls are allowed. After
+ * several consecutive failures it opens for some time and rejects calls. Then it allows one call, the probe, whose
+ * outcome closes the circuit or opens it again.
+ *
+ * One caller must not be able to close a model for the others, because its own requests may be the cause of the
+ * failures. So a caller's failures open the circuit for this caller. The circuit opens for all callers only if several
+ * of them fail, and each caller then has its own probe. A caller is a workspace.
+ *
+ * A provider may also ask for a pause, for example with Retry-After. Its key belongs to all callers, so the pause
+ * applies to all of them. But other callers wait only for `openMs`, and then find out for themselves.
  */
+import { BoundedMap } from '../../base/index.ts';
+import type { ModelError } from '../../agent/index.ts';
+
 export interface CircuitSettings {
   /** The number of consecutive failures within `windowMs` that opens the circuit. */
   readonly failures: number;
@@ -23,65 +33,144 @@ export interface Permit {
   leave(): void;
 }
 
-export interface Circuit {
-  /** Returns the permit for a call, or undefined if the circuit is open. */
-  enter(): Permit | undefined;
-  readonly open: boolean;
-  /** Number of milliseconds until a call may be allowed, or 0 if it is allowed now. */
-  readonly waitMs: number;
+/** The time until a call may be allowed, and the reason. */
+export interface Wait {
+  readonly ms: number;
+  /** The error with which the provider asked for a pause. Undefined if the circuit is open. */
+  readonly cause: ModelError | undefined;
 }
 
-/** The value of `waitMs` while a probe is in progress. The duration of the probe is unknown. */
+export interface Circuits {
+  /** Returns the permit for a call, or undefined if the circuit is open. */
+  enter(model: string, caller: string): Permit | undefined;
+  /** Returns undefined if a call is allowed now. */
+  wait(model: string, caller: string): Wait | undefined;
+  /** Stops calls to a model because the provider asked for it. The caller is the one whose call got the error. */
+  pause(model: string, caller: string, error: ModelError): void;
+  /** Whether a circuit is open for at least one caller. */
+  readonly open: boolean;
+}
+
+/** The length of a wait while a probe is in progress. The duration of the probe is unknown. */
 const PROBE_WAIT_MS = 1000;
+/** Maximum length of a pause. */
+const MAX_PAUSE_MS = 3_600_000;
+/** Maximum numbers of models and callers with failures that are remembered. The oldest ones are forgotten. */
+const MAX_MODELS = 512;
+const MAX_CALLERS = 512;
 
-export function createCircuit(settings: CircuitSettings, now: () => number): Circuit {
-  let failures: number[] = [];
-  let openUntil: number | undefined;
-  let probing = false;
+/** The circuit of one model as one caller sees it. */
+interface View {
+  failures: number[];
+  openUntil: number | undefined;
+  probing: boolean;
+}
 
-  function trip(): void {
-    openUntil = now() + settings.openMs;
-    failures = [];
+/** The circuit of one model. */
+interface Circuit {
+  readonly views: BoundedMap<View>;
+  /** The latest failures of all callers. */
+  failures: { readonly caller: string; readonly time: number }[];
+  /** Set while the circuit is open for all callers, until a probe succeeds. */
+  openUntil: number | undefined;
+  pause: { caller: string; since: number; until: number; cause: ModelError } | undefined;
+}
+
+export function createCircuits(settings: CircuitSettings, now: () => number): Circuits {
+  const { failures: maxFailures, windowMs, openMs } = settings;
+  /** Maximum number of failures of one caller that count for the others. */
+  const maxOfOne = Math.max(1, Math.floor(maxFailures / 2));
+  /** Only models with failures are here. */
+  const circuits = new BoundedMap<Circuit>(MAX_MODELS);
+
+  function circuitOf(model: string): Circuit {
+    const known = circuits.get(model);
+    if (known) return known;
+    const views = new BoundedMap<View>(MAX_CALLERS);
+    const made: Circuit = { views, failures: [], openUntil: undefined, pause: undefined };
+    circuits.set(model, made);
+    return made;
   }
 
-  const closed: Permit = {
-    begun() {},
-    // Calls that started before the circuit opened have no effect while it is open.
-    ok() {
-      if (openUntil === undefined) failures = [];
-    },
-    failed() {
-      if (openUntil !== undefined) return;
-      const since = now() - settings.windowMs;
-      failures = [...failures.filter((time) => time > since), now()];
-      if (failures.length >= settings.failures) trip();
-    },
-    leave() {},
-  };
+  function viewOf(circuit: Circuit, caller: string): View {
+    const known = circuit.views.get(caller);
+    if (known) return known;
+    const made: View = { failures: [], openUntil: undefined, probing: false };
+    circuit.views.set(caller, made);
+    return made;
+  }
+
+  /** Counts a failure for the caller, and for all callers. */
+  function fail(circuit: Circuit, caller: string): void {
+    const time = now();
+    const view = viewOf(circuit, caller);
+    if (view.openUntil !== undefined || circuit.openUntil !== undefined) return;
+    view.failures = [...view.failures.filter((each) => each > time - windowMs), time];
+    if (view.failures.length >= maxFailures) trip(view);
+    const recent = circuit.failures.filter((each) => each.time > time - windowMs);
+    const ofCaller = recent.filter((each) => each.caller === caller).length;
+    if (ofCaller < maxOfOne) recent.push({ caller, time });
+    circuit.failures = recent;
+    const isShared = recent.some((each) => each.caller !== caller);
+    if (isShared && recent.length >= maxFailures) {
+      circuit.openUntil = time + openMs;
+      circuit.failures = [];
+    }
+  }
+
+  function trip(view: View): void {
+    view.openUntil = now() + openMs;
+    view.failures = [];
+  }
+
+  function closed(model: string, caller: string): Permit {
+    return {
+      begun() {},
+      // Calls that started before the circuit opened have no effect while it is open.
+      ok() {
+        const circuit = circuits.get(model);
+        if (!circuit) return;
+        const view = circuit.views.get(caller);
+        if (view && view.openUntil === undefined) circuit.views.delete(caller);
+        circuit.failures = [];
+        if (circuit.views.size === 0 && !circuit.pause && circuit.openUntil === undefined) {
+          circuits.delete(model);
+        }
+      },
+      failed: () => fail(circuitOf(model), caller),
+      leave() {},
+    };
+  }
+
   /**
    * Returns the permit of a probe. The first call of `begun`, `ok` or `failed` closes the circuit or opens it again. A
    * failure after `begun` counts like the failure of any other call.
    */
-  function probe(): Permit {
+  function probe(model: string, circuit: Circuit, caller: string): Permit {
+    const view = viewOf(circuit, caller);
+    const after = closed(model, caller);
+    view.probing = true;
     let deciding = true;
     const decide = (): boolean => {
       const was = deciding;
-      if (was) probing = false;
+      if (was) view.probing = false;
       deciding = false;
       return was;
     };
     const begun = (): void => {
-      if (decide()) openUntil = undefined;
+      if (!decide()) return;
+      view.openUntil = undefined;
+      circuit.openUntil = undefined;
     };
     return {
       begun,
       ok() {
         begun();
-        closed.ok();
+        after.ok();
       },
       failed() {
-        if (decide()) trip();
-        else closed.failed();
+        if (decide()) trip(view);
+        else after.failed();
       },
       leave() {
         decide();
@@ -89,19 +178,50 @@ export function createCircuit(settings: CircuitSettings, now: () => number): Cir
     };
   }
 
+  /** Returns the time until which the circuit is open for the caller, or undefined if it is closed. */
+  function openUntil(circuit: Circuit, view: View | undefined): number | undefined {
+    if (view?.openUntil === undefined) return circuit.openUntil;
+    return Math.max(view.openUntil, circuit.openUntil ?? 0);
+  }
+
+  function pauseOf({ pause }: Circuit, caller: string): Wait | undefined {
+    if (!pause) return undefined;
+    const { since, until, cause } = pause;
+    const ms = (caller === pause.caller ? until : Math.min(until, since + openMs)) - now();
+    return ms > 0 ? { ms, cause } : undefined;
+  }
+
   return {
-    enter() {
-      if (openUntil === undefined) return closed;
-      if (probing || now() < openUntil) return undefined;
-      probing = true;
-      return probe();
+    enter(model, caller) {
+      const circuit = circuits.get(model);
+      const view = circuit?.views.get(caller);
+      const until = circuit && openUntil(circuit, view);
+      if (!circuit || until === undefined) return closed(model, caller);
+      if (view?.probing || now() < until) return undefined;
+      return probe(model, circuit, caller);
+    },
+    wait(model, caller) {
+      const circuit = circuits.get(model);
+      if (!circuit) return undefined;
+      const paused = pauseOf(circuit, caller);
+      if (paused) return paused;
+      const view = circuit.views.get(caller);
+      const until = openUntil(circuit, view);
+      if (until === undefined) return undefined;
+      const ms = view?.probing ? PROBE_WAIT_MS : until - now();
+      return ms > 0 ? { ms, cause: undefined } : undefined;
+    },
+    pause(model, caller, cause) {
+      const ms = Math.min(cause.retryAfterMs ?? openMs, MAX_PAUSE_MS);
+      const since = now();
+      if (ms > 0) circuitOf(model).pause = { caller, since, until: since + ms, cause };
     },
     get open() {
-      return openUntil !== undefined;
-    },
-    get waitMs() {
-      if (openUntil === undefined) return 0;
-      return probing ? PROBE_WAIT_MS : Math.max(0, openUntil - now());
+      for (const { openUntil: shared, views } of circuits.values()) {
+        if (shared !== undefined) return true;
+        for (const view of views.values()) if (view.openUntil !== undefined) return true;
+      }
+      return false;
     },
   };
 }

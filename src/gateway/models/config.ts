@@ -29,13 +29,15 @@ const Circuit = z
       .min(1)
       .max(1000)
       .default(5)
-      .describe('Number of consecutive failures that open the circuit'),
+      .describe('Number of consecutive failures of a workspace that open the circuit for it'),
     windowMs: Milliseconds.default(60_000).describe(
       'Failures that are older than this do not count',
     ),
     openMs: Milliseconds.default(30_000).describe('How long the circuit stays open'),
   })
-  .describe('The circuit breaker. While it is open, the provider is not called');
+  .describe(
+    'The circuit breaker of each model. While it is open, the provider is not called for this model',
+  );
 
 export const ProviderConfig = z
   .strictObject({
@@ -77,7 +79,9 @@ export const ProviderConfig = z
       .min(1)
       .max(100_000)
       .optional()
-      .describe('Maximum number of concurrent calls. Further calls wait, or use another provider'),
+      .describe(
+        'Maximum number of concurrent calls, shared fairly between workspaces. Further calls wait, or use another provider',
+      ),
     circuit: Circuit.prefault({}),
   })
   .superRefine(({ type, baseUrl, file }, context) => {

@@ -3,16 +3,20 @@
  * answers are never mixed.
  *
  * A candidate is retried if a retry may succeed and the wait is short. Otherwise the next candidate is tried. A
- * candidate whose circuit is open is skipped. A candidate without a free slot is tried after the others.
+ * candidate whose circuit is open, or whose provider asked for a pause, is skipped. A candidate without a free slot is
+ * tried after the others.
  */
 import { backoffMs, pause } from '../../base/index.ts';
 import { ModelError } from '../../agent/index.ts';
 import { mayTryAgain } from '../../agent/internal/index.ts';
 import type { Candidate } from './catalogue.ts';
-import { failsOver, isProviderFault } from './failure.ts';
+import type { Wait } from './circuit.ts';
+import { failsOver, isProviderFault, pausesProvider } from './failure.ts';
 
 export interface FailoverOptions<Answer> {
   readonly candidates: readonly Candidate[];
+  /** The workspace of the caller. Circuit breakers and slots are fair between workspaces. */
+  readonly workspace: string;
   /** Calls a candidate. Resolves as soon as its answer has started. Throws a ModelError if the call fails. */
   begin(candidate: Candidate, signal: AbortSignal): Promise<Answer>;
   /** The caller's signal. */
@@ -72,25 +76,24 @@ export class NoAnswer extends Error {
 export async function firstAnswer<Answer>(
   options: FailoverOptions<Answer>,
 ): Promise<Answering<Answer>> {
-  const { candidates, signal, within } = options;
+  const { candidates, workspace, signal, within } = options;
+  await untilOneIsReady(options);
   const queue = candidates.map((candidate) => ({ candidate, waits: false }));
+  const isReady = ({ provider, model }: Candidate): boolean =>
+    provider.circuits.wait(model, workspace) === undefined;
   let failure: NoAnswer | undefined;
   for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
     const { candidate, waits } = next;
-    const { circuit, slots } = candidate.provider;
-    if (!waits && !slots.free && queue.length > 0) {
+    if (!waits && queue.length > 0 && !candidate.provider.slots.free(workspace)) {
       queue.push({ candidate, waits: true });
       continue;
     }
-    if (circuit.waitMs > 0) continue;
-    let release: (() => void) | undefined;
+    if (!isReady(candidate)) continue;
+    const others = () => queue.some((each) => isReady(each.candidate));
     try {
-      release = await slots.take(within);
-      const others = queue.some((each) => each.candidate.provider.circuit.waitMs === 0);
-      const answering = await tryCandidate(candidate, options, others, release);
+      const answering = await tryCandidate(candidate, options, others);
       if (answering !== undefined) return answering;
     } catch (error) {
-      release?.();
       signal.throwIfAborted();
       const known = modelError(error);
       // If there are several errors, a retryable one is reported.
@@ -98,29 +101,49 @@ export async function firstAnswer<Answer>(
       const over = !failsOver(known) || within.aborted;
       options.onFailure?.(candidate, known, over || queue.length === 0 ? 'nothing' : 'elsewhere');
       if (over) throw new NoAnswer(known, candidate);
-      continue;
     }
-    release();
   }
-  throw failure ?? new NoAnswer(allOpen(candidates));
+  throw failure ?? new NoAnswer(noneReady(candidates, workspace));
+}
+
+/** If all candidates are rate-limited, waits for the first one, unless this takes too long. */
+async function untilOneIsReady(options: FailoverOptions<unknown>): Promise<void> {
+  const { candidates, workspace, within, deadline } = options;
+  const first = firstReady(candidates, workspace);
+  if (first?.cause?.code !== 'rate-limit' || !first.cause.retryable) return;
+  if (first.ms > LONG_WAIT_MS || performance.now() + first.ms >= deadline) return;
+  await pause(first.ms, within);
+}
+
+/** Returns the shortest wait of the candidates, or undefined if one of them can be called now. */
+function firstReady(candidates: readonly Candidate[], workspace: string): Wait | undefined {
+  let first: Wait | undefined;
+  for (const { provider, model } of candidates) {
+    const wait = provider.circuits.wait(model, workspace);
+    if (!wait) return undefined;
+    if (!first || wait.ms < first.ms) first = wait;
+  }
+  return first;
 }
 
 /**
  * Calls one candidate, and retries up to its number of attempts. Returns undefined if its circuit is open. If all
- * attempts fail, throws the last error.
+ * attempts fail, throws the last error. The candidate's slot is free during the delay before a retry.
  */
 async function tryCandidate<Answer>(
   candidate: Candidate,
   options: FailoverOptions<Answer>,
-  others: boolean,
-  release: () => void,
+  others: () => boolean,
 ): Promise<Answering<Answer> | undefined> {
-  const { signal, within } = options;
-  const { circuit, config } = candidate.provider;
+  const { workspace, signal, within } = options;
+  const { model, provider } = candidate;
+  const { circuits, slots, config } = provider;
   let last: ModelError | undefined;
   for (let attempt = 1; ; attempt++) {
-    const permit = circuit.enter();
+    const release = await slots.take(workspace, within);
+    const permit = circuits.enter(model, workspace);
     if (permit === undefined) {
+      release();
       if (last !== undefined) throw last;
       return undefined;
     }
@@ -141,12 +164,14 @@ async function tryCandidate<Answer>(
         },
       };
     } catch (error) {
+      release();
       if (signal.aborted) permit.leave();
       signal.throwIfAborted();
       last = within.aborted ? modelError(within.reason) : modelError(error);
       if (isProviderFault(last)) permit.failed();
       else permit.ok();
-      const wait = waitBefore(attempt, last, options, others);
+      if (pausesProvider(last)) circuits.pause(model, workspace, last);
+      const wait = waitBefore(attempt, last, options, others());
       if (wait === undefined || attempt >= config.attempts || within.aborted) throw last;
       options.onFailure?.(candidate, last, 'again');
       await pause(wait, within);
@@ -168,14 +193,20 @@ function waitBefore(
   return performance.now() + wait < deadline ? wait : undefined;
 }
 
-function allOpen(candidates: readonly Candidate[]): ModelError {
-  const retryAfterMs = Math.min(...candidates.map(({ provider }) => provider.circuit.waitMs));
+/** Returns the error for a caller if no candidate can be called now. */
+function noneReady(candidates: readonly Candidate[], workspace: string): ModelError {
+  const { ms = 0, cause } = firstReady(candidates, workspace) ?? {};
+  if (cause) {
+    const { code, message, status, retryable } = cause;
+    const retryAfterMs = retryable ? ms : undefined;
+    return new ModelError(code, message, { status, retryable, retryAfterMs, cause });
+  }
   return new ModelError(
     'overloaded',
     'the circuit breakers of all providers of the model are open',
     {
       retryable: true,
-      retryAfterMs,
+      retryAfterMs: ms,
     },
   );
 }

@@ -12,6 +12,10 @@ const WORDS: Readonly<Record<ModelErrorCode, readonly [ErrorKind, string]>> = {
   'not-found': ['upstreamFailed', 'does not exist at its provider'],
   'invalid-request': ['invalidParams', 'rejected the request'],
   'too-long': ['invalidParams', 'cannot process an input of this length: send less'],
+  'no-credit': [
+    'upstreamFailed',
+    "cannot be used: the gateway's account at its provider has no credit or quota left",
+  ],
   'rate-limit': ['rateLimited', 'is rate-limited by its provider: try again later'],
   overloaded: ['unavailable', 'is overloaded: try again later'],
   unreachable: ['upstreamFailed', 'is unreachable: try again later'],
@@ -61,11 +65,22 @@ export function failsOver({ code }: ModelError): boolean {
 }
 
 /**
- * Whether the circuit breaker counts the error. It does not count unknown models, models that the key may not use
- * (403), and rate limits. Otherwise one workspace's card for such a model would block the provider for all other
- * workspaces.
+ * Whether the circuit breaker counts the error. It does not count errors that the caller's request may have caused, such
+ * as unknown models (404) and models that the key may not use (403), nor limits of the provider.
  */
 export function isProviderFault(error: ModelError): boolean {
-  const { code, status } = error;
-  return failsOver(error) && code !== 'not-found' && code !== 'rate-limit' && status !== 403;
+  const { code, status = 0 } = error;
+  if (!failsOver(error) || code === 'not-found' || code === 'rate-limit' || code === 'no-credit') {
+    return false;
+  }
+  // 401: the gateway's key is wrong. 408: the provider timed out.
+  return status < 400 || status >= 500 || status === 401 || status === 408;
+}
+
+/**
+ * Whether the model must not be called for a while: the provider said for how long (Retry-After), or the account has no
+ * credit left.
+ */
+export function pausesProvider({ code, retryAfterMs }: ModelError): boolean {
+  return code === 'no-credit' || (code === 'rate-limit' && retryAfterMs !== undefined);
 }

@@ -94,7 +94,7 @@ export interface Models extends Catalogue {
    * throws and changes nothing.
    */
   use(config: ModelSettings): void;
-  /** Returns the values of a gauge: 1 for a provider whose circuit is open, otherwise 0. */
+  /** Returns the values of a gauge: 1 for a provider with an open circuit, otherwise 0. */
   circuits(): Iterable<readonly [Labels, number]>;
 }
 
@@ -167,6 +167,7 @@ export function createModels(options: ModelsOptions): Models {
     try {
       const answering = await firstAnswer({
         candidates: ordered(target.candidates, random),
+        workspace: caller.workspace,
         async begin(candidate, within) {
           const call = watched.call(candidate);
           called = candidate;
@@ -326,8 +327,8 @@ export function createModels(options: ModelsOptions): Models {
     },
     use,
     *circuits() {
-      for (const { name, circuit } of providers.values()) {
-        yield [{ provider: name }, circuit.open ? 1 : 0];
+      for (const { name, circuits } of providers.values()) {
+        yield [{ provider: name }, circuits.open ? 1 : 0];
       }
     },
     resolve: (...given) => catalogue.resolve(...given),

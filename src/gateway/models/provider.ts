@@ -1,4 +1,4 @@
-/** A provider of models, with its clients, its circuit breaker and its limit of concurrent calls. */
+/** A provider of models, with its clients, its circuit breakers and its limit of concurrent calls. */
 import { isDeepStrictEqual } from 'node:util';
 import {
   ModelError,
@@ -20,7 +20,7 @@ import {
   vendorModel,
 } from '../../agent/internal/index.ts';
 import { BoundedMap } from '../../base/index.ts';
-import { createCircuit, type Circuit } from './circuit.ts';
+import { createCircuits, type Circuits } from './circuit.ts';
 import type { ProviderConfig, ProvidersConfig } from './config.ts';
 import { keyIn, withImplied } from './implied.ts';
 import { createSlots, type Slots } from './slots.ts';
@@ -30,7 +30,7 @@ export type ApiType = 'chat' | 'embeddings';
 export interface Provider {
   readonly name: string;
   readonly config: ProviderConfig;
-  readonly circuit: Circuit;
+  readonly circuits: Circuits;
   readonly slots: Slots;
   /** Whether the provider supports the API type at all. */
   readonly can: Readonly<Record<ApiType, boolean>>;
@@ -80,8 +80,8 @@ function createProvider(
   return {
     name,
     config,
-    circuit: createCircuit(config.circuit, now),
-    slots: createSlots(config.maxConcurrent),
+    circuits: createCircuits(config.circuit, now),
+    slots: createSlots(config.maxConcurrent, now),
     serves: { chat: models, embeddings: embeddingModels },
     ...clientsOf(name, type, config, env),
   };

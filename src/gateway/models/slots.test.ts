@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createSlots } from './slots.ts';
+import { createSlots, type Slots } from './slots.ts';
 
 const never = new AbortController().signal;
 
 test('those who find no slot are served in the order in which they came', async () => {
   const slots = createSlots(1);
-  const giveBack = await slots.take(never);
-  assert.equal(slots.free, false);
+  const giveBack = await slots.take('a', never);
+  assert.equal(slots.free('a'), false);
   const order: number[] = [];
   const waiting = [1, 2].map(async (who) => {
-    const back = await slots.take(never);
+    const back = await slots.take('a', never);
     order.push(who);
     back();
   });
@@ -18,22 +18,70 @@ test('those who find no slot are served in the order in which they came', async 
   giveBack();
   await Promise.all(waiting);
   assert.deepEqual(order, [1, 2]);
-  assert.equal(slots.free, true);
+  assert.equal(slots.free('a'), true);
 });
 
 test('who leaves the line takes no slot', async () => {
   const slots = createSlots(1);
-  const giveBack = await slots.take(never);
+  const giveBack = await slots.take('a', never);
   const leaving = new AbortController();
-  const waiting = slots.take(leaving.signal);
+  const waiting = slots.take('a', leaving.signal);
   leaving.abort(new Error('left'));
   await assert.rejects(waiting, /left/);
   giveBack();
-  assert.equal(slots.free, true);
+  assert.equal(slots.free('a'), true);
 });
 
 test('who comes with an aborted signal does not even stand in line', async () => {
   const slots = createSlots(1);
-  await slots.take(never);
-  await assert.rejects(slots.take(AbortSignal.abort(new Error('gone'))), /gone/);
+  await slots.take('a', never);
+  await assert.rejects(slots.take('a', AbortSignal.abort(new Error('gone'))), /gone/);
+});
+
+/** Takes a slot as soon as there is one, and notes who got it. */
+function note(slots: Slots, caller: string, order: string[]): Promise<() => void> {
+  return slots.take(caller, never).then((back) => {
+    order.push(caller);
+    return back;
+  });
+}
+
+test('a free slot goes to the caller with the fewest, however many calls of another one wait', async () => {
+  const slots = createSlots(2);
+  const held = [await slots.take('a', never), await slots.take('a', never)];
+  const order: string[] = [];
+  const many = Array.from({ length: 50 }, () => note(slots, 'a', order));
+  const one = note(slots, 'b', order);
+  held[0]?.();
+  (await one)();
+  held[1]?.();
+  await many[0];
+  assert.deepEqual(order.slice(0, 2), ['b', 'a']);
+});
+
+test('while there are several callers, one of them leaves slots for the others', async () => {
+  let time = 0;
+  const slots = createSlots(4, () => time);
+  const takeAll = async (caller: string): Promise<number> => {
+    const taken = [];
+    while (slots.free(caller)) taken.push(await slots.take(caller, never));
+    for (const back of taken) back();
+    return taken.length;
+  };
+  assert.equal(await takeAll('a'), 4, 'alone, it has them all');
+  (await slots.take('b', never))();
+  assert.equal(await takeAll('a'), 3);
+  time += 11 * 60_000;
+  assert.equal(await takeAll('a'), 4, 'the other one is gone');
+});
+
+test('the queue of one caller does not use up the room of another', async () => {
+  const slots = createSlots(1);
+  await slots.take('a', never);
+  for (let count = 0; count < 1000; count++) void slots.take('a', never);
+  await assert.rejects(slots.take('a', never), /too many calls are waiting/);
+  const leaving = new AbortController();
+  const waiting = slots.take('b', leaving.signal);
+  leaving.abort(new Error('it waited'));
+  await assert.rejects(waiting, /it waited/);
 });

@@ -1,46 +1,105 @@
-/** Limits the number of concurrent calls. Further calls wait in a queue. */
+/**
+ * Limits the number of concurrent calls. Further calls wait in a queue. Slots are shared fairly between callers
+ * (workspaces): a free slot goes to the waiting caller that has the fewest. While several callers use the provider, one
+ * caller cannot take all slots, because its calls may take minutes.
+ */
 import { ModelError } from '../../agent/index.ts';
 
-/** Maximum number of calls in the queue. Further calls are rejected. */
+/** Maximum number of calls of one caller in the queue. Further calls are rejected. */
 const MAX_WAITING = 1000;
+/** The part of the slots that one caller cannot take while there are others. At least one slot, if there are two. */
+const RESERVE = 1 / 4;
+/** How long a caller counts as a user of the provider after it asked for a slot. */
+const SEEN_MS = 10 * 60_000;
 
 export interface Slots {
-  readonly free: boolean;
+  /** Whether the caller would get a slot at once. */
+  free(caller: string): boolean;
   /** Waits for a slot and returns a function that releases it. If the signal is aborted, throws its reason. */
-  take(signal: AbortSignal): Promise<() => void>;
+  take(caller: string, signal: AbortSignal): Promise<() => void>;
 }
 
-export function createSlots(max = Number.POSITIVE_INFINITY): Slots {
-  let taken = 0;
-  const queue = new Set<() => void>();
+interface Share {
+  held: number;
+  readonly queue: Set<() => void>;
+}
 
-  function release(): void {
-    const [next] = queue;
-    if (next === undefined) taken--;
-    else next();
+export function createSlots(max = Number.POSITIVE_INFINITY, now: () => number = Date.now): Slots {
+  const reserve = max > 1 && Number.isFinite(max) ? Math.max(1, Math.floor(max * RESERVE)) : 0;
+  let taken = 0;
+  /** The callers that hold a slot or wait for one. */
+  const shares = new Map<string, Share>();
+  /** The two callers that asked last, with the times. */
+  const seen = new Map<string, number>();
+
+  function see(caller: string): void {
+    seen.delete(caller);
+    seen.set(caller, now());
+    const [oldest] = seen.keys();
+    if (seen.size > 2 && oldest !== undefined) seen.delete(oldest);
   }
 
-  /** Returns a function that releases a slot. Only its first call has an effect. */
-  function held(): () => void {
+  function isAlone(caller: string): boolean {
+    for (const [other, time] of seen) {
+      if (other !== caller && time > now() - SEEN_MS) return false;
+    }
+    return true;
+  }
+
+  function mayTake(caller: string, held: number): boolean {
+    if (taken >= max) return false;
+    return reserve === 0 || held < max - reserve || isAlone(caller);
+  }
+
+  function shareOf(caller: string): Share {
+    const known = shares.get(caller);
+    if (known) return known;
+    const made: Share = { held: 0, queue: new Set() };
+    shares.set(caller, made);
+    return made;
+  }
+
+  function drop(caller: string, { held, queue }: Share): void {
+    if (held === 0 && queue.size === 0) shares.delete(caller);
+  }
+
+  /** Counts a slot for the caller, and returns a function that releases it. Only its first call has an effect. */
+  function hold(caller: string, share: Share): () => void {
+    taken++;
+    share.held++;
     let holding = true;
     return () => {
-      if (holding) release();
+      if (!holding) return;
       holding = false;
+      taken--;
+      share.held--;
+      drop(caller, share);
+      grant();
     };
   }
 
+  /** Gives a free slot to the waiting caller with the fewest slots. Of several such callers, the first one gets it. */
+  function grant(): void {
+    let best: Share | undefined;
+    for (const [caller, share] of shares) {
+      if (share.queue.size === 0 || !mayTake(caller, share.held)) continue;
+      if (!best || share.held < best.held) best = share;
+    }
+    const [next] = best?.queue ?? [];
+    next?.();
+  }
+
   return {
-    get free() {
-      return taken < max;
-    },
-    take: (signal) =>
+    free: (caller) => mayTake(caller, shares.get(caller)?.held ?? 0),
+    take: (caller, signal) =>
       new Promise((resolve, reject) => {
-        if (taken < max) {
-          taken++;
-          resolve(held());
+        see(caller);
+        const share = shareOf(caller);
+        if (share.queue.size === 0 && mayTake(caller, share.held)) {
+          resolve(hold(caller, share));
           return;
         }
-        if (queue.size >= MAX_WAITING) {
+        if (share.queue.size >= MAX_WAITING) {
           reject(
             new ModelError('overloaded', 'too many calls are waiting for this provider', {
               retryable: true,
@@ -49,17 +108,18 @@ export function createSlots(max = Number.POSITIVE_INFINITY): Slots {
           return;
         }
         const leave = () => {
-          queue.delete(next);
+          share.queue.delete(next);
+          drop(caller, share);
           reject(signal.reason);
         };
         const next = () => {
-          queue.delete(next);
+          share.queue.delete(next);
           signal.removeEventListener('abort', leave);
-          resolve(held());
+          resolve(hold(caller, share));
         };
         signal.addEventListener('abort', leave, { once: true });
         if (signal.aborted) leave();
-        else queue.add(next);
+        else share.queue.add(next);
       }),
   };
 }

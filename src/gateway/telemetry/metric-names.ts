@@ -77,7 +77,7 @@ export const METRICS = {
   },
   parley_model_circuit_open: {
     type: 'gauge',
-    help: '1 while the circuit breaker of a provider is open, otherwise 0.',
+    help: '1 while a circuit breaker of a provider is open, for at least one model and workspace, otherwise 0.',
     labels: ['provider'],
   },
   parley_agent_calls_total: {
