@@ -63,6 +63,24 @@ describe('parley keys', { concurrency: 3 }, () => {
     assert.match(elsewhere.err, /workspace other\. .* --name NAME --workspace other/);
   });
 
+  test('changes the settings that its flags name, and keeps the others', async () => {
+    const { keys, made } = home();
+    const budget = ['--budget-tokens', '1000', '--budget-period', 'day'];
+    const { key } = await made('create', '--name', 'ci', '--rate', '30', ...budget);
+    const flags = ['--budget-tokens', '5000', '--expires', '2099-01-31T00:00:00Z', '--name', 'cd'];
+    const raised = await keys('set', key.id, ...flags);
+    assert.match(raised.out, /\(cd\) is changed/);
+    const [listed] = lines((await keys('list', '--json')).out);
+    const changed = { name: 'cd', expiresAt: '2099-01-31T00:00:00.000Z' };
+    assert.deepEqual(listed, { ...key, ...changed, budget: { tokens: 5000, period: 'day' } });
+    const removed = ['--no-budget', '--rate', 'none', '--expires', 'never'];
+    const { out } = await keys('set', key.id, ...removed, '--json');
+    const { budget: _budget, rateLimit: _rateLimit, ...plain } = key;
+    assert.deepEqual(JSON.parse(out), { key: { ...plain, name: 'cd' } });
+    assertRefused(await keys('set', key.id), 2, /needs a setting/);
+    assertRefused(await keys('set', 'none', '--name', 'x'), 1, /no such key/);
+  });
+
   test('rotates with an overlap, and revokes', async () => {
     const { keys, made } = home();
     const { key, secret } = await made('create', '--name', 'ci');
@@ -81,7 +99,7 @@ describe('parley keys', { concurrency: 3 }, () => {
   test('refuses in one line what cannot be, and leaves nothing behind', async () => {
     const { keys, place } = home();
     const create = (...args: string[]) => keys('create', '--name', 'x', ...args);
-    assertRefused(await keys(), 2, /needs an action: create, list, rotate, revoke/);
+    assertRefused(await keys(), 2, /needs an action: create, list, set, rotate, revoke/);
     assertRefused(await keys('creat'), 2, /did you mean parley keys create\?/);
     assertRefused(await keys('create'), 2, /needs --name/);
     assertRefused(await keys('rotate'), 2, /parley keys rotate needs ID/);

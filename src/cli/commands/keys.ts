@@ -1,5 +1,5 @@
 /**
- * `parley keys`: creates, lists, rotates and revokes the API keys of a gateway. It runs on the machine that has the
+ * `parley keys`: creates, lists, changes, rotates and revokes the API keys of a gateway. It runs on the machine that has the
  * gateway's data. The gateway may be running: a change takes effect with the next request.
  */
 import { existsSync } from 'node:fs';
@@ -12,6 +12,7 @@ import {
   openPepper,
   type Budget,
   type Key,
+  type KeyChange,
   type MadeKey,
   type NewKey,
 } from '../../gateway/keys/index.ts';
@@ -108,9 +109,7 @@ const create = defineCommand({
       // The gateway's schema checks the scopes.
       scopes: values.scope.length > 0 ? (values.scope as NewKey['scopes']) : DEFAULT_SCOPES,
       ...(values.expires !== undefined && { expiresAt: expiry(values.expires) }),
-      ...(values.rate !== undefined && {
-        rateLimit: { requestsPerMinute: wholeNumber('--rate', values.rate, { min: 1, max: 1e6 }) },
-      }),
+      ...(values.rate !== undefined && { rateLimit: rateLimit(values.rate) }),
       ...(budget && { budget }),
     };
     const made = await withKeys(input, true, (keys) => {
@@ -136,6 +135,57 @@ const list = defineCommand({
     if (input.values.json) for (const key of items) sayJson(key);
     else if (items.length === 0) noteNone(workspaceOf(input));
     else printTable(items);
+    return EXIT.done;
+  },
+});
+
+const set = defineCommand({
+  name: 'keys set',
+  operands: ['ID'],
+  about:
+    'Changes the settings of a key. Only the given settings change, with effect from the next request. The key keeps its secret and its spending.',
+  flags: {
+    name: option('TEXT', 'What the key is for.'),
+    scope: listOption('SCOPE', 'The permissions. They replace all permissions that the key has.'),
+    expires: option(
+      'WHEN',
+      'When the key expires: a time (2027-01-31T00:00:00Z), a number of days (30d) or never.',
+    ),
+    rate: option('N', 'The maximum number of requests per minute, or none.'),
+    ...BUDGET_FLAGS,
+    'no-budget': toggle('Remove the budget.'),
+    ...COMMON,
+  },
+  examples: [
+    'parley keys set ID --budget-tokens 2000000',
+    'parley keys set ID --rate 60 --expires never',
+    'parley keys set ID --scope tasks:read --scope tasks:write',
+  ],
+  async run(input) {
+    const { values, operands } = input;
+    const [id = ''] = operands;
+    const { name, scope, expires, rate, 'no-budget': noBudget } = values;
+    const key = await withKeys(input, false, (keys) => {
+      const workspace = workspaceOf(input);
+      const budget = budgetOf(values, keys.get(workspace, id).budget);
+      if (noBudget && budget) throw usageError('--no-budget cannot be used with a budget');
+      const change: KeyChange = {
+        ...(name !== undefined && { name }),
+        // The gateway's schema checks the scopes.
+        ...(scope.length > 0 && { scopes: scope as NewKey['scopes'] }),
+        ...(expires !== undefined && { expiresAt: expires === 'never' ? null : expiry(expires) }),
+        ...(rate !== undefined && { rateLimit: rate === 'none' ? null : rateLimit(rate) }),
+        ...(budget && { budget }),
+        ...(noBudget && { budget: null }),
+      };
+      if (Object.keys(change).length === 0) {
+        throw usageError('parley keys set needs a setting, for example --budget-tokens 2000000');
+      }
+      // Also changes the last administrator's key, because a person who can run this command can create another key.
+      return keys.edit(workspace, id, change, ACTOR, { force: true });
+    });
+    if (values.json) sayJson({ key });
+    else say(`${key.id} (${word(key.name)}) is changed`);
     return EXIT.done;
   },
 });
@@ -189,6 +239,7 @@ const revoke = defineCommand({
 const ACTIONS: CommandTable = {
   create: { about: 'Create a key', load: async () => create },
   list: { about: 'List the keys of a workspace', load: async () => list },
+  set: { operands: 'ID', about: 'Change the settings of a key', load: async () => set },
   rotate: { operands: 'ID', about: 'Give a key a new secret', load: async () => rotate },
   revoke: { operands: 'ID', about: 'Revoke a key', load: async () => revoke },
 };
@@ -211,7 +262,7 @@ function help(): string {
   return [
     `${bold('parley keys')} ACTION [flags]`,
     '',
-    'Creates, lists, rotates and revokes the API keys of a gateway, on the machine that has the data of the gateway. You do not need to stop the gateway.',
+    'Creates, lists, changes, rotates and revokes the API keys of a gateway, on the machine that has the data of the gateway. You do not need to stop the gateway.',
     '',
     bold('Actions'),
     ...commandRows(ACTIONS, 'parley keys'),
@@ -337,23 +388,39 @@ function printTable(items: readonly Key[]): void {
   for (const line of columns([head.map(dim), ...rows])) say(line);
 }
 
-function budgetOf(values: Values<typeof BUDGET_FLAGS>): Budget | undefined {
+function rateLimit(text: string): NonNullable<NewKey['rateLimit']> {
+  return { requestsPerMinute: wholeNumber('--rate', text, { min: 1, max: 1e6 }) };
+}
+
+/** Returns the budget that the flags describe. Flags that are not given keep the settings of the budget `before`. */
+function budgetOf(values: Values<typeof BUDGET_FLAGS>, before?: Budget): Budget | undefined {
   const { 'budget-tokens': tokens, 'budget-amount': amount } = values;
-  const { 'budget-currency': currency = 'USD', 'budget-period': named = 'month' } = values;
+  const { 'budget-currency': currency = before?.currency ?? 'USD' } = values;
+  const { 'budget-period': named = before?.period ?? 'month' } = values;
   if (tokens === undefined && amount === undefined) {
+    const { 'budget-period': period, 'budget-currency': code } = values;
+    if (before && (period !== undefined || (code !== undefined && before.amount !== undefined))) {
+      const kept = before.amount === undefined ? {} : { currency };
+      return { ...before, ...kept, period: periodOf(named) };
+    }
     const stray = (['budget-currency', 'budget-period'] as const).find((flag) => values[flag]);
     if (stray) throw usageError(`--${stray} needs --budget-tokens or --budget-amount`);
     return undefined;
   }
-  const period = PERIODS.find((known) => known === named);
-  if (!period) throw usageError(`--budget-period ${named}: use ${PERIODS.join(', ')}`);
   return {
+    ...before,
     ...(tokens !== undefined && {
       tokens: wholeNumber('--budget-tokens', tokens, { min: 1, max: 1e12 }),
     }),
     ...(amount !== undefined && { amount: money(amount), currency }),
-    period,
+    period: periodOf(named),
   };
+}
+
+function periodOf(named: string): Budget['period'] {
+  const period = PERIODS.find((known) => known === named);
+  if (!period) throw usageError(`--budget-period ${named}: use ${PERIODS.join(', ')}`);
+  return period;
 }
 
 function money(text: string): number {

@@ -2,4 +2,4 @@ export { createAudit } from '../audit/audit.ts';
 export { Budget } from '../budgets/budget.ts';
 export { createKeys, type Keys } from './keys.ts';
 export { openPepper } from './pepper.ts';
-export { Key, MadeKey, NewKey } from './schema.ts';
+export { Key, type KeyChange, MadeKey, NewKey } from './schema.ts';
