@@ -159,6 +159,7 @@ export function mcpTools(servers: McpServers, options: McpToolsOptions): McpTool
       prompts.set(name, found);
       if (before || found.length > 0) options.promptsChanged?.();
     } catch (error) {
+      if (closing.signal.aborted) return;
       options.log(name, `its prompts cannot be listed: ${reasonOf(error)}`);
     }
   }
