@@ -31,6 +31,7 @@ function makeTeam(): Agent {
   });
   const rest = customAgent({ name: 'rest' }, async function* () {
     ended.resolve();
+    yield* [];
   });
   const second = sequentialAgent({ name: 'second', subAgents: [right, rest] });
   return parallelAgent({ name: 'team', description: 'Side by side', subAgents: [left, second] });

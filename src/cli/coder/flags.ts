@@ -30,6 +30,7 @@ export const CODER_VARIABLES = {
   GEMINI_API_KEY:
     'API key for --model google:NAME. ANTHROPIC_API_KEY and OPENAI_API_KEY are for the other providers. Without --model, the first key that is set selects the model.',
   PARLEY_HOME: DATA_FOLDER_HELP,
+  PARLEY_SECRET_KEY: 'The key with which parley mcp login has encrypted the logins to MCP servers.',
   XDG_CONFIG_HOME: 'The folder that contains parley/settings.json; ~/.config by default.',
 } as const;
 

@@ -21,7 +21,10 @@ export default defineCommand({
     context: option('ID', 'Send the message in the conversation with this context id.'),
     data: option('JSON', 'Add a data part with this content. TEXT is then optional.'),
     metadata: option('JSON', "The message's metadata, a JSON object."),
-    extension: listOption('URI', 'Activate this extension.'),
+    extension: listOption(
+      'URI',
+      'Activate this extension. By default, without --json, the development-tool extension is active if the agent offers it.',
+    ),
     ...CONNECTION_FLAGS,
   },
   examples: [

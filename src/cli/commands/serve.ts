@@ -63,12 +63,12 @@ export default defineCommand({
   name: 'serve',
   operands: [],
   about:
-    'Serves an agent over A2A, versions 0.3 and 1.0, with JSON-RPC and REST, until it is interrupted.',
+    'Serves an agent over A2A, versions 0.3 and 1.0, with JSON-RPC and REST, until it is interrupted. The coding agent is also served over ACP, at /acp.',
   flags: FLAGS,
   variables: {
     ...CODER_VARIABLES,
     PARLEY_SECRET_KEY:
-      'A secret of your choice. It encrypts the secrets of webhooks on disk. Without it, webhooks with secrets are refused.',
+      'A secret of your choice. It encrypts the secrets of webhooks and the logins to MCP servers on disk. Without it, webhooks with secrets are refused.',
     PARLEY_LOG_LEVEL: LOG_LEVEL_HELP,
   },
   examples: [
