@@ -3,13 +3,13 @@
  * away, as if it had never been written: the turn goes on, and the log gets what it lacks.
  */
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test, type TestContext } from 'node:test';
 import type { ScriptedResponse } from '../../src/agent/models/scripted.ts';
 import { connect } from '../../src/client/index.ts';
-import type { StreamEvent } from '../../src/protocol/index.ts';
+import { textOf, type StreamEvent } from '../../src/protocol/index.ts';
 import { EXTENSION_URI } from '../../src/protocol/development-tool/index.ts';
 import { calls, done, shell } from './checked-talk.ts';
 import { turnOf } from './talk.ts';
@@ -140,3 +140,34 @@ test('a second turn of which the log has only the message goes on as the second'
   const { events } = await logOf(t, url, taskId);
   assert.equal(turnOf(events).text, 'Again.');
 });
+
+/** Says something before and after a call. The last text is sent in two pieces, and its end is sent separately. */
+const SAYS: readonly ScriptedResponse[] = [
+  [{ text: 'I begin.' }, ...shell('touch a')],
+  [{ text: 'All ' }, { delayMs: 150 }, { text: 'done.' }, { delayMs: 150 }],
+];
+
+for (const said of [['Allow once'], ['/stats', 'Allow once']]) {
+  test(`wherever the log ends after "${said.join('", "')}", no text is lost or told twice`, async (t) => {
+    const { place, taskId } = await beforeTheEnd(t, SAYS, { allowed: 0, said });
+    const file = join(place.home, 'tasks.db');
+    const textNow = async () => {
+      const server = await startCoder(t, place);
+      const agent = await connect(server.url);
+      for await (const _ of agent.resubscribe(taskId, { after: 0 }));
+      const { artifacts = [] } = await agent.get(taskId);
+      agent.close();
+      await server.stop();
+      return artifacts.map(({ parts }) => textOf(parts));
+    };
+    const whole = await textNow();
+    assert.match(whole.join('|'), /^I begin\.\n\n[^|]*\bAll done\.$/);
+    const full = readFileSync(file);
+    const chunks = ['"Allow once"', '"SUCCEEDED"', '"All "', '"done."'];
+    for (const last of chunks) {
+      writeFileSync(file, full);
+      forgetBehind(place, last);
+      assert.deepEqual(await textNow(), whole, `the log ends with ${last}`);
+    }
+  });
+}

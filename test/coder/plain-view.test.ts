@@ -214,3 +214,18 @@ test('a webhook gets what the client that set it would see', async (t) => {
   assert.match(of('/extended'), /TEXT_CONTENT/);
   assert.doesNotMatch(of('/extended'), /artifactUpdate/);
 });
+
+test('a command while the turn waits does not end its text', async (t) => {
+  const { agent } = await open(t);
+  const { id: taskId } = (await agent.send('write')) as Task;
+  const items = [
+    ...(await collected(agent.stream('/stats', { taskId }))),
+    ...(await collected(agent.stream('Allow once', { taskId }))),
+  ];
+  const chunks = items.flatMap(({ event }) => (event.kind === 'artifact-update' ? [event] : []));
+  assert.match(textOf(chunks[0]?.artifact.parts ?? []), /1 turns/);
+  assert.deepEqual(
+    chunks.flatMap(({ lastChunk }, at) => (lastChunk ? [at] : [])),
+    [chunks.length - 1],
+  );
+});

@@ -16,8 +16,13 @@ import type { ExecutionContext } from '../../tasks/index.ts';
 export class AnswerText {
   /** The place of the next chunk. */
   #next: TextPlace;
-  /** The text that earlier executions of this turn have sent, as far as it has not been recalled. */
-  #sent = '';
+  /** The place after the last chunk in the log. */
+  readonly #after: TextPlace | undefined;
+  /**
+   * The paragraphs that earlier executions of this turn have sent, as far as they have not been recalled. Those of slash
+   * commands are never recalled.
+   */
+  #sent: string[] = [];
   #isOver = false;
   /** Whether an earlier version of the program has sent text in this turn. It did not number its chunks. */
   #isEarly = false;
@@ -28,10 +33,15 @@ export class AnswerText {
     let last: TextPlace | undefined;
     for (const message of messages.slice(begins + 1)) {
       const place = textPlace(message);
-      if (place) this.#sent += textOf(message.parts);
-      else this.#isEarly ||= isEarlyText(message);
-      last = place ?? last;
+      if (!place) {
+        this.#isEarly ||= isEarlyText(message);
+        continue;
+      }
+      if (place.paragraph !== last?.paragraph) this.#sent.push('');
+      this.#sent.push(`${this.#sent.pop()}${textOf(message.parts)}`);
+      last = place;
     }
+    this.#after = last && { ...last, chunk: last.chunk + 1 };
     this.#isOver = last?.isLast === true;
     this.#next = last
       ? { ...last, paragraph: last.paragraph + 1, chunk: 0 }
@@ -57,14 +67,31 @@ export class AnswerText {
    */
   unsent(text: string, isLast: boolean): string | undefined {
     if (this.#isEarly) return undefined;
-    if (this.#sent.startsWith(text)) {
-      this.#sent = this.#sent.slice(text.length);
-      return isLast && !this.#isOver ? '' : undefined;
-    }
-    if (!text.startsWith(this.#sent)) return undefined;
-    const rest = text.slice(this.#sent.length);
-    this.#sent = '';
+    const rest = text === '' ? '' : this.#restOf(text);
+    if (rest === '' && (!isLast || this.#isOver)) return undefined;
+    if (rest.length < text.length) this.#goOn();
     return rest;
+  }
+
+  /** The next chunk belongs to the last paragraph in the log. */
+  #goOn(): void {
+    const { paragraph, chunk } = this.#next;
+    if (chunk === 0 && paragraph - 1 === this.#after?.paragraph) this.#next = this.#after;
+  }
+
+  /** Returns the part of a text that is not among the sent paragraphs. One text may have several of them. */
+  #restOf(text: string): string {
+    for (const from of this.#sent.keys()) {
+      let rest = text;
+      for (let at = from; at < this.#sent.length && rest.startsWith(this.#sent[at]!); at++) {
+        rest = rest.slice(this.#sent[at]!.length);
+        const isEnd = at === this.#sent.length - 1;
+        if (rest !== '' && !isEnd) continue;
+        this.#sent = this.#sent.slice(at + 1);
+        return rest;
+      }
+    }
+    return text;
   }
 }
 

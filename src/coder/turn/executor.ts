@@ -343,6 +343,7 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
     if (confirmationsIn(message).length > 0) return false;
     const { agent, aside, parts } = await commands.read(message, waiting);
     if (!aside) return false;
+    presenter.beside();
     const events = agent.runner.run({
       user: run.key.user,
       session: run.key.id,

@@ -180,6 +180,11 @@ export class DevelopmentToolPresenter implements TurnPresenter {
     }
   }
 
+  /** Called before the run of a command while the turn waits. What it says does not end the turn's text. */
+  beside(): void {
+    this.#speech.isBeside = true;
+  }
+
   /** Called when another run, such as that of a command, has changed the session. */
   changed(session: Session | undefined): void {
     this.#changed = session;

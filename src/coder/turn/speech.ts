@@ -23,6 +23,8 @@ export interface Utterance {
 }
 
 export class Speech {
+  /** Whether a command speaks while the turn waits. It does not complete the answer. */
+  isBeside = false;
   readonly #images: ShownImages;
   #text = '';
   #textSince = 0;
@@ -74,7 +76,7 @@ export class Speech {
     out.push(...this.#images.of(images.slice(this.#imagesSent)).map(asText));
     this.#said = '';
     this.#imagesSent = 0;
-    if (!isFinalResponse(event)) return out;
+    if (!isFinalResponse(event) || this.isBeside) return out;
     const last = out.at(-1);
     if (last?.kind === 'TEXT_CONTENT') out[out.length - 1] = { ...last, isLast: true };
     else if (text !== '') out.push({ ...utterance(''), isLast: true });
