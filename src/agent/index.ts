@@ -38,7 +38,13 @@ export * from './event.ts';
 export type { AnswerInbox } from './inbox.ts';
 export * from './model.ts';
 export { offlineModel } from './models/offline.ts';
-export { fromProvider, type ProviderModel, type ProviderOptions } from './models/provider.ts';
+export {
+  fromProvider,
+  type ProviderModel,
+  type ProviderOptions,
+  type VendorOptions,
+} from './models/provider.ts';
+export type { TimeoutOptions } from './models/timeouts.ts';
 export {
   defaultModelName,
   resolveModel as model,

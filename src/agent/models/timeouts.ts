@@ -1,6 +1,7 @@
 /** The time limits of one answer of a vendor: until its first event, between two events, and in total. */
 import { ModelError } from '../model.ts';
 
+/** The time limits of one answer. */
 export interface TimeoutOptions {
   /** Maximum time until the vendor's first event. Default: `idleTimeoutMs`. */
   readonly firstEventTimeoutMs?: number;
