@@ -12,7 +12,7 @@ import { openaiCompatible } from '../support/vendors/openai-compatible.ts';
 import { openai } from '../support/vendors/openai.ts';
 import { fakeVendor, type Reply } from '../support/vendors/server.ts';
 import { compatible, piece, says } from './models-support.ts';
-import { before, served, type Served } from './openai-support.ts';
+import { before, beforeVendor, served, type Served } from './openai-support.ts';
 
 const messages = [{ role: 'user', content: 'Weather?' }];
 const CHAT = '/v1/chat/completions';
@@ -74,7 +74,7 @@ describe('a chat', () => {
   });
 
   test('is streamed as it comes, with the tokens last where they are asked for', async () => {
-    await using gateway = await before([says('It is ', 'sunny.')]);
+    await using gateway = await beforeVendor('google', [{ events: google.answer }]);
     const stream_options = { include_usage: true };
     const body = { model: 'm', messages, stream: true, stream_options };
     const response = await gateway.post(CHAT, body);
@@ -85,9 +85,10 @@ describe('a chat', () => {
       choices: [{ index: 0, delta: change, finish_reason }],
       usage: null,
     });
-    assert.equal(got.length, 6);
+    assert.equal(got.length, 7);
     assert.partialDeepStrictEqual(got, [
       delta({ role: 'assistant', content: '' }),
+      delta({ reasoning_content: 'Let me see.' }),
       delta({ content: 'It is ' }),
       delta({ content: 'sunny.' }),
       delta({}, 'stop'),
@@ -192,7 +193,7 @@ describe('a chat', () => {
   };
   for (const [param, fields] of Object.entries(refused)) {
     test(`what cannot be honoured is refused by name: ${param}`, async () => {
-      await using gateway = await before([]);
+      await using gateway = await beforeVendor('google', []);
       const response = await gateway.post(CHAT, { model: 'm', messages, ...fields });
       assert.equal(response.status, 400);
       const error = await failureIn(response);

@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import OpenAI from 'openai';
+import { chatRelay } from '../../src/gateway/models/openai/relay.ts';
+import { ChatBody } from '../../src/gateway/models/openai/schema.ts';
 import { anthropic } from '../support/vendors/anthropic.ts';
 import { google } from '../support/vendors/google.ts';
 import { openaiCompatible } from '../support/vendors/openai-compatible.ts';
@@ -180,6 +182,62 @@ describe('a field of a chat', () => {
     await using offline = await served({});
     const small = await openaiClient(offline).embeddings.create({ ...fields, model: 'offline' });
     assert.equal(small.data[0]?.embedding.length, 2);
+  });
+});
+
+describe('a provider with the same API', () => {
+  test('gets fields that the gateway does not know, and its unknown fields reach the client', async () => {
+    const events = openaiCompatible.answer.map((text) =>
+      text.replace('"object"', '"strange":1,"object"'),
+    );
+    await using gateway = await beforeVendor(
+      'openai-compatible',
+      [{ events }, { events }],
+      'llama',
+    );
+    const client = openaiClient(gateway);
+    const chat_template_kwargs = { enable_thinking: false };
+    const fields = { model: 'm', messages, logprobs: true, top_k: 3, chat_template_kwargs };
+    const whole = await client.chat.completions.create({ ...fields, service_tier: 'priority' });
+    assert.equal(whole.model, 'm');
+    assert.equal(Reflect.get(whole, 'strange'), 1);
+    const seen: unknown[] = [];
+    for await (const chunk of await client.chat.completions.create({ ...fields, stream: true })) {
+      assert.equal(chunk.model, 'm');
+      seen.push(chunk.usage ?? undefined);
+    }
+    // The gateway asks for the usage, and the client gets it only if it asked for it too.
+    assert(seen.every((usage) => usage === undefined));
+    assert.deepEqual(
+      gateway.uses.map(({ inputTokens, outputTokens }) => [inputTokens, outputTokens]),
+      [
+        [20, 12],
+        [20, 12],
+      ],
+    );
+    assert.partialDeepStrictEqual(gateway.vendor.asked[1]?.body, {
+      model: 'llama',
+      top_k: 3,
+      chat_template_kwargs,
+      stream_options: { include_usage: true },
+    });
+    assert(!JSON.stringify(gateway.vendor.asked[0]?.body).includes('service_tier'));
+  });
+
+  test('gets the limit that a budget leaves, in the field of the client', () => {
+    const body = { model: 'm', messages };
+    const limited = (more: object) => chatRelay(ChatBody.parse({ ...body, ...more })).body('x', 7);
+    assert.partialDeepStrictEqual(limited({ max_completion_tokens: 9 }), {
+      max_completion_tokens: 7,
+    });
+    assert.partialDeepStrictEqual(limited({}), { max_tokens: 7 });
+  });
+
+  test('must not answer several times, because budgets reserve one answer', async () => {
+    await using gateway = await beforeVendor('openai-compatible', []);
+    const asked = openaiClient(gateway).chat.completions.create({ model: 'm', messages, n: 5 });
+    await assert.rejects(asked, OpenAI.BadRequestError);
+    assert.deepEqual(gateway.vendor.asked, []);
   });
 });
 

@@ -24,6 +24,8 @@ export interface Relay {
   body(model: string, maxOutputTokens: number | undefined): unknown;
   /** Headers of the client that the vendor gets, for example `anthropic-beta`. */
   readonly headers?: Readonly<Record<string, string>>;
+  /** Changes the text of events that are not parsed, for example the name of the model. It must be fast. */
+  rewrite?(text: string): string;
   /** Matches the events that `read` must get. Other events are passed on unread. It must not have the flag g or y. */
   readonly watched: RegExp;
   /**
@@ -150,7 +152,8 @@ async function* events(
       if (rest.length > MAX_EVENT_CHARS) throw tooLarge(name);
       continue;
     }
-    const whole = rest.slice(0, at);
+    const complete = rest.slice(0, at);
+    const whole = request.rewrite?.(complete) ?? complete;
     rest = rest.slice(at);
     if (!request.watched.test(whole)) {
       yield { kind: 'raw', text: whole };

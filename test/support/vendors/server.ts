@@ -47,7 +47,7 @@ export async function fakeVendor(
       const question = { path: request.url ?? '', headers: request.headers, body };
       asked.push(question);
       reached.resolve();
-      send(asWhole(next(question), body), response);
+      send(asWhole(next(question), question), response);
     });
     response.on('close', () => {
       if (!response.writableFinished) hungUp.resolve();
@@ -84,18 +84,47 @@ function modelsReply(path: string, models: readonly string[]): Reply {
   return { status: 200, body: id === undefined ? body : { id } };
 }
 
-/**
- * A request without `stream` gets the complete answer of OpenAI's Responses API, which is in the last event. Other
- * answers stay as they are.
- */
-function asWhole(reply: Reply, asked: unknown): Reply {
-  if (typeof reply !== 'object' || !('events' in reply)) return reply;
+/** A request without `stream` gets the complete answer, in both of OpenAI's APIs. Others stay as they are. */
+function asWhole(reply: Reply, { path, body: asked }: Asked): Reply {
+  if (typeof reply !== 'object' || !('events' in reply) || reply.after === 'hang') return reply;
   if (typeof asked === 'object' && asked !== null && Reflect.get(asked, 'stream') === true)
     return reply;
+  if (path.endsWith('/chat/completions')) return wholeChat(reply.events, reply.after);
   const last = reply.events.at(-1) ?? '';
   if (!last.startsWith('event: response.completed')) return reply;
   const body: unknown = JSON.parse(last.slice(last.indexOf('data: ') + 6)).response;
   return { status: 200, body };
+}
+
+/** The chunks of a chat as one answer. An answer that breaks off is not JSON. */
+function wholeChat(events: readonly string[], after: 'end' | 'break' = 'end'): Reply {
+  const message: Record<string, unknown> = { role: 'assistant', content: null, refusal: null };
+  const calls: { function: { arguments: string } }[] = [];
+  let whole: Record<string, unknown> = {};
+  let finish_reason: unknown = null;
+  for (const event of events) {
+    const text = event.slice('data: '.length).trim();
+    if (text === '[DONE]') continue;
+    const { choices = [], ...head } = JSON.parse(text);
+    if (head.error !== undefined) return { status: 500, body: head };
+    whole = { ...whole, ...head };
+    for (const { delta = {}, finish_reason: reason } of choices) {
+      finish_reason = reason ?? finish_reason;
+      for (const [field, value] of Object.entries(delta)) {
+        if (typeof value === 'string' && field !== 'role')
+          message[field] = `${typeof message[field] === 'string' ? message[field] : ''}${value}`;
+      }
+      for (const { index, ...call } of delta.tool_calls ?? []) {
+        const there = calls[index];
+        if (there) there.function.arguments += call.function.arguments;
+        else calls[index] = { ...call, function: { arguments: '', ...call.function } };
+      }
+    }
+  }
+  const said = { ...message, ...(calls.length > 0 && { tool_calls: calls }) };
+  const choices = [{ index: 0, message: said, finish_reason }];
+  const body = { ...whole, object: 'chat.completion', choices };
+  return { status: 200, body: after === 'break' ? JSON.stringify(body).slice(0, -20) : body };
 }
 
 function send(reply: Reply, response: ServerResponse): void {

@@ -21,7 +21,6 @@ import type { ChatBody, ChatMessage, ChatToolCall, UserPart } from './schema.ts'
  * values are accepted.
  */
 const UNSUPPORTED: Readonly<Record<string, (value: unknown) => boolean>> = {
-  n: (value) => value === 1,
   logprobs: (value) => value === false,
   top_logprobs: (value) => value === 0,
   logit_bias: (value) => isObject(value) && Object.keys(value).length === 0,
@@ -34,11 +33,16 @@ const UNSUPPORTED: Readonly<Record<string, (value: unknown) => boolean>> = {
 
 const AUDIO_TYPES = { wav: 'audio/wav', mp3: 'audio/mpeg' } as const;
 
-/** Converts the request. Throws `invalidParams` with the name of an invalid field. */
-export function chatRequest(body: ChatBody): ModelRequest {
+/**
+ * Converts the request. `relayed`: only providers with the same API get it. Then they judge what is supported. Throws
+ * `invalidParams` with the name of an invalid field.
+ */
+export function chatRequest(body: ChatBody, relayed = false): ModelRequest {
+  // Budgets reserve one answer, so several are refused for every provider.
+  if (isSet(body.n) && body.n !== 1) throw invalidField('n', 'must be 1: send several requests');
   for (const [field, hasNoEffect] of Object.entries(UNSUPPORTED)) {
     const value = body[field];
-    if (value === undefined || value === null || hasNoEffect(value)) continue;
+    if (relayed || value === undefined || value === null || hasNoEffect(value)) continue;
     throw invalidField(field, 'not supported by this gateway: leave it out');
   }
   const system = body.messages

@@ -24,6 +24,7 @@ import type { Models } from '../models.ts';
 import type { VendorApi } from '../vendor-api/vendor-api.ts';
 import { completion, completionFrames, event, headOf, openaiUsage } from './answer.ts';
 import { errorAnswer, errorBody } from './error.ts';
+import { chatRelay } from './relay.ts';
 import { chatRequest } from './request.ts';
 import {
   ChatAnswer,
@@ -50,7 +51,8 @@ export function openaiRoutes({ models, api }: OpenaiRoutesOptions): readonly Gat
     const includeUsage = body.stream_options?.include_usage === true;
     return api.answer(input, {
       model: body.model,
-      request: chatRequest(body),
+      request: (relayed) => chatRequest(body, relayed),
+      relay: chatRelay(body),
       stream: body.stream === true,
       whole: (chunks) => completion(head, chunks),
       frames: (chunks) => completionFrames(head, chunks, { includeUsage }),

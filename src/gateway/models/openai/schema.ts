@@ -113,6 +113,7 @@ export const ChatBody = z.looseObject({
   reasoning_effort: Effort.nullish(),
   verbosity: Verbosity.nullish(),
   parallel_tool_calls: z.boolean().nullish(),
+  n: z.int().min(1).nullish(),
   stream: z.boolean().nullish(),
   stream_options: z.looseObject({ include_usage: z.boolean().nullish() }).nullish(),
 });

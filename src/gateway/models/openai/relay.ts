@@ -1,0 +1,87 @@
+/**
+ * Relays a chat request to a provider with OpenAI's chat API. The provider gets the client's own request, so that fields
+ * that we do not know have their effect. The name of the model is changed in both directions.
+ */
+import { isObject } from '../../../base/index.ts';
+import type { FinishReason, Usage } from '../../../agent/index.ts';
+import type { Relay } from '../../../agent/internal/index.ts';
+import type { ChatBody } from './schema.ts';
+import { count } from './usage.ts';
+
+const REASONS: Readonly<Record<string, FinishReason>> = {
+  stop: 'stop',
+  tool_calls: 'tool-calls',
+  function_call: 'tool-calls',
+  length: 'length',
+  content_filter: 'content-filter',
+};
+
+export function chatRelay(body: ChatBody): Relay {
+  const { model: name, stream_options: options } = body;
+  const stream = body.stream === true;
+  const includeUsage = options?.include_usage === true;
+  const replacement = `"model":${JSON.stringify(name)}`;
+  return {
+    // A provider of the type `openai` has the Responses API. A compatible server may be in the operator's own network,
+    // so it must not download files for callers.
+    accepts: (type) => type === 'openai-compatible' && !hasAddresses(body),
+    stream,
+    path: () => '/chat/completions',
+    body: (model, maxOutputTokens) => ({
+      ...body,
+      model,
+      ...limitOf(body, maxOutputTokens),
+      // The usage is needed for the budgets, even if the client does not ask for it.
+      ...(stream && { stream_options: { ...options, include_usage: true } }),
+      // A tier may cost more than the price on the model card.
+      service_tier: undefined,
+    }),
+    // In a JSON string, the quotation marks of this text would be escaped.
+    rewrite: (text) => text.replaceAll(/"model":\s*"[^"\\]*"/g, () => replacement),
+    watched: /"usage":\s*\{|"finish_reason":\s*"|"error":\s*\{/,
+    read(event) {
+      const { error, choices, usage } = event;
+      if (isObject(error)) return { failed: true };
+      const first: unknown = Array.isArray(choices) ? choices[0] : undefined;
+      const reason = isObject(first) ? first['finish_reason'] : undefined;
+      if (!stream) event['model'] = name;
+      return {
+        usage: usageIn(usage),
+        ...(typeof reason === 'string' && { end: REASONS[reason] ?? 'other' }),
+        changed: !stream,
+        dropped: stream && !includeUsage && first === undefined && isObject(usage),
+      };
+    },
+  };
+}
+
+/** Returns the limit of the answer in the field that the client used, or else in the one that all servers know. */
+function limitOf(body: ChatBody, limit: number | undefined): object {
+  if (limit === undefined) return {};
+  return typeof body.max_completion_tokens === 'number'
+    ? { max_completion_tokens: limit }
+    : { max_tokens: limit };
+}
+
+function hasAddresses({ messages }: ChatBody): boolean {
+  return messages.some(
+    ({ content }) =>
+      Array.isArray(content) &&
+      content.some((part) => part.type === 'image_url' && !part.image_url.url.startsWith('data:')),
+  );
+}
+
+function usageIn(usage: unknown): Usage | undefined {
+  if (!isObject(usage)) return undefined;
+  const { prompt_tokens_details: input, completion_tokens_details: output } = usage;
+  const inputTokens = count(usage['prompt_tokens']);
+  if (inputTokens === undefined) return undefined;
+  const cachedTokens = isObject(input) ? count(input['cached_tokens']) : undefined;
+  const thoughtTokens = isObject(output) ? count(output['reasoning_tokens']) : undefined;
+  return {
+    inputTokens,
+    outputTokens: count(usage['completion_tokens']) ?? 0,
+    ...(cachedTokens !== undefined && { cachedTokens }),
+    ...(thoughtTokens !== undefined && { thoughtTokens }),
+  };
+}
