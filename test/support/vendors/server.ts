@@ -100,14 +100,14 @@ function asWhole(reply: Reply, { path, body: asked }: Asked): Reply {
 function wholeChat(events: readonly string[], after: 'end' | 'break' = 'end'): Reply {
   const message: Record<string, unknown> = { role: 'assistant', content: null, refusal: null };
   const calls: { function: { arguments: string } }[] = [];
-  let whole: Record<string, unknown> = {};
+  const whole: Record<string, unknown> = {};
   let finish_reason: unknown = null;
   for (const event of events) {
     const text = event.slice('data: '.length).trim();
     if (text === '[DONE]') continue;
     const { choices = [], ...head } = JSON.parse(text);
     if (head.error !== undefined) return { status: 500, body: head };
-    whole = { ...whole, ...head };
+    Object.assign(whole, head);
     for (const { delta = {}, finish_reason: reason } of choices) {
       finish_reason = reason ?? finish_reason;
       for (const [field, value] of Object.entries(delta)) {
