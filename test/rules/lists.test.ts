@@ -51,7 +51,8 @@ for (const wire of WIRES) {
     assert.ok(!bare.text.includes('"artifacts"'));
     assert.ok(!bare.text.includes('"history"'));
     const withArtifacts = await wire.call(url, 'listTasks', { includeArtifacts: true });
-    assert.equal(withArtifacts.tasks[0]?.artifacts?.[0]?.parts.length, 2);
+    const [artifact] = withArtifacts.tasks[0]?.artifacts ?? [];
+    assert.deepEqual(artifact?.parts, [{ kind: 'text', text: 'one two ' }]);
     const withHistory = await wire.ask(url, 'listTasks', { historyLength: 5 });
     assert.ok(withHistory.text.includes('"history"'));
     assert.ok(!withHistory.text.includes('"artifacts"'));
