@@ -23,8 +23,13 @@ export function acceptedFile(part: BlobPart): BlobPart | undefined {
   return /^(audio|video)\//.test(part.mediaType) ? part : undefined;
 }
 
+/** The types of audio and video that Google's models accept. */
+const GOOGLE_MEDIA =
+  /^(audio\/(wav|x-wav|mp3|mpeg|aiff|aac|ogg|flac)|video\/(mp4|mpeg|mpg|mov|quicktime|avi|x-flv|webm|wmv|3gpp))$/;
+
 /** Returns whether the vendor accepts an accepted file. `vendor` is the name of a provider: `anthropic.messages`. */
 export function isAcceptedBy(vendor: string, { mediaType }: BlobPart): boolean {
-  if (mediaType.startsWith('image/') || vendor.startsWith('google')) return true;
-  return mediaType === 'application/pdf' && /^(anthropic|openai)\./.test(vendor);
+  if (mediaType.startsWith('image/')) return true;
+  if (mediaType === 'application/pdf') return /^(anthropic|openai)\.|^google/.test(vendor);
+  return vendor.startsWith('google') && GOOGLE_MEDIA.test(mediaType);
 }

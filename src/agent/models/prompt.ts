@@ -32,6 +32,8 @@ export interface Abilities {
   readonly vendor: string;
   /** Whether a file that the model does not get is an error. By default, the model gets its address as text. */
   readonly strict?: boolean | undefined;
+  /** If false, the model gets a note instead of each file. */
+  readonly files?: boolean;
 }
 
 interface FileMessagePart extends LanguageModelV4FilePart {
@@ -179,7 +181,7 @@ function userParts(part: ContentPart, abilities: Abilities): UserPart[] {
     case 'data':
       return [{ type: 'text', text: JSON.stringify(part.data) }];
     case 'blob':
-      return [blob(part)];
+      return [abilities.files === false && !isText(part.mediaType) ? noteOn(part) : blob(part)];
     case 'file':
       return [file(part, abilities)];
     default:
@@ -256,12 +258,15 @@ function filesOf({ name, parts = [] }: FunctionResponsePart, abilities: Abilitie
 }
 
 /** Converts a file of a tool. Instead of a file that the vendor does not accept, the model gets a note. */
-function toolFile(part: BlobPart | FileContentPart, { vendor }: Abilities): UserPart {
+function toolFile(part: BlobPart | FileContentPart, { vendor, files }: Abilities): UserPart {
   // A URL from a tool is not sent as a file, because the request fails if the vendor cannot fetch it.
   if (part.kind === 'file') return file(part, { urls: {}, vendor });
   if (isText(part.mediaType)) return blob(part);
-  const accepted = acceptedFile(part);
-  if (accepted && isAcceptedBy(vendor, accepted)) return blob(accepted);
+  const accepted = files === false ? undefined : acceptedFile(part);
+  return accepted && isAcceptedBy(vendor, accepted) ? blob(accepted) : noteOn(part);
+}
+
+function noteOn(part: BlobPart): LanguageModelV4TextPart {
   const called = part.name === undefined ? '' : `${part.name}: `;
   const size = sizeOf(Math.floor((part.data.length * 3) / 4));
   const why = 'not shown, because this model does not accept the file';

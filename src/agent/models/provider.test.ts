@@ -310,6 +310,38 @@ test('a file of a tool that the model does not accept is a note, so that the ses
   assert.partialDeepStrictEqual(prompt, [{ role: 'tool' }, { role: 'user', content }]);
 });
 
+test('if the vendor refuses a request with files, the model gets notes instead, unless files are required', async () => {
+  const damaged = { kind: 'blob', mediaType: 'image/png', data: PNG } as const;
+  const parts: ContentPart[] = [
+    damaged,
+    { kind: 'text', text: 'and?' },
+    { kind: 'function-response', id: '1', name: 'draw', response: 'ok', parts: [damaged] },
+  ];
+  const request = { messages: [{ role: 'user' as const, parts }] };
+  const refusing = (): Fake => {
+    const model = fake([finish]);
+    return {
+      ...model,
+      doStream(options) {
+        if (!JSON.stringify(options.prompt).includes('"type":"file"'))
+          return model.doStream(options);
+        model.asked.push(options);
+        return Promise.reject(
+          Object.assign(new Error('Could not process image'), { statusCode: 400 }),
+        );
+      },
+    };
+  };
+  const model = refusing();
+  await answerOf(fromProvider(model), request);
+  const [, second] = model.asked;
+  const sent = JSON.stringify(second?.prompt);
+  assert.equal(sent.match(/\[image\/png, \d+ bytes, not shown/g)?.length, 2);
+  const strict = refusing();
+  await assert.rejects(answerOf(fromProvider(strict, { strict: true }), request), /process image/);
+  assert.equal(strict.asked.length, 1);
+});
+
 test('settings and the schema of an answer are passed on', async () => {
   const model = fake([finish]);
   const outputSchema = { type: 'object', properties: { a: { type: 'string' } } };

@@ -29,7 +29,7 @@ import {
 import { callOptions, callOptionsV3 } from './prompt.ts';
 import { withRetry, type ModelRetryOptions } from './retry.ts';
 import { startTimeouts, type TimeoutOptions } from './timeouts.ts';
-import { cutOff, vendorError, type ErrorSource } from './vendor-error.ts';
+import { cutOff, refusesContent, vendorError, type ErrorSource } from './vendor-error.ts';
 import { isJsonObject } from './schema.ts';
 
 /**
@@ -117,11 +117,9 @@ async function open(
   abortSignal: AbortSignal,
   options: ProviderOptions,
 ): Promise<ReadableStream<LanguageModelV4StreamPart> | ReadableStream<LanguageModelV3StreamPart>> {
-  const call = callOptions(request, {
-    urls: await languageModel.supportedUrls,
-    vendor: languageModel.provider,
-    strict: options.strict,
-  });
+  const { strict } = options;
+  const vendor = languageModel.provider;
+  const abilities = { urls: await languageModel.supportedUrls, vendor, strict };
   const given = options.providerOptions;
   const providerOptions = typeof given === 'function' ? given(request) : given;
   const settings = {
@@ -130,10 +128,28 @@ async function open(
     includeRawChunks: true,
     ...(providerOptions !== undefined && { providerOptions }),
   };
-  const { stream } = await (languageModel.specificationVersion === 'v3'
-    ? languageModel.doStream({ ...callOptionsV3(call), ...settings })
-    : languageModel.doStream({ ...call, ...settings }));
-  return stream;
+  const ask = async (call: ReturnType<typeof callOptions>) => {
+    const { stream } = await (languageModel.specificationVersion === 'v3'
+      ? languageModel.doStream({ ...callOptionsV3(call), ...settings })
+      : languageModel.doStream({ ...call, ...settings }));
+    return stream;
+  };
+  const call = callOptions(request, abilities);
+  try {
+    return await ask(call);
+  } catch (error) {
+    // Every later request would contain a file that the vendor refuses, such as a damaged image.
+    if (strict === true || !refusesContent(error) || !hasFiles(call)) throw error;
+    const without = callOptions(request, { ...abilities, urls: {}, files: false });
+    return ask(without).catch(() => Promise.reject(error));
+  }
+}
+
+function hasFiles({ prompt }: ReturnType<typeof callOptions>): boolean {
+  return prompt.some(
+    ({ content }) =>
+      typeof content !== 'string' && content.some((part: { type: string }) => part.type === 'file'),
+  );
 }
 
 type Step = { readonly done: boolean; readonly value?: StreamPart | undefined };

@@ -72,6 +72,13 @@ export function vendorError(error: unknown, source: ErrorSource): ModelError {
   return refusal(error, status, said, source);
 }
 
+/** Returns whether the vendor may have refused the request because of its content. */
+export function refusesContent(error: unknown): boolean {
+  const status = statusOf(error);
+  if (status === undefined) return is(error, 'AI_UnsupportedFunctionalityError');
+  return status === 400 || status === 413 || status === 415 || status === 422;
+}
+
 export function cutOff(name: string): ModelError {
   return new ModelError('cut-off', `${name} stopped in the middle of its answer: try again`, {
     retryable: true,
