@@ -15,7 +15,6 @@ import { defined } from '../../base/index.ts';
 import {
   CODER_AGENT,
   isAwaitingAnswer,
-  majorVersion,
   readMessage,
   readStatus,
   type CoderAgentKind,
@@ -33,7 +32,7 @@ import {
   type TaskStatusUpdateEvent,
 } from '../../protocol/index.ts';
 import type { LogView } from '../../tasks/index.ts';
-import { developmentToolView } from '../views/views.ts';
+import { developmentToolView, withoutExtension } from '../views/views.ts';
 import { coderAgentCall } from './call.ts';
 
 export const coderAgentView: LogView = {
@@ -42,7 +41,7 @@ export const coderAgentView: LogView = {
     const { metadata, ...task } = developmentToolView.task(logged);
     const shown: Task = { ...task, status: statusOf(task.status) };
     if (task.history) shown.history = task.history.map(messageOf);
-    const rest = withoutOwn(metadata);
+    const rest = withoutExtension(metadata, SOURCE_KEY);
     return rest ? { ...shown, metadata: rest } : shown;
   },
   update(logged) {
@@ -94,7 +93,7 @@ function statusOf({ state, message, ...status }: TaskStatus): TaskStatus {
 function messageOf({ metadata, ...message }: Message): Message {
   const shown =
     message.role === 'user' ? message : { ...message, parts: message.parts.map(partOf) };
-  const rest = withoutOwn(metadata);
+  const rest = withoutExtension(metadata, SOURCE_KEY);
   return rest ? { ...shown, metadata: rest } : shown;
 }
 
@@ -103,12 +102,4 @@ function partOf(part: Part): Part {
   if (part.kind !== 'data') return part;
   const [fact] = readMessage({ kind: 'message', messageId: 'part', role: 'agent', parts: [part] });
   return fact?.kind === 'call' ? { kind: 'data', data: coderAgentCall(fact.call) } : part;
-}
-
-/** Returns the metadata without the values of the extension and of this server. */
-function withoutOwn(metadata: Metadata | undefined): Metadata | undefined {
-  const entries = Object.entries(metadata ?? {}).filter(
-    ([key]) => key !== SOURCE_KEY && majorVersion(key) === undefined,
-  );
-  return entries.length > 0 ? Object.fromEntries(entries) : undefined;
 }

@@ -186,9 +186,15 @@ function plainMessage(message: Message): [Message] | undefined {
   ];
 }
 
-function withoutExtension(metadata: Metadata | undefined): Metadata | undefined {
+/** Returns the metadata without the values of the extension and the value of `other`, or undefined if none are left. */
+export function withoutExtension(
+  metadata: Metadata | undefined,
+  other?: string,
+): Metadata | undefined {
   if (!metadata) return undefined;
-  const own = Object.entries(metadata).filter(([key]) => majorVersion(key) === undefined);
+  const own = Object.entries(metadata).filter(
+    ([key]) => key !== other && majorVersion(key) === undefined,
+  );
   return own.length === 0 ? undefined : Object.fromEntries(own);
 }
 
