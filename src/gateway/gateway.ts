@@ -173,7 +173,10 @@ export function createGateway(options: GatewayOptions): Gateway {
     observe: watchRequests(metrics, routes),
     push: { allowNetworks },
     ...(publicUrl !== undefined && { publicUrl }),
-    ...(config.limits && { limits: defined(config.limits) }),
+    limits: {
+      ...defined(config.limits ?? {}),
+      keepExpiredMs: tasks.keepExpiredSeconds * 1000,
+    },
     ...(config.cors && { cors: config.cors }),
   });
   metrics.gauge('parley_executions_running', () => server.handler.running);

@@ -110,7 +110,12 @@ for (const [name, store] of Object.entries(stores)) {
         fc.array(fc.tuple(fc.nat(10), fc.nat(3)), { minLength: 1, maxLength: 4 }),
         async (pause, end, obeys, silent, expiries, cancels, answer, readers) => {
           const agent = executor(pause, end, obeys, silent);
-          const handler = createHandler(agent, { store, logger, limits: { graceMs: 5 } });
+          const handler = createHandler(agent, {
+            store,
+            logger,
+            now: () => 0,
+            limits: { graceMs: 5 },
+          });
           const configuration = { blocking: false };
           const { id } = (await handler.sendMessage({ message: says(), configuration })) as Task;
           // As long as somebody may read it, it is not removed.

@@ -77,11 +77,17 @@ function textOf({ status: { message } }: Task): string {
 }
 
 for (const [name, openStore] of Object.entries(STORES)) {
-  function setUp(t: TestContext, graceMs = 1000) {
+  /** Requests find no expired task unless `now` says so: the sweeps are tested here. */
+  function setUp(t: TestContext, graceMs = 1000, now = () => 0) {
     const log = recorder();
     const { executor, canceled } = agent();
     const store = openStore(t);
-    const handler = createHandler(executor, { store, logger: log.logger, limits: { graceMs } });
+    const handler = createHandler(executor, {
+      store,
+      logger: log.logger,
+      now,
+      limits: { graceMs },
+    });
     t.after(() => handler.close());
     return { handler, store, canceled, errors: log.errors };
   }
@@ -107,6 +113,55 @@ for (const [name, openStore] of Object.entries(STORES)) {
       assert.equal(handler.running, 0);
     });
   }
+
+  for (const [text, state] of [
+    ['ask', 'canceled'],
+    ['work', 'failed'],
+  ] as const) {
+    test(`${name}: a request between two sweeps finds that a task (${text}) has expired and is ${state}`, async (t) => {
+      let time = 0;
+      const { handler } = setUp(t, 1000, () => time);
+      const tasks = [];
+      for (let count = 0; count < 4; count++) {
+        tasks.push(await (text === 'work' ? working(handler) : send(handler, text)));
+      }
+      const [got, sent, streamed, listed] = tasks.map(({ id }) => id);
+      time = EXPIRY;
+      assert.equal((await handler.getTask({ id: got ?? '' })).status.state, state);
+      assert.equal((await handler.getTask({ id: got ?? '' })).status.state, state, 'it is kept');
+      await assert.rejects(handler.sendMessage({ message: says('more', { taskId: sent ?? '' }) }), {
+        kind: 'unsupportedOperation',
+        message: new RegExp(state),
+      });
+      await assert.rejects(handler.subscribe({ id: streamed ?? '' }), {
+        kind: 'unsupportedOperation',
+      });
+      const page = await handler.listTasks({});
+      assert.equal(page.tasks.find(({ id }) => id === listed)?.status.state, state);
+      assert.equal(page.totalSize, 4);
+      assert.equal(handler.running, 0);
+      time += HOUR;
+      await assert.rejects(handler.getTask({ id: got ?? '' }), { kind: 'taskNotFound' });
+    });
+  }
+
+  test(`${name}: a finished task that has expired is not there between two sweeps`, async (t) => {
+    let time = 0;
+    const { handler } = setUp(t, 1000, () => time);
+    const message = says('complete');
+    const { id } = (await handler.sendMessage({ message })) as Task;
+    await send(handler, 'complete');
+    time = EXPIRY;
+    await assert.rejects(handler.getTask({ id }), { kind: 'taskNotFound' });
+    await assert.rejects(handler.subscribe({ id, after: 0 }), { kind: 'taskNotFound' });
+    await assert.rejects(handler.sendMessage({ message: says('more', { taskId: id }) }), {
+      kind: 'taskNotFound',
+    });
+    const again = (await handler.sendMessage({ message })) as Task;
+    assert.notEqual(again.id, id, 'its message starts a new task');
+    const { tasks, totalSize } = await handler.listTasks({});
+    assert.deepEqual([tasks, totalSize], [[], 0]);
+  });
 
   test(`${name}: a task that was ended is kept for a while, then removed`, async (t) => {
     const { handler, store } = setUp(t);
@@ -217,7 +272,7 @@ for (const operation of ['expired', 'setExpiry', 'delete', 'append', 'read']) {
     const broken = new Set<string>();
     const { logger, errors } = recorder();
     const store = failing(memoryStore(), broken);
-    const handler = createHandler(agent().executor, { store, logger });
+    const handler = createHandler(agent().executor, { store, logger, now: () => 0 });
     t.after(() => handler.close());
     const asking = await send(handler, 'ask');
     const done = await send(handler, 'complete');
@@ -235,6 +290,7 @@ test('a webhook is told that its task expired', async (t) => {
   const told: string[] = [];
   const { promise, resolve } = Promise.withResolvers<void>();
   const handler = createHandler(agent().executor, {
+    now: () => 0,
     logger: recorder().logger,
     deliver: {
       accept: (config) => ({ ...config, id: 'h' }),
@@ -258,7 +314,11 @@ test('a webhook is told that its task expired', async (t) => {
 
 test('a server that goes down in the middle of a sweep goes down in peace', async () => {
   const { logger, errors } = recorder();
-  const handler = createHandler(agent().executor, { logger, limits: { graceMs: 10 } });
+  const handler = createHandler(agent().executor, {
+    logger,
+    now: () => 0,
+    limits: { graceMs: 10 },
+  });
   for (let n = 0; n < 10; n++) await send(handler, 'stubborn');
   const sweep = handler.expire({ keepMs: HOUR });
   await handler.close();

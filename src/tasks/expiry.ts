@@ -1,17 +1,22 @@
 /**
  * Handles expired tasks. An unfinished task is ended, but kept for a while, so that clients can see how it ended. A
- * finished task is removed, unless it is being read.
+ * finished task is removed, unless it is being read. This happens in sweeps, and for a single task when a request finds
+ * it (`expireTask`), so that requests between two sweeps get the same answers as after the next one.
  *
  * Each processed task is removed or gets a later expiry time. So a sweep always ends, and the next sweep tries a failed
  * task again. Tasks are processed in small batches.
  */
-import { isTerminal } from '../protocol/index.ts';
+import { isTerminal, type TaskState } from '../protocol/index.ts';
+import type { MaybePromise } from '../base/index.ts';
 import type { Runtime } from './runtime.ts';
-import type { TaskHead } from './store/store.ts';
+import type { ListPage, Scope, TaskHead } from './store/store.ts';
 
 /** The options of `expire`. */
 export interface ExpireOptions {
-  /** How long a task is kept after it was ended, in milliseconds. */
+  /**
+   * How long a task is kept after it was ended, in milliseconds. From now on, this also applies to tasks that requests
+   * find. Before the first sweep, it is the limit `keepExpiredMs`.
+   */
   readonly keepMs: number;
   /** The current time, in milliseconds. Default: `Date.now()`. */
   readonly now?: number | undefined;
@@ -31,42 +36,21 @@ const BATCH = 64;
 
 /** Runs one sweep. Never throws: an error of the store is logged and ends the sweep. */
 export async function expire(runtime: Runtime, options: ExpireOptions): Promise<Expired> {
-  const { store, logger } = runtime;
+  const { store } = runtime;
   const { keepMs, now = Date.now() } = options;
+  runtime.keepExpiredMs = keepMs;
   let ended = 0;
   let removed = 0;
   let failed = false;
 
-  function fail(error: unknown, text: string, taskId?: string): void {
-    // At shutdown the store is closed, so its errors are expected.
-    if (!runtime.closing) logger.error({ err: error, ...(taskId && { taskId }) }, text);
-  }
-
-  async function remove(head: TaskHead): Promise<void> {
-    if (runtime.log.isLive(head.taskId)) await store.setExpiry(head, head.taskId, now + 1);
-    else if (await store.delete(head, head.taskId)) removed++;
-  }
-
-  /**
-   * Ends a task. Sets its new expiry time first, so that a later sweep ends the task if the process crashes before
-   * that.
-   */
-  async function end(head: TaskHead): Promise<void> {
-    await store.setExpiry(head, head.taskId, now + keepMs);
-    try {
-      if (await endTask(runtime, head)) ended++;
-    } catch (error) {
-      fail(error, 'failed to end an expired task', head.taskId);
-      await store.setExpiry(head, head.taskId, now + 1);
-    }
-  }
-
   async function process(head: TaskHead): Promise<void> {
     try {
-      await (isTerminal(head.status.state) ? remove(head) : end(head));
+      const outcome = await expireTask(runtime, head, head.status.state, now);
+      if (outcome === 'ended') ended++;
+      if (outcome === 'removed') removed++;
     } catch (error) {
       failed = true;
-      fail(error, 'failed to process an expired task', head.taskId);
+      fail(runtime, error, 'failed to process an expired task', head.taskId);
     }
   }
 
@@ -84,17 +68,86 @@ export async function expire(runtime: Runtime, options: ExpireOptions): Promise<
       }
     } catch (error) {
       failed = true;
-      fail(error, 'failed to list expired tasks');
+      fail(runtime, error, 'failed to list expired tasks');
     }
     await Promise.all(batch);
   }
   return { ended, removed };
 }
 
+/** Returns whether the task's time of expiry has passed. */
+export function hasExpired(
+  { now }: Runtime,
+  { expiresAt }: { readonly expiresAt?: number | undefined },
+): boolean {
+  return expiresAt !== undefined && expiresAt <= now();
+}
+
+/** A task, by its scope and id. */
+type TaskKey = Scope & Pick<TaskHead, 'taskId'>;
+
+/**
+ * Ends or removes one expired task. Returns what happened. Returns undefined if the task is kept: it is being read, or
+ * it could not be ended.
+ */
+export async function expireTask(
+  runtime: Runtime,
+  task: TaskKey,
+  state: TaskState,
+  now = runtime.now(),
+): Promise<'ended' | 'removed' | undefined> {
+  const { store, keepExpiredMs } = runtime;
+  if (isTerminal(state)) {
+    if (!runtime.log.isLive(task.taskId)) {
+      return (await store.delete(task, task.taskId)) ? 'removed' : undefined;
+    }
+    await store.setExpiry(task, task.taskId, now + 1);
+    return undefined;
+  }
+  // The new expiry time is set first. If the process crashes before the task has ended, a later sweep ends it.
+  await store.setExpiry(task, task.taskId, now + keepExpiredMs);
+  try {
+    return (await endTask(runtime, task, now + keepExpiredMs)) ? 'ended' : undefined;
+  } catch (error) {
+    fail(runtime, error, 'failed to end an expired task', task.taskId);
+    await store.setExpiry(task, task.taskId, now + 1);
+    return undefined;
+  }
+}
+
+function fail(runtime: Runtime, error: unknown, text: string, taskId?: string): void {
+  // At shutdown the store is closed, so its errors are expected.
+  if (runtime.closing) return;
+  runtime.logger.error({ err: error, ...(taskId && { taskId }) }, text);
+}
+
+/** How often a page is read again because its tasks have expired. Each time, the next tasks move up. */
+const MAX_READS = 8;
+
+/** Reads a page of tasks without expired tasks. Ends or removes those that it finds. */
+export async function unexpired(
+  runtime: Runtime,
+  list: () => MaybePromise<ListPage>,
+): Promise<ListPage> {
+  for (let reads = 1; ; reads++) {
+    const page = await list();
+    const expired = page.heads.filter((head) => hasExpired(runtime, head));
+    if (expired.length === 0) return page;
+    const outcomes = await Promise.all(
+      expired.map((head) => expireTask(runtime, head, head.status.state)),
+    );
+    if (reads < MAX_READS && outcomes.some((outcome) => outcome !== undefined)) continue;
+    // The remaining ones are being read, so they cannot be removed yet.
+    const heads = page.heads.filter((head) => !hasExpired(runtime, head));
+    return { ...page, heads, total: page.total && page.total - expired.length };
+  }
+}
+
 /** Ends a task. Returns whether the task was unfinished. Throws if the end could not be stored. */
-async function endTask(runtime: Runtime, head: TaskHead): Promise<boolean> {
-  using live = await runtime.log.open(head, head.taskId);
+async function endTask(runtime: Runtime, task: TaskKey, keptUntil: number): Promise<boolean> {
+  using live = await runtime.log.open(task, task.taskId);
   if (!live) return false;
+  live.expiresAt = keptUntil;
   const stopped = await runtime.stop(live, 'expire');
   await live.whenStored(live.seq);
   return stopped && live.state !== undefined && isTerminal(live.state);

@@ -26,7 +26,7 @@ import {
 } from '../protocol/index.ts';
 import type { LiveTask, OnState } from './log/event-log.ts';
 import type { AgentExecutor } from './execution/executor.ts';
-import { expire, type Expired, type ExpireOptions } from './expiry.ts';
+import { expire, unexpired, type Expired, type ExpireOptions } from './expiry.ts';
 import { accept, notStored, type IntakeOptions, type Started } from './intake.ts';
 import { loadTask, type Loaded } from './log/load.ts';
 import { consoleLogger, type Logger } from './log/logger.ts';
@@ -49,6 +49,7 @@ const HANDLER_LIMITS: RuntimeLimits = {
   maxTaskBytes: 64 * 1024 * 1024,
   maxRunning: 20_000,
   maxPushConfigsPerTask: 32,
+  keepExpiredMs: 3_600_000,
 };
 
 /** Maximum size of a page of tasks or log entries. Larger pages would block the event loop. */
@@ -71,6 +72,8 @@ export interface HandlerOptions {
   readonly logger?: Logger | undefined;
   readonly limits?: Partial<RuntimeLimits> | undefined;
   readonly onState?: OnState | undefined;
+  /** The clock with which requests find that a task has expired, in milliseconds. Default: `Date.now`. */
+  readonly now?: (() => number) | undefined;
   /** Delivers webhooks. Without it, push notifications are not supported. */
   readonly deliver?: Deliver | undefined;
   /** Whether streams are allowed. Default: true. */
@@ -157,6 +160,7 @@ export function createHandler(
     limits,
     deliver: options.deliver,
     onState: options.onState,
+    now: options.now,
   });
   const { log } = runtime;
   const intake = { inputModes: options.inputModes, deduplicate: options.deduplicate ?? true };
@@ -263,7 +267,7 @@ export function createHandler(
       total,
     };
     const view = await runtime.viewOf(call);
-    const page = await store.list(query);
+    const page = await unexpired(runtime, () => store.list(query));
     const answer = (next = '') => {
       return { tasks, nextPageToken: next, pageSize, totalSize: page.total ?? tasks.length };
     };

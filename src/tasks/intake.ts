@@ -75,7 +75,9 @@ export async function accept(
     options.deduplicate ? store.findMessage(scope, message.messageId) : undefined;
   const found = find();
   const earlier = found instanceof Promise ? await found : found;
-  if (earlier !== undefined) return repeated(runtime, params, call, scope, earlier);
+  if (earlier !== undefined && !(await runtime.removeExpired(scope, earlier))) {
+    return repeated(runtime, params, call, scope, earlier);
+  }
   const ids = options.deduplicate ? [message.messageId] : undefined;
   try {
     if (message.taskId !== undefined) return await proceed(runtime, params, call, scope, ids);

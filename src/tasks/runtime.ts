@@ -23,11 +23,14 @@ import {
   lastEvents,
   tellCanceled,
 } from './execution/execution.ts';
+import { expireTask, hasExpired } from './expiry.ts';
 import type { Scope, TaskStore } from './store/store.ts';
 
 /** The limits of executions and tasks. */
 export interface RuntimeLimits extends ExecutionLimits {
   readonly maxPushConfigsPerTask: number;
+  /** How long a task is kept after it was ended because it expired, in milliseconds. Default: one hour. */
+  readonly keepExpiredMs: number;
 }
 
 /** How many messages in a row may start an execution before a task is ended nevertheless. */
@@ -42,6 +45,10 @@ export class Runtime {
   readonly logger: Logger;
   readonly executions: Executions;
   readonly push: PushNotifier | undefined;
+  /** How long a task is kept after it was ended because it expired. */
+  keepExpiredMs: number;
+  /** The clock for the expiry of tasks, in milliseconds. */
+  readonly now: () => number;
   closing = false;
   /** True after the store was closed. */
   closed = false;
@@ -54,11 +61,14 @@ export class Runtime {
       limits: RuntimeLimits;
       deliver: Deliver | undefined;
       onState?: OnState | undefined;
+      now?: (() => number) | undefined;
     },
   ) {
     this.executor = executor;
     this.store = options.store;
     this.logger = options.logger;
+    this.now = options.now ?? Date.now;
+    this.keepExpiredMs = options.limits.keepExpiredMs;
     this.log = new EventLog(options.store, options.logger, options.onState);
     this.executions = new Executions({ ...options, log: this.log, executor });
     this.push =
@@ -95,8 +105,8 @@ export class Runtime {
   }
 
   /**
-   * Opens a task in the scope. The caller must dispose of it. If its execution was interrupted, the task is ended
-   * first.
+   * Opens a task in the scope. The caller must dispose of it. If its execution was interrupted or it has expired, the
+   * task is ended first. A finished task that has expired is not found.
    */
   async open(scope: Scope, taskId: string): Promise<LiveTask> {
     if (this.closed) throw new A2AError('unavailable', 'The server is shutting down');
@@ -104,6 +114,7 @@ export class Runtime {
     if (!live) throw taskNotFound(taskId);
     try {
       if (live.stored === 0) throw taskNotFound(taskId);
+      if (hasExpired(this, live)) await this.#expire(live);
       if (this.#isOrphan(live) && !(await isReserved(live)) && this.#isOrphan(live)) {
         await this.#interrupt(live);
         // The store was unavailable when the execution ended. The executor may still hold resources for the task, so
@@ -115,6 +126,24 @@ export class Runtime {
       live[Symbol.dispose]();
       throw error;
     }
+  }
+
+  /** Removes a finished task that has expired. Returns whether it was removed. */
+  async removeExpired(scope: Scope, taskId: string): Promise<boolean> {
+    const head = this.log.isLive(taskId) ? undefined : await this.store.head(scope, taskId);
+    if (!head || !hasExpired(this, head) || !isTerminal(head.status.state)) return false;
+    return (await expireTask(this, head, head.status.state)) === 'removed';
+  }
+
+  /** Ends an expired task. If it is finished, throws `taskNotFound`. The task is removed when it is no longer used. */
+  async #expire(live: LiveTask): Promise<void> {
+    const { taskId, state } = live;
+    if (state === undefined) return;
+    if (isTerminal(state)) {
+      await live.whenStored(live.seq);
+      throw taskNotFound(taskId);
+    }
+    await expireTask(this, live, state);
   }
 
   /**

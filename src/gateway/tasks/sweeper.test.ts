@@ -14,7 +14,7 @@ test('a task that has expired is ended by itself, and removed later', async (t) 
         yield { kind: 'status-update', state: 'input-required' };
       },
     },
-    { logger },
+    { logger, now: () => 0 },
   );
   t.after(() => handler.close());
   const parts = [{ kind: 'text' as const, text: 'go' }];

@@ -61,7 +61,10 @@ const turns = async (count: number) => {
 
 function handlerOf(store: TaskStore, inner: AgentExecutor) {
   const rules = { ...inner.rules, transitions: TRANSITIONS };
-  return createHandler({ ...inner, rules }, { store, logger, limits: { graceMs: 5 } });
+  return createHandler(
+    { ...inner, rules },
+    { store, logger, now: () => 0, limits: { graceMs: 5 } },
+  );
 }
 
 /** The states of a log; one that stays is there once. */

@@ -60,6 +60,8 @@ export class LiveTask implements Scope, Readable, Disposable {
   state: TaskState | undefined;
   /** Rough size of the log. If the store does not count sizes, the size of the entries since the task became live. */
   bytes: number;
+  /** Time at which the task expires, in milliseconds. Undefined if it never expires. */
+  expiresAt: number | undefined;
   lost: Error | undefined;
   /** Called when this process loses the log. */
   onLost: (() => void) | undefined;
@@ -81,6 +83,7 @@ export class LiveTask implements Scope, Readable, Disposable {
     this.seq = this.stored = head?.seq ?? 0;
     this.state = head?.status.state;
     this.bytes = head?.bytes ?? 0;
+    this.expiresAt = head?.expiresAt;
   }
 
   /** Resolves when entry `seq` is stored. */
@@ -224,6 +227,7 @@ export class EventLog {
    */
   create(scope: Scope, task: Task, messageIds?: readonly string[], expiresAt?: number): LiveTask {
     const live = new LiveTask(this, scope, task.id, task.contextId);
+    live.expiresAt = expiresAt;
     this.#live.set(task.id, live);
     void this.append(live.hold(), task, messageIds, expiresAt);
     return live;
