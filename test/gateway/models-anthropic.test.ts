@@ -133,6 +133,15 @@ describe('An answer for a client of Anthropic', () => {
   }
 });
 
+test('the usage of an answer has the caller’s name of the model', async () => {
+  await using at = await served('openai', [{ events: openai.answer }]);
+  await at.client.messages.create(question);
+  const usage = await at.gateway.ask(at.gateway.key(), 'GET', '/a2a/usage');
+  assert.partialDeepStrictEqual(await usage.json(), {
+    items: [{ model: 'house', inputTokens: 20, outputTokens: 12 }],
+  });
+});
+
 const MESSAGE = {
   id: 'msg_1',
   type: 'message',

@@ -2,7 +2,6 @@
 export { deleteWithDelegated } from '../delegated.ts';
 export { RunFailure } from '../errors.ts';
 export { offlineEmbeddings, type EmbeddingModel } from '../models/embeddings.ts';
-export { estimateUsage } from '../models/pieces.ts';
 export { resolveModel, usableModels } from '../models/resolve.ts';
 export { mayTryAgain } from '../models/retry.ts';
 export { scriptFromFile } from '../models/scripted.ts';

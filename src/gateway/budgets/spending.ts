@@ -268,7 +268,7 @@ export function createSpending(options: SpendingOptions): Spending {
       maxOutputTokens: undefined,
       seen() {},
       settle(used) {
-        if (!ended) record({ ...caller, model, agent, ...used });
+        if (!ended) record({ ...used, ...caller, model, agent });
         ended = true;
       },
       release() {
