@@ -116,8 +116,10 @@ export class LogWriter {
 
   #prompt(text: string, from: Decision['by']): void {
     if (text === '') return;
-    // A call that waits stays open: the prompt may be its answer. Other open entries belong to the turn before.
-    this.#settle(isWaiting);
+    // If a call waits, the turn has not ended, and the prompt may be the answer. All its calls stay open, because another
+    // call may have asked the question. Otherwise open entries belong to the turn before.
+    const waits = this.#open.some(isWaiting);
+    this.#settle(({ kind }) => waits && kind === 'call');
     this.#answer = '';
     this.#push({ kind: 'prompt', text, from, done: true });
   }

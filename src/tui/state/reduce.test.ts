@@ -91,6 +91,25 @@ test('a call waits until a client answers, and then shows who chose what', async
   assert.equal(call?.decision?.by?.name, 'phone');
 });
 
+test('a call whose question is answered by a prompt is not stopped', async () => {
+  const { session, state } = recorded();
+  const outer = shellCall('outer', 'npm start');
+  session.heard('start', TERMINAL);
+  session.call({ ...outer, status: 'EXECUTING' });
+  void session.ask({ ...editCall('e'), parentToolCallId: 'outer' });
+  session.heard('Allow once', PHONE);
+  const ended = { status: 'SUCCEEDED', output: { text: 'done' } } as const;
+  session.call({ ...editCall('e'), ...ended, confirmation_request: undefined });
+  session.call({ ...outer, ...ended });
+  session.state('completed', '');
+  const entries = shown(await state()) as Entry[];
+  assert.deepEqual(
+    entries.map((entry) => (entry.kind === 'call' ? entry.call.tool_call_id : entry.kind)),
+    ['prompt', 'outer', 'e', 'prompt'],
+  );
+  assert.ok(!entries.some((entry) => entry.kind === 'call' && entry.stopped === true));
+});
+
 test('a call with a new request waits again', async () => {
   const { session, state } = recorded();
   void session.ask(editCall('e'));
