@@ -395,6 +395,49 @@ describe('an MCP server by HTTP', () => {
     await assert.rejects(toolset.tools(never), isMcp('unreachable', /more than \d+ bytes/));
   });
 
+  test('that asks without end and takes no answers is left', async (t) => {
+    let open = 0;
+    let most = 0;
+    const http = createServer((incoming, response) => {
+      most = Math.max(most, ++open);
+      response.on('close', () => (open -= 1));
+      void (async () => {
+        const text = (await incoming.toArray()).join('');
+        const { id, method } = incoming.method === 'POST' ? JSON.parse(text) : {};
+        const answer = (result: object): void => {
+          response.writeHead(200, { 'content-type': 'application/json' });
+          response.end(JSON.stringify({ jsonrpc: '2.0', id, result }));
+        };
+        if (method === 'initialize') {
+          const serverInfo = { name: 'srv', version: '1' };
+          answer({ protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo });
+        } else if (method === 'tools/list') {
+          answer({ tools: [{ name: 'x', inputSchema: { type: 'object' } }] });
+        } else if (method === 'tools/call') {
+          response.writeHead(200, { 'content-type': 'text/event-stream' });
+          for (let n = 0; n < 2_000; n++) {
+            response.write(`data: {"jsonrpc":"2.0","id":"p${n}","method":"ping"}\n\n`);
+          }
+        } else if (id === undefined || method !== undefined) {
+          response.writeHead(id === undefined ? 202 : 400).end();
+        }
+      })();
+    });
+    http.listen(0, '127.0.0.1');
+    await once(http, 'listening');
+    const { port } = http.address() as AddressInfo;
+    const toolset = mcpToolset({ name: 'srv', url: `http://127.0.0.1:${port}/` });
+    t.after(async () => {
+      await toolset.close();
+      http.closeAllConnections();
+      http.close();
+    });
+    const x = await find(toolset, 'x');
+    const reason = /has not answered \d+ requests/;
+    await assert.rejects(async () => x.run({}, toolContext()), isMcp('unreachable', reason));
+    assert.ok(most < 600, `${most} connections`);
+  });
+
   test('that sends an event without end is left, although each line is short', async (t) => {
     const toolset = await endless(t, 'text/event-stream', `data: ${'x'.repeat(65_536)}\r\n`);
     await assert.rejects(toolset.tools(never), isMcp('unreachable', /more than \d+ bytes/));

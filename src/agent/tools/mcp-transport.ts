@@ -9,6 +9,11 @@ const NEW_LINE = 10;
 const CARRIAGE_RETURN = 13;
 /** Maximum size of one message from a server. */
 const MAX_MESSAGE_BYTES = 16 * 2 ** 20;
+/**
+ * Maximum number of HTTP requests that a server has not answered. Each request of the server is answered with an HTTP
+ * request, so a server could make us open any number of connections.
+ */
+const MAX_UNANSWERED = 500;
 const MAX_LOG_LINE = 4_000;
 
 /** An MCP server that is a program. It is started when it is needed, and ended when the toolset is closed. */
@@ -50,7 +55,7 @@ export type McpServerConfig = McpCommand | McpUrl;
 export interface TransportEvents {
   /** Called for each line of the program's stderr. */
   readonly log: (line: string) => void;
-  /** Called when the server has sent a message that is too large. */
+  /** Called when the server has sent a message that is too large, or does not answer. */
   readonly overflow: (reason: string) => void;
 }
 
@@ -124,15 +129,22 @@ function lines(log: (line: string) => void) {
 }
 
 /**
- * Returns a `fetch` that fails and calls `overflow` if a message is too large. In an event stream, each event is one
+ * Returns a `fetch` that fails and calls `overflow` if a message is too large, or if too many requests are unanswered. In an event stream, each event is one
  * message: its data may have many lines.
  */
 function limitMessages(
   fetchIt: typeof fetch,
   overflow: (reason: string) => void,
 ): (url: string | URL, init?: RequestInit) => Promise<Response> {
+  let unanswered = 0;
   return async (url, init) => {
-    const response = await fetchIt(url, init);
+    if (unanswered >= MAX_UNANSWERED) {
+      const reason = `it has not answered ${MAX_UNANSWERED} requests`;
+      overflow(reason);
+      throw new Error(reason);
+    }
+    unanswered += 1;
+    const response = await fetchIt(url, init).finally(() => (unanswered -= 1));
     const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') ?? false;
     const afterEvent = eventEnds();
     let bytes = 0;
