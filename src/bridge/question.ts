@@ -112,23 +112,30 @@ export function answersQuestion(message: Message, asked: Message | undefined): b
   const [question, ...others] = (asked?.parts ?? []).flatMap(questionsIn);
   if (!question || others.length > 0) return false;
   const text = textOf(message.parts).trim();
-  if (question.kind === 'input')
-    return text !== '' || message.parts.some(({ kind }) => kind !== 'text');
-  if (message.parts.some(({ kind }) => kind !== 'text')) return false;
-  const offered = [...question.options, 'yes', 'no'];
-  return (
-    yesOrNo(text) !== undefined && offered.some((each) => each.toLowerCase() === text.toLowerCase())
-  );
+  const isPlain = message.parts.every(({ kind }) => kind === 'text');
+  const isOffered = (words: readonly string[]): boolean =>
+    isPlain && words.some((each) => each.toLowerCase() === text.toLowerCase());
+  if (question.isApproval) return isOffered(question.options);
+  if (question.kind === 'input') return text !== '' || !isPlain;
+  return yesOrNo(text) !== undefined && isOffered([...question.options, 'yes', 'no']);
 }
 
-/** Returns the kinds and the options of the questions in a part that `questionMessage` made. */
-function questionsIn(part: A2APart): { kind: unknown; options: string[] }[] {
+interface AskedQuestion {
+  readonly kind: unknown;
+  readonly options: readonly string[];
+  /** Whether a remote agent asks for the approval of a call, and the answer selects one of the options. */
+  readonly isApproval: boolean;
+}
+
+/** Returns the questions in a part that `questionMessage` made. */
+function questionsIn(part: A2APart): AskedQuestion[] {
   const questions: unknown =
     part.kind === 'data' && isObject(part.data) ? part.data['questions'] : undefined;
   if (!Array.isArray(questions)) return [];
-  return questions.filter(isObject).map(({ kind, options }) => ({
+  return questions.filter(isObject).map(({ kind, options, detail }) => ({
     kind,
     options: Array.isArray(options) ? options.filter((each) => typeof each === 'string') : [],
+    isApproval: kind === 'input' && isObject(detail) && isObject(detail['confirmation_request']),
   }));
 }
 

@@ -78,7 +78,9 @@ export function callQuestions(calls: readonly ToolCall[]): RemoteQuestion[] {
     const text = `${description ?? tool_name}\n${detailText(callDetails(call))}`;
     const names = options.map(({ name }) => shorten(name, MAX_OPTION));
     const question = { kind: 'input', text: shorten(text, MAX_TEXT), options: names } as const;
-    return { remote, options, question: { ...question, ...detailed([call]) } };
+    // Even if the call is too long, the detail says that this is the approval of a call.
+    const detail = { detail: { confirmation_request: {} }, ...detailed([call]) };
+    return { remote, options, question: { ...question, ...detail } };
   });
 }
 
