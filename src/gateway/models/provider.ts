@@ -39,7 +39,10 @@ export interface Provider {
   /** Returns a client for a model. The model does not have to be listed. */
   chat(model: string): Model;
   embeddings(model: string): EmbeddingModel;
-  /** Sends a request in the provider's own format. Undefined if the provider has another format. */
+  /**
+   * Sends a request in the provider's own format. Undefined if the provider has none. Throws a ModelError if there is no
+   * key.
+   */
   relay?(
     request: Relay,
     target: { readonly model: string; readonly maxOutputTokens?: number | undefined },
@@ -149,12 +152,12 @@ function clientsOf(
       const name = `${provider}:${model}`;
       return vendorEmbeddings(type, model, settings, { name, timeoutMs: firstByteMs });
     }),
-    async *relay(request, { model, maxOutputTokens }, signal) {
+    relay(request, { model, maxOutputTokens }, signal) {
       if (keyProblem !== undefined) throw keyProblem;
       const name = `${provider}:${model}`;
       const limits = { timeoutMs, idleTimeoutMs, firstEventTimeoutMs: firstByteMs };
       const target = { vendor, settings, model, name, maxOutputTokens, ...limits };
-      yield* relayed(request, target, signal);
+      return relayed(request, target, signal);
     },
   };
 }

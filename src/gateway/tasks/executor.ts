@@ -10,8 +10,8 @@ export type Worker = Pick<AgentExecutor, 'receive' | 'execute' | 'cancel'>;
 
 /** Completes the tasks that only keep a response, which is in their message. */
 const KEEPER: Worker = {
-  async *execute() {
-    yield { kind: 'status-update', state: 'working' };
+  async *execute({ task }) {
+    if (task.status.state !== 'working') yield { kind: 'status-update', state: 'working' };
     yield { kind: 'status-update', state: 'completed' };
   },
 };

@@ -6,7 +6,7 @@ import type { Used } from '../../cost.ts';
 import type { FullChunk } from '../../models.ts';
 import { openaiCode } from '../error.ts';
 import { callOf } from '../answer.ts';
-import { encode } from './carried.ts';
+import { encodeCarried } from '../../vendor-api/carried.ts';
 import type { Item, ResponsesBody } from './schema.ts';
 
 interface OutputItem {
@@ -175,7 +175,7 @@ function createWriter({ response, customTools }: AnswerOptions) {
   function* call(chunk: Extract<FullChunk, { kind: 'function-call' }>): Generator<string> {
     const { id: call_id, name, args, provider } = chunk;
     if (provider) {
-      const encrypted_content = encode({ provider, callId: call_id });
+      const encrypted_content = encodeCarried({ provider, callId: call_id });
       yield* single({ id: freshId('rs'), type: 'reasoning', summary: [], encrypted_content });
     }
     const index = output.length;
@@ -213,7 +213,7 @@ function createWriter({ response, customTools }: AnswerOptions) {
             yield event('response.output_text.delta', { ...at, delta: text, logprobs: [] });
           else yield event('response.reasoning_summary_text.delta', { ...at, delta: text });
         }
-        if (kind === 'thought' && provider) yield* close(encode({ provider }));
+        if (kind === 'thought' && provider) yield* close(encodeCarried({ provider }));
         break;
       }
       case 'finish':

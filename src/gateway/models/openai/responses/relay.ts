@@ -7,7 +7,7 @@ import type { FinishReason, Usage } from '../../../../agent/index.ts';
 import type { Relay, RelayReading } from '../../../../agent/internal/index.ts';
 import { count } from '../usage.ts';
 import type { ResponseObject } from './answer.ts';
-import { decode, isCarried } from './carried.ts';
+import { decodeCarried, isCarried } from '../../vendor-api/carried.ts';
 import { type Item, ReasoningItem, type ResponsesBody } from './schema.ts';
 
 const ENCRYPTED = 'reasoning.encrypted_content';
@@ -74,7 +74,7 @@ export function responsesRelay(body: ResponsesBody, options: ResponsesRelayOptio
 function forOpenai(item: Item): readonly Item[] {
   const { encrypted_content: encrypted } = ReasoningItem.safeParse(item).data ?? {};
   if (!isCarried(encrypted)) return [item];
-  const own = decode(encrypted, undefined)?.provider['openai'];
+  const own = decodeCarried(encrypted)?.provider['openai'];
   const content = isObject(own) ? own['reasoningEncryptedContent'] : undefined;
   return typeof content === 'string' ? [{ ...item, encrypted_content: content }] : [];
 }

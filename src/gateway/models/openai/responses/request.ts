@@ -13,7 +13,7 @@ import type {
   ToolDeclaration,
 } from '../../../../agent/index.ts';
 import { argumentsOf, declarationOf, fileAt, isSet, invalidField } from '../request.ts';
-import { decode } from './carried.ts';
+import { type Carried, decodeCarried, isCarried } from '../../vendor-api/carried.ts';
 import {
   CallOutputItem,
   type ItemContent,
@@ -140,7 +140,7 @@ function contentsOf(
   const messages: { role: Content['role']; parts: ContentPart[] }[] = [];
   const names = new Map<string, string>();
   const open = new Set<string>();
-  const signatures = new Map<string, ReturnType<typeof decode>>();
+  const signatures = new Map<string, Carried>();
 
   function add(role: Content['role'], parts: readonly ContentPart[]): void {
     const last = messages.at(-1);
@@ -177,7 +177,7 @@ function contentsOf(
       add('user', [{ kind: 'function-response', id, name, ...outputOf(output.output, at) }]);
     } else if (reasoning) {
       const carried = isSet(reasoning.encrypted_content)
-        ? decode(reasoning.encrypted_content, reasoning.id ?? undefined)
+        ? carriedIn(reasoning.encrypted_content, reasoning.id)
         : undefined;
       if (carried?.callId !== undefined) signatures.set(carried.callId, carried);
       else {
@@ -243,4 +243,11 @@ function textOf(content: ItemContent): string {
       return 'text' in part && typeof part.text === 'string' ? part.text : '';
     })
     .join('');
+}
+
+/** Returns the data in `encrypted_content`. What is not ours comes from OpenAI itself. */
+function carriedIn(text: string, itemId: string | null | undefined): Carried | undefined {
+  if (isCarried(text)) return decodeCarried(text);
+  const openai = { reasoningEncryptedContent: text, ...(isSet(itemId) && { itemId }) };
+  return { provider: { openai } };
 }

@@ -1,0 +1,60 @@
+/**
+ * Data of a vendor that clients of another vendor's API send back unchanged: as the signature of a thinking block, or as
+ * the encrypted content of a reasoning item. It contains the signatures that vendors require in the next request.
+ */
+import { type JsonObject, isObject } from '../../../base/index.ts';
+
+export interface Carried {
+  /** The data, by vendor. */
+  readonly provider: JsonObject;
+  /** The call that the data belongs to. Undefined: it belongs to the thought. */
+  readonly callId?: string | undefined;
+}
+
+const PREFIX = 'parley.';
+const MAX_CHARS = 1_000_000;
+/** The fields that a client may send back. A client could send anything here, so other fields are removed. */
+const FIELDS = new Set([
+  'signature',
+  'redactedData',
+  'thoughtSignature',
+  'itemId',
+  'reasoningEncryptedContent',
+]);
+
+export function encodeCarried({ provider, callId }: Carried): string {
+  const value = { ...known(provider), ...(callId !== undefined && { callId }) };
+  return PREFIX + Buffer.from(JSON.stringify(value)).toString('base64url');
+}
+
+/** Whether the text comes from `encodeCarried`. */
+export function isCarried(text: string | null | undefined): text is string {
+  return text?.startsWith(PREFIX) === true;
+}
+
+/** Returns the data in the text, or undefined if there is none, or if it is invalid. */
+export function decodeCarried(text: string): Carried | undefined {
+  if (!isCarried(text) || text.length > MAX_CHARS) return undefined;
+  try {
+    const value: unknown = JSON.parse(
+      Buffer.from(text.slice(PREFIX.length), 'base64url').toString('utf8'),
+    );
+    const provider = known(value);
+    if (Object.keys(provider).length === 0) return undefined;
+    const callId = isObject(value) ? value['callId'] : undefined;
+    return { provider, ...(typeof callId === 'string' && { callId }) };
+  } catch {
+    return undefined;
+  }
+}
+
+function known(provider: unknown): JsonObject {
+  const vendors: Record<string, JsonObject> = {};
+  for (const [vendor, own] of isObject(provider) ? Object.entries(provider) : []) {
+    const fields = (isObject(own) ? Object.entries(own) : []).filter(
+      (entry): entry is [string, string] => FIELDS.has(entry[0]) && typeof entry[1] === 'string',
+    );
+    if (fields.length > 0) vendors[vendor] = Object.fromEntries(fields);
+  }
+  return vendors;
+}
