@@ -108,9 +108,9 @@ function headersOf(input: RelayInput): Record<string, string> {
 }
 
 /** Lowers the tokens for thoughts if a budget has lowered `max_tokens`, because Anthropic requires less than that. */
-function thinkingWithin({ thinking }: MessagesBody, maxTokens: number): object {
+function thinkingWithin({ thinking, max_tokens: asked }: MessagesBody, maxTokens: number): object {
   const budget = thinking?.budget_tokens ?? 0;
-  if (budget < maxTokens) return {};
+  if (maxTokens >= asked || budget < maxTokens) return {};
   const lowered = maxTokens - 1;
   if (lowered < MIN_THINKING) return { thinking: { type: 'disabled' } };
   return { thinking: { ...thinking, budget_tokens: lowered } };

@@ -99,6 +99,7 @@ describe('A request of a client of Anthropic', () => {
     };
     const content = (block: object) => ({ messages: [{ role: 'user', content: [block] }] });
     assert.equal(fields({ container: 'c1' }), 'container');
+    assert.equal(fields({ max_tokens: 0 }), 'max_tokens');
     assert.equal(fields({ mcp_servers: [{ name: 'a' }] }), 'mcp_servers');
     assert.equal(fields({ mcp_servers: [] }), undefined);
     assert.equal(fields({ tools: [{ type: 'bash_20250124', name: 'bash' }] }), 'tools.0');
@@ -147,6 +148,17 @@ describe('A relayed request', () => {
     assert.partialDeepStrictEqual(sent({ thinking }, 500), {
       max_tokens: 500,
       thinking: { type: 'disabled' },
+    });
+  });
+
+  test('may only fill the vendor’s cache', () => {
+    const thinking = { type: 'enabled', budget_tokens: 3000 };
+    const filling = { ...base, max_tokens: 0 };
+    assert.deepEqual(sent(filling, 0), { ...filling, model: 'vendor-name' });
+    assert.deepEqual(sent({ ...filling, thinking }, 0), {
+      ...filling,
+      thinking,
+      model: 'vendor-name',
     });
   });
 

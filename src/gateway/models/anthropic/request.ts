@@ -54,6 +54,7 @@ type FilePart = BlobPart | FileContentPart;
 
 /** Converts the request. Throws `invalidParams` with the name of a field that other providers cannot process. */
 export function messagesRequest(body: MessagesBody): ModelRequest {
+  if (body.max_tokens === 0) throw refusal('max_tokens', 'only models of Anthropic support 0');
   const { temperature, top_p: topP, top_k: topK, stop_sequences: stop } = body;
   return {
     ...inputOf(body, { strict: true }),

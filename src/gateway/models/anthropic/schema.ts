@@ -71,7 +71,8 @@ export const CountBody = z.looseObject({
 export type CountBody = z.infer<typeof CountBody>;
 
 export const MessagesBody = CountBody.extend({
-  max_tokens: z.int().min(1),
+  /** With 0, Anthropic only fills its cache. */
+  max_tokens: z.int().min(0),
   temperature: z.number().min(0).max(1).nullish(),
   top_p: z.number().min(0).max(1).nullish(),
   top_k: z.int().min(0).nullish(),
