@@ -8,8 +8,20 @@
  */
 import { isTerminal, type TaskState } from '../protocol/index.ts';
 import type { MaybePromise } from '../base/index.ts';
-import type { Runtime } from './runtime.ts';
-import type { ListPage, Scope, TaskHead } from './store/store.ts';
+import type { EventLog, LiveTask } from './log/event-log.ts';
+import type { Logger } from './log/logger.ts';
+import type { ListPage, Scope, TaskHead, TaskStore } from './store/store.ts';
+
+/** What is needed of the runtime. */
+interface ExpiryRuntime {
+  readonly store: TaskStore;
+  readonly log: EventLog;
+  readonly logger: Logger;
+  keepExpiredMs: number;
+  readonly now: () => number;
+  readonly closing: boolean;
+  stop(live: LiveTask, how: 'expire'): Promise<boolean>;
+}
 
 /** The options of `expire`. */
 export interface ExpireOptions {
@@ -35,7 +47,7 @@ export interface Expired {
 const BATCH = 64;
 
 /** Runs one sweep. Never throws: an error of the store is logged and ends the sweep. */
-export async function expire(runtime: Runtime, options: ExpireOptions): Promise<Expired> {
+export async function expire(runtime: ExpiryRuntime, options: ExpireOptions): Promise<Expired> {
   const { store } = runtime;
   const { keepMs, now = Date.now() } = options;
   runtime.keepExpiredMs = keepMs;
@@ -77,7 +89,7 @@ export async function expire(runtime: Runtime, options: ExpireOptions): Promise<
 
 /** Returns whether the task's time of expiry has passed. */
 export function hasExpired(
-  { now }: Runtime,
+  { now }: Pick<ExpiryRuntime, 'now'>,
   { expiresAt }: { readonly expiresAt?: number | undefined },
 ): boolean {
   return expiresAt !== undefined && expiresAt <= now();
@@ -91,7 +103,7 @@ type TaskKey = Scope & Pick<TaskHead, 'taskId'>;
  * it could not be ended.
  */
 export async function expireTask(
-  runtime: Runtime,
+  runtime: ExpiryRuntime,
   task: TaskKey,
   state: TaskState,
   now = runtime.now(),
@@ -115,7 +127,7 @@ export async function expireTask(
   }
 }
 
-function fail(runtime: Runtime, error: unknown, text: string, taskId?: string): void {
+function fail(runtime: ExpiryRuntime, error: unknown, text: string, taskId?: string): void {
   // At shutdown the store is closed, so its errors are expected.
   if (runtime.closing) return;
   runtime.logger.error({ err: error, ...(taskId && { taskId }) }, text);
@@ -126,7 +138,7 @@ const MAX_READS = 8;
 
 /** Reads a page of tasks without expired tasks. Ends or removes those that it finds. */
 export async function unexpired(
-  runtime: Runtime,
+  runtime: ExpiryRuntime,
   list: () => MaybePromise<ListPage>,
 ): Promise<ListPage> {
   for (let reads = 1; ; reads++) {
@@ -144,7 +156,7 @@ export async function unexpired(
 }
 
 /** Ends a task. Returns whether the task was unfinished. Throws if the end could not be stored. */
-async function endTask(runtime: Runtime, task: TaskKey, keptUntil: number): Promise<boolean> {
+async function endTask(runtime: ExpiryRuntime, task: TaskKey, keptUntil: number): Promise<boolean> {
   using live = await runtime.log.open(task, task.taskId);
   if (!live) return false;
   live.expiresAt = keptUntil;
