@@ -264,3 +264,57 @@ describe('a response that fails', () => {
     });
   });
 });
+
+describe('a relayed response', () => {
+  test('comes from the next route, with another API, if OpenAI does not begin', async () => {
+    await using down = await fakeVendor([{ status: 500, body: { error: { message: 'down' } } }]);
+    await using other = await fakeVendor([{ events: anthropic.answer }]);
+    const provider = { apiKey: 'k', attempts: 1 };
+    await using gateway = await startGateway({
+      config: {
+        providers: {
+          first: { ...provider, type: 'openai', baseUrl: `${down.url}/v1` },
+          second: { ...provider, type: 'anthropic', baseUrl: `${other.url}/v1` },
+        },
+        models: {
+          m: {
+            routes: [
+              { provider: 'first', model: 'gpt-6.1-sol', weight: 1 },
+              { provider: 'second', model: 'claude-sonnet-5-5', weight: 0 },
+            ],
+          },
+        },
+      },
+    });
+    const baseURL = `${new URL(gateway.url).origin}/v1`;
+    const client = new OpenAI({ baseURL, apiKey: gateway.key(), maxRetries: 0 });
+    const response = await client.responses.stream({ model: 'm', input: 'x' }).finalResponse();
+    assert.equal(response.output_text, 'It is sunny.');
+    assert.equal(down.asked.length, 1);
+    assert.equal(other.asked.length, 1);
+  });
+
+  test('ends at OpenAI when the client leaves', async () => {
+    const events = openai.answer.slice(0, 3);
+    await using subject = await before('openai', [{ events, after: 'hang' }]);
+    const { client, vendor } = subject;
+    const body = { model: 'm', input: 'Weather?', stream: true as const };
+    for await (const event of await client.responses.create(body)) {
+      assert.equal(event.type, 'response.created');
+      break;
+    }
+    await vendor.hungUp;
+  });
+
+  test('that breaks off ends with response.failed, and its tokens are counted', async () => {
+    const events = openai.answer.slice(0, -1);
+    await using subject = await before('openai', [{ events, after: 'break' }]);
+    const { client, gateway } = subject;
+    const body = { model: 'm', input: 'Weather?', stream: true as const };
+    const types: string[] = [];
+    for await (const event of await client.responses.create(body)) types.push(event.type);
+    assert.equal(types.at(-1), 'response.failed');
+    const usage = await gateway.ask(gateway.key(), 'GET', '/a2a/usage');
+    assert.match(await usage.text(), /"outputTokens":[1-9]/);
+  });
+});
