@@ -122,6 +122,7 @@ export function answersQuestion(message: Message, asked: Message | undefined): b
 
 interface AskedQuestion {
   readonly kind: unknown;
+  /** The names of the options, and the ids if they have any. */
   readonly options: readonly string[];
   /** Whether a remote agent asks for the approval of a call, and the answer selects one of the options. */
   readonly isApproval: boolean;
@@ -132,11 +133,20 @@ function questionsIn(part: A2APart): AskedQuestion[] {
   const questions: unknown =
     part.kind === 'data' && isObject(part.data) ? part.data['questions'] : undefined;
   if (!Array.isArray(questions)) return [];
-  return questions.filter(isObject).map(({ kind, options, detail }) => ({
-    kind,
-    options: Array.isArray(options) ? options.filter((each) => typeof each === 'string') : [],
-    isApproval: kind === 'input' && isObject(detail) && isObject(detail['confirmation_request']),
-  }));
+  return questions.filter(isObject).map(({ kind, options, detail }) => {
+    const request =
+      kind === 'input' && isObject(detail) ? detail['confirmation_request'] : undefined;
+    const isApproval = isObject(request);
+    const ids = isApproval
+      ? asArray(request['options']).map((each) => isObject(each) && each['id'])
+      : [];
+    const words = [...asArray(options), ...ids].filter((each) => typeof each === 'string');
+    return { kind, options: words, isApproval };
+  });
+}
+
+function asArray(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
 }
 
 function structured(

@@ -187,19 +187,21 @@ test('an unclear answer rejects the call; the next prompt goes to the same task'
   assert.equal(parts()?.['taskId'], IDS.taskId);
 });
 
-test('with the context alone, only the name of an option answers', async (t) => {
-  const peer = await startServer(t);
-  const client = await (await bridge(t, remoteAgent({ name: 'gemini', url: peer.url }))).client();
-  const { id, contextId } = await send(client, 'look');
-  for (const text of ['ok', 'yes', 'what is wc?']) {
-    const other = await send(client, text, { contextId });
-    assert.notEqual(other.id, id, text);
-    await client.cancel(other.id).catch(() => undefined);
-  }
-  const still = await client.get(id);
-  assert.equal(still.status.state, 'input-required');
-  const outcomes = JSON.stringify(peer.asked.map(({ body }) => body));
-  assert.doesNotMatch(outcomes, /"outcome"/);
-  const done = await send(client, 'allow once', { contextId });
-  assert.deepEqual([done.id, done.status.state], [id, 'completed']);
-});
+for (const option of ['allow once', 'proceed_once']) {
+  test(`with the context alone, only the name or the id of an option answers: ${option}`, async (t) => {
+    const peer = await startServer(t);
+    const client = await (await bridge(t, remoteAgent({ name: 'gemini', url: peer.url }))).client();
+    const { id, contextId } = await send(client, 'look');
+    for (const text of ['ok', 'yes', 'what is wc?']) {
+      const other = await send(client, text, { contextId });
+      assert.notEqual(other.id, id, text);
+      await client.cancel(other.id).catch(() => undefined);
+    }
+    const still = await client.get(id);
+    assert.equal(still.status.state, 'input-required');
+    const outcomes = JSON.stringify(peer.asked.map(({ body }) => body));
+    assert.doesNotMatch(outcomes, /"outcome"/);
+    const done = await send(client, option, { contextId });
+    assert.deepEqual([done.id, done.status.state], [id, 'completed']);
+  });
+}
