@@ -146,3 +146,78 @@ test('the published schema knows every field, and describes it', () => {
   assert.ok(fields.length >= 10);
   for (const [name, { description }] of fields) assert.ok(description, name);
 });
+
+test('a reference that leads nowhere is said together with what is wrong elsewhere', () => {
+  const text = `{
+    "providers": { "east": { "type": "openay" }, "west": { "type": "scripted", "file": "none.json" } },
+    "models": {
+      "fast": { "provider": "east" },
+      "slow": { "routes": [{ "provider": "wset" }] }
+    },
+    "drainSeconds": "long"
+  }`;
+  const fields = problemsOf(text).map((line) => line.split(': ').slice(0, 2).join(': '));
+  assert.deepEqual(fields, [
+    'gateway.json:2: providers.east.type',
+    'gateway.json:2: providers.west.file',
+    'gateway.json:5: models.slow.routes.0.provider',
+    'gateway.json:7: drainSeconds',
+  ]);
+});
+
+function surprisesOf(value: object): readonly string[] {
+  return parseConfig('f', JSON.stringify(value), {}).surprises;
+}
+const east = { type: 'openai', apiKey: 'k', models: ['big', 'small'] };
+
+test('a configuration without a defaultModel is told which model tasks will use', () => {
+  const text = 'f:1: providers: there is no defaultModel, so tasks that name no model use';
+  assert.deepEqual(surprisesOf({ providers: { east } }), [
+    `${text} "big": set defaultModel to choose another one`,
+  ]);
+  assert.deepEqual(surprisesOf({ providers: { east, west: east } }), [
+    `${text} the offline model: set defaultModel`,
+  ]);
+  assert.deepEqual(surprisesOf({ providers: { east }, defaultModel: 'small' }), []);
+  assert.match(surprisesOf({ providers: { east }, defaultModel: 'none' }).join(), /model card/);
+});
+
+test('routes to models that their provider does not list, and weights without effect, are told', () => {
+  const routes = [
+    { provider: 'east', model: 'bgi', weight: 0 },
+    { provider: 'east', model: 'big', weight: 0 },
+    { provider: 'east', model: 'big', weight: 0 },
+  ];
+  const models = { fast: { routes }, small: { provider: 'east' }, tiny: { provider: 'east' } };
+  const bare = { type: 'openai', apiKey: 'k' };
+  assert.deepEqual(
+    surprisesOf({ providers: { east, bare }, models, defaultModel: 'fast' }).map((line) =>
+      line.replace('f:1: ', ''),
+    ),
+    [
+      'models.fast.routes.0: the provider east does not list the model "bgi"',
+      'models.fast.routes: all weights are 0, so the first route is always tried first',
+      'models.fast.routes.2: repeats an earlier route, so it is tried twice',
+      'models.tiny: the provider east does not list the model "tiny"',
+      'providers.bare: lists no models, and no model uses it, so only model cards can reach it',
+    ],
+  );
+});
+
+test('a budget in money for models without a price, and an issuer without a first key, are told', () => {
+  const pricing = { inputPricePerToken: 1, outputPricePerToken: 1, currency: 'USD' };
+  const config = {
+    providers: { p: { type: 'offline' } },
+    models: { free: { provider: 'p' }, paid: { provider: 'p', pricing } },
+    defaultModel: 'free',
+    budgets: { workspaces: { '*': { amount: 5, currency: 'USD', period: 'day' } } },
+    keys: { oidc: { issuer: 'https://id.example', audience: 'parley' } },
+  };
+  const [price, key, ...more] = surprisesOf(config);
+  assert.equal(
+    price,
+    'f:1: models.free: has no pricing, so its calls do not count for budgets in money',
+  );
+  assert.match(key ?? '', /^f:1: keys\.oidc: .*creates no first key: .*parley keys create/);
+  assert.deepEqual(more, []);
+});

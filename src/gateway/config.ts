@@ -10,7 +10,7 @@
 import { constants, existsSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import * as z from 'zod';
-import { MAX_TIMER_MS } from '../base/index.ts';
+import { isObject, MAX_TIMER_MS } from '../base/index.ts';
 import {
   type Jsonc,
   JsoncError,
@@ -28,15 +28,17 @@ import {
   DefaultModel,
   ModelDeadlineSeconds,
   ModelsConfig,
+  ProviderConfig,
   ProvidersConfig,
 } from './models/config.ts';
 import { keyIn, withImplied } from './models/implied.ts';
+import { surprisesIn } from './surprises.ts';
 import { TasksConfig } from './tasks/config.ts';
 import { WebAddress } from './api/web-address.ts';
 
 const MAX_FILE_BYTES = 4 * 1024 * 1024;
 /** Maximum number of problems that are listed. */
-const MAX_PROBLEMS = 20;
+const MAX_PROBLEMS = 200;
 /** Maximum number of known names in an error about an unknown name. */
 const MAX_NAMES = 10;
 
@@ -130,6 +132,8 @@ export interface LoadedConfig {
   readonly config: GatewayConfig;
   /** Problems that do not prevent the start. */
   readonly warnings: readonly string[];
+  /** Settings that probably do not do what the operator expects, with their lines. */
+  readonly surprises: readonly string[];
   /** The environment variables that the file uses. */
   readonly variables: readonly string[];
 }
@@ -200,13 +204,20 @@ export function parseConfig(
   const result = GatewayConfig.safeParse(value);
   // A field whose environment variable is not set has already been reported.
   const fields = new Set(problems.map(({ field }) => field));
-  const others = result.success
-    ? unknownReferences(json, result.data, environment)
-    : problemsIn(json, result.error).filter(({ field }) => !fields.has(field));
+  const invalid = result.success ? [] : problemsIn(json, result.error);
+  const others = [
+    ...invalid.filter(({ field }) => !fields.has(field)),
+    ...unknownReferences(json, result.success ? result.data : readable(value), environment),
+  ];
   const all = [...problems, ...others].toSorted((one, other) => one.line - other.line);
   if (!result.success || all.length > 0) throw new ConfigError(described(file, all));
   const warnings = keyless(file, result.data, environment);
-  return { config: result.data, secrets, warnings, variables: [...used] };
+  const found = surprisesIn(result.data, environment);
+  const surprises = described(
+    file,
+    found.map(({ path, text: problem }) => problemAt(json, path, problem)),
+  );
+  return { config: result.data, secrets, warnings, surprises, variables: [...used] };
 }
 
 /** Returns warnings about providers that need an API key, but have none in the file or in the environment. */
@@ -223,10 +234,31 @@ function keyless(
   });
 }
 
+/**
+ * Returns the providers and models of an invalid configuration, without those that are invalid themselves. So their
+ * references are checked too. An invalid provider counts as an offline one, because its name is known.
+ */
+function readable(value: unknown): Pick<GatewayConfig, 'providers' | 'models'> {
+  const entries = (section: string): [string, unknown][] => {
+    const found = isObject(value) ? value[section] : undefined;
+    return isObject(found) ? Object.entries(found) : [];
+  };
+  const stand = ProviderConfig.parse({ type: 'offline' });
+  const providers = entries('providers').map(([name, each]) => {
+    const { success, data } = ProviderConfig.safeParse(each);
+    return [name, success ? data : stand] as const;
+  });
+  const models = entries('models').flatMap(([name, each]) => {
+    const { success, data } = ModelsConfig.safeParse({ [name]: each });
+    return success ? Object.entries(data) : [];
+  });
+  return { providers: Object.fromEntries(providers), models: Object.fromEntries(models) };
+}
+
 /** Finds references to providers and files that do not exist. */
 function unknownReferences(
   json: Jsonc,
-  { models = {}, providers = {} }: GatewayConfig,
+  { models = {}, providers = {} }: Pick<GatewayConfig, 'providers' | 'models'>,
   environment: Environment,
 ): JsoncProblem[] {
   const found: JsoncProblem[] = [];

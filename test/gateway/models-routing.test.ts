@@ -137,6 +137,15 @@ test("a vendor's key in the environment makes a provider of its name, unless one
   assert(!explicit.some(({ owner }) => owner === 'openai'));
 });
 
+test('without a defaultModel, the first model of the only real provider is the default', () => {
+  const real = compatible('http://127.0.0.1:9', { models: ['big', 'small'] });
+  const offline = { type: 'offline', models: ['free'] };
+  assert.equal(rig({ providers: { offline, real } }).models.defaultModel, 'big');
+  assert.equal(rig({ providers: { real }, defaultModel: 'small' }).models.defaultModel, 'small');
+  assert.equal(rig({ providers: { real, other: real } }).models.defaultModel, 'offline');
+  assert.equal(rig({ env: { OPENAI_API_KEY: 'k' } }).models.defaultModel, 'offline');
+});
+
 test("a model of the operator's that leads to no provider is told at once", () => {
   const words = message(() => rig({ models: { m: { provider: 'gone' } } }));
   assert.equal(words, 'models.m: the provider gone is not configured');

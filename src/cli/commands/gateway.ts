@@ -101,7 +101,7 @@ async function run(settings: Settings): Promise<number> {
   }
   if (values.check && file !== undefined && loaded) {
     const { sayChecked } = await import('../gateway/check.ts');
-    sayChecked(file, loaded, environment, values.json);
+    sayChecked(file, loaded, values.json);
     return EXIT.done;
   }
   const host = values.host ?? DEFAULT_HOST;

@@ -1,20 +1,14 @@
 /** `parley gateway --check`: prints a summary of a configuration. Uses neither the network nor a store. */
-import { type GatewayConfig, type LoadedConfig, withImplied } from '../../gateway/index.ts';
-import type { Environment } from '../program/flags.ts';
+import type { GatewayConfig, LoadedConfig } from '../../gateway/index.ts';
 import { columns } from '../program/table.ts';
 import { bold, dim, green, say, sayJson, yellow } from '../program/terminal.ts';
 
 /** Maximum number of names in a line of the summary. */
 const MAX_NAMES = 20;
 
-export function sayChecked(
-  file: string,
-  loaded: LoadedConfig,
-  environment: Environment,
-  json: boolean,
-): void {
+export function sayChecked(file: string, loaded: LoadedConfig, json: boolean): void {
   const { config, variables } = loaded;
-  const warnings = [...loaded.warnings, ...remarks(file, config, environment)];
+  const warnings = [...loaded.warnings, ...loaded.surprises];
   const names = (part: object | undefined): string[] => Object.keys(part ?? {});
   if (json) {
     const { providers, models, agents } = config;
@@ -52,18 +46,5 @@ function summary(config: GatewayConfig): [name: string, values: readonly string[
     ['issuer', keys?.oidc === undefined ? [] : [keys.oidc.issuer]],
     ['task lifetime', tasks?.ttlSeconds === undefined ? [] : [`${tasks.ttlSeconds} s`]],
     ['traces to', telemetry?.endpoint === undefined ? [] : [telemetry.endpoint]],
-  ];
-}
-
-/** Returns warnings about valid settings that are probably mistakes. */
-function remarks(file: string, config: GatewayConfig, environment: Environment): string[] {
-  const { providers = {}, models = {}, defaultModel } = config;
-  const all = [...withImplied(providers, environment).values()];
-  const served = all.flatMap((provider) => provider.models ?? []);
-  if (defaultModel === undefined || [...Object.keys(models), ...served].includes(defaultModel)) {
-    return [];
-  }
-  return [
-    `${file}: defaultModel: "${defaultModel}" is not a configured model: each workspace needs a model card with that slug`,
   ];
 }

@@ -129,7 +129,7 @@ export const ModelsConfig = z
 export type ModelsConfig = Readonly<z.infer<typeof ModelsConfig>>;
 
 export const DefaultModel = ModelName.describe(
-  'The model for tasks that do not specify a model. Default: offline',
+  'The model for tasks that do not specify a model. Default: the first model of the only provider, if exactly one that is not offline or scripted is configured, else offline',
 );
 
 export const ModelDeadlineSeconds = z

@@ -27,6 +27,17 @@ export function withImplied(
   return all;
 }
 
+/**
+ * Returns the model for tasks that do not specify one, if the configuration does not either: the first model of the only
+ * real provider. Returns undefined if there is no or more than one real provider. Providers from environment variables do
+ * not count.
+ */
+export function impliedDefaultModel(config: ProvidersConfig = {}): string | undefined {
+  const real = Object.values(config).filter(({ type }) => type !== OFFLINE && type !== 'scripted');
+  const [only, ...others] = real;
+  return others.length === 0 ? only?.models?.[0] : undefined;
+}
+
 /** Returns the vendor's API key in the environment, or undefined if it is not set. */
 export function keyIn(env: VendorEnvironment, { keys }: Vendor): string | undefined {
   return keys.map((key) => valueOf(env, key)).find((value) => value !== undefined);

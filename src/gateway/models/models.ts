@@ -31,6 +31,7 @@ import type { ModelSettings } from './config.ts';
 import { usedAt, type Used } from './cost.ts';
 import { firstAnswer, modelError, NoAnswer, type Answering } from './failover.ts';
 import { CutOff, failureOf } from './failure.ts';
+import { impliedDefaultModel } from './implied.ts';
 import { ordered } from './order.ts';
 import { createProviders, type Provider } from './provider.ts';
 import { tokenCounter, type TokenCounter } from './token-count.ts';
@@ -131,7 +132,7 @@ export function createModels(options: ModelsOptions): Models {
     const made = createProviders(config.providers ?? {}, { env, now, before: providers });
     catalogue = createCatalogue(cards, config.models ?? {}, made);
     providers = made;
-    defaultModel = config.defaultModel ?? OFFLINE;
+    defaultModel = config.defaultModel ?? impliedDefaultModel(config.providers) ?? OFFLINE;
     deadlineMs = (config.modelDeadlineSeconds ?? DEADLINE_SECONDS) * 1000;
   }
   use(options.config);

@@ -1,0 +1,132 @@
+/** Finds valid settings that probably do not do what the operator expects, for `parley gateway --check`. */
+import type { VendorEnvironment } from '../agent/index.ts';
+import type { ModelSettings } from './models/config.ts';
+import { impliedDefaultModel, withImplied } from './models/implied.ts';
+
+/** The parts of the gateway's configuration that are checked here. */
+interface Settings extends ModelSettings {
+  readonly budgets?: object | undefined;
+  readonly keys?: { readonly oidc?: object | undefined } | undefined;
+}
+
+export interface Surprise {
+  readonly path: readonly PropertyKey[];
+  readonly text: string;
+}
+
+/** Returns the surprises. The configuration must be valid. */
+export function surprisesIn(config: Settings, environment: VendorEnvironment): Surprise[] {
+  return [
+    ...aboutDefaultModel(config, environment),
+    ...aboutModels(config, environment),
+    ...aboutBudgets(config),
+    ...aboutKeys(config),
+  ];
+}
+
+function* aboutDefaultModel(
+  { providers = {}, models = {}, defaultModel }: Settings,
+  environment: VendorEnvironment,
+): Generator<Surprise> {
+  if (defaultModel !== undefined) {
+    const all = [...withImplied(providers, environment).values()];
+    const served = all.flatMap((provider) => provider.models ?? []);
+    if (Object.hasOwn(models, defaultModel) || served.includes(defaultModel)) return;
+    yield {
+      path: ['defaultModel'],
+      text: `"${defaultModel}" is not a configured model: each workspace needs a model card with that slug`,
+    };
+    return;
+  }
+  if (Object.keys(providers).length === 0) return;
+  const implied = impliedDefaultModel(providers);
+  const text =
+    implied === undefined
+      ? 'there is no defaultModel, so tasks that name no model use the offline model: set defaultModel'
+      : `there is no defaultModel, so tasks that name no model use "${implied}": set defaultModel to choose another one`;
+  yield { path: ['providers'], text };
+}
+
+/** Finds models that their provider does not list, and routes whose weights have no effect. */
+function* aboutModels(
+  { providers = {}, models = {} }: Settings,
+  environment: VendorEnvironment,
+): Generator<Surprise> {
+  const all = withImplied(providers, environment);
+  /** The listed names of a provider, or undefined if it lists none and so may serve every name. */
+  const listed = (name: string): readonly string[] | undefined => {
+    const { models: chat = [], embeddingModels = [], type } = all.get(name) ?? {};
+    const names = [...chat, ...embeddingModels];
+    return names.length === 0 || type === 'offline' ? undefined : names;
+  };
+  const used = new Set<string>();
+  for (const [name, { provider, model = name, routes = [] }] of Object.entries(models)) {
+    const own = provider === undefined ? [] : [{ provider, model, path: ['models', name] }];
+    const places = routes.map((route, at) => ({
+      provider: route.provider,
+      model: route.model ?? model,
+      path: ['models', name, 'routes', at],
+    }));
+    for (const place of [...own, ...places]) {
+      used.add(place.provider);
+      const names = listed(place.provider);
+      if (names === undefined || names.includes(place.model)) continue;
+      const text = `the provider ${place.provider} does not list the model "${place.model}"`;
+      yield { path: place.path, text };
+    }
+    if (routes.length > 1 && routes.every(({ weight }) => weight === 0)) {
+      const text = 'all weights are 0, so the first route is always tried first';
+      yield { path: ['models', name, 'routes'], text };
+    }
+    const keys = places.map((place) => JSON.stringify([place.provider, place.model]));
+    for (const [at, key] of keys.entries()) {
+      if (keys.indexOf(key) === at) continue;
+      const text = 'repeats an earlier route, so it is tried twice';
+      yield { path: ['models', name, 'routes', at], text };
+    }
+  }
+  for (const [name, { type, models: chat = [], embeddingModels = [] }] of Object.entries(
+    providers,
+  )) {
+    if (used.has(name) || type === 'offline' || chat.length + embeddingModels.length > 0) continue;
+    const text = 'lists no models, and no model uses it, so only model cards can reach it';
+    yield { path: ['providers', name], text };
+  }
+}
+
+/** Finds budgets in money that cannot be charged, because a model has no price. */
+function* aboutBudgets({ budgets = {}, providers = {}, models = {} }: Settings) {
+  if (!hasAmount(budgets)) return;
+  for (const [name, { pricing }] of Object.entries(models)) {
+    if (pricing !== undefined) continue;
+    const path = ['models', name];
+    yield { path, text: 'has no pricing, so its calls do not count for budgets in money' };
+  }
+  for (const [name, { type, models: chat = [], embeddingModels = [] }] of Object.entries(
+    providers,
+  )) {
+    if (type === 'offline' || type === 'scripted' || chat.length + embeddingModels.length === 0) {
+      continue;
+    }
+    const text =
+      'lists models that callers can use without a price; for budgets in money, list them only in models, with pricing';
+    yield { path: ['providers', name], text };
+  }
+}
+
+/** Returns whether a budget in any part of the section has an amount. */
+function hasAmount(section: object): boolean {
+  return Object.entries(section).some(
+    ([name, value]) =>
+      (name === 'amount' && value !== undefined) ||
+      (typeof value === 'object' && value !== null && hasAmount(value)),
+  );
+}
+
+function* aboutKeys({ keys }: Settings): Generator<Surprise> {
+  if (keys?.oidc === undefined) return;
+  yield {
+    path: ['keys', 'oidc'],
+    text: "with an issuer, the gateway creates no first key: if you need one, run parley keys create --name first --scope '*'",
+  };
+}
