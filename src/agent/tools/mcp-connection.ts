@@ -6,7 +6,7 @@
  * new connection, because the server may have executed it. The only exception is a call that the server refused because
  * the session no longer existed there.
  */
-import { backoffMs, raceAbort, reasonOf, type JsonObject } from '../../base/index.ts';
+import { backoffMs, raceAbort, reasonOf, reveal, type JsonObject } from '../../base/index.ts';
 import type {
   CallToolResult,
   Client,
@@ -28,6 +28,7 @@ import {
   type Progress,
   type ServerRequests,
 } from './mcp-requests.ts';
+import { secretHider } from './mcp-secrets.ts';
 import { callAsTask, needsTask } from './mcp-tasks.ts';
 import {
   isLegacyServer,
@@ -84,6 +85,7 @@ interface Live {
 export class McpConnection {
   readonly #server: McpServerConfig;
   readonly #options: ConnectionOptions;
+  readonly #hide: (text: string) => string;
   readonly #closing = new AbortController();
   #live: Live | undefined;
   #connecting: Promise<Live> | undefined;
@@ -96,6 +98,7 @@ export class McpConnection {
   constructor(server: McpServerConfig, options: ConnectionOptions) {
     this.#server = server;
     this.#options = options;
+    this.#hide = secretHider(server);
   }
 
   /** What the server says about its use, as of the last connection. */
@@ -215,7 +218,7 @@ export class McpConnection {
         signal.throwIfAborted();
         const forgotten = statusOf(error) === 404;
         const problem = await this.#explain(what, live, error);
-        if (problem.code === 'unreachable') this.#lost(live, shortReason(error));
+        if (problem.code === 'unreachable') this.#lost(live, this.#reasonOf(error));
         if (!forgotten || attempt > 0) throw problem;
       }
     }
@@ -246,7 +249,9 @@ export class McpConnection {
     } catch (error) {
       if (this.#closing.signal.aborted) throw this.#closed();
       const late = error instanceof Error && error.name === 'TimeoutError';
-      this.#failed(complaint.after(late ? `no response within ${timeout} ms` : shortReason(error)));
+      this.#failed(
+        complaint.after(late ? `no response within ${timeout} ms` : this.#reasonOf(error)),
+      );
       throw this.#down();
     }
   }
@@ -297,8 +302,9 @@ export class McpConnection {
     const { Client } = await import('@modelcontextprotocol/client');
     const { transport, end } = await openTransport(this.#server, kind, {
       log: (line) => {
-        complaint.note(line);
-        log?.(line);
+        const shown = this.#hide(line);
+        complaint.note(reveal(shown));
+        log?.(shown);
       },
       overflow: (why) => {
         reason = why;
@@ -319,7 +325,7 @@ export class McpConnection {
     answerRequests(client, this.#options.requests);
     // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the client is not an EventTarget
     client.onerror = (error) => {
-      reason = shortReason(error);
+      reason = this.#reasonOf(error);
     };
     const live: Live = { client, worked: false, end: () => this.#end(client, end) };
     // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the client is not an EventTarget
@@ -363,6 +369,11 @@ export class McpConnection {
     this.#nextAttempt = Date.now() + delay;
   }
 
+  /** Returns the reason for an error, without secrets and invisible characters. */
+  #reasonOf(error: unknown): string {
+    return shortReason(error, this.#hide);
+  }
+
   #closed(): McpError {
     return new McpError('closed', `the MCP server ${this.#server.name} is closed`);
   }
@@ -379,7 +390,7 @@ export class McpConnection {
     if (error instanceof ProtocolError) {
       return new McpError(
         'tool',
-        `the MCP server ${name} refused the request: ${shortReason(error)}`,
+        `the MCP server ${name} refused the request: ${this.#reasonOf(error)}`,
         error,
       );
     }
@@ -394,7 +405,7 @@ export class McpConnection {
     if (error instanceof SdkError && error.code === SdkErrorCode.InvalidResult) {
       return new McpError('invalid', `the MCP server ${name} sent an invalid response`, error);
     }
-    const why = this.#live === live ? shortReason(error) : this.#reason;
+    const why = this.#live === live ? this.#reasonOf(error) : this.#reason;
     const outcome = what === 'call' ? '. It is unknown whether the call was executed' : '';
     return new McpError('unreachable', `the MCP server ${name} failed: ${why}${outcome}`, error);
   }
@@ -426,10 +437,11 @@ function createComplaint() {
 }
 
 /** Returns the reason for an error in one line. For a failed fetch, the actual reason is in the cause. */
-function shortReason(error: unknown): string {
+function shortReason(error: unknown, hide: (text: string) => string): string {
   const { cause } = error instanceof Error ? error : {};
   const message = error instanceof Error ? error.message : String(error);
   const text = cause instanceof Error ? `${message}: ${cause.message}` : message;
   // The text is shortened first, because it comes from the server, and the pattern is slow on very long white space.
-  return reasonOf(text.slice(0, 4 * MAX_REASON_LENGTH)).slice(0, MAX_REASON_LENGTH);
+  const short = reasonOf(text.slice(0, 4 * MAX_REASON_LENGTH));
+  return reveal(hide(short)).slice(0, MAX_REASON_LENGTH);
 }
