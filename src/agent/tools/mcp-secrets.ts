@@ -25,7 +25,7 @@ export function secretHider(server: McpServerConfig): (text: string) => string {
 }
 
 function inAddress({ url, headers = {} }: Extract<McpServerConfig, { url: unknown }>): string[] {
-  const parsed = URL.parse(url);
+  const parsed = URL.parse(String(url));
   const inQuery = [...(parsed?.searchParams.values() ?? [])];
   const encoded = inQuery.map(encodeURIComponent);
   return [...Object.values(headers), ...inQuery, ...encoded, parsed?.password ?? ''];
