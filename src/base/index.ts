@@ -3,7 +3,7 @@ export { BoundedMap } from './bounded-map.ts';
 export { reasonOf, systemCode } from './errors.ts';
 export { wordIssue } from './issue.ts';
 export { imageType, isPdf, MAX_IMAGE_BYTES, sizeOf } from './file-type.ts';
-export { defined, isObject, type JsonObject, type JsonValue } from './json.ts';
+export { defined, isObject, lineSafe, type JsonObject, type JsonValue } from './json.ts';
 export { isLoopback } from './loopback.ts';
 export { reveal } from './reveal.ts';
 export { cutText, nearestNames, shorten } from './text.ts';

@@ -23,3 +23,18 @@ export function defined<T extends object>(
   const entries = Object.entries(values ?? {}).filter(([, value]) => value !== undefined);
   return Object.fromEntries(entries) as { [K in keyof T]: Exclude<T[K], undefined> };
 }
+
+/**
+ * Returns the JSON with these characters escaped. They may stand in JSON as they are, but some programs, such as
+ * httpx-sse before 0.4.2, end a line of an event stream there.
+ */
+export function lineSafe(json: string): string {
+  return SEPARATOR.test(json) ? json.replaceAll(SEPARATORS, escaped) : json;
+}
+
+const SEPARATOR = /[\u0085\u2028\u2029]/;
+const SEPARATORS = /[\u0085\u2028\u2029]/g;
+
+function escaped(char: string): string {
+  return `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`;
+}

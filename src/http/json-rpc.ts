@@ -1,4 +1,5 @@
 /** The JSON-RPC 2.0 binding: one POST per call, answered with a response or a stream of responses. */
+import { lineSafe } from '../base/index.ts';
 import {
   isStream,
   A2AError,
@@ -113,7 +114,7 @@ export function jsonRpcError(
     WITH_STATUS.has(error.kind) || (asksForStream && error instanceof FinishedTaskError);
   if (asksForStream && !withStatus) {
     const headers = { ...STREAM_HEADERS, ...errorHeaders(error) };
-    return { status: 200, headers, body: `data: ${body}\n\n` };
+    return { status: 200, headers, body: `data: ${lineSafe(body)}\n\n` };
   }
   const headers = { ...JSON_HEADERS, ...errorHeaders(error) };
   return { status: withStatus ? error.httpStatus : 200, headers, body };

@@ -1,5 +1,6 @@
 /** The parts that the JSON-RPC and REST bindings share: errors, calls, and streams. */
 import { randomUUIDv7 } from 'node:crypto';
+import { lineSafe } from '../base/index.ts';
 import {
   A2AError,
   type Call,
@@ -105,7 +106,7 @@ export function openStream(app: AppContext, options: OpenStream): Promise<Stream
         item.seq === undefined
           ? `${before}${item.text(codec)}${after}`
           : `id: ${item.seq}\n${before}${item.text(codec)}${after}`,
-      failure: (error) => `data: ${JSON.stringify(options.encodeError(error))}\n\n`,
+      failure: (error) => `data: ${lineSafe(JSON.stringify(options.encodeError(error)))}\n\n`,
     };
   });
 }

@@ -269,6 +269,18 @@ test('a subscription to a finished task is refused as JSON with its status, as t
   }
 });
 
+test('an event is one line for httpx-sse before 0.4.2, which splits lines as Python does', async () => {
+  const text = 'one\u2028two\u2029three\u0085four';
+  for (const sdk of SDKS) {
+    const body = await (await post(sdk, 'stream', said(sdk, text))).text();
+    const lines = body.split(/[\n\r\v\f\x85\u2028\u2029]/);
+    const events = lines.filter((line) => line.startsWith('data: '));
+    assert.ok(lines.every((line) => line === '' || /^(data|id): /.test(line)));
+    const [first] = events.map((line) => JSON.parse(line.slice('data: '.length)) as Json);
+    assert.ok(JSON.stringify(first).includes(JSON.stringify(text)));
+  }
+});
+
 interface RestSdk {
   readonly name: string;
   readonly peer: string | undefined;

@@ -1,4 +1,5 @@
 /** A stored entry for the readers of a log. It is serialized once per view and protocol version, not once per reader. */
+import { lineSafe } from '../../base/index.ts';
 import type { LogEntry, TaskEvent, WireCodec } from '../../protocol/index.ts';
 import type { SerializedEntry } from '../store/store.ts';
 import { viewed, type LogView } from './view.ts';
@@ -24,7 +25,7 @@ export class Published implements LogEntry {
     if (this.#codec === codec) return this.#text;
     const known = this.#others?.get(codec);
     if (known !== undefined) return known;
-    const text = codec.eventText?.(this.event) ?? this.#encoded(codec);
+    const text = lineSafe(codec.eventText?.(this.event) ?? this.#encoded(codec));
     if (this.#codec === undefined) {
       this.#codec = codec;
       this.#text = text;

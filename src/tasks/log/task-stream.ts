@@ -4,6 +4,7 @@
  * HTTP adapters pipe it into a sink with backpressure. Programs in this process iterate over it. It can be read only
  * once.
  */
+import { lineSafe } from '../../base/index.ts';
 import type { A2AError, StreamEvent, StreamItem, WireCodec } from '../../protocol/index.ts';
 import type { EventLog, LiveTask } from './event-log.ts';
 import { Published } from './published.ts';
@@ -20,7 +21,7 @@ export interface Opening {
 }
 
 export function opening(event: StreamEvent, seq?: number): Opening {
-  return { event, seq, text: (codec) => JSON.stringify(codec.encodeEvent(event)) };
+  return { event, seq, text: (codec) => lineSafe(JSON.stringify(codec.encodeEvent(event))) };
 }
 
 /** A sink like `Sink` that may also get an opening. */
