@@ -25,17 +25,18 @@ function answerOf(tokens: number): Reply {
   return { events: [piece('word '.repeat(tokens)), `data: ${end}\n\n`, 'data: [DONE]\n\n'] };
 }
 
-async function setup(tokens: number) {
+async function setup(budgetTokens: number, ready: Promise<void> = Promise.resolve()) {
   let spent = 0;
-  const vendor = await fakeVendor((asked) => {
+  const vendor = await fakeVendor(async (asked) => {
     const tokens = lengthFor(asked);
     spent += PROMPT_TOKENS + tokens;
+    await ready;
     return answerOf(tokens);
   });
   const running = await startGateway({
     config: { providers: { p: compatible(vendor.url, { models: ['m'] }) } } as object,
   });
-  const budget = { tokens, period: 'total' as const };
+  const budget = { tokens: budgetTokens, period: 'total' as const };
   const fields = { workspace: 'default', name: 'one', scopes: ['*' as const], budget };
   const { key, secret } = running.gateway.keys.create(fields, 'test');
   const ask = async (path: string, body: unknown) => {
@@ -81,8 +82,18 @@ for (const [path, body] of Object.entries(PATHS)) {
   });
 
   test(`${path}: none of twenty requests at once with a new key is refused`, async () => {
-    await using made = await setup(1_000_000_000);
-    const answers = await Promise.all(Array.from({ length: 20 }, () => made.ask(path, body)));
+    // The provider answers none of them before it has all of them, except those that were refused.
+    const { promise: ready, resolve } = Promise.withResolvers<void>();
+    await using made = await setup(1_000_000_000, ready);
+    let refused = 0;
+    const asking = Array.from({ length: 20 }, async () => {
+      const answer = await made.ask(path, body);
+      if (answer.status !== 200) refused++;
+      return answer;
+    });
+    while (made.vendor.asked.length + refused < 20) await new Promise(setImmediate);
+    resolve();
+    const answers = await Promise.all(asking);
     assert.deepEqual([...new Set(answers.map(({ status }) => status))], [200]);
     assert.equal(made.vendor.asked.length, 20);
     assert.equal(await made.counted(), made.spent());

@@ -27,7 +27,7 @@ export interface FakeVendor extends AsyncDisposable {
 
 /** A function is asked for each reply. `models` are the vendor's models; without them it has no list. */
 export async function fakeVendor(
-  replies: readonly Reply[] | ((asked: Asked) => Reply),
+  replies: readonly Reply[] | ((asked: Asked) => Reply | Promise<Reply>),
   { models = [] }: { readonly models?: readonly string[] } = {},
 ): Promise<FakeVendor> {
   const asked: Asked[] = [];
@@ -47,7 +47,9 @@ export async function fakeVendor(
       const question = { path: request.url ?? '', headers: request.headers, body };
       asked.push(question);
       reached.resolve();
-      send(asWhole(next(question), question), response);
+      void Promise.resolve(next(question)).then((reply) =>
+        send(asWhole(reply, question), response),
+      );
     });
     response.on('close', () => {
       if (!response.writableFinished) hungUp.resolve();
