@@ -8,6 +8,10 @@ import path from 'node:path';
 import { after, test } from 'node:test';
 import { A2AError } from '../../protocol/index.ts';
 import { StoreError } from '../../base/sqlite/index.ts';
+import { createSpending } from '../budgets/spending.ts';
+import { AGENTS_SCHEMA } from './agent-tables.ts';
+import { CARDS_SCHEMA } from './card-tables.ts';
+import { KEYS_SCHEMA } from './key-tables.ts';
 import { openRegister } from './register.ts';
 
 const folder = mkdtempSync(path.join(tmpdir(), 'parley-register-'));
@@ -95,4 +99,26 @@ test('a mode that cannot be changed is a StoreError, and the database is closed'
   });
   assert.throws(() => openRegister(path.join(folder, 'mode.db'), silent), StoreError);
   assert.equal(close.mock.callCount(), 1);
+});
+
+test('the spending in a register of the first version counts for budgets', async () => {
+  const file = path.join(folder, 'first.db');
+  {
+    using db = new DatabaseSync(file);
+    db.exec([KEYS_SCHEMA, CARDS_SCHEMA, AGENTS_SCHEMA].join('\n'));
+    db.exec(`
+      PRAGMA application_id = ${0x50726c47}; PRAGMA user_version = 1;
+      INSERT INTO api_keys (id, workspace, name, scopes, budget, created_at)
+        VALUES ('k', 'default', 'old', '["*"]', '{"tokens":100,"period":"total"}', 1);
+      INSERT INTO spending VALUES ('default', 'k', '2026-01-01', 'm', 'USD', 2, 30, 40, 5);`);
+  }
+  const register = openRegister(file, silent);
+  const spending = createSpending({ register, logger: silent });
+  assert.equal((await spending.budgetStatus('k'))?.spent.tokens, 70);
+  const call = { caller: { workspace: 'default', keyId: 'k' }, prompt: () => 10 };
+  assert.equal((await spending.reserve(call)).maxOutputTokens, 20);
+  const row = { day: '2026-01-01', keyId: 'k', model: 'm', uses: 2, inputTokens: 30 };
+  const query = { from: '2026-01-01', to: '2026-12-31', limit: 10 };
+  assert.partialDeepStrictEqual(await spending.usage('default', query), [row]);
+  register.close();
 });
