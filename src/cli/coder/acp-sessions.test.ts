@@ -128,3 +128,14 @@ test('a session is opened only in its own folder', async () => {
     await refused(left, id, /No such session/);
   }
 });
+
+test('a session outside the allowed folders is not deleted', async () => {
+  const sessions = memorySessions();
+  await store(sessions, 's1');
+  await store(sessions, 's2', { folder: right });
+  const limited = acpSessions(sessions, [left]);
+  await limited.checkFolder('s1');
+  await limited.checkFolder('unknown');
+  await assert.rejects(limited.checkFolder('s2'), /outside the --workspace folders/);
+  await acpSessions(sessions, undefined).checkFolder('s2');
+});

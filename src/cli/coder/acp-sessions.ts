@@ -14,6 +14,8 @@ import {
   workspaceOf,
 } from './stored-sessions.ts';
 
+const OUTSIDE = 'the folder is outside the --workspace folders';
+
 export interface AcpSessions {
   /**
    * Returns the real path of the folder in which a session is opened. A stored session is opened only in its own folder:
@@ -21,6 +23,8 @@ export interface AcpSessions {
    * there is no such session.
    */
   folderFor(wanted: { readonly cwd: string; readonly sessionId?: string }): Promise<string>;
+  /** Throws an A2AError if the session's folder may not be used. */
+  checkFolder(sessionId: string): Promise<void>;
   list(query: SessionQuery): Promise<{ sessions: SessionInfo[]; nextCursor?: string }>;
 }
 
@@ -51,13 +55,20 @@ export function acpSessions(
       const folder = await workspaceFolder(cwd).catch((error: unknown) => {
         throw refused(error instanceof ExitError ? error.message : 'not usable');
       });
-      if (!isAllowed(folder)) throw refused('the folder is outside the --workspace folders');
+      if (!isAllowed(folder)) throw refused(OUTSIDE);
       if (stored !== undefined && stored !== folder) {
         throw refused(
           `the session belongs to the folder ${stored}; send this folder as cwd, or start a new session`,
         );
       }
       return folder;
+    },
+
+    async checkFolder(sessionId) {
+      const session = await sessionFor(sessions, localSession(sessionId));
+      const folder = session && workspaceOf(session);
+      if (folder === undefined || isAllowed(folder)) return;
+      throw new A2AError('invalidParams', `sessionId: ${OUTSIDE}`);
     },
 
     list: sessionList(sessions)(LOCAL_USER, isAllowed),

@@ -102,6 +102,7 @@ async function run(settings: Settings): Promise<number> {
   /** Deletes a session. Throws if it is open, here or in another process. */
   async function remove(sessionId: string): Promise<void> {
     if (openedHere(sessionId)) throw openElsewhere();
+    await stored.checkFolder(sessionId);
     const named = values.store !== undefined;
     const { deleteSession } = await import('../coder/live-store.ts');
     await deleteSession({ place, named, sessionId, environment, sessions, log }).catch(
