@@ -9,14 +9,15 @@ import {
 } from '../protocol/index.ts';
 import type { RequestHandler } from './handler.ts';
 
-/** The protocol's operations, and two additional operations of `RequestHandler`. */
-export type HandlerOperation = Operation | 'reserveTask' | 'readLog';
+/** The protocol's operations, and additional operations of `RequestHandler`. */
+export type HandlerOperation = Operation | 'reserveTask' | 'readLog' | 'updatedAt';
 
 /** The kind of access that each operation needs. */
 const OPERATIONS: Readonly<Record<HandlerOperation, OperationAccess>> = {
   ...METHODS,
   reserveTask: { access: 'write', on: 'task' },
   readLog: { access: 'read', on: 'task' },
+  updatedAt: { access: 'read', on: 'task' },
 };
 
 /** The parameters that a check may use, if the operation has them. */
@@ -71,6 +72,7 @@ export function mapCalls(
     getExtendedCard: guard('getExtendedCard', handler.getExtendedCard),
     reserveTask: guard('reserveTask', handler.reserveTask),
     readLog: guard('readLog', handler.readLog),
+    updatedAt: guard('updatedAt', handler.updatedAt),
     recover: () => handler.recover(),
     expire: (options) => handler.expire(options),
     close: (ms) => handler.close(ms),

@@ -124,6 +124,11 @@ export interface RequestHandler extends AgentService {
   /** Returns the log entries after `after`: at most LOG_PAGE entries, or fewer if they are large. */
   readLog: (params: SubscribeParams, call?: Call) => Promise<LogPage>;
   /**
+   * Returns the time of a running task's last artifact event, in milliseconds. Returns undefined if there was none since
+   * the task became live. Then the time of its status is the time of its last event.
+   */
+  updatedAt: (params: TaskIdParams, call?: Call) => Promise<number | undefined>;
+  /**
    * Ends or resumes the executions that were interrupted when the previous process ended. Call it once before the
    * server starts.
    */
@@ -377,6 +382,11 @@ export function createHandler(
     return last !== undefined && last < live.stored ? { entries, next: last } : { entries };
   }
 
+  async function updatedAt(params: TaskIdParams, call: Call = {}): Promise<number | undefined> {
+    using live = await runtime.open(scopeOf(call, params.tenant), params.id);
+    return live.artifactAt;
+  }
+
   async function getExtendedCard(_params: object, call: Call = {}): Promise<AgentCard> {
     const { extendedCard } = options;
     if (extendedCard === undefined) {
@@ -397,6 +407,7 @@ export function createHandler(
     getExtendedCard,
     reserveTask: (params, call = {}) => reserve(runtime, params, call),
     readLog,
+    updatedAt,
     recover: () => runtime.recover(),
     expire: (options) => expire(runtime, options),
     close: (ms = 0) => runtime.close(ms),

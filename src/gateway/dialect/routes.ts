@@ -89,7 +89,12 @@ export function dialectRoutes(): GatewayRoute[] {
       summary: 'Get a task',
       answers: { 200: task },
       async handle({ values, call, handler }) {
-        return answer(await handler.getTask({ id: values['taskId'] ?? '' }, inDialect(call)));
+        const id = values['taskId'] ?? '';
+        const got = await handler.getTask({ id }, inDialect(call));
+        // In every other state, the last event is a status.
+        const isWorking = got.status.state === 'working';
+        const artifactAt = isWorking ? await handler.updatedAt({ id }, call) : undefined;
+        return { body: { task: dialectTask(got, artifactAt) } };
       },
     }),
     defineRoute({

@@ -131,7 +131,8 @@ export function dialectBeginning({ contextId, metadata }: Task) {
   };
 }
 
-export function dialectTask(task: Task): DialectTask {
+/** Converts a task. `artifactAt` is the time of its last artifact event, in milliseconds, if it is known. */
+export function dialectTask(task: Task, artifactAt = 0): DialectTask {
   const { id, status, artifacts = [] } = task;
   const history = [...(task.history ?? [])];
   const said = status.message;
@@ -150,9 +151,13 @@ export function dialectTask(task: Task): DialectTask {
     history: history.map(dialectMessage),
     metadata: { ...metadata, ...usageIn(said) },
     createdAt,
-    updatedAt: status.timestamp ?? createdAt,
+    updatedAt: later(status.timestamp ?? createdAt, artifactAt),
     ...(error !== undefined && { error }),
   };
+}
+
+function later(time: string, other: number): string {
+  return other > Date.parse(time) ? new Date(other).toISOString() : time;
 }
 
 /** Returns the usage, which is in the metadata of the last message. */

@@ -62,6 +62,8 @@ export class LiveTask implements Scope, Readable, Disposable {
   bytes: number;
   /** Time at which the task expires, in milliseconds. Undefined if it never expires. */
   expiresAt: number | undefined;
+  /** Time of the last artifact event since the task became live, in milliseconds. Status events have their own time. */
+  artifactAt: number | undefined;
   lost: Error | undefined;
   /** Called when this process loses the log. */
   onLost: (() => void) | undefined;
@@ -252,7 +254,9 @@ export class EventLog {
     const bytes = json === undefined ? roughSize(event) : json.length;
     live.bytes += bytes;
     live.seq = seq;
-    if (event.kind !== 'artifact-update') {
+    if (event.kind === 'artifact-update') {
+      live.artifactAt = Date.now();
+    } else {
       const { state } = event.status;
       if (state !== live.state) this.#onState?.(live, state);
       live.state = state;
