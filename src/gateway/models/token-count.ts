@@ -40,11 +40,11 @@ const LETTERS_PER_TOKEN = 4;
 /** Counts tokens for the vendor that needs the most. */
 export interface TokenCounter {
   /** Counts a whole request. */
-  prompt(request: ModelRequest): number;
+  readonly prompt: (request: ModelRequest) => number;
   /** Counts a piece of an answer. The result is not rounded, so that many small pieces add up to the right number. */
-  text(text: string): number;
+  readonly text: (text: string) => number;
   /** Counts the texts in a piece of an answer in a vendor's own format. */
-  raw(json: string): number;
+  readonly raw: (json: string) => number;
 }
 
 /** Returns a counter for the vendors of a model's candidates. */
