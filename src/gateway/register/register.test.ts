@@ -107,7 +107,7 @@ test('the spending in a register of the first version counts for budgets', async
     using db = new DatabaseSync(file);
     db.exec([KEYS_SCHEMA, CARDS_SCHEMA, AGENTS_SCHEMA].join('\n'));
     db.exec(`
-      PRAGMA application_id = ${0x50726c47}; PRAGMA user_version = 1;
+      PRAGMA application_id = 1349676103; PRAGMA user_version = 1;
       INSERT INTO api_keys (id, workspace, name, scopes, budget, created_at)
         VALUES ('k', 'default', 'old', '["*"]', '{"tokens":100,"period":"total"}', 1);
       INSERT INTO spending VALUES ('default', 'k', '2026-01-01', 'm', 'USD', 2, 30, 40, 5);`);
