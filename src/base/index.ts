@@ -6,7 +6,7 @@ export { imageType, isPdf, MAX_IMAGE_BYTES, sizeOf } from './file-type.ts';
 export { defined, isObject, lineSafe, type JsonObject, type JsonValue } from './json.ts';
 export { isLoopback } from './loopback.ts';
 export { reveal } from './reveal.ts';
-export { cutText, nearestNames, shorten } from './text.ts';
+export { cutText, nearestNames, shorten, splitLast } from './text.ts';
 export {
   backoffMs,
   MAX_TIMER_MS,

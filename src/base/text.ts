@@ -53,3 +53,13 @@ export function nearestNames(
     .toSorted((a, b) => a.changes - b.changes)
     .map(({ name }) => name);
 }
+
+/**
+ * Splits a text before its last character. A stream of text keeps the last character back until more text comes or the
+ * text ends, so that the chunk that ends the text is not empty.
+ */
+export function splitLast(text: string): { readonly now: string; readonly held: string } {
+  const size = (text.codePointAt(text.length - 2) ?? 0) > 0xffff ? 2 : 1;
+  const at = Math.max(0, text.length - size);
+  return { now: text.slice(0, at), held: text.slice(at) };
+}

@@ -30,6 +30,7 @@ export function a2aPresenter(options: PresenterOptions): TurnPresenter {
         if (content) yield saved(name, content);
       }
     },
+    flush: () => translation.flush(),
     ask: asking,
     complete() {
       const text = translation.finalText();

@@ -61,19 +61,29 @@ const chunks = (events: readonly ExecutorEvent[]) =>
   });
 
 describe('what an agent says', () => {
-  test('in pieces is one artifact in chunks, and the whole only closes it', () => {
-    assert.deepEqual(chunks(told([piece(text('a')), piece(text('b')), whole(text('ab'))])), [
+  test('in pieces is one artifact in chunks, and no chunk is empty', () => {
+    assert.deepEqual(chunks(told([piece(text('ab')), piece(text('c😀')), whole(text('abc😀'))])), [
       ['a', false, false],
-      ['b', true, false],
-      ['', true, true],
+      ['bc', true, false],
+      ['😀', true, true],
     ]);
   });
 
-  test('beyond its pieces comes with the last chunk', () => {
-    const events = told([piece(text('a')), whole(text('ab'), picture)]);
+  test('is sent to its last character when no complete answer follows', () => {
+    const translation = createTranslation({}, TURN);
+    const events = [...translation.translate(piece(text('ab'))), ...translation.flush()];
     assert.deepEqual(chunks(events), [
       ['a', false, false],
-      ['b|file', true, true],
+      ['b', true, false],
+    ]);
+    assert.deepEqual(translation.flush(), []);
+  });
+
+  test('beyond its pieces comes with the last chunk', () => {
+    const events = told([piece(text('ab')), whole(text('abc'), picture)]);
+    assert.deepEqual(chunks(events), [
+      ['a', false, false],
+      ['bc|file', true, true],
     ]);
   });
 
@@ -106,7 +116,7 @@ describe('what an agent says', () => {
       translation.translate(event),
     );
     assert.deepEqual(chunks(events), [
-      ['\n\nse', true, false],
+      ['\n\ns', true, false],
       ['first\n\nother', false, true],
     ]);
   });
@@ -158,7 +168,7 @@ describe('thoughts', () => {
       piece(text('Yes')),
       whole(thought('I wonder'), text('Yes')),
     ]);
-    assert.deepEqual(chunks(events), ['working', ['Yes', false, false], ['', true, true]]);
+    assert.deepEqual(chunks(events), ['working', ['Ye', false, false], ['s', true, true]]);
     const [first] = events;
     assert.ok(first?.kind === 'status-update' && typeof first.message === 'object');
     assert.deepEqual(first.message.parts, [

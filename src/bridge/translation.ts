@@ -2,8 +2,9 @@
  * Converts the events of a run to events of a task.
  *
  * - The answers of an agent in a turn are one artifact, separated by blank lines. Their pieces are sent as they arrive.
- *   The complete answer follows. It adds only the missing parts. The final answer closes the artifact (`lastChunk`), with
- *   an empty text if nothing is missing. If a callback has changed an answer, the artifact is replaced.
+ *   The complete answer follows. It adds only the missing parts, and the final answer closes the artifact
+ *   (`lastChunk`). The last character of the pieces is kept back, so that something is missing. If a callback has changed
+ *   an answer, the artifact is replaced.
  * - Thoughts are sent in a `working` status before their answer, as parts that are marked as thoughts. They are not
  *   sent in pieces, because each message stays in the task's history.
  * - Calls and their responses are sent in a `working` status, and only with `exposeToolCalls`.
@@ -13,6 +14,7 @@
  * execution.
  */
 import { randomUUIDv7 } from 'node:crypto';
+import { splitLast } from '../base/index.ts';
 import {
   appendParts,
   ONE_TEXT_KEY,
@@ -31,6 +33,8 @@ const AUTHOR = 'parley.author';
 export interface Translation {
   /** Returns the task's events for an event of the run. The event's artifact delta, questions and error are ignored. */
   translate(event: Event): ExecutorEvent[];
+  /** Returns the events for the text that is kept back. Called when no complete answer follows. */
+  flush(): ExecutorEvent[];
   /**
    * Returns the last answer. If agents ran in parallel, returns the last answer of each agent. Answers before a
    * question are omitted, because the client already has them.
@@ -56,6 +60,8 @@ interface Utterance {
   begun: boolean;
   /** The text of the current answer that has been sent so far. */
   text: string;
+  /** The last character of the text so far. It has not been sent. */
+  held: string;
   thought: string;
   thoughtSent: number;
 }
@@ -76,7 +82,7 @@ export function createTranslation(options: ConverterOptions, turn: TurnArtifacts
     const { author, branch = '' } = event;
     const key = `${author} ${branch}`;
     let utterance = utterances.get(key);
-    const isOpen = utterance && utterance.text + utterance.thought !== '';
+    const isOpen = utterance && utterance.text + utterance.held + utterance.thought !== '';
     if (utterance && (isOpen || !utterance.begun || last.get(branch) === key)) return utterance;
     const before = last.has(branch) ? undefined : own.at(-1);
     const known = before?.metadata?.[AUTHOR] === author ? before : undefined;
@@ -84,7 +90,7 @@ export function createTranslation(options: ConverterOptions, turn: TurnArtifacts
     const parts = [...(known?.parts ?? [])];
     const artifact = { artifactId: known?.artifactId ?? '', name: 'response', parts, metadata };
     const begun = known !== undefined;
-    utterance = { key, branch, artifact, begun, text: '', thought: '', thoughtSent: 0 };
+    utterance = { key, branch, artifact, begun, text: '', held: '', thought: '', thoughtSent: 0 };
     utterances.set(key, utterance);
     return utterance;
   }
@@ -114,11 +120,27 @@ export function createTranslation(options: ConverterOptions, turn: TurnArtifacts
       if (part.kind === 'thought') utterance.thought += part.text;
       if (part.kind !== 'text' || part.text === '') continue;
       events.push(...thoughts(utterance, options));
-      const said = toA2AParts([part]);
-      events.push(chunk(utterance, utterance.text === '' ? following(utterance, said) : said));
-      utterance.text += part.text;
+      const { now, held } = splitLast(utterance.held + part.text);
+      utterance.held = held;
+      if (now !== '') events.push(said(utterance, now));
     }
     return events;
+  }
+
+  function said(utterance: Utterance, text: string): ExecutorEvent {
+    const parts = toA2AParts([{ kind: 'text', text }]);
+    const event = chunk(utterance, utterance.text === '' ? following(utterance, parts) : parts);
+    utterance.text += text;
+    return event;
+  }
+
+  function flush(): ExecutorEvent[] {
+    const open = [...utterances.values()].filter(({ held }) => held !== '');
+    return open.map((utterance) => {
+      const { held } = utterance;
+      utterance.held = '';
+      return said(utterance, held);
+    });
   }
 
   function whole(event: Event, parts: readonly ContentPart[]): ExecutorEvent[] {
@@ -140,10 +162,8 @@ export function createTranslation(options: ConverterOptions, turn: TurnArtifacts
     } else {
       const rest = sent === '' ? said : restOf(answer, text.slice(sent.length));
       if (rest.length > 0) events.push({ ...chunk(utterance, rest), ...lastChunk });
-      else if (lastChunk && utterance.begun)
-        events.push({ ...chunk(utterance, [EMPTY]), ...lastChunk });
     }
-    Object.assign(utterance, { text: '', thought: '', thoughtSent: 0 });
+    Object.assign(utterance, { text: '', held: '', thought: '', thoughtSent: 0 });
     return events;
   }
 
@@ -161,7 +181,7 @@ export function createTranslation(options: ConverterOptions, turn: TurnArtifacts
     return events;
   }
 
-  return { translate, finalText: () => final.text };
+  return { translate, flush, finalText: () => final.text };
 }
 
 const EMPTY: A2APart = { kind: 'text', text: '' };

@@ -48,8 +48,10 @@ export interface TurnPresenter {
   /** Called when the run gets these answers. */
   answered?(answers: readonly Answer[]): void;
   present(event: Event): Events;
-  /** Set while the presenter holds text back. If no event arrives within this time, `flush` is called. */
-  readonly flushAfterMs?: number | undefined;
+  /** Set while the presenter holds text back. If no event arrives within this time, `pause` is called. */
+  readonly pauseAfterMs?: number | undefined;
+  pause?(): Events;
+  /** Returns all that the presenter holds back. */
   flush?(): Events;
   /**
    * Returns the event for a run that waits for answers. `problem` is the reason why the last answer was not accepted.
@@ -190,9 +192,9 @@ export async function* present(
   try {
     while (!done) {
       const next = iterator.next();
-      while (presenter.flushAfterMs !== undefined && presenter.flush) {
-        if (await settlesWithin(presenter.flushAfterMs, next)) break;
-        yield* presenter.flush();
+      while (presenter.pauseAfterMs !== undefined && presenter.pause) {
+        if (await settlesWithin(presenter.pauseAfterMs, next)) break;
+        yield* presenter.pause();
       }
       const step = await next;
       if (step.done === true) {

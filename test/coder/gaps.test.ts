@@ -163,7 +163,7 @@ for (const said of [['Allow once'], ['/stats', 'Allow once']]) {
     const whole = await textNow();
     assert.match(whole.join('|'), /^I begin\.\n\n[^|]*\bAll done\.$/);
     const full = readFileSync(file);
-    const chunks = ['"Allow once"', '"SUCCEEDED"', '"All "', '"done."'];
+    const chunks = ['"Allow once"', '"SUCCEEDED"', '"All"', '" done"'];
     for (const last of chunks) {
       writeFileSync(file, full);
       forgetBehind(place, last);

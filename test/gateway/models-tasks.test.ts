@@ -115,7 +115,7 @@ describe('a chat', () => {
       for await (const { event } of stream) {
         if (event.kind === 'artifact-update') pieces.push(textOf(event.artifact.parts));
       }
-      assert.deepEqual(pieces, ['It is ', 'sunny.', '']);
+      assert.deepEqual(pieces, ['It is', ' sunny', '.']);
     }));
 
   test('goes on with what was said before in its context, and with nothing else', () =>
@@ -207,13 +207,15 @@ describe('a chat', () => {
       { user: caller },
     );
     let state: string | undefined;
+    let said = '';
     for await (const { event } of stream) {
       if (event.kind === 'artifact-update') {
-        await handler.cancelTask({ id: event.taskId }, { user: caller });
+        if (said === '') await handler.cancelTask({ id: event.taskId }, { user: caller });
+        said += textOf(event.artifact.parts);
       }
       if (event.kind === 'status-update') state = event.status.state;
     }
-    assert.equal(state, 'canceled');
+    assert.deepEqual([state, said], ['canceled', 'It is ']);
     await vendor.hungUp;
   });
 });

@@ -45,7 +45,7 @@ import { AnswerText } from './answer-text.ts';
 import { announced, callError, liveContent, outputOf, quiet, unreported } from './call-updates.ts';
 import { missingUpdates } from './missing-updates.ts';
 import { ShownImages } from './shown-images.ts';
-import { GATHER_MS, Speech, type Utterance } from './speech.ts';
+import { Speech, type Utterance } from './speech.ts';
 
 /** Maximum number of characters of a running call's output that are shown. The end of the output is shown. */
 const MAX_LIVE = 8 * 1024;
@@ -334,8 +334,12 @@ export class DevelopmentToolPresenter implements TurnPresenter {
     this.#options.onModel?.(this.#model);
   }
 
-  get flushAfterMs(): number | undefined {
-    return this.#speech.isEmpty ? undefined : GATHER_MS;
+  get pauseAfterMs(): number | undefined {
+    return this.#speech.pauseMs;
+  }
+
+  pause(): StatusEvent[] {
+    return this.#utter(this.#speech.pause());
   }
 
   /** Returns updates for the text and the thought that were collected. */

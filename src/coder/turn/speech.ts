@@ -2,17 +2,20 @@
  * Collects the text and the thoughts that the agent streams, until they are sent.
  *
  * - Text is collected for about a tenth of a second. Smaller pieces would fill the task's history, because each piece
- *   stays there as a message.
+ *   stays there as a message. While more text may come, the last character is kept back, but not for long.
  * - A thought is sent as a whole, before the text or the call that follows it.
  */
 import { contentText, isFinalResponse, type Event } from '../../agent/index.ts';
+import { splitLast } from '../../base/index.ts';
 import type { AgentThought } from '../../protocol/development-tool/index.ts';
 import type { Part } from '../../protocol/index.ts';
 import type { ShownImages } from './shown-images.ts';
 
 /** Collected text is sent after this time, or when it has this many characters. */
-export const GATHER_MS = 100;
+const GATHER_MS = 100;
 const GATHER_CHARS = 2048;
+/** The last character is sent after this time. */
+const HELD_MS = 500;
 
 /** A part of a message to send, and the kind of its event. */
 export interface Utterance {
@@ -38,8 +41,15 @@ export class Speech {
     this.#images = images;
   }
 
-  get isEmpty(): boolean {
-    return this.#text === '' && this.#thought === '';
+  /** The time after which `pause` has something to send. Undefined if it has nothing. */
+  get pauseMs(): number | undefined {
+    if (this.#thought !== '' || splitLast(this.#text).now !== '') return GATHER_MS;
+    return this.#text === '' ? undefined : HELD_MS;
+  }
+
+  /** Returns what has to be sent because nothing has come for a while. */
+  pause(): Utterance[] {
+    return this.#flush(splitLast(this.#text).now !== '');
   }
 
   /** Takes a piece of an answer. Returns what has to be sent now. */
@@ -59,7 +69,8 @@ export class Speech {
       }
     }
     const due = performance.now() - this.#textSince >= GATHER_MS;
-    if (this.#text !== '' && (due || this.#text.length >= GATHER_CHARS)) out.push(...this.flush());
+    if (this.#text !== '' && (due || this.#text.length >= GATHER_CHARS))
+      out.push(...this.#flush(true));
     return out;
   }
 
@@ -85,17 +96,23 @@ export class Speech {
 
   /** Returns the text and the thought that were collected. */
   flush(): Utterance[] {
+    return this.#flush(false);
+  }
+
+  #flush(keepLast: boolean): Utterance[] {
     const out: Utterance[] = [];
     if (this.#thought !== '') {
       const data = { ...thoughtOf(this.#thought) };
       this.#thought = '';
       out.push({ kind: 'THOUGHT', part: { kind: 'data', data } });
     }
-    if (this.#text !== '') {
-      this.#said += this.#text;
-      out.push(utterance(this.#text));
-      this.#text = '';
+    const { now, held } = keepLast ? splitLast(this.#text) : { now: this.#text, held: '' };
+    if (now !== '') {
+      this.#said += now;
+      out.push(utterance(now));
     }
+    this.#text = held;
+    this.#textSince = performance.now();
     return out;
   }
 }

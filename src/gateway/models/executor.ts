@@ -15,6 +15,7 @@ import type {
   ExecutionContext,
   ExecutorEvent,
 } from '../../tasks/index.ts';
+import { splitLast } from '../../base/index.ts';
 import { Caller, callerOf } from '../api/caller.ts';
 import { requestMetadata } from '../tasks/executor.ts';
 import type { ModelTarget } from './catalogue.ts';
@@ -55,27 +56,41 @@ export function modelExecutor({
     const before = (await earlierTurns?.(context, contextId, task.id)) ?? [];
     const messages: Content[] = [...before, ...turn.map((message) => fromA2AMessage(message))];
     let text = '';
+    let held = '';
     let begun = false;
-    for await (const chunk of models.chat(target, { messages }, askOptions)) {
-      if (chunk.kind === 'function-call') continue;
-      if (chunk.kind === 'finish') {
-        const usage = { usage: chunk.used };
-        if (begun) {
-          const last = answerChunk([{ kind: 'text', text: '' }], { append: true, lastChunk: true });
-          yield { ...last, artifact: { ...last.artifact, metadata: usage } };
-        }
-        const whole = text.length > MAX_FINAL_TEXT ? TOO_LONG : text;
-        const message = repeatedAnswer(whole, usage);
-        yield { kind: 'status-update', state: 'completed', message } satisfies ExecutorEvent;
-        return;
-      }
-      const part: Part =
-        chunk.kind === 'text'
-          ? { kind: 'text', text: chunk.text }
-          : { kind: 'file', file: { bytes: chunk.data, mimeType: chunk.mediaType } };
-      if (chunk.kind === 'text') text += chunk.text;
-      yield answerChunk([part], { append: begun });
+    const sent = (part: Part, lastChunk?: boolean) => {
+      const event = answerChunk([part], { append: begun, ...(lastChunk && { lastChunk }) });
       begun = true;
+      return event;
+    };
+    try {
+      for await (const chunk of models.chat(target, { messages }, askOptions)) {
+        if (chunk.kind === 'text') {
+          text += chunk.text;
+          const next = splitLast(held + chunk.text);
+          held = next.held;
+          if (next.now !== '') yield sent({ kind: 'text', text: next.now });
+        } else if (chunk.kind === 'blob') {
+          if (held !== '') yield sent({ kind: 'text', text: held });
+          held = '';
+          yield sent({ kind: 'file', file: { bytes: chunk.data, mimeType: chunk.mediaType } });
+        } else if (chunk.kind === 'finish') {
+          const usage = { usage: chunk.used };
+          if (held !== '') {
+            const last = sent({ kind: 'text', text: held }, true);
+            held = '';
+            const metadata = { ...last.artifact.metadata, ...usage };
+            yield { ...last, artifact: { ...last.artifact, metadata } };
+          }
+          const whole = text.length > MAX_FINAL_TEXT ? TOO_LONG : text;
+          const message = repeatedAnswer(whole, usage);
+          yield { kind: 'status-update', state: 'completed', message } satisfies ExecutorEvent;
+          return;
+        }
+      }
+    } catch (error) {
+      if (held !== '') yield sent({ kind: 'text', text: held });
+      throw error;
     }
   }
 
