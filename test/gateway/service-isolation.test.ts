@@ -33,7 +33,9 @@ test('a workspace that causes every kind of failure adds no error and little del
       ? { status: 404, body: { error: { message: 'no such model' } } }
       : says('Here.');
   });
-  const provider = { models: ['m', 'gone'], maxConcurrent: 16, firstByteMs: 400, attempts: 1 };
+  const circuit = { failures: 2, openMs: 60_000 };
+  const limits = { maxConcurrent: 8, firstByteMs: 400, attempts: 1, circuit };
+  const provider = { models: ['m', 'gone'], ...limits };
   await using gateway = await startGateway({
     config: {
       providers: { p: compatible(vendor.url, provider) as { type: 'openai-compatible' } },
