@@ -44,6 +44,8 @@ import { modelExecutor } from './models/executor.ts';
 import { createModels } from './models/models.ts';
 import { anthropicRoutes } from './models/anthropic/routes.ts';
 import { anthropicErrors } from './models/anthropic/error.ts';
+import { googleErrors } from './models/google/error.ts';
+import { googleRoutes } from './models/google/routes.ts';
 import { openaiErrors } from './models/openai/error.ts';
 import { openaiRoutes } from './models/openai/routes.ts';
 import { responsesRoutes } from './models/openai/responses/routes.ts';
@@ -137,6 +139,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     ...openaiRoutes({ models, api: vendorApi }),
     ...responsesRoutes({ api: vendorApi }),
     ...anthropicRoutes({ models, api: vendorApi }),
+    ...googleRoutes({ models, api: vendorApi }),
     ...operationRoutes({ health, metrics, version, publicUrl, routes: () => routes }),
   ];
 
@@ -167,7 +170,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       skills: [...gatewayProfile(version, agents.skillsOf(callerOf({ user }).workspace)).skills],
     }),
     routes: ownRoutes(routes),
-    describe: describeIn([anthropicErrors, openaiErrors]),
+    describe: describeIn([googleErrors, anthropicErrors, openaiErrors]),
     mounts: { path: '/agents', find: mountsOf(agents) },
     onState: watchTasks(metrics),
     observe: watchRequests(metrics, routes),

@@ -22,6 +22,7 @@ const card = (name: string) => ({
   description: 'x',
   card: { schemaVersion: '1.0', name: 'offline', provider: 'offline', capabilities: [] },
 });
+const GENERATE = { contents: [{ role: 'user', parts: [{ text: 'hi' }] }] };
 const webhook = { url: 'https://hooks.example/x' };
 
 /** One of everything, in the workspace of the key. */
@@ -70,6 +71,9 @@ const BODIES: Readonly<Record<string, (owned: Owned) => unknown>> = {
     model,
     messages: [{ role: 'user', content: 'hi' }],
   }),
+  'POST /v1beta/models/{model}:generateContent': () => GENERATE,
+  'POST /v1beta/models/{model}:streamGenerateContent': () => GENERATE,
+  'POST /v1beta/models/{model}:countTokens': () => GENERATE,
   'PUT /a2a/model-cards/{id}': ({ model }) => card(model),
   'POST /a2a/model-cards/{id}/versions/{version}/restore': () => undefined,
   'PUT /a2a/agents/{name}': () => ({ url: 'https://elsewhere.example' }),
@@ -136,8 +140,9 @@ test('every route that names something says whose it is: someone else’s is 404
           gateway.ask(sides[me].key, verb, pathFor(route, target), body?.(target));
         const [foreign, missing] = [await attempt(owned), await attempt(NOTHING)];
         const text = await foreign.text();
-        // A model that a request names and that is not there is a wrong request, except at Anthropic.
-        const isWrong = route.resource === 'model' && body && !path.startsWith('/v1/messages');
+        // A model that a request names and that is not there is a wrong request, except at Anthropic and Google.
+        const isWrong =
+          route.resource === 'model' && body && !/^\/(?:v1\/messages|v1beta)/.test(path);
         const status = isWrong ? 400 : 404;
         assert.equal(foreign.status, status, text);
         assert.equal(missing.status, status);

@@ -106,6 +106,7 @@ async function agent(): Promise<{ name: string }> {
   return { name: input.name };
 }
 
+const generate = { contents: [{ role: 'user', parts: [{ text: 'Hello' }] }] };
 const chat = { model: 'offline', messages: [{ role: 'user', content: 'Hello' }] };
 const rpc = (id: string) => ({ jsonrpc: '2.0', id: 1, method: 'tasks/get', params: { id } });
 
@@ -265,6 +266,27 @@ const CASES: Readonly<Record<string, Case>> = {
   ],
   'GET /v1/models': () => [{ status: 200 }],
   'GET /v1/models/{model}': () => [
+    { values: { model: 'offline' }, status: 200 },
+    { values: { model: 'no-such-model' }, status: 404 },
+  ],
+
+  'POST /v1beta/models/{model}:generateContent': () => [
+    { values: { model: 'offline' }, body: generate, status: 200 },
+    { values: { model: 'offline' }, body: { contents: [] }, status: 400 },
+    { values: { model: 'no-such-model' }, body: generate, status: 404 },
+  ],
+  'POST /v1beta/models/{model}:streamGenerateContent': () => [
+    { values: { model: 'offline' }, body: generate, status: 200 },
+    { values: { model: 'offline' }, query: 'alt=sse', body: generate, status: 200 },
+    { values: { model: 'no-such-model' }, body: generate, status: 404 },
+  ],
+  'POST /v1beta/models/{model}:countTokens': () => [
+    { values: { model: 'offline' }, body: generate, status: 200 },
+    { values: { model: 'offline' }, body: { generateContentRequest: generate }, status: 200 },
+    { values: { model: 'offline' }, body: {}, status: 400 },
+  ],
+  'GET /v1beta/models': () => [{ status: 200 }, { query: 'pageSize=x', status: 400 }],
+  'GET /v1beta/models/{model}': () => [
     { values: { model: 'offline' }, status: 200 },
     { values: { model: 'no-such-model' }, status: 404 },
   ],

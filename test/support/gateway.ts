@@ -5,7 +5,7 @@ import { GatewayConfig } from '../../src/gateway/config.ts';
 import { openRegister } from '../../src/gateway/register/register.ts';
 import { createGateway, type Gateway } from '../../src/gateway/gateway.ts';
 import { openPepper } from '../../src/gateway/keys/pepper.ts';
-import { memoryStore, type TaskStore } from '../../src/tasks/index.ts';
+import { type Logger, memoryStore, type TaskStore } from '../../src/tasks/index.ts';
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
 
@@ -16,6 +16,7 @@ export interface GatewayStart {
   readonly register?: string;
   readonly environment?: Record<string, string>;
   readonly allowNetworks?: readonly string[];
+  readonly logger?: Logger;
 }
 
 export interface RunningGateway extends AsyncDisposable {
@@ -34,7 +35,7 @@ export interface RunningGateway extends AsyncDisposable {
 }
 
 export async function startGateway(start: GatewayStart = {}): Promise<RunningGateway> {
-  const { environment = {}, allowNetworks = [] } = start;
+  const { environment = {}, allowNetworks = [], logger = silent } = start;
   const register = openRegister(start.register, silent);
   const pepper = openPepper({ register, path: start.register });
   const gateway = createGateway({
@@ -43,7 +44,7 @@ export async function startGateway(start: GatewayStart = {}): Promise<RunningGat
     register,
     pepper,
     version: '0.0.0',
-    logger: silent,
+    logger,
     environment,
     allowNetworks,
   });

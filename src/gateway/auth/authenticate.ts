@@ -1,6 +1,6 @@
 /**
- * Authenticates a request by a key in `Authorization: Bearer` or `x-api-key`, or by a JWT from the OIDC issuer. Keys
- * are checked synchronously.
+ * Authenticates a request by a key in `Authorization: Bearer`, `x-api-key` or `x-goog-api-key`, or by a JWT from the OIDC
+ * issuer. Clients of Google may send the key as `?key=`. Keys are checked synchronously.
  *
  * Failed attempts are counted per client address. Above a limit, the response is 429 instead of 401. Valid credentials
  * are always accepted, so that clients behind the same address cannot lock each other out.
@@ -21,7 +21,8 @@ const AGENT_MOUNT = /^\/agents\/([^/]+)/;
 const JWT = /^[\w-]+\.[\w-]+\.[\w-]*$/;
 
 /** `mount` is `/agents/NAME` for requests to an agent. */
-type GatewayRequest = Pick<Parameters<Authenticate>[0], 'header' | 'remote' | 'mount'>;
+type GatewayRequest = Pick<Parameters<Authenticate>[0], 'header' | 'remote' | 'mount'> &
+  Partial<Pick<Parameters<Authenticate>[0], 'url'>>;
 
 export interface AuthenticateOptions {
   readonly keys: Pick<Keys, 'verify'>;
@@ -85,10 +86,19 @@ export function createAuthenticate(
  */
 function credentialOf(request: GatewayRequest): string | undefined {
   const authorization = request.header('authorization');
-  const apiKey = request.header('x-api-key');
-  if (authorization === undefined) return apiKey === undefined ? undefined : sane(apiKey.trim());
-  const bearer = /^bearer +(\S+) *$/i.exec(sane(authorization))?.[1] ?? '';
-  return apiKey === undefined || apiKey.trim() === bearer ? bearer : '';
+  const keys = [request.header('x-api-key'), request.header('x-goog-api-key'), keyInUrl(request)];
+  const sent = keys.flatMap((key) => (key === undefined ? [] : [sane(key.trim())]));
+  if (authorization !== undefined)
+    sent.push(/^bearer +(\S+) *$/i.exec(sane(authorization))?.[1] ?? '');
+  const [first, ...others] = sent;
+  return others.every((other) => other === first) ? first : '';
+}
+
+/** Returns the key in the query. Only Google's API has it there. */
+function keyInUrl({ url = '', mount = '' }: GatewayRequest): string | undefined {
+  if (mount !== '' || !url.startsWith('/v1beta/')) return undefined;
+  const at = url.indexOf('?');
+  return at < 0 ? undefined : (new URLSearchParams(url.slice(at)).get('key') ?? undefined);
 }
 
 function sane(text: string): string {

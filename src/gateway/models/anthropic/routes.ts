@@ -3,12 +3,10 @@
  * client's own request. For other providers, the request and the answer are converted.
  */
 import * as z from 'zod';
-import type { ModelRequest } from '../../../agent/index.ts';
-import { A2AError } from '../../../protocol/index.ts';
 import { defineRoute, type GatewayRoute, type RouteInput } from '../../api/route.ts';
-import type { Candidate, ModelTarget } from '../catalogue.ts';
 import type { Models } from '../models.ts';
 import { tokenCounter } from '../token-count.ts';
+import { ownProviders, prepared } from '../vendor-api/own-providers.ts';
 import type { VendorApi } from '../vendor-api/vendor-api.ts';
 import { eventFrame, headOf, messageFrames, completeMessage } from './answer.ts';
 import { errorAnswer, errorBody, newRequestId } from './error.ts';
@@ -26,10 +24,11 @@ export interface AnthropicRoutesOptions {
 
 export function anthropicRoutes({ models, api }: AnthropicRoutesOptions): readonly GatewayRoute[] {
   async function messages({ body, ...input }: RouteInput<MessagesBody, Query>) {
-    const { target, request } = prepared(
-      models.resolve(input.caller.workspace, body.model, 'chat'),
-      body,
-    );
+    const named = models.resolve(input.caller.workspace, body.model, 'chat');
+    const { target, request } = prepared(named, ANTHROPIC, {
+      exact: () => messagesRequest(body),
+      rough: () => ({ ...inputOf(body, { strict: false }), maxOutputTokens: body.max_tokens }),
+    });
     const requestId = newRequestId();
     const head = () => headOf(body, tokenCounter(target.candidates).prompt(request));
     const answer = await api.answer(input, {
@@ -45,21 +44,14 @@ export function anthropicRoutes({ models, api }: AnthropicRoutesOptions): readon
   }
 
   async function countTokens({ body, ...input }: RouteInput<CountBody, Query>) {
-    const { caller } = input;
-    const target = models.resolve(caller.workspace, body.model, 'chat');
-    const own = relaying(target);
+    const target = models.resolve(input.caller.workspace, body.model, 'chat');
+    const own = ownProviders(target, ANTHROPIC);
     const request = inputOf(body, { strict: own === undefined });
     let tokens: number | undefined;
     if (own !== undefined) {
       const relay = countRelay(body, input, (count) => (tokens = count));
-      await api.run(input, async (signal) => {
-        try {
-          for await (const _ of models.answer(own, request, { caller, signal, relay }));
-        } catch (error) {
-          // Not every provider with this API counts tokens. Then they are estimated.
-          if (!(error instanceof A2AError) || error.kind === 'invalidParams') throw error;
-        }
-      });
+      // Not every provider with this API counts tokens. Then they are estimated.
+      await api.tryRelay(input, { target: own, request, relay });
     }
     const headers = { 'request-id': newRequestId() };
     tokens ??= tokenCounter(target.candidates).prompt(request);
@@ -105,35 +97,4 @@ export function anthropicRoutes({ models, api }: AnthropicRoutesOptions): readon
       error: errorAnswer,
     }),
   ];
-}
-
-/**
- * Returns the request for providers with another API. If it cannot be converted for them, only the providers with
- * Anthropic's API remain. If there are none, throws the reason.
- */
-function prepared(
-  target: ModelTarget,
-  body: MessagesBody,
-): { readonly target: ModelTarget; readonly request: ModelRequest } {
-  const own = relaying(target);
-  const maxOutputTokens = body.max_tokens;
-  const rough = () => ({ ...inputOf(body, { strict: false }), maxOutputTokens });
-  if (own !== undefined && own.candidates.length === target.candidates.length)
-    return { target, request: rough() };
-  try {
-    return { target, request: messagesRequest(body) };
-  } catch (error) {
-    if (own === undefined || !(error instanceof A2AError)) throw error;
-    return { target: own, request: rough() };
-  }
-}
-
-/** Returns the model with only the providers that get the client's own request, or undefined if there are none. */
-function relaying(target: ModelTarget): ModelTarget | undefined {
-  const candidates = target.candidates.filter(isAnthropic);
-  return candidates.length > 0 ? { ...target, candidates } : undefined;
-}
-
-function isAnthropic({ provider }: Candidate): boolean {
-  return provider.config.type === ANTHROPIC && provider.relay !== undefined;
 }

@@ -40,6 +40,8 @@ export interface Exchange {
   failure(error: A2AError): string;
   /** Returns work that must be complete before the client gets the next piece of a relayed answer. */
   pending?(): Promise<void> | undefined;
+  /** Converts a relayed stream, if the client does not get server-sent events. */
+  passed?(texts: AsyncIterable<string>): AsyncIterable<string>;
   /** The headers of a stream. Default: those of server-sent events. */
   readonly streamHeaders?: Readonly<Record<string, string>>;
 }
@@ -55,6 +57,18 @@ export interface VendorApi {
     input: Pick<RouteInput<unknown>, 'call'>,
     work: (signal: AbortSignal) => Promise<T>,
   ): Promise<T>;
+  /**
+   * Sends a request only to providers with the client's API, for example to count tokens. Ignores a failure of the
+   * providers, because not every provider has every method of its API.
+   */
+  tryRelay(
+    input: Pick<RouteInput<unknown>, 'caller' | 'call'>,
+    exchange: {
+      readonly target: ModelTarget;
+      readonly request: ModelRequest;
+      readonly relay: Relay;
+    },
+  ): Promise<void>;
   /** The number of answers in progress. They are not tasks, so the task handler does not count them. */
   readonly running: number;
 }
@@ -75,6 +89,15 @@ export function createVendorApi({ models }: { readonly models: Models }): Vendor
     } finally {
       running--;
     }
+  }
+
+  async function run<T>(
+    { call }: Pick<RouteInput<unknown>, 'call'>,
+    work: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    const { signal } = abortable(call);
+    running++;
+    return unlessDisconnected(work(signal), signal).finally(() => running--);
   }
 
   return {
@@ -99,21 +122,26 @@ export function createVendorApi({ models }: { readonly models: Models }): Vendor
         const body = await unlessDisconnected(joined(raw(all, exchange)), signal);
         return { headers: JSON_HEADERS, body };
       }
-      const texts = isRaw ? raw(all, exchange) : exchange.frames(translated(all));
+      const texts = isRaw ? passed(raw(all, exchange), exchange) : exchange.frames(translated(all));
       const frames = untilFailure(texts, (error) => exchange.failure(error), signal);
       // If the frames are never read, their generator has not started and cannot end the chunks. So end them here.
       const end = () => {
         leave();
         void chunks.return(undefined).catch(() => undefined);
       };
-      const headers = (isRaw ? undefined : exchange.streamHeaders) ?? SSE_HEADERS;
+      const isPassed = isRaw && exchange.passed === undefined;
+      const headers = (isPassed ? undefined : exchange.streamHeaders) ?? SSE_HEADERS;
       return { headers, chunks: stoppable(frames, end) };
     },
-    async run({ call }, work) {
-      const { signal } = abortable(call);
-      running++;
-      return unlessDisconnected(work(signal), signal).finally(() => running--);
-    },
+    run,
+    tryRelay: ({ caller, call }, { target, request, relay }) =>
+      run({ call }, async (signal) => {
+        try {
+          for await (const _ of models.answer(target, request, { caller, signal, relay }));
+        } catch (error) {
+          if (!(error instanceof A2AError) || error.kind === 'invalidParams') throw error;
+        }
+      }),
     get running() {
       return running;
     },
@@ -129,6 +157,13 @@ async function* raw(
     if (pending) await pending;
     if (chunk.kind === 'raw') yield chunk.text;
   }
+}
+
+function passed(
+  texts: AsyncIterable<string>,
+  exchange: Pick<Exchange, 'passed'>,
+): AsyncIterable<string> {
+  return exchange.passed?.(texts) ?? texts;
 }
 
 async function joined(texts: AsyncIterable<string>): Promise<string> {

@@ -1,0 +1,116 @@
+/** Converts an answer to Google's format. */
+import { randomUUIDv7 } from 'node:crypto';
+import type { JsonObject } from '../../../base/index.ts';
+import type { FinishReason } from '../../../agent/index.ts';
+import { A2AError } from '../../../protocol/index.ts';
+import type { Used } from '../cost.ts';
+import type { FullChunk } from '../models.ts';
+import { googleSignature, signatureOf } from './signature.ts';
+
+const REASONS = {
+  stop: 'STOP',
+  'tool-calls': 'STOP',
+  length: 'MAX_TOKENS',
+  'content-filter': 'SAFETY',
+  other: 'OTHER',
+} as const satisfies Readonly<Record<FinishReason, string>>;
+
+/** The fields of an answer that are known before it starts. */
+export interface Head {
+  readonly model: string;
+  readonly responseId: string;
+  /** Whether the client gets the model's thoughts. */
+  readonly thoughts: boolean;
+}
+
+export function headOf(model: string, thoughts: boolean): Head {
+  return { model, responseId: randomUUIDv7(), thoughts };
+}
+
+/** Returns the complete answer. */
+export async function completeAnswer(
+  head: Head,
+  chunks: AsyncIterable<FullChunk>,
+): Promise<object> {
+  const parts: JsonObject[] = [];
+  for await (const chunk of chunks) {
+    if (chunk.kind === 'finish') return ended(head, parts, chunk.reason, chunk.used);
+    const part = partOf(chunk, head);
+    if (part) append(parts, part);
+  }
+  throw new TypeError('the answer has no finish chunk');
+}
+
+/** Returns the answers of a stream, each with a part. */
+export async function* answers(
+  head: Head,
+  chunks: AsyncIterable<FullChunk>,
+): AsyncGenerator<object> {
+  for await (const chunk of chunks) {
+    if (chunk.kind === 'finish') yield ended(head, [{ text: '' }], chunk.reason, chunk.used);
+    else {
+      const part = partOf(chunk, head);
+      if (part) yield answerOf(head, [part]);
+    }
+  }
+}
+
+/** Adds a part. Pieces of the same text become one part, unless a signature belongs to the first piece. */
+function append(parts: JsonObject[], part: JsonObject): void {
+  const last = parts.at(-1);
+  const [before, text] = [last?.['text'], part['text']];
+  const isSame = last?.['thought'] === part['thought'] && last?.['thoughtSignature'] === undefined;
+  if (isSame && typeof before === 'string' && typeof text === 'string')
+    parts[parts.length - 1] = { ...part, text: before + text };
+  else parts.push(part);
+}
+
+function partOf(chunk: Exclude<FullChunk, { kind: 'finish' }>, head: Head): JsonObject | undefined {
+  const { provider } = chunk;
+  const signature = provider !== undefined && { thoughtSignature: signatureOf(provider) };
+  switch (chunk.kind) {
+    case 'text': {
+      // Only Google has signatures of texts.
+      const own = provider && googleSignature(provider);
+      if (chunk.text === '' && own === undefined) return undefined;
+      return { text: chunk.text, ...(own !== undefined && { thoughtSignature: own }) };
+    }
+    case 'thought':
+      return head.thoughts ? { text: chunk.text, thought: true, ...signature } : undefined;
+    case 'blob':
+      return { inlineData: { mimeType: chunk.mediaType, data: chunk.data }, ...signature };
+    default: {
+      const { id, name, args, problem } = chunk;
+      if (problem === undefined) return { functionCall: { id, name, args }, ...signature };
+      const message = `The model ${head.model} called ${name} with arguments that are not JSON: try again`;
+      throw new A2AError('upstreamFailed', message);
+    }
+  }
+}
+
+function answerOf(head: Head, parts: readonly JsonObject[], more: JsonObject = {}): JsonObject {
+  const { model: modelVersion, responseId } = head;
+  const candidate = { content: { role: 'model', parts }, ...more, index: 0 };
+  return { candidates: [candidate], modelVersion, responseId };
+}
+
+function ended(
+  head: Head,
+  parts: readonly JsonObject[],
+  reason: FinishReason,
+  used: Used,
+): JsonObject {
+  const answer = answerOf(head, parts, { finishReason: REASONS[reason] });
+  return { ...answer, usageMetadata: usageOf(used) };
+}
+
+/** Returns the token counts. At Google, `candidatesTokenCount` does not include thoughts. */
+function usageOf({ inputTokens, outputTokens, cachedTokens, thoughtTokens = 0 }: Used): JsonObject {
+  return {
+    promptTokenCount: inputTokens,
+    ...(cachedTokens !== undefined && { cachedContentTokenCount: cachedTokens }),
+    candidatesTokenCount: Math.max(0, outputTokens - thoughtTokens),
+    ...(thoughtTokens > 0 && { thoughtsTokenCount: thoughtTokens }),
+    totalTokenCount: inputTokens + outputTokens,
+  };
+}

@@ -1,0 +1,49 @@
+/** Errors in Google's format. */
+import { A2AError, ERRORS } from '../../../protocol/index.ts';
+import type { RouteAnswer } from '../../api/route.ts';
+import type { ErrorFormat } from '../../api/serve-routes.ts';
+import { MODEL_NOT_FOUND } from '../catalogue.ts';
+
+const TYPE = 'type.googleapis.com/google.rpc.';
+const DOMAIN = 'generativelanguage.googleapis.com';
+/** The `reason` of an error about an input that is too long (failure.ts). */
+const TOO_LONG = 'CONTEXT_LENGTH_EXCEEDED';
+
+export const googleErrors: ErrorFormat = {
+  applies: (path) => /^\/v1beta(?:\/|$)/.test(path),
+  error: errorAnswer,
+};
+
+export function errorBody(error: A2AError): object {
+  const { reason, detail } = error;
+  const { status } = ERRORS[kindOf(error)];
+  const { violations = [], retryAfterSeconds } = detail;
+  // Clients recognize these words and shorten the conversation.
+  const prefix =
+    reason === TOO_LONG
+      ? 'The input token count exceeds the maximum number of tokens allowed. '
+      : '';
+  const details = [
+    { '@type': `${TYPE}ErrorInfo`, reason, domain: DOMAIN },
+    ...(violations.length > 0
+      ? [{ '@type': `${TYPE}BadRequest`, fieldViolations: violations }]
+      : []),
+    ...(retryAfterSeconds === undefined
+      ? []
+      : [{ '@type': `${TYPE}RetryInfo`, retryDelay: `${retryAfterSeconds}s` }]),
+  ];
+  return { error: { code: statusOf(error), message: prefix + error.message, status, details } };
+}
+
+export function errorAnswer(error: A2AError): RouteAnswer {
+  return { status: statusOf(error), body: errorBody(error) };
+}
+
+function statusOf(error: A2AError): number {
+  return ERRORS[kindOf(error)].http;
+}
+
+/** The name of the model is in the path, so an unknown model is a path that does not exist. */
+function kindOf({ kind, reason }: A2AError): A2AError['kind'] {
+  return reason === MODEL_NOT_FOUND || kind === 'methodNotFound' ? 'notFound' : kind;
+}

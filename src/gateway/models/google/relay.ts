@@ -1,0 +1,131 @@
+/**
+ * Relays a request to Google, or to another provider with Google's API. The provider gets the client's own request. Only
+ * the name of the model is changed in the answer.
+ */
+import { isObject } from '../../../base/index.ts';
+import type { FinishReason, Usage } from '../../../agent/index.ts';
+import type { Relay } from '../../../agent/internal/index.ts';
+import { count } from '../openai/usage.ts';
+import type { CountBody, GenerateBody, InputContent, GooglePart } from './schema.ts';
+import { isOwnSignature } from './signature.ts';
+
+/** The type of the providers with Google's API. */
+export const GOOGLE = 'google';
+
+const REASONS: Readonly<Record<string, FinishReason>> = {
+  STOP: 'stop',
+  MAX_TOKENS: 'length',
+  SAFETY: 'content-filter',
+  RECITATION: 'content-filter',
+  BLOCKLIST: 'content-filter',
+  PROHIBITED_CONTENT: 'content-filter',
+  SPII: 'content-filter',
+};
+/** Google accepts this instead of the signature of a call that another vendor's model made. */
+const FOREIGN_CALL = 'skip_thought_signature_validator';
+
+export interface Asked {
+  /** The caller's name of the model. */
+  readonly model: string;
+  readonly body: GenerateBody;
+  readonly stream: boolean;
+}
+
+/** Returns the relay of a request to generate an answer. */
+export function generateRelay({ model: name, body, stream }: Asked): Relay {
+  const replacement = `"modelVersion":${JSON.stringify(name)}`;
+  return {
+    accepts: (type) => type === GOOGLE,
+    stream,
+    path: (model) =>
+      pathOf(model) + (stream ? ':streamGenerateContent?alt=sse' : ':generateContent'),
+    body: (_model, maxOutputTokens) => ({
+      ...body,
+      contents: body.contents.flatMap(withoutForeign),
+      ...(maxOutputTokens !== undefined && {
+        generationConfig: { ...body.generationConfig, maxOutputTokens },
+      }),
+      // The name of the model is in the path.
+      model: undefined,
+      // A tier may cost more than the price on the model card.
+      serviceTier: undefined,
+    }),
+    // In a JSON string, the quotation marks of this text would be escaped.
+    rewrite: (text) => text.replaceAll(/"modelVersion":\s*"[^"\\]*"/g, () => replacement),
+    watched: /"(?:finishReason|usageMetadata|blockReason)":|"error":\s*\{/,
+    read(event) {
+      const { error, candidates, promptFeedback, usageMetadata } = event;
+      if (isObject(error)) return { failed: true };
+      const first: unknown = Array.isArray(candidates) ? candidates[0] : undefined;
+      const reason = isObject(first) ? first['finishReason'] : undefined;
+      const isBlocked = isObject(promptFeedback) && promptFeedback['blockReason'] !== undefined;
+      if (!stream) event['modelVersion'] = name;
+      return {
+        usage: usageIn(usageMetadata),
+        ...(typeof reason === 'string' && { end: REASONS[reason] ?? 'other' }),
+        ...(isBlocked && { end: 'content-filter' }),
+        changed: !stream,
+      };
+    },
+  };
+}
+
+/** Returns the relay of a request to count tokens. Google does not charge for it. */
+export function countRelay(body: CountBody, onCount: (tokens: number) => void): Relay {
+  return {
+    accepts: (type) => type === GOOGLE,
+    stream: false,
+    path: (model) => `${pathOf(model)}:countTokens`,
+    body(model) {
+      const { generateContentRequest: whole } = body;
+      if (whole === undefined) return body;
+      const contents = whole.contents.flatMap(withoutForeign);
+      return { generateContentRequest: { ...whole, model: pathOf(model).slice(1), contents } };
+    },
+    watched: /"totalTokens"/,
+    read({ totalTokens }) {
+      const tokens = count(totalTokens);
+      if (tokens === undefined) return { failed: true };
+      onCount(tokens);
+      return { usage: { inputTokens: 0, outputTokens: 0 }, end: 'stop' };
+    },
+  };
+}
+
+/** Returns the path of a model. A model card may have any name, so the name must not lead to another path. */
+function pathOf(model: string): string {
+  const segments = (model.includes('/') ? model : `models/${model}`).split('/');
+  const safe = segments.filter((segment) => !/^\.*$/.test(segment)).map(encodeURIComponent);
+  return `/${safe.join('/')}`;
+}
+
+/** Returns the content without the thoughts and signatures of other vendors' models. Google refuses them. */
+function withoutForeign(content: InputContent): InputContent[] {
+  const { parts = [] } = content;
+  if (!parts.some(isForeign)) return [content];
+  const own = parts.flatMap((part) => {
+    if (!isForeign(part)) return [part];
+    const { thoughtSignature: _, ...rest } = part;
+    if (part.thought === true) return [];
+    return [part.functionCall ? { ...rest, thoughtSignature: FOREIGN_CALL } : rest];
+  });
+  return own.length === 0 ? [] : [{ ...content, parts: own }];
+}
+
+function isForeign({ thoughtSignature }: GooglePart): boolean {
+  return thoughtSignature !== undefined && isOwnSignature(thoughtSignature);
+}
+
+function usageIn(usage: unknown): Usage | undefined {
+  if (!isObject(usage)) return undefined;
+  const inputTokens = count(usage['promptTokenCount']);
+  if (inputTokens === undefined) return undefined;
+  const cachedTokens = count(usage['cachedContentTokenCount']);
+  const thoughtTokens = count(usage['thoughtsTokenCount']);
+  return {
+    inputTokens: inputTokens + (count(usage['toolUsePromptTokenCount']) ?? 0),
+    outputTokens: (count(usage['candidatesTokenCount']) ?? 0) + (thoughtTokens ?? 0),
+    ...(cachedTokens !== undefined && { cachedTokens }),
+    ...(thoughtTokens !== undefined && { thoughtTokens }),
+  };
+}

@@ -1,0 +1,284 @@
+/**
+ * Converts a request of Google's Gemini API to a ModelRequest, for providers with another API. Safety settings are
+ * ignored. Fields and parts that would change the answer are refused, never ignored.
+ */
+import type { JsonObject, JsonValue } from '../../../base/index.ts';
+import type {
+  BlobPart,
+  Content,
+  ContentPart,
+  FileContentPart,
+  ModelRequest,
+  ToolDeclaration,
+} from '../../../agent/index.ts';
+import { A2AError } from '../../../protocol/index.ts';
+import type { GoogleFile, GenerateBody, InputContent, GooglePart } from './schema.ts';
+import { providerIn } from './signature.ts';
+import { jsonSchemaOf } from './tool-schema.ts';
+
+/**
+ * The defaults of Google. They are not sent to other vendors, because some models refuse these settings, and Gemini CLI
+ * always sends them.
+ */
+const DEFAULTS = { temperature: [1], topP: [0.95, 1], topK: [64] } as const;
+const DEFAULT_LEVEL = 'high';
+
+const LEVELS = ['minimal', 'low', 'medium', 'high'] as const;
+/** Numbers of tokens for thoughts from which the level is medium or high. */
+const MEDIUM_BUDGET = 4096;
+const HIGH_BUDGET = 16_384;
+/** Fields of `generationConfig` that only Google supports, and that would change the answer. */
+const ONLY_GOOGLE = ['responseLogprobs', 'speechConfig'] as const;
+const JSON_TYPE = 'application/json';
+
+/**
+ * Throws `invalidParams` if the request has a field that no provider may get: several answers, because a budget reserves
+ * one, and the operator's caches.
+ */
+export function checkRequest({ generationConfig, cachedContent }: Partial<GenerateBody>): void {
+  if ((generationConfig?.candidateCount ?? 1) !== 1)
+    throw refusal('generationConfig.candidateCount', 'must be 1');
+  if (cachedContent !== undefined)
+    throw refusal('cachedContent', 'the gateway has no caches: send the contents instead');
+}
+
+/** Converts the request. Throws `invalidParams` with the name of a field that other providers cannot process. */
+export function generateRequest(body: GenerateBody): ModelRequest {
+  const { generationConfig: config = {} } = body;
+  const refused = ONLY_GOOGLE.find(
+    (field) => config[field] !== undefined && config[field] !== false,
+  );
+  if (refused !== undefined)
+    throw refusal(`generationConfig.${refused}`, 'only models of Google support it');
+  const { temperature, topP, topK, seed, presencePenalty, frequencyPenalty } = config;
+  const { stopSequences: stop = [], responseModalities: kinds = [] } = config;
+  if (kinds.some((kind) => kind.toUpperCase() !== 'TEXT'))
+    throw refusal('generationConfig.responseModalities', 'only models of Google support it');
+  return {
+    ...inputOf(body, { strict: true }),
+    ...limitOf(body),
+    ...(isSet(temperature, DEFAULTS.temperature) && { temperature }),
+    ...(isSet(topP, DEFAULTS.topP) && { topP }),
+    ...(isSet(topK, DEFAULTS.topK) && { topK }),
+    ...(seed !== undefined && { seed }),
+    ...(isSet(presencePenalty, [0]) && { presencePenalty }),
+    ...(isSet(frequencyPenalty, [0]) && { frequencyPenalty }),
+    ...(stop.length > 0 && { stop }),
+    ...thinkingOf(body),
+  };
+}
+
+/** Converts the part of the request that determines its tokens, for a request that Google gets unchanged. */
+export function roughRequest(body: GenerateBody): ModelRequest {
+  return { ...inputOf(body, { strict: false }), ...limitOf(body) };
+}
+
+function limitOf({ generationConfig }: GenerateBody): Pick<ModelRequest, 'maxOutputTokens'> {
+  const maxOutputTokens = generationConfig?.maxOutputTokens;
+  return maxOutputTokens === undefined ? {} : { maxOutputTokens };
+}
+
+/** Returns how much the model thinks. A budget in tokens becomes the nearest level. */
+function thinkingOf({
+  generationConfig,
+}: GenerateBody): Pick<ModelRequest, 'reasoning' | 'thoughts'> {
+  const {
+    thinkingLevel,
+    thinkingBudget: budget,
+    includeThoughts,
+  } = generationConfig?.thinkingConfig ?? {};
+  const asked = thinkingLevel?.toLowerCase();
+  const level = LEVELS.find((each) => each === asked) ?? levelOf(budget);
+  return {
+    ...(level !== undefined && level !== DEFAULT_LEVEL && { reasoning: level }),
+    ...(includeThoughts === true && { thoughts: true }),
+  };
+}
+
+function levelOf(budget: number | undefined): ModelRequest['reasoning'] {
+  // -1: the model decides.
+  if (budget === undefined || budget < 0) return undefined;
+  if (budget === 0) return 'none';
+  if (budget < MEDIUM_BUDGET) return 'low';
+  return budget < HIGH_BUDGET ? 'medium' : 'high';
+}
+
+/**
+ * Converts the part of the request that determines its input tokens. Without `strict`, a part that cannot be converted
+ * becomes data. This is good enough to estimate the tokens of a request that Google gets unchanged.
+ */
+export function inputOf(
+  body: GenerateBody,
+  { strict }: { readonly strict: boolean },
+): ModelRequest {
+  const parts = body.systemInstruction?.parts ?? [];
+  const system = parts.flatMap(({ text = '' }) => (text === '' ? [] : [text])).join('\n\n');
+  return {
+    messages: contentsOf(body.contents, strict),
+    ...(system !== '' && { system }),
+    ...toolsOf(body, strict),
+    ...outputOf(body, strict),
+  };
+}
+
+function outputOf(
+  { generationConfig = {} }: GenerateBody,
+  strict: boolean,
+): Pick<ModelRequest, 'outputSchema' | 'json'> {
+  const {
+    responseMimeType: type = 'text/plain',
+    responseSchema,
+    responseJsonSchema,
+  } = generationConfig;
+  const outputSchema = responseJsonSchema ?? (responseSchema && jsonSchemaOf(responseSchema));
+  if (type === JSON_TYPE) return outputSchema === undefined ? { json: true } : { outputSchema };
+  if (strict && type !== 'text/plain')
+    throw refusal('generationConfig.responseMimeType', `must be text/plain or ${JSON_TYPE}`);
+  return {};
+}
+
+function toolsOf(body: GenerateBody, strict: boolean): Pick<ModelRequest, 'tools' | 'toolChoice'> {
+  const declared = (body.tools ?? []).flatMap((tool, index): ToolDeclaration[] => {
+    const { functionDeclarations = [], ...others } = tool;
+    const [other] = Object.keys(others);
+    if (strict && other !== undefined)
+      throw refusal(`tools.${index}`, `only models of Google have the tool ${other}`);
+    return functionDeclarations.map((each) => ({
+      name: each.name,
+      description: each.description ?? '',
+      parameters: each.parametersJsonSchema ?? jsonSchemaOf(each.parameters ?? { type: 'object' }),
+    }));
+  });
+  const { mode = 'AUTO', allowedFunctionNames: allowed = [] } =
+    body.toolConfig?.functionCallingConfig ?? {};
+  if (declared.length === 0) return {};
+  if (mode === 'NONE') return { tools: declared, toolChoice: 'none' };
+  if (mode !== 'ANY') return { tools: declared };
+  const names = new Set(allowed);
+  const tools = names.size === 0 ? declared : declared.filter(({ name }) => names.has(name));
+  const [tool] = tools;
+  if (tool === undefined) {
+    if (!strict) return { tools: declared };
+    const field = 'toolConfig.functionCallingConfig.allowedFunctionNames';
+    throw refusal(field, 'none of these functions is in tools');
+  }
+  return { tools, toolChoice: tools.length === 1 ? { tool: tool.name } : 'required' };
+}
+
+interface OpenCall {
+  readonly id: string;
+  readonly name: string;
+}
+
+/**
+ * Converts the contents. Consecutive contents of the same role become one. A response without the id of a call belongs
+ * to the first call of this function that has no response yet.
+ */
+function contentsOf(given: readonly InputContent[], strict: boolean): Content[] {
+  const contents: { role: Content['role']; parts: ContentPart[] }[] = [];
+  /** The calls that have no response yet. */
+  let open: OpenCall[] = [];
+  let calls = 0;
+
+  for (const [index, { role: as, parts = [] }] of given.entries()) {
+    const role = as === 'model' ? 'model' : 'user';
+    const converted = parts.map((part, place) => {
+      const at = `contents.${index}.parts.${place}`;
+      try {
+        return convert(part, at);
+      } catch (error) {
+        if (strict || !(error instanceof A2AError)) throw error;
+        // The cast is safe, because the body is JSON.
+        return { kind: 'data' as const, data: part as JsonObject };
+      }
+    });
+    if (role === 'user') close(`contents.${index}`);
+    const last = contents.at(-1);
+    const into = last?.role === role ? last.parts : [];
+    if (last?.role !== role) contents.push({ role, parts: into });
+    for (const part of converted) if (part) add(into, part);
+  }
+  close('contents');
+  return contents.filter(({ parts }) => parts.length > 0);
+
+  function convert(part: GooglePart, at: string): ContentPart | undefined {
+    const { text, thought, thoughtSignature, functionCall, functionResponse } = part;
+    const data = thoughtSignature === undefined ? undefined : providerIn(thoughtSignature);
+    const provider = data && { provider: data };
+    if (functionCall) {
+      const { id = `call_${calls++}`, name, args = {} } = functionCall;
+      open.push({ id, name });
+      return { kind: 'function-call', id, name, args, ...provider };
+    }
+    if (functionResponse) {
+      const { id, name } = functionResponse;
+      const call = open.find((each) => each.id === id) ?? open.find((each) => each.name === name);
+      if (!call) throw refusal(`${at}.functionResponse`, `there is no open call of ${name}`);
+      open = open.filter((each) => each !== call);
+      const files = (functionResponse.parts ?? []).flatMap((each) => fileOf(each) ?? []);
+      return {
+        kind: 'function-response',
+        ...call,
+        ...responseOf(functionResponse.response ?? {}),
+        ...(files.length > 0 && { parts: files }),
+      };
+    }
+    if (text !== undefined)
+      return { kind: thought === true ? 'thought' : 'text', text, ...provider };
+    const file = fileOf(part);
+    if (file) return { ...file, ...provider };
+    const [kind] = Object.keys(part).filter((key) => !key.startsWith('thought'));
+    if (kind === undefined) return provider && { kind: 'text', text: '', ...provider };
+    throw refusal(`${at}.${kind}`, 'only models of Google support it');
+  }
+
+  function close(at: string): void {
+    const [missing] = open;
+    open = [];
+    if (missing === undefined || !strict) return;
+    throw refusal(at, `the call of the function ${missing.name} has no functionResponse`);
+  }
+}
+
+/**
+ * Adds a part. Pieces of a thought become one thought, because its signature belongs to the whole thought. The last
+ * piece has the signature.
+ */
+function add(parts: ContentPart[], part: ContentPart): void {
+  const last = parts.at(-1);
+  const isPiece =
+    part.kind === 'thought' && last?.kind === 'thought' && last.provider === undefined;
+  if (isPiece) parts[parts.length - 1] = { ...part, text: last.text + part.text };
+  else parts.push(part);
+}
+
+/** Returns the result of a function. By convention, it is in `output`, or in `error` if the function failed. */
+function responseOf(response: JsonObject): { response: JsonValue; isError?: true } {
+  const [first, ...others] = Object.entries(response);
+  if (first !== undefined && others.length === 0) {
+    const [field, value] = first;
+    if (field === 'output' || field === 'result') return { response: value };
+    if (field === 'error') return { response: value, isError: true };
+  }
+  return { response };
+}
+
+function fileOf({ inlineData, fileData }: GoogleFile): BlobPart | FileContentPart | undefined {
+  if (inlineData) {
+    const { mimeType: mediaType, data, displayName: name } = inlineData;
+    return { kind: 'blob', mediaType, data, ...(name !== undefined && { name }) };
+  }
+  if (!fileData) return undefined;
+  const { fileUri: uri, mimeType: mediaType } = fileData;
+  return { kind: 'file', uri, ...(mediaType !== undefined && { mediaType }) };
+}
+
+function isSet(value: number | undefined, defaults: readonly number[]): value is number {
+  return value !== undefined && !defaults.includes(value);
+}
+
+function refusal(field: string, why: string): A2AError {
+  return new A2AError('invalidParams', `${field}: ${why}`, {
+    violations: [{ field, description: why }],
+  });
+}

@@ -1,0 +1,158 @@
+/**
+ * Google's Gemini API: `/v1beta/models`. A provider of the type `google` gets the client's own request. For other
+ * providers, the request and the answer are converted.
+ */
+import * as z from 'zod';
+import { A2AError } from '../../../protocol/index.ts';
+import { defineRoute, type GatewayRoute, type RouteInput } from '../../api/route.ts';
+import type { Models } from '../models.ts';
+import { tokenCounter } from '../token-count.ts';
+import { ownProviders, prepared } from '../vendor-api/own-providers.ts';
+import type { VendorApi } from '../vendor-api/vendor-api.ts';
+import { answers, completeAnswer, headOf } from './answer.ts';
+import { errorAnswer, errorBody } from './error.ts';
+import {
+  ModelResource,
+  modelPage,
+  modelResource,
+  ModelResources,
+  ModelsQuery,
+} from './model-list.ts';
+import { countRelay, generateRelay, GOOGLE } from './relay.ts';
+import { checkRequest, generateRequest, inputOf, roughRequest } from './request.ts';
+import { CountAnswer, CountBody, GenerateAnswer, GenerateBody } from './schema.ts';
+import { answersIn, arrayFormat, formatted, sseFormat } from './stream-format.ts';
+
+const StreamQuery = z.object({ alt: z.string().optional() });
+
+const UPSTREAM = {
+  502: { description: 'The model failed' },
+  504: { description: 'The model did not answer in time' },
+};
+
+export interface GoogleRoutesOptions {
+  readonly models: Models;
+  readonly api: VendorApi;
+}
+
+export function googleRoutes({ models, api }: GoogleRoutesOptions): readonly GatewayRoute[] {
+  /** `alt` is undefined if the answer is not a stream. */
+  async function generate(
+    { body, ...input }: Omit<RouteInput<GenerateBody, unknown>, 'query'>,
+    alt?: string,
+  ) {
+    checkRequest(body);
+    const model = input.values['model'] ?? '';
+    const named = models.resolve(input.caller.workspace, model, 'chat');
+    const { target, request } = prepared(named, GOOGLE, {
+      exact: () => generateRequest(body),
+      rough: () => roughRequest(body),
+    });
+    const stream = alt !== undefined;
+    const isArray = stream && alt !== 'sse';
+    const format = isArray ? arrayFormat() : sseFormat();
+    const thoughts = body.generationConfig?.thinkingConfig?.includeThoughts === true;
+    const head = headOf(model, thoughts);
+    return api.answer(input, {
+      model: target,
+      request,
+      stream,
+      relay: generateRelay({ model, body, stream }),
+      whole: (chunks) => completeAnswer(head, chunks),
+      frames: (chunks) => formatted(answers(head, chunks), format),
+      failure: (error) => format.last(errorBody(error)),
+      ...(isArray && {
+        passed: (texts: AsyncIterable<string>) => formatted(answersIn(texts), format),
+      }),
+      ...(format.headers && { streamHeaders: format.headers }),
+    });
+  }
+
+  async function countTokens({ body, ...input }: RouteInput<CountBody>) {
+    const { generateContentRequest: whole } = body;
+    const counted = whole ?? body;
+    checkRequest(counted);
+    const model = input.values['model'] ?? '';
+    const target = models.resolve(input.caller.workspace, model, 'chat');
+    const own = ownProviders(target, GOOGLE);
+    const request = inputOf(counted, { strict: own === undefined });
+    let tokens: number | undefined;
+    if (own !== undefined) {
+      const relay = countRelay(body, (count) => (tokens = count));
+      await api.tryRelay(input, { target: own, request, relay });
+    }
+    tokens ??= tokenCounter(target.candidates).prompt(request);
+    return { body: { totalTokens: tokens } };
+  }
+
+  const common = { scope: 'tasks:write', resource: 'model', error: errorAnswer } as const;
+  return [
+    defineRoute({
+      ...common,
+      verb: 'POST',
+      path: '/v1beta/models/{model}:generateContent',
+      summary: "Answer of a model, compatible with Google's Gemini API",
+      detail:
+        'A provider of the type `google` gets the request unchanged. For other providers, fields that would change the answer and that they do not support are rejected with 400. Write a slash in the name of the model as %2F.',
+      body: GenerateBody,
+      answers: { 200: { description: 'The answer', schema: GenerateAnswer }, ...UPSTREAM },
+      handle: (input) => generate(input),
+    }),
+    defineRoute({
+      ...common,
+      verb: 'POST',
+      path: '/v1beta/models/{model}:streamGenerateContent',
+      summary: "Streamed answer of a model, compatible with Google's Gemini API",
+      detail:
+        'With `alt=sse`, the response is server-sent events. Otherwise it is a JSON array whose elements are sent one after another.',
+      query: StreamQuery,
+      body: GenerateBody,
+      answers: {
+        200: {
+          description: 'The parts of the answer',
+          schema: z.array(GenerateAnswer),
+          alsoEvents: true,
+        },
+        ...UPSTREAM,
+      },
+      handle: ({ query, ...input }) => generate(input, query.alt ?? 'json'),
+    }),
+    defineRoute({
+      ...common,
+      verb: 'POST',
+      path: '/v1beta/models/{model}:countTokens',
+      summary: "Number of a request's input tokens, compatible with Google",
+      detail:
+        'A provider of the type `google` counts the tokens. For other providers, the number is an estimate.',
+      body: CountBody,
+      answers: { 200: { description: 'The number of tokens', schema: CountAnswer } },
+      handle: countTokens,
+    }),
+    defineRoute({
+      verb: 'GET',
+      path: '/v1beta/models',
+      scope: 'tasks:read',
+      summary: 'List the available models, compatible with Google',
+      query: ModelsQuery,
+      answers: { 200: { description: 'The models', schema: ModelResources } },
+      handle: async ({ caller, query }) => ({
+        body: modelPage(models.list(caller.workspace), query),
+      }),
+      error: errorAnswer,
+    }),
+    defineRoute({
+      verb: 'GET',
+      path: '/v1beta/models/{model}',
+      scope: 'tasks:read',
+      resource: 'model',
+      summary: 'Get a model, compatible with Google',
+      answers: { 200: { description: 'The model', schema: ModelResource } },
+      async handle({ values, caller }) {
+        const model = models.find(caller.workspace, values['model'] ?? '');
+        if (model === undefined) throw new A2AError('notFound', 'Unknown model');
+        return { body: modelResource(model) };
+      },
+      error: errorAnswer,
+    }),
+  ];
+}

@@ -1,0 +1,190 @@
+/**
+ * The schemas of Google's Gemini API, with the fields that the gateway uses. Other fields are kept, because a provider
+ * of the type `google` gets the client's own request.
+ */
+import * as z from 'zod';
+import { isObject, type JsonObject } from '../../../base/index.ts';
+
+const MAX_CONTENTS = 100_000;
+const MAX_PARTS = 10_000;
+const MAX_TOOLS = 1024;
+const MAX_STOPS = 64;
+/** The API's own fields are not nested deeper. */
+const MAX_DEPTH = 12;
+
+/** The fields that the gateway reads. The API accepts their names in snake_case too. */
+const NAMES = new Set([
+  'systemInstruction',
+  'toolConfig',
+  'generationConfig',
+  'safetySettings',
+  'cachedContent',
+  'serviceTier',
+  'generateContentRequest',
+  'functionDeclarations',
+  'parametersJsonSchema',
+  'functionCallingConfig',
+  'allowedFunctionNames',
+  'inlineData',
+  'fileData',
+  'functionCall',
+  'functionResponse',
+  'thoughtSignature',
+  'mimeType',
+  'fileUri',
+  'displayName',
+  'topP',
+  'topK',
+  'maxOutputTokens',
+  'stopSequences',
+  'candidateCount',
+  'presencePenalty',
+  'frequencyPenalty',
+  'responseMimeType',
+  'responseSchema',
+  'responseJsonSchema',
+  'responseLogprobs',
+  'responseModalities',
+  'speechConfig',
+  'thinkingConfig',
+  'includeThoughts',
+  'thinkingBudget',
+  'thinkingLevel',
+]);
+/** Fields whose values are data of the client. */
+const DATA = new Set([
+  'args',
+  'response',
+  'parameters',
+  'parametersJsonSchema',
+  'responseSchema',
+  'responseJsonSchema',
+  'labels',
+]);
+/** Lists. The API accepts a single item instead. */
+const LISTS = new Set(['contents', 'parts', 'tools', 'functionDeclarations', 'stopSequences']);
+
+/** Returns the request with the names in camelCase, and without fields that are null. */
+function normalized(value: unknown, depth = 0): unknown {
+  if (depth > MAX_DEPTH) return value;
+  if (Array.isArray(value)) return value.map((item) => normalized(item, depth + 1));
+  if (!isObject(value)) return value;
+  const entries = Object.entries(value).flatMap(([given, field]): [string, unknown][] => {
+    if (field === null || field === undefined) return [];
+    const camel = given.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+    const name = NAMES.has(camel) ? camel : given;
+    if (DATA.has(name)) return [[name, field]];
+    const list = LISTS.has(name) && !Array.isArray(field) ? [field] : field;
+    return [[name, normalized(list, depth + 1)]];
+  });
+  return Object.fromEntries(entries);
+}
+
+/** An object of the request's body. It is not checked further, because the body is JSON. */
+const Json = z.custom<JsonObject>((value) => isObject(value), 'must be an object');
+
+const GoogleFile = z.looseObject({
+  inlineData: z
+    .looseObject({ mimeType: z.string(), data: z.string(), displayName: z.string().optional() })
+    .optional(),
+  fileData: z.looseObject({ fileUri: z.string(), mimeType: z.string().optional() }).optional(),
+});
+export type GoogleFile = z.infer<typeof GoogleFile>;
+
+const GooglePart = GoogleFile.extend({
+  text: z.string().optional(),
+  thought: z.boolean().optional(),
+  thoughtSignature: z.string().optional(),
+  functionCall: z
+    .looseObject({ id: z.string().optional(), name: z.string().min(1), args: Json.optional() })
+    .optional(),
+  functionResponse: z
+    .looseObject({
+      id: z.string().optional(),
+      name: z.string().min(1),
+      response: Json.optional(),
+      parts: z.array(GoogleFile).max(MAX_PARTS).optional(),
+    })
+    .optional(),
+});
+export type GooglePart = z.infer<typeof GooglePart>;
+
+const InputContent = z.looseObject({
+  role: z.string().optional(),
+  parts: z.array(GooglePart).max(MAX_PARTS).optional(),
+});
+export type InputContent = z.infer<typeof InputContent>;
+
+const FunctionDeclaration = z.looseObject({
+  name: z.string().min(1).max(128),
+  description: z.string().optional(),
+  parameters: Json.optional(),
+  parametersJsonSchema: Json.optional(),
+});
+
+const GenerationConfig = z.looseObject({
+  temperature: z.number().min(0).max(2).optional(),
+  topP: z.number().min(0).max(1).optional(),
+  topK: z.number().min(0).optional(),
+  maxOutputTokens: z.int().min(1).optional(),
+  stopSequences: z.array(z.string()).max(MAX_STOPS).optional(),
+  seed: z.int().optional(),
+  presencePenalty: z.number().optional(),
+  frequencyPenalty: z.number().optional(),
+  candidateCount: z.int().optional(),
+  responseMimeType: z.string().optional(),
+  responseSchema: Json.optional(),
+  responseJsonSchema: Json.optional(),
+  responseModalities: z.array(z.string()).optional(),
+  thinkingConfig: z
+    .looseObject({
+      includeThoughts: z.boolean().optional(),
+      thinkingBudget: z.int().optional(),
+      thinkingLevel: z.string().optional(),
+    })
+    .optional(),
+});
+
+const Fields = z.looseObject({
+  contents: z.array(InputContent).min(1).max(MAX_CONTENTS),
+  systemInstruction: InputContent.optional(),
+  tools: z
+    .array(
+      z.looseObject({
+        functionDeclarations: z.array(FunctionDeclaration).max(MAX_TOOLS).optional(),
+      }),
+    )
+    .max(MAX_TOOLS)
+    .optional(),
+  toolConfig: z
+    .looseObject({
+      functionCallingConfig: z
+        .looseObject({
+          mode: z.string().optional(),
+          allowedFunctionNames: z.array(z.string()).optional(),
+        })
+        .optional(),
+    })
+    .optional(),
+  generationConfig: GenerationConfig.optional(),
+  cachedContent: z.string().optional(),
+});
+export const GenerateBody = z.preprocess((body) => normalized(body), Fields);
+export type GenerateBody = z.infer<typeof GenerateBody>;
+
+/** A request to count tokens has only the contents, or a whole request. */
+export const CountBody = z.preprocess(
+  (body) => normalized(body),
+  z.union([
+    z.looseObject({ generateContentRequest: Fields }),
+    Fields.extend({ generateContentRequest: z.undefined().optional() }),
+  ]),
+);
+export type CountBody = z.infer<typeof CountBody>;
+
+/** The response schemas are used only for `/openapi.json`. */
+export const GenerateAnswer = z.looseObject({
+  candidates: z.array(z.looseObject({ finishReason: z.string().optional() })).optional(),
+  usageMetadata: z.looseObject({}).optional(),
+});
+export const CountAnswer = z.looseObject({ totalTokens: z.int() });

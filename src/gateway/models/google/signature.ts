@@ -1,0 +1,32 @@
+/**
+ * Signatures of thoughts and calls. Clients send them back unchanged in the next request. Google's own signatures are
+ * passed on as they are. Data of other vendors is encoded as a signature of ours. A signature is bytes in base64, because
+ * some clients decode it.
+ */
+import { isObject, type JsonObject } from '../../../base/index.ts';
+import { decode, encode, isCarried } from '../openai/responses/carried.ts';
+
+const MAX_CHARS = 2_000_000;
+
+/** Returns a signature with the vendor's data. */
+export function signatureOf(provider: JsonObject): string {
+  const google = googleSignature(provider);
+  return google ?? Buffer.from(encode({ provider })).toString('base64');
+}
+
+/** Returns Google's own signature in the vendor's data. */
+export function googleSignature({ google }: JsonObject): string | undefined {
+  const signature = isObject(google) ? google['thoughtSignature'] : undefined;
+  return typeof signature === 'string' ? signature : undefined;
+}
+
+export function isOwnSignature(signature: string): boolean {
+  return isCarried(Buffer.from(signature.slice(0, 16), 'base64').toString('utf8'));
+}
+
+/** Returns the vendor's data in a signature. Returns undefined if a signature of ours is invalid. */
+export function providerIn(signature: string): JsonObject | undefined {
+  if (!isOwnSignature(signature)) return { google: { thoughtSignature: signature } };
+  if (signature.length > MAX_CHARS) return undefined;
+  return decode(Buffer.from(signature, 'base64').toString('utf8'), undefined)?.provider;
+}

@@ -1,0 +1,59 @@
+/** Converts a schema of Google's API, which is a variant of OpenAPI's, to JSON Schema. */
+import { isObject, type JsonObject, type JsonValue } from '../../../base/index.ts';
+
+const MAX_DEPTH = 64;
+/** Keywords with numbers. The API has some of them as strings. */
+const NUMBERS = new Set([
+  'minItems',
+  'maxItems',
+  'minLength',
+  'maxLength',
+  'minProperties',
+  'maxProperties',
+]);
+/** Keywords that JSON Schema does not have. */
+const REMOVED = new Set(['propertyOrdering', 'example', 'nullable']);
+/** Formats that JSON Schema does not have. */
+const FORMATS = /^(?:enum|int32|int64|float|double)$/;
+
+export function jsonSchemaOf(schema: JsonObject, depth = 0): JsonObject {
+  if (depth > MAX_DEPTH) return {};
+  const named = Object.entries(schema).map(([key, value]) => [camel(key), value] as const);
+  const isNullable = named.some(([key, value]) => key === 'nullable' && value === true);
+  const entries = named.flatMap(([key, value]): [string, JsonValue][] => {
+    if (value === null || REMOVED.has(key)) return [];
+    if (key === 'type') return typeOf(value, isNullable);
+    if (key === 'format' && typeof value === 'string' && FORMATS.test(value)) return [];
+    if (NUMBERS.has(key)) return [[key, Number(value)]];
+    if (key === 'properties' && isObject(value)) return [[key, eachOf(value, depth)]];
+    if (key === 'default' || key === 'enum') return [[key, value]];
+    if (Array.isArray(value)) {
+      const items: readonly JsonValue[] = value;
+      return [[key, items.map((item) => nested(item, depth))]];
+    }
+    return [[key, nested(value, depth)]];
+  });
+  return Object.fromEntries(entries);
+}
+
+function typeOf(type: JsonValue, isNullable: boolean): [string, JsonValue][] {
+  if (typeof type !== 'string') return [['type', type]];
+  if (type === 'TYPE_UNSPECIFIED') return [];
+  const name = type.toLowerCase();
+  return [['type', isNullable ? [name, 'null'] : name]];
+}
+
+/** Converts the schemas of properties. The keys are the client's own names. */
+function eachOf(schemas: JsonObject, depth: number): JsonObject {
+  return Object.fromEntries(
+    Object.entries(schemas).map(([name, schema]) => [name, nested(schema, depth)]),
+  );
+}
+
+function nested(value: JsonValue, depth: number): JsonValue {
+  return isObject(value) ? jsonSchemaOf(value, depth + 1) : value;
+}
+
+function camel(key: string): string {
+  return key.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}
