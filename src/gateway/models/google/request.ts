@@ -227,7 +227,7 @@ function contentsOf(given: readonly InputContent[], strict: boolean): Content[] 
       return { kind: thought === true ? 'thought' : 'text', text, ...provider };
     const file = fileOf(part);
     if (file) return { ...file, ...provider };
-    const [kind] = Object.keys(part).filter((key) => !key.startsWith('thought'));
+    const kind = Object.keys(part).find((key) => !key.startsWith('thought'));
     if (kind === undefined) return provider && { kind: 'text', text: '', ...provider };
     throw refusal(`${at}.${kind}`, 'only models of Google support it');
   }

@@ -4,14 +4,12 @@
  * some clients decode it.
  */
 import { isObject, type JsonObject } from '../../../base/index.ts';
-import { decode, encode, isCarried } from '../openai/responses/carried.ts';
-
-const MAX_CHARS = 2_000_000;
+import { decodeCarried, encodeCarried, isCarried } from '../vendor-api/carried.ts';
 
 /** Returns a signature with the vendor's data. */
 export function signatureOf(provider: JsonObject): string {
   const google = googleSignature(provider);
-  return google ?? Buffer.from(encode({ provider })).toString('base64');
+  return google ?? Buffer.from(encodeCarried({ provider })).toString('base64');
 }
 
 /** Returns Google's own signature in the vendor's data. */
@@ -27,6 +25,5 @@ export function isOwnSignature(signature: string): boolean {
 /** Returns the vendor's data in a signature. Returns undefined if a signature of ours is invalid. */
 export function providerIn(signature: string): JsonObject | undefined {
   if (!isOwnSignature(signature)) return { google: { thoughtSignature: signature } };
-  if (signature.length > MAX_CHARS) return undefined;
-  return decode(Buffer.from(signature, 'base64').toString('utf8'), undefined)?.provider;
+  return decodeCarried(Buffer.from(signature, 'base64').toString('utf8'))?.provider;
 }

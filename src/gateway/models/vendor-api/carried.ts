@@ -1,6 +1,6 @@
 /**
- * Data of a vendor that clients of another vendor's API send back unchanged: as the signature of a thinking block, or as
- * the encrypted content of a reasoning item. It contains the signatures that vendors require in the next request.
+ * Data of a vendor that clients of another vendor's API send back unchanged: as a signature, or as the encrypted content of
+ * a reasoning item. It contains the signatures that vendors require in the next request.
  */
 import { type JsonObject, isObject } from '../../../base/index.ts';
 
