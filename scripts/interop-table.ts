@@ -1,6 +1,6 @@
 /**
- * Makes the tables of docs/interop.md: runs the tests with other programs, and writes which operations of which peer
- * passed.
+ * Makes the tables of docs/interop.md, and the one of docs/gateway.md with the clients of models: runs the tests with
+ * other programs, and writes which operations of which peer passed.
  *
  *   npm run interop                  # runs all of them; installs the large programs into a cache folder first
  *   npm run interop -- --no-clients  # keeps the rows of the large programs as they are
@@ -11,7 +11,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Result, Tried } from '../test/support/interop-table.ts';
 
-const PAGE = 'docs/interop.md';
+const PAGES: Record<Tried['protocol'], string> = {
+  A2A: 'docs/interop.md',
+  ACP: 'docs/interop.md',
+  MCP: 'docs/interop.md',
+  gateway: 'docs/gateway.md',
+};
 
 /** The columns of each protocol's table, in this order. */
 const COLUMNS: Record<Tried['protocol'], readonly string[]> = {
@@ -43,14 +48,17 @@ const COLUMNS: Record<Tried['protocol'], readonly string[]> = {
     'tasks',
     'oauth',
   ],
+  // The types of the provider.
+  gateway: ['openai', 'anthropic', 'google', 'openai-compatible'],
 };
+const PROTOCOLS = ['A2A', 'ACP', 'MCP', 'gateway'] as const;
 
 const results = join(mkdtempSync(join(tmpdir(), 'parley-interop-')), 'results.jsonl');
 try {
   run('test:interop');
   if (!process.argv.includes('--no-clients')) run('test:clients');
   const found = existsSync(results) ? readFileSync(results, 'utf8').trim().split('\n') : [];
-  writePage(found.filter((line) => line !== '').map((line) => JSON.parse(line) as Result));
+  writePages(found.filter((line) => line !== '').map((line) => JSON.parse(line) as Result));
 } finally {
   rmSync(results, { force: true });
 }
@@ -62,15 +70,20 @@ function run(script: string): void {
   if (status !== 0) process.exitCode = 1;
 }
 
-function writePage(all: readonly Result[]): void {
-  let page = readFileSync(PAGE, 'utf8');
-  for (const [protocol, columns] of Object.entries(COLUMNS)) {
+function writePages(all: readonly Result[]): void {
+  for (const protocol of PROTOCOLS) {
+    const file = PAGES[protocol];
+    let page = readFileSync(file, 'utf8');
     for (const role of ['client', 'server'] as const) {
       const own = all.filter((one) => one.protocol === protocol && one.role === role);
-      page = between(page, `${protocol} ${role}s`, own, columns);
+      try {
+        page = between(page, `${protocol} ${role}s`, own, COLUMNS[protocol]);
+      } catch (error) {
+        throw new Error(`${file} cannot have the table`, { cause: error });
+      }
     }
+    writeFileSync(file, page);
   }
-  writeFileSync(PAGE, page);
 }
 
 /** Replaces the rows between a pair of markers. Rows of peers that did not run stay. */
@@ -78,8 +91,7 @@ function between(page: string, name: string, own: readonly Result[], columns: re
   const [begin, end] = [`<!-- ${name} -->`, `<!-- end of ${name} -->`];
   const [from, to] = [page.indexOf(begin), page.indexOf(end)];
   if (from < 0 || to < 0) {
-    if (own.length > 0)
-      throw new Error(`${PAGE} has no place for ${name}: add ${begin} and ${end}`);
+    if (own.length > 0) throw new Error(`there is no place for ${name}: add ${begin} and ${end}`);
     return page;
   }
   const unknown = own.find(({ operation }) => !columns.includes(operation));

@@ -25,6 +25,15 @@ export const programs = {
     name: 'gemini-cli-a2a-server',
     packages: { '@google/gemini-cli-a2a-server': '0.25.2' },
   },
+  langChain: {
+    name: 'langchain',
+    packages: { '@langchain/core': '1.2.13', '@langchain/openai': '1.6.0' },
+  },
+  openaiAgents: { name: 'openai-agents', packages: { '@openai/agents': '0.20.0', zod: '4.6.7' } },
+  qwenCode: { name: 'qwen-code', packages: { '@qwen-code/qwen-code': '0.24.4' } },
+  claudeCode: { name: 'claude-code', packages: { '@anthropic-ai/claude-code': '2.1.325' } },
+  codex: { name: 'codex', packages: { '@openai/codex': '0.166.0' } },
+  opencode: { name: 'opencode', packages: { 'opencode-ai': '1.18.33' } },
 } satisfies Record<string, Program>;
 
 const CACHE = resolve(process.env['PARLEY_CLIENTS_CACHE'] ?? 'node_modules/.cache/parley-clients');

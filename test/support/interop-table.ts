@@ -1,12 +1,14 @@
 /**
- * Notes which operation of which peer a test tries, for the table in docs/interop.md. `npm run interop` runs the tests
+ * Notes which operation of which peer a test tries, for the table in docs/interop.md, or in docs/gateway.md for clients of the
+ * gateway's models. `npm run interop` runs the tests
  * with PARLEY_INTEROP_RESULTS set, and makes the table from what they noted. In other runs nothing is noted.
  */
 import { appendFileSync } from 'node:fs';
 import type { TestContext } from 'node:test';
 
 export interface Tried {
-  readonly protocol: 'A2A' | 'ACP' | 'MCP';
+  /** `gateway`: the other program uses a model through the gateway, over the API of a vendor. */
+  readonly protocol: 'A2A' | 'ACP' | 'MCP' | 'gateway';
   /** The other program, with its version: `@google/adk 2.0.0`. */
   readonly peer: string;
   /** What the other program is: a client of ours, or a server that we are a client of. */

@@ -50,10 +50,15 @@ function thinking(text: string, signature: string): string[] {
   ]);
 }
 
-function toolUse(index: number, id: string, json: readonly string[]): string[] {
+function toolUse(
+  index: number,
+  id: string,
+  json: readonly string[],
+  name = 'get_weather',
+): string[] {
   return block(
     index,
-    { type: 'tool_use', id, name: 'get_weather', input: {} },
+    { type: 'tool_use', id, name, input: {} },
     json.map((partial_json) => ({ type: 'input_json_delta', partial_json })),
   );
 }
@@ -79,6 +84,12 @@ export const anthropic: Wire = {
     ...thinking('Both cities.', 'sig-1'),
     ...toolUse(1, 'toolu_1', ['{"city":', '"Paris"}']),
     ...toolUse(2, 'toolu_2', ['{"city":"Rome"}']),
+    ...end('tool_use'),
+  ],
+  call: (name, args) => [
+    start,
+    ...thinking('Let me see.', 'sig-1'),
+    ...toolUse(1, 'toolu_1', [JSON.stringify(args)], name),
     ...end('tool_use'),
   ],
   badCall: [start, ...toolUse(0, 'toolu_1', ['{"city": Par']), ...end('tool_use')],

@@ -43,6 +43,11 @@ export const google: Wire = {
     ]),
     last,
   ],
+  call: (name, args) => [
+    chunk([{ text: 'Let me see.', thought: true }]),
+    chunk([{ functionCall: { name, args }, thoughtSignature: 'c2lnLTE=' }]),
+    last,
+  ],
   failing: [
     chunk([{ text: 'It is ' }]),
     data({ error: { code: 503, message: 'The model is overloaded.', status: 'UNAVAILABLE' } }),

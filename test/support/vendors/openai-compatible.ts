@@ -28,8 +28,8 @@ const end = [
   'data: [DONE]\n\n',
 ];
 
-function toolCall(index: number, id: string, args: string): string {
-  const call = { index, id, type: 'function', function: { name: 'get_weather', arguments: args } };
+function toolCall(index: number, id: string, args: string, name = 'get_weather'): string {
+  const call = { index, id, type: 'function', function: { name, arguments: args } };
   return delta({ tool_calls: [call] });
 }
 
@@ -54,6 +54,12 @@ export const openaiCompatible: Wire = {
     toolCall(0, 'call_1', '{"city":'),
     delta({ tool_calls: [{ index: 0, function: { arguments: '"Paris"}' } }] }),
     toolCall(1, 'call_2', '{"city":"Rome"}'),
+    delta({}, 'tool_calls'),
+    ...end,
+  ],
+  call: (name, args) => [
+    delta({ role: 'assistant', content: null, reasoning_content: 'Let me see.' }),
+    toolCall(0, 'call_1', JSON.stringify(args), name),
     delta({}, 'tool_calls'),
     ...end,
   ],

@@ -86,9 +86,14 @@ function message(output_index: number, deltas: readonly string[]): string[] {
   ];
 }
 
-function functionCall(output_index: number, call_id: string, pieces: readonly string[]): string[] {
+function functionCall(
+  output_index: number,
+  call_id: string,
+  pieces: readonly string[],
+  name = 'get_weather',
+): string[] {
   const id = `fc_${call_id}`;
-  const item = { id, type: 'function_call', call_id, name: 'get_weather' };
+  const item = { id, type: 'function_call', call_id, name };
   const args = pieces.join('');
   return [
     event('response.output_item.added', {
@@ -123,6 +128,12 @@ export const openai: Wire = {
     ...functionCall(1, 'call_1', ['{"city":', '"Paris"}']),
     ...functionCall(2, 'call_2', ['{"city":"Rome"}']),
   ]),
+  call: (name, args) =>
+    ended([
+      begin,
+      ...reasoning('Let me see.', 'enc-1'),
+      ...functionCall(1, 'call_1', [JSON.stringify(args)], name),
+    ]),
   badCall: ended([begin, ...functionCall(0, 'call_1', ['{"city": Par'])]),
   failing: [
     begin,

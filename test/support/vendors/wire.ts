@@ -13,6 +13,8 @@ export interface Wire {
   readonly answer: readonly string[];
   /** Thinks "Both cities.", with a signature where the vendor has them, and calls get_weather for Paris and for Rome. */
   readonly calls: readonly string[];
+  /** Thinks "Let me see.", with the signature of `calls`, and calls one tool. */
+  call(name: string, args: object): readonly string[];
   /** Calls get_weather with arguments that are not JSON; undefined where the wire cannot say that. */
   readonly badCall?: readonly string[];
   /** The vendor says in the middle of its stream that something went wrong. */
