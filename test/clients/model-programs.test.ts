@@ -120,3 +120,36 @@ tryModels({
     );
   },
 });
+
+tryModels({
+  name: '@google/gemini-cli 0.61.0',
+
+  call: ({ file }) => ({ name: 'read_file', args: { file_path: file } }),
+  run: (place, t) => {
+    const folder = join(place.home, '.gemini');
+    mkdirSync(folder);
+    const settings = {
+      security: { auth: { selectedType: 'gemini-api-key' } },
+      privacy: { usageStatisticsEnabled: false },
+      general: { disableAutoUpdate: true },
+    };
+    writeFileSync(join(folder, 'settings.json'), JSON.stringify(settings));
+    return runCommand(
+      place,
+      t,
+      process.execPath,
+      [
+        fileOf(programs.geminiCli, '@google/gemini-cli/bundle/gemini.js'),
+        '--approval-mode=yolo',
+        `--model=${place.model}`,
+        '--prompt',
+        PROMPT,
+      ],
+      {
+        GOOGLE_GEMINI_BASE_URL: place.url,
+        GEMINI_API_KEY: place.key,
+        GEMINI_CLI_TRUST_WORKSPACE: 'true',
+      },
+    );
+  },
+});
