@@ -100,7 +100,7 @@ const RULES: Record<string, Rule> = {
     outside: ['package.json'],
   },
   [TOP]: {
-    folders: names('base protocol tasks http client store agent bridge live/client'),
+    folders: names('base protocol tasks http client store agent bridge gateway live/client'),
     packages: [],
     builtins: ['http', 'net', 'timers'],
   },

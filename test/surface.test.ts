@@ -14,6 +14,7 @@ const BUILDS_ON: Readonly<Record<string, readonly string[]>> = {
   './store/sqlite': ['./server'],
   './agent/sqlite': ['./agent'],
   './bridge': ['./agent', './server', './client'],
+  './gateway': ['./server'],
 };
 
 const root = path.join(import.meta.dirname, '..');

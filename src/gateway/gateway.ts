@@ -15,7 +15,7 @@ import {
   consoleLogger,
 } from '../tasks/index.ts';
 import { SecretBox } from '../store/index.ts';
-import { type Listening, serve } from '../server.ts';
+import { type AgentServer, type Listening, serve } from '../server.ts';
 import type { MountedAgent } from '../http/index.ts';
 import { type Agents, createAgents } from './agents/agents.ts';
 import { proxyExecutor } from './agents/executor.ts';
@@ -84,7 +84,12 @@ export interface Gateway {
   makeFirstKey(): string;
   /** The gateway's own routes. */
   readonly routes: readonly GatewayRoute[];
-  /** Starts to listen, to check the agents' health, and to remove expired tasks. */
+  /** The handlers for a server of another program. Call `start` too. */
+  readonly node: AgentServer['node'];
+  readonly fetch: AgentServer['fetch'];
+  /** Starts to check the agents' health, and to remove expired tasks. */
+  start(): void;
+  /** Starts to listen, and calls `start`. */
   listen(port?: number, host?: string): Promise<Listening>;
   /**
    * Changes the configuration without interrupting streams and tasks. If the new configuration is invalid, throws and
@@ -203,6 +208,11 @@ export function createGateway(options: GatewayOptions): Gateway {
     });
   }
 
+  function start(): void {
+    agents.start();
+    sweep();
+  }
+
   async function close(closeServer: () => Promise<void>): Promise<void> {
     health.drain();
     sweeping.abort();
@@ -221,10 +231,12 @@ export function createGateway(options: GatewayOptions): Gateway {
       return keys.create({ workspace, name: 'first', scopes: ['*'] }, 'gateway').secret;
     },
     routes,
+    node: server.node,
+    fetch: server.fetch,
+    start,
     async listen(port, host) {
       const listening = await server.listen(port, host);
-      agents.start();
-      sweep();
+      start();
       return { ...listening, close: (ms) => close(() => listening.close(ms)) };
     },
     reload(next) {

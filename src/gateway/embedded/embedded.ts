@@ -1,0 +1,136 @@
+/**
+ * The gateway as a part of another program. It reads no environment variables and no configuration file, handles no
+ * signals, and listens on no port.
+ */
+import type { FetchHandler, NodeHandler } from '../../http/index.ts';
+import { consoleLogger, type Logger, memoryStore, type TaskStore } from '../../tasks/index.ts';
+import { DEFAULT_WORKSPACE } from '../api/caller.ts';
+import { parsed } from '../api/route.ts';
+import { ConfigError, type GatewayConfig, parseConfig } from '../config.ts';
+import { createGateway as create } from '../gateway.ts';
+import { openPepper } from '../keys/pepper.ts';
+import { NewKey } from '../keys/schema.ts';
+import { openRegister, SERVER_BUSY_MS } from '../register/register.ts';
+
+/**
+ * The configuration of a gateway: the content of the file for `parley gateway --config`, as an object. The JSON Schema
+ * `gateway.schema.json` in the package describes every field.
+ */
+export type GatewaySettings = Readonly<Record<string, unknown>>;
+
+/** The options of `createGateway`. */
+export interface GatewayOptions {
+  /** The task store. The gateway closes it. Default: in memory. */
+  readonly store?: TaskStore;
+  /**
+   * The file of the register, with the keys, model cards, agents and the spending. A second file next to it,
+   * `FILE.pepper`, has the secret for hashing keys, unless `secretKey` is set. Default: in memory.
+   */
+  readonly registerFile?: string;
+  /** A secret of your choice. It encrypts stored secrets, and is used to hash keys. */
+  readonly secretKey?: string;
+  /**
+   * Environment variables, such as `process.env`. They contain the vendors' API keys, the settings of OpenTelemetry, and
+   * the values of `${NAME}` in the configuration. Default: none.
+   */
+  readonly environment?: Readonly<Record<string, string | undefined>>;
+  /** Default: the console. */
+  readonly logger?: Logger;
+  /** The address of the gateway for clients, with the path at which it is mounted. */
+  readonly publicUrl?: string;
+  /** Private networks that webhooks and agents may be in, in CIDR notation. */
+  readonly allowNetworks?: readonly string[];
+  /** The version on the gateway's agent card. Default: 1.0.0. */
+  readonly version?: string;
+}
+
+/** A key for `createKey`. */
+export interface GatewayKeyOptions {
+  readonly name: string;
+  /** The workspace of the key. Default: `default`. */
+  readonly workspace?: string;
+  /** The scopes, for example `tasks:write`. Default: `*`, which means all scopes in the workspace. */
+  readonly scopes?: readonly string[];
+}
+
+/** A gateway in another program. */
+export interface EmbeddedGateway {
+  /** The handler for node:http, Express and Connect. */
+  readonly node: NodeHandler;
+  /** The handler for servers that use functions from `Request` to `Response`. */
+  readonly fetch: FetchHandler;
+  /** Creates a key and returns its secret, which cannot be read again. Throws an A2AError if an option is invalid. */
+  createKey(options: GatewayKeyOptions): string;
+  /**
+   * Changes the configuration without interrupting streams and tasks. If it is invalid, throws a ConfigError and changes
+   * nothing. Returns the names of changed fields that take effect only in a new gateway.
+   */
+  reload(config: GatewaySettings): readonly string[];
+  /** Refuses new requests, waits up to `ms` for running tasks, and closes the store and the register. */
+  close(ms?: number): Promise<void>;
+}
+
+/**
+ * Creates a gateway. Throws a ConfigError if the configuration is invalid, and a StoreError if the register cannot be
+ * opened.
+ *
+ *   const gateway = createGateway({ providers: { openai: { type: 'openai', apiKey } } });
+ *   http.createServer(gateway.node).listen(8090);
+ */
+export function createGateway(
+  config: GatewaySettings = {},
+  options: GatewayOptions = {},
+): EmbeddedGateway {
+  const { registerFile: path, secretKey, publicUrl, allowNetworks = [] } = options;
+  const { logger = consoleLogger, version = '1.0.0' } = options;
+  const environment = {
+    ...options.environment,
+    ...(secretKey !== undefined && { PARLEY_SECRET_KEY: secretKey }),
+  };
+  const checked = checkedConfig(config, environment);
+  const register = openRegister(path, logger, { busyMs: SERVER_BUSY_MS });
+  try {
+    const pepper = openPepper({ register, path, secretKey: environment['PARLEY_SECRET_KEY'] });
+    const gateway = create({
+      config: checked,
+      store: options.store ?? memoryStore(),
+      register,
+      pepper,
+      version,
+      logger,
+      environment,
+      allowNetworks,
+      publicUrl,
+    });
+    gateway.start();
+    return {
+      node: gateway.node,
+      fetch: gateway.fetch,
+      createKey({ name, workspace = DEFAULT_WORKSPACE, scopes = ['*'] }) {
+        const fields = parsed(NewKey, { name, scopes });
+        return gateway.keys.create({ ...fields, workspace }, 'program').secret;
+      },
+      reload: (next) => gateway.reload(checkedConfig(next, environment)),
+      close: (ms) => gateway.close(ms),
+    };
+  } catch (error) {
+    register.close();
+    throw error;
+  }
+}
+
+const NAME = 'config';
+
+/** Checks the configuration like a file. Problems have the name of the field. There are no line numbers. */
+function checkedConfig(
+  config: GatewaySettings,
+  environment: Readonly<Record<string, string | undefined>>,
+): GatewayConfig {
+  try {
+    return parseConfig(NAME, JSON.stringify(config), environment).config;
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    const problems = error.problems.map((problem) => problem.replace(/^config:(?:\d+:)? /, ''));
+    throw new ConfigError(problems, { cause: error });
+  }
+}
