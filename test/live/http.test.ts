@@ -300,7 +300,7 @@ test('a task that another program left unfinished in the store is read, and not 
   });
   assert.ok(begun.kind === 'task');
   for await (const { event } of await left.server.handler.subscribe({ id: begun.id })) {
-    if (JSON.stringify(event).includes('Begun.')) break;
+    if (JSON.stringify(event).includes('Begun')) break;
   }
   await left.close();
   const { url } = await serveSession(t, { place, onlyLive: true, script: [says('Never.')] });

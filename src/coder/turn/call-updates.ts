@@ -7,6 +7,12 @@ import {
   type ToolCall,
 } from '../../protocol/development-tool/index.ts';
 
+/** The error of a call whose result is lost. */
+export const UNKNOWN: ErrorDetails = {
+  message: 'outcome unknown: the call was interrupted',
+  type: 'outcome_unknown',
+};
+
 /** Returns the call without its confirmation request. */
 export function announced(call: ToolCall): ToolCall {
   const { confirmation_request: _, correlationId: __, ...rest } = call;

@@ -42,7 +42,15 @@ import { APP, type WorkspaceAgent } from '../session/workspace-agent.ts';
 import { fullReason, publicCode, publicReason } from '../session/failure.ts';
 import { HelperSpeech } from './helper-speech.ts';
 import { AnswerText } from './answer-text.ts';
-import { announced, callError, liveContent, outputOf, quiet, unreported } from './call-updates.ts';
+import {
+  announced,
+  callError,
+  liveContent,
+  outputOf,
+  quiet,
+  UNKNOWN,
+  unreported,
+} from './call-updates.ts';
 import { missingUpdates } from './missing-updates.ts';
 import { ShownImages } from './shown-images.ts';
 import { Speech, type Utterance } from './speech.ts';
@@ -73,12 +81,6 @@ interface PresenterOptions {
   onModel?(name: string): void;
   readonly logger: Logger;
 }
-
-/** The error of a call whose result is lost. */
-const UNKNOWN: ErrorDetails = {
-  message: 'outcome unknown: the call was interrupted',
-  type: 'outcome_unknown',
-};
 
 export class DevelopmentToolPresenter implements TurnPresenter {
   readonly #options: PresenterOptions;
