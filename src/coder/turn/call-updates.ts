@@ -25,6 +25,34 @@ export function quiet(call: ToolCall): ToolCall {
   return rest;
 }
 
+/**
+ * The minimum time between two updates of a running call is LIVE_MS, or LIVE_SHARE of the call's running time if this
+ * is longer. Updates are limited, because each update stays in the task's log. The shell reports its output slightly
+ * less often, so none of its reports are skipped.
+ */
+const LIVE_MS = 100;
+const LIVE_SHARE = 1 / 60;
+
+/** Decides how often a running call is shown. */
+export class LivePace {
+  /** For each running call: when it was first shown, and when it was last shown. */
+  readonly #shown = new Map<string, { readonly since: number; readonly last: number }>();
+
+  /** Returns whether a call should be shown again. It should if its output is new and enough time has passed. */
+  isDue({ tool_call_id: id, live_content }: ToolCall, live: string | undefined): boolean {
+    if (live === undefined || live === live_content) return false;
+    const now = performance.now();
+    const { since, last } = this.#shown.get(id) ?? { since: now, last: -Infinity };
+    if (now - last < Math.max(LIVE_MS, (now - since) * LIVE_SHARE)) return false;
+    this.#shown.set(id, { since, last: now });
+    return true;
+  }
+
+  end(id: string): void {
+    this.#shown.delete(id);
+  }
+}
+
 /** Returns the output of a running tool: text, or the progress that an MCP server reports. */
 export function liveContent(value: JsonValue): string | undefined {
   if (typeof value === 'string') return value;

@@ -46,6 +46,7 @@ import {
   announced,
   callError,
   liveContent,
+  LivePace,
   outputOf,
   quiet,
   UNKNOWN,
@@ -57,13 +58,6 @@ import { Speech, type Utterance } from './speech.ts';
 
 /** Maximum number of characters of a running call's output that are shown. The end of the output is shown. */
 const MAX_LIVE = 8 * 1024;
-/**
- * The minimum time between two updates of a running call is LIVE_MS, or LIVE_SHARE of the call's running time if this
- * is longer. Updates are limited, because each update stays in the task's log. The shell reports its output slightly
- * less often, so none of its reports are skipped.
- */
-const LIVE_MS = 100;
-const LIVE_SHARE = 1 / 60;
 
 interface PresenterOptions {
   readonly context: Pick<ExecutionContext, 'task' | 'turn' | 'resumed'>;
@@ -91,8 +85,7 @@ export class DevelopmentToolPresenter implements TurnPresenter {
   readonly #told = new Set<string>();
   /** The ids of calls that had ended in the task's log before this execution. */
   readonly #ended = new Set<string>();
-  /** For each running call: when it was first shown, and when it was last shown. */
-  readonly #shown = new Map<string, { readonly since: number; readonly last: number }>();
+  readonly #pace = new LivePace();
   /** The correlation ids of the confirmation requests that are in the task's log. */
   readonly #asked = new Set<string>();
   /** The helpers that work for this turn, by the id of their `task` call. */
@@ -414,7 +407,7 @@ export class DevelopmentToolPresenter implements TurnPresenter {
     const call = this.#calls.get(callId);
     if (!call) return [];
     const live = liveContent(value)?.slice(-MAX_LIVE);
-    if (call.status === 'EXECUTING' && !this.#isDue(callId, live)) return [];
+    if (call.status === 'EXECUTING' && !this.#pace.isDue(call, live)) return [];
     const running: ToolCall = {
       ...announced(call),
       status: 'EXECUTING',
@@ -422,18 +415,6 @@ export class DevelopmentToolPresenter implements TurnPresenter {
     };
     this.#calls.set(callId, running);
     return [...this.flush(), ...this.#begin(call), this.#update(running)];
-  }
-
-  /**
-   * Returns whether a running call should be shown again. It should if its output is new and enough time has passed.
-   */
-  #isDue(callId: string, live: string | undefined): boolean {
-    if (live === undefined || live === this.#calls.get(callId)?.live_content) return false;
-    const now = performance.now();
-    const { since, last } = this.#shown.get(callId) ?? { since: now, last: -Infinity };
-    if (now - last < Math.max(LIVE_MS, (now - since) * LIVE_SHARE)) return false;
-    this.#shown.set(callId, { since, last: now });
-    return true;
   }
 
   /** Shows a call that needs no approval as PENDING once, so that clients see every state of the call. */
@@ -456,7 +437,7 @@ export class DevelopmentToolPresenter implements TurnPresenter {
     );
     const ended = open.flatMap((child) => this.#settle(unreported(child, response)));
     this.#calls.delete(response.id);
-    this.#shown.delete(response.id);
+    this.#pace.end(response.id);
     this.#helpers.delete(response.id);
     const isCanceled = response.error?.type === 'stopped' || this.#declined.has(response.id);
     const settled: ToolCall =
