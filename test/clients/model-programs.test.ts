@@ -123,7 +123,8 @@ tryModels({
 
 tryModels({
   name: '@google/gemini-cli 0.61.0',
-
+  // With the name of a model that it knows, it asks for thoughts.
+  model: 'gemini-2.5-flash',
   call: ({ file }) => ({ name: 'read_file', args: { file_path: file } }),
   run: (place, t) => {
     const folder = join(place.home, '.gemini');
