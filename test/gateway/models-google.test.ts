@@ -222,7 +222,10 @@ describe('A provider of the type google', () => {
     const stream = await other.client.models.generateContentStream({ ...question, config });
     const { parts } = await collected(stream);
     assert.ok(parts.some(({ thoughtSignature }) => thoughtSignature !== undefined));
-    await using at = await served('google', [{ events: google.answer }]);
+    await using at = await served('google', [
+      { events: google.answer },
+      { status: 200, body: { totalTokens: 5 } },
+    ]);
     const responses = parts
       .flatMap(({ functionCall }) => functionCall?.name ?? [])
       .map((name) => ({ functionResponse: { name, response: { output: 'sunny' } } }));
@@ -230,7 +233,9 @@ describe('A provider of the type google', () => {
     await collected(
       await at.client.models.generateContentStream({ model: 'house', config, contents }),
     );
-    const sent = JSON.stringify(at.vendor.asked[0]?.body);
+    await at.client.models.countTokens({ model: 'house', contents });
+    assert.equal(at.vendor.asked.length, 2);
+    const sent = JSON.stringify(at.vendor.asked);
     for (const { thoughtSignature = 'none' } of parts) assert.ok(!sent.includes(thoughtSignature));
   });
 

@@ -78,7 +78,8 @@ export function countRelay(body: CountBody, onCount: (tokens: number) => void): 
     path: (model) => `${pathOf(model)}:countTokens`,
     body(model) {
       const { generateContentRequest: whole } = body;
-      if (whole === undefined) return body;
+      if (whole === undefined)
+        return { ...body, contents: body.contents.flatMap(withoutForeign), model: undefined };
       const contents = whole.contents.flatMap(withoutForeign);
       return { generateContentRequest: { ...whole, model: pathOf(model).slice(1), contents } };
     },
