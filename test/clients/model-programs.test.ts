@@ -123,6 +123,7 @@ tryModels({
 
 tryModels({
   name: '@google/gemini-cli 0.61.0',
+  keepsThoughts: true,
   // With the name of a model that it knows, it asks for thoughts.
   model: 'gemini-2.5-flash',
   call: ({ file }) => ({ name: 'read_file', args: { file_path: file } }),

@@ -5,6 +5,7 @@ import type { FinishReason } from '../../../agent/index.ts';
 import { A2AError } from '../../../protocol/index.ts';
 import type { Used } from '../cost.ts';
 import type { FullChunk } from '../models.ts';
+import type { CarriedThought } from '../vendor-api/carried.ts';
 import { googleSignature, signatureOf } from './signature.ts';
 
 const REASONS = {
@@ -33,9 +34,10 @@ export async function completeAnswer(
   chunks: AsyncIterable<FullChunk>,
 ): Promise<object> {
   const parts: JsonObject[] = [];
+  const partOf = partsOf(head);
   for await (const chunk of chunks) {
     if (chunk.kind === 'finish') return ended(head, parts, chunk.reason, chunk.used);
-    const part = partOf(chunk, head);
+    const part = partOf(chunk);
     if (part) append(parts, part);
   }
   throw new TypeError('the answer has no finish chunk');
@@ -46,10 +48,11 @@ export async function* answers(
   head: Head,
   chunks: AsyncIterable<FullChunk>,
 ): AsyncGenerator<object> {
+  const partOf = partsOf(head);
   for await (const chunk of chunks) {
     if (chunk.kind === 'finish') yield ended(head, [{ text: '' }], chunk.reason, chunk.used);
     else {
-      const part = partOf(chunk, head);
+      const part = partOf(chunk);
       if (part) yield answerOf(head, [part]);
     }
   }
@@ -65,7 +68,32 @@ function append(parts: JsonObject[], part: JsonObject): void {
   else parts.push(part);
 }
 
-function partOf(chunk: Exclude<FullChunk, { kind: 'finish' }>, head: Head): JsonObject | undefined {
+type Chunk = Exclude<FullChunk, { kind: 'finish' }>;
+
+/**
+ * Returns a function that converts the chunks of an answer. The signature of a call contains the thoughts before it, as
+ * Google's signatures do, because some clients do not send thoughts back.
+ */
+function partsOf(head: Head): (chunk: Chunk) => JsonObject | undefined {
+  let thoughts: CarriedThought[] = [];
+  let text = '';
+  return (chunk) => {
+    const { kind, provider } = chunk;
+    if (kind === 'thought') {
+      text += chunk.text;
+      if (!provider) return partOf(chunk, head);
+      thoughts.push({ text, provider });
+      text = '';
+    }
+    if (kind !== 'function-call' || thoughts.length === 0) return partOf(chunk, head);
+    const part = partOf(chunk, head);
+    const thoughtSignature = signatureOf(provider ?? {}, thoughts);
+    thoughts = [];
+    return part && { ...part, thoughtSignature };
+  };
+}
+
+function partOf(chunk: Chunk, head: Head): JsonObject | undefined {
   const { provider } = chunk;
   const signature = provider !== undefined && { thoughtSignature: signatureOf(provider) };
   switch (chunk.kind) {

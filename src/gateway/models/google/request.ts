@@ -13,7 +13,8 @@ import type {
 } from '../../../agent/index.ts';
 import { A2AError } from '../../../protocol/index.ts';
 import type { GoogleFile, GenerateBody, InputContent, GooglePart } from './schema.ts';
-import { providerIn } from './signature.ts';
+import type { CarriedThought } from '../vendor-api/carried.ts';
+import { carriedIn } from './signature.ts';
 import { jsonSchemaOf } from './tool-schema.ts';
 
 /**
@@ -179,6 +180,8 @@ function contentsOf(given: readonly InputContent[], strict: boolean): Content[] 
   /** The calls that have no response yet. */
   let open: OpenCall[] = [];
   let calls = 0;
+  /** The thoughts in the signatures of the content's calls. */
+  let thoughts: CarriedThought[] = [];
 
   for (const [index, { role: as, parts = [] }] of given.entries()) {
     const role = as === 'model' ? 'model' : 'user';
@@ -196,6 +199,11 @@ function contentsOf(given: readonly InputContent[], strict: boolean): Content[] 
     const last = contents.at(-1);
     const into = last?.role === role ? last.parts : [];
     if (last?.role !== role) contents.push({ role, parts: into });
+    // Gemini CLI, for example, sends no thoughts back.
+    const isSent = converted.some((part) => part?.kind === 'thought');
+    if (role === 'model' && !isSent)
+      into.push(...thoughts.map((each) => ({ kind: 'thought' as const, ...each })));
+    thoughts = [];
     for (const part of converted) if (part) add(into, part);
   }
   close('contents');
@@ -203,8 +211,10 @@ function contentsOf(given: readonly InputContent[], strict: boolean): Content[] 
 
   function convert(part: GooglePart, at: string): ContentPart | undefined {
     const { text, thought, thoughtSignature, functionCall, functionResponse } = part;
-    const data = thoughtSignature === undefined ? undefined : providerIn(thoughtSignature);
-    const provider = data && { provider: data };
+    const carried = thoughtSignature === undefined ? undefined : carriedIn(thoughtSignature);
+    const provider = carried &&
+      Object.keys(carried.provider).length > 0 && { provider: carried.provider };
+    thoughts.push(...(carried?.thoughts ?? []));
     if (functionCall) {
       const { id = `call_${calls++}`, name, args = {} } = functionCall;
       open.push({ id, name });
@@ -228,7 +238,7 @@ function contentsOf(given: readonly InputContent[], strict: boolean): Content[] 
     const file = fileOf(part);
     if (file) return { ...file, ...provider };
     const kind = Object.keys(part).find((key) => !key.startsWith('thought'));
-    if (kind === undefined) return provider && { kind: 'text', text: '', ...provider };
+    if (kind === undefined) return provider ? { kind: 'text', text: '', ...provider } : undefined;
     throw refusal(`${at}.${kind}`, 'only models of Google support it');
   }
 

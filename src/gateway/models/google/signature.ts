@@ -4,12 +4,21 @@
  * some clients decode it.
  */
 import { isObject, type JsonObject } from '../../../base/index.ts';
-import { decodeCarried, encodeCarried, isCarried } from '../vendor-api/carried.ts';
+import {
+  type Carried,
+  type CarriedThought,
+  decodeCarried,
+  encodeCarried,
+  isCarried,
+} from '../vendor-api/carried.ts';
 
-/** Returns a signature with the vendor's data. */
-export function signatureOf(provider: JsonObject): string {
+/** Returns a signature with the vendor's data, and with the thoughts before a call. */
+export function signatureOf(
+  provider: JsonObject,
+  thoughts: readonly CarriedThought[] = [],
+): string {
   const google = googleSignature(provider);
-  return google ?? Buffer.from(encodeCarried({ provider })).toString('base64');
+  return google ?? Buffer.from(encodeCarried({ provider, thoughts })).toString('base64');
 }
 
 /** Returns Google's own signature in the vendor's data. */
@@ -23,7 +32,7 @@ export function isOwnSignature(signature: string): boolean {
 }
 
 /** Returns the vendor's data in a signature. Returns undefined if a signature of ours is invalid. */
-export function providerIn(signature: string): JsonObject | undefined {
-  if (!isOwnSignature(signature)) return { google: { thoughtSignature: signature } };
-  return decodeCarried(Buffer.from(signature, 'base64').toString('utf8'))?.provider;
+export function carriedIn(signature: string): Carried | undefined {
+  if (!isOwnSignature(signature)) return { provider: { google: { thoughtSignature: signature } } };
+  return decodeCarried(Buffer.from(signature, 'base64').toString('utf8'));
 }

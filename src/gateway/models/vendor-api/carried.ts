@@ -4,11 +4,19 @@
  */
 import { type JsonObject, isObject } from '../../../base/index.ts';
 
+/** A thought with the vendor's data. */
+export interface CarriedThought {
+  readonly text: string;
+  readonly provider: JsonObject;
+}
+
 export interface Carried {
   /** The data, by vendor. */
   readonly provider: JsonObject;
   /** The call that the data belongs to. Undefined: it belongs to the thought. */
   readonly callId?: string | undefined;
+  /** The thoughts before the call, for clients that send only the call back. */
+  readonly thoughts?: readonly CarriedThought[] | undefined;
 }
 
 const PREFIX = 'parley.';
@@ -22,9 +30,17 @@ const FIELDS = new Set([
   'reasoningEncryptedContent',
 ]);
 
-export function encodeCarried({ provider, callId }: Carried): string {
-  const value = { ...known(provider), ...(callId !== undefined && { callId }) };
-  return PREFIX + Buffer.from(JSON.stringify(value)).toString('base64url');
+export function encodeCarried({ provider, callId, thoughts = [] }: Carried): string {
+  const value = {
+    ...known(provider),
+    ...(callId !== undefined && { callId }),
+    ...(thoughts.length > 0 && { thoughts: thoughts.flatMap(thoughtIn) }),
+  };
+  const text = PREFIX + Buffer.from(JSON.stringify(value)).toString('base64url');
+  // Thoughts that are too long are left out, so that the data of the call can still be decoded.
+  return text.length > MAX_CHARS && thoughts.length > 0
+    ? encodeCarried({ provider, callId })
+    : text;
 }
 
 /** Whether the text comes from `encodeCarried`. */
@@ -40,12 +56,23 @@ export function decodeCarried(text: string): Carried | undefined {
       Buffer.from(text.slice(PREFIX.length), 'base64url').toString('utf8'),
     );
     const provider = known(value);
-    if (Object.keys(provider).length === 0) return undefined;
-    const callId = isObject(value) ? value['callId'] : undefined;
-    return { provider, ...(typeof callId === 'string' && { callId }) };
+    const { callId, thoughts: given } = isObject(value) ? value : {};
+    const thoughts = (Array.isArray(given) ? given : []).flatMap(thoughtIn);
+    if (Object.keys(provider).length === 0 && thoughts.length === 0) return undefined;
+    return {
+      provider,
+      ...(typeof callId === 'string' && { callId }),
+      ...(thoughts.length > 0 && { thoughts }),
+    };
   } catch {
     return undefined;
   }
+}
+
+function thoughtIn(value: unknown): readonly CarriedThought[] {
+  if (!isObject(value) || typeof value['text'] !== 'string') return [];
+  const provider = known(value['provider']);
+  return Object.keys(provider).length > 0 ? [{ text: value['text'], provider }] : [];
 }
 
 function known(provider: unknown): JsonObject {
