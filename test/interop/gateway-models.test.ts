@@ -1,9 +1,14 @@
 /**
- * The vendors' own clients, each with a model of every type of provider behind the gateway. Text, thoughts and tools of
+ * The vendors' own clients and the AI SDK, each with a model of every type of provider behind the gateway. Text, thoughts and tools of
  * each API are tested in test/gateway; here is what a client has to understand for each provider alike.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { createAnthropic } from '@ai-sdk/anthropic';
+import { createGoogle } from '@ai-sdk/google';
+import { createOpenAI } from '@ai-sdk/openai';
+import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
+import { APICallError, type LanguageModelV4 } from '@ai-sdk/provider';
 import Anthropic from '@anthropic-ai/sdk';
 import { ApiError, GoogleGenAI } from '@google/genai';
 import OpenAI from 'openai';
@@ -81,6 +86,33 @@ const openaiErrors: Pick<Client, 'isTooLong' | 'statusOf'> = {
     error instanceof OpenAI.BadRequestError && error.code === 'context_length_exceeded',
   statusOf: (error) => error instanceof OpenAI.APIError && error.status,
 };
+
+/** A provider of the AI SDK, and the words with which its API says that a prompt is too long. */
+function aiSdk(peer: string, tooLong: RegExp, modelAt: (at: At) => LanguageModelV4): Client {
+  return {
+    peer,
+    filtered: 'content-filter',
+    async ask(at, text) {
+      const file = {
+        type: 'file' as const,
+        mediaType: 'image/png',
+        data: { type: 'data' as const, data: IMAGE },
+      };
+      const content = [{ type: 'text' as const, text }, file];
+      const { stream } = await modelAt(at).doStream({ prompt: [{ role: 'user', content }] });
+      let said = '';
+      let end: unknown;
+      for await (const part of stream) {
+        if (part.type === 'text-delta') said += part.delta;
+        if (part.type === 'finish') end = part.finishReason.unified;
+        if (part.type === 'error') throw part.error;
+      }
+      return { text: said, end };
+    },
+    isTooLong: (error) => APICallError.isInstance(error) && tooLong.test(error.responseBody ?? ''),
+    statusOf: (error) => APICallError.isInstance(error) && error.statusCode,
+  };
+}
 
 const CLIENTS: readonly Client[] = [
   {
@@ -161,6 +193,18 @@ const CLIENTS: readonly Client[] = [
       error instanceof ApiError && error.status === 400 && /input token count/.test(error.message),
     statusOf: (error) => error instanceof ApiError && error.status,
   },
+  aiSdk('@ai-sdk/openai 4.0.114', /context_length_exceeded/, ({ url, key, model }) =>
+    createOpenAI({ baseURL: `${url}/v1`, apiKey: key })(model),
+  ),
+  aiSdk('@ai-sdk/openai-compatible 3.0.90', /context_length_exceeded/, ({ url, key, model }) =>
+    createOpenAICompatible({ name: 'parley', baseURL: `${url}/v1`, apiKey: key })(model),
+  ),
+  aiSdk('@ai-sdk/anthropic 4.0.102', /prompt is too long/, ({ url, key, model }) =>
+    createAnthropic({ baseURL: `${url}/v1`, apiKey: key })(model),
+  ),
+  aiSdk('@ai-sdk/google 4.0.117', /input token count/, ({ url, key, model }) =>
+    createGoogle({ baseURL: `${url}/v1beta`, apiKey: key })(model),
+  ),
 ];
 
 describe('A client of a vendor, with a model of another', () => {
