@@ -1,6 +1,7 @@
 /**
- * The vendors' own clients and the AI SDK, each with a model of every type of provider behind the gateway. Text, thoughts and tools of
- * each API are tested in test/gateway; here is what a client has to understand for each provider alike.
+ * The vendors' own clients and the AI SDK, each with a model of every type of provider behind the gateway. Text,
+ * thoughts and tools of each API are tested in test/gateway. This file tests that each client understands images, filtered
+ * answers and errors of each provider.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
