@@ -140,17 +140,6 @@ for (const [what, chunk] of Object.entries(RUBBISH)) {
   });
 }
 
-test('a model that says nothing without end ends the run with an error event', async () => {
-  const model: Model = {
-    name: 'test',
-    async *generate() {
-      for (;;) yield { kind: 'text', text: '' };
-    },
-  };
-  const events = await run(llmAgent({ name: 'a', model }));
-  assert.equal(events.at(-1)?.error?.code, 'model-failed');
-});
-
 test('an agent that talks without end and without a pause is held to the time limit', async () => {
   const endless = customAgent({ name: 'a' }, async function* () {
     for (;;) yield 'x';

@@ -20,8 +20,8 @@ import {
 } from './other-process.ts';
 import { writes } from './talk.ts';
 
-const LONG = process.env['PARLEY_TEST_LONG'] === '1';
-const SEEDS = LONG ? 20 : 3;
+const { PARLEY_TEST_LONG: LONG, PARLEY_TEST_SCALE: SCALE } = process.env;
+const SEEDS = LONG === '1' ? 20 : SCALE === '1' ? 3 : 1;
 
 test('a request that waits when the server is killed still waits after the restart', async (t) => {
   const server = await makeServer([shell('echo ran >> ran.txt'), done]);

@@ -10,8 +10,10 @@ import { test } from 'node:test';
 import { problemsIn } from './schedules/checks.ts';
 import { play } from './schedules/play.ts';
 
-const LONG = process.env['PARLEY_TEST_LONG'] === '1';
-const RUNS = Number(process.env['PARLEY_SCHEDULES'] ?? (LONG ? 100 : 8));
+const { PARLEY_TEST_LONG: LONG, PARLEY_TEST_SCALE: SCALE } = process.env;
+const RUNS = Number(
+  process.env['PARLEY_SCHEDULES'] ?? (LONG === '1' ? 100 : SCALE === '1' ? 8 : 3),
+);
 const ONLY = process.env['PARLEY_SEED'];
 
 for (const kills of [false, true]) {

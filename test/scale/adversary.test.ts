@@ -34,11 +34,11 @@ import {
   METHOD_TRIES,
   OPERATION_TRIES,
   ROUTE_TRIES,
-} from './adversary/attacks.ts';
-import { messageOf } from './adversary/messages.ts';
-import { openWorld, type World } from './adversary/world.ts';
+} from '../live/adversary/attacks.ts';
+import { messageOf } from '../live/adversary/messages.ts';
+import { openWorld, type World } from '../live/adversary/world.ts';
 import { makePlace } from '../coder/support.ts';
-import { RawClient } from './raw-client.ts';
+import { RawClient } from '../live/raw-client.ts';
 
 const TOKENS: readonly LiveToken[] = [
   { name: 'viewer', roles: ['view'], token: 'token-of-viewer' },
