@@ -108,6 +108,9 @@ export async function killedWhileItRuns(
   const configuration = { blocking: false };
   await agent.send(confirmed(asked!), { taskId: task.id, extensions, configuration });
   while (!existsSync(at('ran.txt'))) await wait(10);
+  // The command may be faster than the log.
+  const logged = async () => JSON.stringify(await agent.get(task.id, { extensions }));
+  while (!(await logged()).includes('"EXECUTING"')) await wait(10);
   await server.kill();
   await server.restart();
   await follow(agent, task.id, log);
