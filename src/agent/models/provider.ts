@@ -29,7 +29,7 @@ import {
 import { callOptions, callOptionsV3 } from './prompt.ts';
 import { withRetry, type ModelRetryOptions } from './retry.ts';
 import { startTimeouts, type TimeoutOptions } from './timeouts.ts';
-import { cutOff, refusesContent, vendorError, type ErrorSource } from './vendor-error.ts';
+import { cutOff, refusesContent, type ErrorSource } from './vendor-error.ts';
 import { isJsonObject } from './schema.ts';
 
 /**
@@ -89,7 +89,7 @@ export function fromProvider(given: ProviderModel, options: ProviderOptions = {}
 
   async function* generate(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelChunk> {
     signal.throwIfAborted();
-    const timeouts = startTimeouts(source.name, signal, options);
+    const timeouts = startTimeouts(source, signal, options);
     try {
       const stream = await timeouts.step(open(languageModel, request, timeouts.signal, options));
       const reader: { read(): Promise<Step>; cancel(): Promise<void> } = stream.getReader();
@@ -100,8 +100,7 @@ export function fromProvider(given: ProviderModel, options: ProviderOptions = {}
         reader.cancel().catch(() => undefined);
       }
     } catch (error) {
-      signal.throwIfAborted();
-      throw timeouts.signal.aborted ? timeouts.signal.reason : vendorError(error, source);
+      throw timeouts.reason(error);
     } finally {
       timeouts.end();
     }

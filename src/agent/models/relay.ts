@@ -9,7 +9,7 @@ import { isObject } from '../../base/index.ts';
 import type { Usage } from '../event.ts';
 import { ModelError, type FinishReason, type ModelChunk } from '../model.ts';
 import { startTimeouts, type TimeoutOptions } from './timeouts.ts';
-import { cutOff, vendorError, type ErrorSource } from './vendor-error.ts';
+import { cutOff, type ErrorSource } from './vendor-error.ts';
 import type { Vendor, VendorSettings } from './vendors.ts';
 
 /** A request in a vendor's own format, and functions that read the vendor's answer. */
@@ -83,7 +83,7 @@ export async function* relayed(
   signal.throwIfAborted();
   const { name, settings } = target;
   const source: ErrorSource = { name, secret: settings.apiKey };
-  const timeouts = startTimeouts(name, signal, target);
+  const timeouts = startTimeouts(source, signal, target);
   try {
     const response = await timeouts.step(send(request, target, timeouts.signal));
     if (!response.ok) throw await failed(response);
@@ -109,8 +109,7 @@ export async function* relayed(
       reader.cancel().catch(() => undefined);
     }
   } catch (error) {
-    signal.throwIfAborted();
-    throw timeouts.signal.aborted ? timeouts.signal.reason : vendorError(error, source);
+    throw timeouts.reason(error);
   } finally {
     timeouts.end();
   }

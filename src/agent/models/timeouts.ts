@@ -1,5 +1,6 @@
 /** The time limits of one answer of a vendor: until its first event, between two events, and in total. */
 import { ModelError } from '../model.ts';
+import { vendorError, type ErrorSource } from './vendor-error.ts';
 
 /** The time limits of one answer. */
 export interface TimeoutOptions {
@@ -24,11 +25,13 @@ export interface Timeouts {
   step<T>(step: PromiseLike<T>): Promise<T>;
   /** Stops the timeout for the first event. Call it when this event has arrived. */
   readonly clearFirst: () => void;
+  /** Returns the reason to throw for a failure of the answer: the timeout, or else the vendor's error. */
+  reason(error: unknown): unknown;
   end(): void;
 }
 
 export function startTimeouts(
-  name: string,
+  source: ErrorSource,
   signal: AbortSignal,
   options: TimeoutOptions,
 ): Timeouts {
@@ -41,7 +44,7 @@ export function startTimeouts(
     leave?.(reason);
   };
   const timeOut = (what: string): void =>
-    stop(new ModelError('timeout', `${name} ${what}: try again later`, { retryable: true }));
+    stop(new ModelError('timeout', `${source.name} ${what}: try again later`, { retryable: true }));
   const onAbort = (): void => stop(signal.reason);
   signal.addEventListener('abort', onAbort);
   const overall = setTimeout(
@@ -67,6 +70,10 @@ export function startTimeouts(
         }, leave);
         if (lifetime.signal.aborted) leave(lifetime.signal.reason);
       });
+    },
+    reason(error) {
+      signal.throwIfAborted();
+      return lifetime.signal.aborted ? lifetime.signal.reason : vendorError(error, source);
     },
     end() {
       clearTimeout(overall);
