@@ -7,7 +7,7 @@ import { test, type TestContext } from 'node:test';
 import { logInToMcpServer, logOutOfMcpServer } from '../../src/coder/session/mcp-login.ts';
 import { oauthFetch, type LoginPlace } from '../../src/coder/session/mcp-logins.ts';
 import { mcpTools } from '../../src/coder/session/mcp-tools.ts';
-import { FileChanges } from '../../src/coder/approval/file-changes.ts';
+import { askingGuard } from '../support/mcp-guard.ts';
 import mcpCommand from '../../src/cli/commands/mcp.ts';
 import { SecretBox } from '../../src/store/secrets.ts';
 import { tries } from '../support/interop-table.ts';
@@ -44,17 +44,7 @@ async function status(t: TestContext, server: { url: string }, logins: LoginPlac
   const mcp = mcpTools(
     { linear: server },
     {
-      guard: {
-        root: '/work',
-        mode: 'ask',
-        loosest: 'auto-edit',
-        rules: [],
-        saveRule: () => Promise.resolve(),
-        filesOf: () => undefined,
-        beforeChange: () => Promise.resolve(),
-        realPath: (file) => Promise.resolve(file),
-        changes: new FileChanges(),
-      },
+      guard: askingGuard(),
       cwd: '/',
       log: () => {},
       notify: () => {},

@@ -161,7 +161,7 @@ test('the time that a person needs does not count as time without a response', a
 });
 
 test('a server gets the roots that the options name, and otherwise none', async (t) => {
-  const roots = [{ uri: 'file:///work/project', name: 'project' }];
+  const roots = [{ uri: 'file:///home/ann/project', name: 'project' }];
   const { call } = await open(t, { roots });
   assert.equal(await call('roots'), JSON.stringify({ roots }));
   const without = await open(t);

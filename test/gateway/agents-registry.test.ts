@@ -1,71 +1,17 @@
 // The registry of agents: over its routes, in the register, and what is shown of a card.
 import assert from 'node:assert/strict';
-import { createServer, type RequestListener } from 'node:http';
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import { isObject } from '../../src/base/index.ts';
-import { test, type TestContext } from 'node:test';
+import { test } from 'node:test';
 import { REMOTE_LIMITS } from '../../src/client/follow/limits.ts';
 import { createAgents } from '../../src/gateway/agents/agents.ts';
 import { openRegister } from '../../src/gateway/register/register.ts';
-import { agentRoutes } from '../../src/gateway/agents/routes.ts';
-import { exposedProfile } from '../../src/gateway/agents/exposed.ts';
-import { failureLine } from '../../src/gateway/agents/failure.ts';
-import type { RouteAnswer } from '../../src/gateway/api/route.ts';
-import { A2AError, v1 } from '../../src/protocol/index.ts';
+import { A2AError } from '../../src/protocol/index.ts';
 import { createAgent } from '../../src/tasks/index.ts';
 import { interopAgent } from '../interop/agent.ts';
 import { createGates, quiet, until } from '../interop/support.ts';
-import { behind, callerOf, remote, type Behind } from './agents-support.ts';
+import { behind, remote } from './agents-support.ts';
 
-const LOOPBACK = ['127.0.0.0/8'];
-
-/** Asks a route as a caller would, and says what came of it. */
-async function ask(
-  { agents, handler }: Behind,
-  verb: string,
-  path: string,
-  body?: unknown,
-  workspace = 'default',
-): Promise<{ status: number; body: unknown; text: string }> {
-  const [pathname = '', query = ''] = path.split('?');
-  const name = pathname.split('/')[3];
-  const template = name === undefined ? '/a2a/agents' : '/a2a/agents/{name}';
-  const route = agentRoutes({ agents }).find(
-    (each) => each.verb === verb && each.path === template,
-  );
-  assert.ok(route, `${verb} ${template}`);
-  const caller = callerOf(workspace);
-  try {
-    const answer = (await route.handle({
-      values: name === undefined ? {} : { name },
-      query: new URLSearchParams(query),
-      body,
-      caller,
-      call: { user: caller },
-      handler,
-      header: () => undefined,
-    })) as RouteAnswer;
-    const status = answer.status ?? 200;
-    const schema = route.answers[status]?.schema;
-    if (schema) schema.parse(answer.body);
-    return { status, body: answer.body, text: JSON.stringify(answer.body) ?? '' };
-  } catch (error) {
-    assert.ok(error instanceof A2AError, String(error));
-    return { status: error.httpStatus, body: { error: error.message }, text: error.message };
-  }
-}
-
-async function raw(t: TestContext, listener: RequestListener): Promise<string> {
-  const server = createServer(listener);
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.after(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
+import { ask, gossip, LOOPBACK, raw } from './registry-support.ts';
 
 test('an agent is registered, shown, changed, used and removed, and the audit log has it', async (t) => {
   const { url } = await remote(t, interopAgent(createGates()));
@@ -354,173 +300,6 @@ test('headers that would break the connection, or begin another one, are refused
     const { status } = await ask(gateway, 'POST', '/a2a/agents?verify=false', input);
     assert.equal(status, 400, JSON.stringify(headers));
   }
-});
-
-const INTERNAL = 'http://10.9.8.7:4000';
-
-/** A card whose every field that is not to be shown names the internal network. */
-function gossip(origin: string) {
-  return {
-    name: 'Gossip',
-    description: 'Tells',
-    version: '1',
-    protocolVersion: '0.3.0',
-    url: `${origin}/rpc`,
-    preferredTransport: 'JSONRPC',
-    additionalInterfaces: [{ url: `${origin}/rest`, transport: 'HTTP+JSON' }],
-    provider: { organization: 'Org', url: origin },
-    documentationUrl: `${origin}/docs`,
-    iconUrl: `${origin}/icon.png`,
-    capabilities: {
-      streaming: true,
-      extensions: [
-        {
-          uri: 'https://ext.example/1',
-          description: 'Fine',
-          required: false,
-          params: { at: origin },
-        },
-        { uri: `${origin}/extension` },
-      ],
-      at: origin,
-    },
-    securitySchemes: {
-      login: {
-        type: 'oauth2',
-        flows: { clientCredentials: { tokenUrl: `${origin}/token`, scopes: {} } },
-        oauth2MetadataUrl: `${origin}/meta`,
-      },
-      oidc: { type: 'openIdConnect', openIdConnectUrl: `${origin}/oidc` },
-    },
-    security: [{ [origin]: [] }],
-    defaultInputModes: ['text/plain'],
-    defaultOutputModes: ['text/plain'],
-    skills: [
-      {
-        id: 's',
-        name: 'Skill',
-        description: `Reads ${origin}/things`,
-        tags: ['a'],
-        examples: ['do it'],
-        security: [{ [origin]: [] }],
-        at: origin,
-      },
-    ],
-    signatures: [{ protected: origin, signature: origin, header: { at: origin } }],
-    [`x-${origin}`]: origin,
-  };
-}
-
-test('nothing of the internal network is in what is shown of a card', () => {
-  const card = v1.decodeCard(gossip(INTERNAL));
-  const profile = exposedProfile(card, { hidden: [INTERNAL] });
-  assert.doesNotMatch(JSON.stringify(profile), /10\.9\.8\.7|4000/);
-  assert.equal(profile.skills?.[0]?.description, 'Reads (address)');
-  assert.deepEqual(profile.extensions, [
-    { uri: 'https://ext.example/1', description: 'Fine', required: false },
-  ]);
-});
-
-test('an agent that is called as its machine is keeps its name, and a host is hidden in any spelling', () => {
-  const hidden = ['http://travel:4000', 'http://Box.Internal'];
-  const refused = new A2AError('invalidParams', 'travel: ask TRAVEL:4000 or BOX.internal');
-  assert.equal(
-    failureLine(refused, 'travel', hidden),
-    'The agent travel refused the request: travel: ask (address) or (address)',
-  );
-  const card = v1.decodeCard({
-    ...gossip(INTERNAL),
-    name: 'travel',
-    description: 'At BOX.internal',
-  });
-  const { name, description } = exposedProfile(card, { hidden });
-  assert.deepEqual([name, description], ['travel', 'At (address)']);
-});
-
-test("a machine that only the agent's card names is hidden too", async (t) => {
-  const url: string = await raw(t, (request, response) => {
-    const card = gossip(`http://${request.headers.host}`);
-    card.additionalInterfaces = [{ url: 'http://db.corp:9/rest', transport: 'HTTP+JSON' }];
-    card.description = 'Beside db.corp';
-    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(card));
-  });
-  const { agents } = behind(t, { config: { gossip: { url } } });
-  const agent = agents.find('default', 'gossip')!;
-  await agent.fetchCard();
-  assert.equal(agent.profile.description, 'Beside (address)');
-  assert.doesNotMatch(agent.explain(new A2AError('invalidParams', 'no db.corp:9')), /corp/);
-});
-
-test('nor any other address of such a network; public ones stay', () => {
-  const internal = [
-    'http://10.1.2.3:99/admin',
-    'http://localhost:9',
-    'https://wiki.internal/page',
-    'ws://[fd00::1]/',
-    'http://2130706433/',
-    'HTTP://Build.LOCAL.',
-    'http://db/',
-  ];
-  const shown = 'https://docs.example.com/guide';
-  const [skill] = gossip(INTERNAL).skills;
-  const described = { ...skill, description: `${internal.join(' ')} ${shown}` };
-  const card = v1.decodeCard({ ...gossip(INTERNAL), skills: [described] });
-  const profile = exposedProfile(card, { hidden: [INTERNAL] });
-  const expected = `${internal.map(() => '(address)').join(' ')} ${shown}`;
-  assert.equal(profile.skills?.[0]?.description, expected);
-});
-
-test('a card of any size is shown in a bounded one', () => {
-  const skill = {
-    id: 'i'.repeat(1000),
-    name: 'n'.repeat(9999),
-    description: 'd'.repeat(99_999),
-    tags: Array<string>(1000).fill('t'.repeat(999)),
-  };
-  const card = v1.decodeCard({
-    ...gossip(INTERNAL),
-    skills: Array.from({ length: 500 }, () => skill),
-  });
-  const profile = exposedProfile(card, { hidden: [INTERNAL] });
-  assert.equal(profile.skills?.length, 100);
-  assert.ok(JSON.stringify(profile).length < 1_000_000);
-});
-
-test('nor in lists, skills, health and errors, whatever goes wrong', async (t) => {
-  let mode: 'card' | 'redirect' | 'rude' = 'card';
-  const url: string = await raw(t, (request, response) => {
-    const origin = `http://${request.headers.host}`;
-    if (mode === 'redirect') {
-      response.writeHead(302, { location: `${origin}/elsewhere` }).end();
-    } else if (request.method === 'GET') {
-      response.writeHead(200, { 'content-type': 'application/json' });
-      response.end(JSON.stringify(gossip(origin)));
-    } else {
-      response.writeHead(200, { 'content-type': 'application/json' });
-      const error = { code: -32602, message: `Ask ${origin}/help or ${request.headers.host}` };
-      response.end(JSON.stringify({ jsonrpc: '2.0', id: 1, error }));
-    }
-  });
-  const internal = new RegExp(`127\\.0\\.0\\.1|${new URL(url).port}`);
-  const gateway = behind(t, { config: { gossip: { url } } });
-  const agent = gateway.agents.find('default', 'gossip')!;
-  await agent.fetchCard();
-  const refused = await gateway.client('gossip').send('hello');
-  const shown = [
-    (await ask(gateway, 'GET', '/a2a/agents')).text,
-    JSON.stringify(gateway.agents.skills()),
-    JSON.stringify(agent.profile),
-    JSON.stringify(refused),
-  ];
-  assert.match(shown[3]!, /The agent gossip refused the request: Ask \(address\) or \(address\)/);
-  mode = 'redirect';
-  await assert.rejects(agent.fetchCard());
-  shown.push(
-    JSON.stringify(agent.health),
-    JSON.stringify(await gateway.client('gossip').send('again')),
-  );
-  assert.match(shown[4]!, /redirects/);
-  for (const text of shown) assert.doesNotMatch(text, internal);
 });
 
 test("a card that leads elsewhere is not followed with the gateway's credentials", async (t) => {

@@ -8,56 +8,22 @@ import { anthropic } from '../support/vendors/anthropic.ts';
 import { google } from '../support/vendors/google.ts';
 import { openai } from '../support/vendors/openai.ts';
 import { openaiCompatible } from '../support/vendors/openai-compatible.ts';
-import { fakeVendor, type FakeVendor, type Reply } from '../support/vendors/server.ts';
-import { startGateway, type RunningGateway } from '../support/gateway.ts';
+import { fakeVendor, type Reply } from '../support/vendors/server.ts';
+import { serveVendor, VENDORS, type ServedVendor, type VendorType } from './vendors-support.ts';
 
-const VENDORS = {
-  anthropic: { wire: anthropic, path: '' },
-  google: { wire: google, path: '/v1beta' },
-  openai: { wire: openai, path: '/v1' },
-  'openai-compatible': { wire: openaiCompatible, path: '/v1' },
-} as const;
-type Type = keyof typeof VENDORS;
-
-interface Served extends AsyncDisposable {
-  readonly gateway: RunningGateway;
-  readonly vendor: FakeVendor;
+interface Served extends ServedVendor {
   readonly client: Anthropic;
 }
 
-/** A gateway whose model `house` leads to a vendor of the type, and Anthropic's client of the gateway. */
+/** The gateway, and Anthropic's client of it. */
 async function served(
-  type: Type,
+  type: VendorType,
   replies: readonly Reply[],
   options: ConstructorParameters<typeof Anthropic>[0] = {},
 ): Promise<Served> {
-  const vendor = await fakeVendor(replies);
-  const baseUrl = vendor.url + VENDORS[type].path;
-  const gateway = await startGateway({
-    config: {
-      providers: { p: { type, baseUrl, apiKey: 'vendor-key', attempts: 1, models: [] } },
-      models: { house: { provider: 'p', model: modelOf(type) } },
-    },
-  });
-  const client = new Anthropic({
-    baseURL: gateway.url,
-    apiKey: gateway.key(),
-    maxRetries: 0,
-    ...options,
-  });
-  return {
-    gateway,
-    vendor,
-    client,
-    async [Symbol.asyncDispose]() {
-      await gateway[Symbol.asyncDispose]();
-      await vendor[Symbol.asyncDispose]();
-    },
-  };
-}
-
-function modelOf(type: Type): string {
-  return VENDORS[type].wire.model.slice(type.length + 1);
+  const own = await serveVendor(type, replies);
+  const at = { baseURL: own.gateway.url, apiKey: own.gateway.key() };
+  return { ...own, client: new Anthropic({ ...at, maxRetries: 0, ...options }) };
 }
 
 const tools = [
@@ -78,7 +44,7 @@ const thinking = { type: 'enabled' as const, budget_tokens: 2048 };
 describe('An answer for a client of Anthropic', () => {
   for (const [type, { wire }] of Object.entries(VENDORS)) {
     test(`has the thoughts, the text and the tokens of ${type}`, async () => {
-      await using at = await served(type as Type, [{ events: wire.answer }]);
+      await using at = await served(type as VendorType, [{ events: wire.answer }]);
       const message = await at.client.messages.stream({ ...question, thinking }).finalMessage();
       const [thought, text] = message.content;
       assert.equal(thought?.type === 'thinking' && thought.thinking, 'Let me see.');
@@ -90,7 +56,7 @@ describe('An answer for a client of Anthropic', () => {
     });
 
     test(`has the tool calls of ${type}, and their results reach it`, async () => {
-      await using at = await served(type as Type, [
+      await using at = await served(type as VendorType, [
         { events: wire.calls },
         { events: wire.answer },
       ]);

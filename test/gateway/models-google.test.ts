@@ -8,57 +8,31 @@ import { anthropic } from '../support/vendors/anthropic.ts';
 import { google } from '../support/vendors/google.ts';
 import { openai } from '../support/vendors/openai.ts';
 import { openaiCompatible } from '../support/vendors/openai-compatible.ts';
-import { fakeVendor, type FakeVendor, type Reply } from '../support/vendors/server.ts';
-import { startGateway, type GatewayStart, type RunningGateway } from '../support/gateway.ts';
+import { fakeVendor, type Reply } from '../support/vendors/server.ts';
+import type { GatewayStart } from '../support/gateway.ts';
+import { serveVendor, VENDORS, type ServedVendor, type VendorType } from './vendors-support.ts';
 
-const VENDORS = {
-  anthropic: { wire: anthropic, path: '' },
-  google: { wire: google, path: '/v1beta' },
-  openai: { wire: openai, path: '/v1' },
-  'openai-compatible': { wire: openaiCompatible, path: '/v1' },
-} as const;
-type Type = keyof typeof VENDORS;
-
-interface Served extends AsyncDisposable {
-  readonly gateway: RunningGateway;
-  readonly vendor: FakeVendor;
+interface Served extends ServedVendor {
   readonly client: GoogleGenAI;
   /** Sends a request without Google's client. */
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Response>;
 }
 
-/** A gateway whose model `house` leads to a vendor of the type, and Google's client of the gateway. */
+/** The gateway, and Google's client of it. */
 async function served(
-  type: Type,
+  type: VendorType,
   replies: readonly Reply[],
   start: Pick<GatewayStart, 'logger'> = {},
 ): Promise<Served> {
-  const vendor = await fakeVendor(replies);
-  const baseUrl = vendor.url + VENDORS[type].path;
-  const gateway = await startGateway({
-    ...start,
-    config: {
-      providers: { p: { type, baseUrl, apiKey: 'vendor-key', attempts: 1, models: [] } },
-      models: { house: { provider: 'p', model: modelOf(type) } },
-    },
-  });
+  const own = await serveVendor(type, replies, start);
+  const { gateway } = own;
   const key = gateway.key();
-  const client = new GoogleGenAI({ apiKey: key, httpOptions: { baseUrl: gateway.url } });
   return {
-    gateway,
-    vendor,
-    client,
+    ...own,
+    client: new GoogleGenAI({ apiKey: key, httpOptions: { baseUrl: gateway.url } }),
     post: (path, body, headers = { 'x-goog-api-key': key }) =>
       gateway.ask(undefined, 'POST', path, body, headers),
-    async [Symbol.asyncDispose]() {
-      await gateway[Symbol.asyncDispose]();
-      await vendor[Symbol.asyncDispose]();
-    },
   };
-}
-
-function modelOf(type: Type): string {
-  return VENDORS[type].wire.model.slice(type.length + 1);
 }
 
 async function collected(stream: AsyncIterable<GenerateContentResponse>) {
@@ -93,7 +67,7 @@ const STREAM = '/v1beta/models/house:streamGenerateContent';
 describe('An answer for a client of Google', () => {
   for (const [type, { wire }] of Object.entries(VENDORS)) {
     test(`has the thoughts, the text and the tokens of ${type}`, async () => {
-      await using at = await served(type as Type, [{ events: wire.answer }]);
+      await using at = await served(type as VendorType, [{ events: wire.answer }]);
       const stream = await at.client.models.generateContentStream({
         ...question,
         config: { thinkingConfig },
@@ -113,7 +87,7 @@ describe('An answer for a client of Google', () => {
     });
 
     test(`has the function calls of ${type}, and their responses reach it`, () =>
-      callsAndResponses(type as Type, (parts) => [...parts]));
+      callsAndResponses(type as VendorType, (parts) => [...parts]));
 
     // An openai-compatible provider has no signatures. Google gets what the client sends.
     if (type === 'anthropic' || type === 'openai') {
@@ -122,7 +96,7 @@ describe('An answer for a client of Google', () => {
     }
 
     async function callsAndResponses(
-      type: Type,
+      type: VendorType,
       sentBack: (parts: readonly Part[]) => Part[],
     ): Promise<void> {
       await using at = await served(type, [{ events: wire.calls }, { events: wire.answer }]);

@@ -83,15 +83,17 @@ test('a workspace that causes every kind of failure adds no error and little del
 
   await serve(5);
   const alone = await serve(CALLS);
+  const began = new Set<number>();
+  const everyKind = Promise.withResolvers<void>();
   const attackers = Array.from({ length: HOSTILE }, async (_, at) => {
     for (let turn = at; !over.signal.aborted; turn++) {
+      if (began.add(turn % kinds.length).size === kinds.length) everyKind.resolve();
       const [body, leaveMs] = kinds[turn % kinds.length] ?? [{}, 50];
       await harm(body, leaveMs).catch(() => undefined);
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
   });
-  // Until the other workspace has seen failures of every kind.
-  await new Promise((resolve) => setTimeout(resolve, 300));
+  await everyKind.promise;
   const beside = await serve(CALLS);
   over.abort();
   await Promise.all(attackers);

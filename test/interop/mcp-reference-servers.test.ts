@@ -110,7 +110,7 @@ for (const transport of ['stdio', 'Streamable HTTP', 'SSE'] as const) {
       }
       // The older transport is found without `type`.
       toolset = mcpToolset(config, {
-        roots: [{ uri: 'file:///work/project', name: 'project' }],
+        roots: [{ uri: 'file:///home/ann/project', name: 'project' }],
         sampling: samplingTool({
           server: 'every',
           modelOf: () => scriptedModel([[{ text: 'Hi.' }]]),

@@ -2,20 +2,10 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import { test } from 'node:test';
-import { FileChanges } from '../approval/file-changes.ts';
-import { mcpTools, type McpToolsOptions } from './mcp-tools.ts';
+import { askingGuard } from '../../../test/support/mcp-guard.ts';
+import { mcpTools } from './mcp-tools.ts';
 
-const guard: McpToolsOptions['guard'] = {
-  root: '/work',
-  mode: 'ask',
-  loosest: 'auto-edit',
-  rules: [],
-  saveRule: () => Promise.resolve(),
-  filesOf: () => undefined,
-  beforeChange: () => Promise.resolve(),
-  realPath: (file) => Promise.resolve(file),
-  changes: new FileChanges(),
-};
+const guard = askingGuard();
 
 test("a client's server is reached as clients' are, and never takes the place of one of the settings", async () => {
   const reached: string[] = [];
