@@ -1,5 +1,6 @@
 // Isolation of service: one workspace causes every kind of failure that it can, and the other one does not notice.
-// The numbers are small here; PARLEY_TEST_LONG=1 makes them large.
+// The numbers are small in `npm test`, and its files run in parallel, so only the errors count there.
+// `npm run test:scale` runs one file at a time and also compares the times; PARLEY_TEST_LONG=1 makes the numbers large.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,10 +11,11 @@ import { fakeVendor } from '../support/vendors/server.ts';
 import { compatible, piece, says } from './models-support.ts';
 
 const LONG = process.env['PARLEY_TEST_LONG'] === '1';
-const CALLS = LONG ? 1000 : 60;
+const TIMED = LONG || process.env['PARLEY_TEST_SCALE'] === '1';
+const CALLS = LONG ? 1000 : TIMED ? 300 : 60;
 const HOSTILE = LONG ? 64 : 12;
-/** Less than this is noise on a busy machine, in milliseconds. */
-const FLOOR_MS = 150;
+/** Less than this is noise: the other workspace shares the processor, too. In milliseconds. */
+const FLOOR_MS = 50;
 
 const chat = (content: string, model = 'm', stream = false) => ({
   model,
@@ -98,6 +100,7 @@ test('a workspace that causes every kind of failure adds no error and little del
   over.abort();
   await Promise.all(attackers);
   assert.deepEqual([alone.errors, beside.errors], [0, 0]);
+  if (!TIMED) return;
   const most = Math.max(2 * alone.p99, FLOOR_MS);
   assert(beside.p99 <= most, `p99 ${beside.p99} ms beside it, ${alone.p99} ms alone`);
 });

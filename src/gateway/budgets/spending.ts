@@ -145,6 +145,7 @@ export function createSpending(options: SpendingOptions): Spending {
   let failedAt: number | undefined;
   let foldedOn = '';
   let writing: Promise<void> | undefined;
+  let willWrite = false;
   void recover().catch((error: unknown) =>
     logger.error(
       { err: error },
@@ -291,8 +292,18 @@ export function createSpending(options: SpendingOptions): Spending {
         'dropped a usage record: too many records wait to be stored',
       );
     }
-    if (mayWrite()) void flush();
+    if (mayWrite()) writeSoon();
     fold(dayOf(now()));
+  }
+
+  /** Stores the usage of all calls that end in this turn of the event loop, because a transaction for each is slow. */
+  function writeSoon(): void {
+    if (willWrite) return;
+    willWrite = true;
+    setImmediate(() => {
+      willWrite = false;
+      void flush();
+    });
   }
 
   function mayWrite(): boolean {
