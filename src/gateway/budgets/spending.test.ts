@@ -107,6 +107,7 @@ describe('a budget', () => {
     const { spending, again, keys, keyId, use, call, clock } = setup({ tokens: 30, period: 'day' });
     spending.record(use());
     keys.rotate('default', keyId, {}, 'cli');
+    await spending.flush();
     await refusal(again().check(call()));
     clock.time += DAY_MS;
     await spending.check(call());
@@ -357,10 +358,11 @@ describe('a disk that fails', () => {
     register.db.function('tried', () => (tries += 1));
     register.db.exec(FULL);
     for (let times = 0; times < 20; times++) spending.record(use());
-    await Promise.resolve();
+    await new Promise(setImmediate);
     assert.equal(tries, 1);
     clock.time += 4999;
     spending.record(use());
+    await new Promise(setImmediate);
     assert.equal(tries, 1);
     clock.time += 1;
     spending.record(use());

@@ -362,6 +362,7 @@ export function createSpending(options: SpendingOptions): Spending {
     async check(call) {
       const plan = planned(call);
       if (!plan) return;
+      if (mayWrite()) await flush();
       const outcome = await store.reserve(plan, { dry: true });
       if (!outcome.granted) throw refused(outcome, plan, now());
     },
