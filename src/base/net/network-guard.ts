@@ -3,17 +3,25 @@
  * else.
  *
  * Private networks are closed unless the operator has opened them. An address is checked when the connection is made,
- * after the host name was resolved. So a name cannot point to a private address after the check.
+ * after the host name was resolved, and the socket connects to this address. So a name cannot point to a private address
+ * after the check.
+ *
+ * Node's modules are loaded on first use, so that the client can import this module in a browser.
  */
-import { lookup as resolve } from 'node:dns';
-import { BlockList, isIP, type LookupFunction } from 'node:net';
+import type { LookupFunction } from 'node:net';
 
-/** Loopback, private, link-local, shared, reserved and multicast networks. */
+/**
+ * All addresses that are not global: loopback, private, link-local, shared, documentation, benchmarking, reserved and
+ * multicast networks, and IPv6 addresses that stand for an IPv4 address (NAT64, 6to4, Teredo). IPv4-mapped addresses
+ * are checked as IPv4. See the special-purpose address registries of IANA.
+ */
 const CLOSED = [
   '0.0.0.0/8',
   '10.0.0.0/8',
   '100.64.0.0/10',
   '127.0.0.0/8',
+  // The metadata service of Azure. It has a public address, but only virtual machines in Azure can reach it.
+  '168.63.129.16/32',
   '169.254.0.0/16',
   '172.16.0.0/12',
   '192.0.0.0/24',
@@ -25,21 +33,17 @@ const CLOSED = [
   '203.0.113.0/24',
   '224.0.0.0/4',
   '240.0.0.0/4',
-  '::/96',
-  '::ffff:0:0:0/96',
-  '64:ff9b::/96',
-  '64:ff9b:1::/48',
-  '100::/64',
+  // Only 2000::/3 is assigned for global unicast. The three networks before it and after it are all the rest.
+  '::/3',
+  '4000::/2',
+  '8000::/1',
   '2001::/23',
   '2001:db8::/32',
   '2002::/16',
-  'fc00::/7',
-  'fe80::/10',
-  'fec0::/10',
-  'ff00::/8',
+  '3fff::/20',
 ];
 
-const closed = networks(CLOSED);
+let closed: Networks | undefined;
 
 /** The error for a URL that must not be requested, because it is invalid or its address is in a closed network. */
 export class AddressError extends Error {
@@ -70,14 +74,15 @@ export interface NetworkGuard {
  *     const response = await guardedRequest(guard, text, { signal });
  */
 export function networkGuard(allowNetworks: readonly string[] = []): NetworkGuard {
+  const { isIP } = builtinNet();
   const opened = networks(allowNetworks);
+  const shut = (closed ??= networks(CLOSED));
 
   function allows(address: string): boolean {
     const plain = unmapped(address);
     const family = isIP(plain);
     if (family === 0) return false;
-    const type = family === 6 ? 'ipv6' : 'ipv4';
-    return opened.check(plain, type) || !closed.check(plain, type);
+    return opened.has(plain, family) || !shut.has(plain, family);
   }
 
   function closes(url: URL): boolean {
@@ -103,7 +108,8 @@ export function networkGuard(allowNetworks: readonly string[] = []): NetworkGuar
       return url;
     },
     lookup(hostname, options, callback) {
-      resolve(hostname, { ...options, all: true }, (error, addresses) => {
+      const { lookup } = process.getBuiltinModule('node:dns');
+      lookup(hostname, { ...options, all: true }, (error, addresses) => {
         if (error) return callback(error, []);
         const open = addresses.filter(({ address }) => allows(address));
         const [first] = open;
@@ -116,24 +122,37 @@ export function networkGuard(allowNetworks: readonly string[] = []): NetworkGuar
   };
 }
 
-function networks(cidrs: readonly string[]): BlockList {
-  const list = new BlockList();
-  for (const cidr of cidrs) add(list, cidr);
-  return list;
+function builtinNet(): typeof import('node:net') {
+  return process.getBuiltinModule('node:net');
 }
 
-/** Adds a network in CIDR notation, or throws a RangeError. */
-function add(list: BlockList, cidr: string): void {
-  const [address = '', prefix = '', ...rest] = cidr.split('/');
-  const family = isIP(address);
-  const most = family === 6 ? 128 : 32;
-  const bits = prefix === '' ? most : Number(prefix);
-  if (family === 0 || rest.length > 0 || !Number.isInteger(bits) || bits < 0 || bits > most) {
-    throw new RangeError(
-      `"${cidr}" is not a network in CIDR notation, such as 10.0.0.0/8 or fd00::/8`,
-    );
+interface Networks {
+  has(address: string, family: number): boolean;
+}
+
+/** Returns the set of these networks, in CIDR notation. Throws a RangeError if one is invalid. */
+function networks(cidrs: readonly string[]): Networks {
+  const { BlockList, isIP } = builtinNet();
+  // There is a list for each family, because a BlockList also compares IPv4 addresses with networks such as ::/3.
+  const lists = { ipv4: new BlockList(), ipv6: new BlockList() };
+  for (const cidr of cidrs) {
+    const [address = '', prefix = '', ...rest] = cidr.split('/');
+    const family = isIP(address);
+    const most = family === 6 ? 128 : 32;
+    const bits = prefix === '' ? most : Number(prefix);
+    if (family === 0 || rest.length > 0 || !Number.isInteger(bits) || bits < 0 || bits > most) {
+      throw new RangeError(
+        `"${cidr}" is not a network in CIDR notation, such as 10.0.0.0/8 or fd00::/8`,
+      );
+    }
+    const type = typeOf(family);
+    lists[type].addSubnet(address, bits, type);
   }
-  list.addSubnet(address, bits, family === 6 ? 'ipv6' : 'ipv4');
+  return { has: (address, family) => lists[typeOf(family)].check(address, typeOf(family)) };
+}
+
+function typeOf(family: number): 'ipv4' | 'ipv6' {
+  return family === 6 ? 'ipv6' : 'ipv4';
 }
 
 /**
@@ -142,7 +161,7 @@ function add(list: BlockList, cidr: string): void {
  */
 export function literalAddress(url: URL): string | undefined {
   const host = url.hostname.replace(/^\[|\]$/g, '');
-  if (isIP(host) !== 0) return host;
+  if (builtinNet().isIP(host) !== 0) return host;
   return /^(.+\.)?localhost\.?$/i.test(host) ? '127.0.0.1' : undefined;
 }
 

@@ -9,13 +9,13 @@ import { createHash, randomBytes } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import * as z from 'zod';
-import { BoundedMap, boundedFetch, isLoopback } from '../../base/index.ts';
+import { BoundedMap, boundedFetch } from '../../base/index.ts';
+import { fetchNamedBy } from '../../base/net/index.ts';
 import type { McpAuthorization } from '../../agent/index.ts';
 import { mcpAuthorization, type McpLogins } from '../../agent/internal/index.ts';
 import { inTurn } from '../files/queue.ts';
 import { writePrivate } from '../files/write-private.ts';
 import { readText } from '../settings/settings.ts';
-import { guardedFetch } from '../web/guarded-fetch.ts';
 
 const MAX_RESPONSE_BYTES = 1024 * 1024;
 const SALT_BYTES = 16;
@@ -97,14 +97,7 @@ export function oauthFetch(
   url: string,
   { allowNetworks }: Pick<LoginPlace, 'allowNetworks'>,
 ): (input: string | URL, init?: RequestInit) => Promise<Response> {
-  const { hostname } = new URL(url);
-  const own = boundedFetch(MAX_RESPONSE_BYTES);
-  const others = boundedFetch(MAX_RESPONSE_BYTES, guardedFetch({ allowNetworks }));
-  return (input, init) => {
-    const host = new URL(input).hostname;
-    const isOwn = host === hostname || (isLoopback(host) && isLoopback(hostname));
-    return (isOwn ? own : others)(input, init);
-  };
+  return boundedFetch(MAX_RESPONSE_BYTES, fetchNamedBy(url, { allowNetworks }));
 }
 
 /** The encryption for each salt. It is kept, because deriving a key is slow on purpose. */

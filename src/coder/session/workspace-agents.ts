@@ -33,7 +33,7 @@ import { openWorkspaceAgent, type WorkspaceAgent } from './workspace-agent.ts';
 import type { ApprovalMode } from '../approval/rule.ts';
 import { loadSettings } from '../settings/settings.ts';
 import { isTrusted } from '../settings/trust.ts';
-import { guardedFetch } from '../web/guarded-fetch.ts';
+import { guardedFetch } from '../../base/net/index.ts';
 import type { FetchPageOptions } from '../web/fetch-page.ts';
 
 /** Maximum number of agents that are open at the same time. */
@@ -300,7 +300,9 @@ export async function openWorkspaceAgents(
       sandbox: options.sandbox ?? settings.sandbox ?? false,
       mcpServers,
       // Clients that may start programs on this machine can reach every address anyway.
-      ...(options.allowClientMcp !== true && { guardedFetch: guardedFetch(options.web) }),
+      ...(options.allowClientMcp !== true && {
+        guardedFetch: guardedFetch({ allowNetworks: options.web?.allowNetworks }),
+      }),
     });
   }
 

@@ -1,0 +1,89 @@
+/**
+ * `fetch` functions for addresses that are not trusted. Private networks are not allowed. Redirects are not followed,
+ * because credentials in the headers are meant only for this host.
+ */
+import type { IncomingMessage } from 'node:http';
+import { isLoopback } from '../loopback.ts';
+import { guardedRequest } from './guarded-request.ts';
+import { networkGuard } from './network-guard.ts';
+
+const RESPONSE_MS = 60_000;
+
+export interface GuardedFetchOptions {
+  /** Private networks that are allowed, in CIDR notation. */
+  readonly allowNetworks?: readonly string[] | undefined;
+  /** Timeout until the response starts. A streamed body may take longer. Default: 60 seconds. 0 means no timeout. */
+  readonly timeoutMs?: number | undefined;
+}
+
+/**
+ * Returns a `fetch` function for an address that is not trusted. It supports a method, headers, a body of text or bytes,
+ * a signal, and a streamed response.
+ */
+export function guardedFetch(options: GuardedFetchOptions = {}): typeof globalThis.fetch {
+  const { allowNetworks, timeoutMs = RESPONSE_MS } = options;
+  const guard = networkGuard(allowNetworks);
+  /** The signal of a Request stops following the caller's signal when the Request is garbage-collected. */
+  const requests = new WeakMap<IncomingMessage, readonly unknown[]>();
+
+  return async (input, init) => {
+    const request = new Request(input, init);
+    const timeout = new AbortController();
+    const timer =
+      timeoutMs > 0
+        ? setTimeout(() => timeout.abort(new Error('there was no response')), timeoutMs)
+        : undefined;
+    try {
+      const response = await guardedRequest(guard, request.url, {
+        method: request.method,
+        // Compression is turned off, because this function does not decompress responses.
+        headers: { ...Object.fromEntries(request.headers), 'accept-encoding': 'identity' },
+        body: request.body === null ? undefined : new Uint8Array(await request.arrayBuffer()),
+        signal: AbortSignal.any([init?.signal ?? request.signal, timeout.signal]),
+      });
+      requests.set(response, [input, request]);
+      return toWebResponse(response, request.url);
+    } catch (error) {
+      timeout.signal.throwIfAborted();
+      throw error;
+    } finally {
+      clearTimeout(timer);
+    }
+  };
+}
+
+/**
+ * Returns a `fetch` function for the server at `address`, which is trusted, and for the other addresses that this server
+ * names, which are not: they are guarded, unless they have the server's host, or both are on this machine.
+ */
+export function fetchNamedBy(
+  address: string,
+  options: GuardedFetchOptions = {},
+): typeof globalThis.fetch {
+  const named = hostOf(address);
+  const others = guardedFetch(options);
+  return (input, init) => {
+    const host = hostOf(input instanceof Request ? input.url : input);
+    const isOwn = host === named || (isLoopback(host) && isLoopback(named));
+    return (isOwn ? globalThis.fetch : others)(input, init);
+  };
+}
+
+function hostOf(address: string | URL): string {
+  return new URL(address).hostname.replace(/^\[|\]$/g, '');
+}
+
+function toWebResponse(response: IncomingMessage, url: string): Response {
+  const status = response.statusCode ?? 500;
+  const headers = new Headers();
+  for (const [name, values] of Object.entries(response.headersDistinct)) {
+    for (const value of values ?? []) headers.append(name, value);
+  }
+  const empty = status === 204 || status === 205 || status === 304;
+  if (empty) response.resume();
+  const { Readable } = process.getBuiltinModule('node:stream');
+  // The cast is needed because `toWeb` returns Node's own type of a web stream. `Response` accepts it.
+  const body = empty ? null : (Readable.toWeb(response) as ReadableStream<Uint8Array<ArrayBuffer>>);
+  // A constructed response has no URL, but error messages need it.
+  return Object.defineProperty(new Response(body, { status, headers }), 'url', { value: url });
+}
