@@ -6,6 +6,7 @@
 import type { Server } from 'node:http';
 import { type AddressInfo, isIP, Server as NetServer, type Socket } from 'node:net';
 import { defined, isLoopback } from './base/index.ts';
+import { type SigningKeys, temporarySigningKeys } from './base/signing/index.ts';
 import { setTimeout as delay } from 'node:timers/promises';
 import {
   type A2AError,
@@ -100,6 +101,11 @@ export interface ServeOptions {
   readonly authenticate?: Authenticate;
   /** The settings for webhooks, or false to turn them off. By default, webhooks reach only public addresses. */
   readonly push?: boolean | WebhookOptions;
+  /**
+   * The keys that sign webhooks, and that are published in `/.well-known/jwks.json`. Default: a new key for this
+   * process.
+   */
+  readonly signing?: SigningKeys;
   readonly limits?: ServeLimits;
   readonly logger?: Logger;
   /** The public URL of the server, if it is behind a proxy. */
@@ -177,6 +183,7 @@ export function serve(agent: A2AAgent, options: ServeOptions = {}): AgentServer 
   const limits = { ...LIMITS, ...defined(options.limits) };
   const versions = VERSIONS.filter((version) => options.versions?.includes(version) ?? true);
   const publicUrl = options.publicUrl?.replace(/\/+$/, '');
+  const signing = options.signing ?? temporarySigningKeys();
   let listeningAt = 'http://localhost';
 
   const capabilities = {
@@ -220,6 +227,7 @@ export function serve(agent: A2AAgent, options: ServeOptions = {}): AgentServer 
     logger,
     admission,
     streams,
+    signing,
     versions,
     extensions: offered.extensions ?? [],
     extensionOf: options.extensionOf,
@@ -366,6 +374,13 @@ async function flushed(sockets: ReadonlySet<Socket>, ms: number): Promise<void> 
 
 export * from './protocol.ts';
 export type { MaybePromise } from './base/index.ts';
+export {
+  openSigningKeys,
+  signingKeys,
+  SigningKeyError,
+  type PublicKeyJwk,
+  type SigningKeys,
+} from './base/signing/index.ts';
 export {
   consoleLogger,
   createAgent,

@@ -28,8 +28,10 @@ interface Rule {
 const RULES: Record<string, Rule> = {
   // No A2A; what runs in browsers too.
   base: { folders: [], packages: ['zod'], builtins: [] },
+  'base/files': { folders: [], packages: [], builtins: ['crypto', 'fs', 'path'] },
   'base/jsonc': { folders: [], packages: ['zod', 'jsonc-parser'], builtins: [] },
   'base/net': { folders: [], packages: [], builtins: ['dns', 'http', 'net'] },
+  'base/signing': { folders: [], packages: [], builtins: ['crypto', 'fs'] },
   'base/sqlite': { folders: [], packages: [], builtins: ['fs', 'path', 'sqlite'] },
   protocol: { folders: ['base'], packages: ['zod'], builtins: [] },
   tasks: {
@@ -38,14 +40,14 @@ const RULES: Record<string, Rule> = {
     builtins: ['crypto', 'timers', 'util'],
   },
   http: {
-    folders: ['base', 'base/net', 'protocol', 'tasks'],
+    folders: ['base', 'base/net', 'base/signing', 'protocol', 'tasks'],
     packages: ['ws'],
     builtins: ['crypto', 'http', 'net', 'stream'],
   },
   // Runs in browsers too.
   client: { folders: ['base', 'protocol'], packages: [], builtins: [] },
   store: {
-    folders: ['base', 'base/sqlite', 'protocol', 'tasks'],
+    folders: ['base', 'base/files', 'base/sqlite', 'protocol', 'tasks'],
     packages: [],
     builtins: ['crypto', 'fs', 'sqlite'],
   },
@@ -85,14 +87,15 @@ const RULES: Record<string, Rule> = {
   },
   gateway: {
     folders: names(
-      '. base base/jsonc base/net base/sqlite protocol tasks http client store agent bridge',
+      '. base base/files base/jsonc base/net base/signing base/sqlite',
+      'protocol tasks http client store agent bridge',
     ),
     packages: ['zod', 'jose', 'undici'],
     builtins: ['*'],
   },
   cli: {
     folders: names(
-      '. base base/net protocol tasks http client store agent bridge',
+      '. base base/files base/net base/signing protocol tasks http client store agent bridge',
       'coder live live/client acp tui gateway',
     ),
     packages: ['pino'],
@@ -100,7 +103,9 @@ const RULES: Record<string, Rule> = {
     outside: ['package.json'],
   },
   [TOP]: {
-    folders: names('base protocol tasks http client store agent bridge gateway live/client'),
+    folders: names(
+      'base base/signing protocol tasks http client store agent bridge gateway live/client',
+    ),
     packages: [],
     builtins: ['http', 'net', 'timers'],
   },

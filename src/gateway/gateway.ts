@@ -5,6 +5,7 @@
  *   const { url } = await gateway.listen(8090);
  */
 import { defined } from '../base/index.ts';
+import type { SigningKeys } from '../base/signing/index.ts';
 import { createHash } from 'node:crypto';
 import type { AgentCard, Call, User } from '../protocol/index.ts';
 import {
@@ -72,6 +73,8 @@ export interface GatewayOptions {
   readonly logger?: Logger;
   /** The address of the gateway for clients, if it is behind a proxy. */
   readonly publicUrl?: string | undefined;
+  /** The keys that sign webhooks and agent cards. Default: a new key for this process. */
+  readonly signing?: SigningKeys;
   /** Private networks that webhooks and agents may be in, in CIDR notation. */
   readonly allowNetworks?: readonly string[];
   /** The environment variables with the vendors' API keys and the OpenTelemetry settings. */
@@ -181,6 +184,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     observe: watchRequests(metrics, routes),
     push: { allowNetworks },
     ...(publicUrl !== undefined && { publicUrl }),
+    ...(options.signing && { signing: options.signing }),
     limits: {
       ...defined(config.limits ?? {}),
       keepExpiredMs: tasks.keepExpiredSeconds * 1000,

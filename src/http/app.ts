@@ -9,6 +9,7 @@ import { answerRoute, routeError } from './answer-route.ts';
 import { encodeCard, type EncodedCard } from './card.ts';
 import type { AppContext } from './context.ts';
 import { ifNoneMatch } from './etag.ts';
+import { jwksReply, JWKS_PATH } from './jwks.ts';
 import { answerJsonRpc, jsonRpcError } from './json-rpc.ts';
 import { requestedVersion, spokenVersion } from './negotiate.ts';
 import { mountAt, type MountedAgent, MountedRequest, type Mounts } from './mounts.ts';
@@ -126,6 +127,10 @@ function createEndpoint(app: AppContext): Endpoint {
       if (method === 'OPTIONS') return preflight();
       if (CARD_PATHS.has(path)) {
         if (method === 'GET' || method === 'HEAD') return cardReply(request, query);
+        return notAllowed(app, request, ['GET', 'HEAD']);
+      }
+      if (path === JWKS_PATH && request.mount === undefined) {
+        if (method === 'GET' || method === 'HEAD') return jwksReply(app.signing, request);
         return notAllowed(app, request, ['GET', 'HEAD']);
       }
       if (path === '/' && (method === 'GET' || method === 'HEAD')) return greeting(app, request);

@@ -1,8 +1,8 @@
 /** Makes the agent card from the agent's profile, and encodes it for one protocol version or for both. */
 import { defined, isObject } from '../base/index.ts';
-import { createHash } from 'node:crypto';
 import { type AgentCard, codecOf, type ProtocolVersion, VERSIONS } from '../protocol/index.ts';
 import { type AgentProfile } from '../tasks/index.ts';
+import { bodyEtag } from './etag.ts';
 
 export interface CardCapabilities {
   readonly push: boolean;
@@ -81,8 +81,7 @@ export function encodeCard(
   const asked = version ?? (spoken.length === 1 ? spoken[0] : undefined);
   const shown = asked === undefined ? merge(encoded('0.3'), encoded('1.0')) : encoded(asked);
   const body = JSON.stringify(shown);
-  const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`;
-  return { body, etag };
+  return { body, etag: bodyEtag(body) };
 }
 
 /**

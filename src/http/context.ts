@@ -1,4 +1,5 @@
 /** The context that the bindings, routes and adapters share. */
+import type { SigningKeys } from '../base/signing/index.ts';
 import type { A2AError, AgentCard, AgentExtension, ProtocolVersion } from '../protocol/index.ts';
 import type { Logger, RequestHandler } from '../tasks/index.ts';
 import type { Admission } from './admission.ts';
@@ -11,6 +12,8 @@ export interface AppContext {
   readonly logger: Logger;
   readonly admission: Admission;
   readonly streams: StreamCounter;
+  /** The keys that the server publishes. */
+  readonly signing: SigningKeys;
   /** The supported protocol versions, oldest first. */
   readonly versions: readonly ProtocolVersion[];
   readonly extensions: readonly AgentExtension[];

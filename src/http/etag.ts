@@ -1,4 +1,10 @@
-/** Evaluates the headers of conditional requests (RFC 9110, section 13.1). */
+/** Entity tags, and the headers of conditional requests (RFC 9110, section 13.1). */
+import { createHash } from 'node:crypto';
+
+/** Returns the entity tag of a body. */
+export function bodyEtag(body: string): string {
+  return `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`;
+}
 
 /** Returns whether If-Match allows a change. Weak tags never match. */
 export function ifMatch(header: string | undefined, etag: string): boolean {

@@ -1,8 +1,9 @@
 /** Opens a SQLite file, or throws a StoreError with the reason in one line. */
-import { closeSync, existsSync, mkdirSync, openSync, realpathSync, statSync } from 'node:fs';
+import { closeSync, openSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { systemCode } from '../errors.ts';
+import { makeFolder } from '../files/index.ts';
 import { checkVersion, migrate, type Schema } from './schema.ts';
 import { StoreError, toStoreError } from './store-error.ts';
 
@@ -62,20 +63,6 @@ export function prepareFile(path: string): string {
     return found ? realpathSync(wanted) : join(realpathSync(dirname(wanted)), basename(wanted));
   } catch (error) {
     throw toStoreError(error, wanted);
-  }
-}
-
-/**
- * Creates a folder and its parents. This does not use `recursive`: with this option, Node never returns if the system
- * reports ENOENT for a folder that it cannot create (for example in /proc).
- */
-function makeFolder(path: string): void {
-  if (existsSync(path)) return;
-  if (dirname(path) !== path) makeFolder(dirname(path));
-  try {
-    mkdirSync(path, { mode: 0o700 });
-  } catch (error) {
-    if (!existsSync(path)) throw error;
   }
 }
 

@@ -25,6 +25,7 @@ import { listenOn } from '../program/listen.ts';
 import { forgetLiveStore, openLiveStore, sweepLiveStores } from './live-store.ts';
 import type { ServerLog } from '../program/log.ts';
 import { VERSION } from '../program/product.ts';
+import { serverSigning } from '../program/signing.ts';
 import { localSession, sessionTitle } from './stored-sessions.ts';
 import type { StoreLocation } from '../program/store-location.ts';
 
@@ -95,6 +96,7 @@ export async function openLiveSession(setup: LiveSetup): Promise<OpenedLive> {
         acpHttp: acpHttp?.(acpAbout),
         logger: log,
       })),
+    ...(address && serverSigning({ memory: place.kind === 'memory', environment, log })),
     logger: log,
     store,
   });

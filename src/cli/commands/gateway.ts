@@ -29,6 +29,7 @@ import {
   SERVER_FLAGS,
   untilSignal,
 } from '../program/server-process.ts';
+import { serverSigning } from '../program/signing.ts';
 import { openStore, storeLocation, storeProblem } from '../program/store-location.ts';
 import { complain, note, quoted } from '../program/terminal.ts';
 import { unusableKeys } from '../gateway/unusable-keys.ts';
@@ -151,6 +152,8 @@ async function open(
   const allowNetworks = networks(values['allow-network']);
   const address = publicUrl(values['public-url']);
   const place = await storeLocation(values, environment, 'gateway');
+  const memory = place.kind === 'memory';
+  const signing = serverSigning({ file: values['sign-key'], memory, environment, log });
   const [{ createGateway }, { openRegister, registerPath, SERVER_BUSY_MS }, { openPepper }] =
     await Promise.all([
       import('../../gateway/index.ts'),
@@ -174,6 +177,7 @@ async function open(
       environment,
       version: VERSION,
       ...address,
+      ...signing,
     });
     const unusable = gateway.keys.unusable();
     if (unusable > 0) {

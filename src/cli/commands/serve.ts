@@ -10,6 +10,7 @@ import { usageError } from '../program/exit.ts';
 import { listOption, option, toggle, wholeNumber } from '../program/flags.ts';
 import { DEFAULT_HOST, listenOn, portNumber } from '../program/listen.ts';
 import { createLog, LOG_LEVEL_HELP, type ServerLog } from '../program/log.ts';
+import { serverSigning } from '../program/signing.ts';
 import { openStore, storeLocation } from '../program/store-location.ts';
 import { note } from '../program/terminal.ts';
 import { DEFAULT_PORT } from '../program/product.ts';
@@ -108,6 +109,12 @@ async function run(settings: Settings): Promise<number> {
     ...publicUrl(values['public-url']),
     ...onlyVersion(values['only-version']),
     ...(authenticate && { authenticate }),
+    ...serverSigning({
+      file: values['sign-key'],
+      memory: values.store === 'memory',
+      environment,
+      log,
+    }),
   };
   await using open = new AsyncDisposableStack();
   open.defer(() => log.flush());

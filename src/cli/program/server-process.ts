@@ -19,6 +19,10 @@ export const SERVER_FLAGS = {
     'normal (the default): data survives a crash of the process; full: data also survives a crash of the machine.',
   ),
   'public-url': option('URL', 'The public address of this server, for agent cards.'),
+  'sign-key': option(
+    'FILE',
+    'An Ed25519 private key (PEM or JWK) that signs webhooks and agent cards. By default, a key is made in the data folder. If the file has several keys, the first one signs, and all are published.',
+  ),
   json: toggle('When the server is ready, print its address as JSON.'),
 } as const;
 

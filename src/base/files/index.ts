@@ -1,0 +1,2 @@
+export { makeFolder } from './make-folder.ts';
+export { readOrCreateSecret } from './secret-file.ts';

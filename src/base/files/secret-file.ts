@@ -1,0 +1,48 @@
+/** Files with a secret that the program creates itself. */
+import { randomBytes } from 'node:crypto';
+import { closeSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { systemCode } from '../errors.ts';
+import { makeFolder } from './make-folder.ts';
+
+/**
+ * Reads a file with a secret. If it does not exist, creates it with the result of `make`, with access for the owner
+ * only. The file is created whole: another process that starts at the same time, or after a power failure, finds either
+ * all of it or none. If two processes create the file at the same time, both return the content of the first.
+ */
+export function readOrCreateSecret(file: string, make: () => string | Uint8Array): Buffer {
+  return readIfPresent(file) ?? create(file, make());
+}
+
+function readIfPresent(file: string): Buffer | undefined {
+  try {
+    return readFileSync(file);
+  } catch (error) {
+    if (systemCode(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+function create(file: string, secret: string | Uint8Array): Buffer {
+  const content = Buffer.from(secret);
+  makeFolder(dirname(file));
+  const draft = `${file}.${randomBytes(6).toString('hex')}`;
+  try {
+    const descriptor = openSync(draft, 'wx', 0o600);
+    try {
+      writeSync(descriptor, content);
+      fsyncSync(descriptor);
+    } finally {
+      closeSync(descriptor);
+    }
+    // Unlike a rename, a link fails if the file exists by now.
+    linkSync(draft, file);
+    return content;
+  } catch (error) {
+    const found = systemCode(error) === 'EEXIST' ? readIfPresent(file) : undefined;
+    if (found) return found;
+    throw error;
+  } finally {
+    rmSync(draft, { force: true });
+  }
+}

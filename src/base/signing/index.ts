@@ -1,0 +1,9 @@
+export {
+  openSigningKeys,
+  readSigningKeys,
+  signingKeys,
+  SigningKeyError,
+  temporarySigningKeys,
+  type PublicKeyJwk,
+  type SigningKeys,
+} from './signing-keys.ts';
