@@ -1,11 +1,18 @@
 export { boundedFetch, limitBody } from './bounded-fetch.ts';
 export { BoundedMap } from './bounded-map.ts';
+export {
+  createCircuits,
+  type Circuits,
+  type CircuitSettings,
+  type CircuitWait,
+} from './circuit.ts';
 export { reasonOf, systemCode } from './errors.ts';
 export { wordIssue } from './issue.ts';
 export { imageType, isPdf, MAX_IMAGE_BYTES, sizeOf } from './file-type.ts';
 export { defined, isObject, lineSafe, type JsonObject, type JsonValue } from './json.ts';
 export { isLoopback } from './loopback.ts';
 export { reveal } from './reveal.ts';
+export { createSlots, QueueFullError, type Slots } from './slots.ts';
 export { cutText, nearestNames, shorten, splitLast } from './text.ts';
 export {
   backoffMs,

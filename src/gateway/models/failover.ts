@@ -6,11 +6,10 @@
  * candidate whose circuit is open, or whose provider asked for a pause, is skipped. A candidate without a free slot is
  * tried after the others.
  */
-import { backoffMs, pause } from '../../base/index.ts';
+import { backoffMs, type CircuitWait, pause, QueueFullError } from '../../base/index.ts';
 import { ModelError } from '../../agent/index.ts';
 import { mayTryAgain } from '../../agent/internal/index.ts';
 import type { Candidate } from './catalogue.ts';
-import type { Wait } from './circuit.ts';
 import { failsOver, isProviderFault, pausesProvider } from './failure.ts';
 
 export interface FailoverOptions<Answer> {
@@ -116,8 +115,11 @@ async function untilOneIsReady(options: FailoverOptions<unknown>): Promise<void>
 }
 
 /** Returns the shortest wait of the candidates, or undefined if one of them can be called now. */
-function firstReady(candidates: readonly Candidate[], workspace: string): Wait | undefined {
-  let first: Wait | undefined;
+function firstReady(
+  candidates: readonly Candidate[],
+  workspace: string,
+): CircuitWait<ModelError> | undefined {
+  let first: CircuitWait<ModelError> | undefined;
   for (const { provider, model } of candidates) {
     const wait = provider.circuits.wait(model, workspace);
     if (!wait) return undefined;
@@ -217,5 +219,10 @@ function noneReady(candidates: readonly Candidate[], workspace: string): ModelEr
  */
 export function modelError(error: unknown): ModelError {
   if (error instanceof ModelError) return error;
+  if (error instanceof QueueFullError) {
+    return new ModelError('overloaded', 'too many calls are waiting for this provider', {
+      retryable: true,
+    });
+  }
   return new ModelError('failed', 'the call failed', { cause: error });
 }

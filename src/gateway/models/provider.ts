@@ -19,18 +19,22 @@ import {
   vendorEmbeddings,
   vendorModel,
 } from '../../agent/internal/index.ts';
-import { BoundedMap } from '../../base/index.ts';
-import { createCircuits, type Circuits } from './circuit.ts';
+import {
+  BoundedMap,
+  createCircuits,
+  createSlots,
+  type Circuits,
+  type Slots,
+} from '../../base/index.ts';
 import type { ProviderConfig, ProvidersConfig } from './config.ts';
 import { keyIn, withImplied } from './implied.ts';
-import { createSlots, type Slots } from './slots.ts';
 
 export type ApiType = 'chat' | 'embeddings';
 
 export interface Provider {
   readonly name: string;
   readonly config: ProviderConfig;
-  readonly circuits: Circuits;
+  readonly circuits: Circuits<ModelError>;
   readonly slots: Slots;
   /** Whether the provider supports the API type at all. */
   readonly can: Readonly<Record<ApiType, boolean>>;

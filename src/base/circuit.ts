@@ -1,23 +1,30 @@
 /**
- * The circuit breakers of one provider: one for each of its models. While a circuit is closed, calls are allowed. After
- * several consecutive failures it opens for some time and rejects calls. Then it allows one call, the probe, whose
- * outcome closes the circuit or opens it again.
+ * Circuit breakers: one for each target, for example a model of a provider, or the host of webhooks. While a circuit is
+ * closed, calls are allowed. After several consecutive failures it opens for some time and rejects calls. Then it allows
+ * one call, the probe, whose outcome closes the circuit or opens it again.
  *
- * One caller must not be able to close a model for the others, because its own requests may be the cause of the
+ * One caller must not be able to close a target for the others, because its own requests may be the cause of the
  * failures. So a caller's failures open the circuit for this caller. The circuit opens for all callers only if several
- * of them fail, and each caller then has its own probe. A caller is a workspace.
+ * of them fail, and each caller then has its own probe. A caller is, for example, a workspace or the owner of tasks.
  *
- * A provider may also ask for a pause, for example with Retry-After. Its key belongs to all callers, so the pause
- * applies to all of them. But other callers wait only for `openMs`, and then find out for themselves.
+ * A target may also ask for a pause, for example with Retry-After. The gateway's key for a provider belongs to all
+ * callers, so the pause applies to all of them. But other callers wait only for `openMs`, and then find out for
+ * themselves.
  */
-import { BoundedMap } from '../../base/index.ts';
-import type { ModelError } from '../../agent/index.ts';
+import { BoundedMap } from './bounded-map.ts';
 
 export interface CircuitSettings {
   /** The number of consecutive failures within `windowMs` that opens the circuit. */
   readonly failures: number;
   readonly windowMs: number;
   readonly openMs: number;
+  /** The circuit opens only if the first of these failures is at least this old. Default: 0. */
+  readonly minMs?: number;
+}
+
+/** Why a target asked for a pause. */
+export interface PauseCause {
+  readonly retryAfterMs?: number | undefined;
 }
 
 /** The permission for one call. At the end of the call, exactly one of `ok`, `failed` and `leave` is called. */
@@ -29,24 +36,24 @@ export interface Permit {
   begun(): void;
   ok(): void;
   failed(): void;
-  /** Called if the call was canceled. The state of the provider remains unknown. */
+  /** Called if the call was canceled. The state of the target remains unknown. */
   leave(): void;
 }
 
 /** The time until a call may be allowed, and the reason. */
-export interface Wait {
+export interface CircuitWait<Cause> {
   readonly ms: number;
-  /** The error with which the provider asked for a pause. Undefined if the circuit is open. */
-  readonly cause: ModelError | undefined;
+  /** The error with which the target asked for a pause. Undefined if the circuit is open. */
+  readonly cause: Cause | undefined;
 }
 
-export interface Circuits {
+export interface Circuits<Cause extends PauseCause = PauseCause> {
   /** Returns the permit for a call, or undefined if the circuit is open. */
-  enter(model: string, caller: string): Permit | undefined;
+  enter(target: string, caller: string): Permit | undefined;
   /** Returns undefined if a call is allowed now. */
-  wait(model: string, caller: string): Wait | undefined;
-  /** Stops calls to a model because the provider asked for it. The caller is the one whose call got the error. */
-  pause(model: string, caller: string, error: ModelError): void;
+  wait(target: string, caller: string): CircuitWait<Cause> | undefined;
+  /** Stops calls to a target because it asked for it. The caller is the one whose call got the error. */
+  pause(target: string, caller: string, error: Cause): void;
   /** Whether a circuit is open for at least one caller. */
   readonly open: boolean;
 }
@@ -55,44 +62,47 @@ export interface Circuits {
 const PROBE_WAIT_MS = 1000;
 /** Maximum length of a pause. */
 const MAX_PAUSE_MS = 3_600_000;
-/** Maximum numbers of models and callers with failures that are remembered. The oldest ones are forgotten. */
-const MAX_MODELS = 512;
+/** Maximum numbers of targets and callers with failures that are remembered. The oldest ones are forgotten. */
+const MAX_TARGETS = 512;
 const MAX_CALLERS = 512;
 
-/** The circuit of one model as one caller sees it. */
+/** The circuit of one target as one caller sees it. */
 interface View {
   failures: number[];
   openUntil: number | undefined;
   probing: boolean;
 }
 
-/** The circuit of one model. */
-interface Circuit {
+/** The circuit of one target. */
+interface Circuit<Cause> {
   readonly views: BoundedMap<View>;
   /** The latest failures of all callers. */
   failures: { readonly caller: string; readonly time: number }[];
   /** Set while the circuit is open for all callers, until a probe succeeds. */
   openUntil: number | undefined;
-  pause: { caller: string; since: number; until: number; cause: ModelError } | undefined;
+  pause: { caller: string; since: number; until: number; cause: Cause } | undefined;
 }
 
-export function createCircuits(settings: CircuitSettings, now: () => number): Circuits {
-  const { failures: maxFailures, windowMs, openMs } = settings;
+export function createCircuits<Cause extends PauseCause = PauseCause>(
+  settings: CircuitSettings,
+  now: () => number,
+): Circuits<Cause> {
+  const { failures: maxFailures, windowMs, openMs, minMs = 0 } = settings;
   /** Maximum number of failures of one caller that count for the others. */
   const maxOfOne = Math.max(1, Math.floor(maxFailures / 2));
-  /** Only models with failures are here. */
-  const circuits = new BoundedMap<Circuit>(MAX_MODELS);
+  /** Only targets with failures are here. */
+  const circuits = new BoundedMap<Circuit<Cause>>(MAX_TARGETS);
 
-  function circuitOf(model: string): Circuit {
-    const known = circuits.get(model);
+  function circuitOf(target: string): Circuit<Cause> {
+    const known = circuits.get(target);
     if (known) return known;
     const views = new BoundedMap<View>(MAX_CALLERS);
-    const made: Circuit = { views, failures: [], openUntil: undefined, pause: undefined };
-    circuits.set(model, made);
+    const made: Circuit<Cause> = { views, failures: [], openUntil: undefined, pause: undefined };
+    circuits.set(target, made);
     return made;
   }
 
-  function viewOf(circuit: Circuit, caller: string): View {
+  function viewOf(circuit: Circuit<Cause>, caller: string): View {
     const known = circuit.views.get(caller);
     if (known) return known;
     const made: View = { failures: [], openUntil: undefined, probing: false };
@@ -101,21 +111,31 @@ export function createCircuits(settings: CircuitSettings, now: () => number): Ci
   }
 
   /** Counts a failure for the caller, and for all callers. */
-  function fail(circuit: Circuit, caller: string): void {
+  function fail(circuit: Circuit<Cause>, caller: string): void {
     const time = now();
     const view = viewOf(circuit, caller);
     if (view.openUntil !== undefined || circuit.openUntil !== undefined) return;
-    view.failures = [...view.failures.filter((each) => each > time - windowMs), time];
-    if (view.failures.length >= maxFailures) trip(view);
-    const recent = circuit.failures.filter((each) => each.time > time - windowMs);
+    view.failures = latest(view.failures.filter((each) => each > time - windowMs)).concat(time);
+    if (isOver(view.failures, time)) trip(view);
+    const recent = latest(circuit.failures.filter((each) => each.time > time - windowMs));
     const ofCaller = recent.filter((each) => each.caller === caller).length;
     if (ofCaller < maxOfOne) recent.push({ caller, time });
     circuit.failures = recent;
     const isShared = recent.some((each) => each.caller !== caller);
-    if (isShared && recent.length >= maxFailures) {
+    const times = recent.map((each) => each.time);
+    if (isShared && isOver(times, time)) {
       circuit.openUntil = time + openMs;
       circuit.failures = [];
     }
+  }
+
+  /** Keeps the first failure, which decides about `minMs`, and the last ones. */
+  function latest<Failure>(failures: Failure[]): Failure[] {
+    return failures.length < maxFailures ? failures : failures.toSpliced(1, 1);
+  }
+
+  function isOver(failures: readonly number[], time: number): boolean {
+    return failures.length >= maxFailures && time - (failures[0] ?? time) >= minMs;
   }
 
   function trip(view: View): void {
@@ -123,21 +143,21 @@ export function createCircuits(settings: CircuitSettings, now: () => number): Ci
     view.failures = [];
   }
 
-  function closed(model: string, caller: string): Permit {
+  function closed(target: string, caller: string): Permit {
     return {
       begun() {},
       // Calls that started before the circuit opened have no effect while it is open.
       ok() {
-        const circuit = circuits.get(model);
+        const circuit = circuits.get(target);
         if (!circuit) return;
         const view = circuit.views.get(caller);
         if (view && view.openUntil === undefined) circuit.views.delete(caller);
         circuit.failures = [];
         if (circuit.views.size === 0 && !circuit.pause && circuit.openUntil === undefined) {
-          circuits.delete(model);
+          circuits.delete(target);
         }
       },
-      failed: () => fail(circuitOf(model), caller),
+      failed: () => fail(circuitOf(target), caller),
       leave() {},
     };
   }
@@ -146,9 +166,9 @@ export function createCircuits(settings: CircuitSettings, now: () => number): Ci
    * Returns the permit of a probe. The first call of `begun`, `ok` or `failed` closes the circuit or opens it again. A
    * failure after `begun` counts like the failure of any other call.
    */
-  function probe(model: string, circuit: Circuit, caller: string): Permit {
+  function probe(target: string, circuit: Circuit<Cause>, caller: string): Permit {
     const view = viewOf(circuit, caller);
-    const after = closed(model, caller);
+    const after = closed(target, caller);
     view.probing = true;
     let deciding = true;
     const decide = (): boolean => {
@@ -179,12 +199,12 @@ export function createCircuits(settings: CircuitSettings, now: () => number): Ci
   }
 
   /** Returns the time until which the circuit is open for the caller, or undefined if it is closed. */
-  function openUntil(circuit: Circuit, view: View | undefined): number | undefined {
+  function openUntil(circuit: Circuit<Cause>, view: View | undefined): number | undefined {
     if (view?.openUntil === undefined) return circuit.openUntil;
     return Math.max(view.openUntil, circuit.openUntil ?? 0);
   }
 
-  function pauseOf({ pause }: Circuit, caller: string): Wait | undefined {
+  function pauseOf({ pause }: Circuit<Cause>, caller: string): CircuitWait<Cause> | undefined {
     if (!pause) return undefined;
     const { since, until, cause } = pause;
     const ms = (caller === pause.caller ? until : Math.min(until, since + openMs)) - now();
@@ -192,16 +212,16 @@ export function createCircuits(settings: CircuitSettings, now: () => number): Ci
   }
 
   return {
-    enter(model, caller) {
-      const circuit = circuits.get(model);
+    enter(target, caller) {
+      const circuit = circuits.get(target);
       const view = circuit?.views.get(caller);
       const until = circuit && openUntil(circuit, view);
-      if (!circuit || until === undefined) return closed(model, caller);
+      if (!circuit || until === undefined) return closed(target, caller);
       if (view?.probing || now() < until) return undefined;
-      return probe(model, circuit, caller);
+      return probe(target, circuit, caller);
     },
-    wait(model, caller) {
-      const circuit = circuits.get(model);
+    wait(target, caller) {
+      const circuit = circuits.get(target);
       if (!circuit) return undefined;
       const paused = pauseOf(circuit, caller);
       if (paused) return paused;
@@ -211,10 +231,10 @@ export function createCircuits(settings: CircuitSettings, now: () => number): Ci
       const ms = view?.probing ? PROBE_WAIT_MS : until - now();
       return ms > 0 ? { ms, cause: undefined } : undefined;
     },
-    pause(model, caller, cause) {
+    pause(target, caller, cause) {
       const ms = Math.min(cause.retryAfterMs ?? openMs, MAX_PAUSE_MS);
       const since = now();
-      if (ms > 0) circuitOf(model).pause = { caller, since, until: since + ms, cause };
+      if (ms > 0) circuitOf(target).pause = { caller, since, until: since + ms, cause };
     },
     get open() {
       for (const { openUntil: shared, views } of circuits.values()) {

@@ -1,22 +1,32 @@
 /**
  * Limits the number of concurrent calls. Further calls wait in a queue. Slots are shared fairly between callers
- * (workspaces): a free slot goes to the waiting caller that has the fewest. While several callers use the provider, one
- * caller cannot take all slots, because its calls may take minutes.
+ * (for example workspaces): a free slot goes to the waiting caller that has the fewest. While there are several callers,
+ * one caller cannot take all slots, because its calls may take minutes.
  */
-import { ModelError } from '../../agent/index.ts';
 
 /** Maximum number of calls of one caller in the queue. Further calls are rejected. */
 const MAX_WAITING = 1000;
 /** The part of the slots that one caller cannot take while there are others. At least one slot, if there are two. */
 const RESERVE = 1 / 4;
-/** How long a caller counts as a user of the provider after it asked for a slot. */
+/** How long a caller counts as a user after it asked for a slot. */
 const SEEN_MS = 10 * 60_000;
 
 export interface Slots {
   /** Whether the caller would get a slot at once. */
   free(caller: string): boolean;
-  /** Waits for a slot and returns a function that releases it. If the signal is aborted, throws its reason. */
+  /**
+   * Waits for a slot and returns a function that releases it. If the signal is aborted, throws its reason. Throws a
+   * QueueFullError if the caller has too many calls in the queue.
+   */
   take(caller: string, signal: AbortSignal): Promise<() => void>;
+}
+
+/** One caller has too many calls in the queue. */
+export class QueueFullError extends Error {
+  override readonly name = 'QueueFullError';
+  constructor() {
+    super('too many calls are waiting');
+  }
 }
 
 interface Share {
@@ -100,11 +110,7 @@ export function createSlots(max = Number.POSITIVE_INFINITY, now: () => number = 
           return;
         }
         if (share.queue.size >= MAX_WAITING) {
-          reject(
-            new ModelError('overloaded', 'too many calls are waiting for this provider', {
-              retryable: true,
-            }),
-          );
+          reject(new QueueFullError());
           return;
         }
         const leave = () => {

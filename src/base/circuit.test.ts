@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ModelError } from '../../agent/index.ts';
 import { createCircuits, type CircuitSettings, type Permit } from './circuit.ts';
 
 /** Circuits with a clock of their own, and the circuit of the model `m` as the workspace `a` sees it. */
@@ -151,13 +150,23 @@ test('each model of a provider has its own circuit', () => {
 test('a pause that the provider asks for holds for all callers, but not longer than the circuit would be open', () => {
   const { all, of, pass } = circuit();
   const retryAfterMs = 60_000;
-  all.pause('m', 'a', new ModelError('rate-limit', 'wait', { retryable: true, retryAfterMs }));
+  const cause = { retryAfterMs };
+  all.pause('m', 'a', cause);
   assert.equal(of('a').waitMs, 60_000);
   assert.equal(of('b').waitMs, 500);
   assert.equal(of('b', 'other').waitMs, 0);
-  assert.equal(all.wait('m', 'b')?.cause?.code, 'rate-limit');
+  assert.equal(all.wait('m', 'b')?.cause, cause);
   pass(500);
   assert.equal(of('b').waitMs, 0);
   pass(60_000);
   assert.equal(of('a').waitMs, 0);
+});
+
+test('many failures at once do not open a circuit that has a minimum age of its failures', () => {
+  const { circuit: made, pass } = circuit({ minMs: 100 });
+  fail(made, 50);
+  assert.equal(made.open, false);
+  pass(100);
+  fail(made, 1);
+  assert.equal(made.open, true);
 });
