@@ -236,8 +236,7 @@ export function serve(agent: A2AAgent, options: ServeOptions = {}): AgentServer 
     cardAt,
     profile: () => agent.profile,
     mounts: options.mounts && {
-      path: options.mounts.path,
-      find: (name, user) => options.mounts?.find(name, user),
+      ...options.mounts,
       cardAt: ({ profile, card = {} }, base) =>
         makeCard(profile, base, { ...capabilities, extendedCard: false }, card),
     },

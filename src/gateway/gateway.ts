@@ -17,9 +17,10 @@ import {
 } from '../tasks/index.ts';
 import { SecretBox } from '../store/index.ts';
 import { type AgentServer, type Listening, serve } from '../server.ts';
-import type { MountedAgent } from '../http/index.ts';
+import type { MountedAgent, MountOptions } from '../http/index.ts';
 import { type Agents, createAgents } from './agents/agents.ts';
 import { proxyExecutor } from './agents/executor.ts';
+import type { RemoteAgent } from './agents/remote.ts';
 import { agentRoutes } from './agents/routes.ts';
 import { callerOf, DEFAULT_WORKSPACE } from './api/caller.ts';
 import { createCards } from './cards/cards.ts';
@@ -179,7 +180,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     }),
     routes: ownRoutes(routes),
     describe: describeIn([googleErrors, anthropicErrors, openaiErrors]),
-    mounts: { path: '/agents', find: mountsOf(agents) },
+    mounts: mountsOf(agents),
     onState: watchTasks(metrics),
     observe: watchRequests(metrics, routes),
     push: { allowNetworks },
@@ -288,20 +289,34 @@ function profileOf(version: string, agents: Agents): () => AgentProfile {
   };
 }
 
-/** Returns a function that finds the agent at `/agents/NAME` in the caller's workspace. */
-function mountsOf(
-  agents: Agents,
-): (name: string, user: User | undefined) => MountedAgent | undefined {
+/** Serves the agents of the caller's workspace at `/agents/NAME`. */
+function mountsOf(agents: Agents): MountOptions {
   const mounted = new WeakMap<AgentProfile, MountedAgent>();
-  return (name, user) => {
-    const caller = callerOf({ user });
-    caller.need('agents:use');
-    const agent = agents.find(caller.workspace, name);
-    if (!agent) return undefined;
-    const { profile } = agent;
+  const mountOf = ({ profile }: RemoteAgent): MountedAgent => {
     let mount = mounted.get(profile);
     if (!mount) mounted.set(profile, (mount = { profile, card: GATEWAY_CARD }));
     return mount;
+  };
+  const workspaceOf = (user: User | undefined): string => {
+    const caller = callerOf({ user });
+    caller.need('agents:use');
+    return caller.workspace;
+  };
+  return {
+    path: '/agents',
+    find(name, user) {
+      const agent = agents.find(workspaceOf(user), name);
+      if (agent?.health.state !== 'unknown') return agent && mountOf(agent);
+      // Before the agent's card has been fetched, it is unknown which extensions the agent has. If the card cannot be
+      // fetched, the task fails and says why.
+      const looked = agent.fetchCard().catch(() => undefined);
+      return looked.then(() => mountOf(agent));
+    },
+    // Only one agent can be meant if there is only one.
+    unnamed(user) {
+      const [agent, ...others] = agents.list(workspaceOf(user));
+      return others.length === 0 ? agent?.name : undefined;
+    },
   };
 }
 

@@ -22,6 +22,7 @@ import { answerRest, matchRest, restError, type RestTarget } from './rest.ts';
 export type App = (request: TransportRequest, readBody: () => Promise<string>) => Promise<Reply>;
 
 const CARD_PATHS = new Set(['/.well-known/agent-card.json', '/.well-known/agent.json']);
+const WELL_KNOWN = '.well-known';
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
 
 type Identify = (request: TransportRequest) => User | undefined | Promise<User | undefined>;
@@ -40,7 +41,7 @@ export function createApp(app: AppContext): App {
   const mounted = createMounts(app, mounts);
   return (request, readBody) => {
     const found = mountAt(mounts, request.url);
-    if (found) return mounted(new MountedRequest(request, found.length), found.name, readBody);
+    if (found) return mounted(request, found, readBody);
     return endpoint(request, readBody, identify);
   };
 }
@@ -62,14 +63,42 @@ function createMounts(app: AppContext, mounts: Mounts) {
     return endpoint;
   }
 
-  return async (request: TransportRequest, name: string, readBody: () => Promise<string>) => {
+  /** Answers a request for the card of an agent whose name the client has dropped. */
+  async function unnamedCard(outer: TransportRequest, user: User | undefined): Promise<Reply> {
+    const { path } = mounts;
+    const at = outer.url.indexOf('?');
+    const isCard = CARD_PATHS.has(outer.url.slice(path.length, at < 0 ? undefined : at));
+    const name = isCard ? mounts.unnamed?.(user) : undefined;
+    const agent = name === undefined ? undefined : await mounts.find(name, user);
+    if (!agent) {
+      throw new A2AError(
+        'notFound',
+        `This address has no agent's name. Use ${path}/NAME/ with a slash at the end, because some clients drop what follows the last slash`,
+      );
+    }
+    const request = new MountedRequest(outer, path.length, `${path}/${name}`);
+    return endpointOf(agent)(
+      request,
+      async () => '',
+      () => user,
+    );
+  }
+
+  return async (
+    outer: TransportRequest,
+    { name, length }: { readonly name: string; readonly length: number },
+    readBody: () => Promise<string>,
+  ) => {
+    const request = new MountedRequest(outer, length);
     const isRpc = request.method === 'POST' && /^\/(?:\?|$)/.test(request.url);
     try {
       app.admission.check(request);
       if (request.method === 'OPTIONS') return preflight();
       const identified = app.admission.identify(request);
       const user = identified instanceof Promise ? await identified : identified;
-      const agent = mounts.find(name, user);
+      if (name === WELL_KNOWN) return await unnamedCard(outer, user);
+      const found = mounts.find(name, user);
+      const agent = found instanceof Promise ? await found : found;
       if (!agent) {
         const unknown = new A2AError('notFound', 'No such agent');
         if (!isRpc) throw unknown;
@@ -104,7 +133,8 @@ function createEndpoint(app: AppContext): Endpoint {
     }
     const headers: Record<string, string> = {
       'content-type': 'application/json',
-      'cache-control': 'public, max-age=60',
+      // The card of a mounted agent is only for callers who may use the agent.
+      'cache-control': `${request.mount === undefined ? 'public' : 'private'}, max-age=60`,
       etag: card.etag,
       'last-modified': startedAt,
       vary: 'A2A-Version, Host',

@@ -7,6 +7,7 @@
  * card are authenticated too, because `find` may return different agents for different callers. `authenticate` gets the
  * path of the mount. The user that it returns determines which tasks are visible. A mount has no tasks of its own.
  */
+import type { MaybePromise } from '../base/index.ts';
 import type { AgentCard, User } from '../protocol/index.ts';
 import type { AgentProfile } from '../tasks/index.ts';
 import type { TransportRequest } from './request.ts';
@@ -25,7 +26,13 @@ export interface MountOptions {
   /** The path under which the agents are mounted by name. */
   readonly path: string;
   /** Returns the agent with this name, or undefined if there is none that the caller may see. */
-  find(name: string, user: User | undefined): MountedAgent | undefined;
+  find(name: string, user: User | undefined): MaybePromise<MountedAgent | undefined>;
+  /**
+   * Returns the name of the agent whose card is at `PATH/.well-known/agent-card.json`, or undefined if there is none.
+   * Clients that resolve this path relative to `PATH/NAME`, without a trailing slash, request it instead of the agent's
+   * own card.
+   */
+  unnamed?(user: User | undefined): string | undefined;
 }
 
 export interface Mounts extends MountOptions {
@@ -55,10 +62,11 @@ export class MountedRequest implements TransportRequest {
   readonly mount: string;
   readonly #outer: TransportRequest;
 
-  constructor(outer: TransportRequest, length: number) {
+  /** `length` is the length of the path in the request's URL that `mount` replaces. */
+  constructor(outer: TransportRequest, length: number, mount = outer.url.slice(0, length)) {
     this.#outer = outer;
     this.method = outer.method;
-    this.mount = outer.url.slice(0, length);
+    this.mount = mount;
     const rest = outer.url.slice(length);
     this.url = rest.startsWith('/') ? rest : `/${rest}`;
   }
