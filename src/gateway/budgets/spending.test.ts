@@ -257,6 +257,25 @@ describe('calls in progress', () => {
     assert.deepEqual(logger.lines, ['counted calls that had not ended when the gateway stopped']);
   });
 
+  test('of an agent are taken over by the task that is resumed, and count once', async () => {
+    const { spending, again, call, spent, clock } = setup({ tokens: 100, period: 'day' });
+    const agent = { agent: 'theirs', maxOutputTokens: 0 };
+    await spending.reserve(call({ ...agent, taskId: 'resumed' }));
+    await spending.reserve(call({ ...agent, taskId: 'ended' }));
+    const next = again();
+    const resumed = await next.resume(call({ ...agent, taskId: 'resumed' }));
+    assert.deepEqual(await spent(), { tokens: 0, amount: 0 });
+    clock.time += DAY_MS - 1;
+    resumed.settle({ inputTokens: 30, outputTokens: 40 });
+    await next.flush();
+    clock.time -= DAY_MS - 1;
+    assert.deepEqual(await spent(), { tokens: 70, amount: 0 });
+    // The other one is counted when its room is needed, and no task has taken it over within a minute.
+    clock.time += 60_000;
+    await refusal(next.reserve(call({ prompt: () => 30 })));
+    assert.deepEqual(await spent(), { tokens: 80, amount: 0 });
+  });
+
   test('that were never settled end after a day', async () => {
     const { spending, call, clock } = setup({ tokens: 100, period: 'total' });
     await spending.reserve(call());

@@ -18,9 +18,9 @@ import type { Register } from '../register/register.ts';
 import type { Pricing } from '../cards/schema.ts';
 import { Budget, dayOf, periodAt } from './budget.ts';
 import type { BudgetsConfig, TaskLimit } from './config.ts';
-import { type Grant, type Holder, type Limit, NANOS, type BudgetRefusal } from './grant.ts';
+import { type Holder, type Limit, NANOS, type BudgetRefusal } from './grant.ts';
 import { createSqliteBudgetStore } from './sqlite-store.ts';
-import type { Booking, PlannedBooking, UsageQuery, UsageRow } from './store.ts';
+import type { Booking, PlannedBooking, ReservedCall, UsageQuery, UsageRow } from './store.ts';
 
 /** The Retry-After while the rest of the budget is reserved for calls in progress. */
 const WAIT_SECONDS = 1;
@@ -111,6 +111,11 @@ export interface Spending {
    * budget is in money and the model has no price in its currency.
    */
   reserve(call: PlannedCall): Promise<Reservation>;
+  /**
+   * Takes over the reservation of an agent's call that an earlier process began. If there is none, the call is only
+   * counted: it has already been made, so it is too late to refuse it.
+   */
+  resume(call: PlannedCall): Promise<Reservation>;
   /** Counts one use. Never throws: a use that cannot be stored is logged and kept in memory. */
   record(use: Use): void;
   /** Returns the status of the key's budget, or undefined if the key has no budget. */
@@ -234,11 +239,11 @@ export function createSpending(options: SpendingOptions): Spending {
     let outcome = await store.reserve(plan);
     if (!outcome.granted && (await recover()) > 0) outcome = await store.reserve(plan);
     if (!outcome.granted) throw refused(outcome, plan, now());
-    return reserved(plan, outcome);
+    const { limits: _limits, need: _need, expiresAt: _expiresAt, ...reservedCall } = plan;
+    return reserved(reservedCall, outcome.maxOutputTokens);
   }
 
-  function reserved(plan: PlannedBooking, { maxOutputTokens }: Grant): Reservation {
-    const { id, limits: _limits, need: _need, expiresAt: _expiresAt, ...of } = plan;
+  function reserved({ id, ...of }: ReservedCall, maxOutputTokens: number | undefined): Reservation {
     let told = 0;
     let ended = false;
     return {
@@ -367,6 +372,11 @@ export function createSpending(options: SpendingOptions): Spending {
       if (!outcome.granted) throw refused(outcome, plan, now());
     },
     reserve,
+    async resume(call) {
+      const { workspace } = call.caller;
+      const begun = await store.adopt(workspace, call.taskId ?? '');
+      return begun ? reserved(begun, undefined) : unlimited(call);
+    },
     record,
     async budgetStatus(keyId) {
       const found = budgetOf(keyId);

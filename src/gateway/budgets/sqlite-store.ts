@@ -2,7 +2,17 @@
 import { randomUUID } from 'node:crypto';
 import type { Register } from '../register/register.ts';
 import { type Counter, grantOf, type Holder, type Limit, NANOS } from './grant.ts';
-import type { Booking, BudgetStore, Payer, PlannedBooking, UsageRow } from './store.ts';
+import type {
+  Booking,
+  BudgetStore,
+  Payer,
+  PlannedBooking,
+  ReservedCall,
+  UsageRow,
+} from './store.ts';
+
+/** How long the reservations of agents' calls are kept for the tasks that are resumed after a start. */
+const ADOPT_MS = 60_000;
 
 type Row = Readonly<Record<string, unknown>>;
 
@@ -10,6 +20,8 @@ export function createSqliteBudgetStore(register: Register): BudgetStore {
   const sql = statements(register);
   /** The owner of this process's reservations. */
   const owner = randomUUID();
+  /** Until then, the tasks of agents that a crash interrupted may adopt their reservations. */
+  let adoptsUntil: number | undefined;
 
   /** Reads the sums of a holder from `spending` and `reservations`. A task has only its counter. */
   function summed({
@@ -108,9 +120,15 @@ export function createSqliteBudgetStore(register: Register): BudgetStore {
       register.transaction(() => {
         for (const { id, booking } of bookings) settle(id, booking);
       }),
+    adopt: (workspace, taskId) =>
+      register.transaction(() => {
+        const row = sql.adopt.get(owner, workspace, taskId, owner);
+        return row && reservedIn(row);
+      }),
     recover: (now) =>
       register.transaction(() => {
-        const left = sql.left.all(owner, now);
+        adoptsUntil ??= now + ADOPT_MS;
+        const left = sql.left.all({ owner, now, adopts: now < adoptsUntil ? 1 : 0 });
         for (const row of left) settle(String(row['id']), bookingIn(row));
         return left.length;
       }),
@@ -183,7 +201,12 @@ function statements({ db }: Register) {
               $inputTokens, 0, $inputNanos, $outputPrice, $tokens, $nanos)`),
     takeReservation: db.prepare('DELETE FROM reservations WHERE id = ? RETURNING *'),
     seen: db.prepare('UPDATE reservations SET seen_tokens = ? WHERE id = ?'),
-    left: db.prepare('SELECT * FROM reservations WHERE owner <> ? OR expires_at < ?'),
+    adopt: db.prepare(`
+      UPDATE reservations SET owner = ?
+      WHERE workspace = ? AND task_id = ? AND agent <> '' AND owner <> ? RETURNING *`),
+    left: db.prepare(`
+      SELECT * FROM reservations
+      WHERE expires_at < $now OR (owner <> $owner AND ($adopts = 0 OR agent = ''))`),
     add: db.prepare(`
       INSERT INTO spending (${COLUMNS})
       VALUES ($workspace, $day, $keyId, $subject, $model, $agent, $currency, 1, $inputTokens, $outputTokens, $nanos)
@@ -257,14 +280,22 @@ function payerIn(row: Row): Payer {
   };
 }
 
-/** Returns the usage of a call whose process has died: its prompt, and what was seen of the answer. */
-function bookingIn(row: Row): Booking {
-  const outputTokens = number(row, 'seen_tokens');
+function reservedIn(row: Row): ReservedCall {
   return {
     ...payerIn(row),
+    id: String(row['id']),
     day: String(row['day']),
     model: String(row['model']),
     agent: String(row['agent']),
+  };
+}
+
+/** Returns the usage of a call whose process has died: its prompt, and what was seen of the answer. */
+function bookingIn(row: Row): Booking {
+  const outputTokens = number(row, 'seen_tokens');
+  const { id: _, ...call } = reservedIn(row);
+  return {
+    ...call,
     currency: String(row['currency']),
     inputTokens: number(row, 'input_tokens'),
     outputTokens,

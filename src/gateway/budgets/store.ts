@@ -28,13 +28,17 @@ export interface Booking extends Payer {
   readonly nanos: number;
 }
 
-/** A call that is about to be made. */
-export interface PlannedBooking extends Payer {
+/** A reserved call: who pays for it, and the day that it counts for. */
+export interface ReservedCall extends Payer {
   readonly id: string;
-  readonly expiresAt: number;
   readonly day: string;
   readonly model: string;
   readonly agent: string;
+}
+
+/** A call that is about to be made. */
+export interface PlannedBooking extends ReservedCall {
+  readonly expiresAt: number;
   readonly need: Need;
   /** The budgets that must have room. There is at least one. */
   readonly limits: readonly Limit[];
@@ -77,8 +81,13 @@ export interface BudgetStore {
     }[],
   ): MaybePromise<void>;
   /**
+   * Takes over the reservation that an earlier process made for the task's call of an agent. Returns undefined if there
+   * is none.
+   */
+  adopt(workspace: string, taskId: string): MaybePromise<ReservedCall | undefined>;
+  /**
    * Counts the reservations of other processes, and those that have expired, with what was seen of them. Returns their
-   * number.
+   * number. Reservations for calls of agents are left for `adopt` during the first minute.
    */
   recover(now: number): MaybePromise<number>;
   spent(limit: Limit): MaybePromise<{ readonly tokens: number; readonly nanos: number }>;
