@@ -100,6 +100,23 @@ test('in yolo a line that may hide what is denied is asked about', () => {
   assert.equal(shell([shellRule('ask', 'git push')], 'git $X; f() { x; }', 'yolo'), 'allow');
 });
 
+test('in yolo no unusual form of a command gets past a rule that denies it', () => {
+  const forms: Record<string, string> = {
+    'env 1=2 rm f': 'deny',
+    'time X=1 rm f': 'ask',
+    'jobs -x rm f': 'ask',
+    "x['$(rm f)']=1": 'ask',
+    'source <(echo rm f)': 'ask',
+    ". /dev/stdin <<<'rm f'": 'ask',
+    'hash -p /bin/rm z; z f': 'ask',
+    "RANDOM='a[$(rm f)]'": 'ask',
+    'export A=1; ls': 'allow',
+  };
+  for (const [line, decision] of Object.entries(forms)) {
+    assert.equal(shell([shellRule('deny', 'rm')], line, 'yolo'), decision, line);
+  }
+});
+
 test('the last rule that matches wins', () => {
   const rules = [
     shellRule('allow', 'git'),

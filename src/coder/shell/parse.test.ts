@@ -207,11 +207,43 @@ test('what is not clear beforehand is not understood', () => {
     "test -v 'a[$(rm x)]'",
     "printf -v 'a[`rm x`]' b",
     "mapfile -C 'rm x' a",
+    'sudo A=1 -u root rm x',
+    'set -k; git log GIT_PAGER=rm',
+    'set -o history -H',
+    'shopt -s extglob',
+    'prlimit rm x',
     `${'$('.repeat(50)}rm x${')'.repeat(50)}`,
     `${'sudo '.repeat(50)}rm x`,
     `ls ${'a'.repeat(MAX_LINE)}`,
   ]) {
     assert.equal(understood(line), false, line);
+  }
+});
+
+test('ordinary uses of builtins are understood', () => {
+  for (const line of [
+    'set -euo pipefail; ls',
+    'set -x; ls',
+    'set -- a "$b"; ls',
+    'shopt -s globstar nullglob; ls',
+    'export PATH=$PWD/bin:$PATH',
+    'export A=1 B="$C" D',
+    'declare -x A=b; local c; readonly D="$e"',
+    'read -r line rest',
+    'unset A B',
+    'printf "%s\\n" "$x" [a]',
+    'printf -v name %s "$x"',
+    '[ -f "$file" ] && ls',
+    '[ "$a" = "$b" ] || ls',
+    'test -n "$x" -a 1 -lt $#',
+    'test -v NAME',
+    'wait; wait $!; jobs -l; hash -r; alias',
+    'source venv/bin/activate && pytest',
+    'bash scripts/build.sh "$x"',
+    'env A=1 B=c ls',
+    'time npm test',
+  ]) {
+    assert.equal(parseCommandLine(line).problem, undefined, line);
   }
 });
 
@@ -298,6 +330,77 @@ test('a command that is hidden behind others is always found', () => {
 
 const bash = spawnSync('bash', ['-c', 'command -v bash env xargs find'], { encoding: 'utf8' });
 
+/**
+ * Forms in which bash runs `evil`, and which name it only in a quoted text, behind a word that is not a command, or in a
+ * file that is not on the disk.
+ */
+const UNUSUAL = String.raw`
+env 1=2 evil
+env -u B A=1 2b=3 evil
+time X=1 evil
+time -p X=1 evil
+time -- X=1 evil
+jobs -x evil
+x['$(evil)']=1
+y='a[$(evil)]'; x[y]=1
+source <(echo evil)
+. /dev/stdin <<<evil
+. ./../../../../../../../../dev/stdin <<<evil
+cd /dev; . ./stdin <<<evil
+cd /dev/fd; source 0 <<<evil
+command . /dev/stdin <<<evil
+builtin source /dev/fd/0 <<<evil
+bash //dev/stdin <<<evil
+cd /dev; bash stdin <<<evil
+hash -p "$EVIL" z; z
+hash -tp "$EVIL" z 2>&1; hash -p "$EVIL" z; z
+BASH_CMDS[z]=$EVIL; z
+declare "BASH_CMDS[z]=$EVIL"; z
+read 'BASH_CMDS[z]' <<<"$EVIL"; z
+printf -v 'BASH_CMDS[z]' %s "$EVIL"; z
+declare -i x; x='a[$(evil)]'
+typeset -i x='a[$(evil)]'
+declare -n r; r='a[$(evil)]'; r=1
+declare -a x='($(evil))'
+declare -A 'x=([$(evil)]=1)'
+y[0]=1; declare 'y=($(evil))'
+y[0]=1; x='($(evil))'; declare y="$x"
+export -a 'x=($(evil))'
+readonly -a 'x=($(evil))'
+x='a[$(evil)]'; test -v "$x"
+x='b[$(evil)]'; [ -n a -o -v $x ]
+a=-v; b='x[$(evil)]'; [ "$a" "$b" ]
+set -- -v 'a[$(evil)]'; [ "$@" ]
+[ ! -v 'x[$(evil)]' ]
+x='-va[$(evil)]'; printf "$x" y
+x=1; unset 'x[$(evil)]'
+x='y[$(evil)]'; y=1; unset "$x"
+let 'x[$(evil)]'
+y='a[$(evil)]'; let x=y
+: & wait -n -p 'x[$(evil)]'
+RANDOM='a[$(evil)]'
+read OPTIND <<<'a[$(evil)]'
+printf -v SRANDOM %s 'a[$(evil)]'
+export HISTCMD='a[$(evil)]'
+PS4='$(evil)'; set -x; :
+BASH_ENV='$(evil)' bash -c :
+read BASH_ENV <<<'$(evil)'; export BASH_ENV; bash -c :
+env BASH_ENV='$(evil)' bash -c :
+env 'BASH_FUNC_git%%=() { evil; }' bash -c git
+shopt -s expand_aliases; alias z=evil\nz
+set -o posix; alias z=evil\nz
+: {x['$(evil)']}>/dev/null
+find . -maxdepth 0 {-exec,evil,\;}
+x=-exec; find . -maxdepth 0 "$x" evil \;
+x=xec; find . -maxdepth 0 -e"$x" evil \;
+mapfile -c1 -C 'evil;:' x <<<a
+compgen -C evil
+coproc evil; wait
+trap evil EXIT
+command -p evil
+exec -a z evil
+`;
+
 test(
   'what bash itself runs is always found',
   { skip: bash.status !== 0 && 'no bash' },
@@ -320,7 +423,7 @@ test(
       // Whatever it does, it finds no other programs and no place but a folder of its own.
       spawnSync('/bin/bash', ['-c', line], {
         cwd: work,
-        env: { PATH: programs },
+        env: { PATH: programs, EVIL: path.join(programs, 'evil') },
         stdio: 'ignore',
         timeout: 5000,
       });
@@ -328,11 +431,18 @@ test(
     }
 
     assert.ok(runs('git status; evil'), 'the proof works');
+    for (const written of UNUSUAL.trim().split('\n')) {
+      const line = written.replaceAll('\\n', '\n');
+      assert.ok(isSeen(line), line);
+      // `command -p` uses the system's own path, on which there is no such program.
+      assert.ok(runs(line) || line.startsWith('command -p'), `bash does not run it: ${line}`);
+    }
     const word = pieces(
       'evil¦evil¦git¦\'evil\'¦"evil"¦e\\vil¦ ¦ ¦ ¦;¦|¦&¦\n¦(¦)¦$(¦`¦"¦\'¦\\¦#¦<<E\n¦\nE\n¦$((¦))',
       '${x:-¦}¦{ ¦; }¦ bash -c ¦ env -i A=1 ¦ xargs ¦ find . -exec ¦ eval ¦ ! ¦ if ¦ then ¦ fi¦>¦<',
       "<(¦A=¦~¦[[ ¦ ]]¦ time ¦case x in x)¦;;¦ esac¦\\\n¦ \\\n¦<<'E'\n¦<<-E\n¦\n\tE\n¦<<<¦$'¦$\"¦\\\"¦\\`",
       '\\$¦>&¦2>¦ test -v a[¦]¦ printf -v ¦ for x in 1; do ¦; done¦ git() ¦ while ¦ trap ¦ exec ¦&&¦||',
+      ' declare -i ¦ read ¦ x[¦]=¦ env 1=2 ¦ time ¦ jobs -x ¦ . /dev/stdin ¦ unset ¦ let ¦x=¦$x¦ set -- ¦ wait ',
     );
     const lines = fc.oneof(
       fc.array(word, { minLength: 1, maxLength: 12 }).map((words) => words.join('')),

@@ -9,8 +9,9 @@
  * from an expansion. `problem` is then the reason, and the commands may be incomplete. Incomplete commands may be used
  * to deny the line, but never to allow it.
  */
+import { hidesCommand, isPlainAssignment, setsVariables } from './builtins.ts';
 import type { SimpleCommand, Word } from './simple-command.ts';
-import { hidesCommand, setsVariables, unwrap } from './wrappers.ts';
+import { unwrap } from './wrappers.ts';
 
 export interface CommandLine {
   readonly commands: readonly SimpleCommand[];
@@ -185,10 +186,12 @@ function reader(text: string, found: Found) {
         const isPlain = words.length === 0 && !assigns && !word.quoted && !redirected;
         if (text[at] === '<' || text[at] === '>') {
           if (/^\d+$/.test(word.raw)) continue;
-          if (/^\{\w+\}$/.test(word.raw)) problem('a redirection sets a variable');
+          if (/^\{[A-Za-z_]/.test(word.raw)) problem('a redirection sets a variable');
         }
-        if (words.length === 0 && ASSIGNMENT.test(word.raw)) assigns = true;
-        else if (isPlain && (KEYWORDS.has(word.raw) || BRACES.has(word.raw))) continue;
+        if (words.length === 0 && ASSIGNMENT.test(word.raw)) {
+          assigns = true;
+          if (!isPlainAssignment(word.raw)) problem('an assignment may run a command');
+        } else if (isPlain && (KEYWORDS.has(word.raw) || BRACES.has(word.raw))) continue;
         else {
           if (isPlain && UNSUPPORTED.has(word.raw)) problem(`it contains "${word.raw}"`);
           words.push({ text: word.text, literal: word.literal });

@@ -1,4 +1,5 @@
 /** Finds the commands that a simple command would run, if it is a program that runs other programs. */
+import { isPlainAssignment, isScriptFile } from './builtins.ts';
 import type { SimpleCommand, Word } from './simple-command.ts';
 
 export interface Inner {
@@ -74,36 +75,19 @@ const SHELL_OPTIONS: Options = {
 /** Programs that run other programs in a way that is not parsed, or that use another shell language. */
 const OPAQUE = new Set(
   (
-    'zsh fish csh tcsh pwsh parallel su script nsenter unshare systemd-run pkexec runuser chrt ' +
-    'taskset fakeroot watch expect at batch strace ltrace gdb bwrap ' +
+    'zsh fish csh tcsh pwsh rbash posh yash lksh osh ysh nu xonsh elvish parallel su sg newgrp gosu su-exec ' +
+    'script nsenter unshare systemd-run pkexec runuser runcon aa-exec setpriv capsh chrt taskset numactl cgexec ' +
+    'prlimit choom setarch linux32 linux64 fakeroot proot firejail watch entr expect unbuffer rlwrap at batch ' +
+    'strace ltrace gdb valgrind perf hyperfine bwrap toybox tini dumb-init run-parts start-stop-daemon daemonize ' +
+    'setuidgid chpst softlimit envdir dbus-run-session dbus-launch xvfb-run ssh-agent tmux screen dtach logsave ' +
+    'eatmydata faketime torsocks proxychains ' +
     'mapfile readarray compgen complete bind enable fc'
   ).split(' '),
 );
 
-/** Builtins that change the meaning of later commands. */
-const SETTERS = new Set(
-  (
-    'declare typeset local export readonly read mapfile readarray getopts let unset set shopt alias ' +
-    'unalias enable hash'
-  ).split(' '),
-);
-/** Builtins that have a variable name as an argument and evaluate its subscript, including command substitutions. */
-const NAMING = new Set([...SETTERS, 'test', '[', 'printf', 'wait']);
-
 const RESERVED = /^(?:!|\{|\[\[|if|while|until|for|case|select|function|coproc)$/;
 
 const ANYTHING: Word = { text: '…', literal: false };
-
-/** Returns whether the command sets variables, which may change the meaning of later commands. */
-export function setsVariables({ words: [program, ...rest] }: SimpleCommand): boolean {
-  if (program?.text === 'printf') return rest[0]?.text.startsWith('-v') ?? false;
-  return program !== undefined && SETTERS.has(program.text);
-}
-
-/** Returns whether a literal word contains a command that is evaluated, as in `test -v 'a[$(rm x)]'`. */
-export function hidesCommand({ words: [program, ...rest] }: SimpleCommand): boolean {
-  return NAMING.has(program?.text ?? '') && rest.some(({ text }) => /\[.*(?:\$\(|`)/s.test(text));
-}
 
 export function unwrap({ words }: SimpleCommand): Inner {
   const path = words[0]!.text;
@@ -123,20 +107,25 @@ export function unwrap({ words }: SimpleCommand): Inner {
   if (first === undefined) return { problem };
   let start = first + (options.operands ?? 0);
   let assigns = false;
+  let unclear = false;
   if (name === 'env' && words[start]?.text === '-') start++;
   if (name === 'env' || name === 'sudo' || name === 'doas') {
-    while (/^[A-Za-z_]\w*=/.test(words[start]?.text ?? '')) {
+    // Any name is allowed here, even that of a function of the shell (`BASH_FUNC_git%%`).
+    for (; words[start]?.text.includes('='); start++) {
       assigns = true;
-      start++;
+      unclear ||= !isPlainAssignment(words[start]!.text);
     }
   }
   if (words.slice(0, start).some((word) => !word.literal)) return { problem };
   let rest = words.slice(start);
   if (rest.length === 0) return assigns ? { problem } : {};
-  // In bash, `time` is a reserved word before a pipeline.
+  // In bash, `time` is a reserved word before a pipeline, which may start with an assignment.
+  if (name === 'time' && /^\w+(?:\[.*)?\+?=/.test(rest[0]!.text)) unclear = true;
   if (name === 'time' && RESERVED.test(rest[0]!.text)) return { problem };
+  // `sudo` accepts options after assignments.
+  if (rest[0]!.text.startsWith('-')) return { problem };
   if (name === 'xargs') rest = withUnknown(rest, replaced(words.slice(1, start)));
-  return { commands: [{ words: rest, assigns }] };
+  return { commands: [{ words: rest, assigns }], ...(unclear && { problem }) };
 }
 
 /** Returns the index of the first operand, or undefined if an option is unknown. */
@@ -172,7 +161,7 @@ function shell(words: readonly Word[]): Inner | undefined {
   if (!operand?.literal || words.slice(0, first).some((word) => !word.literal)) return undefined;
   const isScript = words.slice(1, first).some((word) => /^-[a-z]*c/.test(word.text));
   if (isScript) return { scripts: [operand.text] };
-  return operand.text === '-' || /^\/(?:dev|proc)\//.test(operand.text) ? undefined : {};
+  return isScriptFile(operand) ? {} : undefined;
 }
 
 function evaluated(words: readonly Word[]): Inner {
@@ -202,8 +191,8 @@ function find(words: readonly Word[]): Inner | undefined {
     if (index === start || index >= words.length) return undefined;
     commands.push({ words: withUnknown(words.slice(start, index), '{}'), assigns: false });
   }
-  // If a word starts with an expansion, it could become one of these options.
-  const unclear = words.some((word) => !word.literal && /^[$`]/.test(word.text));
+  // A word with an expansion could become one of these options.
+  const unclear = words.some((word) => !word.literal && /^["']*[-$`]|\{/.test(word.text));
   return unclear ? undefined : { commands, writes };
 }
 

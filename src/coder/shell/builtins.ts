@@ -1,0 +1,153 @@
+/**
+ * Decides which builtins of bash may run a command that their arguments contain, or change how bash reads the commands
+ * that follow. A line with such a call cannot be parsed reliably.
+ *
+ *   test -v 'a[$(rm x)]'      bash evaluates the subscript
+ *   declare -i n; n='a[$(rm x)]'   bash evaluates the value of an integer
+ *   hash -p /bin/rm ls; ls x       "ls" is now another program
+ */
+import type { SimpleCommand, Word } from './simple-command.ts';
+
+/** Builtins that change the meaning of later commands. */
+const SETTERS = new Set(
+  (
+    'declare typeset local export readonly read mapfile readarray getopts let unset set shopt alias ' +
+    'unalias enable hash'
+  ).split(' '),
+);
+
+/**
+ * Variables whose value bash itself runs, evaluates or reads settings from: PS4 with `set -x`, BASH_ENV at the start of
+ * another bash, BASH_CMDS, and the integers RANDOM, OPTIND and others.
+ */
+const EVALUATED =
+  /^(?:BASH\w*|ENV|PS\d|PROMPT_COMMAND|SHELLOPTS|S?RANDOM|SECONDS|LINENO|HISTCMD|OPTIND|OPTERR)$/;
+const IDENTIFIER = /^[A-Za-z_]\w*$/;
+
+/** Options of `set` and `shopt` that do not change how bash reads a line. */
+const SET_LETTERS = /^[-+][abefhmuvxBCET]*o?$/;
+const SET_NAMES =
+  /^(?:allexport|braceexpand|errexit|errtrace|functrace|hashall|monitor|noclobber|noexec|noglob|notify|nounset|physical|pipefail|verbose|xtrace)$/;
+const SHOPT_NAMES =
+  /^(?:dotglob|failglob|globasciiranges|globstar|inherit_errexit|lastpipe|nocaseglob|nocasematch|nullglob)$/;
+
+/** Unary operators of `test`, except `-v` and `-R`, whose operand is the name of a variable. */
+const UNARY = /^-[abcdefghknoprstuwxzGLNOS]$/;
+const BINARY = /^(?:=|==|!=|<|>|-(?:eq|ne|lt|le|gt|ge|nt|ot|ef))$/;
+/** A quoted expansion that is exactly one word. Its value may still be anything. */
+const ONE_WORD = /^"[^"@*]*"$/;
+/** An expansion to a number. */
+const NUMBER = /^"?\$[?#$!]"?$/;
+
+type Check = (words: readonly Word[]) => boolean;
+
+/** For each builtin, whether a call with these arguments does only what the parser understands. */
+const UNDERSTOOD: Readonly<Record<string, Check>> = {
+  declare: declares('fFglprux'),
+  typeset: declares('fFglprux'),
+  local: declares('lru'),
+  export: declares('fnp'),
+  readonly: declares('fp'),
+  read: (words) => words.every(isPlain),
+  unset: (words) => words.every(isPlain),
+  getopts: (words) => words.slice(0, 2).every(isPlain),
+  wait: (words) => words.every((word) => NUMBER.test(word.text) || isPlain(word)),
+  printf: ([first, second]) => {
+    if (first === undefined) return true;
+    if (!first.literal) return false;
+    if (!first.text.startsWith('-v')) return true;
+    const name = first.text.slice(2) || (second?.literal === true ? second.text : '');
+    return IDENTIFIER.test(name) && !EVALUATED.test(name);
+  },
+  let: () => false,
+  hash: (words) => words.every((word) => word.literal && !/^-[^-]*p/.test(word.text)),
+  alias: (words) => words.every((word) => word.literal && !word.text.includes('=')),
+  jobs: (words) => words.every((word) => word.literal && !/^-[^-]*x/.test(word.text)),
+  set: setsOptions,
+  shopt: (words) =>
+    words.every(
+      ({ text, literal }) => literal && (/^-[spqu]+$/.test(text) || SHOPT_NAMES.test(text)),
+    ),
+  test: isClearTest,
+  '[': isClearTest,
+  source: ([file]) => isScriptFile(file),
+  '.': ([file]) => isScriptFile(file),
+};
+
+/** Returns whether the command sets variables, which may change the meaning of later commands. */
+export function setsVariables({ words: [program, ...rest] }: SimpleCommand): boolean {
+  if (program?.text === 'printf') return rest[0]?.text.startsWith('-v') ?? false;
+  return program !== undefined && SETTERS.has(program.text);
+}
+
+/** Returns whether the command is a call of a builtin that may run or change something that the parser does not see. */
+export function hidesCommand({ words: [program, ...rest] }: SimpleCommand): boolean {
+  const name = program?.text ?? '';
+  return Object.hasOwn(UNDERSTOOD, name) && !UNDERSTOOD[name]!(rest);
+}
+
+/**
+ * Returns whether an assignment, as it is written, only stores its value. Bash evaluates the subscript of an array, and
+ * some variables have an effect of their own.
+ */
+export function isPlainAssignment(written: string): boolean {
+  const name = /^([A-Za-z_]\w*)\+?=/.exec(written)?.[1];
+  return name !== undefined && !EVALUATED.test(name);
+}
+
+/**
+ * Returns whether a shell that gets this operand reads a script file. From standard input or another descriptor, it
+ * would read commands that are not in a file.
+ */
+export function isScriptFile(operand: Word | undefined): boolean {
+  if (!operand?.literal || operand.text === '-') return false;
+  // A command before may have changed to /dev or /proc/self/fd, so the last name counts too.
+  return !/(?:^|\/)(?:dev|proc)\/|(?:^|\/)(?:stdin|\d+)$/.test(operand.text);
+}
+
+/** The name of a variable, an option, or another literal word that names no element of an array. */
+function isPlain({ text, literal }: Word): boolean {
+  return literal && !text.includes('[') && !EVALUATED.test(text);
+}
+
+/** Returns the check of a builtin that declares variables and has these options. Arrays and integers are evaluated. */
+function declares(letters: string): Check {
+  const options = new RegExp(`^[-+][${letters}-]*$`);
+  return (words) =>
+    words.every(({ text, literal }) => {
+      if (/^[-+]/.test(text)) return literal && options.test(text);
+      if (literal && IDENTIFIER.test(text)) return !EVALUATED.test(text);
+      return isPlainAssignment(text) && !/^\w+\+?=["']?\(/.test(text);
+    });
+}
+
+function setsOptions(words: readonly Word[]): boolean {
+  for (let index = 0; index < words.length; index++) {
+    const { text, literal } = words[index]!;
+    if (!literal) return false;
+    // From here on, the words are positional parameters.
+    if (text === '--' || text === '-' || !/^[-+]/.test(text)) return true;
+    if (!SET_LETTERS.test(text)) return false;
+    if (!text.endsWith('o')) continue;
+    const name = words[++index];
+    if (name && !(name.literal && SET_NAMES.test(name.text))) return false;
+  }
+  return true;
+}
+
+/** Returns whether no operand of `test` can become `-v`, and no operand of `-v` names an element of an array. */
+function isClearTest(words: readonly Word[]): boolean {
+  return words.every((word, index) => {
+    const before = words[index - 1];
+    const after = words[index + 1];
+    if (word.literal) {
+      const names = before?.literal === true && /^-[vR]$/.test(before.text);
+      return !names || isPlain(word);
+    }
+    if (NUMBER.test(word.text)) return true;
+    if (!ONE_WORD.test(word.text)) return false;
+    const isOperand = (side: Word | undefined, operator: RegExp) =>
+      side?.literal === true && operator.test(side.text);
+    return isOperand(before, UNARY) || isOperand(before, BINARY) || isOperand(after, BINARY);
+  });
+}
