@@ -313,3 +313,26 @@ test('appended texts are joined only in an artifact that is marked as one text',
   const apart = [text('a'), text('b'), file, text('c'), text('d'), marked, text('')];
   assert.deepEqual(foldOf(), apart);
 });
+
+test('each of many artifacts can be appended to, the newest and the oldest too', () => {
+  const update = (artifactId: string, text: string, append: boolean): TaskEvent => ({
+    kind: 'artifact-update',
+    taskId: 't1',
+    contextId: 'c',
+    artifact: { artifactId, parts: [{ kind: 'text', text }] },
+    append,
+  });
+  const log: TaskEvent[] = [
+    { kind: 'task', id: 't1', contextId: 'c', status: { state: 'working' } },
+  ];
+  for (let n = 0; n < 40; n++) {
+    log.push(update(`a${n}`, 'one', false), update(`a${n}`, 'two', true), update('a0', '+', true));
+  }
+  const artifacts = fold(log)?.artifacts ?? [];
+  const texts = artifacts.map(({ parts }) =>
+    parts.map((each) => (each.kind === 'text' ? each.text : '')).join(),
+  );
+  assert.equal(artifacts.length, 40);
+  assert.equal(texts[0], ['one', 'two', ...Array.from({ length: 40 }, () => '+')].join());
+  assert.deepEqual(new Set(texts.slice(1)), new Set(['one,two']));
+});

@@ -12,9 +12,9 @@ test('to leave the loop closes the connection', async (t) => {
   });
   const agent = await clientOf(t, peer.url);
   for await (const { seq } of agent.stream('x')) if (seq === 1) break;
-  await peer.asked[0]?.gone;
+  await peer.asked[0]!.gone;
   for await (const text of agent.stream('x').textChunks()) if (text) break;
-  await peer.asked[1]?.gone;
+  await peer.asked[1]!.gone;
 });
 
 test('an abort closes the connection and rejects with its own reason', async (t) => {
@@ -29,7 +29,7 @@ test('an abort closes the connection and rejects with its own reason', async (t)
   await assert.rejects(async () => {
     for await (const _ of stream) setImmediate(() => controller.abort(reason));
   }, reason);
-  await peer.asked[0]?.gone;
+  await peer.asked[0]!.gone;
   assert.equal(peer.asked.length, 1);
 });
 
@@ -44,7 +44,7 @@ test('a stream can be closed while somebody waits for its next event', async (t)
   while (stream.task === undefined) await new Promise(setImmediate);
   await stream.close();
   await reader;
-  await peer.asked[0]?.gone;
+  await peer.asked[0]!.gone;
 });
 
 test('a silent connection counts as broken, a heartbeat keeps it', async (t) => {
@@ -119,5 +119,5 @@ test('an agent that forgets to hang up after its last word is left', async (t) =
   });
   const agent = await clientOf(t, peer.url);
   assert.equal(await agent.stream('x').text(), 'hi');
-  await peer.asked[0]?.gone;
+  await peer.asked[0]!.gone;
 });

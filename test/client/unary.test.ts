@@ -312,7 +312,7 @@ test('an endless answer is cut off', async (t) => {
   });
   const agent = await clientOf(t, peer.url, { maxResponseBytes: 100_000 });
   await assert.rejects(agent.get('t'), /larger than/);
-  await peer.asked[0]?.gone;
+  await peer.asked[0]!.gone;
 });
 
 test('an answer that breaks off is a broken connection', async (t) => {

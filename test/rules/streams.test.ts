@@ -1,10 +1,11 @@
 /** Rules 3 and 10: streams of a task, their order, their beginning, and how they go on after a break. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { setTimeout as delay } from 'node:timers/promises';
 import { A2AError, textOf, type Part, type Task } from '../../src/protocol/index.ts';
 import { bearerTokens, type A2AAgent } from '../../src/server.ts';
 import { createAgent, memoryStore } from '../../src/tasks/index.ts';
@@ -367,11 +368,30 @@ test(
 
 test('rule 10: heartbeats end with the stream', async (t) => {
   const { url } = await start(t, undefined, { limits: { heartbeatMs: 5 } });
-  for (let n = 0; n < 5; n++) {
-    const stream = await rpc1.open(url, 'streamMessage', { message: userMessage('count 300') });
-    assert.equal((await stream.rest()).length, 303);
+  const { id } = await working(url);
+  const other = await fetch(`${url}/tasks/${id}:subscribe`);
+  const beats = other.body!.getReader();
+  const socket = connect(Number(new URL(url).port), '127.0.0.1').setEncoding('utf8');
+  t.after(() => socket.destroy());
+  let text = '';
+  socket.on('data', (chunk: string) => (text += chunk));
+  const body = JSON.stringify({
+    message: { messageId: 'm', role: 'ROLE_USER', parts: [{ text: 'count 3' }] },
+  });
+  socket.write(
+    `POST /message:stream HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nA2A-Version: 1.0\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+  );
+  while (!text.endsWith('\r\n0\r\n\r\n')) await once(socket, 'data');
+  const { length } = text;
+  // The connection stays open. While another stream gets heartbeats, it gets none.
+  let seen = '';
+  while (seen.split(': keep-alive').length < 10) {
+    seen += new TextDecoder().decode((await beats.read()).value);
   }
-  await delay(20);
+  await beats.cancel();
+  assert.match(text, /^HTTP\/1\.1 200 /);
+  assert.equal(text.slice(length), '');
+  assert.equal(socket.readyState, 'open');
 });
 
 test('POST and GET both subscribe over REST, in both versions', async (t) => {

@@ -297,3 +297,20 @@ test('when everything has ended, the log holds no task', async (t) => {
   assert.equal(log.liveCount, 0);
   assert.equal(handler.running, 0);
 });
+
+test('a live task is opened only by its own owner and tenant', async () => {
+  const log = new EventLog(memoryStore(), silent);
+  const own = { tenant: 'a', owner: 'ann' };
+  using live = log.create(own, task);
+  assert.equal(log.isLive('t'), true);
+  for (const other of [
+    { tenant: 'b', owner: 'ann' },
+    { tenant: '', owner: 'ann' },
+    { tenant: 'a', owner: 'ben' },
+    { tenant: 'a', owner: '' },
+  ]) {
+    assert.equal(await log.open(other, 't'), undefined);
+  }
+  using same = await log.open(own, 't');
+  assert.equal(same, live);
+});
