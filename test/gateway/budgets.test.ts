@@ -58,7 +58,7 @@ test('a call of an agent counts what the agent reports, or else what the configu
     'The budget of this key has 3 tokens left for this month, but the request has about 7: send a shorter request',
   );
   const rows = await (await running.ask(key.secret, 'GET', '/a2a/usage')).json();
-  assert.partialDeepStrictEqual(rows, { items: [{ keyId: key.id, agent: 'talker', uses: 2 }] });
+  assert.partialDeepStrictEqual(rows, { items: [{ keyId: key.id, agent: 'talker', calls: 2 }] });
 });
 
 test('a key can be changed: budget, rate limit, scopes, name and expiry, with effect at once', async () => {

@@ -136,7 +136,7 @@ test('a JWT is as good as a key, with a budget of its own; while its issuer is d
       'The budget of this user is used up for today',
     ]);
     const usage = await running.ask(running.key('team'), 'GET', '/a2a/usage');
-    assert.partialDeepStrictEqual(await usage.json(), { items: [{ subject: 'ann', uses: 1 }] });
+    assert.partialDeepStrictEqual(await usage.json(), { items: [{ subject: 'ann', calls: 1 }] });
   } finally {
     server.closeAllConnections();
     server.close();

@@ -74,7 +74,9 @@ export function spendingInto(uses: SettledUse[]): Pick<Spending, 'check' | 'rese
       maxOutputTokens: undefined,
       seen() {},
       settle(used) {
-        const { inputTokens, outputTokens, cost } = used;
+        const { inputTokens, outputTokens, cost, failed = false } = used;
+        // It counts only as a failure.
+        if (failed && inputTokens + outputTokens === 0) return;
         const provider: unknown = Reflect.get(used, 'provider');
         const counted = { workspace, keyId, model, provider, inputTokens, outputTokens };
         uses.push({ ...counted, ...(cost && { cost }) });

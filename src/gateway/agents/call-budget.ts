@@ -6,7 +6,7 @@ import type { RemoteAgent } from './remote.ts';
 
 /** Returns the call for the budgets. It reserves what the configuration says that a call uses. */
 export function plannedCall(
-  { user }: Pick<CancelContext, 'user'>,
+  { user, contextId }: Pick<CancelContext, 'user'> & { readonly contextId: string },
   agent: RemoteAgent,
   taskId?: string,
 ): PlannedCall {
@@ -15,6 +15,7 @@ export function plannedCall(
     caller: user instanceof Caller ? user : { workspace: user?.id ?? '' },
     agent: agent.name,
     taskId,
+    contextId,
     prompt: () => inputTokens,
     maxOutputTokens: 0,
     ...(cost && { cost }),
@@ -29,4 +30,10 @@ export function usualUse({ settings: { usage = {} } }: RemoteAgent): CallUse {
     outputTokens: 0,
     ...(amount !== undefined && currency !== undefined && { cost: { amount, currency } }),
   };
+}
+
+/** Returns what a call counts that did not reach the agent. */
+export function noUse(agent: RemoteAgent): CallUse {
+  const { cost } = usualUse(agent);
+  return { inputTokens: 0, outputTokens: 0, cost: cost && { ...cost, amount: 0 } };
 }

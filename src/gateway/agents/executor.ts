@@ -40,10 +40,11 @@ import { agentOfTenant, Caller } from '../api/caller.ts';
 import { reportedUsage } from '../budgets/reported-usage.ts';
 import type { CallUse, Reservation, Spending } from '../budgets/spending.ts';
 import { requestMetadata } from '../tasks/executor.ts';
+import { type Attribution, logFields, spanAttributes } from '../telemetry/attribution.ts';
 import { GEN_AI, GEN_AI_OPERATIONS } from '../telemetry/gen-ai.ts';
 import type { Meter, Span, Tracer } from '../telemetry/telemetry.ts';
 import { notFound, type Agents } from './agents.ts';
-import { plannedCall, usualUse } from './call-budget.ts';
+import { noUse, plannedCall, usualUse } from './call-budget.ts';
 import { failureWord } from './failure.ts';
 import { Reading } from './reading.ts';
 import type { RemoteAgent } from './remote.ts';
@@ -228,6 +229,7 @@ export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
     if (signal.aborted) onAbort();
     else signal.addEventListener('abort', onAbort, { once: true });
     limitTime(lifetime, agent.limits);
+    const attribution = attributionOf(context);
     const span = startSpan(tracer, context, name);
     const begun = performance.now();
     runs.set(task.id, running);
@@ -299,7 +301,7 @@ export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
       outcome = failureWord(why);
       span?.fail(outcome);
       logger.warn(
-        { err: why, agent: name, taskId: task.id },
+        { ...logFields(attribution), err: why, agent: name },
         'a remote agent failed to execute a task',
       );
       // Our task fails, so the remote agent's work is no longer needed.
@@ -310,10 +312,14 @@ export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
       signal.removeEventListener('abort', onAbort);
       running.remoteTask.resolve(undefined);
       if (runs.get(task.id) === running) runs.delete(task.id);
-      if (running.sent || used) reservation.settle(used ?? usualUse(agent));
+      const failed = outcome !== 'ok' && outcome !== 'canceled';
+      if (running.sent || used) reservation.settle({ ...(used ?? usualUse(agent)), failed });
+      else if (failed) reservation.settle({ ...noUse(agent), failed });
       else reservation.release();
       span?.end();
       meter?.count('parley_agent_calls_total', { outcome });
+      const ms = Math.round(performance.now() - begun);
+      logger.info({ ...logFields(attribution), agent: name, outcome, ms, ...used }, 'agent call');
     }
   }
 
@@ -450,6 +456,11 @@ function traceOf({ user }: Pick<ExecutionContext, 'user'>): string | undefined {
   return user instanceof Caller ? user.traceparent : undefined;
 }
 
+function attributionOf({ user, task, contextId }: ExecutionContext): Attribution {
+  const caller = user instanceof Caller ? user : { workspace: user?.id ?? '' };
+  return { caller, contextId, taskId: task.id };
+}
+
 function startSpan(
   tracer: Tracer | undefined,
   context: ExecutionContext,
@@ -462,7 +473,7 @@ function startSpan(
       [GEN_AI.operation]: GEN_AI_OPERATIONS.invokeAgent,
       [GEN_AI.provider]: 'a2a',
       [GEN_AI.agentName]: name,
-      [GEN_AI.conversation]: context.contextId,
+      ...spanAttributes(attributionOf(context)),
     },
   });
 }

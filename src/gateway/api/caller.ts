@@ -34,6 +34,7 @@ export interface CallerFields {
   readonly actor: string;
   /** The id of the key whose budget is charged, or undefined for callers without a key. */
   readonly keyId?: string | undefined;
+  readonly keyName?: string | undefined;
   /** The subject of the JWT of a caller without a key. */
   readonly subject?: string | undefined;
   readonly scopes: ReadonlySet<string>;
@@ -53,6 +54,7 @@ export class Caller implements User {
   readonly workspace: string;
   readonly actor: string;
   readonly keyId: string | undefined;
+  readonly keyName: string | undefined;
   readonly subject: string | undefined;
   readonly scopes: ReadonlySet<string>;
   readonly traceparent: string | undefined;
@@ -62,6 +64,7 @@ export class Caller implements User {
     this.tenant = fields.tenant ?? (fields.agent === undefined ? '' : AGENT_TENANT + fields.agent);
     this.actor = fields.actor;
     this.keyId = fields.keyId;
+    this.keyName = fields.keyName;
     this.subject = fields.subject;
     this.scopes = fields.scopes;
     this.traceparent = fields.traceparent;
@@ -69,8 +72,8 @@ export class Caller implements User {
 
   /** Returns the same caller at another endpoint. */
   at(tenant: string): Caller {
-    const { workspace, actor, keyId, subject, scopes, traceparent } = this;
-    return new Caller({ workspace, actor, keyId, subject, scopes, traceparent, tenant });
+    const { workspace, actor, keyId, keyName, subject, scopes, traceparent } = this;
+    return new Caller({ workspace, actor, keyId, keyName, subject, scopes, traceparent, tenant });
   }
 
   may(scope: ApiScope): boolean {

@@ -11,6 +11,7 @@ export const AuditRecord = z.object({
   number: z.int().describe('Increases by one with each entry of the workspace'),
   at: z.iso.datetime(),
   actor: z.string(),
+  actorName: z.string().optional().describe('The name of the key at that time'),
   action: z.string(),
   subject: z.string(),
   detail: z.record(z.string(), z.unknown()).optional(),
@@ -57,13 +58,13 @@ export function createAudit(options: AuditOptions): AuditLog {
   const { register, now = Date.now, keep = KEPT_PER_WORKSPACE } = options;
   const { db } = register;
   const insert = db.prepare(`
-    INSERT INTO audit (workspace, number, at, actor, action, subject, detail)
+    INSERT INTO audit (workspace, number, at, actor, actor_name, action, subject, detail)
     VALUES ($workspace, 1 + coalesce((SELECT max(number) FROM audit WHERE workspace = $workspace), 0),
-            $at, $actor, $action, $subject, $detail)
+            $at, $actor, (SELECT name FROM api_keys WHERE $actor LIKE 'key:%' AND id = substr($actor, 5)), $action, $subject, $detail)
     RETURNING number`);
   const trim = db.prepare('DELETE FROM audit WHERE workspace = ? AND number <= ?');
   const select = db.prepare(`
-    SELECT number, at, actor, action, subject, detail FROM audit
+    SELECT number, at, actor, actor_name, action, subject, detail FROM audit
     WHERE workspace = ? AND number < ? ORDER BY number DESC LIMIT ?`);
 
   return {
@@ -83,10 +84,15 @@ export function createAudit(options: AuditOptions): AuditLog {
   };
 }
 
-function recordOf({ detail, ...row }: Readonly<Record<string, unknown>>): AuditRecord {
+function recordOf({
+  detail,
+  actor_name: actorName,
+  ...row
+}: Readonly<Record<string, unknown>>): AuditRecord {
   return AuditRecord.parse({
     ...row,
     at: new Date(Number(row['at'])).toISOString(),
+    ...(typeof actorName === 'string' && { actorName }),
     ...(typeof detail === 'string' && { detail: JSON.parse(detail) as unknown }),
   });
 }

@@ -66,8 +66,9 @@ export function createAuthenticate(
     if (looksLikeKey(credential)) {
       const key = keys.verify(credential);
       if (!key) return failed(request);
-      const { id, workspace, scopes, rateLimit } = key;
-      return admitted(request, { workspace, actor: `key:${id}`, keyId: id, scopes }, rateLimit);
+      const { id, name, workspace, scopes, rateLimit } = key;
+      const actor = `key:${id}`;
+      return admitted(request, { workspace, actor, keyId: id, keyName: name, scopes }, rateLimit);
     }
     if (!oidc || !JWT.test(credential)) return failed(request);
     const verified = oidc.verify(credential);

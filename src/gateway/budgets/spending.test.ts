@@ -7,6 +7,7 @@ import type { Pricing } from '../cards/schema.ts';
 import type { Budget } from './budget.ts';
 import type { BudgetsConfig } from './config.ts';
 import type { PlannedCall, Use } from './spending.ts';
+import { USUAL_DIMENSIONS, type UsageQuery } from './usage.ts';
 
 const DAY_MS = 86_400_000;
 const USD: Pricing = { inputPricePerToken: 0.001, outputPricePerToken: 0.002, currency: 'USD' };
@@ -413,24 +414,29 @@ describe('usage', () => {
     clock.time += DAY_MS;
     spending.record(use({ keyId: undefined, model: 'large' }));
     spending.record(use({ keyId: undefined, subject: 'anna', model: undefined, agent: 'travel' }));
-    const days = { from: '2026-11-01', to: '2026-11-30', limit: 10 };
+    const by = USUAL_DIMENSIONS;
+    const days = { by, from: '2026-11-01', to: '2026-11-30', limit: 10, offset: 0 };
     const small = {
       day: '2026-11-15',
       keyId,
+      keyName: 'ci',
       model: 'small',
-      uses: 2,
+      calls: 2,
+      failures: 0,
       inputTokens: 20,
       outputTokens: 10,
       cost: { amount: 0.75, currency: 'USD' },
     };
-    const one = { day: '2026-11-16', uses: 1, inputTokens: 10, outputTokens: 5 };
-    assert.deepEqual(await spending.usage('default', days), [
+    const one = { day: '2026-11-16', calls: 1, failures: 0, inputTokens: 10, outputTokens: 5 };
+    assert.deepEqual((await spending.usage('default', days)).rows, [
       { ...one, model: 'large' },
       { ...one, subject: 'anna', agent: 'travel' },
       small,
     ]);
-    assert.deepEqual(await spending.usage('default', { ...days, keyId }), [small]);
-    assert.deepEqual(await spending.usage('default', { ...days, from: '2026-11-17' }), []);
+    const rows = async (more: Partial<UsageQuery>) =>
+      (await spending.usage('default', { ...days, ...more })).rows;
+    assert.deepEqual(await rows({ filter: { key: keyId } }), [small]);
+    assert.deepEqual(await rows({ from: '2026-11-17' }), []);
   });
 
   test('of long ago is kept by month, and a budget in total still knows it', async () => {
@@ -440,13 +446,15 @@ describe('usage', () => {
       await spending.flush();
       clock.time += days * DAY_MS;
     }
-    const rows = await spending.usage('default', {
+    const { rows } = await spending.usage('default', {
+      by: ['day'],
       from: '2026-11-18',
       to: '2029-01-01',
       limit: 10,
+      offset: 0,
     });
     assert.deepEqual(
-      rows.map(({ day, uses }) => [day, uses]),
+      rows.map(({ day, calls }) => [day, calls]),
       [
         ['2028-02-11', 1],
         ['2026-11', 2],

@@ -20,7 +20,8 @@ import { Budget, dayOf, periodAt } from './budget.ts';
 import type { BudgetsConfig, TaskLimit } from './config.ts';
 import { type Holder, type Limit, NANOS, type BudgetRefusal } from './grant.ts';
 import { createSqliteBudgetStore } from './sqlite-store.ts';
-import type { Booking, PlannedBooking, ReservedCall, UsageQuery, UsageRow } from './store.ts';
+import type { Booking, PlannedBooking, ReservedCall } from './store.ts';
+import type { UsagePage, UsageQuery } from './usage.ts';
 
 /** The Retry-After while the rest of the budget is reserved for calls in progress. */
 const WAIT_SECONDS = 1;
@@ -30,6 +31,8 @@ const MAX_UNWRITTEN = 10_000;
 const RETRY_MS = 5000;
 /** Number of days that keep their own rows. The rows of older days are merged into one row per month. */
 const DAYS_KEPT = 400;
+/** Number of days that keep the usage of each task. */
+const TASK_DAYS_KEPT = 31;
 const DAY_MS = 86_400_000;
 /** A reservation that is older was not settled because of a defect. It is longer than any call. */
 const MAX_CALL_MS = DAY_MS;
@@ -50,12 +53,19 @@ export interface CallUse {
   readonly outputTokens: number;
   /** Undefined if there is no price. */
   readonly cost?: Money | undefined;
+  /** Whether the call failed or broke off. */
+  readonly failed?: boolean | undefined;
 }
 
 /** A call that was not reserved. */
-export interface Use extends PayingCaller, CallUse {
+export interface Use extends PayingCaller, CallUse, CallOrigin {}
+
+/** What is called, and for which task. */
+interface CallOrigin {
   readonly model?: string | undefined;
   readonly agent?: string | undefined;
+  readonly taskId?: string | undefined;
+  readonly contextId?: string | undefined;
 }
 
 export interface Money {
@@ -65,11 +75,8 @@ export interface Money {
 }
 
 /** A call to a model or an agent that is about to be made. */
-export interface PlannedCall {
+export interface PlannedCall extends CallOrigin {
   readonly caller: PayingCaller;
-  readonly model?: string | undefined;
-  readonly agent?: string | undefined;
-  readonly taskId?: string | undefined;
   readonly pricing?: Pricing | undefined;
   /** Counts the tokens of the prompt. Only called if there is a budget. */
   readonly prompt: () => number;
@@ -120,8 +127,7 @@ export interface Spending {
   record(use: Use): void;
   /** Returns the status of the key's budget, or undefined if the key has no budget. */
   budgetStatus(keyId: string): Promise<BudgetStatus | undefined>;
-  /** Returns the rows of the workspace, newest days first. */
-  usage(workspace: string, query: UsageQuery): Promise<readonly UsageRow[]>;
+  usage(workspace: string, query: UsageQuery): Promise<UsagePage>;
   /** Changes the budgets of workspaces, subjects and tasks for the next calls. */
   use(config: BudgetsConfig): void;
   /** Stores the usage that could not be stored before. Never rejects. */
@@ -215,6 +221,7 @@ export function createSpending(options: SpendingOptions): Spending {
       keyId: caller.keyId ?? '',
       subject: caller.subject ?? '',
       taskId: call.taskId ?? '',
+      contextId: call.contextId ?? '',
       day: dayOf(time),
       model,
       agent,
@@ -268,13 +275,13 @@ export function createSpending(options: SpendingOptions): Spending {
     };
   }
 
-  function unlimited({ caller, model, agent }: PlannedCall): Reservation {
+  function unlimited({ caller, model, agent, taskId, contextId }: PlannedCall): Reservation {
     let ended = false;
     return {
       maxOutputTokens: undefined,
       seen() {},
       settle(used) {
-        if (!ended) record({ ...used, ...caller, model, agent });
+        if (!ended) record({ ...used, ...caller, model, agent, taskId, contextId });
         ended = true;
       },
       release() {
@@ -285,8 +292,9 @@ export function createSpending(options: SpendingOptions): Spending {
 
   function record(use: Use): void {
     const { workspace, keyId = '', subject = '', model = '', agent = '' } = use;
-    const of = { workspace, keyId, subject, taskId: '', day: dayOf(now()), model, agent };
-    keep({ booking: { ...of, ...numbersOf(use) } });
+    const { taskId = '', contextId = '' } = use;
+    const payer = { workspace, keyId, subject, taskId, contextId };
+    keep({ booking: { ...payer, day: dayOf(now()), model, agent, ...numbersOf(use) } });
   }
 
   function keep(settlement: Settlement): void {
@@ -357,7 +365,8 @@ export function createSpending(options: SpendingOptions): Spending {
   function fold(today: string): void {
     if (today === foldedOn || failedAt !== undefined) return;
     foldedOn = today;
-    const before = dayOf(Date.parse(today) - DAYS_KEPT * DAY_MS).slice(0, 7);
+    const daysAgo = (days: number) => dayOf(Date.parse(today) - days * DAY_MS);
+    const before = { month: daysAgo(DAYS_KEPT).slice(0, 7), taskDay: daysAgo(TASK_DAYS_KEPT) };
     void (async () => store.fold(before))().catch((error: unknown) =>
       logger.warn({ err: error }, 'failed to merge old usage rows'),
     );
@@ -469,8 +478,9 @@ function firstOf(
   return name === undefined ? undefined : budgets[name];
 }
 
-function numbersOf({ inputTokens, outputTokens, cost }: CallUse) {
+function numbersOf({ inputTokens, outputTokens, cost, failed = false }: CallUse) {
   return {
+    failed,
     currency: cost?.currency ?? '',
     inputTokens: wholeNumber(inputTokens),
     outputTokens: wholeNumber(outputTokens),

@@ -1,22 +1,21 @@
 /** The budget store in the register. Every change is one transaction. */
 import { randomUUID } from 'node:crypto';
 import type { Register } from '../register/register.ts';
-import { type Counter, grantOf, type Holder, type Limit, NANOS } from './grant.ts';
-import type {
-  Booking,
-  BudgetStore,
-  Payer,
-  PlannedBooking,
-  ReservedCall,
-  UsageRow,
-} from './store.ts';
+import { type Counter, grantOf, type Holder, type Limit } from './grant.ts';
+import { readUsage } from './sqlite-usage.ts';
+import type { Booking, BudgetStore, Payer, PlannedBooking, ReservedCall } from './store.ts';
 
 /** How long the reservations of agents' calls are kept for the tasks that are resumed after a start. */
 const ADOPT_MS = 60_000;
 
 type Row = Readonly<Record<string, unknown>>;
 
-export function createSqliteBudgetStore(register: Register): BudgetStore {
+/** Maximum number of rows of tasks in a workspace. Above this number, new rows replace the oldest ones. */
+const TASK_ROWS = 100_000;
+/** How many rows may be added before the oldest ones are deleted. */
+const TRIM_STEP = 256;
+
+export function createSqliteBudgetStore(register: Register, taskRows = TASK_ROWS): BudgetStore {
   const sql = statements(register);
   /** The owner of this process's reservations. */
   const owner = randomUUID();
@@ -99,8 +98,11 @@ export function createSqliteBudgetStore(register: Register): BudgetStore {
   }
 
   function book(booking: Booking): void {
-    const { taskId: _, ...row } = booking;
-    sql.add.run({ ...row });
+    const { taskId, contextId, failed, ...fields } = booking;
+    const row = { ...fields, failures: failed ? 1 : 0 };
+    sql.add.run(row);
+    const number = Number(sql.addTask.get({ ...row, taskId, contextId })?.['number']);
+    if (number % TRIM_STEP === 0) sql.trimTasks.run(row.workspace, number - taskRows);
     sql.count.run({
       ...holdersOf(booking),
       ...periodsOf(booking.day),
@@ -133,25 +135,27 @@ export function createSqliteBudgetStore(register: Register): BudgetStore {
         return left.length;
       }),
     spent: (limit) => register.read(() => counterOf(limit).counter),
-    usage: (workspace, { keyId = null, from, to, limit }) =>
-      register.read(() => sql.usage.all({ workspace, keyId, from, to, limit }).map(usageRow)),
-    fold: (before) =>
+    usage: (workspace, query) => register.read(() => readUsage(register.db, workspace, query)),
+    fold: ({ month, taskDay }) =>
       register.transaction(() => {
-        sql.fold.run(before);
-        sql.drop.run(before);
-        sql.dropCounters.run(before);
+        sql.fold.run(month);
+        sql.drop.run(month);
+        sql.dropCounters.run(month);
+        sql.dropTasks.run(taskDay);
       }),
   };
 }
 
 const COLUMNS =
-  'workspace, day, key_id, subject, model, agent, currency, uses, input_tokens, output_tokens, nanos';
+  'workspace, day, key_id, subject, model, agent, currency, uses, failures, input_tokens, output_tokens, nanos';
+const ONE_CALL =
+  '$workspace, $day, $keyId, $subject, $model, $agent, $currency, 1, $failures, $inputTokens, $outputTokens, $nanos';
 const OF_CALL = `holder IN ($workspaceHolder, $keyHolder, $subjectHolder, $taskHolder) AND period IN ($day, $month, 'total')`;
 const MAX = Number.MAX_SAFE_INTEGER;
 
 function statements({ db }: Register) {
   // A vendor may report absurdly large numbers. A sum that is too large for SQLite could not be stored.
-  const added = ['uses', 'input_tokens', 'output_tokens', 'nanos'].map(
+  const added = ['uses', 'failures', 'input_tokens', 'output_tokens', 'nanos'].map(
     (name) => `${name} = min(${name} + excluded.${name}, ${MAX})`,
   );
   const conflict = `ON CONFLICT DO UPDATE SET ${added.join(', ')}`;
@@ -198,7 +202,7 @@ function statements({ db }: Register) {
     addReservation: db.prepare(`
       INSERT INTO reservations
       VALUES ($id, $owner, $expiresAt, $workspace, $keyId, $subject, $taskId, $day, $model, $agent, $currency,
-              $inputTokens, 0, $inputNanos, $outputPrice, $tokens, $nanos)`),
+              $inputTokens, 0, $inputNanos, $outputPrice, $tokens, $nanos, $contextId)`),
     takeReservation: db.prepare('DELETE FROM reservations WHERE id = ? RETURNING *'),
     seen: db.prepare('UPDATE reservations SET seen_tokens = ? WHERE id = ?'),
     adopt: db.prepare(`
@@ -208,26 +212,23 @@ function statements({ db }: Register) {
       SELECT * FROM reservations
       WHERE expires_at < $now OR (owner <> $owner AND ($adopts = 0 OR agent = ''))`),
     add: db.prepare(`
-      INSERT INTO spending (${COLUMNS})
-      VALUES ($workspace, $day, $keyId, $subject, $model, $agent, $currency, 1, $inputTokens, $outputTokens, $nanos)
-      ${conflict}`),
+      INSERT INTO spending (${COLUMNS}) VALUES (${ONE_CALL}) ${conflict}`),
+    addTask: db.prepare(`
+      INSERT INTO task_spending (number, context_id, task_id, ${COLUMNS})
+      VALUES (1 + coalesce((SELECT max(number) FROM task_spending WHERE workspace = $workspace), 0),
+              $contextId, $taskId, ${ONE_CALL})
+      ${conflict} RETURNING number`),
+    trimTasks: db.prepare('DELETE FROM task_spending WHERE workspace = ? AND number <= ?'),
+    dropTasks: db.prepare('DELETE FROM task_spending WHERE day < ?'),
     fold: db.prepare(`
       INSERT INTO spending (${COLUMNS})
       SELECT workspace, substr(day, 1, 7), key_id, subject, model, agent, currency,
-             sum(uses), sum(input_tokens), sum(output_tokens), sum(nanos)
+             sum(uses), sum(failures), sum(input_tokens), sum(output_tokens), sum(nanos)
       FROM spending WHERE day < ? AND length(day) = 10 GROUP BY 1, 2, 3, 4, 5, 6, 7
       ${conflict}`),
     drop: db.prepare('DELETE FROM spending WHERE day < ? AND length(day) = 10'),
     dropCounters: db.prepare(`
       DELETE FROM budget_counters WHERE used_on < ? AND reserved_tokens = 0 AND reserved_nanos = 0`),
-    // A row of a whole month is included if the range contains one of its days.
-    usage: db.prepare(`
-      SELECT day, key_id, subject, model, agent, currency, CAST(uses AS REAL) AS uses, CAST(nanos AS REAL) AS nanos,
-             CAST(input_tokens AS REAL) AS inputTokens, CAST(output_tokens AS REAL) AS outputTokens
-      FROM spending
-      WHERE workspace = $workspace AND ($keyId IS NULL OR key_id = $keyId)
-        AND day >= substr($from, 1, length(day)) AND day <= $to
-      ORDER BY day DESC, key_id, subject, model, agent, currency LIMIT $limit`),
   };
 }
 
@@ -277,6 +278,7 @@ function payerIn(row: Row): Payer {
     keyId: String(row['key_id']),
     subject: String(row['subject']),
     taskId: String(row['task_id']),
+    contextId: String(row['context_id']),
   };
 }
 
@@ -299,23 +301,7 @@ function bookingIn(row: Row): Booking {
     currency: String(row['currency']),
     inputTokens: number(row, 'input_tokens'),
     outputTokens,
+    failed: true,
     nanos: number(row, 'input_nanos') + Math.round(outputTokens * number(row, 'output_price')),
-  };
-}
-
-function usageRow(row: Row): UsageRow {
-  const currency = String(row['currency']);
-  const named = (name: string, column: string) =>
-    row[column] === '' ? {} : { [name]: String(row[column]) };
-  return {
-    day: String(row['day']),
-    ...named('keyId', 'key_id'),
-    ...named('subject', 'subject'),
-    ...named('model', 'model'),
-    ...named('agent', 'agent'),
-    uses: number(row, 'uses'),
-    inputTokens: number(row, 'inputTokens'),
-    outputTokens: number(row, 'outputTokens'),
-    ...(currency !== '' && { cost: { amount: number(row, 'nanos') / NANOS, currency } }),
   };
 }

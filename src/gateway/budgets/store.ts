@@ -4,9 +4,9 @@
  * All methods are atomic, also when several processes use the same database: two calls can never reserve the same part
  * of a budget.
  */
-import * as z from 'zod';
 import type { MaybePromise } from '../../base/index.ts';
 import type { Grant, Limit, Need, BudgetRefusal } from './grant.ts';
+import type { UsagePage, UsageQuery } from './usage.ts';
 
 /** Who a call is charged to. */
 export interface Payer {
@@ -15,9 +15,10 @@ export interface Payer {
   /** The subject of a JWT. */
   readonly subject: string;
   readonly taskId: string;
+  readonly contextId: string;
 }
 
-/** The usage of one call, or of the same calls of a day together. All numbers are safe integers. */
+/** The usage of one call. All numbers are safe integers. */
 export interface Booking extends Payer {
   readonly day: string;
   readonly model: string;
@@ -26,6 +27,7 @@ export interface Booking extends Payer {
   readonly inputTokens: number;
   readonly outputTokens: number;
   readonly nanos: number;
+  readonly failed: boolean;
 }
 
 /** A reserved call: who pays for it, and the day that it counts for. */
@@ -42,27 +44,6 @@ export interface PlannedBooking extends ReservedCall {
   readonly need: Need;
   /** The budgets that must have room. There is at least one. */
   readonly limits: readonly Limit[];
-}
-
-export const UsageRow = z.object({
-  day: z.string().describe('YYYY-MM-DD, or YYYY-MM for old usage'),
-  keyId: z.string().optional(),
-  subject: z.string().optional().describe('The subject of a JWT, for callers without a key'),
-  model: z.string().optional(),
-  agent: z.string().optional().describe('The agent, for calls of an agent behind the gateway'),
-  uses: z.int(),
-  inputTokens: z.int(),
-  outputTokens: z.int(),
-  cost: z.object({ amount: z.number(), currency: z.string() }).optional(),
-});
-export type UsageRow = Readonly<z.infer<typeof UsageRow>>;
-
-export interface UsageQuery {
-  readonly keyId?: string | undefined;
-  /** The first and the last day, both inclusive. */
-  readonly from: string;
-  readonly to: string;
-  readonly limit: number;
 }
 
 export interface BudgetStore {
@@ -91,8 +72,10 @@ export interface BudgetStore {
    */
   recover(now: number): MaybePromise<number>;
   spent(limit: Limit): MaybePromise<{ readonly tokens: number; readonly nanos: number }>;
-  /** Returns the rows of the workspace, newest days first. */
-  usage(workspace: string, query: UsageQuery): MaybePromise<readonly UsageRow[]>;
-  /** Merges the rows of days before the month into one row per month, and deletes counters that are no longer used. */
-  fold(beforeMonth: string): MaybePromise<void>;
+  usage(workspace: string, query: UsageQuery): MaybePromise<UsagePage>;
+  /**
+   * Merges the rows of days before the month into one row per month, deletes counters that are no longer used, and
+   * deletes the rows of tasks before the day.
+   */
+  fold(before: { readonly month: string; readonly taskDay: string }): MaybePromise<void>;
 }

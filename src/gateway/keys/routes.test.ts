@@ -215,8 +215,10 @@ describe('the routes of usage and audit', () => {
     const item = {
       day: '2026-11-15',
       keyId: key.id,
+      keyName: 'a',
       model: 'm',
-      uses: 1,
+      calls: 1,
+      failures: 0,
       inputTokens: 3,
       outputTokens: 4,
       cost: { amount: 1.25, currency: 'USD' },

@@ -18,6 +18,7 @@ const TOUCH_MS = 60_000;
 
 const Found = z.object({
   id: z.string(),
+  name: z.string(),
   workspace: z.string(),
   scopes: z.string(),
   rate_limit: z.string().nullable(),
@@ -30,6 +31,7 @@ const Found = z.object({
 /** The key of a valid secret. */
 export interface VerifiedKey {
   readonly id: string;
+  readonly name: string;
   readonly workspace: string;
   readonly scopes: ReadonlySet<string>;
   readonly rateLimit: RateLimit | undefined;
@@ -58,7 +60,7 @@ export interface VerifierOptions {
 export function createVerifier({ register, pepper, logger, now }: VerifierOptions): Verifier {
   const { db } = register;
   const find = db.prepare(`
-    SELECT k.id, k.workspace, k.scopes, k.rate_limit, k.revoked_at, k.expires_at, k.last_used_at,
+    SELECT k.id, k.name, k.workspace, k.scopes, k.rate_limit, k.revoked_at, k.expires_at, k.last_used_at,
            s.ends_at, s.hash, s.pepper
     FROM key_secrets s JOIN api_keys k ON k.id = s.key_id WHERE s.prefix = ?`);
   const touch = db.prepare('UPDATE api_keys SET last_used_at = ? WHERE id = ?');
@@ -83,12 +85,12 @@ export function createVerifier({ register, pepper, logger, now }: VerifierOption
     const found = Found.parse(row);
     const until = Math.min(found.ends_at ?? Infinity, found.expires_at ?? Infinity);
     if (found.revoked_at !== null || time >= until) return undefined;
-    const { id, workspace } = found;
+    const { id, name, workspace } = found;
     const scopes = new Set(z.array(z.string()).parse(JSON.parse(found.scopes)));
     const rateLimit =
       found.rate_limit === null ? undefined : RateLimit.parse(JSON.parse(found.rate_limit));
     return {
-      key: { id, workspace, scopes, rateLimit },
+      key: { id, name, workspace, scopes, rateLimit },
       until,
       touchedAt: found.last_used_at ?? -Infinity,
     };

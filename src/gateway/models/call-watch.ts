@@ -1,5 +1,7 @@
-/** Records metrics of provider calls, and one span for each request. */
+/** Records metrics of provider calls, and one span and one log line for each request. */
 import type { FinishReason, ModelRequest } from '../../agent/index.ts';
+import type { Logger } from '../../tasks/index.ts';
+import { type Attribution, logFields, spanAttributes } from '../telemetry/attribution.ts';
 import type { Attributes, Meter, Tracer } from '../telemetry/telemetry.ts';
 import { GEN_AI, GEN_AI_OPERATIONS } from '../telemetry/gen-ai.ts';
 import type { Candidate, ModelTarget } from './catalogue.ts';
@@ -28,8 +30,8 @@ export interface Answered {
 
 export interface RequestDetails {
   readonly traceparent: string | undefined;
-  /** The context id of the task, for the span. */
-  readonly conversation?: string | undefined;
+  /** The caller and the task, for the span and the log line. */
+  readonly attribution: Attribution;
   /** Settings of the request that become attributes of the span. */
   readonly settings?: Pick<ModelRequest, 'maxOutputTokens' | 'temperature'> | undefined;
 }
@@ -48,9 +50,11 @@ const VENDOR_NAMES: Readonly<Record<string, string>> = {
 };
 
 export function createWatch({
+  logger,
   meter,
   tracer,
 }: {
+  readonly logger: Logger;
   readonly meter?: Meter | undefined;
   readonly tracer?: Tracer | undefined;
 }): Watch {
@@ -69,7 +73,8 @@ export function createWatch({
   }
 
   return {
-    start({ apiType, name }, { traceparent, conversation, settings = {} }) {
+    start({ apiType, name }, { traceparent, attribution, settings = {} }) {
+      const started = performance.now();
       const operation = GEN_AI_OPERATIONS[apiType];
       const { maxOutputTokens, temperature } = settings;
       const span = tracer?.start(`${operation} ${name}`, {
@@ -78,7 +83,7 @@ export function createWatch({
         attributes: {
           [GEN_AI.operation]: operation,
           [GEN_AI.requestModel]: name,
-          ...(conversation !== undefined && { [GEN_AI.conversation]: conversation }),
+          ...spanAttributes(attribution),
           ...(maxOutputTokens !== undefined && { [GEN_AI.maxTokens]: maxOutputTokens }),
           ...(temperature !== undefined && { [GEN_AI.temperature]: temperature }),
         },
@@ -94,6 +99,13 @@ export function createWatch({
           if (answer) span?.set(attributesOf(answer));
           if (outcome !== 'ok') span?.fail(outcome);
           span?.end();
+          const { inputTokens, outputTokens, cost, provider } = answer?.used ?? {};
+          const used = answer && { provider, inputTokens, outputTokens, ...(cost && { cost }) };
+          const ms = Math.round(performance.now() - started);
+          logger.info(
+            { ...logFields(attribution), model: name, outcome, ms, ...used },
+            'model call',
+          );
         },
       };
     },

@@ -118,7 +118,7 @@ export function modelExecutor({
     },
 
     async *execute(context): AsyncGenerator<ExecutorEvent> {
-      const { task, user, signal, contextId: conversation } = context;
+      const { task, user, signal, contextId } = context;
       if (context.resumed && (task.artifacts?.length ?? 0) > 0) {
         const message =
           'The gateway was restarted in the middle of the answer: send the message again';
@@ -133,7 +133,7 @@ export function modelExecutor({
       try {
         const target = targetOf(workspace, task.metadata ?? {});
         const work = target.apiType === 'chat' ? chat : embed;
-        yield* work(context, target, { caller, signal, conversation, taskId: task.id });
+        yield* work(context, target, { caller, signal, contextId, taskId: task.id });
       } catch (error) {
         if (signal.aborted || !(error instanceof A2AError)) throw error;
         const used = error instanceof CutOff ? error.used : undefined;

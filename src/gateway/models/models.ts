@@ -23,6 +23,7 @@ import { cutOff, type RawChunk, type Relay } from '../../agent/internal/index.ts
 import type { Logger } from '../../tasks/index.ts';
 import type { Caller } from '../api/caller.ts';
 import type { PlannedCall, Reservation, Spending } from '../budgets/spending.ts';
+import { logFields } from '../telemetry/attribution.ts';
 import type { Labels, Meter, Tracer } from '../telemetry/telemetry.ts';
 import type { CardLookup } from '../cards/cards.ts';
 import { createWatch, type Answered, type CallWatch } from './call-watch.ts';
@@ -50,11 +51,10 @@ export type RelayedChunk = FullChunk | RawChunk;
 export interface AskOptions {
   /** The caller that is charged. */
   readonly caller: Pick<Caller, 'workspace' | 'keyId' | 'traceparent'> &
-    Partial<Pick<Caller, 'subject'>>;
+    Partial<Pick<Caller, 'keyName' | 'subject'>>;
   readonly signal: AbortSignal;
-  /** The context id of the task, for traces. */
-  readonly conversation?: string | undefined;
-  /** The task that the call belongs to, for the limit of a task. */
+  /** The context and the task that the call belongs to, for budgets, usage, spans and the log. */
+  readonly contextId?: string | undefined;
   readonly taskId?: string | undefined;
 }
 
@@ -143,7 +143,7 @@ export function createModels(options: ModelsOptions): Models {
    */
   async function ask<Answer>(
     target: ModelTarget,
-    { caller, signal, conversation, taskId }: AskOptions,
+    { caller, signal, contextId, taskId }: AskOptions,
     request: ModelRequest,
     begin: (
       candidate: Candidate,
@@ -153,11 +153,14 @@ export function createModels(options: ModelsOptions): Models {
     ) => Promise<Answer>,
   ): Promise<Asking<Answer>> {
     signal.throwIfAborted();
-    const reservation = await spending.reserve(planned(caller, target, request, taskId));
+    const reservation = await spending.reserve(
+      planned(caller, target, request, { contextId, taskId }),
+    );
     const { maxOutputTokens } = reservation;
     const limited = maxOutputTokens === undefined ? request : { ...request, maxOutputTokens };
     const { traceparent } = caller;
-    const watched = watch.start(target, { traceparent, conversation, settings: limited });
+    const attribution = { caller, contextId, taskId };
+    const watched = watch.start(target, { traceparent, attribution, settings: limited });
     /** The candidate that is being called, before it answers. */
     let called: Candidate | undefined;
     const over = new AbortController();
@@ -187,7 +190,8 @@ export function createModels(options: ModelsOptions): Models {
         delayMs,
         onFailure(candidate, error, next) {
           const { name: provider } = candidate.provider;
-          logger.warn({ err: error, provider, model: target.name, next }, 'a model did not answer');
+          const fields = { ...logFields(attribution), err: error, provider, model: target.name };
+          logger.warn({ ...fields, next }, 'a model did not answer');
           watch.failure(provider, next);
         },
       });
@@ -202,20 +206,24 @@ export function createModels(options: ModelsOptions): Models {
           const outcome = OUTCOMES[how];
           call.end(outcome);
           watch.used(answered.used);
-          reservation.settle(answered.used);
+          reservation.settle({ ...answered.used, failed: how === 'broken' });
           watched.end(outcome, { ...answered, candidate: answering.candidate });
         },
       };
     } catch (error) {
       clearTimeout(timer);
       // A vendor charges for the prompt even if the caller leaves before the answer starts.
-      if (called === undefined) reservation.release();
-      else {
+      const failed = error instanceof NoAnswer;
+      if (called !== undefined) {
         const used = usedAt(called, estimated(target, request, 0), target.pricing);
         watch.used(used);
-        reservation.settle(used);
-      }
-      watched.end(error instanceof NoAnswer ? error.error.code : 'canceled');
+        reservation.settle({ ...used, failed });
+      } else if (failed) {
+        const { pricing } = target;
+        const cost = pricing && { amount: 0, currency: pricing.currency };
+        reservation.settle({ inputTokens: 0, outputTokens: 0, cost, failed });
+      } else reservation.release();
+      watched.end(failed ? error.error.code : 'canceled');
       if (!(error instanceof NoAnswer)) throw error;
       const { candidate } = error;
       const as = candidate && `${candidate.provider.name}:${candidate.model}`;
@@ -285,7 +293,12 @@ export function createModels(options: ModelsOptions): Models {
       const broken = settle('broken');
       const { name: provider } = candidate.provider;
       logger.warn(
-        { err: error, provider, model: target.name },
+        {
+          ...logFields(askOptions),
+          err: error,
+          provider,
+          model: target.name,
+        },
         'a model failed in the middle of its answer',
       );
       throw new CutOff(target.name, broken);
@@ -400,7 +413,7 @@ function planned(
   caller: AskOptions['caller'],
   target: ModelTarget,
   request: ModelRequest,
-  taskId?: string,
+  origin?: Pick<PlannedCall, 'contextId' | 'taskId'>,
 ): PlannedCall {
   return {
     caller,
@@ -408,7 +421,7 @@ function planned(
     pricing: target.pricing,
     prompt: () => tokenCounter(target.candidates).prompt(request),
     maxOutputTokens: request.maxOutputTokens,
-    taskId,
+    ...origin,
   };
 }
 

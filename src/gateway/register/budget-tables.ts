@@ -7,6 +7,9 @@
  * `budget_counters` has the sums that are compared with a budget: for a holder (a workspace, key, subject or task) and a
  * period. A row is created from `spending` and `reservations` when it is first needed. From then on, each use updates it.
  *
+ * `task_spending` has the same numbers for each task, for a limited time and with a maximum number of rows per workspace. The
+ * rows of a workspace are numbered. The row for requests without a task has empty ids.
+ *
  * `reservations` has one row per call in progress with a budget. `owner` is the process. After a crash, the next process
  * counts what the row says: the prompt, and the part of the answer that was seen.
  */
@@ -67,4 +70,34 @@ CREATE TABLE reservations (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX reservations_of_workspace ON reservations (workspace, day);
 CREATE INDEX reservations_by_expiry ON reservations (expires_at);
+`;
+
+/** Added later: failed calls, usage by task, and the names of keys in the audit log. */
+export const ATTRIBUTION_SCHEMA = `
+ALTER TABLE spending ADD COLUMN failures INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE reservations ADD COLUMN context_id TEXT NOT NULL DEFAULT '';
+ALTER TABLE audit ADD COLUMN actor_name TEXT;
+
+CREATE TABLE task_spending (
+  workspace TEXT NOT NULL,
+  number INTEGER NOT NULL,
+  day TEXT NOT NULL,
+  context_id TEXT NOT NULL,
+  task_id TEXT NOT NULL,
+  key_id TEXT NOT NULL,
+  subject TEXT NOT NULL,
+  model TEXT NOT NULL,
+  agent TEXT NOT NULL,
+  currency TEXT NOT NULL,
+  uses INTEGER NOT NULL,
+  failures INTEGER NOT NULL,
+  input_tokens INTEGER NOT NULL,
+  output_tokens INTEGER NOT NULL,
+  nanos INTEGER NOT NULL,
+  PRIMARY KEY (workspace, number)
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX task_spending_of_task
+  ON task_spending (workspace, task_id, context_id, day, key_id, subject, model, agent, currency);
+CREATE INDEX task_spending_of_context ON task_spending (workspace, context_id) WHERE context_id <> '';
+CREATE INDEX task_spending_by_day ON task_spending (day);
 `;

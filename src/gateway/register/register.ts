@@ -17,14 +17,18 @@ import {
 import { A2AError } from '../../protocol/index.ts';
 import type { Logger } from '../../tasks/index.ts';
 import { AGENTS_SCHEMA } from './agent-tables.ts';
-import { BUDGETS_SCHEMA } from './budget-tables.ts';
+import { ATTRIBUTION_SCHEMA, BUDGETS_SCHEMA } from './budget-tables.ts';
 import { CARDS_SCHEMA } from './card-tables.ts';
 import { KEYS_SCHEMA } from './key-tables.ts';
 
 /** The application id is "PrlG" in ASCII. */
 const REGISTER: Schema = {
   applicationId: 0x50726c47,
-  steps: [[KEYS_SCHEMA, CARDS_SCHEMA, AGENTS_SCHEMA].join('\n'), BUDGETS_SCHEMA],
+  steps: [
+    [KEYS_SCHEMA, CARDS_SCHEMA, AGENTS_SCHEMA].join('\n'),
+    BUDGETS_SCHEMA,
+    ATTRIBUTION_SCHEMA,
+  ],
 };
 
 const SQLITE_CORRUPT = 11;

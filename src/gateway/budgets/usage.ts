@@ -1,0 +1,64 @@
+/** The usage of a workspace: which rows can be requested, and what they contain. */
+import * as z from 'zod';
+
+/** What usage can be grouped by. `key` is the caller: a key, or the subject of a JWT for callers without a key. */
+export const DIMENSIONS = ['day', 'key', 'subject', 'model', 'agent', 'context', 'task'] as const;
+export type Dimension = (typeof DIMENSIONS)[number];
+
+/** The grouping if a request has none. These dimensions are stored for every day, without a limit. */
+export const USUAL_DIMENSIONS: readonly Dimension[] = ['day', 'key', 'subject', 'model', 'agent'];
+
+export const UsageRow = z.object({
+  day: z.string().optional().describe('YYYY-MM-DD, or YYYY-MM for old usage'),
+  keyId: z.string().optional(),
+  keyName: z.string().optional().describe('The current name of the key'),
+  subject: z.string().optional().describe('The subject of a JWT, for callers without a key'),
+  model: z.string().optional(),
+  agent: z.string().optional().describe('The agent, for calls of an agent behind the gateway'),
+  contextId: z.string().optional(),
+  taskId: z.string().optional().describe("Missing for requests without a task, in a vendor's API"),
+  calls: z.int().describe('The number of calls, including those that failed'),
+  failures: z.int().describe('The number of calls that failed or broke off'),
+  inputTokens: z.int(),
+  outputTokens: z.int(),
+  cost: z
+    .object({ amount: z.number(), currency: z.string() })
+    .optional()
+    .describe('Each currency has its own row. So has usage without a price'),
+});
+export type UsageRow = Readonly<z.infer<typeof UsageRow>>;
+
+/** Only usage with these values is counted. */
+export interface UsageFilter {
+  readonly key?: string | undefined;
+  readonly subject?: string | undefined;
+  readonly model?: string | undefined;
+  readonly agent?: string | undefined;
+  readonly context?: string | undefined;
+  readonly task?: string | undefined;
+}
+
+export interface UsageQuery {
+  /** The rows are sorted by these dimensions, in this order: days from new to old, all others from A to Z. */
+  readonly by: readonly Dimension[];
+  readonly filter?: UsageFilter | undefined;
+  /** The first and the last day, both inclusive. */
+  readonly from: string;
+  readonly to: string;
+  readonly limit: number;
+  readonly offset: number;
+}
+
+export interface UsagePage {
+  readonly rows: readonly UsageRow[];
+  /** The offset of the next page, or undefined on the last page. */
+  readonly next: number | undefined;
+}
+
+/** Whether the query needs the rows of tasks, which are kept only for a limited time. */
+export function isByTask({ by, filter = {} }: Pick<UsageQuery, 'by' | 'filter'>): boolean {
+  const { context, task } = filter;
+  return (
+    context !== undefined || task !== undefined || by.includes('context') || by.includes('task')
+  );
+}

@@ -1,0 +1,35 @@
+/** Who made a call of a model or an agent, and for which task. Spans and log lines have the same fields as usage rows. */
+import { defined } from '../../base/index.ts';
+import { GEN_AI } from './gen-ai.ts';
+import type { Attributes } from './telemetry.ts';
+
+export interface Attribution {
+  readonly caller: {
+    readonly workspace: string;
+    readonly keyId?: string | undefined;
+    readonly keyName?: string | undefined;
+    /** The subject of the JWT of a caller without a key. */
+    readonly subject?: string | undefined;
+  };
+  readonly contextId?: string | undefined;
+  readonly taskId?: string | undefined;
+}
+
+/** Returns the fields for a log line. */
+export function logFields({ caller, contextId, taskId }: Attribution): object {
+  const { workspace, keyId, keyName, subject } = caller;
+  return defined({ workspace, keyId, keyName, subject, contextId, taskId });
+}
+
+/** Returns the attributes of a span. */
+export function spanAttributes({ caller, contextId, taskId }: Attribution): Attributes {
+  const { workspace, keyId, keyName, subject } = caller;
+  return defined({
+    'parley.workspace': workspace,
+    'parley.key.id': keyId,
+    'parley.key.name': keyName,
+    'parley.subject': subject,
+    [GEN_AI.conversation]: contextId,
+    'parley.task.id': taskId,
+  });
+}
