@@ -13,7 +13,7 @@ import { chosenOption } from './answers.ts';
 import { noteAllowed } from './approvals.ts';
 import { detailFor } from './confirmation-request.ts';
 import type { FileChanges } from './file-changes.ts';
-import { decide, rulesFrom, type Policy } from './policy.ts';
+import { decide, resultFilter, rulesFrom, type Policy, type Verdict } from './policy.ts';
 import { ApprovalMode, PolicyRule } from './rule.ts';
 import type { CoderTool, Preview } from '../tools/tool.ts';
 
@@ -99,12 +99,12 @@ export function guarded(tool: CoderTool, options: GuardOptions): Tool {
 
     async confirm(args, context) {
       const key = previewKey(context);
+      const policy = policyOf(options, context.state);
+      const files = filesNamedIn(args);
+      // An error of the preview may quote a file, so a call that is denied gets no preview.
+      if (files) refuse(decide(policy, tool, args, undefined, files));
       const preview = await previewOf(args, context);
-      const { decision, reason } = decide(policyOf(options, context.state), tool, args, preview);
-      if (decision === 'deny') {
-        previews.delete(key);
-        throw new ToolError('denied', `not allowed: ${reason}`);
-      }
+      const { decision, reason } = refuse(decide(policy, tool, args, preview, files), key);
       if (decision === 'allow') {
         if (tool.effect !== 'read' && tool.effect !== 'talk') allowed.set(key, reason);
         return false;
@@ -135,7 +135,9 @@ export function guarded(tool: CoderTool, options: GuardOptions): Tool {
         await options.beforeChange(tool.describe(args), context);
       }
       if (tool.asks !== true || context.answer) context.progress(BEGUN);
-      const work = async (): Promise<unknown> => tool.run(args, context, preview);
+      const approved = context.confirmation !== undefined;
+      const shows = resultFilter(policyOf(options, context.state), tool, approved);
+      const work = async (): Promise<unknown> => tool.run(args, context, preview, shows);
       if (isEdit) return changes.change(actor, await filesIn(preview), work);
       const began = changes.now();
       const result = await work();
@@ -146,6 +148,23 @@ export function guarded(tool: CoderTool, options: GuardOptions): Tool {
       return result;
     },
   };
+
+  /** Throws if the call is denied. */
+  function refuse(verdict: Verdict, key?: string): Verdict {
+    if (verdict.decision !== 'deny') return verdict;
+    if (key !== undefined) previews.delete(key);
+    throw new ToolError('denied', `not allowed: ${verdict.reason}`);
+  }
+
+  /** Returns the files that an edit names. Returns undefined for other calls, and if the arguments are invalid. */
+  function filesNamedIn(args: JsonObject): readonly string[] | undefined {
+    try {
+      return tool.effect === 'edit' ? tool.files?.(args) : undefined;
+    } catch {
+      // The preview reports the error.
+      return undefined;
+    }
+  }
 
   /** Returns the files that a call would change, with symbolic links resolved. */
   function filesIn(preview: Preview | undefined): Promise<string[]> {

@@ -22,6 +22,9 @@ import type { SimpleCommand } from '../shell/simple-command.ts';
 import type { Effect, Preview } from '../tools/tool.ts';
 
 export const SHELL_TOOL = 'run_shell_command';
+const READ_TOOL = 'read_file';
+/** Tools that search a folder, by default the whole workspace. */
+const FOLDER_TOOLS: ReadonlySet<string> = new Set(['list_directory', 'glob', 'search']);
 export const FETCH_TOOL = 'fetch_url';
 
 export interface Policy {
@@ -52,13 +55,11 @@ export interface Subject {
  * The names of the built-in tools. A rule for an unknown tool is reported as an error, because it would have no effect.
  */
 const TOOLS: ReadonlySet<string> = new Set([
-  'read_file',
+  READ_TOOL,
   'write_file',
   'edit',
   'apply_patch',
-  'list_directory',
-  'glob',
-  'search',
+  ...FOLDER_TOOLS,
   SHELL_TOOL,
   'shell_jobs',
   FETCH_TOOL,
@@ -108,20 +109,72 @@ export function problemOf({ tool, pattern }: PolicyRule): string | undefined {
   }
 }
 
+/** Decides about a call. `files` are files that the call uses, in addition to those in its arguments and its preview. */
 export function decide(
   policy: Policy,
   tool: Subject,
   args: JsonObject,
   preview: Preview | undefined,
+  files: readonly string[] = [],
 ): Verdict {
   const rules = policy.rules.filter(
     (rule) => countsIn(rule, policy.root) && isAbout(rule, tool.name, preview),
   );
-  const ruled =
-    tool.name === SHELL_TOOL
-      ? shellVerdict(rules, commandOf(args))
-      : verdict(rules, targetsOf(policy.root, tool, args, preview));
-  return inMode(policy.mode, tool, ruled);
+  if (tool.name === SHELL_TOOL) {
+    return inMode(policy.mode, tool, shellVerdict(rules, commandOf(args)));
+  }
+  const targets = targetsOf(policy.root, tool, args, preview, files);
+  return (
+    denialOfReading(policy, tool, targets) ?? inMode(policy.mode, tool, verdict(rules, targets))
+  );
+}
+
+/** An edit quotes the old content, and its errors do too. So it needs the right to read the file. */
+function denialOfReading(
+  policy: Policy,
+  { name, effect }: Subject,
+  targets: readonly Target[],
+): Verdict | undefined {
+  if (effect !== 'edit' || name === 'write_file') return undefined;
+  const ruled = verdict(fileRules(policy, READ_TOOL), targets);
+  return ruled?.decision === 'deny' ? ruled : undefined;
+}
+
+/** Returns the rules that are about some files of the tool. */
+function fileRules({ rules, root }: Policy, tool: string): PolicyRule[] {
+  return rules.filter(
+    (rule) => rule.pattern !== undefined && countsIn(rule, root) && isAbout(rule, tool, undefined),
+  );
+}
+
+/**
+ * Returns a function that tells whether a tool may show the file or folder with this real path in its result, or
+ * undefined if it may show all. The rules for the tool and those for reading files apply. `approved` is true if a person
+ * approved the call; the result then contains files that a rule asks about.
+ */
+export function resultFilter(
+  policy: Policy,
+  tool: Subject,
+  approved: boolean,
+): ((file: string) => boolean) | undefined {
+  const asks = policy.mode !== 'yolo' && !approved;
+  const lists = [tool.name, READ_TOOL]
+    .map((name) => fileRules(policy, name))
+    .filter((rules) => rules.some(({ decision }) => decision !== 'allow'))
+    .map((rules) =>
+      rules
+        .toReversed()
+        .map(({ pattern, decision }) => ({ decision, fits: pathMatcher(pattern ?? '') })),
+    );
+  if (tool.effect !== 'read' || lists.length === 0) return undefined;
+  const root = realPath(policy.root);
+  return (file) => {
+    const name = relative(root, file);
+    return lists.every((rules) => {
+      const rule = rules.find(({ fits, decision }) => (fits ? fits(name) : decision !== 'allow'));
+      return rule?.decision === 'ask' ? !asks : rule?.decision !== 'deny';
+    });
+  };
 }
 
 /** Combines the mode with the decision of the rules. */
@@ -270,6 +323,7 @@ function targetsOf(
   tool: Subject,
   args: JsonObject,
   preview: Preview | undefined,
+  files: readonly string[],
 ): Target[] {
   if (tool.name === FETCH_TOOL) {
     const host = hostOf(args);
@@ -277,6 +331,8 @@ function targetsOf(
   }
   const paths = preview?.kind === 'edit' ? preview.diffs.map((diff) => diff.file_path) : [];
   if (typeof args['path'] === 'string') paths.push(args['path']);
+  else if (FOLDER_TOOLS.has(tool.name)) paths.push('.');
+  paths.push(...files);
   return paths.map((file) => ({ names: namesOf(root, file), matcher: pathMatcher }));
 }
 

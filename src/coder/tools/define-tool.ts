@@ -9,7 +9,7 @@ import {
   type ToolContext,
 } from '../../agent/index.ts';
 import type { Workspace } from '../files/workspace.ts';
-import type { CoderTool, Display, Effect, Preview } from './tool.ts';
+import type { CoderTool, Display, Effect, Preview, Shows } from './tool.ts';
 
 export interface ToolDefinition<Input extends z.ZodObject> {
   readonly name: string;
@@ -31,6 +31,7 @@ export interface ToolDefinition<Input extends z.ZodObject> {
     args: z.output<Input>,
     context: ToolContext,
     preview?: Preview,
+    shows?: Shows,
   ) => MaybePromise<unknown>;
   /** Cancels work that a call has started elsewhere. */
   readonly cancel?: (...call: Parameters<NonNullable<Tool['cancel']>>) => Promise<void>;
@@ -62,7 +63,7 @@ export function defineTool<Input extends z.ZodObject>(
   return {
     ...base,
     // This bypasses the framework's limit on responses, because these tools have their own limits.
-    run: (args, context, preview) => run(typed(args), context, preview),
+    run: (args, context, preview, shows) => run(typed(args), context, preview, shows),
     ...(definition.cancel && { cancel: definition.cancel }),
     effect,
     ...(asks !== undefined && { asks }),

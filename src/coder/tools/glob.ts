@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import * as z from 'zod';
 import { compileGlob } from '../files/glob-pattern.ts';
 import { ripgrep } from '../files/ripgrep.ts';
-import type { CoderTool } from './tool.ts';
+import { LEFT_OUT, type CoderTool } from './tool.ts';
 import type { Workspace } from '../files/workspace.ts';
 import { defineTool, respond } from './define-tool.ts';
 
@@ -33,14 +33,14 @@ export function globTool(workspace: Workspace): CoderTool {
     input: Arguments,
     effect: 'read',
     describe: ({ pattern, path }) => `Find ${pattern}${path === undefined ? '' : ` in ${path}`}`,
-    async run({ pattern, path = '.' }, { signal }) {
+    async run({ pattern, path = '.' }, { signal }, _preview, shows) {
       const matches = compileGlob(pattern);
       await using folder = await workspace.openFolder(path);
       const names: string[] = [];
       const args = ['--files', '--path-separator=/', '--sortr=modified', './'];
       const { stopped } = await ripgrep(folder, args, signal, (line) => {
         const name = line.replace(/^\.\//, '');
-        if (matches(name)) names.push(name);
+        if (matches(name) && shows?.(join(folder.path, name)) !== false) names.push(name);
         return names.length <= MAX_FILES;
       });
       const found: string[] = [];
@@ -51,10 +51,11 @@ export function globTool(workspace: Workspace): CoderTool {
       const notes: string[] = [];
       if (stopped === 'enough') notes.push(`[more than ${MAX_FILES} files: narrow the pattern]`);
       if (stopped === 'timeout') notes.push('[timeout: search in a smaller folder]');
-      const text =
-        found.length + notes.length === 0
-          ? `[no file in ${workspace.show(folder.path)} matches ${pattern}]`
-          : [...found, ...notes].join('\n');
+      if (found.length + notes.length === 0) {
+        notes.push(`[no file in ${workspace.show(folder.path)} matches ${pattern}]`);
+      }
+      if (shows) notes.push(LEFT_OUT);
+      const text = [...found, ...notes].join('\n');
       return respond(text, text);
     },
   });

@@ -1,9 +1,10 @@
 /** list_directory: lists the names in a folder. */
 import { lstat, opendir, readlink } from 'node:fs/promises';
+import { join } from 'node:path';
 import * as z from 'zod';
 import { toFileError } from '../files/file-error.ts';
 import { sizeOf } from '../../base/index.ts';
-import type { CoderTool } from './tool.ts';
+import { LEFT_OUT, type CoderTool } from './tool.ts';
 import type { PathHandle, Workspace } from '../files/workspace.ts';
 import { defineTool, respond } from './define-tool.ts';
 
@@ -28,13 +29,15 @@ export function listDirectoryTool(workspace: Workspace): CoderTool {
     input: Arguments,
     effect: 'read',
     describe: ({ path = '.' }) => `List ${path}`,
-    async run({ path = '.' }, { signal }) {
+    async run({ path = '.' }, { signal }, _preview, shows) {
       await using folder = await workspace.openFolder(path);
       const shown = workspace.show(folder.path);
       try {
         const { folders, others, whole } = await namesIn(folder, signal);
         await folder.confirm();
-        const names = [...folders.toSorted(), ...others.toSorted()];
+        const names = [...folders.toSorted(), ...others.toSorted()].filter(
+          (name) => shows?.(join(folder.path, name)) !== false,
+        );
         const lines: string[] = [];
         for (const name of names.slice(0, MAX_SHOWN)) {
           signal.throwIfAborted();
@@ -44,6 +47,7 @@ export function listDirectoryTool(workspace: Workspace): CoderTool {
           const count = whole ? `${names.length}` : `more than ${names.length}`;
           lines.push(`[${MAX_SHOWN} of ${count} names; use glob to find a specific name]`);
         }
+        if (shows) lines.push(LEFT_OUT);
         const text = lines.length === 0 ? `[${shown} is empty]` : lines.join('\n');
         return respond(text, text);
       } catch (error) {

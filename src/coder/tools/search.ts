@@ -5,7 +5,7 @@ import * as z from 'zod';
 import { FileError } from '../files/file-error.ts';
 import { compileGlob } from '../files/glob-pattern.ts';
 import { ripgrep } from '../files/ripgrep.ts';
-import type { CoderTool } from './tool.ts';
+import { LEFT_OUT, type CoderTool } from './tool.ts';
 import type { OpenFile, Workspace } from '../files/workspace.ts';
 import { defineTool, respond } from './define-tool.ts';
 
@@ -50,11 +50,12 @@ export function searchTool(workspace: Workspace): CoderTool {
     effect: 'read',
     describe: ({ pattern, path }) =>
       `Search for ${pattern}${path === undefined ? '' : ` in ${path}`}`,
-    async run({ pattern, path = '.', include }, { signal }) {
+    async run({ pattern, path = '.', include }, { signal }, _preview, shows) {
       const wanted = include === undefined ? undefined : compileGlob(include);
       const place = await placeOf(workspace, path);
       await using folder = await workspace.openFolder(place.folder);
       const hits: Hit[] = [];
+      let checked = { name: '', shown: true };
       const args = [
         '--null',
         '--no-heading',
@@ -78,7 +79,12 @@ export function searchTool(workspace: Workspace): CoderTool {
         const hit = hitIn(line);
         const last = hits.at(-1);
         if (hit === undefined || wanted?.(hit.name) === false) return true;
-        if (hit.name !== last?.name || hit.line !== last.line) hits.push(hit);
+        if (hit.name === last?.name && hit.line === last.line) return true;
+        // The hits of a file follow each other, so most files are checked only once.
+        if (hit.name !== checked.name) {
+          checked = { name: hit.name, shown: shows?.(join(folder.path, hit.name)) ?? true };
+        }
+        if (checked.shown) hits.push(hit);
         return hits.length <= MAX_MATCHES;
       }).catch((error: unknown) => {
         throw explainPattern(error, pattern);
@@ -90,7 +96,9 @@ export function searchTool(workspace: Workspace): CoderTool {
         );
       }
       if (stopped === 'timeout') lines.push('[timeout: search in a smaller folder]');
-      const text = lines.length === 0 ? `[no line matches ${pattern}]` : lines.join('\n');
+      if (lines.length === 0) lines.push(`[no line matches ${pattern}]`);
+      if (shows) lines.push(LEFT_OUT);
+      const text = lines.join('\n');
       return respond(text, text);
     },
   });

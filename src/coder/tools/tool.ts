@@ -48,10 +48,21 @@ export interface CoderTool extends Tool {
   preview(args: JsonObject, context: ToolContext): MaybePromise<Preview>;
   /**
    * Runs the call. `preview` is the preview of this call, if there was one. With it, `run` does not have to plan the
-   * change again.
+   * change again. A tool that finds files leaves out those that `shows` returns false for.
    */
-  run(args: JsonObject, context: ToolContext, preview?: Preview): MaybePromise<unknown>;
+  run(
+    args: JsonObject,
+    context: ToolContext,
+    preview?: Preview,
+    shows?: Shows,
+  ): MaybePromise<unknown>;
 }
+
+/** Returns whether the policy lets a result contain the file or folder with this real path. */
+export type Shows = (file: string) => boolean;
+
+/** The last line of a result if files may be missing. It does not depend on whether a file is missing. */
+export const LEFT_OUT = '[files that a rule protects are left out]';
 
 /** The output of a successful call that people see. It is the `display` of a response. */
 export type Display = ToolOutput;
