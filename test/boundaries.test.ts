@@ -45,7 +45,7 @@ const RULES: Record<string, Rule> = {
     builtins: ['crypto', 'http', 'net', 'stream'],
   },
   // Runs in browsers too.
-  client: { folders: ['base', 'protocol'], packages: [], builtins: [] },
+  client: { folders: ['base', 'base/net', 'protocol'], packages: [], builtins: [] },
   store: {
     folders: ['base', 'base/files', 'base/sqlite', 'protocol', 'tasks'],
     packages: [],

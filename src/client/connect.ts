@@ -1,7 +1,25 @@
 /** Makes a client from an agent's address. */
-import { codecOf, type AgentCard } from '../protocol/index.ts';
+import { fetchNamedBy } from '../base/net/index.ts';
+import {
+  codecOf,
+  mapOperations,
+  type AgentCard,
+  type AgentService,
+  type Call,
+  type StreamService,
+  type UnaryService,
+} from '../protocol/index.ts';
 import { createClient, type AgentClient } from './client.ts';
-import { choose, discover, type ChosenEndpoint, type Preference } from './connection/discover.ts';
+import {
+  choose,
+  discover,
+  hasOriginOf,
+  restrictToOrigins,
+  untrusted,
+  type ChosenEndpoint,
+  type FoundCard,
+  type Preference,
+} from './connection/discover.ts';
 import { httpService, type HttpOptions } from './connection/http.ts';
 import type { RetryOptions } from './follow/retry.ts';
 
@@ -9,6 +27,11 @@ import type { RetryOptions } from './follow/retry.ts';
 export interface ConnectOptions extends HttpOptions, Preference {
   /** The agent's card. If it is undefined, the card is fetched. */
   readonly card?: AgentCard | undefined;
+  /**
+   * Further origins that may receive `headers`, for example `https://api.example`. By default, only the origin of the
+   * address receives them. If the card leads elsewhere, `connect` throws a ConnectionError with the reason `untrusted`.
+   */
+  readonly trustedOrigins?: readonly string[] | undefined;
   /** The options for the reconnection of streams. */
   readonly retry?: RetryOptions | undefined;
 }
@@ -31,8 +54,60 @@ export async function connect(
   const found = options.card
     ? { card: options.card, url: address }
     : await discover(address, options);
-  const endpoint = choose(found, options);
-  const service = httpService(endpoint, codecOf(endpoint.version, endpoint.binding), options);
+  const { service, endpoint } = openService(address, found, options);
   const { retry, signal } = options;
   return Object.assign(createClient(service, { card: found.card, retry, signal }), { endpoint });
+}
+
+/**
+ * Chooses the best interface in the card, and returns a service for it. An interface at another origin than those of
+ * `address` and `trustedOrigins` receives no headers. Its address is the agent's choice, so it must not be in a private
+ * network, unless it has the host of `address`. In browsers, the rules of the browser apply instead.
+ */
+export function openService(
+  address: string,
+  found: FoundCard,
+  options: ConnectOptions = {},
+): { readonly service: AgentService; readonly endpoint: ChosenEndpoint } {
+  const { headers = {}, trustedOrigins = [] } = options;
+  const trusted = [address, ...trustedOrigins.map(originOf)];
+  const hasHeaders = typeof headers === 'function' || Object.keys(headers).length > 0;
+  const endpoint = choose(hasHeaders ? restrictToOrigins(trusted, found) : found, options);
+  const codec = codecOf(endpoint.version, endpoint.binding);
+  if (hasOriginOf(trusted, endpoint.url)) {
+    return { service: httpService(endpoint, codec, options), endpoint };
+  }
+  const { fetch = isNode() ? fetchNamedBy(address, { timeoutMs: 0 }) : undefined } = options;
+  const service = httpService(endpoint, codec, { ...options, fetch });
+  const refusal = () => untrusted(trusted, [new URL(endpoint.url).origin]);
+  return { service: withoutHeaders(service, refusal), endpoint };
+}
+
+function originOf(text: string): string {
+  const { origin = 'null' } = URL.parse(text) ?? {};
+  if (origin !== 'null') return origin;
+  throw new TypeError(`trustedOrigins: "${text}" is not an origin, such as https://api.example`);
+}
+
+function isNode(): boolean {
+  return typeof process === 'object' && typeof process.getBuiltinModule === 'function';
+}
+
+/** Returns the service. It refuses a call that has headers of its own. */
+function withoutHeaders(service: AgentService, refusal: () => Error): AgentService {
+  const streams: StreamService = service;
+  const others: UnaryService = service;
+  const check = ({ headers = {} }: Call = {}): void => {
+    if (Object.keys(headers).length > 0) throw refusal();
+  };
+  return mapOperations({
+    unary: (operation) => async (params, call) => {
+      check(call);
+      return others[operation](params, call);
+    },
+    stream: (operation) => async (params, call) => {
+      check(call);
+      return streams[operation](params, call);
+    },
+  });
 }

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { connect } from '../../src/client/index.ts';
+import { v1 } from '../../src/protocol/index.ts';
+import { cardOf, reply, sendJson as answerJson, startPeer } from '../client/peer.ts';
 import { assertRefused, lines, parley, type Served, serving, start } from './support.ts';
 
 let echo: Served;
@@ -234,5 +236,28 @@ describe('the client commands', { concurrency: 3 }, () => {
     assert.equal(code, 1);
     assert.match(out, /✗ 1\.0 JSONRPC /);
     await server.stop();
+  });
+
+  test('headers go to another origin in the card only with --trusted-origin', async (t) => {
+    const other = await startPeer(t, (asked, response) => {
+      reply(asked, response, { message: { messageId: 'm', role: 'ROLE_AGENT', parts: [] } });
+    });
+    const named = await startPeer(t, (_, response) => {
+      answerJson(response, v1.encodeCard(cardOf(other.url, '1.0')));
+    });
+    const header = ['--header', 'X-API-Key: secret'];
+    const [refused, checked] = await Promise.all([
+      parley(['send', named.url, 'hi', ...header]),
+      parley(['card', named.url, '--verify', ...header]),
+    ]);
+    assertRefused(refused, 4, new RegExp(`${other.url}.*${named.url}.*--trusted-origin`));
+    assert.match(checked.out, /1\.0 JSONRPC .* not checked: .* --trusted-origin/);
+    assert.deepEqual(other.asked, []);
+    const sent = await parley(['send', named.url, 'hi', ...header, '--trusted-origin', other.url]);
+    assert.equal(sent.code, 0, sent.err);
+    assert.deepEqual(
+      other.asked.map(({ headers }) => headers['x-api-key']),
+      ['secret'],
+    );
   });
 });

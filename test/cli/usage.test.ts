@@ -87,6 +87,11 @@ describe('the command line', { concurrency: 3 }, () => {
     ['metadata that is no object', ['send', 'http://x', 'a', '--metadata', '1'], /a JSON object/],
     ['nothing to send', ['send', 'http://127.0.0.1:9'], /no text to send/],
     ['a header without a colon', ['list', 'http://x', '--header', 'x'], /--header 'Name: value'/],
+    [
+      'an origin that is none',
+      ['list', 'http://x', '--trusted-origin', 'api.example'],
+      /--trusted-origin "api\.example": write it as https/,
+    ],
     ['a version that is none', ['list', 'http://x', '--a2a-version', '2'], /0\.3 or 1\.0/],
   ];
   for (const [sentence, args, says] of wrong) {

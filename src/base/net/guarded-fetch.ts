@@ -64,9 +64,14 @@ export function fetchNamedBy(
   const others = guardedFetch(options);
   return (input, init) => {
     const host = hostOf(input instanceof Request ? input.url : input);
-    const isOwn = host === named || (isLoopback(host) && isLoopback(named));
+    const isOwn = host === named || (isThisMachine(host) && isThisMachine(named));
     return (isOwn ? globalThis.fetch : others)(input, init);
   };
+}
+
+/** Returns whether a request to the host reaches this machine. Many cards contain 0.0.0.0. */
+function isThisMachine(host: string): boolean {
+  return isLoopback(host) || host === '0.0.0.0' || host === '::';
 }
 
 function hostOf(address: string | URL): string {

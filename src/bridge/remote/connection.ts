@@ -2,8 +2,8 @@
  * The connection to a remote agent. The agent's card is fetched when it is first needed, and then reused. Each run has
  * its own client, with the run's credentials and limits.
  *
- * Credentials are sent only to the origin of the address and to the origins in `origins`. No redirect and no card can
- * cause them to be sent elsewhere.
+ * Requests are sent only to the origin of the address and to `trustedOrigins`. No redirect and no card can cause them to
+ * be sent elsewhere.
  */
 import type { CanceledRun, SessionKey } from '../../agent/index.ts';
 import type { MaybePromise } from '../../base/index.ts';
@@ -37,8 +37,8 @@ export interface RemoteConnectionOptions extends Preference {
   readonly url: string | URL;
   /** Headers for every request, usually credentials. A function is called for each request and may be async. */
   readonly headers?: RemoteHeaders | ((request: RemoteRequest) => MaybePromise<RemoteHeaders>);
-  /** Further origins to which the URLs on the card may point. */
-  readonly origins?: readonly string[];
+  /** Further origins to which the URLs on the card may point, for example `https://api.example`. */
+  readonly trustedOrigins?: readonly string[];
   /** The URIs of the extensions that every request activates. */
   readonly extensions?: readonly string[];
   readonly retry?: RetryOptions;
@@ -60,7 +60,7 @@ export function remoteConnection(
 ): RemoteConnection {
   const { version, binding, extensions, retry, headers, fetch } = options;
   const address = new URL(options.url).href;
-  const trusted = [address, ...(options.origins ?? []).map((url) => new URL(url).href)];
+  const trusted = [address, ...(options.trustedOrigins ?? []).map((url) => new URL(url).href)];
   let found: FoundCard | undefined;
   let stale = false;
 
@@ -89,7 +89,7 @@ export function remoteConnection(
         found = restrictToOrigins(trusted, await discover(address, { ...http, signal }));
         stale = false;
       }
-      return connect(found.url, { ...http, card: found.card, retry });
+      return connect(found.url, { ...http, card: found.card, trustedOrigins: trusted, retry });
     },
     forget() {
       stale = true;

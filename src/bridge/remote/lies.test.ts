@@ -418,7 +418,7 @@ test('a card that leads to another origin gets no credentials there', async (t) 
   const secret = { Authorization: 'Bearer secret' };
   const [refused] = await run({ name: 'liar', url: remote.url, headers: secret, limits: TIGHT });
   assert.equal(refused?.error?.code, 'remote-untrusted');
-  assert.match(refused.error.message, /origins/);
+  assert.match(refused.error.message, /trustedOrigins/);
   assert.deepEqual(other.asked, []);
 });
 
@@ -428,7 +428,12 @@ test('a card may lead to another origin that is named', async (t) => {
     response.end(frame(task('completed', 'from elsewhere')));
   });
   const remote = await liar(t, () => undefined, { url: `${other.url}/` });
-  const events = await run({ name: 'r', url: remote.url, origins: [other.url], limits: TIGHT });
+  const events = await run({
+    name: 'r',
+    url: remote.url,
+    trustedOrigins: [other.url],
+    limits: TIGHT,
+  });
   assert.equal(events.at(-1)?.error, undefined);
   assert.equal(other.asked.length, 1);
 });

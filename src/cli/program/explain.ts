@@ -60,6 +60,8 @@ function nextStep({ reason }: ConnectionError): string {
       return 'is this the address of an A2A agent?';
     case 'interface':
       return 'try without --a2a-version';
+    case 'untrusted':
+      return 'with parley, add --trusted-origin ORIGIN if you trust it';
     case 'redirect':
       return 'use the address that it redirects to';
     case 'timeout':

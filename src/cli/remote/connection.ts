@@ -14,6 +14,12 @@ export const CONNECTION_FLAGS = {
     value: "'K: V'",
     help: 'A header that is sent with every request.',
   },
+  'trusted-origin': {
+    type: 'string',
+    multiple: true,
+    value: 'URL',
+    help: "Another origin that the agent's card may refer to. The headers are sent there too.",
+  },
   'a2a-version': {
     type: 'string',
     value: 'V',
@@ -26,6 +32,7 @@ type ConnectionInput = CommandInput<typeof CONNECTION_FLAGS>;
 export interface Target {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
+  readonly trustedOrigins: readonly string[];
   readonly version: ProtocolVersion | undefined;
 }
 
@@ -40,14 +47,23 @@ export interface Connection {
 
 /** Reads the URL, headers and version from the command line. */
 export function targetOf({ operands: [url = ''], values }: ConnectionInput): Target {
-  if (!/^https?:$/.test(URL.parse(url)?.protocol ?? '')) {
+  if (!isHttp(url)) {
     throw usageError(`"${url}" is not a valid agent URL: write it as http://127.0.0.1:41242`);
   }
   const version = VERSIONS.find((known) => known === values['a2a-version']);
   if (values['a2a-version'] !== undefined && version === undefined) {
     throw usageError(`--a2a-version ${values['a2a-version']}: use ${VERSIONS.join(' or ')}`);
   }
-  return { url, headers: headersOf(values), version };
+  const trustedOrigins = values['trusted-origin'];
+  const bad = trustedOrigins.find((text) => !isHttp(text));
+  if (bad !== undefined) {
+    throw usageError(`--trusted-origin "${bad}": write it as https://api.example`);
+  }
+  return { url, headers: headersOf(values), trustedOrigins, version };
+}
+
+function isHttp(url: string): boolean {
+  return /^https?:$/.test(URL.parse(url)?.protocol ?? '');
 }
 
 /** Parses the headers. If a header is given twice, the last value wins. */
@@ -82,8 +98,9 @@ export async function open(
   input: ConnectionInput,
   extensions?: readonly string[],
 ): Promise<Connection> {
-  const { url, headers, version } = targetOf(input);
-  const options = { headers, version, retry: RETRY };
+  const { url, ...target } = targetOf(input);
+  const { version } = target;
+  const options = { ...target, retry: RETRY };
   const plain = await connect(url, { ...options, extensions: extensions ?? [] });
   // By default, the calls of a coding agent are shown. A required extension must be named by the user.
   const offered = plain.card.capabilities.extensions ?? [];
@@ -97,7 +114,10 @@ export async function open(
           extensions: active.map(({ uri }) => uri),
         });
   const codec = codecOf(agent.endpoint.version, 'JSONRPC');
-  const spoken = version === undefined ? [] : ['--a2a-version', version];
+  const spoken = [
+    ...target.trustedOrigins.flatMap((origin) => ['--trusted-origin', origin]),
+    ...(version === undefined ? [] : ['--a2a-version', version]),
+  ];
   return {
     agent,
     codec,

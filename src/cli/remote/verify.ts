@@ -3,16 +3,13 @@
  * names a task that does not exist, and the kind of error shows whether the operation is supported.
  */
 import { reasonOf } from '../../base/index.ts';
-import { ConnectionError, discover, type FoundCard, httpService } from '../../client/index.ts';
+import { ConnectionError, discover, openService, type FoundCard } from '../../client/index.ts';
 import {
   A2AError,
   type AgentCard,
   type AgentInterface,
   type AgentService,
-  type Binding,
-  codecOf,
   type ErrorKind,
-  versionOf,
 } from '../../protocol/index.ts';
 import { broken, type Check, ok, printChecks, warning } from '../program/checks.ts';
 import type { Target } from './connection.ts';
@@ -46,22 +43,15 @@ function checkSkills({ skills }: AgentCard): Check[] {
   return [ok('skills', skills.map(({ name }) => word(name)).join(', '))];
 }
 
-/** Returns a client for one interface of the card, or undefined if its binding or version is not supported. */
-function serviceFor(
-  { url, protocolBinding, protocolVersion, tenant }: AgentInterface,
-  found: FoundCard,
-  headers: Readonly<Record<string, string>>,
-): AgentService | undefined {
-  const version = versionOf(protocolVersion);
-  const binding = protocolBinding.toUpperCase();
-  if (version === undefined || !isBinding(binding) || !URL.canParse(url, found.url))
-    return undefined;
-  const endpoint = { url: new URL(url, found.url).href, binding, tenant };
-  return httpService(endpoint, codecOf(version, binding), { headers, timeoutMs: TIMEOUT_MS });
-}
-
-function isBinding(name: string): name is Binding {
-  return name === 'JSONRPC' || name === 'HTTP+JSON';
+/**
+ * Returns a client for one interface of the card. Throws a ConnectionError if parley does not support the interface, or
+ * if it is at another origin, which must not receive the headers.
+ */
+function serviceFor(offer: AgentInterface, { card, url }: FoundCard, target: Target): AgentService {
+  const found = { card: { ...card, supportedInterfaces: [offer] }, url };
+  // The preferred version must not prevent the checks of the other interfaces.
+  const options = { ...target, version: undefined, timeoutMs: TIMEOUT_MS };
+  return openService(target.url, found, options).service;
 }
 
 /** Returns the agent's error, or undefined if the request succeeds. */
@@ -78,15 +68,12 @@ async function refusalOf(question: Promise<unknown>): Promise<A2AError | undefin
 async function checkInterface(
   offer: AgentInterface,
   found: FoundCard,
-  { headers }: Target,
+  target: Target,
 ): Promise<Check> {
   const name = `${word(offer.protocolVersion)} ${word(offer.protocolBinding)}`;
   const url = word(offer.url);
-  const service = serviceFor(offer, found, headers);
-  if (!service)
-    return warning(name, `${url} was not checked: parley does not support this interface`);
   try {
-    const refusal = await refusalOf(service.getTask({ id: NO_TASK }));
+    const refusal = await refusalOf(serviceFor(offer, found, target).getTask({ id: NO_TASK }));
     if (!refusal) return broken(name, `${url} returned a task that does not exist`);
     switch (refusal.kind) {
       case 'taskNotFound':
@@ -98,15 +85,31 @@ async function checkInterface(
         return broken(name, `${url} returned the error ${refusal.code}: ${word(refusal.message)}`);
     }
   } catch (error) {
+    const reason = error instanceof ConnectionError ? error.reason : undefined;
+    if (reason === 'interface') {
+      return warning(name, `${url} was not checked: parley does not support this interface`);
+    }
+    if (reason === 'untrusted') {
+      return warning(
+        name,
+        `${url} was not checked: it is at another origin, which gets no headers without --trusted-origin`,
+      );
+    }
     return broken(name, word(reasonOf(error)));
   }
 }
 
-async function checkCapabilities(found: FoundCard, { headers }: Target): Promise<Check[]> {
+async function checkCapabilities(found: FoundCard, target: Target): Promise<Check[]> {
   const { capabilities, security = [], supportedInterfaces } = found.card;
-  const offer = supportedInterfaces.find((each) => serviceFor(each, found, headers));
-  const service = offer && serviceFor(offer, found, headers);
-  if (!offer || !service) return [broken('interfaces', 'none that parley supports')];
+  const [usable] = supportedInterfaces.flatMap((offer) => {
+    try {
+      return [{ offer, service: serviceFor(offer, found, target) }];
+    } catch {
+      return [];
+    }
+  });
+  if (!usable) return [broken('interfaces', 'none that parley can use')];
+  const { offer, service } = usable;
 
   const promise = async (
     name: string,
@@ -153,16 +156,20 @@ async function checkCapabilities(found: FoundCard, { headers }: Target): Promise
       [...off, 'extendedCardNotConfigured'],
       extended,
     ),
-    ...(security.length > 0 ? [await checkClosed(offer, found)] : []),
+    ...(security.length > 0 ? [await checkClosed(offer, found, target)] : []),
   ];
 }
 
 /** Checks that an agent whose card requires credentials refuses a request without them. */
-async function checkClosed(offer: AgentInterface, found: FoundCard): Promise<Check> {
+async function checkClosed(
+  offer: AgentInterface,
+  found: FoundCard,
+  target: Target,
+): Promise<Check> {
   const name = 'security';
   try {
-    const question = serviceFor(offer, found, {})?.getTask({ id: NO_TASK });
-    const refusal = await refusalOf(Promise.resolve(question));
+    const service = serviceFor(offer, found, { ...target, headers: {} });
+    const refusal = await refusalOf(service.getTask({ id: NO_TASK }));
     return refusal?.kind === 'unauthenticated' || refusal?.kind === 'forbidden'
       ? ok(name, 'requests without credentials are refused')
       : broken(name, 'the card requires credentials, but the agent accepts requests without them');

@@ -9,7 +9,7 @@ import {
   type ProtocolVersion,
 } from '../../protocol/index.ts';
 import type { Endpoint } from './binding.ts';
-import { ConnectionError, RemoteAgentError, quote } from './errors.ts';
+import { ConnectionError, quote } from './errors.ts';
 import type { HttpOptions } from './http.ts';
 import {
   Lifetime,
@@ -142,7 +142,8 @@ export interface ChosenEndpoint extends Endpoint {
 }
 
 /**
- * Chooses the best interface in the card that this client supports and `preference` allows.
+ * Chooses the best interface in the card that this client supports and `preference` allows. It may be at any origin, so
+ * check its URL before you send credentials to it. `connect` does this.
  *
  *   const endpoint = choose(await discover(url), { version: '1.0' });
  */
@@ -168,14 +169,20 @@ export function choose({ card, url }: FoundCard, preference: Preference = {}): C
 }
 
 /**
- * Returns the interface's address, or undefined if it is not HTTP, or if it is plain HTTP although the card came over
- * HTTPS.
+ * Returns the interface's address. Returns undefined if it is not HTTP, if it contains credentials, or if it is plain
+ * HTTP although the card came over HTTPS.
  */
 function resolve(offer: AgentInterface, base: string): string | undefined {
-  if (!URL.canParse(offer.url, base)) return undefined;
-  const target = new URL(offer.url, base);
+  const target = URL.parse(offer.url, base);
+  if (!target || target.username !== '' || target.password !== '') return undefined;
   const allowed = base.startsWith('https:') ? ['https:'] : ['https:', 'http:'];
   return allowed.includes(target.protocol) ? target.href : undefined;
+}
+
+/** Returns whether the URL has the origin of one of the addresses. */
+export function hasOriginOf(addresses: readonly string[], url: string): boolean {
+  const origin = credentialOrigin(new URL(url));
+  return addresses.some((address) => credentialOrigin(new URL(address)) === origin);
 }
 
 /**
@@ -186,15 +193,26 @@ export function restrictToOrigins(
   addresses: readonly string[],
   { card, url }: FoundCard,
 ): FoundCard {
-  const origins = new Set(addresses.map((address) => credentialOrigin(new URL(address))));
   const supportedInterfaces = card.supportedInterfaces.filter((offer) => {
     const target = URL.parse(offer.url, url);
-    return target !== null && origins.has(credentialOrigin(target));
+    return target !== null && hasOriginOf(addresses, target.href);
   });
   if (supportedInterfaces.length > 0) return { card: { ...card, supportedInterfaces }, url };
-  const offers = quote(card.supportedInterfaces.map((offer) => offer.url).join(', '));
-  throw new RemoteAgentError(
-    'remote-untrusted',
-    `the card at ${url} leads to another origin (${offers}); add it to \`origins\` if you trust it`,
+  throw untrusted(
+    addresses,
+    card.supportedInterfaces.map((offer) => URL.parse(offer.url, url)?.origin ?? offer.url),
+  );
+}
+
+/** Returns the error for credentials that would be sent to an origin that is not trusted. */
+export function untrusted(
+  addresses: readonly string[],
+  origins: readonly string[],
+): ConnectionError {
+  const trusted = [...new Set(addresses.map((address) => new URL(address).origin))];
+  const others = quote([...new Set(origins)].join(', '));
+  return new ConnectionError(
+    'untrusted',
+    `the agent's card leads to ${others}, but only ${trusted.join(', ')} may receive the credentials; to change this, add the other origin to trustedOrigins`,
   );
 }

@@ -15,6 +15,8 @@ export type ConnectionFailure =
   | 'timeout'
   /** The agent redirects to another origin, which must not receive our credentials. */
   | 'redirect'
+  /** The card leads to another origin, which must not receive our credentials. */
+  | 'untrusted'
   /** No agent card was found. */
   | 'card'
   /** The card has no interface that this client supports. */
@@ -116,7 +118,7 @@ export class RemoteAgentError extends Error {
 export function remoteErrorCode(error: unknown): RemoteErrorCode {
   if (error instanceof RemoteAgentError) return error.code;
   if (error instanceof ConnectionError) {
-    if (error.reason === 'redirect') return 'remote-untrusted';
+    if (error.reason === 'redirect' || error.reason === 'untrusted') return 'remote-untrusted';
     if (error.reason === 'timeout') return 'remote-timeout';
     return 'remote-unreachable';
   }

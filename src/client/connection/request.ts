@@ -140,14 +140,11 @@ export async function send(
   let { url } = request;
   for (let hops = 0; ; hops++) {
     const { method } = request;
-    const headers = new Headers(
+    const given =
       typeof request.headers === 'function'
         ? await raceAbort(request.headers({ url, method }), lifetime.signal)
-        : request.headers,
-    );
-    for (const [name, value] of Object.entries(request.ownHeaders)) {
-      if (value !== undefined) headers.set(name, value);
-    }
+        : request.headers;
+    const headers = toHeaders(given, request.ownHeaders);
     let response: Response;
     try {
       response = await fetch(url, {
@@ -179,6 +176,23 @@ export async function send(
     }
     url = next;
   }
+}
+
+/** Joins the headers. The names and values of later ones replace those of earlier ones. */
+function toHeaders(...sources: readonly (Request['ownHeaders'] | undefined)[]): Headers {
+  const headers = new Headers();
+  for (const [name, value] of sources.flatMap((source) => Object.entries(source ?? {}))) {
+    if (value === undefined) continue;
+    try {
+      headers.set(name, value);
+    } catch {
+      // The error of the runtime contains the value, which may be a secret.
+      throw new TypeError(
+        `the header ${JSON.stringify(name)} has characters that HTTP does not allow`,
+      );
+    }
+  }
+  return headers;
 }
 
 /**

@@ -48,7 +48,9 @@ export async function retrying<Result>(
 /** Returns whether the same request may succeed a moment later. */
 export function isTransient(error: unknown): boolean {
   if (error instanceof A2AError) return isOverload(error);
-  return error instanceof ConnectionError && error.reason !== 'closed';
+  return (
+    error instanceof ConnectionError && error.reason !== 'closed' && error.reason !== 'untrusted'
+  );
 }
 
 export function isOverload({ kind }: A2AError): boolean {

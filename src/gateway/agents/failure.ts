@@ -50,12 +50,7 @@ export function failureWord(error: unknown): string {
 }
 
 function lineOf(error: unknown, agent: string): string {
-  if (error instanceof RemoteAgentError) {
-    if (error.code === 'remote-untrusted') {
-      return `${agent} cannot be used: its card refers to another origin. If you trust this origin, add it to allowOrigins.`;
-    }
-    return `${agent} failed: ${error.message}.`;
-  }
+  if (error instanceof RemoteAgentError) return `${agent} failed: ${error.message}.`;
   if (error instanceof StreamInterruptedError) {
     return error.taskId === undefined
       ? `The connection to ${lower(agent)} broke before the agent answered. The message may have arrived, so it was not sent again.`
@@ -75,6 +70,8 @@ function connectionLine(error: ConnectionError, agent: string): string {
   switch (error.reason) {
     case 'timeout':
       return `${agent} did not answer in time.`;
+    case 'untrusted':
+      return `${agent} cannot be used: its card refers to another origin. If you trust this origin, add it to allowOrigins.`;
     case 'redirect':
       return `${agent} redirects to another address. The gateway does not follow redirects.`;
     case 'card':
