@@ -60,12 +60,14 @@ export type DataPart = z.infer<typeof DataPart>;
 export const Part = z.discriminatedUnion('kind', [TextPart, FilePart, DataPart]);
 export type Part = z.infer<typeof Part>;
 
-/** An id or a name that a peer chooses. Lone surrogates are invalid, because not every store can store them. */
+/** An id or a name that a peer chooses. Lone surrogates and NUL are invalid, because not every store can store them. */
 export const Id = z
   .string()
   .min(1)
   .max(256)
-  .refine((text) => text.isWellFormed(), { message: 'must be well-formed Unicode' });
+  .refine((text) => text.isWellFormed() && !text.includes('\0'), {
+    message: 'must be well-formed Unicode without NUL',
+  });
 
 /** A short list of strings. The whole list has one check, so that a million invalid items produce only one error. */
 export const Texts = z.custom<string[]>(

@@ -432,6 +432,28 @@ test('settings that come too late are told which ones count', async (t) => {
   assert.deepEqual([first['workspacePath'], first['autoExecute']], [inner, false]);
 });
 
+test('an id with NUL is refused on every wire, and empty settings are settings', async (t) => {
+  const { url } = await startCoder(t, makePlace(t), { script: [] });
+  const contextId = 'a\0b';
+  assert.equal((await post(`${url}/tasks`, { agentSettings: {} })).status, 201);
+  const bodies: [path: string, body: object][] = [
+    ['/tasks', { contextId }],
+    ['/tasks', { contextId, agentSettings: {} }],
+    ['/message/stream', { contextId, userMessage: 'hello' }],
+    ['/message/stream', { taskId: contextId, userMessage: 'hello' }],
+    ['/executeCommand', { contextId, command: 'memory' }],
+  ];
+  for (const [path, body] of bodies) {
+    const { status } = await post(`${url}${path}`, body);
+    assert.equal(status, 400, `${path} ${JSON.stringify(body)}`);
+  }
+  assert.equal((await get(`${url}/listCommands?contextId=a%00b`)).status, 400);
+  for (const fields of [{ contextId }, { taskId: contextId }, { messageId: contextId }]) {
+    const { error } = await rpc(url, 'message/send', { message: userMessage('hello', fields) });
+    assert.equal(error?.code, -32602);
+  }
+});
+
 async function startPage(t: TestContext): Promise<string> {
   const server = createServer((request, response) => {
     const found = request.url === '/a';

@@ -327,6 +327,7 @@ test('POST /tasks is the task of the session, with its settings', async (t) => {
   assert.equal(await newTask(url), live.taskId);
   const workspacePath = place.workspace;
   assert.equal(await newTask(url, { agentSettings: { workspacePath } }), live.taskId);
+  assert.equal(await newTask(url, { agentSettings: {} }), live.taskId);
   for (const agentSettings of [{ autoExecute: true }, { workspacePath: '/' }]) {
     assert.equal((await post(`${url}/tasks`, { agentSettings })).status, 400);
   }
