@@ -52,7 +52,9 @@ const Limits = z
       .min(1024)
       .max(2 ** 30)
       .describe('Maximum size of a request. Default: 10 MB'),
-    maxRunning: count.describe('Maximum number of concurrent executions. Further requests get 503'),
+    maxRunning: count.describe(
+      'Maximum number of concurrent executions. Further requests get 503. One workspace can have at most three quarters of them, and fewer while others use them. Default: 20000',
+    ),
     maxStreams: count.describe('Maximum number of open streams. Default: 50000'),
     maxStreamsPerClient: count.describe(
       'Maximum number of open streams of one workspace. Default: 20000',

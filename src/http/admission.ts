@@ -89,7 +89,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
       return {
         'access-control-allow-origin': origin,
         'access-control-expose-headers':
-          'a2a-extensions, x-a2a-extensions, etag, location, retry-after, www-authenticate',
+          'a2a-extensions, x-a2a-extensions, etag, location, request-id, retry-after, www-authenticate',
         vary: 'Origin',
       };
     },

@@ -93,7 +93,7 @@ function createMounts(app: AppContext, mounts: Mounts) {
     const isRpc = request.method === 'POST' && /^\/(?:\?|$)/.test(request.url);
     try {
       app.admission.check(request);
-      if (request.method === 'OPTIONS') return preflight();
+      if (request.method === 'OPTIONS') return preflight(request);
       const identified = app.admission.identify(request);
       const user = identified instanceof Promise ? await identified : identified;
       if (name === WELL_KNOWN) return await unnamedCard(outer, user);
@@ -154,7 +154,7 @@ function createEndpoint(app: AppContext): Endpoint {
     let isProtocol = false;
     try {
       app.admission.check(request);
-      if (method === 'OPTIONS') return preflight();
+      if (method === 'OPTIONS') return preflight(request);
       if (CARD_PATHS.has(path)) {
         if (method === 'GET' || method === 'HEAD') return cardReply(request, query);
         return notAllowed(app, request, ['GET', 'HEAD']);
@@ -235,13 +235,21 @@ function checkContentType(request: TransportRequest): void {
   }
 }
 
-function preflight(): FullReply {
+const USUAL_HEADERS =
+  'content-type, authorization, x-api-key, a2a-version, a2a-extensions, x-a2a-extensions, last-event-id, if-match, if-none-match';
+const HEADER_NAMES = /^[\w!#$%&'*+.^`|~, -]{1,2048}$/;
+
+/**
+ * Answers a browser that asks what a page of an allowed origin may send. All headers that it names are allowed, because
+ * the vendors' SDKs have their own (`anthropic-version`, `x-goog-api-key`, `x-stainless-os` …), and the origin decides.
+ */
+function preflight(request: TransportRequest): FullReply {
+  const asked = request.header('access-control-request-headers') ?? '';
   return {
     status: 204,
     headers: {
       'access-control-allow-methods': 'GET, POST, PUT, PATCH, DELETE',
-      'access-control-allow-headers':
-        'content-type, authorization, x-api-key, a2a-version, a2a-extensions, x-a2a-extensions, last-event-id, if-match, if-none-match',
+      'access-control-allow-headers': HEADER_NAMES.test(asked) ? asked : USUAL_HEADERS,
       'access-control-max-age': '600',
     },
     body: '',

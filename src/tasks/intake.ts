@@ -179,7 +179,7 @@ async function begin(
 ): Promise<Started> {
   const { log, push } = runtime;
   runtime.checkOpen();
-  runtime.executions.checkRoom();
+  runtime.executions.checkRoom(scope);
   const { contextId } = request;
   const id = randomUUIDv7();
   const message = receivedMessage(request.message, { taskId: id, contextId });
@@ -266,7 +266,7 @@ async function proceed(
   if (message.contextId !== undefined && message.contextId !== contextId) {
     throw new ContextMismatchError();
   }
-  runtime.executions.checkRoom();
+  runtime.executions.checkRoom(scope);
   const request = requestContext(params, call, scope, contextId);
   let config = push && params.configuration?.pushNotificationConfig;
   let loaded = await live.load();
@@ -293,7 +293,7 @@ async function proceed(
     config = undefined;
   }
   runtime.checkOpen();
-  runtime.executions.checkRoom();
+  runtime.executions.checkRoom(scope);
   // There is no `await` between the last check and the append, so only one of two concurrent messages finds the task
   // waiting.
   const { task: before, seq: after } = loaded;

@@ -103,6 +103,30 @@ test('CORS headers are added, and a Vary that is there stays', async (t) => {
   assert.match(card.headers.get('vary') ?? '', /A2A-Version.*Origin/);
 });
 
+test("a page of an allowed origin may send the headers of the vendors' SDKs", async (t) => {
+  const { fetch } = setUp(t, { cors: ['https://page.example'] });
+  const ask = async (origin: string, names: string) => {
+    const headers = {
+      origin,
+      'access-control-request-method': 'POST',
+      'access-control-request-headers': names,
+    };
+    const asked = new Request(`${BASE}/v1/messages`, { method: 'OPTIONS', headers });
+    const { status, headers: got } = await fetch(asked);
+    return [status, got.get('access-control-allow-headers')];
+  };
+  for (const names of [
+    'anthropic-dangerous-direct-browser-access,anthropic-version,content-type,x-api-key,x-stainless-os',
+    'content-type,x-goog-api-client,x-goog-api-key',
+    'authorization,content-type,openai-organization,x-stainless-retry-count',
+  ]) {
+    assert.deepEqual(await ask('https://page.example', names), [204, names]);
+  }
+  const [, usual] = await ask('https://page.example', 'bad"name');
+  assert.match(String(usual), /^content-type, authorization/);
+  assert.deepEqual(await ask('https://other.example', 'x-api-key'), [403, null]);
+});
+
 test('where a web page could have sent the request, Host counts', async (t) => {
   const page = (host: string) =>
     new Request(`http://${host}/tasks`, { headers: { origin: `http://${host}` } });

@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isTerminal, type Message, type Task, type TaskEvent } from '../../protocol/index.ts';
+import {
+  A2AError,
+  isTerminal,
+  type Message,
+  type Task,
+  type TaskEvent,
+} from '../../protocol/index.ts';
 import type { AgentExecutor, ExecutionContext, ExecutorEvent } from './executor.ts';
 import { createHandler, type HandlerOptions, type RequestHandler } from '../handler.ts';
 import { memoryStore } from '../store/memory-store.ts';
@@ -355,6 +361,32 @@ test('more executions than allowed are refused as unavailable', async () => {
   await send(handler, 'go', false);
   await assert.rejects(send(handler, 'go', false), { kind: 'unavailable' });
   assert.equal((await handler.listTasks({})).totalSize, 2);
+  await handler.close();
+});
+
+test('one user cannot take all places, and others get some at once', async () => {
+  const { handler } = setUp(
+    async function* () {
+      yield working;
+      await forever();
+    },
+    { limits: { maxRunning: 40, graceMs: 10 } },
+  );
+  /** Starts tasks until one is refused. Returns their number. */
+  async function fill(id: string): Promise<number> {
+    for (let started = 0; ; started++) {
+      try {
+        await handler.sendMessage(
+          { message: says('go'), configuration: { blocking: false } },
+          { user: { id } },
+        );
+      } catch (error) {
+        assert.ok(error instanceof A2AError && error.kind === 'unavailable');
+        return started;
+      }
+    }
+  }
+  assert.deepEqual([await fill('greedy'), await fill('second'), await fill('third')], [30, 8, 2]);
   await handler.close();
 });
 

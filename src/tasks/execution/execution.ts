@@ -18,6 +18,7 @@ import type {
   StatusEvent,
 } from './executor.ts';
 import type { Logger } from '../log/logger.ts';
+import type { Scope } from '../store/store.ts';
 import { inOrder, WORKING } from './transitions.ts';
 
 /** The limits of executions. */
@@ -46,6 +47,12 @@ export function expiredStatus({ state }: LiveTask): StatusEvent {
   };
 }
 
+/**
+ * The executions of one user are limited to this multiple of the free places. So one user can have at most three
+ * quarters of all places, and fewer while others have some.
+ */
+const PER_FREE_PLACE = 3;
+
 interface ExecutionsOptions {
   readonly log: EventLog;
   readonly executor: AgentExecutor;
@@ -59,6 +66,8 @@ export class Executions {
   readonly started = new Map<string, Execution>();
   /** The executions that have neither started nor been abandoned. */
   readonly claimed = new Map<string, Execution>();
+  /** The number of executions of each user. */
+  readonly #running = new Map<string, number>();
 
   constructor(options: ExecutionsOptions) {
     this.options = options;
@@ -69,12 +78,30 @@ export class Executions {
     return this.started.get(taskId);
   }
 
-  /** Throws `unavailable` if the maximum number of executions is running. */
-  checkRoom(): void {
-    if (this.started.size < this.options.limits.maxRunning) return;
-    throw new A2AError('unavailable', 'Too many tasks are being executed', {
-      retryAfterSeconds: 1,
-    });
+  /** Throws `unavailable` if too many executions are running, in all or of this user. */
+  checkRoom({ owner }: Scope): void {
+    const free = this.options.limits.maxRunning - this.started.size;
+    const own = this.#running.get(owner) ?? 0;
+    // Without authentication, all users have the same empty name.
+    if (free > 0 && (owner === '' || own < PER_FREE_PLACE * free)) return;
+    const message =
+      free > 0 ? 'Too many of your tasks are being executed' : 'Too many tasks are being executed';
+    throw new A2AError('unavailable', message, { retryAfterSeconds: 1 });
+  }
+
+  /** Counts an execution that starts. */
+  add({ taskId, owner }: LiveTask, execution: Execution): void {
+    this.started.set(taskId, execution);
+    this.#running.set(owner, (this.#running.get(owner) ?? 0) + 1);
+  }
+
+  /** Removes an execution that has ended, unless it was already removed. */
+  remove({ taskId, owner }: LiveTask, execution: Execution): void {
+    if (this.started.get(taskId) !== execution) return;
+    this.started.delete(taskId);
+    const left = (this.#running.get(owner) ?? 0) - 1;
+    if (left > 0) this.#running.set(owner, left);
+    else this.#running.delete(owner);
   }
 
   /** Reserves the task for an execution that starts soon. From now on, `live.running` is true. */
@@ -157,7 +184,7 @@ export class Execution {
     const live = this.#live;
     if (live.lost || (live.state && isTerminal(live.state))) return this.abandon();
     this.#context = { ...context, signal: this.#controller.signal };
-    this.#all.started.set(live.taskId, this);
+    this.#all.add(live, this);
     this.#decide();
     live.onLost = () => {
       this.#controller.abort();
@@ -291,7 +318,7 @@ export class Execution {
       logger.error({ err: error, taskId }, 'failed to append the end of a task');
     }
     live.unclaim();
-    if (this.#all.started.get(taskId) === this) this.#all.started.delete(taskId);
+    this.#all.remove(live, this);
   }
 
   async #stop(
