@@ -1,12 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import {
-  A2AError,
-  isTerminal,
-  type Message,
-  type Task,
-  type TaskEvent,
-} from '../../protocol/index.ts';
+import { isTerminal, type Message, type Task, type TaskEvent } from '../../protocol/index.ts';
 import type { AgentExecutor, ExecutionContext, ExecutorEvent } from './executor.ts';
 import { createHandler, type HandlerOptions, type RequestHandler } from '../handler.ts';
 import { memoryStore } from '../store/memory-store.ts';
@@ -347,47 +341,6 @@ test('an executor that never stops yielding leaves others their turn', async () 
   const { id } = await send(handler, 'go', false);
   for (let n = 0; n < 5; n++) await tick();
   assert.equal((await handler.cancelTask({ id })).status.state, 'canceled');
-});
-
-test('more executions than allowed are refused as unavailable', async () => {
-  const { handler } = setUp(
-    async function* () {
-      yield working;
-      await forever();
-    },
-    { limits: { maxRunning: 2, graceMs: 10 } },
-  );
-  await send(handler, 'go', false);
-  await send(handler, 'go', false);
-  await assert.rejects(send(handler, 'go', false), { kind: 'unavailable' });
-  assert.equal((await handler.listTasks({})).totalSize, 2);
-  await handler.close();
-});
-
-test('one user cannot take all places, and others get some at once', async () => {
-  const { handler } = setUp(
-    async function* () {
-      yield working;
-      await forever();
-    },
-    { limits: { maxRunning: 40, graceMs: 10 } },
-  );
-  /** Starts tasks until one is refused. Returns their number. */
-  async function fill(id: string): Promise<number> {
-    for (let started = 0; ; started++) {
-      try {
-        await handler.sendMessage(
-          { message: says('go'), configuration: { blocking: false } },
-          { user: { id } },
-        );
-      } catch (error) {
-        assert.ok(error instanceof A2AError && error.kind === 'unavailable');
-        return started;
-      }
-    }
-  }
-  assert.deepEqual([await fill('greedy'), await fill('second'), await fill('third')], [30, 8, 2]);
-  await handler.close();
 });
 
 test('a log that another writer took over ends the execution and its readers, not the process', async (t) => {
