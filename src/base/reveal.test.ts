@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { reveal } from './reveal.ts';
+import { printableJson, reveal } from './reveal.ts';
 
 test('control characters, escape sequences and invisible characters are made visible', () => {
   const cases = {
@@ -19,6 +19,18 @@ test('no control character is left, whatever the text', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (text) => {
       assert.doesNotMatch(reveal(text), /(?![\n\t])[\p{Cc}\p{Cf}\p{Cs}]/u);
+    }),
+  );
+});
+
+test('printable JSON has the same value, and no character that a terminal acts on', () => {
+  assert.equal(printableJson('"\u009b31m\u202ea\u{e0041}"'), '"\\u009b31m\\u202ea\\udb40\\udc41"');
+  fc.assert(
+    fc.property(fc.jsonValue({ stringUnit: 'binary' }), fc.nat(2), (value, indent) => {
+      const json = JSON.stringify(value, null, indent);
+      const printed = printableJson(json);
+      assert.doesNotMatch(printed, /(?!\n)[\p{Cc}\p{Cf}]/u);
+      assert.deepEqual(JSON.parse(printed), JSON.parse(json));
     }),
   );
 });

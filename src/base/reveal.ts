@@ -19,3 +19,19 @@ export function reveal(text: string): string {
     return `<U+${code.toString(16).toUpperCase().padStart(4, '0')}>`;
   });
 }
+
+/** Characters that JSON may contain unescaped, and that a terminal acts on or does not show. */
+const UNESCAPED = /[\u007f-\u009f\u2028\u2029\p{Cf}]/gu;
+
+/**
+ * Escapes the characters in JSON text that a terminal acts on or does not show. The value stays the same.
+ *
+ *     printableJson('{"a":"\u009b"}') // '{"a":"\\u009b"}'
+ */
+export function printableJson(json: string): string {
+  return json.replaceAll(UNESCAPED, (character) =>
+    [...Array(character.length).keys()]
+      .map((at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`)
+      .join(''),
+  );
+}

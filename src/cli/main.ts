@@ -4,7 +4,7 @@
  */
 import { type CommandTable, commandRows, runFrom } from './program/command.ts';
 import { EXIT, ExitError } from './program/exit.ts';
-import { listenForInterrupt } from './program/process-end.ts';
+import { endIfUnwritten, listenForInterrupt } from './program/process-end.ts';
 import { bold, complain, dim, flushed, say } from './program/terminal.ts';
 import { VERSION } from './program/product.ts';
 
@@ -153,4 +153,5 @@ process.stderr.on('error', () => {});
 listenForInterrupt();
 const code = await run(process.argv.slice(2)).catch(report);
 await flushed();
+endIfUnwritten();
 process.exit(code);

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { connect } from '../../src/client/index.ts';
 import { v1 } from '../../src/protocol/index.ts';
@@ -46,6 +47,17 @@ describe('the client commands', { concurrency: 3 }, () => {
     const { code, out, err } = await parley(['send', echo.url, ' hello  there\nyou']);
     assert.deepEqual({ code, out, err }, { code: 0, out: ' hello  there\nyou\n', err: '' });
   });
+
+  // /dev/full refuses every write, like a full disk.
+  for (const args of [['hello'], ['hello', '--json'], ['hello', '--stream']]) {
+    const sentence = `send ${args.join(' ')}: an output that cannot be written is an error`;
+    test(sentence, { skip: !existsSync('/dev/full') }, async () => {
+      const { code, err } = await parley(['send', echo.url, ...args], { out: '/dev/full' });
+      assert.equal(code, 1);
+      assert.match(err, /parley: cannot write standard output \(ENOSPC.*another place\n$/);
+      assert.doesNotMatch(err, /^ {4}at /m);
+    });
+  }
 
   test('send reads standard input when there is no text', async () => {
     const { out } = await parley(['send', echo.url], { input: 'from a pipe\n' });

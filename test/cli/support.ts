@@ -1,7 +1,7 @@
 // The program as a real process: run to its end, or serving until it is told to stop.
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { closeSync, mkdtempSync, openSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after } from 'node:test';
@@ -23,6 +23,8 @@ export interface Options {
   /** Standard input; without it there is none. */
   readonly input?: string;
   readonly cwd?: string;
+  /** The file that standard output is written to. Without it, the output is collected. */
+  readonly out?: string;
 }
 
 export interface Ended {
@@ -62,13 +64,15 @@ export function startProgram(
   args: readonly string[],
   options: Options = {},
 ): Running {
+  const out = options.out === undefined ? undefined : openSync(options.out, 'w');
   const child = spawn(process.execPath, ['--conditions=parley-source', file, ...args], {
-    stdio: [options.input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
+    stdio: [options.input === undefined ? 'ignore' : 'pipe', out ?? 'pipe', 'pipe'],
     env: environment(options.env),
     cwd: options.cwd,
     timeout: LIMIT_MS,
     killSignal: 'SIGKILL',
   });
+  if (out !== undefined) closeSync(out);
   children.add(child);
   child.stdin?.end(options.input);
   const text = { out: '', err: '' };

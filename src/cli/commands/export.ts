@@ -11,7 +11,7 @@ import {
   storedSessions,
   workspaceOf,
 } from '../coder/stored-sessions.ts';
-import { say, shown } from '../program/terminal.ts';
+import { jsonText, say, shown } from '../program/terminal.ts';
 
 /** Maximum length of a tool result in Markdown. The JSON output contains the complete results. */
 const MAX_RESPONSE = 4000;
@@ -41,7 +41,7 @@ export default defineCommand({
       const approvals = approvalsIn(session.events);
       const text =
         output === 'json'
-          ? JSON.stringify({ ...session, approvals }, null, 2)
+          ? jsonText({ ...session, approvals }, 2)
           : shown(markdown(session, approvals));
       say(text);
     } finally {

@@ -4,6 +4,7 @@
  */
 import { mkdir, rename, stat } from 'node:fs/promises';
 import path from 'node:path';
+import { printableJson } from '../../base/index.ts';
 import type { Logger } from '../../tasks/index.ts';
 import { usageError } from './exit.ts';
 import type { Environment } from './flags.ts';
@@ -48,7 +49,9 @@ export function createLog(environment: Environment, file?: string): ServerLog {
     const destination = pino.destination({ ...to, sync: true });
     // A full disk must not end the program.
     destination.on('error', () => undefined);
-    logger = pino({ level, redact: paths, base }, destination);
+    // A line may quote a peer, and people read the log on a terminal.
+    const lines = { write: (line: string) => destination.write(printableJson(line)) };
+    logger = pino({ level, redact: paths, base }, lines);
     for (const write of waiting.splice(0)) write(logger);
   }
 

@@ -21,9 +21,21 @@ export function onReaderGone(what: () => void): void {
 export function listenForInterrupt(): void {
   process.on('SIGINT', () => respond());
   process.stdout.on('error', (error) => {
-    if (systemCode(error) !== 'EPIPE') throw error;
-    leave();
+    if (systemCode(error) === 'EPIPE') leave();
+    // The handler of `onProcessEnd` closes the server or restores the screen first.
+    else if (process.listenerCount('uncaughtException') > 0) throw error;
+    else endIfUnwritten();
   });
+}
+
+/** Ends the process with an error if standard output could not be written, for example because the disk is full. */
+export function endIfUnwritten(): void {
+  const { errored } = process.stdout;
+  if (!errored || systemCode(errored) === 'EPIPE') return;
+  complain(
+    `cannot write standard output (${reasonOf(errored)}), so the output is incomplete: write it to another place`,
+  );
+  process.exit(EXIT.failed);
 }
 
 /** Logs rejected promises that no code handles, and keeps the process running. */

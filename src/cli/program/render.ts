@@ -10,7 +10,7 @@ import {
   type TaskState,
 } from '../../protocol/index.ts';
 import { columns } from './table.ts';
-import { bold, cyan, dim, green, red, shown, word, yellow } from './terminal.ts';
+import { bold, cyan, dim, green, jsonText, red, shown, word, yellow } from './terminal.ts';
 
 /** Formats parts: text as it is, data as JSON, and files by name. */
 export function contentOf(parts: readonly Part[]): string {
@@ -21,7 +21,7 @@ export function contentOf(parts: readonly Part[]): string {
       continue;
     }
     if (out !== '' && !out.endsWith('\n')) out += '\n';
-    out += part.kind === 'data' ? JSON.stringify(part.data, null, 2) : describeFile(part);
+    out += part.kind === 'data' ? jsonText(part.data, 2) : describeFile(part);
     out += '\n';
   }
   return out;

@@ -1,5 +1,6 @@
 /** Prints text with colours. In a pipe, and with NO_COLOR, prints it without colours. */
 import { styleText } from 'node:util';
+import { printableJson } from '../../base/index.ts';
 
 type Format = Parameters<typeof styleText>[0];
 type Stream = typeof process.stdout | typeof process.stderr;
@@ -23,32 +24,42 @@ export function say(line = ''): void {
 
 /** Prints a dimmed remark on standard error. */
 export function note(line: string): void {
-  process.stderr.write(`${style('dim', line, process.stderr)}\n`);
+  process.stderr.write(`${style('dim', harmless(line), process.stderr)}\n`);
 }
 
 /** Prints an error in one line on standard error. */
 export function complain(line: string): void {
-  process.stderr.write(`${style('red', 'parley:', process.stderr)} ${line}\n`);
+  process.stderr.write(`${style('red', 'parley:', process.stderr)} ${harmless(line)}\n`);
 }
 
 /** Prints one JSON object on one line. */
 export function sayJson(value: unknown): void {
-  say(JSON.stringify(value));
+  say(jsonText(value));
 }
 
-const CONTROL = /(?![\n\t])\p{Cc}/gu;
+/** Returns JSON in which every character that a terminal would act on is escaped. */
+export function jsonText(value: unknown, indent?: number): string {
+  return printableJson(JSON.stringify(value, null, indent));
+}
+
+/** Terminal control characters, and those that show text in another order. */
+const CONTROL = /(?![\n\t])[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu;
+
+function harmless(text: string): string {
+  return text.replaceAll(CONTROL, '');
+}
 
 /**
  * Removes terminal control characters from an agent's text. If standard output is a pipe or a file, returns the text
  * unchanged.
  */
 export function shown(text: string): string {
-  return process.stdout.isTTY ? text.replaceAll(CONTROL, '') : text;
+  return process.stdout.isTTY ? harmless(text) : text;
 }
 
 /** Puts an agent's text on one line and removes terminal control characters. */
 export function word(text: string): string {
-  return text.replaceAll(CONTROL, '').replaceAll(/\s+/g, ' ').trim();
+  return harmless(text).replaceAll(/\s+/g, ' ').trim();
 }
 
 /** Quotes an argument for a shell, on one line. */

@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import type { Part, Task } from '../../protocol/index.ts';
+import { createFactPrinter } from '../remote/fact-printer.ts';
+import { contentOf, describeTask } from './render.ts';
+import { complain, note, sayJson } from './terminal.ts';
+
+/** C1 controls, which some terminals act on, an escape sequence, and characters that reverse the text after them. */
+const HOSTILE = '\u009b2J\u009d0;x\u009c\u001b[31m\u202etxt.exe\u2066\u007f';
+const UNSAFE = /(?![\n\t])[\p{Cc}\u202a-\u202e\u2066-\u2069]/u;
+
+const PARTS: Part[] = [
+  { kind: 'text', text: HOSTILE },
+  { kind: 'data', data: { [HOSTILE]: [HOSTILE] } },
+  { kind: 'file', file: { name: HOSTILE, mimeType: HOSTILE, uri: `https://x/${HOSTILE}` } },
+];
+
+const TASK: Task = {
+  kind: 'task',
+  id: HOSTILE,
+  contextId: HOSTILE,
+  status: { state: 'input-required', message: message(PARTS) },
+  artifacts: [{ artifactId: HOSTILE, name: HOSTILE, parts: PARTS }],
+};
+
+function message(parts: Part[]) {
+  return { kind: 'message' as const, messageId: 'm', role: 'agent' as const, parts };
+}
+
+/** What is written to both streams while they are a terminal. */
+function onTerminal(t: TestContext, work: () => void): string {
+  let written = '';
+  for (const stream of [process.stdout, process.stderr]) {
+    const { isTTY } = stream;
+    stream.isTTY = true;
+    t.after(() => (stream.isTTY = isTTY));
+    t.mock.method(stream, 'write', (text: string) => {
+      written += text;
+      return true;
+    });
+  }
+  work();
+  t.mock.reset();
+  return written;
+}
+
+test('nothing in a task acts on the terminal', (t) => {
+  const shown = onTerminal(t, () => process.stdout.write(contentOf(PARTS) + describeTask(TASK)));
+  const plain = shown.replaceAll(/\x1b\[\d+m/g, '');
+  assert.doesNotMatch(plain, UNSAFE);
+  assert.match(plain, /txt\.exe/);
+  assert.match(plain, /"\\u009b2J\\u009d0;x/);
+});
+
+test('nothing that an agent streams, logs or fails with acts on the terminal', (t) => {
+  const shown = onTerminal(t, () => {
+    const printer = createFactPrinter();
+    printer.print({ kind: 'text', text: HOSTILE });
+    printer.print({ kind: 'file', file: { name: HOSTILE, uri: HOSTILE } });
+    sayJson({ text: HOSTILE });
+    note(HOSTILE);
+    complain(HOSTILE);
+  });
+  assert.doesNotMatch(shown.replaceAll(/\x1b\[\d+m/g, ''), UNSAFE);
+});
