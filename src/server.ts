@@ -102,8 +102,8 @@ export interface ServeOptions {
   /** The settings for webhooks, or false to turn them off. By default, webhooks reach only public addresses. */
   readonly push?: boolean | WebhookOptions;
   /**
-   * The keys that sign webhooks, and that are published in `/.well-known/jwks.json`. Default: a new key for this
-   * process.
+   * The keys that sign webhooks and agent cards, and that are published in `/.well-known/jwks.json`. Default: a new key
+   * for this process, which signs only webhooks.
    */
   readonly signing?: SigningKeys;
   readonly limits?: ServeLimits;
@@ -228,6 +228,7 @@ export function serve(agent: A2AAgent, options: ServeOptions = {}): AgentServer 
     admission,
     streams,
     signing,
+    signsCards: options.signing !== undefined,
     versions,
     extensions: offered.extensions ?? [],
     extensionOf: options.extensionOf,

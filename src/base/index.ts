@@ -1,3 +1,4 @@
+export { canonicalJson } from './canonical-json.ts';
 export { boundedFetch, limitBody } from './bounded-fetch.ts';
 export { BoundedMap } from './bounded-map.ts';
 export {

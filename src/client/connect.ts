@@ -18,14 +18,14 @@ import {
   untrusted,
   type ChosenEndpoint,
   type FoundCard,
-  type Preference,
+  type DiscoverOptions,
 } from './connection/discover.ts';
-import { httpService, type HttpOptions } from './connection/http.ts';
+import { httpService } from './connection/http.ts';
 import type { RetryOptions } from './follow/retry.ts';
 
 /** The options of `connect`. */
-export interface ConnectOptions extends HttpOptions, Preference {
-  /** The agent's card. If it is undefined, the card is fetched. */
+export interface ConnectOptions extends DiscoverOptions {
+  /** The agent's card. If it is undefined, the card is fetched. A given card is not verified. */
   readonly card?: AgentCard | undefined;
   /**
    * Further origins that may receive `headers`, for example `https://api.example`. By default, only the origin of the

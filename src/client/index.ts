@@ -23,20 +23,25 @@ export {
   discover,
   restrictToOrigins,
   type ChosenEndpoint,
+  type DiscoverOptions,
   type FoundCard,
   type Preference,
 } from './connection/discover.ts';
 export {
+  CardSignatureError,
   ConnectionError,
   quote,
   RemoteAgentError,
   remoteErrorCode,
   StreamInterruptedError,
   TaskFailedError,
+  type CardSignatureProblem,
   type ConnectionFailure,
   type RemoteErrorCode,
 } from './connection/errors.ts';
 export { httpService, type HttpOptions } from './connection/http.ts';
+export type { PublicJwk } from './connection/jws.ts';
+export { verifyCard, type CardTrust, type VerifiedCard } from './connection/verify-card.ts';
 export {
   ByteBudget,
   errorOfStatus,

@@ -6,7 +6,7 @@
  */
 import { A2AError, codecOf, type ProtocolVersion, type User } from '../protocol/index.ts';
 import { answerRoute, routeError } from './answer-route.ts';
-import { encodeCard, type EncodedCard } from './card.ts';
+import { type CardSigner, encodeCard, type EncodedCard } from './card.ts';
 import type { AppContext } from './context.ts';
 import { ifNoneMatch } from './etag.ts';
 import { jwksReply, JWKS_PATH } from './jwks.ts';
@@ -128,7 +128,7 @@ function createEndpoint(app: AppContext): Endpoint {
     const key = `${version} ${request.base}`;
     let card = cards.get(key);
     if (!card) {
-      card = encodeCard(app.cardAt(request.base), version, app.versions);
+      card = encodeCard(app.cardAt(request.base), version, app.versions, signerOf(app, request));
       cards.set(key, card);
     }
     const headers: Record<string, string> = {
@@ -199,6 +199,15 @@ function createEndpoint(app: AppContext): Endpoint {
       return failure.kind === 'contentTypeNotSupported' ? { ...reply, status: 415 } : reply;
     }
   };
+}
+
+/** The signer of the card, if the server signs its cards. The keys are published only at the root. */
+function signerOf(
+  { signing, signsCards }: AppContext,
+  { base, mount = '' }: TransportRequest,
+): CardSigner | undefined {
+  if (!signsCards) return undefined;
+  return { keys: signing, jku: base.slice(0, base.length - mount.length) + JWKS_PATH };
 }
 
 const WITH_BODY = new Set(['POST', 'PUT', 'PATCH']);

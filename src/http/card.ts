@@ -1,6 +1,13 @@
 /** Makes the agent card from the agent's profile, and encodes it for one protocol version or for both. */
 import { defined, isObject } from '../base/index.ts';
-import { type AgentCard, codecOf, type ProtocolVersion, VERSIONS } from '../protocol/index.ts';
+import type { SigningKeys } from '../base/signing/index.ts';
+import {
+  type AgentCard,
+  codecOf,
+  type ProtocolVersion,
+  signedTexts,
+  VERSIONS,
+} from '../protocol/index.ts';
 import { type AgentProfile } from '../tasks/index.ts';
 import { bodyEtag } from './etag.ts';
 
@@ -68,6 +75,13 @@ export interface EncodedCard {
   readonly etag: string;
 }
 
+/** Signs cards. */
+export interface CardSigner {
+  readonly keys: SigningKeys;
+  /** The address of the key set, for verifiers. */
+  readonly jku: string;
+}
+
 /**
  * Encodes the card as JSON. Without a version, the JSON combines the formats of both versions, so that all clients can
  * read it.
@@ -76,12 +90,26 @@ export function encodeCard(
   card: AgentCard,
   version: ProtocolVersion | undefined,
   spoken: readonly ProtocolVersion[],
+  signer?: CardSigner,
 ): EncodedCard {
   const encoded = (as: ProtocolVersion) => codecOf(as, 'JSONRPC').encodeCard(card);
   const asked = version ?? (spoken.length === 1 ? spoken[0] : undefined);
   const shown = asked === undefined ? merge(encoded('0.3'), encoded('1.0')) : encoded(asked);
-  const body = JSON.stringify(shown);
+  const body = JSON.stringify(signer ? signed(shown, signer, asked) : shown);
   return { body, etag: bodyEtag(body) };
+}
+
+/** Adds a signature for each text that a verifier may compute from the card. */
+function signed(card: unknown, { keys, jku }: CardSigner, version?: ProtocolVersion): unknown {
+  const header = { alg: 'EdDSA', typ: 'JOSE', kid: keys.kid, jku };
+  const protectedHeader = Buffer.from(JSON.stringify(header)).toString('base64url');
+  const signatures = signedTexts(card, version).map(({ text }) => {
+    const payload = Buffer.from(text).toString('base64url');
+    const signature = keys.sign(`${protectedHeader}.${payload}`).toString('base64url');
+    return { protected: protectedHeader, signature };
+  });
+  const given = isObject(card) && Array.isArray(card['signatures']) ? card['signatures'] : [];
+  return { ...Object(card), signatures: [...given, ...signatures] };
 }
 
 /**

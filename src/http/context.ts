@@ -14,6 +14,8 @@ export interface AppContext {
   readonly streams: StreamCounter;
   /** The keys that the server publishes. */
   readonly signing: SigningKeys;
+  /** Whether the keys also sign the cards. */
+  readonly signsCards: boolean;
   /** The supported protocol versions, oldest first. */
   readonly versions: readonly ProtocolVersion[];
   readonly extensions: readonly AgentExtension[];

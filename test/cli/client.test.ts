@@ -1,10 +1,20 @@
 import assert from 'node:assert/strict';
-import { existsSync } from 'node:fs';
+import { generateKeyPairSync } from 'node:crypto';
+import { existsSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { connect } from '../../src/client/index.ts';
 import { v1 } from '../../src/protocol/index.ts';
 import { cardOf, reply, sendJson as answerJson, startPeer } from '../client/peer.ts';
-import { assertRefused, lines, parley, type Served, serving, start } from './support.ts';
+import { assertRefused, folder, lines, parley, type Served, serving, start } from './support.ts';
+
+/** A file with a new key of our own kind. */
+function keyFile(name: string): string {
+  const file = path.join(folder, name);
+  const { privateKey } = generateKeyPairSync('ed25519');
+  writeFileSync(file, privateKey.export({ type: 'pkcs8', format: 'pem' }));
+  return file;
+}
 
 let echo: Served;
 let bench: Served;
@@ -12,7 +22,7 @@ let conformance: Served;
 
 before(async () => {
   [echo, bench, conformance] = await Promise.all([
-    serving(['--agent', 'echo']),
+    serving(['--agent', 'echo', '--sign-key', keyFile('echo.pem')]),
     serving(['--agent', 'bench']),
     serving(['--agent', 'conformance']),
   ]);
@@ -240,6 +250,17 @@ describe('the client commands', { concurrency: 3 }, () => {
     assert.match(out, /✓ 0\.3 HTTP\+JSON .* responds\n/);
     assert.match(out, /✓ signature +unsigned\n/);
     assert.match(out, /Everything is OK\.\n$/);
+  });
+
+  test('card --verify checks the signature, by the keys of the server or by a key of the user', async () => {
+    const stranger = keyFile('stranger.pem');
+    const [own, wrong] = await Promise.all([
+      parley(['card', echo.url, '--verify']),
+      parley(['card', echo.url, '--verify', '--trust-key', stranger]),
+    ]);
+    assert.match(own.out, /✓ signature +valid: EdDSA, the key \S{43} of http\S+jwks\.json\n/);
+    assert.equal(wrong.code, 1);
+    assert.match(wrong.out, /✗ signature +the signature of .* is not valid\n/);
   });
 
   test('card --verify of an agent that is not where its card says: ✗ and exit code 1', async () => {

@@ -13,6 +13,7 @@ import {
   discover,
   restrictToOrigins,
   type AgentClient,
+  type CardTrust,
   type FoundCard,
   type Preference,
   type RemoteLimits,
@@ -39,6 +40,8 @@ export interface RemoteConnectionOptions extends Preference {
   readonly headers?: RemoteHeaders | ((request: RemoteRequest) => MaybePromise<RemoteHeaders>);
   /** Further origins to which the URLs on the card may point, for example `https://api.example`. */
   readonly trustedOrigins?: readonly string[];
+  /** Whose signatures of the agent's card are accepted. Default: the signature is not verified. */
+  readonly verify?: CardTrust;
   /** The URIs of the extensions that every request activates. */
   readonly extensions?: readonly string[];
   readonly retry?: RetryOptions;
@@ -58,7 +61,7 @@ export function remoteConnection(
   options: RemoteConnectionOptions,
   limits: Required<RemoteLimits>,
 ): RemoteConnection {
-  const { version, binding, extensions, retry, headers, fetch } = options;
+  const { version, binding, extensions, retry, headers, fetch, verify } = options;
   const address = new URL(options.url).href;
   const trusted = [address, ...(options.trustedOrigins ?? []).map((url) => new URL(url).href)];
   let found: FoundCard | undefined;
@@ -86,7 +89,7 @@ export function remoteConnection(
         budget: new ByteBudget(limits.maxBytes),
       };
       if (!found || stale) {
-        found = restrictToOrigins(trusted, await discover(address, { ...http, signal }));
+        found = restrictToOrigins(trusted, await discover(address, { ...http, signal, verify }));
         stale = false;
       }
       return connect(found.url, { ...http, card: found.card, trustedOrigins: trusted, retry });

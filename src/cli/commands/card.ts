@@ -1,10 +1,11 @@
 /** `parley card`: shows and checks an agent's card. */
-import { discover, type FoundCard } from '../../client/index.ts';
+import type { FoundCard } from '../../client/index.ts';
 import type { AgentCard, SecurityScheme } from '../../protocol/index.ts';
 import { defineCommand } from '../program/command.ts';
 import { CONNECTION_FLAGS, targetOf } from '../remote/connection.ts';
-import { EXIT } from '../program/exit.ts';
-import { toggle } from '../program/flags.ts';
+import { discoverRaw } from '../remote/raw-card.ts';
+import { EXIT, usageError } from '../program/exit.ts';
+import { listOption, toggle } from '../program/flags.ts';
 import { fields } from '../program/render.ts';
 import { indented } from '../program/table.ts';
 import { bold, cyan, dim, say, sayJson, word } from '../program/terminal.ts';
@@ -14,12 +15,19 @@ export default defineCommand({
   operands: ['URL'],
   about: "Shows an agent's card: its addresses, skills, capabilities and security requirements.",
   flags: {
-    verify: toggle('Check the card, and check that the agent supports what the card declares.'),
+    verify: toggle(
+      'Check the card and its signature, and check that the agent supports what the card declares.',
+    ),
+    'trust-key': listOption(
+      'FILE',
+      "With --verify, accept only signatures of this public key (PEM, JWK or JWK set). By default, the keys that the agent's own server publishes.",
+    ),
     ...CONNECTION_FLAGS,
   },
   examples: [
     'parley card http://127.0.0.1:41242',
     'parley card http://127.0.0.1:41242 --verify',
+    'parley card https://agent.example --verify --trust-key agent.pem',
     'parley card http://127.0.0.1:41242 --json | jq .skills',
   ],
 
@@ -28,21 +36,12 @@ export default defineCommand({
     const target = targetOf(input);
     if (values.verify) {
       const { verify } = await import('../remote/verify.ts');
-      return verify(target, values.json);
+      return verify(target, { files: values['trust-key'], json: values.json });
     }
-    let raw: unknown;
-    const found = await discover(target.url, {
-      ...target,
-      // Keeps the card as it was sent, including unknown fields.
-      async fetch(...request) {
-        const response = await fetch(...request);
-        raw = await response
-          .clone()
-          .json()
-          .catch(() => undefined);
-        return response;
-      },
-    });
+    if (values['trust-key'].length > 0) {
+      throw usageError('--trust-key needs --verify: add --verify');
+    }
+    const { raw, ...found } = await discoverRaw(target);
     if (values.json) sayJson(raw);
     else print(found);
     return EXIT.done;
@@ -90,7 +89,7 @@ function facts(card: AgentCard, url: string): [string, string][] {
     ['input', card.defaultInputModes.map(word).join(', ')],
     ['output', card.defaultOutputModes.map(word).join(', ')],
     ['security', security(card)],
-    ['signature', card.signatures?.length ? 'signed (not verified)' : 'unsigned'],
+    ['signature', card.signatures?.length ? 'signed (--verify checks it)' : 'unsigned'],
     ['provider', provider && `${word(provider.organization)} ${dim(word(provider.url))}`],
     ['documentation', card.documentationUrl && word(card.documentationUrl)],
     ['card', word(url)],

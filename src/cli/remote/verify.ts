@@ -3,7 +3,14 @@
  * names a task that does not exist, and the kind of error shows whether the operation is supported.
  */
 import { reasonOf } from '../../base/index.ts';
-import { ConnectionError, discover, openService, type FoundCard } from '../../client/index.ts';
+import {
+  CardSignatureError,
+  ConnectionError,
+  openService,
+  verifyCard,
+  type FoundCard,
+  type PublicJwk,
+} from '../../client/index.ts';
 import {
   A2AError,
   type AgentCard,
@@ -13,13 +20,22 @@ import {
 } from '../../protocol/index.ts';
 import { broken, type Check, ok, printChecks, warning } from '../program/checks.ts';
 import type { Target } from './connection.ts';
+import { discoverRaw } from './raw-card.ts';
+import { trustedKeys } from './trusted-keys.ts';
 import { word } from '../program/terminal.ts';
 
 const NO_TASK = '00000000-0000-7000-8000-000000000000';
 const TIMEOUT_MS = 15_000;
 
-export async function verify(target: Target, json: boolean): Promise<number> {
-  const found = await discover(target.url, { ...target, timeoutMs: TIMEOUT_MS });
+export interface VerifyOptions {
+  /** Files with the public keys that may sign the card. If there are none, the agent's own server has the keys. */
+  readonly files: readonly string[];
+  readonly json: boolean;
+}
+
+export async function verify(target: Target, { files, json }: VerifyOptions): Promise<number> {
+  const keys = files.length === 0 ? undefined : trustedKeys(files);
+  const { raw, ...found } = await discoverRaw(target, TIMEOUT_MS);
   const { card } = found;
   const interfaces = await Promise.all(
     card.supportedInterfaces.map((offer) => checkInterface(offer, found, target)),
@@ -29,7 +45,7 @@ export async function verify(target: Target, json: boolean): Promise<number> {
     ...checkSkills(card),
     ...interfaces,
     ...(await checkCapabilities(found, target)),
-    checkSignature(card),
+    await checkSignature(raw, found.url, keys),
   ];
   return printChecks(`${word(card.name)} ${word(card.version)}`, checks, json);
 }
@@ -178,8 +194,24 @@ async function checkClosed(
   }
 }
 
-function checkSignature({ signatures = [] }: AgentCard): Check {
-  return signatures.length === 0
-    ? ok('signature', 'unsigned')
-    : warning('signature', 'signed, but parley cannot check signatures yet');
+async function checkSignature(
+  raw: unknown,
+  url: string,
+  keys: readonly PublicJwk[] | undefined,
+): Promise<Check> {
+  const name = 'signature';
+  try {
+    const { alg, kid, jku } = await verifyCard(raw, url, keys ? { keys } : true);
+    const where = jku === undefined ? '--trust-key' : word(jku);
+    const key = kid === undefined ? 'the key' : `the key ${word(kid)}`;
+    return ok(name, `valid: ${alg}, ${key} of ${where}`);
+  } catch (error) {
+    if (!(error instanceof CardSignatureError)) throw error;
+    if (keys) return broken(name, word(error.message));
+    if (error.reason === 'unsigned') return ok(name, 'unsigned');
+    // Whether the signer can be trusted is the user's decision.
+    return error.reason === 'untrusted'
+      ? warning(name, 'the key is not one of the server: pass it with --trust-key FILE')
+      : broken(name, word(error.message));
+  }
 }

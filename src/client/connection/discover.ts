@@ -19,6 +19,7 @@ import {
   readBodyText,
   send,
 } from './request.ts';
+import { verifyCard, type CardTrust } from './verify-card.ts';
 
 /** The version and the binding that `connect` and `choose` must use. */
 export interface Preference {
@@ -26,6 +27,15 @@ export interface Preference {
   readonly version?: ProtocolVersion | undefined;
   /** The only allowed binding. Default: all bindings. */
   readonly binding?: Binding | undefined;
+}
+
+/** The options of `discover`. */
+export interface DiscoverOptions extends HttpOptions, Preference {
+  /**
+   * Whose signatures of the card are accepted. Throws a CardSignatureError for a card without such a signature. Default:
+   * the signature is not verified.
+   */
+  readonly verify?: CardTrust | undefined;
 }
 
 /** A card and its address. Relative URLs in the card are resolved against this address. */
@@ -45,10 +55,7 @@ const CARD_TIMEOUT_MS = 30_000;
  *
  *   const { card } = await discover('https://agent.example');
  */
-export async function discover(
-  url: string,
-  options: HttpOptions & Preference = {},
-): Promise<FoundCard> {
+export async function discover(url: string, options: DiscoverOptions = {}): Promise<FoundCard> {
   const failures: string[] = [];
   for (const place of cardPlaces(url)) {
     try {
@@ -100,7 +107,7 @@ function leadsTo(path: string, { card, url }: FoundCard): boolean {
   );
 }
 
-async function fetchCard(url: string, options: HttpOptions & Preference): Promise<FoundCard> {
+async function fetchCard(url: string, options: DiscoverOptions): Promise<FoundCard> {
   const { timeoutMs = CARD_TIMEOUT_MS } = options;
   const limit = timeoutMs > 0 ? Math.min(timeoutMs, CARD_TIMEOUT_MS) : CARD_TIMEOUT_MS;
   const lifetime = new Lifetime([options.signal]);
@@ -121,8 +128,16 @@ async function fetchCard(url: string, options: HttpOptions & Preference): Promis
     const maxBytes = Math.min(options.maxResponseBytes ?? MAX_CARD_BYTES, MAX_CARD_BYTES);
     const text = await readBodyText(response, maxBytes, lifetime, options.budget);
     if (!response.ok) throw errorOfStatus(response);
-    // Each codec reads the cards of both versions, and also cards that combine both formats.
-    return { card: v1.decodeCard(parseJson(text)), url: response.url || url };
+    const raw = parseJson(text);
+    const found = response.url || url;
+    if (options.verify === undefined) {
+      // Each codec reads the cards of both versions, and also cards that combine both formats.
+      return { card: v1.decodeCard(raw), url: found };
+    }
+    const { fetch } = options;
+    const { signal } = lifetime;
+    const { card } = await verifyCard(raw, found, options.verify, { fetch, signal });
+    return { card, url: found };
   } finally {
     lifetime.release();
   }

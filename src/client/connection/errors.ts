@@ -82,6 +82,28 @@ export class TaskFailedError extends Error {
   }
 }
 
+/** The reason why a card's signature was not accepted. */
+export type CardSignatureProblem =
+  /** The card has no signature. */
+  | 'unsigned'
+  /** No signature was made with a key that is trusted. */
+  | 'untrusted'
+  /** The trusted keys could not be fetched. */
+  | 'unavailable'
+  /** The card was changed after it was signed. */
+  | 'invalid';
+
+/** Means that the signature of an agent's card was not accepted. */
+export class CardSignatureError extends Error {
+  override readonly name = 'CardSignatureError';
+  readonly reason: CardSignatureProblem;
+
+  constructor(reason: CardSignatureProblem, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.reason = reason;
+  }
+}
+
 /** The reason why a remote agent gave no usable result. */
 export type RemoteErrorCode =
   /** It could not be reached, or its connections kept breaking. */
@@ -122,6 +144,7 @@ export function remoteErrorCode(error: unknown): RemoteErrorCode {
     if (error.reason === 'timeout') return 'remote-timeout';
     return 'remote-unreachable';
   }
+  if (error instanceof CardSignatureError) return 'remote-untrusted';
   if (!(error instanceof A2AError)) return 'remote-unreachable';
   if (error.kind === 'unauthenticated' || error.kind === 'forbidden') return 'remote-unauthorized';
   return error.kind === 'invalidAgentResponse' ? 'remote-invalid' : 'remote-refused';

@@ -1,0 +1,114 @@
+/** The public keys of a signer, at an address (a JWK set, RFC 7517). */
+import { isObject } from '../../base/index.ts';
+import { A2AError } from '../../protocol/index.ts';
+import { ConnectionError } from './errors.ts';
+import type { PublicJwk } from './jws.ts';
+import { errorOfStatus, Lifetime, parseJson, readBodyText, send } from './request.ts';
+
+/** The path of a server's key set. */
+export const KEY_SET_PATH = '/.well-known/jwks.json';
+
+const MAX_BYTES = 2 ** 18;
+const MAX_KEYS = 100;
+const TIMEOUT_MS = 10_000;
+/** How long a set is used before it is fetched again. A key that the signer removes is refused after this time. */
+const MAX_AGE_MS = 600_000;
+/** Minimum time between two requests for a set, so that forged signatures do not cause requests. */
+const MIN_AGE_MS = 10_000;
+
+/** Reads a JWK set. Keys of unknown types are kept, because they are not used. */
+export function readKeySet(raw: unknown): PublicJwk[] {
+  if (!isObject(raw) || !Array.isArray(raw['keys']) || raw['keys'].length > MAX_KEYS) {
+    throw new A2AError('invalidAgentResponse', 'The address has no JWK set');
+  }
+  return raw['keys'].filter(isPublicJwk);
+}
+
+function isPublicJwk(key: unknown): key is PublicJwk {
+  if (!isObject(key) || typeof key['kty'] !== 'string') return false;
+  const texts = [
+    key['kid'],
+    key['alg'],
+    key['use'],
+    key['crv'],
+    key['x'],
+    key['y'],
+    key['n'],
+    key['e'],
+  ];
+  return texts.every((text) => text === undefined || typeof text === 'string');
+}
+
+/** Fetches the set once. */
+export async function fetchKeySet(
+  url: string,
+  fetch: typeof globalThis.fetch = globalThis.fetch,
+  signal?: AbortSignal,
+): Promise<PublicJwk[]> {
+  const lifetime = new Lifetime([signal]);
+  const late = () =>
+    new ConnectionError('timeout', `${url} did not answer within ${TIMEOUT_MS} ms`);
+  lifetime.totalTimeout(TIMEOUT_MS, late);
+  try {
+    const ownHeaders = { Accept: 'application/jwk-set+json, application/json' };
+    // The keys are public, so the request has no credentials.
+    const request = { url, method: 'GET', headers: undefined, ownHeaders };
+    const response = await send(request, lifetime, fetch);
+    const text = await readBodyText(response, MAX_BYTES, lifetime);
+    if (!response.ok) throw errorOfStatus(response);
+    return readKeySet(parseJson(text));
+  } finally {
+    lifetime.release();
+  }
+}
+
+/** A key set that is fetched when it is needed, and kept for a while. */
+export class RemoteKeySet {
+  readonly #url: string;
+  readonly #fetch: typeof globalThis.fetch | undefined;
+  readonly #now: () => number;
+  #keys: readonly PublicJwk[] = [];
+  /** When the last successful request, and the last request of all, began. */
+  #fetchedAt = Number.NEGATIVE_INFINITY;
+  #triedAt = Number.NEGATIVE_INFINITY;
+  #loading: Promise<void> | undefined;
+
+  constructor(url: string, fetch?: typeof globalThis.fetch, now = () => performance.now()) {
+    this.#url = url;
+    this.#fetch = fetch;
+    this.#now = now;
+  }
+
+  /** Returns the keys. Throws if they were never fetched, or are too old, and cannot be fetched now. */
+  async keys(): Promise<readonly PublicJwk[]> {
+    if (this.#now() - this.#fetchedAt >= MAX_AGE_MS) await this.#load();
+    return this.#keys;
+  }
+
+  /**
+   * Returns the keys again after a signature did not match, because the signer may have a new key. Returns undefined if
+   * the set was fetched a moment ago or cannot be fetched.
+   */
+  async newKeys(): Promise<readonly PublicJwk[] | undefined> {
+    if (!this.#loading && this.#now() - this.#triedAt < MIN_AGE_MS) return undefined;
+    try {
+      await this.#load();
+      return this.#keys;
+    } catch {
+      return undefined;
+    }
+  }
+
+  #load(): Promise<void> {
+    return (this.#loading ??= this.#request().finally(() => {
+      this.#loading = undefined;
+    }));
+  }
+
+  async #request(): Promise<void> {
+    const now = this.#now();
+    this.#triedAt = now;
+    this.#keys = await fetchKeySet(this.#url, this.#fetch);
+    this.#fetchedAt = now;
+  }
+}

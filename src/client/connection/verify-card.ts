@@ -1,0 +1,148 @@
+/** Verifies the signature of an agent card (A2A 1.0, section 8.4). */
+import { isObject, reasonOf } from '../../base/index.ts';
+import { signedTexts, type AgentCard } from '../../protocol/index.ts';
+import { CardSignatureError, type CardSignatureProblem, quote } from './errors.ts';
+import {
+  fitsAlgorithm,
+  fromBase64,
+  isSupportedAlgorithm,
+  readJwsHeader,
+  toBase64Url,
+  verifySignature,
+  type JwsHeader,
+  type PublicJwk,
+} from './jws.ts';
+import { fetchKeySet, KEY_SET_PATH } from './key-set.ts';
+import { credentialOrigin } from './request.ts';
+
+/**
+ * Whose signatures are accepted. With `keys`, those of the keys. With `jwks`, those of the keys at these addresses. With
+ * neither, or with `true`, those of the keys that the agent's own origin publishes.
+ */
+export type CardTrust =
+  | true
+  | {
+      /** Public keys, as JSON. */
+      readonly keys?: readonly PublicJwk[] | undefined;
+      /** Addresses of key sets (JWKS). */
+      readonly jwks?: readonly string[] | undefined;
+    };
+
+/** A card whose signature is valid. It has only the fields that the signature covers. */
+export interface VerifiedCard {
+  readonly card: AgentCard;
+  readonly alg: string;
+  /** The id of the key that signed. */
+  readonly kid: string | undefined;
+  /** The address from which the key was fetched. Undefined for a key that the caller gave. */
+  readonly jku: string | undefined;
+}
+
+/** Maximum number of signatures that are tried, and of keys for each. */
+const MAX_SIGNATURES = 16;
+const MAX_KEYS = 4;
+
+/** Verifies a card, which is the JSON that was received from `url`. Throws a CardSignatureError. */
+export async function verifyCard(
+  raw: unknown,
+  url: string,
+  trust: CardTrust,
+  options: {
+    readonly fetch?: typeof globalThis.fetch | undefined;
+    readonly signal?: AbortSignal | undefined;
+  } = {},
+): Promise<VerifiedCard> {
+  const signatures = isObject(raw) && Array.isArray(raw['signatures']) ? raw['signatures'] : [];
+  if (signatures.length === 0) throw new CardSignatureError('unsigned', `${url} is not signed`);
+  const texts = signedTexts(raw);
+  const sets = new Map<string, Promise<PublicJwk[]>>();
+  const keysAt = (address: string) => {
+    const known = sets.get(address) ?? fetchKeySet(address, options.fetch, options.signal);
+    sets.set(address, known);
+    return known;
+  };
+  let problem: CardSignatureError | undefined;
+  const report = (reason: CardSignatureProblem, message: string, cause?: unknown) => {
+    // What was found out about a trusted key is more important than that another key is not trusted.
+    if (problem === undefined || problem.reason === 'untrusted') {
+      problem = new CardSignatureError(reason, message, cause === undefined ? {} : { cause });
+    }
+  };
+  for (const entry of signatures.slice(0, MAX_SIGNATURES)) {
+    const found = readSignature(entry);
+    if (!found) {
+      report('untrusted', `${url} has a signature of a kind that is not supported`);
+      continue;
+    }
+    const { header, signature, protectedText } = found;
+    for (const place of placesOf(header, url, trust)) {
+      let keys: readonly PublicJwk[];
+      try {
+        keys = place.keys ?? (await keysAt(place.jku));
+      } catch (error) {
+        options.signal?.throwIfAborted();
+        report(
+          'unavailable',
+          `the keys at ${place.jku} are unavailable: ${reasonOf(error)}`,
+          error,
+        );
+        continue;
+      }
+      const usable = keys.filter((key) => fitsKey(key, header)).slice(0, MAX_KEYS);
+      if (usable.length === 0) {
+        report('untrusted', `${url} is signed with the key ${named(header)}, which is not trusted`);
+      }
+      for (const key of usable) {
+        for (const { text, card } of texts) {
+          const data = `${protectedText}.${toBase64Url(text)}`;
+          if (!(await verifySignature(header.alg, key, signature, data))) continue;
+          return { card: card(), alg: header.alg, kid: key.kid ?? header.kid, jku: place.jku };
+        }
+        report('invalid', `the signature of ${url} with the key ${named(header)} is not valid`);
+      }
+    }
+    report('untrusted', untrusted(header, url));
+  }
+  throw problem ?? new CardSignatureError('untrusted', `${url} has no signature of a trusted key`);
+}
+
+function readSignature(entry: unknown) {
+  if (!isObject(entry)) return undefined;
+  const { protected: protectedText, signature } = entry;
+  if (typeof protectedText !== 'string' || typeof signature !== 'string') return undefined;
+  const header = readJwsHeader(protectedText);
+  const bytes = fromBase64(signature);
+  if (!header || !bytes || !isSupportedAlgorithm(header.alg)) return undefined;
+  return { header, signature: bytes, protectedText };
+}
+
+function fitsKey(key: PublicJwk, { alg, kid }: JwsHeader): boolean {
+  if (kid !== undefined && key.kid !== undefined && kid !== key.kid) return false;
+  return fitsAlgorithm(key, alg);
+}
+
+type Place =
+  | { readonly keys: readonly PublicJwk[]; readonly jku?: undefined }
+  | { readonly keys?: undefined; readonly jku: string };
+
+/** Returns where to look for the key. An address in a signature is used only if the caller trusts it. */
+function placesOf({ jku }: JwsHeader, cardUrl: string, trust: CardTrust): Place[] {
+  const { keys, jwks } = trust === true ? {} : trust;
+  if (keys || jwks) {
+    const pinned: Place[] = keys ? [{ keys }] : [];
+    return [...pinned, ...(jwks ?? []).map((address) => ({ jku: address }))];
+  }
+  const own = new URL(cardUrl);
+  const address = URL.parse(jku ?? KEY_SET_PATH, cardUrl);
+  if (!address || credentialOrigin(address) !== credentialOrigin(own)) return [];
+  return [{ jku: address.href }];
+}
+
+function untrusted({ jku, ...header }: JwsHeader, url: string): string {
+  const where = jku === undefined ? '' : ` at ${quote(jku, 200)}`;
+  return `${url} is signed with the key ${named(header)}${where}, which is not trusted: add the key or its address to \`verify\` if you trust it`;
+}
+
+function named({ kid, alg }: Pick<JwsHeader, 'kid' | 'alg'>): string {
+  return kid === undefined ? `of an unnamed ${alg} signer` : `"${quote(kid, 100)}"`;
+}
