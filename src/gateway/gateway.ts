@@ -155,7 +155,8 @@ export function createGateway(options: GatewayOptions): Gateway {
   let authenticate = authentication(config);
   function authentication({ keys: settings }: GatewayConfig) {
     const oidc = settings?.oidc && createOidc({ config: settings.oidc, logger });
-    return createAuthenticate({ keys, oidc, rateLimit: settings?.rateLimit });
+    const forwarded = () => agents.forwardedHeaders;
+    return createAuthenticate({ keys, oidc, rateLimit: settings?.rateLimit, forwarded });
   }
 
   const profile = profileOf(version, agents);

@@ -165,6 +165,7 @@ function requestContext(
     tenant,
     extensions: call.extensions ?? [],
     metadata: params.metadata,
+    acceptedOutputModes: params.configuration?.acceptedOutputModes,
   };
 }
 

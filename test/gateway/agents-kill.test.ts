@@ -1,5 +1,6 @@
 // A gateway that is killed in the middle of an agent's answer, and clients that go on as if it had not been.
 import assert from 'node:assert/strict';
+import { randomUUIDv7 } from 'node:crypto';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -148,6 +149,62 @@ for (const [name, startSdk] of [
     assert.equal(stream.task?.status.state, 'completed');
   });
 }
+
+test('an answer that outlives the process of the gateway counts once, for the key that asked', async (t) => {
+  const gates = createGates();
+  const usage = { inputTokens: 20, outputTokens: 12 };
+  const agent = createAgent({ name: 'Counted', description: '' }, async function* ({ signal }) {
+    yield 'begun';
+    await gates.wait('end', signal);
+    const parts = [{ kind: 'text' as const, text: 'done' }];
+    const said = { messageId: randomUUIDv7(), role: 'agent' as const, parts, metadata: { usage } };
+    yield { kind: 'status-update', state: 'completed', message: { kind: 'message', ...said } };
+  });
+  const { url } = await remote(t, agent);
+  const gateway = await gatewayProcess(t, { theirs: { url, usage: { tokens: 5 } } });
+  const ask = async <Answer>(way: string, body?: object): Promise<Answer> => {
+    const headers = { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json' };
+    const sent = body && { method: 'POST', body: JSON.stringify(body) };
+    const response = await fetch(`${gateway.url}${way}`, { headers, ...sent });
+    return (await response.json()) as Answer;
+  };
+  const makeKey = (fields: object) =>
+    ask<{ key: { id: string }; secret: string }>('/a2a/keys', {
+      scopes: ['agents:use'],
+      ...fields,
+    });
+  // One key has a budget, so that the call is reserved. The other has none.
+  const budget = { tokens: 100, period: 'day' };
+  const limited = await makeKey({ name: 'limited', budget });
+  const keys = [limited, await makeKey({ name: 'free' })];
+  const clients = await Promise.all(
+    keys.map(({ secret }) => clientOf({ ...gateway, key: secret })),
+  );
+  const streams = clients.map((client) => client.stream('go'));
+  const texts = streams.map((stream) => stream.text());
+  for (const stream of streams) {
+    await until(
+      'its first word',
+      () => stream.task?.artifacts?.length ?? 0,
+      (count) => count > 0,
+    );
+  }
+  await gateway.kill();
+  await gateway.restart();
+  gates.open('end');
+  assert.deepEqual(await within('the answers', Promise.all(texts), 30_000), ['begun', 'begun']);
+  const rows = await until(
+    'the usage',
+    () => ask<{ items: { keyId?: string }[] }>('/a2a/usage'),
+    ({ items }) => items.length === 2,
+  );
+  for (const { key } of keys) {
+    const row = rows.items.find(({ keyId }) => keyId === key.id);
+    assert.partialDeepStrictEqual(row, { agent: 'theirs', uses: 1, ...usage });
+  }
+  const status = await ask<object>(`/a2a/keys/${limited.key.id}/usage`);
+  assert.partialDeepStrictEqual(status, { spent: { tokens: 32 } });
+});
 
 test('a question that is open when the gateway dies is answered after its restart, in the same task of the agent', async (t) => {
   const { url } = await remote(t, interopAgent(createGates()));

@@ -49,6 +49,8 @@ export interface Agents {
   start(): void;
   close(): Promise<void>;
   readonly links: TaskLinks;
+  /** The names of the headers that some agent gets from a caller's request, in lower case. */
+  readonly forwardedHeaders: readonly string[];
 }
 
 export interface AgentChange {
@@ -68,7 +70,7 @@ const PRUNE_MS = 3_600_000;
 export function createAgents(options: AgentsOptions): Agents {
   const { register, logger, audit } = options;
   const dialler = createDialler(options.allowNetworks ?? []);
-  const links = createTaskLinks({ register, logger });
+  const links = createTaskLinks({ register, logger, secrets: options.secrets });
   const registry = createAgentRegistry({
     register,
     secrets: options.secrets,
@@ -76,6 +78,7 @@ export function createAgents(options: AgentsOptions): Agents {
   });
   const stopped = new AbortController();
   let configured = new Map<string, RemoteAgent>();
+  let forwardedHeaders: readonly string[] = [];
   let started = false;
   let everySeconds = HEALTH_SECONDS;
   /** Aborted when the interval changes, so that the next check does not wait for the end of the old interval. */
@@ -93,6 +96,9 @@ export function createAgents(options: AgentsOptions): Agents {
       if (started && !same) void check(agent);
     }
     configured = next;
+    forwardedHeaders = [
+      ...new Set([...next.values()].flatMap(({ forwardHeaders }) => forwardHeaders)),
+    ];
     if (healthSeconds === everySeconds) return;
     everySeconds = healthSeconds;
     resting.abort();
@@ -220,6 +226,9 @@ export function createAgents(options: AgentsOptions): Agents {
   use(options.config ?? {}, options.healthSeconds);
   return {
     links,
+    get forwardedHeaders() {
+      return forwardedHeaders;
+    },
     find,
     list,
     skills: () => skillsIn([...configured.values()].filter(({ settings }) => !settings.workspaces)),

@@ -1,18 +1,17 @@
 /** What budgets count for a call of an agent. */
-import type { CancelContext } from '../../tasks/index.ts';
-import { Caller } from '../api/caller.ts';
-import type { CallUse, PlannedCall } from '../budgets/spending.ts';
+import type { CallUse, PayingCaller, PlannedCall } from '../budgets/spending.ts';
 import type { RemoteAgent } from './remote.ts';
 
 /** Returns the call for the budgets. It reserves what the configuration says that a call uses. */
 export function plannedCall(
-  { user, contextId }: Pick<CancelContext, 'user'> & { readonly contextId: string },
+  caller: PayingCaller,
   agent: RemoteAgent,
+  contextId: string,
   taskId?: string,
 ): PlannedCall {
   const { inputTokens, cost } = usualUse(agent);
   return {
-    caller: user instanceof Caller ? user : { workspace: user?.id ?? '' },
+    caller,
     agent: agent.name,
     taskId,
     contextId,

@@ -30,15 +30,40 @@ const CONNECTION_HEADERS = [
   'upgrade',
 ];
 
+/**
+ * Headers of a caller's request that no agent may get: the gateway's own credentials, and headers whose values the gateway
+ * itself chooses.
+ */
+const NEVER_FORWARDED = [
+  ...CONNECTION_HEADERS,
+  'a2a-extensions',
+  'a2a-version',
+  'accept',
+  'accept-encoding',
+  'authorization',
+  'content-encoding',
+  'content-type',
+  'host',
+  'last-event-id',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'traceparent',
+  'user-agent',
+  'x-a2a-extensions',
+  'x-api-key',
+  'x-goog-api-key',
+];
+
+const MAX_HEADERS = 32;
+const HeaderName = z.string().regex(/^[\w!#$%&'*+.^`|~-]{1,128}$/, 'not a valid header name');
+export const HeaderValue = z
+  .string()
+  .max(8192)
+  .regex(/^[\t\x20-\x7e]*$/, 'a header value must be printable ASCII');
+
 const Headers = z
-  .record(
-    z.string().regex(/^[\w!#$%&'*+.^`|~-]{1,128}$/, 'not a valid header name'),
-    z
-      .string()
-      .max(8192)
-      .regex(/^[\t\x20-\x7e]*$/, 'a header value must be printable ASCII'),
-  )
-  .refine((headers) => Object.keys(headers).length <= 32, 'at most 32 headers')
+  .record(HeaderName, HeaderValue)
+  .refine((headers) => Object.keys(headers).length <= MAX_HEADERS, `at most ${MAX_HEADERS} headers`)
   .refine(
     (headers) => !Object.keys(headers).some((n) => CONNECTION_HEADERS.includes(n.toLowerCase())),
     `these headers cannot be set: ${CONNECTION_HEADERS.join(', ')}`,
@@ -130,8 +155,18 @@ export type AgentInput = z.infer<typeof AgentInput>;
 
 const { tokens, amount, currency } = budgetFields;
 
-export const AgentConfig = z.strictObject({
+const ForwardHeaders = z
+  .array(HeaderName)
+  .max(MAX_HEADERS)
+  .refine(
+    (names) => !names.some((name) => NEVER_FORWARDED.includes(name.toLowerCase())),
+    `these headers cannot be forwarded: ${NEVER_FORWARDED.join(', ')}. For the gateway's credentials at the agent, use headers`,
+  )
+  .describe("Names of the headers of a caller's request that are passed on to the agent");
+
+const ConfigFields = z.strictObject({
   ...fields,
+  forwardHeaders: ForwardHeaders.optional(),
   usage: withCurrency(z.strictObject({ tokens, amount, currency }))
     .optional()
     .describe(
@@ -145,6 +180,14 @@ export const AgentConfig = z.strictObject({
       'Workspaces that may use the agent. If missing, all workspaces may use it, and its skills are on the public card',
     ),
 });
+
+export const AgentConfig = ConfigFields.refine(
+  ({ headers = {}, forwardHeaders = [] }) => {
+    const own = new Set(Object.keys(headers).map((name) => name.toLowerCase()));
+    return !forwardHeaders.some((name) => own.has(name.toLowerCase()));
+  },
+  { path: ['forwardHeaders'], message: 'a header is either in headers or in forwardHeaders' },
+);
 export type AgentConfig = z.infer<typeof AgentConfig>;
 
 export const AgentsConfig = z

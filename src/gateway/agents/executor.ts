@@ -8,6 +8,7 @@
  * unknown, the message may or may not have arrived. It is sent again only if the agent recognizes repeated messages by
  * their id (`deduplicates`). For all other agents the task fails.
  */
+import { randomUUIDv7 } from 'node:crypto';
 import { raceAbort, waitAtMost } from '../../base/index.ts';
 import {
   Lifetime,
@@ -21,10 +22,7 @@ import {
   A2AError,
   isInterrupted,
   isTerminal,
-  SOURCE_KEY,
   type Call,
-  type Message,
-  type MessageSendParams,
   type Metadata,
   type Task,
 } from '../../protocol/index.ts';
@@ -45,13 +43,16 @@ import { GEN_AI, GEN_AI_OPERATIONS } from '../telemetry/gen-ai.ts';
 import type { Meter, Span, Tracer } from '../telemetry/telemetry.ts';
 import { notFound, type Agents } from './agents.ts';
 import { noUse, plannedCall, usualUse } from './call-budget.ts';
-import { failureWord } from './failure.ts';
+import { failureReason, failureWord, LinkNotSaved, OwnFailure } from './failure.ts';
+import { createOutgoing, notBlocking } from './outgoing.ts';
 import { Reading } from './reading.ts';
 import type { RemoteAgent } from './remote.ts';
+import type { Link } from './task-links.ts';
+import { checkHeaders, callerOf, senderOf, type Sender } from './sender.ts';
 
 export interface ProxyOptions {
   readonly agents: Agents;
-  readonly spending: Pick<Spending, 'check' | 'reserve'>;
+  readonly spending: Pick<Spending, 'check' | 'reserve' | 'resume'>;
   readonly logger: Logger;
   readonly meter?: Meter | undefined;
   readonly tracer?: Tracer | undefined;
@@ -66,83 +67,32 @@ interface Running {
   readonly remoteTask: PromiseWithResolvers<string | undefined>;
   /** True from the moment when the message may have reached the remote agent. */
   sent: boolean;
+  /** The headers and extensions of the requests to the agent, once they are known. */
+  call?: Pick<Call, 'headers' | 'extensions'>;
+  /** True if the task was canceled or has expired. False if the gateway shuts down: then the task is resumed later. */
+  canceled: boolean;
 }
 
 /** How long a cancellation waits for the id of the remote task. */
 const TASK_ID_MS = 3000;
-const HISTORY = 100;
-const MAX_FRESH = 10_000;
 const RETRY = { delayMs: 100, attempts: 6 };
 
 export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
   const { agents, spending, logger, meter, tracer } = options;
   const { links } = agents;
   const runs = new Map<string, Running>();
-  /** The ids of new contexts. They have no links yet, so the database does not have to be read for them. */
-  const fresh = new Set<string>();
+  const outgoing = createOutgoing(links);
 
   function agentOf(tenant: string, metadata: Metadata | undefined): string {
     const name = agentOfTenant(tenant) ?? metadata?.['agent'];
     return typeof name === 'string' ? name : '';
   }
 
-  /** Returns the message to send. Our ids in it are replaced by the ids of the remote agent. */
-  function paramsFor(context: ExecutionContext, name: string): MessageSendParams {
-    const { message, task, turn, contextId } = context;
-    const workspace = ownerOf(context);
-    const taskId = turn.length > 1 ? links.task(workspace, name, task.id) : undefined;
-    const remoteContext = fresh.delete(contextId)
-      ? undefined
-      : links.context(workspace, name, contextId);
-    const references = message.referenceTaskIds
-      ?.map((id) => links.task(workspace, name, id))
-      .filter((id) => id !== undefined);
-    const { referenceTaskIds: _, contextId: _context, taskId: _task, ...rest } = message;
-    const sent: Message = { ...rest, messageId: sentId(context) };
-    if (taskId !== undefined) sent.taskId = taskId;
-    if (remoteContext !== undefined) sent.contextId = remoteContext;
-    if (references && references.length > 0) sent.referenceTaskIds = references;
-    if (message.metadata?.[SOURCE_KEY] !== undefined) {
-      const { [SOURCE_KEY]: _source, ...metadata } = message.metadata;
-      sent.metadata = metadata;
-    }
-    return {
-      message: sent,
-      configuration: { historyLength: 0 },
-      ...(context.metadata && { metadata: context.metadata }),
-    };
-  }
-
-  /**
-   * Returns the message to send after a crash, or undefined if the remote agent already has it. Throws UnknownOutcome
-   * if it is unknown whether the agent has it.
-   */
-  async function outgoing(
-    context: ExecutionContext,
-    agent: RemoteAgent,
-    service: FollowedService,
-    call: Call & { readonly signal: AbortSignal },
-  ): Promise<MessageSendParams | undefined> {
-    const params = paramsFor(context, agent.name);
-    const id = links.task(ownerOf(context), agent.name, context.task.id);
-    if (id === undefined) {
-      if (agent.settings.deduplicates === true) return params;
-      throw new UnknownOutcome();
-    }
-    if (context.turn.length === 1) return undefined;
-    // The process died while it was sending an answer. If the remote task still waits for the answer, the answer did
-    // not arrive.
-    const task = await retrying(
-      () => service.getTask({ id, historyLength: HISTORY }, call),
-      call.signal,
-    );
-    return waitsStill(task, context) ? params : undefined;
-  }
-
   /** Connects to the agent, and creates the follower and the reader of its events. */
   async function prepare(
     context: ExecutionContext,
     agent: RemoteAgent,
+    before: Sender | undefined,
     signal: AbortSignal,
     span: Span | undefined,
   ) {
@@ -151,18 +101,15 @@ export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
     const found = context.resumed ? retrying(() => agent.connect(), signal) : agent.connect();
     const { open, streams, extensions } = found instanceof Promise ? await found : found;
     const service = open();
-    const active = context.extensions.filter((uri) => extensions.includes(uri));
-    const traceparent = span?.traceparent ?? traceOf(context);
-    const call = {
-      ...(active.length > 0 && { extensions: active }),
-      ...(traceparent !== undefined && { headers: { traceparent } }),
-      signal,
-    };
-    const params = context.resumed
-      ? await outgoing(context, agent, service, call)
-      : paramsFor(context, agent.name);
     const { name, limits, settings } = agent;
     const workspace = ownerOf(context);
+    const sender =
+      context.resumed && before ? before : senderOf(context, agent, extensions, before);
+    const traceparent = span?.traceparent ?? traceOf(context);
+    const call = { ...callOf(sender, traceparent), signal };
+    const params = context.resumed
+      ? await outgoing.afterCrash(context, workspace, agent, sender, { service, call })
+      : outgoing.message(context, workspace, name, sender);
     const known = context.resumed ? links.task(workspace, name, context.task.id) : undefined;
     const remoteTaskId = params?.message.taskId ?? known;
     const isAnswer = params?.message.taskId !== undefined;
@@ -195,7 +142,10 @@ export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
         : { taskId: remoteTaskId ?? '' },
     });
     signal.throwIfAborted();
-    return { reading, follower, service, call, sends: params !== undefined };
+    // Without a link, a message that is sent again after a crash would have no sender, and an answer that of the message
+    // before it.
+    const savesFirst = params !== undefined && (isAnswer || settings.deduplicates === true);
+    return { reading, follower, service, call, sender, sends: params !== undefined, savesFirst };
   }
 
   // This is deliberately a single generator. Each nested generator would add as much time per event as all other work
@@ -206,19 +156,31 @@ export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
     const name = agentOf(context.tenant, task.metadata);
     const agent = agents.find(workspace, name);
     if (!agent) {
-      yield failed(`The agent ${name} no longer exists.`);
+      yield failed(name, 'AGENT_REMOVED', `The agent ${name} no longer exists.`);
       return;
     }
+    let before: Sender | undefined;
+    let caller: Attribution['caller'];
     let reservation: Reservation;
     try {
-      reservation = await spending.reserve(plannedCall(context, agent, task.id));
+      if (context.resumed || context.turn.length > 1) {
+        before = links.sender(workspace, name, task.id);
+      }
+      caller = callerOf(context, before);
+      const planned = plannedCall(caller, agent, contextId, task.id);
+      reservation = await (context.resumed ? spending.resume(planned) : spending.reserve(planned));
     } catch (error) {
       if (!(error instanceof A2AError)) throw error;
-      yield failed(error.message);
+      yield failed(name, error.detail.reason ?? 'GATEWAY_UNAVAILABLE', error.message);
       return;
     }
     let used: CallUse | undefined;
-    const running: Running = { agent, remoteTask: Promise.withResolvers(), sent: false };
+    const running: Running = {
+      agent,
+      remoteTask: Promise.withResolvers(),
+      sent: false,
+      canceled: false,
+    };
     const lifetime = new Lifetime();
     const onAbort = () => {
       if (!running.sent) return lifetime.end(signal.reason);
@@ -229,18 +191,21 @@ export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
     if (signal.aborted) onAbort();
     else signal.addEventListener('abort', onAbort, { once: true });
     limitTime(lifetime, agent.limits);
-    const attribution = attributionOf(context);
-    const span = startSpan(tracer, context, name);
+    const attribution = { caller, contextId, taskId: task.id };
+    const span = startSpan(tracer, attribution, name, traceOf(context));
     const begun = performance.now();
     runs.set(task.id, running);
     let outcome = 'ok';
     let remoteTaskId: string | undefined;
     try {
-      const prepared = await prepare(context, agent, lifetime.signal, span);
-      const { reading, follower, service, call, sends } = prepared;
+      const prepared = await prepare(context, agent, before, lifetime.signal, span);
+      const { reading, follower, service, call, sends, sender } = prepared;
+      const link = { taskId: task.id, workspace, agent: name, contextId, sender };
+      running.call = call;
       let remoteContextId = reading.contextId;
       remoteTaskId = reading.taskId;
       if (remoteTaskId !== undefined) running.remoteTask.resolve(remoteTaskId);
+      if (prepared.savesFirst) await saved({ ...link, remoteTaskId, remoteContextId });
       running.sent = sends;
       let answered = false;
       let resumed = !sends;
@@ -260,18 +225,7 @@ export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
               remoteTaskId = reading.taskId;
               remoteContextId = reading.contextId;
               // Save the link before a client sees an event, so that the remote task can be found again after a crash.
-              await links
-                .save({
-                  taskId: task.id,
-                  workspace,
-                  agent: name,
-                  contextId,
-                  remoteTaskId,
-                  remoteContextId,
-                })
-                .catch((cause: unknown) => {
-                  throw new LinkNotSaved('', { cause });
-                });
+              await saved({ ...link, remoteTaskId, remoteContextId });
               running.remoteTask.resolve(remoteTaskId);
             }
             if (events.length === 0) continue;
@@ -305,17 +259,23 @@ export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
         'a remote agent failed to execute a task',
       );
       // Our task fails, so the remote agent's work is no longer needed.
-      void cancelRemote(agent, remoteTaskId);
-      yield failed(why instanceof OwnFailure ? why.line(name) : agent.explain(why));
+      void cancelRemote(agent, remoteTaskId, running.call);
+      const line = why instanceof OwnFailure ? why.line(name) : agent.explain(why);
+      yield failed(name, failureReason(why), line);
     } finally {
       lifetime.release();
       signal.removeEventListener('abort', onAbort);
       running.remoteTask.resolve(undefined);
       if (runs.get(task.id) === running) runs.delete(task.id);
-      const failed = outcome !== 'ok' && outcome !== 'canceled';
-      if (running.sent || used) reservation.settle({ ...(used ?? usualUse(agent)), failed });
-      else if (failed) reservation.settle({ ...noUse(agent), failed });
-      else reservation.release();
+      // The call of a resumed task was made by an earlier process. If the gateway shuts down, the next process continues
+      // the call and counts it.
+      const made = running.sent || context.resumed;
+      const hasFailed = outcome !== 'ok' && outcome !== 'canceled';
+      const isLeft = made && signal.aborted && !running.canceled;
+      if (used || (made && !isLeft)) {
+        reservation.settle({ ...(used ?? usualUse(agent)), failed: hasFailed });
+      } else if (hasFailed) reservation.settle({ ...noUse(agent), failed: true });
+      else if (!isLeft) reservation.release();
       span?.end();
       meter?.count('parley_agent_calls_total', { outcome });
       const ms = Math.round(performance.now() - begun);
@@ -338,12 +298,22 @@ export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
     }
   }
 
-  async function cancelRemote(agent: RemoteAgent, id: string | undefined): Promise<void> {
+  function saved(link: Link): Promise<void> {
+    return links.save(link).catch((cause: unknown) => {
+      throw new LinkNotSaved('', { cause });
+    });
+  }
+
+  async function cancelRemote(
+    agent: RemoteAgent,
+    id: string | undefined,
+    call: Pick<Call, 'headers' | 'extensions'> | undefined,
+  ): Promise<void> {
     if (id === undefined) return;
     const signal = AbortSignal.timeout(agent.limits.cancelMs);
     try {
       const { open } = await raceAbort(agent.connect(), signal);
-      await open().cancelTask({ id }, { signal });
+      await open().cancelTask({ id }, { ...call, signal });
     } catch (error) {
       if (error instanceof A2AError && error.kind === 'taskNotCancelable') return;
       logger.warn({ err: error, agent: agent.name }, "failed to cancel a remote agent's task");
@@ -355,9 +325,9 @@ export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
     const { state } = task.status;
     // No check is needed, because the runtime refuses messages to a finished task.
     if (isTerminal(state)) return;
-    if (!agents.find(workspace, name)) {
-      throw new A2AError('unavailable', `The agent ${name} no longer exists`);
-    }
+    const agent = agents.find(workspace, name);
+    if (!agent) throw new A2AError('unavailable', `The agent ${name} no longer exists`);
+    checkHeaders(context, agent);
     // If another agent now has this name, it would treat the answer as a new request.
     if (isInterrupted(state) && links.task(workspace, name, task.id) === undefined) {
       throw new A2AError(
@@ -376,11 +346,11 @@ export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
         throw new A2AError('invalidParams', 'metadata.agent must be the name of an agent');
       const agent = agents.find(ownerOf(context), name);
       if (!agent) throw notFound(name);
-      if (context.message.contextId === undefined) {
-        if (fresh.size >= MAX_FRESH) fresh.clear();
-        fresh.add(context.contextId);
-      }
-      return spending.check(plannedCall(context, agent)).then(() => undefined);
+      checkHeaders(context, agent);
+      if (context.message.contextId === undefined) outgoing.isNew(context.contextId);
+      return spending
+        .check(plannedCall(callerOf(context), agent, context.contextId))
+        .then(() => undefined);
     },
     execute,
     async cancel(taskId, context) {
@@ -388,6 +358,7 @@ export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
       const running = runs.get(taskId);
       let id: string | undefined;
       if (running) {
+        running.canceled = true;
         await waitAtMost(
           TASK_ID_MS,
           running.remoteTask.promise.then((found) => (id = found)),
@@ -396,31 +367,39 @@ export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
       const name = agentOf(context.tenant, context.task.metadata);
       // A running task belongs to the agent that it started with, even if this agent has since been removed.
       const agent = running?.agent ?? agents.find(workspace, name);
-      if (agent) await cancelRemote(agent, id ?? links.task(workspace, name, taskId));
+      if (!agent) return;
+      id ??= links.task(workspace, name, taskId);
+      await cancelRemote(agent, id, running?.call ?? callOf(links.sender(workspace, name, taskId)));
     },
   };
 }
 
-/** A failure of the gateway itself, not of the agent. */
-abstract class OwnFailure extends Error {
-  abstract line(agent: string): string;
+/** Returns the last status of a task that the gateway or the agent failed to execute. */
+function failed(agent: string, reason: string, text: string): ExecutorEvent {
+  return {
+    kind: 'status-update',
+    state: 'failed',
+    message: {
+      kind: 'message',
+      messageId: randomUUIDv7(),
+      role: 'agent',
+      parts: [{ kind: 'text', text }],
+      metadata: { reason, agent },
+    },
+  };
 }
 
-class LinkNotSaved extends OwnFailure {
-  line(agent: string): string {
-    return `The gateway could not store the id of the task at the agent ${agent}, so it stopped this task. Try again later.`;
-  }
-}
-
-/** Thrown if it is unknown whether the agent received the message. */
-class UnknownOutcome extends OwnFailure {
-  line(agent: string): string {
-    return `The gateway was restarted before the agent ${agent} answered. The message may have arrived, so it was not sent again.`;
-  }
-}
-
-function failed(message: string): ExecutorEvent {
-  return { kind: 'status-update', state: 'failed', message };
+/** Returns the headers and extensions of the requests to the agent. */
+function callOf(
+  { extensions, headers }: Sender = {},
+  traceparent?: string,
+): Pick<Call, 'headers' | 'extensions'> {
+  return {
+    ...(extensions && { extensions }),
+    ...((headers || traceparent !== undefined) && {
+      headers: { ...headers, ...(traceparent !== undefined && { traceparent }) },
+    }),
+  };
 }
 
 /** Returns the workspace that owns the task. In the gateway, the user's id is the workspace. */
@@ -428,52 +407,24 @@ function ownerOf({ user }: Pick<CancelContext, 'user'>): string {
   return user?.id ?? '';
 }
 
-/**
- * Returns the id of the message to the agent. It is the same for each attempt. The caller's own id is not used: two
- * workspaces may use the same id, and the agent would treat the second message as a repetition of the first.
- */
-function sentId({ task, turn }: Pick<ExecutionContext, 'task' | 'turn'>): string {
-  return turn.length === 1 ? task.id : `${task.id}.${turn.length}`;
-}
-
-/** Whether the remote task still waits for the answer to the last question in our log. */
-function waitsStill(remote: Task, context: ExecutionContext): boolean {
-  const { state, message } = remote.status;
-  const asked = context.task.history?.findLast(({ role }) => role === 'agent');
-  const got = remote.history?.some(({ messageId }) => messageId === sentId(context)) === true;
-  return isInterrupted(state) && !got && message?.messageId === asked?.messageId;
-}
-
-/**
- * Returns parameters that make the agent respond at once with the task's id. The id is needed to resume or cancel the
- * task.
- */
-function notBlocking(params: MessageSendParams): MessageSendParams {
-  return { ...params, configuration: { ...params.configuration, blocking: false } };
-}
-
 function traceOf({ user }: Pick<ExecutionContext, 'user'>): string | undefined {
   return user instanceof Caller ? user.traceparent : undefined;
 }
 
-function attributionOf({ user, task, contextId }: ExecutionContext): Attribution {
-  const caller = user instanceof Caller ? user : { workspace: user?.id ?? '' };
-  return { caller, contextId, taskId: task.id };
-}
-
 function startSpan(
   tracer: Tracer | undefined,
-  context: ExecutionContext,
+  attribution: Attribution,
   name: string,
+  parent: string | undefined,
 ): Span | undefined {
   return tracer?.start(`${GEN_AI_OPERATIONS.invokeAgent} ${name}`, {
     kind: 'client',
-    parent: traceOf(context),
+    parent,
     attributes: {
       [GEN_AI.operation]: GEN_AI_OPERATIONS.invokeAgent,
       [GEN_AI.provider]: 'a2a',
       [GEN_AI.agentName]: name,
-      ...spanAttributes(attributionOf(context)),
+      ...spanAttributes(attribution),
     },
   });
 }

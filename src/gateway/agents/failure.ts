@@ -1,4 +1,7 @@
-/** Describes an agent's failure in one line for callers, without the agent's addresses. */
+/**
+ * Describes an agent's failure for callers: in one line without the agent's addresses, and as a reason that programs can
+ * read. The reason says whose fault it is: the agent's (`AGENT_…`) or the gateway's (`GATEWAY_…`).
+ */
 import { AddressError } from '../../base/net/index.ts';
 import {
   ConnectionError,
@@ -39,6 +42,59 @@ function hostsOf(addresses: readonly string[]): string[] {
     return [host, hostname];
   });
   return hosts.filter((host) => /[.:]/.test(host));
+}
+
+/** A failure of the gateway itself, not of the agent. */
+export abstract class OwnFailure extends Error {
+  abstract readonly reason: FailureReason;
+  abstract line(agent: string): string;
+}
+
+export class LinkNotSaved extends OwnFailure {
+  readonly reason = 'GATEWAY_UNAVAILABLE';
+  line(agent: string): string {
+    return `The gateway could not store the id of the task at the agent ${agent}, so it stopped this task. Try again later.`;
+  }
+}
+
+/** Thrown if it is unknown whether the agent received the message. */
+export class UnknownOutcome extends OwnFailure {
+  readonly reason = 'GATEWAY_RESTARTED';
+  line(agent: string): string {
+    return `The gateway was restarted before the agent ${agent} answered. The message may have arrived, so it was not sent again.`;
+  }
+}
+
+export type FailureReason =
+  | 'AGENT_UNREACHABLE'
+  | 'AGENT_TIMEOUT'
+  | 'AGENT_INTERRUPTED'
+  | 'AGENT_UNAUTHORIZED'
+  | 'AGENT_BUSY'
+  | 'AGENT_REFUSED'
+  | 'AGENT_INVALID_RESPONSE'
+  | 'AGENT_REMOVED'
+  | 'GATEWAY_RESTARTED'
+  | 'GATEWAY_UNAVAILABLE';
+
+const REASONS: Readonly<Record<string, FailureReason>> = {
+  timeout: 'AGENT_TIMEOUT',
+  unreachable: 'AGENT_UNREACHABLE',
+  interrupted: 'AGENT_INTERRUPTED',
+  broken: 'AGENT_INTERRUPTED',
+  unauthenticated: 'AGENT_UNAUTHORIZED',
+  forbidden: 'AGENT_UNAUTHORIZED',
+  unavailable: 'AGENT_BUSY',
+  rateLimited: 'AGENT_BUSY',
+};
+
+/** Returns the reason of a failure. */
+export function failureReason(error: unknown): FailureReason {
+  if (error instanceof OwnFailure) return error.reason;
+  const known = REASONS[failureWord(error)];
+  if (known) return known;
+  const refused = error instanceof A2AError && error.kind !== 'invalidAgentResponse';
+  return refused ? 'AGENT_REFUSED' : 'AGENT_INVALID_RESPONSE';
 }
 
 /** Returns the failure as one word, for metrics. */

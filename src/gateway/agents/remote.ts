@@ -56,6 +56,8 @@ export class RemoteAgent {
   readonly source: 'config' | 'api';
   readonly settings: AgentConfig;
   readonly limits: Required<RemoteLimits>;
+  /** The names of the headers of a caller's request that the agent gets, in lower case. */
+  readonly forwardHeaders: readonly string[];
   readonly #dispatcher: Dispatcher;
   readonly #fetch: typeof globalThis.fetch;
   /** Addresses that callers must not see: the addresses in the settings and in the card. */
@@ -70,6 +72,7 @@ export class RemoteAgent {
     this.source = source;
     this.settings = settings;
     this.#dispatcher = dispatcher;
+    this.forwardHeaders = (settings.forwardHeaders ?? []).map((header) => header.toLowerCase());
     this.limits = remoteLimits(defined(settings.limits));
     this.#hidden = [settings.url, ...(settings.allowOrigins ?? [])];
     this.#fetch = withEtag(fetchOver(dispatcher));

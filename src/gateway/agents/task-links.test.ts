@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openRegister } from '../register/register.ts';
+import { SecretBox } from '../../store/secrets.ts';
 import { createTaskLinks } from './task-links.ts';
 
 const quiet = { debug() {}, info() {}, warn() {}, error() {} };
@@ -8,7 +9,7 @@ const DAY_MS = 86_400_000;
 
 test('old links are removed however many there are, and young ones stay', async () => {
   const register = openRegister(undefined, quiet);
-  const links = createTaskLinks({ register, logger: quiet });
+  const links = createTaskLinks({ register, logger: quiet, secrets: undefined });
   const save = (taskId: string) =>
     links.save({
       taskId,
@@ -17,6 +18,7 @@ test('old links are removed however many there are, and young ones stay', async 
       contextId: `context of ${taskId}`,
       remoteTaskId: 'theirs',
       remoteContextId: 'theirs',
+      sender: {},
     });
   await Promise.all(Array.from({ length: 2500 }, (_, n) => save(`old ${n}`)));
   const { signal } = new AbortController();
@@ -25,5 +27,23 @@ test('old links are removed however many there are, and young ones stay', async 
   assert.equal(count(), 2500);
   await links.prune(Date.now() + 100 * DAY_MS, signal);
   assert.equal(count(), 0);
+  register.close();
+});
+
+test('the sender of a message is stored with the link, and forwarded headers only encrypted', async () => {
+  const register = openRegister(undefined, quiet);
+  const secrets = new SecretBox('a secret key', Buffer.from('salt'));
+  const sender = { keyId: 'k1', extensions: ['https://e.test/1'], headers: { 'x-user': 'ann' } };
+  const link = { workspace: 'w', agent: 'a', taskId: 't', contextId: 'c' };
+  const remote = { remoteTaskId: undefined, remoteContextId: undefined };
+  const links = createTaskLinks({ register, logger: quiet, secrets });
+  await links.save({ ...link, ...remote, sender });
+  assert.deepEqual(links.sender('w', 'a', 't'), sender);
+  assert.equal(links.sender('w', 'a', 'other'), undefined);
+  const row = register.db.prepare('SELECT * FROM links').get() ?? {};
+  assert.doesNotMatch(JSON.stringify(row) + Buffer.from(row['headers'] as Uint8Array), /ann/);
+  const { headers: _, ...rest } = sender;
+  const without = createTaskLinks({ register, logger: quiet, secrets: undefined });
+  assert.deepEqual(without.sender('w', 'a', 't'), rest);
   register.close();
 });

@@ -1,11 +1,16 @@
 /**
- * Stores which task and context of a remote agent belong to our tasks and contexts. All links of one turn of the event
+ * Stores which task and context of a remote agent belong to our tasks and contexts, and who sent a task's last message.
+ * All links of one turn of the event
  * loop are stored in one transaction, because a commit for each proxied message would take more time than the message
  * itself.
  */
+import { randomBytes, randomUUID } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import * as z from 'zod';
+import { SecretBox } from '../../store/index.ts';
 import type { Logger } from '../../tasks/index.ts';
 import type { Register } from '../register/register.ts';
+import { type Sender, StoredSender } from './sender.ts';
 
 export interface Link {
   readonly taskId: string;
@@ -14,6 +19,7 @@ export interface Link {
   readonly contextId: string;
   readonly remoteTaskId: string | undefined;
   readonly remoteContextId: string | undefined;
+  readonly sender: Sender;
 }
 
 export interface TaskLinks {
@@ -21,6 +27,8 @@ export interface TaskLinks {
   task(workspace: string, agent: string, taskId: string): string | undefined;
   /** Returns the id of the agent's context, or undefined if there is no link. */
   context(workspace: string, agent: string, contextId: string): string | undefined;
+  /** Returns the sender of the task's last message, or undefined if there is no link. */
+  sender(workspace: string, agent: string, taskId: string): Sender | undefined;
   /** Stores the link. Resolves when the link is in the database. */
   save(link: Link): Promise<void>;
   /** Removes all links of the agent. */
@@ -34,13 +42,17 @@ const KEEP_MS = 90 * 86_400_000;
 /** Maximum number of links that one transaction removes. It is limited because a transaction blocks the event loop. */
 const PRUNE_AT_ONCE = 1000;
 
-export function createTaskLinks({
-  register,
-  logger,
-}: {
-  register: Register;
-  logger: Logger;
-}): TaskLinks {
+const Headers = z.record(z.string(), z.string());
+
+interface Options {
+  readonly register: Register;
+  readonly logger: Logger;
+  /** Encrypts the forwarded headers. If undefined, requests after a restart do not have them. */
+  readonly secrets: SecretBox | undefined;
+}
+
+export function createTaskLinks({ register, logger, ...options }: Options): TaskLinks {
+  let { secrets } = options;
   const { db } = register;
   const findTask = db.prepare(
     'SELECT remote_task_id FROM links WHERE workspace = ? AND agent = ? AND task_id = ?',
@@ -50,10 +62,13 @@ export function createTaskLinks({
      WHERE workspace = ? AND agent = ? AND context_id = ? AND remote_context_id IS NOT NULL
      ORDER BY id DESC LIMIT 1`,
   );
+  const findSender = db.prepare(
+    'SELECT sender, headers FROM links WHERE workspace = ? AND agent = ? AND task_id = ?',
+  );
   const save = db.prepare(
     `INSERT OR REPLACE INTO links
-     (workspace, agent, task_id, context_id, remote_task_id, remote_context_id, saved_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?)`,
+     (workspace, agent, task_id, context_id, remote_task_id, remote_context_id, saved_at, sender, headers)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
   const removeOldest = db.prepare(
     `DELETE FROM links WHERE id IN
@@ -61,6 +76,9 @@ export function createTaskLinks({
   );
   for (const statement of [findTask, findContext]) statement.setReturnArrays(true);
   let waiting: { link: Link; resolve: () => void; reject: (error: unknown) => void }[] = [];
+
+  /** Without the operator's key, the headers are encrypted with a key that only this process has. */
+  const box = () => (secrets ??= new SecretBox(randomUUID(), randomBytes(16)));
 
   function flush(): void {
     const batch = waiting;
@@ -71,7 +89,18 @@ export function createTaskLinks({
         for (const { link } of batch) {
           const { taskId, workspace, agent, contextId } = link;
           const { remoteTaskId = null, remoteContextId = null } = link;
-          save.run(workspace, agent, taskId, contextId, remoteTaskId, remoteContextId, now);
+          const { headers, ...sender } = link.sender;
+          save.run(
+            workspace,
+            agent,
+            taskId,
+            contextId,
+            remoteTaskId,
+            remoteContextId,
+            now,
+            JSON.stringify(sender),
+            headers ? box().seal(JSON.stringify(headers), placeOf(link)) : null,
+          );
         }
       });
       for (const { resolve } of batch) resolve();
@@ -80,13 +109,16 @@ export function createTaskLinks({
     }
   }
 
+  function unsavedLink(workspace: string, agent: string, taskId: string): Link | undefined {
+    const of = (link: Link) =>
+      link.taskId === taskId && link.agent === agent && link.workspace === workspace;
+    return waiting.findLast(({ link }) => of(link))?.link;
+  }
+
   return {
     task(workspace, agent, taskId) {
-      const unsaved = waiting.findLast(
-        ({ link }) =>
-          link.taskId === taskId && link.agent === agent && link.workspace === workspace,
-      );
-      if (unsaved) return unsaved.link.remoteTaskId;
+      const unsaved = unsavedLink(workspace, agent, taskId);
+      if (unsaved) return unsaved.remoteTaskId;
       return first(register.read(() => findTask.get(workspace, agent, taskId)));
     },
     context(workspace, agent, contextId) {
@@ -96,6 +128,17 @@ export function createTaskLinks({
       );
       if (unsaved?.link.remoteContextId !== undefined) return unsaved.link.remoteContextId;
       return first(register.read(() => findContext.get(workspace, agent, contextId)));
+    },
+    sender(workspace, agent, taskId) {
+      const unsaved = unsavedLink(workspace, agent, taskId);
+      if (unsaved) return unsaved.sender;
+      const row = register.read(() => findSender.get(workspace, agent, taskId));
+      if (!row) return undefined;
+      const sender = StoredSender.parse(JSON.parse(String(row['sender'])));
+      const sealed = row['headers'];
+      const text =
+        sealed instanceof Uint8Array && box().open(sealed, placeOf({ workspace, taskId }));
+      return { ...sender, ...(text && { headers: Headers.parse(JSON.parse(text)) }) };
     },
     save: (link) =>
       new Promise((resolve, reject) => {
@@ -113,6 +156,10 @@ export function createTaskLinks({
       }
     },
   };
+}
+
+function placeOf({ workspace, taskId }: Pick<Link, 'workspace' | 'taskId'>): string {
+  return `link ${workspace} ${taskId}`;
 }
 
 function first(row: unknown): string | undefined {

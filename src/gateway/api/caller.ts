@@ -44,6 +44,8 @@ export interface CallerFields {
   readonly tenant?: string | undefined;
   /** The W3C `traceparent` header of the request. */
   readonly traceparent?: string | undefined;
+  /** The headers of the request that some agent may get, with names in lower case. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
 export class Caller implements User {
@@ -58,6 +60,7 @@ export class Caller implements User {
   readonly subject: string | undefined;
   readonly scopes: ReadonlySet<string>;
   readonly traceparent: string | undefined;
+  readonly headers: Readonly<Record<string, string>> | undefined;
 
   constructor(fields: CallerFields) {
     this.id = this.workspace = fields.workspace;
@@ -68,12 +71,14 @@ export class Caller implements User {
     this.subject = fields.subject;
     this.scopes = fields.scopes;
     this.traceparent = fields.traceparent;
+    this.headers = fields.headers;
   }
 
   /** Returns the same caller at another endpoint. */
   at(tenant: string): Caller {
-    const { workspace, actor, keyId, keyName, subject, scopes, traceparent } = this;
-    return new Caller({ workspace, actor, keyId, keyName, subject, scopes, traceparent, tenant });
+    const { workspace, actor, keyId, keyName, subject, scopes, traceparent, headers } = this;
+    const fields = { workspace, actor, keyId, keyName, subject, scopes, traceparent, headers };
+    return new Caller({ ...fields, tenant });
   }
 
   may(scope: ApiScope): boolean {

@@ -29,13 +29,15 @@ export interface AuthenticateOptions {
   readonly oidc?: Oidc | undefined;
   /** The rate limit of keys without their own rate limit, and of callers with a JWT. */
   readonly rateLimit?: RateLimit | undefined;
+  /** Returns the names of the headers that agents may get, in lower case. */
+  readonly forwarded?: (() => readonly string[]) | undefined;
   readonly now?: () => number;
 }
 
 export function createAuthenticate(
   options: AuthenticateOptions,
 ): (request: GatewayRequest) => User | undefined | Promise<User | undefined> {
-  const { keys, oidc, now } = options;
+  const { keys, oidc, now, forwarded = () => [] } = options;
   const clock = now === undefined ? {} : { now };
   const requests = createRateLimiter(clock);
   const failures = createRateLimiter(clock);
@@ -46,14 +48,16 @@ export function createAuthenticate(
 
   function admitted(
     request: GatewayRequest,
-    fields: Omit<CallerFields, 'agent' | 'traceparent'>,
+    fields: Omit<CallerFields, 'agent' | 'traceparent' | 'headers'>,
     limit = options.rateLimit,
   ): Caller {
     if (limit) requests.take(`${fields.workspace} ${fields.actor}`, limit);
     const agent = agentOf(request.mount);
     const traceparent = request.header('traceparent');
+    const names = forwarded();
     return new Caller({
       ...fields,
+      ...(names.length > 0 && { headers: headersIn(request, names) }),
       ...(agent !== undefined && { agent }),
       ...(parseTraceparent(traceparent) && { traceparent }),
     });
@@ -93,6 +97,15 @@ function credentialOf(request: GatewayRequest): string | undefined {
     sent.push(/^bearer +(\S+) *$/i.exec(sane(authorization))?.[1] ?? '');
   const [first, ...others] = sent;
   return others.every((other) => other === first) ? first : '';
+}
+
+function headersIn(request: GatewayRequest, names: readonly string[]): Record<string, string> {
+  const headers: Record<string, string> = {};
+  for (const name of names) {
+    const value = request.header(name);
+    if (value !== undefined) headers[name] = value;
+  }
+  return headers;
 }
 
 /** Returns the key in the query. Only Google's API has it there. */

@@ -28,3 +28,11 @@ CREATE TABLE links (
 CREATE UNIQUE INDEX links_by_task ON links (workspace, agent, task_id);
 CREATE INDEX links_by_context ON links (workspace, agent, context_id);
 `;
+
+/** Adds what is needed to resume a task: who sent its last message, and with which extensions and headers. */
+export const SENDERS_SCHEMA = `
+-- The sender as JSON, without the headers.
+ALTER TABLE links ADD COLUMN sender TEXT NOT NULL DEFAULT '{}';
+-- The forwarded headers, encrypted; null if there are none.
+ALTER TABLE links ADD COLUMN headers BLOB;
+`;

@@ -29,6 +29,8 @@ export interface RequestContext {
   readonly extensions: readonly string[];
   /** The metadata of the request, not of the message. */
   readonly metadata: Metadata | undefined;
+  /** The media types that the client accepts in the answer. Missing after a restart, or if the client named none. */
+  readonly acceptedOutputModes?: readonly string[] | undefined;
 }
 
 /** The context of one execution, which lasts from a message to the next terminal or interrupted state. */

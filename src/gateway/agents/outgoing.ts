@@ -1,0 +1,126 @@
+/** Makes the message for the agent: the caller's message, with the agent's ids instead of ours. */
+import { retrying, type FollowedService } from '../../client/index.ts';
+import {
+  isInterrupted,
+  SOURCE_KEY,
+  type Call,
+  type Message,
+  type MessageSendParams,
+  type Task,
+} from '../../protocol/index.ts';
+import type { ExecutionContext } from '../../tasks/index.ts';
+import { UnknownOutcome } from './failure.ts';
+import type { RemoteAgent } from './remote.ts';
+import type { Sender } from './sender.ts';
+import type { TaskLinks } from './task-links.ts';
+
+const HISTORY = 100;
+const MAX_FRESH = 10_000;
+
+export interface Outgoing {
+  /** Tells that a context is new. It has no links yet, so the database does not have to be read for it. */
+  isNew(contextId: string): void;
+  /** Returns the message to send. */
+  message(
+    context: ExecutionContext,
+    workspace: string,
+    agent: string,
+    by: Sender,
+  ): MessageSendParams;
+  /**
+   * Returns the message to send after a crash, or undefined if the remote agent already has it. Throws UnknownOutcome
+   * if it is unknown whether the agent has it.
+   */
+  afterCrash(
+    context: ExecutionContext,
+    workspace: string,
+    agent: RemoteAgent,
+    by: Sender,
+    remote: { readonly service: FollowedService; readonly call: Call & { signal: AbortSignal } },
+  ): Promise<MessageSendParams | undefined>;
+}
+
+export function createOutgoing(links: TaskLinks): Outgoing {
+  const fresh = new Set<string>();
+
+  function message(
+    context: ExecutionContext,
+    workspace: string,
+    name: string,
+    { acceptedOutputModes }: Sender,
+  ): MessageSendParams {
+    const { message: given, task, turn, contextId } = context;
+    const taskId = turn.length > 1 ? links.task(workspace, name, task.id) : undefined;
+    const remoteContext = fresh.delete(contextId)
+      ? undefined
+      : links.context(workspace, name, contextId);
+    const references = given.referenceTaskIds
+      ?.map((id) => links.task(workspace, name, id))
+      .filter((id) => id !== undefined);
+    const { referenceTaskIds: _, contextId: _context, taskId: _task, ...rest } = given;
+    const sent: Message = { ...rest, messageId: sentId(context) };
+    if (taskId !== undefined) sent.taskId = taskId;
+    if (remoteContext !== undefined) sent.contextId = remoteContext;
+    if (references && references.length > 0) sent.referenceTaskIds = references;
+    if (given.metadata?.[SOURCE_KEY] !== undefined) {
+      const { [SOURCE_KEY]: _source, ...metadata } = given.metadata;
+      sent.metadata = metadata;
+    }
+    return {
+      message: sent,
+      configuration: {
+        historyLength: 0,
+        ...(acceptedOutputModes && { acceptedOutputModes: [...acceptedOutputModes] }),
+      },
+      ...(context.metadata && { metadata: context.metadata }),
+    };
+  }
+
+  return {
+    isNew(contextId) {
+      if (fresh.size >= MAX_FRESH) fresh.clear();
+      fresh.add(contextId);
+    },
+    message,
+    async afterCrash(context, workspace, agent, by, { service, call }) {
+      const params = message(context, workspace, agent.name, by);
+      const id = links.task(workspace, agent.name, context.task.id);
+      if (id === undefined) {
+        if (agent.settings.deduplicates === true) return params;
+        throw new UnknownOutcome();
+      }
+      if (context.turn.length === 1) return undefined;
+      // The process died while it was sending an answer. If the remote task still waits for the answer, the answer did
+      // not arrive.
+      const task = await retrying(
+        () => service.getTask({ id, historyLength: HISTORY }, call),
+        call.signal,
+      );
+      return waitsStill(task, context) ? params : undefined;
+    },
+  };
+}
+
+/**
+ * Returns the id of the message to the agent. It is the same for each attempt. The caller's own id is not used: two
+ * workspaces may use the same id, and the agent would treat the second message as a repetition of the first.
+ */
+function sentId({ task, turn }: Pick<ExecutionContext, 'task' | 'turn'>): string {
+  return turn.length === 1 ? task.id : `${task.id}.${turn.length}`;
+}
+
+/** Whether the remote task still waits for the answer to the last question in our log. */
+function waitsStill(remote: Task, context: ExecutionContext): boolean {
+  const { state, message } = remote.status;
+  const asked = context.task.history?.findLast(({ role }) => role === 'agent');
+  const got = remote.history?.some(({ messageId }) => messageId === sentId(context)) === true;
+  return isInterrupted(state) && !got && message?.messageId === asked?.messageId;
+}
+
+/**
+ * Returns parameters that make the agent respond at once with the task's id. The id is needed to resume or cancel the
+ * task.
+ */
+export function notBlocking(params: MessageSendParams): MessageSendParams {
+  return { ...params, configuration: { ...params.configuration, blocking: false } };
+}

@@ -1,0 +1,86 @@
+/**
+ * Who sent the last message of a task, and what the agent gets of the request. It is stored with the task's link, so that
+ * a task that is resumed after a restart counts for the same key, and its agent gets the same headers.
+ */
+import * as z from 'zod';
+import { A2AError } from '../../protocol/index.ts';
+import type { ExecutionContext, RequestContext } from '../../tasks/index.ts';
+import { Caller } from '../api/caller.ts';
+import type { Attribution } from '../telemetry/attribution.ts';
+import { HeaderValue } from './config.ts';
+import type { RemoteAgent } from './remote.ts';
+
+/** The part of a sender that is stored as it is. The headers are stored encrypted. */
+export const StoredSender = z.object({
+  keyId: z.string().optional(),
+  keyName: z.string().optional(),
+  subject: z.string().optional(),
+  /**
+   * The agent's extensions that the first message of the task activated. They apply to the whole task, because the form
+   * of the agent's events depends on them.
+   */
+  extensions: z.array(z.string()).readonly().optional(),
+  acceptedOutputModes: z.array(z.string()).readonly().optional(),
+});
+
+export type SenderHeaders = Readonly<Record<string, string>>;
+export type Sender = Readonly<z.infer<typeof StoredSender>> & {
+  readonly headers?: SenderHeaders | undefined;
+};
+
+/** Returns the sender of the context's message. `before` is the sender of the task's previous message. */
+export function senderOf(
+  context: ExecutionContext,
+  agent: RemoteAgent,
+  offered: readonly string[],
+  before: Sender | undefined,
+): Sender {
+  const { user, acceptedOutputModes } = context;
+  const extensions = before
+    ? before.extensions
+    : context.extensions.filter((uri) => offered.includes(uri));
+  const headers = forwardedHeaders(context, agent);
+  return {
+    ...(user instanceof Caller && {
+      keyId: user.keyId,
+      keyName: user.keyName,
+      subject: user.subject,
+    }),
+    ...(extensions && extensions.length > 0 && { extensions }),
+    ...(acceptedOutputModes && { acceptedOutputModes }),
+    ...(headers && { headers }),
+  };
+}
+
+/** Returns who calls the agent and pays for the call. After a restart, it is the task's sender. */
+export function callerOf(
+  { user }: Pick<RequestContext, 'user'>,
+  { keyId, keyName, subject }: Sender = {},
+): Attribution['caller'] {
+  return user instanceof Caller ? user : { workspace: user?.id ?? '', keyId, keyName, subject };
+}
+
+/** Returns the headers of the request that the agent gets, or undefined if there are none. */
+function forwardedHeaders(
+  { user }: Pick<RequestContext, 'user'>,
+  { forwardHeaders }: RemoteAgent,
+): SenderHeaders | undefined {
+  if (forwardHeaders.length === 0 || !(user instanceof Caller)) return undefined;
+  const found: Record<string, string> = {};
+  for (const name of forwardHeaders) {
+    const value = user.headers?.[name];
+    if (value !== undefined) found[name] = value;
+  }
+  return Object.keys(found).length === 0 ? undefined : found;
+}
+
+/** Throws if the request has a header for the agent that cannot be passed on. */
+export function checkHeaders(context: RequestContext, agent: RemoteAgent): void {
+  for (const [name, value] of Object.entries(forwardedHeaders(context, agent) ?? {})) {
+    if (HeaderValue.safeParse(value).success) continue;
+    throw new A2AError(
+      'invalidParams',
+      `The header ${name} cannot be passed on to the agent ${agent.name}: its value must be printable ASCII of at most 8192 characters`,
+    );
+  }
+}
