@@ -165,7 +165,7 @@ test('after a restart, a task is followed with its headers and extensions, and c
   assert.partialDeepStrictEqual(items[0], {
     keyId: key.id,
     agent: 'theirs',
-    uses: 1,
+    calls: 1,
     inputTokens: 7,
   });
 });

@@ -200,7 +200,7 @@ test('an answer that outlives the process of the gateway counts once, for the ke
   );
   for (const { key } of keys) {
     const row = rows.items.find(({ keyId }) => keyId === key.id);
-    assert.partialDeepStrictEqual(row, { agent: 'theirs', uses: 1, ...usage });
+    assert.partialDeepStrictEqual(row, { agent: 'theirs', calls: 1, ...usage });
   }
   const status = await ask<object>(`/a2a/keys/${limited.key.id}/usage`);
   assert.partialDeepStrictEqual(status, { spent: { tokens: 32 } });
