@@ -61,6 +61,39 @@ test('a call of an agent counts what the agent reports, or else what the configu
   assert.partialDeepStrictEqual(rows, { items: [{ keyId: key.id, agent: 'talker', calls: 2 }] });
 });
 
+test('counting tokens needs no budget, because vendors do not charge for it', async () => {
+  const answers: Readonly<Record<string, object>> = {
+    '/v1/messages/count_tokens': { input_tokens: 77 },
+    '/v1beta/models/m:countTokens': { totalTokens: 77 },
+  };
+  await using vendor = await fakeVendor(({ path }) => ({ status: 200, body: answers[path] ?? {} }));
+  const { url } = vendor;
+  const providers = {
+    a: { type: 'anthropic' as const, baseUrl: `${url}/v1`, apiKey: 'k', models: ['claude'] },
+    g: { type: 'google' as const, baseUrl: `${url}/v1beta`, apiKey: 'k', models: ['m'] },
+  };
+  await using running = await startGateway({ config: { providers } });
+  const key = keyWith(running, { tokens: 20, period: 'month' });
+  const text = 'word '.repeat(100);
+  const ask = async (path: string, body: object) => {
+    const response = await running.ask(key.secret, 'POST', path, body);
+    return [response.status, await response.json()];
+  };
+  const messages = [{ role: 'user', content: text }];
+  const contents = [{ role: 'user', parts: [{ text }] }];
+  assert.deepEqual(await ask('/v1/messages/count_tokens', { model: 'claude', messages }), [
+    200,
+    { input_tokens: 77 },
+  ]);
+  assert.deepEqual(await ask('/v1beta/models/m:countTokens', { contents }), [
+    200,
+    { totalTokens: 77 },
+  ]);
+  assert.deepEqual(await key.spent(), { tokens: 0, amount: 0 });
+  const rows = await (await running.ask(key.secret, 'GET', '/a2a/usage')).json();
+  assert.partialDeepStrictEqual(rows, { items: [] });
+});
+
 test('a key can be changed: budget, rate limit, scopes, name and expiry, with effect at once', async () => {
   await using running = await startGateway();
   const admin = running.key();

@@ -55,6 +55,8 @@ export interface AskOptions {
   readonly signal: AbortSignal;
   /** The context and the task that the call belongs to, for budgets, usage, spans and the log. */
   readonly contextId?: string | undefined;
+  /** True if the vendor does not charge for the call. Then it needs no budget, and is not counted. */
+  readonly free?: boolean | undefined;
   readonly taskId?: string | undefined;
 }
 
@@ -118,6 +120,7 @@ export interface ModelsOptions {
 const DEADLINE_SECONDS = 15 * 60;
 const DELAY_MS = 250;
 const OFFLINE = 'offline';
+const FREE: Reservation = { maxOutputTokens: undefined, seen() {}, settle() {}, release() {} };
 
 export function createModels(options: ModelsOptions): Models {
   const { cards, spending, logger, env = process.env, random = Math.random } = options;
@@ -143,7 +146,7 @@ export function createModels(options: ModelsOptions): Models {
    */
   async function ask<Answer>(
     target: ModelTarget,
-    { caller, signal, contextId, taskId }: AskOptions,
+    { caller, signal, contextId, taskId, free = false }: AskOptions,
     request: ModelRequest,
     begin: (
       candidate: Candidate,
@@ -153,13 +156,14 @@ export function createModels(options: ModelsOptions): Models {
     ) => Promise<Answer>,
   ): Promise<Asking<Answer>> {
     signal.throwIfAborted();
-    const reservation = await spending.reserve(
-      planned(caller, target, request, { contextId, taskId }),
-    );
+    const origin = { contextId, taskId };
+    const reservation = free
+      ? FREE
+      : await spending.reserve(planned(caller, target, request, origin));
     const { maxOutputTokens } = reservation;
     const limited = maxOutputTokens === undefined ? request : { ...request, maxOutputTokens };
     const { traceparent } = caller;
-    const attribution = { caller, contextId, taskId };
+    const attribution = { caller, ...origin };
     const watched = watch.start(target, { traceparent, attribution, settings: limited });
     /** The candidate that is being called, before it answers. */
     let called: Candidate | undefined;

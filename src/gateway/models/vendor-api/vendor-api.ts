@@ -58,8 +58,8 @@ export interface VendorApi {
     work: (signal: AbortSignal) => Promise<T>,
   ): Promise<T>;
   /**
-   * Sends a request only to providers with the client's API, for example to count tokens. Ignores a failure of the
-   * providers, because not every provider has every method of its API.
+   * Sends a request that is free of charge only to providers with the client's API, for example to count tokens. Ignores
+   * a failure of the providers, because not every provider has every method of its API.
    */
   tryRelay(
     input: Pick<RouteInput<unknown>, 'caller' | 'call'>,
@@ -137,7 +137,8 @@ export function createVendorApi({ models }: { readonly models: Models }): Vendor
     tryRelay: ({ caller, call }, { target, request, relay }) =>
       run({ call }, async (signal) => {
         try {
-          for await (const _ of models.answer(target, request, { caller, signal, relay }));
+          const options = { caller, signal, relay, free: true };
+          for await (const _ of models.answer(target, request, options));
         } catch (error) {
           if (!(error instanceof A2AError) || error.kind === 'invalidParams') throw error;
         }
