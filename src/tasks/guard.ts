@@ -10,7 +10,7 @@ import {
 import type { RequestHandler } from './handler.ts';
 
 /** The protocol's operations, and additional operations of `RequestHandler`. */
-export type HandlerOperation = Operation | 'reserveTask' | 'readLog' | 'updatedAt';
+export type HandlerOperation = Operation | 'reserveTask' | 'readLog' | 'updatedAt' | 'removeTask';
 
 /** The kind of access that each operation needs. */
 const OPERATIONS: Readonly<Record<HandlerOperation, OperationAccess>> = {
@@ -18,6 +18,7 @@ const OPERATIONS: Readonly<Record<HandlerOperation, OperationAccess>> = {
   reserveTask: { access: 'write', on: 'task' },
   readLog: { access: 'read', on: 'task' },
   updatedAt: { access: 'read', on: 'task' },
+  removeTask: { access: 'write', on: 'task' },
 };
 
 /** The parameters that a check may use, if the operation has them. */
@@ -73,6 +74,7 @@ export function mapCalls(
     reserveTask: guard('reserveTask', handler.reserveTask),
     readLog: guard('readLog', handler.readLog),
     updatedAt: guard('updatedAt', handler.updatedAt),
+    removeTask: guard('removeTask', handler.removeTask),
     recover: () => handler.recover(),
     expire: (options) => handler.expire(options),
     close: (ms) => handler.close(ms),

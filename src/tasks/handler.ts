@@ -26,7 +26,7 @@ import {
 } from '../protocol/index.ts';
 import type { LiveTask, OnState } from './log/event-log.ts';
 import type { AgentExecutor } from './execution/executor.ts';
-import { expire, unexpired, type Expired, type ExpireOptions } from './expiry.ts';
+import { expire, unexpired, type Expired, type ExpireOptions, expireTask } from './expiry.ts';
 import { accept, notStored, type IntakeOptions, type Started } from './intake.ts';
 import { loadTask, type Loaded } from './log/load.ts';
 import { consoleLogger, type Logger } from './log/logger.ts';
@@ -128,6 +128,8 @@ export interface RequestHandler extends AgentService {
    * the task became live. Then the time of its status is the time of its last event.
    */
   updatedAt: (params: TaskIdParams, call?: Call) => Promise<number | undefined>;
+  /** Deletes a finished task and its log. */
+  removeTask: (params: TaskIdParams, call?: Call) => Promise<void>;
   /**
    * Ends or resumes the executions that were interrupted when the previous process ended. Call it once before the
    * server starts.
@@ -387,6 +389,16 @@ export function createHandler(
     return live.artifactAt;
   }
 
+  async function removeTask(params: TaskIdParams, call: Call = {}): Promise<void> {
+    const live = await runtime.open(scopeOf(call, params.tenant), params.id);
+    const { tenant, owner, taskId, state } = live;
+    live[Symbol.dispose]();
+    if (state === undefined || !isTerminal(state)) {
+      throw new A2AError('unsupportedOperation', 'Only a finished task can be deleted');
+    }
+    await expireTask(runtime, { tenant, owner, taskId }, state);
+  }
+
   async function getExtendedCard(_params: object, call: Call = {}): Promise<AgentCard> {
     const { extendedCard } = options;
     if (extendedCard === undefined) {
@@ -408,6 +420,7 @@ export function createHandler(
     reserveTask: (params, call = {}) => reserve(runtime, params, call),
     readLog,
     updatedAt,
+    removeTask,
     recover: () => runtime.recover(),
     expire: (options) => expire(runtime, options),
     close: (ms = 0) => runtime.close(ms),

@@ -254,6 +254,10 @@ const CASES: Readonly<Record<string, Case>> = {
     { values: { response: await response() }, status: 200 },
     { values: { response: 'resp_none' }, status: 404 },
   ],
+  'DELETE /v1/responses/{response}': async () => [
+    { values: { response: await response() }, status: 200 },
+    { values: { response: 'resp_none' }, status: 404 },
+  ],
   'POST /v1/messages': () => [
     { body: { ...chat, max_tokens: 100 }, status: 200 },
     { body: { ...chat, max_tokens: 100, stream: true }, status: 200 },

@@ -176,12 +176,35 @@ test('a custom tool gets its input as text', async () => {
   );
 });
 
+test('a stored response can be deleted, and then it is not found', async () => {
+  await using subject = await before('anthropic', [
+    { events: anthropic.answer },
+    { events: anthropic.answer },
+  ]);
+  const { client } = subject;
+  const first = await client.responses.create({ model: 'm', input: 'Weather?' });
+  const second = await client.responses.create({ model: 'm', input: 'Rain?' });
+  assert.deepEqual(await client.responses.delete(first.id), {
+    id: first.id,
+    object: 'response',
+    deleted: true,
+  });
+  await assert.rejects(client.responses.retrieve(first.id), OpenAI.NotFoundError);
+  await assert.rejects(client.responses.delete(first.id), OpenAI.NotFoundError);
+  await assert.rejects(
+    client.responses.create({ model: 'm', input: 'And?', previous_response_id: first.id }),
+    OpenAI.BadRequestError,
+  );
+  assert.equal((await client.responses.retrieve(second.id)).id, second.id);
+});
+
 test('a stored response belongs to its workspace', async () => {
   await using subject = await before('anthropic', [{ events: anthropic.answer }]);
   const { client, gateway, clientOf } = subject;
   const { id } = await client.responses.create({ model: 'm', input: 'Weather?' });
   const other = clientOf(gateway.key('other'));
   await assert.rejects(other.responses.retrieve(id), OpenAI.NotFoundError);
+  await assert.rejects(other.responses.delete(id), OpenAI.NotFoundError);
   await assert.rejects(
     other.responses.create({ model: 'm', input: 'And?', previous_response_id: id }),
     (error) => {

@@ -6,8 +6,10 @@ import { errorAnswer } from '../error.ts';
 import { failedFrame, responseFrames, responseOf, wholeResponse } from './answer.ts';
 import { responsesRelay } from './relay.ts';
 import { customTools, itemsOf, responsesRequest } from './request.ts';
-import { Item, ResponsesAnswer, ResponsesBody } from './schema.ts';
-import { earlierItems, store, stored } from './stored.ts';
+import { DeletedResponse, Item, ResponsesAnswer, ResponsesBody } from './schema.ts';
+import { earlierItems, removeStored, store, stored } from './stored.ts';
+
+const NOT_STORED = 'There is no such stored response';
 
 export function responsesRoutes({ api }: { readonly api: VendorApi }): readonly GatewayRoute[] {
   async function respond({ body, ...input }: RouteInput<ResponsesBody>) {
@@ -74,8 +76,23 @@ export function responsesRoutes({ api }: { readonly api: VendorApi }): readonly 
       answers: { 200: { description: 'The response', schema: ResponsesAnswer } },
       async handle({ values, ...input }) {
         const found = await stored(input, values['response'] ?? '');
-        if (!found) throw new A2AError('notFound', 'There is no such stored response');
+        if (!found) throw new A2AError('notFound', NOT_STORED);
         return { body: found.response };
+      },
+      error: errorAnswer,
+    }),
+    defineRoute({
+      verb: 'DELETE',
+      path: '/v1/responses/{response}',
+      scope: 'tasks:write',
+      resource: 'task',
+      summary: 'Delete a stored response',
+      detail: 'The conversation cannot be continued from it any more. Other responses stay.',
+      answers: { 200: { description: 'The response was deleted', schema: DeletedResponse } },
+      async handle({ values, ...input }) {
+        const { response: id = '' } = values;
+        if (!(await removeStored(input, id))) throw new A2AError('notFound', NOT_STORED);
+        return { body: { id, object: 'response', deleted: true } };
       },
       error: errorAnswer,
     }),

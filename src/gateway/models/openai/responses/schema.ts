@@ -118,3 +118,9 @@ export const ResponsesAnswer = z.looseObject({
   model: z.string(),
   output: z.array(z.looseObject({ type: z.string() })),
 });
+
+export const DeletedResponse = z.object({
+  id: z.string(),
+  object: z.literal('response'),
+  deleted: z.literal(true),
+});

@@ -63,6 +63,16 @@ export async function stored(
   return part?.kind === 'data' ? Stored.safeParse(part.data).data : undefined;
 }
 
+/** Deletes a stored response. Returns false if there is none. */
+export async function removeStored({ caller, call, handler }: Input, id: string): Promise<boolean> {
+  if (!ID.test(id)) return false;
+  const own = ownCall(caller, call);
+  const { tasks } = await list(handler, id, own);
+  const [task] = tasks;
+  if (task) await handler.removeTask({ id: task.id }, own);
+  return task !== undefined;
+}
+
 /** Returns the items of a response and of all responses before it, oldest first. */
 export async function earlierItems(input: Input, id: string | undefined): Promise<readonly Item[]> {
   const turns: (readonly Item[])[] = [];
