@@ -29,7 +29,7 @@ export function isLoopbackAddress(address: string): boolean {
 }
 
 export interface Admission {
-  /** Throws `forbidden` if the Host or the Origin is not allowed. */
+  /** Throws `forbidden` if the Host or the Origin is not allowed, and `invalidRequest` if a header is repeated. */
   check(request: TransportRequest): void;
   /**
    * Returns the caller, or undefined if the server does not authenticate. Throws `unauthenticated` if the caller is
@@ -69,6 +69,10 @@ export function createAdmission(options: AdmissionOptions): Admission {
 
   return {
     check(request) {
+      // A proxy may have checked one of the values, and this server would use the other.
+      if (request.repeated !== undefined) {
+        throw new A2AError('invalidRequest', `The header ${request.repeated} must occur only once`);
+      }
       checkHost(request);
       const origin = request.header('origin');
       if (origin !== undefined && !originAllowed(request, origin)) {
@@ -107,11 +111,16 @@ export function sameSecret(one: string, other: string): boolean {
   return timingSafeEqual(digest(one), digest(other));
 }
 
+/** Returns the token of an Authorization header, or undefined if the header is not exactly a scheme and a token. */
+export function bearerOf(authorization: string | undefined): string | undefined {
+  return /^bearer +(\S+) *$/i.exec(authorization ?? '')?.[1];
+}
+
 /** Authenticates callers by their bearer token. `tokens` has the token of each user, by user name. */
 export function bearerTokens(tokens: ReadonlyMap<string, string>): Authenticate {
   return (request) => {
-    const [scheme, token] = (request.header('authorization') ?? '').split(' ', 2);
-    if (scheme?.toLowerCase() !== 'bearer' || !token) return undefined;
+    const token = bearerOf(request.header('authorization'));
+    if (token === undefined) return undefined;
     let found: User | undefined;
     // Compare with all tokens, so that the time does not reveal which token matched.
     for (const [name, secret] of tokens) if (sameSecret(token, secret)) found = { id: name };

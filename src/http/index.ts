@@ -18,7 +18,7 @@ export type {
 export type { PeerSocket, SocketListener, SocketRequest, SocketRoute } from './socket-route.ts';
 export { webhookDelivery } from './webhook.ts';
 export type { WebhookOptions } from './webhook.ts';
-export { createAdmission, sameSecret, type Admission } from './admission.ts';
+export { bearerOf, createAdmission, sameSecret, type Admission } from './admission.ts';
 export { createApp, type App } from './app.ts';
 export { makeCard } from './card.ts';
 export { ifMatch, ifNoneMatch } from './etag.ts';

@@ -79,6 +79,10 @@ export class MountedRequest implements TransportRequest {
     return this.#outer.base + this.mount;
   }
 
+  get repeated(): string | undefined {
+    return this.#outer.repeated;
+  }
+
   get remote(): string {
     return this.#outer.remote;
   }

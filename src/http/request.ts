@@ -8,6 +8,8 @@ export interface TransportRequest {
   /** The path and the query, without the adapter's mount point. */
   readonly url: string;
   header(name: string): string | undefined;
+  /** The name of a header that must occur only once and occurs more often, if the adapter can tell. */
+  readonly repeated?: string | undefined;
   /** The server's address for clients, including the mount point, for example `http://127.0.0.1:4000`. */
   readonly base: string;
   /** The client's address, for limits. */

@@ -2,13 +2,14 @@
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { connect, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { text } from 'node:stream/consumers';
 import { test, type TestContext } from 'node:test';
 import { MAX_JSON_NODES } from '../../src/protocol/index.ts';
 import { sqliteStore } from '../../src/store/sqlite.ts';
-import { type A2AAgent, serve } from '../../src/server.ts';
+import { type A2AAgent, bearerTokens, serve } from '../../src/server.ts';
 import { webhookDelivery } from '../../src/http/webhook.ts';
 
 const echo: A2AAgent = {
@@ -38,6 +39,41 @@ async function call(url: string, params: string, id = '1', method = 'message/sen
 
 const message = (extra: string, id = 'm') =>
   `{"message":{"kind":"message","messageId":"${id}","role":"user","parts":[{"kind":"text","text":"x"}]${extra}}}`;
+
+/** The status of a request with these header lines, as they are written. */
+async function statusOf(url: string, lines: readonly string[], path = '/tasks'): Promise<number> {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1');
+  socket.end(`GET ${path} HTTP/1.1\r\n${[...lines, 'Connection: close'].join('\r\n')}\r\n\r\n`);
+  return Number(/^HTTP\/1\.1 (\d+)/.exec(await text(socket))?.[1]);
+}
+
+test('a token with something behind it is no token, and Host and Authorization come once', async (t) => {
+  const tokens = new Map([['ann', 'secret']]);
+  const listening = await serve(echo, { authenticate: bearerTokens(tokens) }).listen();
+  t.after(() => listening.close());
+  const ask = (...lines: string[]) => statusOf(listening.url, ['Host: localhost', ...lines]);
+  assert.equal(await ask('Authorization: Bearer secret'), 200);
+  assert.equal(await ask('authorization:  bearer  secret '), 200);
+  for (const value of [
+    'Bearer secret junk',
+    'Bearer secret, Bearer x',
+    'Bearer  secret\tx',
+    'Bearersecret',
+    'Bearer',
+    'secret',
+    'Basic secret',
+  ]) {
+    assert.equal(await ask(`Authorization: ${value}`), 401, value);
+  }
+  const good = 'Authorization: Bearer secret';
+  assert.equal(await ask(good, 'AUTHORIZATION: Bearer other'), 400);
+  assert.equal(await ask(good, good), 400);
+  assert.equal(await ask(good, 'Host: evil.example'), 400);
+  assert.equal(await ask(good, 'hOST: localhost'), 400);
+  const card = '/.well-known/agent-card.json';
+  const twice = ['Host: localhost', 'Host: evil.example'];
+  assert.equal(await statusOf(listening.url, twice, card), 400);
+});
 
 test('a million wrong items in a list are one complaint, made at once', async (t) => {
   const url = await start(t);

@@ -6,7 +6,7 @@
  * are always accepted, so that clients behind the same address cannot lock each other out.
  */
 import type { User } from '../../protocol/index.ts';
-import type { Authenticate } from '../../http/index.ts';
+import { bearerOf, type Authenticate } from '../../http/index.ts';
 import { Caller, type CallerFields } from '../api/caller.ts';
 import { parseTraceparent } from '../telemetry/trace-context.ts';
 import type { Keys } from '../keys/keys.ts';
@@ -93,8 +93,7 @@ function credentialOf(request: GatewayRequest): string | undefined {
   const authorization = request.header('authorization');
   const keys = [request.header('x-api-key'), request.header('x-goog-api-key'), keyInUrl(request)];
   const sent = keys.flatMap((key) => (key === undefined ? [] : [sane(key.trim())]));
-  if (authorization !== undefined)
-    sent.push(/^bearer +(\S+) *$/i.exec(sane(authorization))?.[1] ?? '');
+  if (authorization !== undefined) sent.push(bearerOf(sane(authorization)) ?? '');
   const [first, ...others] = sent;
   return others.every((other) => other === first) ? first : '';
 }

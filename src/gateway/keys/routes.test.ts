@@ -136,11 +136,19 @@ describe('the routes of keys', () => {
       );
     }
     const { key, secret } = keys.create({ workspace: 'team', name: 'a', scopes: ['*'] }, 'cli');
-    const [status] = await refusal(ask(weak, 'POST', `/a2a/keys/${key.id}/rotate`, {}));
-    assert.equal(status, 403);
+    for (const [verb, end, body] of [
+      ['POST', '/rotate', {}],
+      ['PATCH', '', { name: 'mine' }],
+      ['DELETE', ''],
+      ['DELETE', '?force=true'],
+    ] as const) {
+      const [status] = await refusal(ask(weak, verb, `/a2a/keys/${key.id}${end}`, body));
+      assert.equal(status, 403, `${verb} ${end}`);
+    }
     assert.ok(keys.verify(secret));
     const all = caller(['*']);
     assert.equal((await ask(all, 'POST', `/a2a/keys/${key.id}/rotate`, {})).status, 200);
+    assert.equal((await ask(all, 'DELETE', `/a2a/keys/${key.id}?force=true`)).status, 204);
   });
 
   test("do not know another workspace's keys, in the same words as keys that are not there", async () => {

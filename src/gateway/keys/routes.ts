@@ -3,7 +3,7 @@
  * the request that created it.
  *
  * With the scope `keys:write`, a caller may create keys with any budget, rate limit and expiry. But a caller may not
- * create, change or rotate a key with a scope that the caller does not have.
+ * create, change, rotate or revoke a key with a scope that the caller does not have.
  */
 import * as z from 'zod';
 import { A2AError } from '../../protocol/index.ts';
@@ -26,6 +26,17 @@ const ForceQuery = z.object({
 
 const KeyList = pageOf(Key);
 export function keyRoutes({ keys }: { readonly keys: Keys }): GatewayRoute[] {
+  /** Returns the id of the key. Throws if it has a scope that the caller does not have. */
+  function changeable(caller: Caller, values: Readonly<Record<string, string>>): string {
+    const { id, scopes } = keys.get(caller.workspace, idOf(values));
+    const missing = missingIn(caller, scopes);
+    if (missing === undefined) return id;
+    throw new A2AError(
+      'forbidden',
+      `This key cannot change or revoke a key with the scope ${missing}, because it does not have this scope`,
+    );
+  }
+
   return [
     defineRoute({
       verb: 'GET',
@@ -82,9 +93,7 @@ export function keyRoutes({ keys }: { readonly keys: Keys }): GatewayRoute[] {
         409: { description: 'The key is revoked, or is the last key with the scope keys:write' },
       },
       handle: async ({ caller, values, body, query }) => {
-        const { id, scopes } = keys.get(caller.workspace, idOf(values));
-        // A key with more scopes than the caller must not be changed by the caller at all.
-        mayGive(caller, scopes);
+        const id = changeable(caller, values);
         mayGive(caller, body.scopes ?? []);
         const force = query.force === 'true';
         return { body: keys.edit(caller.workspace, id, body, caller.actor, { force }) };
@@ -104,8 +113,7 @@ export function keyRoutes({ keys }: { readonly keys: Keys }): GatewayRoute[] {
         409: { description: 'The key is revoked or expired' },
       },
       handle: async ({ caller, values, body = {} }) => {
-        const { id, scopes } = keys.get(caller.workspace, idOf(values));
-        mayGive(caller, scopes);
+        const id = changeable(caller, values);
         const made = keys.rotate(caller.workspace, id, body, caller.actor);
         return { headers: NO_STORE, body: made };
       },
@@ -123,7 +131,7 @@ export function keyRoutes({ keys }: { readonly keys: Keys }): GatewayRoute[] {
       },
       handle: async ({ caller, values, query }) => {
         const force = query.force === 'true';
-        keys.revoke(caller.workspace, idOf(values), { force }, caller.actor);
+        keys.revoke(caller.workspace, changeable(caller, values), { force }, caller.actor);
         return { status: 204 };
       },
     }),
@@ -131,14 +139,17 @@ export function keyRoutes({ keys }: { readonly keys: Keys }): GatewayRoute[] {
 }
 
 function mayGive(caller: Caller, scopes: readonly (ApiScope | '*')[]): void {
-  const missing = scopes.find((scope) =>
-    scope === '*' ? !caller.scopes.has('*') : !caller.may(scope),
-  );
+  const missing = missingIn(caller, scopes);
   if (missing === undefined) return;
   throw new A2AError(
     'forbidden',
     `This key cannot give the scope ${missing} to another key, because it does not have this scope`,
   );
+}
+
+/** Returns the first of the scopes that the caller does not have. */
+function missingIn(caller: Caller, scopes: readonly (ApiScope | '*')[]): string | undefined {
+  return scopes.find((scope) => (scope === '*' ? !caller.scopes.has('*') : !caller.may(scope)));
 }
 
 function idOf(values: Readonly<Record<string, string>>): string {

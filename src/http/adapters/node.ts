@@ -60,6 +60,20 @@ export class NodeRequest implements TransportRequest {
     return Array.isArray(value) ? value.join(', ') : value;
   }
 
+  /** Of these headers, Node ignores all values but the first. */
+  get repeated(): string | undefined {
+    const { rawHeaders } = this.#request;
+    let host = 0;
+    let authorization = 0;
+    for (let at = 0; at < rawHeaders.length; at += 2) {
+      const name = rawHeaders[at]!;
+      // The length is compared first, because this runs for every request.
+      if (name.length === 4 && name.toLowerCase() === 'host') host++;
+      else if (name.length === 13 && name.toLowerCase() === 'authorization') authorization++;
+    }
+    return host > 1 ? 'Host' : authorization > 1 ? 'Authorization' : undefined;
+  }
+
   get base(): string {
     if (this.#publicUrl !== undefined) return this.#publicUrl;
     const secure = 'encrypted' in this.#request.socket;

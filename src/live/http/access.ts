@@ -8,7 +8,7 @@ import type { LiveRole } from '../client/session.ts';
 import { type LiveUser, requirePromptRoles } from '../../coder/index.ts';
 import type { User } from '../../protocol/index.ts';
 import { guardHandler, type RequestHandler } from '../../tasks/index.ts';
-import { sameSecret, type Authenticate } from '../../http/index.ts';
+import { bearerOf, sameSecret, type Authenticate } from '../../http/index.ts';
 
 export interface LiveToken {
   readonly name: string;
@@ -24,8 +24,8 @@ export function liveAuthentication(tokens: readonly LiveToken[]): Authenticate {
     user: { id: '', name, roles } satisfies LiveUser,
   }));
   return ({ header }) => {
-    const [scheme, given] = (header('authorization') ?? '').split(' ', 2);
-    if (scheme?.toLowerCase() !== 'bearer' || !given) return undefined;
+    const given = bearerOf(header('authorization'));
+    if (given === undefined) return undefined;
     let found: User | undefined;
     // Compares all tokens, so that the timing does not reveal which token matched.
     for (const { token, user } of known) if (sameSecret(given, token)) found = user;
