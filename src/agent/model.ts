@@ -54,6 +54,8 @@ export interface ModelRequest {
   readonly thoughts?: boolean;
   /** How long the answer is. Vendors without this setting ignore it. */
   readonly verbosity?: 'low' | 'medium' | 'high';
+  /** False: the vendor is asked for the whole answer at once, because the model cannot stream. */
+  readonly streaming?: false;
   /** False: at most one tool call per answer. Further calls of the model are dropped. */
   readonly parallelToolCalls?: boolean;
 }

@@ -1,8 +1,8 @@
 // Tasks of the gateway's own door: the model's answer as a task, with its conversation, its price and its failures.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { earlierTurns } from '../../src/gateway/models/conversation.ts';
-import { modelExecutor } from '../../src/gateway/models/executor.ts';
+import { earlierTurns } from '../../src/gateway/models/tasks/conversation.ts';
+import { modelExecutor } from '../../src/gateway/models/tasks/executor.ts';
 import { A2AError, textOf, type Metadata, type Part, type Task } from '../../src/protocol/index.ts';
 import { createHandler, type RequestHandler } from '../../src/tasks/index.ts';
 import type { ExecutionContext, ExecutorEvent } from '../../src/tasks/index.ts';

@@ -1,6 +1,7 @@
 /** Parts of the framework for other folders of this repository. They are not part of the package's public interface. */
 export { deleteWithDelegated } from '../delegated.ts';
 export { RunFailure } from '../errors.ts';
+export { acceptedFile } from '../models/accepted-files.ts';
 export { offlineEmbeddings, type EmbeddingModel } from '../models/embeddings.ts';
 export { resolveModel, usableModels } from '../models/resolve.ts';
 export { mayTryAgain } from '../models/retry.ts';

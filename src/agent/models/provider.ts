@@ -31,6 +31,7 @@ import { withRetry, type ModelRetryOptions } from './retry.ts';
 import { startTimeouts, type TimeoutOptions } from './timeouts.ts';
 import { cutOff, refusesContent, type ErrorSource } from './vendor-error.ts';
 import { isJsonObject } from './schema.ts';
+import { streamOf } from './whole-answer.ts';
 
 /**
  * A language model of the AI SDK, specification version 4 or 3. It is typed structurally, so that this package works
@@ -89,7 +90,7 @@ export function fromProvider(given: ProviderModel, options: ProviderOptions = {}
 
   async function* generate(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelChunk> {
     signal.throwIfAborted();
-    const timeouts = startTimeouts(source, signal, options);
+    const timeouts = startTimeouts(source, signal, timeoutsOf(request, options));
     try {
       const stream = await timeouts.step(open(languageModel, request, timeouts.signal, options));
       const reader: { read(): Promise<Step>; cancel(): Promise<void> } = stream.getReader();
@@ -110,12 +111,19 @@ export function fromProvider(given: ProviderModel, options: ProviderOptions = {}
   return retry === false ? model : withRetry(model, retry);
 }
 
+/** Returns the time limits. An answer that comes as a whole has no events before its end. */
+function timeoutsOf({ streaming }: ModelRequest, options: TimeoutOptions): TimeoutOptions {
+  const { timeoutMs } = options;
+  if (streaming !== false || timeoutMs === undefined) return options;
+  return { timeoutMs, idleTimeoutMs: timeoutMs, firstEventTimeoutMs: timeoutMs };
+}
+
 async function open(
   languageModel: LanguageModel,
   request: ModelRequest,
   abortSignal: AbortSignal,
   options: ProviderOptions,
-): Promise<ReadableStream<LanguageModelV4StreamPart> | ReadableStream<LanguageModelV3StreamPart>> {
+): Promise<ReadableStream<StreamPart>> {
   const { strict } = options;
   const vendor = languageModel.provider;
   const abilities = { urls: await languageModel.supportedUrls, vendor, strict };
@@ -127,7 +135,14 @@ async function open(
     includeRawChunks: true,
     ...(providerOptions !== undefined && { providerOptions }),
   };
-  const ask = async (call: ReturnType<typeof callOptions>) => {
+  const ask = async (call: ReturnType<typeof callOptions>): Promise<ReadableStream<StreamPart>> => {
+    if (request.streaming === false) {
+      return streamOf(
+        await (languageModel.specificationVersion === 'v3'
+          ? languageModel.doGenerate({ ...callOptionsV3(call), ...settings })
+          : languageModel.doGenerate({ ...call, ...settings })),
+      );
+    }
     const { stream } = await (languageModel.specificationVersion === 'v3'
       ? languageModel.doStream({ ...callOptionsV3(call), ...settings })
       : languageModel.doStream({ ...call, ...settings }));

@@ -55,6 +55,31 @@ export const Capability = z.looseObject({
   enabled: z.boolean(),
 });
 
+/**
+ * The limits of a model. They are fields of a model card, and of a model in the configuration. models/admission.ts enforces
+ * them.
+ */
+export const modelLimits = {
+  inputs: z
+    .array(z.enum(['text', 'image', 'audio', 'video', 'pdf', 'file']))
+    .min(1)
+    .max(6)
+    .optional()
+    .describe(
+      'What the model accepts. `file` is any other file. Text is always accepted. Default: what its providers accept',
+    ),
+  contextWindow: z
+    .int()
+    .min(1)
+    .optional()
+    .describe('Maximum number of tokens of a prompt. A longer prompt is refused'),
+  maxOutputTokens: z
+    .int()
+    .min(1)
+    .optional()
+    .describe('Maximum number of tokens of an answer. The limit of a request is lowered to it'),
+};
+
 /** One provider that serves the model. */
 export const CardRoute = z.looseObject({
   /** The name of a configured provider. */
@@ -92,8 +117,7 @@ export const CardContent = z
       })
       .default([]),
     pricing: Pricing.optional(),
-    contextWindow: z.int().min(1).optional(),
-    maxOutputTokens: z.int().min(1).optional(),
+    ...modelLimits,
   })
   .refine(({ provider, routes }) => provider === undefined || routes === undefined, {
     path: ['routes'],

@@ -1,6 +1,7 @@
 /** The gateway's agent card: its own skill, chat completion, and the skills of its agents. */
 import type { AgentCard, AgentSkill } from '../../protocol/index.ts';
 import type { AgentProfile } from '../../tasks/index.ts';
+import { CHAT_COMPLETION_SCHEMA } from '../models/tasks/chat-completion.ts';
 
 const CHAT_COMPLETION: AgentSkill = {
   id: 'chat-completion',
@@ -8,24 +9,23 @@ const CHAT_COMPLETION: AgentSkill = {
   description: 'Generate chat responses via LLM providers',
   tags: ['llm', 'chat'],
   examples: ['Summarize this text', 'Answer this question'],
-  input: {
-    type: 'object',
-    properties: {
-      messages: {
-        type: 'array',
-        items: {
-          type: 'object',
-          properties: { role: { type: 'string' }, content: { type: 'string' } },
-          required: ['role', 'content'],
-        },
-      },
-      model: { type: 'string' },
-    },
-    required: ['messages'],
-  },
+  // Whether a file is accepted depends on the model.
+  inputModes: [
+    'text/plain',
+    'application/json',
+    'image/*',
+    'audio/*',
+    'video/*',
+    'application/pdf',
+  ],
+  outputModes: ['text/plain', 'application/json', 'image/*'],
+  input: CHAT_COMPLETION_SCHEMA,
   output: {
     type: 'object',
-    properties: { content: { type: 'string' }, usage: { type: 'object' } },
+    properties: {
+      content: { type: 'string', description: 'The text of the artifact `answer`' },
+      usage: { type: 'object', description: 'In the metadata of the artifact `answer`' },
+    },
     required: ['content'],
   },
 };
@@ -42,6 +42,8 @@ export function gatewayProfile(
     name: 'Parley Gateway',
     description: 'AI API Gateway with A2A protocol support',
     version,
+    // Each model and each agent decides what it accepts.
+    inputModes: ['text/plain', 'application/json', '*/*'],
     skills: [CHAT_COMPLETION, ...agentSkills],
   };
 }

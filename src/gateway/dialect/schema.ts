@@ -2,10 +2,11 @@
  * The schemas of the dialect's requests and responses, for validation and for `/openapi.json`.
  *
  * `sessionId` is the `contextId` of A2A, `content` is the `parts` of a message, and `cancelled` is the state `canceled`
- * of A2A. Unknown fields of a request are ignored.
+ * of A2A. Unknown fields of a request are ignored, except for those that would be settings of the model elsewhere.
  */
 import * as z from 'zod';
 import { Id, Metadata } from '../../protocol/index.ts';
+import { SETTINGS } from '../models/tasks/chat-completion.ts';
 
 const MAX_PARTS = 256;
 
@@ -74,7 +75,7 @@ const requestFields = {
   ),
   taskId: Id.optional().describe('The task to continue. It must be input-required'),
   metadata: metadata.describe(
-    '`model` and `api_type` (chat or embeddings) select the model that executes the task. `agent` selects an agent instead',
+    `\`model\` and \`api_type\` (chat or embeddings) select the model that executes the task. \`agent\` selects an agent instead. Settings of a chat: ${SETTINGS.filter((name) => name !== 'model').join(', ')}`,
   ),
   expiresAt: z.iso
     .datetime({ offset: true })
@@ -82,7 +83,23 @@ const requestFields = {
     .describe('At this time, an unfinished task is ended and a finished task is deleted'),
 };
 
-export const SendBody = z.looseObject({ ...requestFields, message: SentMessage });
+/** Refuses settings that are not in the metadata. They would have no effect. */
+function checkSettings(body: object, context: z.RefinementCtx): void {
+  const add = (field: string, message: string) =>
+    context.addIssue({ code: 'custom', path: [field], message });
+  const setting = SETTINGS.find((name) => name in body);
+  if (setting !== undefined) add(setting, `send it as metadata.${setting}`);
+  if ('messages' in body) {
+    add(
+      'messages',
+      'send it in a part of message.content: {"type": "data", "data": {"messages": …}}',
+    );
+  }
+}
+
+export const SendBody = z
+  .looseObject({ ...requestFields, message: SentMessage })
+  .superRefine(checkSettings);
 export type SendBody = z.infer<typeof SendBody>;
 
 export const SubscribeBody = z
@@ -95,7 +112,8 @@ export const SubscribeBody = z
   .refine(({ message, taskId }) => message !== undefined || taskId !== undefined, {
     path: ['message'],
     message: 'send a message, or the taskId of a task to follow',
-  });
+  })
+  .superRefine(checkSettings);
 
 export const SubscribeQuery = z.object({
   after: z

@@ -5,8 +5,9 @@
 import { nearestNames } from '../../base/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import type { CardLookup } from '../cards/cards.ts';
-import type { Pricing } from '../cards/schema.ts';
+import type { CardContent, Pricing } from '../cards/schema.ts';
 import type { ModelsConfig } from './config.ts';
+import { limitsOf, NO_LIMITS, type ModelLimits } from './limits.ts';
 import type { ApiType, Provider } from './provider.ts';
 
 /** A provider that can serve the request. */
@@ -23,6 +24,7 @@ export interface ModelTarget {
   readonly name: string;
   readonly apiType: ApiType;
   readonly pricing: Pricing | undefined;
+  readonly limits: ModelLimits;
   /** The providers that can serve the model. There is at least one. */
   readonly candidates: readonly Candidate[];
 }
@@ -43,7 +45,7 @@ export interface Catalogue {
 }
 
 /** The common part of a model card and a model in the configuration. */
-interface ModelEntry {
+interface ModelEntry extends Pick<CardContent, 'inputs' | 'contextWindow' | 'maxOutputTokens'> {
   readonly provider?: string | undefined;
   readonly model?: string | undefined;
   readonly routes?:
@@ -86,13 +88,13 @@ export function createCatalogue(
     if (entry === undefined) {
       const candidates = servers(name, apiType);
       if (candidates.length === 0) throw unknown(workspace, name, apiType);
-      return { name, apiType, pricing: undefined, candidates };
+      return { name, apiType, pricing: undefined, limits: NO_LIMITS, candidates };
     }
     if (entry.capabilities.some(({ type, enabled }) => type === apiType && !enabled)) {
       throw wrongType(name, apiType);
     }
     const candidates = follow(name, entry, card?.name ?? name, apiType);
-    return { name, apiType, pricing: entry.pricing, candidates };
+    return { name, apiType, pricing: entry.pricing, limits: limitsOf(entry), candidates };
   }
 
   /** Returns all providers that list the name. */

@@ -7,7 +7,7 @@
  *   "defaultModel": "fast"
  */
 import * as z from 'zod';
-import { Capability, CardRoute, Pricing, Slug } from '../cards/schema.ts';
+import { Capability, CardRoute, modelLimits, Pricing, Slug } from '../cards/schema.ts';
 import { WebAddress } from '../api/web-address.ts';
 
 const MAX_NAMES = 1000;
@@ -115,6 +115,7 @@ const OperatorModel = z
       .describe('Several providers with weights. If one provider fails, the next one is tried'),
     pricing: Pricing.optional(),
     capabilities: z.array(Capability).max(64).default([]),
+    ...modelLimits,
   })
   .refine(({ provider, routes }) => (provider === undefined) !== (routes === undefined), {
     path: ['routes'],

@@ -47,6 +47,9 @@ export function failureOf(error: ModelError, name: string, as?: string): A2AErro
   });
 }
 
+/** The `reason` of an error about a prompt that is too long. Clients shorten the conversation. */
+export const CONTEXT_LENGTH_EXCEEDED = 'CONTEXT_LENGTH_EXCEEDED';
+
 /** Thrown if a model fails after its answer has started. No other provider is tried, and the usage is charged. */
 export class CutOff extends A2AError {
   readonly used: Used;

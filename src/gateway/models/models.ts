@@ -12,6 +12,7 @@
  */
 import {
   userContent,
+  type Content,
   type Usage,
   type FinishReason,
   type ModelChunk,
@@ -33,6 +34,8 @@ import { usedAt, type Used } from './cost.ts';
 import { firstAnswer, modelError, NoAnswer, type Answering } from './failover.ts';
 import { CutOff, failureOf } from './failure.ts';
 import { impliedDefaultModel } from './implied.ts';
+import { admitted } from './admission.ts';
+import { streams } from './limits.ts';
 import { ordered } from './order.ts';
 import { createProviders, type Provider } from './provider.ts';
 import { tokenCounter, type TokenCounter } from './token-count.ts';
@@ -60,12 +63,16 @@ export interface AskOptions {
   readonly taskId?: string | undefined;
 }
 
+export interface AnswerOptions extends AskOptions {
+  readonly relay?: Relay | undefined;
+}
+
 export interface Models extends Catalogue {
   /** The model for tasks that do not specify a model. */
   readonly defaultModel: string;
   /**
-   * Rejects if the caller's budgets have no room for the request. Needed only for requests that are accepted before
-   * their call starts: `chat` and `embed` check the budgets themselves.
+   * Rejects if the model cannot take the request (admission.ts), or if the caller's budgets have no room for it. Needed only
+   * for requests that are accepted before their call starts: `chat` and `embed` check this themselves.
    */
   check(caller: AskOptions['caller'], target: ModelTarget, request: ModelRequest): Promise<void>;
   /**
@@ -84,7 +91,7 @@ export interface Models extends Catalogue {
   answer(
     target: ModelTarget,
     request: ModelRequest,
-    options: AskOptions & { readonly relay?: Relay | undefined },
+    options: AnswerOptions,
   ): AsyncGenerator<RelayedChunk>;
   /** Computes the embeddings of the texts. Throws the same errors as `chat`. */
   embed(
@@ -236,12 +243,15 @@ export function createModels(options: ModelsOptions): Models {
   }
 
   async function* answer(
-    target: ModelTarget,
-    request: ModelRequest,
-    askOptions: AskOptions & { readonly relay?: Relay | undefined },
+    named: ModelTarget,
+    given: ModelRequest,
+    askOptions: AnswerOptions,
     visible = isContent,
   ): AsyncGenerator<RelayedChunk> {
-    const { relay } = askOptions;
+    const { relay, free = false } = askOptions;
+    const { target, request } = free
+      ? { target: named, request: given }
+      : admitted(named, given, relay);
     const counter = tokenCounter(target.candidates);
     let tokens = 0;
     /** Counts a chunk. The vendor charges for thoughts too, even if the caller does not see them. */
@@ -316,16 +326,28 @@ export function createModels(options: ModelsOptions): Models {
     request: ModelRequest,
     askOptions: AskOptions,
   ): AsyncGenerator<AnswerChunk> {
-    for await (const chunk of answer(target, request, askOptions, isSaid)) {
+    for await (const chunk of asStreamed(target, answer(target, request, askOptions, isSaid))) {
       if (chunk.kind !== 'thought' && chunk.kind !== 'raw') yield chunk;
     }
   }
 
   return {
-    check: (caller, target, request) => spending.check(planned(caller, target, request)),
+    async check(caller, named, given) {
+      const isChat = named.apiType === 'chat';
+      if (!isChat) checkTexts(named, given.messages);
+      const { target, request } = isChat
+        ? admitted(named, given)
+        : { target: named, request: given };
+      await spending.check(planned(caller, target, request));
+    },
     chat,
-    answer: (target, request, askOptions) => answer(target, request, askOptions),
+    answer: (target, request, askOptions) =>
+      asStreamed(target, answer(target, request, askOptions)),
     async embed(target, texts, askOptions) {
+      checkTexts(
+        target,
+        texts.map((text) => userContent(text)),
+      );
       const request = { messages: [userContent(texts.join(' '))], maxOutputTokens: 0 };
       const { candidate, answer, end } = await ask(
         target,
@@ -356,6 +378,35 @@ export function createModels(options: ModelsOptions): Models {
       return defaultModel;
     },
   };
+}
+
+/** Throws if one of the texts is too long for the model. Each text has its own context window. */
+function checkTexts(target: ModelTarget, texts: readonly Content[]): void {
+  for (const text of texts) admitted(target, { messages: [text] });
+}
+
+/** Returns the chunks. If the model does not stream, each text is one chunk. */
+function asStreamed(
+  target: ModelTarget,
+  chunks: AsyncGenerator<RelayedChunk>,
+): AsyncGenerator<RelayedChunk> {
+  return streams(target) ? chunks : inOnePiece(chunks);
+}
+
+async function* inOnePiece(chunks: AsyncGenerator<RelayedChunk>): AsyncGenerator<RelayedChunk> {
+  let held: Extract<RelayedChunk, { kind: 'text' | 'thought' }> | undefined;
+  for await (const chunk of chunks) {
+    const isText = chunk.kind === 'text' || chunk.kind === 'thought';
+    // A chunk with data of the vendor ends its block.
+    if (isText && held?.kind === chunk.kind && held.provider === undefined) {
+      held = { ...held, ...chunk, text: held.text + chunk.text };
+      continue;
+    }
+    if (held) yield held;
+    held = isText ? chunk : undefined;
+    if (!isText) yield chunk;
+  }
+  if (held) yield held;
 }
 
 type Ending = Parameters<Answering<unknown>['end']>[0];

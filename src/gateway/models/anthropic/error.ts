@@ -5,11 +5,10 @@ import type { FailedRequest } from '../../../http/index.ts';
 import type { RouteAnswer } from '../../api/route.ts';
 import type { ErrorFormat } from '../../api/serve-routes.ts';
 import { MODEL_NOT_FOUND } from '../catalogue.ts';
+import { CONTEXT_LENGTH_EXCEEDED } from '../failure.ts';
 
 /** The `reason` of a budget error (budgets/spending.ts). */
 const BUDGET = 'BUDGET_EXHAUSTED';
-/** The `reason` of an error about an input that is too long (failure.ts). */
-const TOO_LONG = 'CONTEXT_LENGTH_EXCEEDED';
 /** Anthropic's status for an overloaded model. Its clients retry after it. */
 const OVERLOADED = 529;
 
@@ -47,7 +46,7 @@ export function errorBody(
   const status = statusOf(error);
   const type = TYPES[status] ?? (status < 500 ? 'invalid_request_error' : 'api_error');
   // Clients recognize these words and shorten the conversation.
-  const prefix = error.reason === TOO_LONG ? 'prompt is too long: ' : '';
+  const prefix = error.reason === CONTEXT_LENGTH_EXCEEDED ? 'prompt is too long: ' : '';
   return { type: 'error', error: { type, message: prefix + error.message }, request_id: requestId };
 }
 

@@ -25,16 +25,21 @@ export interface AnthropicRoutesOptions {
 export function anthropicRoutes({ models, api }: AnthropicRoutesOptions): readonly GatewayRoute[] {
   async function messages({ body, ...input }: RouteInput<MessagesBody, Query>) {
     const named = models.resolve(input.caller.workspace, body.model, 'chat');
-    const { target, request } = prepared(named, ANTHROPIC, {
-      exact: () => messagesRequest(body),
-      rough: () => ({ ...inputOf(body, { strict: false }), maxOutputTokens: body.max_tokens }),
-    });
+    const stream = body.stream === true;
+    const { target, request } = prepared(
+      named,
+      { type: ANTHROPIC, stream },
+      {
+        exact: () => messagesRequest(body),
+        rough: () => ({ ...inputOf(body, { strict: false }), maxOutputTokens: body.max_tokens }),
+      },
+    );
     const requestId = newRequestId();
     const head = () => headOf(body, tokenCounter(target.candidates).prompt(request));
     const answer = await api.answer(input, {
       model: target,
       request,
-      stream: body.stream === true,
+      stream,
       relay: messagesRelay(body, input),
       whole: (chunks) => completeMessage(head(), chunks),
       frames: (chunks) => messageFrames(head(), chunks),

@@ -3,11 +3,10 @@ import { A2AError, ERRORS } from '../../../protocol/index.ts';
 import type { RouteAnswer } from '../../api/route.ts';
 import type { ErrorFormat } from '../../api/serve-routes.ts';
 import { MODEL_NOT_FOUND } from '../catalogue.ts';
+import { CONTEXT_LENGTH_EXCEEDED } from '../failure.ts';
 
 const TYPE = 'type.googleapis.com/google.rpc.';
 const DOMAIN = 'generativelanguage.googleapis.com';
-/** The `reason` of an error about an input that is too long (failure.ts). */
-const TOO_LONG = 'CONTEXT_LENGTH_EXCEEDED';
 
 export const googleErrors: ErrorFormat = {
   applies: (path) => /^\/v1beta(?:\/|$)/.test(path),
@@ -20,7 +19,7 @@ export function errorBody(error: A2AError): object {
   const { violations = [], retryAfterSeconds } = detail;
   // Clients recognize these words and shorten the conversation.
   const prefix =
-    reason === TOO_LONG
+    reason === CONTEXT_LENGTH_EXCEEDED
       ? 'The input token count exceeds the maximum number of tokens allowed. '
       : '';
   const details = [

@@ -44,11 +44,15 @@ export function googleRoutes({ models, api }: GoogleRoutesOptions): readonly Gat
     checkRequest(body);
     const model = input.values['model'] ?? '';
     const named = models.resolve(input.caller.workspace, model, 'chat');
-    const { target, request } = prepared(named, GOOGLE, {
-      exact: () => generateRequest(body),
-      rough: () => roughRequest(body),
-    });
     const stream = alt !== undefined;
+    const { target, request } = prepared(
+      named,
+      { type: GOOGLE, stream },
+      {
+        exact: () => generateRequest(body),
+        rough: () => roughRequest(body),
+      },
+    );
     const isArray = stream && alt !== 'sse';
     const format = isArray ? arrayFormat() : sseFormat();
     const thoughts = body.generationConfig?.thinkingConfig?.includeThoughts === true;

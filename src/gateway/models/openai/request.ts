@@ -33,6 +33,21 @@ const UNSUPPORTED: Readonly<Record<string, (value: unknown) => boolean>> = {
 
 const AUDIO_TYPES = { wav: 'audio/wav', mp3: 'audio/mpeg' } as const;
 
+type ChatSettings = Pick<
+  ChatBody,
+  | 'temperature'
+  | 'top_p'
+  | 'max_tokens'
+  | 'max_completion_tokens'
+  | 'stop'
+  | 'seed'
+  | 'presence_penalty'
+  | 'frequency_penalty'
+  | 'response_format'
+  | 'reasoning_effort'
+  | 'verbosity'
+>;
+
 /**
  * Converts the request. `relayed`: only providers with the same API get it. Then they judge what is supported. Throws
  * `invalidParams` with the name of an invalid field.
@@ -45,23 +60,37 @@ export function chatRequest(body: ChatBody, relayed = false): ModelRequest {
     if (relayed || value === undefined || value === null || hasNoEffect(value)) continue;
     throw invalidField(field, 'not supported by this gateway: leave it out');
   }
-  const system = body.messages
+  return {
+    ...chatMessages(body.messages),
+    ...toolsOf(body),
+    ...chatSettings(body),
+    ...(body.parallel_tool_calls === false && { parallelToolCalls: false }),
+  };
+}
+
+/** Converts the messages. Throws `invalidParams` with the name of an invalid field. */
+export function chatMessages(
+  given: readonly ChatMessage[],
+): Pick<ModelRequest, 'messages' | 'system'> {
+  const system = given
     .flatMap((message) =>
       message.role === 'system' || message.role === 'developer' ? [wordsOf(message.content)] : [],
     )
     .join('\n\n');
-  const messages = contentsOf(body.messages);
+  const messages = contentsOf(given);
   if (messages.length === 0)
     throw invalidField('messages', 'must contain a user, assistant or tool message');
+  return { messages, ...(system !== '' && { system }) };
+}
+
+/** Converts the settings of a chat, without its messages and tools. */
+export function chatSettings(body: ChatSettings): Omit<ModelRequest, 'messages'> {
   const { temperature, top_p: topP, stop, seed, response_format: format } = body;
   const { presence_penalty: presencePenalty, frequency_penalty: frequencyPenalty } = body;
   const { reasoning_effort: reasoning, verbosity } = body;
   const maxOutputTokens = body.max_completion_tokens ?? body.max_tokens;
   const stops = typeof stop === 'string' ? [stop] : stop;
   return {
-    messages,
-    ...(system !== '' && { system }),
-    ...toolsOf(body),
     ...(isSet(maxOutputTokens) && { maxOutputTokens }),
     ...(isSet(temperature) && { temperature }),
     ...(isSet(topP) && { topP }),
@@ -73,7 +102,6 @@ export function chatRequest(body: ChatBody, relayed = false): ModelRequest {
     ...(format?.type === 'json_schema' && { outputSchema: format.json_schema.schema }),
     ...(isSet(reasoning) && { reasoning, thoughts: reasoning !== 'none' }),
     ...(isSet(verbosity) && { verbosity }),
-    ...(body.parallel_tool_calls === false && { parallelToolCalls: false }),
   };
 }
 

@@ -84,7 +84,7 @@ const ToolChoice = z.union([
   }),
 ]);
 
-const ResponseFormat = z.discriminatedUnion('type', [
+export const ResponseFormat = z.discriminatedUnion('type', [
   z.looseObject({ type: z.literal('text') }),
   z.looseObject({ type: z.literal('json_object') }),
   z.looseObject({
@@ -96,9 +96,11 @@ const ResponseFormat = z.discriminatedUnion('type', [
 export const Effort = z.enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']);
 export const Verbosity = z.enum(['low', 'medium', 'high']);
 
+export const ChatMessages = z.array(ChatMessage).min(1).max(MAX_MESSAGES);
+
 export const ChatBody = z.looseObject({
   model: z.string().min(1),
-  messages: z.array(ChatMessage).min(1).max(MAX_MESSAGES),
+  messages: ChatMessages,
   tools: z.array(Tool).max(MAX_TOOLS).nullish(),
   tool_choice: ToolChoice.nullish(),
   temperature: z.number().min(0).max(2).nullish(),

@@ -19,6 +19,7 @@ import type { RouteText } from '../../../http/index.ts';
 import type { RouteAnswer, RouteInput } from '../../api/route.ts';
 import type { ModelTarget } from '../catalogue.ts';
 import type { FullChunk, Models, RelayedChunk } from '../models.ts';
+import { mayRelay } from './own-providers.ts';
 
 /** One request in a vendor's format, and functions that write the answer in this format. */
 export interface Exchange {
@@ -102,9 +103,10 @@ export function createVendorApi({ models }: { readonly models: Models }): Vendor
 
   return {
     async answer({ caller, call }, exchange) {
-      const { relay, model } = exchange;
+      const { model } = exchange;
       const target =
         typeof model === 'string' ? models.resolve(caller.workspace, model, 'chat') : model;
+      const relay = mayRelay(target, exchange) ? exchange.relay : undefined;
       const relayed = target.candidates.every(
         ({ provider }) => relay?.accepts(provider.config.type) === true,
       );

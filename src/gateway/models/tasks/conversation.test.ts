@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ListTasksResult } from '../../protocol/index.ts';
+import type { ListTasksResult } from '../../../protocol/index.ts';
 import { earlierTurns } from './conversation.ts';
 
 test('conversations are read one after the other, and no more of them than is used', async () => {

@@ -2,33 +2,51 @@
  * Executes the gateway's own tasks with a model.
  *
  * The answer is streamed as the artifact `answer`, whose metadata contains the usage. The last status repeats both, for
- * clients of the gateway's dialect. The model also gets the earlier turns of the conversation: the completed tasks of the
- * same context. Embeddings are returned as one artifact with a data part.
+ * clients of the gateway's dialect. The model also gets the earlier turns of the conversation, which are the completed
+ * tasks of the same context, unless the request has its own conversation (chat-completion.ts). Embeddings are returned as
+ * one artifact with a data part.
  */
 import { randomUUIDv7 } from 'node:crypto';
-import type { Content } from '../../agent/index.ts';
-import { fromA2AMessage, repeatedAnswer } from '../../bridge/index.ts';
-import { A2AError, ONE_TEXT_KEY, textOf, type Metadata, type Part } from '../../protocol/index.ts';
+import { userContent, type ModelRequest } from '../../../agent/index.ts';
+import { repeatedAnswer } from '../../../bridge/index.ts';
+import {
+  A2AError,
+  ONE_TEXT_KEY,
+  type Message,
+  type Metadata,
+  type Part,
+} from '../../../protocol/index.ts';
 import type {
   AgentExecutor,
   ArtifactEvent,
   ExecutionContext,
   ExecutorEvent,
-} from '../../tasks/index.ts';
-import { splitLast } from '../../base/index.ts';
-import { Caller, callerOf } from '../api/caller.ts';
-import { requestMetadata } from '../tasks/executor.ts';
-import type { ModelTarget } from './catalogue.ts';
-import { ANSWER, type EarlierTurns } from './conversation.ts';
-import type { Used } from './cost.ts';
-import { CutOff } from './failure.ts';
-import type { AskOptions, Models } from './models.ts';
-import type { ApiType } from './provider.ts';
+} from '../../../tasks/index.ts';
+import { splitLast } from '../../../base/index.ts';
+import { Caller, callerOf } from '../../api/caller.ts';
+import { requestMetadata } from '../../tasks/executor.ts';
+import type { ModelTarget } from '../catalogue.ts';
+import { askedChat, embeddingModel } from './chat-completion.ts';
+import { ANSWER, withEarlier, type EarlierTurns } from './conversation.ts';
+import type { Used } from '../cost.ts';
+import { CutOff } from '../failure.ts';
+import { streams } from '../limits.ts';
+import type { AskOptions, Models } from '../models.ts';
+import { invalidField } from '../openai/request.ts';
+import type { ApiType } from '../provider.ts';
 
 export interface ModelExecutorOptions {
   readonly models: Models;
   /** Reads the earlier turns of the conversation. If undefined, the model gets only the current task. */
   readonly earlierTurns?: EarlierTurns | undefined;
+}
+
+/** A request to a model, without earlier turns. */
+interface Asked {
+  readonly target: ModelTarget;
+  readonly request: ModelRequest;
+  /** Whether earlier turns are not part of the conversation. */
+  readonly isWhole: boolean;
 }
 
 const EMBEDDINGS = 'embeddings';
@@ -40,21 +58,30 @@ export function modelExecutor({
   models,
   earlierTurns,
 }: ModelExecutorOptions): Required<Pick<AgentExecutor, 'receive' | 'execute'>> {
-  function targetOf(workspace: string, metadata: Metadata): ModelTarget {
-    const { model = models.defaultModel, api_type: apiType = 'chat' } = metadata;
-    if (typeof model !== 'string' || model === '') {
-      throw new A2AError('invalidParams', 'metadata.model: must be the name of a model');
-    }
+  /** Reads a request. The message of a model's task is the only one, because the task never waits for an answer. */
+  function asked(workspace: string, message: Message, metadata: Metadata): Asked {
+    const { api_type: apiType = 'chat' } = metadata;
     if (!isApiType(apiType)) {
-      throw new A2AError('invalidParams', 'metadata.api_type: must be "chat" or "embeddings"');
+      throw invalidField('metadata.api_type', 'must be "chat" or "embeddings"');
     }
-    return models.resolve(workspace, model, apiType);
+    const resolve = (model = models.defaultModel) => models.resolve(workspace, model, apiType);
+    if (apiType === 'embeddings') {
+      const target = resolve(embeddingModel(metadata));
+      const messages = textsOf(message).map((text) => userContent(text));
+      return { target, request: { messages }, isWhole: true };
+    }
+    const { model, ...chat } = askedChat(message, metadata);
+    return { target: resolve(model), ...chat };
   }
 
-  async function* chat(context: ExecutionContext, target: ModelTarget, askOptions: AskOptions) {
-    const { contextId, task, turn } = context;
-    const before = (await earlierTurns?.(context, contextId, task.id)) ?? [];
-    const messages: Content[] = [...before, ...turn.map((message) => fromA2AMessage(message))];
+  async function* chat(
+    context: ExecutionContext,
+    { target, request: own, isWhole }: Asked,
+    askOptions: AskOptions,
+  ) {
+    const { contextId, task } = context;
+    const before = isWhole ? [] : ((await earlierTurns?.(context, contextId, task.id)) ?? []);
+    const request = withEarlier(before, target, own);
     let text = '';
     let held = '';
     let begun = false;
@@ -64,10 +91,11 @@ export function modelExecutor({
       return event;
     };
     try {
-      for await (const chunk of models.chat(target, { messages }, askOptions)) {
+      for await (const chunk of models.chat(target, request, askOptions)) {
         if (chunk.kind === 'text') {
           text += chunk.text;
-          const next = splitLast(held + chunk.text);
+          const all = held + chunk.text;
+          const next = streams(target) ? splitLast(all) : { now: '', held: all };
           held = next.held;
           if (next.now !== '') yield sent({ kind: 'text', text: next.now });
         } else if (chunk.kind === 'blob') {
@@ -75,7 +103,9 @@ export function modelExecutor({
           held = '';
           yield sent({ kind: 'file', file: { bytes: chunk.data, mimeType: chunk.mediaType } });
         } else if (chunk.kind === 'finish') {
-          const usage = { usage: chunk.used };
+          const { used, reason } = chunk;
+          // Without the reason, a caller could take an answer that was cut off for a complete one.
+          const usage = { usage: used, ...(reason !== 'stop' && { finishReason: reason }) };
           if (held !== '') {
             const last = sent({ kind: 'text', text: held }, true);
             held = '';
@@ -94,8 +124,8 @@ export function modelExecutor({
     }
   }
 
-  async function* embed(context: ExecutionContext, target: ModelTarget, askOptions: AskOptions) {
-    const texts = textsOf(context);
+  async function* embed({ message }: ExecutionContext, { target }: Asked, askOptions: AskOptions) {
+    const texts = textsOf(message);
     const { vectors, used } = await models.embed(target, texts, askOptions);
     const data = { embeddings: vectors, model: target.name };
     yield {
@@ -111,9 +141,8 @@ export function modelExecutor({
       if (task) return undefined;
       const caller = callerOf(context);
       const given = requestMetadata(context);
-      const target = targetOf(caller.workspace, given);
-      if (target.apiType === 'embeddings') textsOf({ turn: [context.message] });
-      await models.check(caller, target, { messages: [fromA2AMessage(context.message)] });
+      const { target, request } = asked(caller.workspace, context.message, given);
+      await models.check(caller, target, request);
       return { metadata: { ...given, model: target.name, api_type: target.apiType } };
     },
 
@@ -131,9 +160,9 @@ export function modelExecutor({
       const caller =
         user instanceof Caller ? user : { workspace, keyId: undefined, traceparent: undefined };
       try {
-        const target = targetOf(workspace, task.metadata ?? {});
-        const work = target.apiType === 'chat' ? chat : embed;
-        yield* work(context, target, { caller, signal, contextId, taskId: task.id });
+        const request = asked(workspace, context.message, task.metadata ?? {});
+        const work = request.target.apiType === 'chat' ? chat : embed;
+        yield* work(context, request, { caller, signal, contextId, taskId: task.id });
       } catch (error) {
         if (signal.aborted || !(error instanceof A2AError)) throw error;
         const used = error instanceof CutOff ? error.used : undefined;
@@ -176,11 +205,11 @@ function ended(
 }
 
 /** Returns the texts to embed, one for each text part. */
-function textsOf({ turn }: Pick<ExecutionContext, 'turn'>): string[] {
-  const texts = turn
-    .flatMap(({ parts }) => parts)
-    .map((part) => textOf([part]))
-    .filter((text) => text !== '');
+function textsOf({ parts }: Message): string[] {
+  const texts = parts.flatMap((part, place) => {
+    if (part.kind !== 'text') throw invalidField(`message.parts.${place}`, 'must be text');
+    return part.text === '' ? [] : [part.text];
+  });
   if (texts.length === 0) throw new A2AError('invalidParams', 'The message has no text to embed');
   return texts;
 }

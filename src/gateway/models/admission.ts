@@ -1,0 +1,169 @@
+/**
+ * Admits requests to a model: enforces the limits of the model (limits.ts), and selects the providers that can take its
+ * files. Every endpoint uses `admitted` before each call, and before anything is reserved or sent.
+ *
+ * A request that the model cannot take is refused, with one exception: a limit of tokens that is larger than the model's
+ * is lowered, because it is only an upper bound.
+ */
+import type { Content, ContentPart, ModelRequest } from '../../agent/index.ts';
+import type { Relay } from '../../agent/internal/index.ts';
+import { A2AError } from '../../protocol/index.ts';
+import type { Candidate, ModelTarget } from './catalogue.ts';
+import type { ProviderConfig } from './config.ts';
+import { CONTEXT_LENGTH_EXCEEDED } from './failure.ts';
+import { FILE_KINDS, type FileKind, type ModelLimits, streams } from './limits.ts';
+import { tokenCounter } from './token-count.ts';
+
+const FILE_WORDS: Readonly<Record<FileKind, string>> = {
+  image: 'images',
+  audio: 'audio',
+  video: 'video',
+  pdf: 'PDF files',
+  file: 'other files',
+};
+
+/** The kinds of files that a request to a provider can contain. A model of the provider may accept fewer. */
+const PROVIDER_FILES: Readonly<Record<ProviderConfig['type'], readonly FileKind[]>> = {
+  openai: ['image', 'pdf'],
+  'openai-compatible': ['image', 'audio', 'pdf'],
+  anthropic: ['image', 'pdf'],
+  google: FILE_KINDS,
+  offline: [],
+  // A script answers whatever it is asked.
+  scripted: FILE_KINDS,
+};
+
+/**
+ * Returns the request as the model's limits allow it, and the model with only the providers that can take its files.
+ * Throws `contentTypeNotSupported` or `invalidParams` if the model cannot take the request.
+ */
+export function admitted(
+  target: ModelTarget,
+  request: ModelRequest,
+  relay?: Pick<Relay, 'accepts'>,
+): { readonly target: ModelTarget; readonly request: ModelRequest } {
+  const { name, limits } = target;
+  if (limits.without.has('tools') && (request.tools?.length ?? 0) > 0) {
+    const description = `the model ${name} does not support tools: leave them out`;
+    const violations = [{ field: 'tools', description }];
+    throw new A2AError('invalidParams', `tools: ${description}`, { violations });
+  }
+  const files = filesIn(request.messages);
+  const candidates = files.length === 0 ? target.candidates : takers(target, files, relay);
+  checkLength(target, request);
+  return {
+    target: candidates === target.candidates ? target : { ...target, candidates },
+    request: limited(request, limits),
+  };
+}
+
+/** Returns whether a part of an earlier message can be sent to the model. */
+export function accepts(target: ModelTarget, part: ContentPart): boolean {
+  const kind = kindOf(part);
+  return kind === undefined || acceptedKinds(target).includes(kind);
+}
+
+/** Throws `invalidParams` if a prompt is longer than the model's context window. */
+function checkLength(target: ModelTarget, request: ModelRequest): void {
+  const { contextWindow = Infinity } = target.limits;
+  if (contextWindow === Infinity) return;
+  const tokens = promptTokens(request);
+  if (tokens <= contextWindow) return;
+  throw tooLong(target.name, tokens, contextWindow);
+}
+
+/**
+ * Counts a prompt for the context window. Unlike the count for budgets, it is not rounded up to the vendor that needs the
+ * most: close to the limit, the provider decides.
+ */
+export function promptTokens(request: ModelRequest): number {
+  return tokenCounter([]).prompt(request);
+}
+
+function tooLong(name: string, tokens: number, limit: number): A2AError {
+  const message = `The model ${name} accepts at most ${limit} tokens, and the request has about ${tokens}: send less`;
+  return new A2AError('invalidParams', message, { reason: CONTEXT_LENGTH_EXCEEDED });
+}
+
+function limited(request: ModelRequest, limits: ModelLimits): ModelRequest {
+  const { maxOutputTokens: most } = limits;
+  const isWhole = !streams({ limits });
+  if (most === undefined && !isWhole) return request;
+  return {
+    ...request,
+    ...(most !== undefined && {
+      maxOutputTokens: Math.min(most, request.maxOutputTokens ?? most),
+    }),
+    ...(isWhole && { streaming: false as const }),
+  };
+}
+
+interface SentFile {
+  readonly kind: FileKind;
+  readonly mediaType: string;
+  /** Whether a tool returned it. A provider that does not accept it gets a note instead. */
+  readonly fromTool: boolean;
+}
+
+function filesIn(messages: readonly Content[]): SentFile[] {
+  const files: SentFile[] = [];
+  const add = (part: ContentPart, fromTool: boolean) => {
+    const kind = kindOf(part);
+    if (kind === undefined) return;
+    const mediaType = ('mediaType' in part ? part.mediaType : undefined) ?? 'files of unknown type';
+    files.push({ kind, mediaType, fromTool });
+  };
+  for (const { parts } of messages) {
+    for (const part of parts) {
+      if (part.kind === 'function-response') part.parts?.forEach((file) => add(file, true));
+      else add(part, false);
+    }
+  }
+  return files;
+}
+
+function kindOf(part: ContentPart): FileKind | undefined {
+  if (part.kind !== 'blob' && part.kind !== 'file') return undefined;
+  const { mediaType = '' } = part;
+  if (part.kind === 'blob' && /^(text\/|application\/json\b)/.test(mediaType)) return undefined;
+  if (mediaType === 'application/pdf') return 'pdf';
+  const [type] = mediaType.split('/');
+  return type === 'image' || type === 'audio' || type === 'video' ? type : 'file';
+}
+
+/** Returns the providers that can take the files. A provider that gets the client's own request decides itself. */
+function takers(
+  target: ModelTarget,
+  files: readonly SentFile[],
+  relay: Pick<Relay, 'accepts'> | undefined,
+): readonly Candidate[] {
+  const { candidates, limits } = target;
+  const refused = files.find(({ kind }) => limits.without.has(kind));
+  if (refused) throw notAccepted(target, refused);
+  const sent = files.filter(({ fromTool }) => !fromTool);
+  const able = candidates.filter(({ provider }) => {
+    const { type } = provider.config;
+    if (relay?.accepts(type) === true && provider.relay) return true;
+    return sent.every(({ kind }) => PROVIDER_FILES[type].includes(kind));
+  });
+  if (able.length === candidates.length) return candidates;
+  if (able.length > 0) return able;
+  const accepted = acceptedKinds(target);
+  throw notAccepted(target, sent.find(({ kind }) => !accepted.includes(kind)) ?? sent[0]);
+}
+
+function acceptedKinds({ candidates, limits }: ModelTarget): FileKind[] {
+  return FILE_KINDS.filter(
+    (kind) =>
+      !limits.without.has(kind) &&
+      candidates.some(({ provider }) => PROVIDER_FILES[provider.config.type].includes(kind)),
+  );
+}
+
+function notAccepted(target: ModelTarget, file: SentFile | undefined): A2AError {
+  const words = ['text', ...acceptedKinds(target).map((kind) => FILE_WORDS[kind])];
+  const last = words.length > 1 ? ` and ${words.pop()}` : '';
+  const accepted = words.join(', ') + last;
+  const message = `The model ${target.name} does not accept ${file?.mediaType ?? 'this file'}. It accepts ${accepted}`;
+  return new A2AError('contentTypeNotSupported', message, { info: { supported: accepted } });
+}

@@ -1,0 +1,55 @@
+/**
+ * The capabilities and limits of a model, as its model card or the configuration states them. admission.ts enforces them.
+ */
+import type { CardContent } from '../cards/schema.ts';
+
+/** The kinds of files that a model may accept. Text files are sent as text, so every model accepts them. */
+export type FileKind = 'image' | 'audio' | 'video' | 'pdf' | 'file';
+type Feature = FileKind | 'streaming' | 'tools';
+
+export interface ModelLimits {
+  /** What the model cannot do. */
+  readonly without: ReadonlySet<Feature>;
+  /** Maximum number of tokens of a prompt. */
+  readonly contextWindow?: number | undefined;
+  /** Maximum number of tokens of an answer. */
+  readonly maxOutputTokens?: number | undefined;
+}
+
+export const NO_LIMITS: ModelLimits = { without: new Set() };
+
+/** The capability types that have an effect, in lower case and with underscores. Others only describe the model. */
+const FEATURES: ReadonlyMap<string, Feature> = new Map([
+  ['streaming', 'streaming'],
+  ['tools', 'tools'],
+  ['tool_use', 'tools'],
+  ['function_calling', 'tools'],
+  ['vision', 'image'],
+  ['images', 'image'],
+  ['audio', 'audio'],
+  ['video', 'video'],
+  ['pdf', 'pdf'],
+  ['documents', 'pdf'],
+]);
+
+export const FILE_KINDS = ['image', 'audio', 'video', 'pdf', 'file'] as const satisfies FileKind[];
+
+/** Returns the limits of a model card, or of a model in the configuration. */
+export function limitsOf(
+  entry: Pick<CardContent, 'capabilities' | 'inputs' | 'contextWindow' | 'maxOutputTokens'>,
+): ModelLimits {
+  const { capabilities, inputs, contextWindow, maxOutputTokens } = entry;
+  if (capabilities.length === 0 && !inputs && !contextWindow && !maxOutputTokens) return NO_LIMITS;
+  const without = new Set<Feature>();
+  for (const { type, enabled } of capabilities) {
+    const feature = FEATURES.get(type.toLowerCase().replaceAll('-', '_'));
+    if (feature !== undefined && !enabled) without.add(feature);
+  }
+  for (const kind of inputs ? FILE_KINDS : []) if (!inputs?.includes(kind)) without.add(kind);
+  return { without, contextWindow, maxOutputTokens };
+}
+
+/** Whether the model answers in pieces. If not, a client that asks for a stream gets the answer in one piece. */
+export function streams({ limits }: { readonly limits: ModelLimits }): boolean {
+  return !limits.without.has('streaming');
+}

@@ -1,0 +1,155 @@
+/**
+ * The requests that the gateway's own tasks may contain, over A2A and in the dialect: the skill `chat-completion` as a
+ * data part, and settings in the metadata of any message.
+ *
+ *   { "kind": "data", "data": { "messages": [{ "role": "user", "content": "Hello" }], "model": "fast", "temperature": 0 } }
+ *   { "kind": "text", "text": "Hello" }  with the metadata  { "model": "fast", "temperature": 0 }
+ *
+ * The conversation is in the format of OpenAI's chat completions, and so are the settings. A setting has an effect or is
+ * refused, but is never ignored. Other metadata is the client's own, and is kept with the task.
+ */
+import { isDeepStrictEqual } from 'node:util';
+import * as z from 'zod';
+import { isObject, wordIssue } from '../../../base/index.ts';
+import type { ModelRequest } from '../../../agent/index.ts';
+import { A2AError, type Message, type Metadata } from '../../../protocol/index.ts';
+import { modelContent } from './content.ts';
+import { chatMessages, chatSettings, invalidField } from '../openai/request.ts';
+import { ChatMessages, Effort, ResponseFormat, Verbosity } from '../openai/schema.ts';
+
+const MAX_STOPS = 4;
+
+function range(min: number, max: number) {
+  const error = `must be a number from ${min} to ${max}`;
+  return z.number({ error }).min(min, { error }).max(max, { error });
+}
+
+const wholeNumber = { error: 'must be a whole number of at least 1' };
+const limit = z.int(wholeNumber).min(1, wholeNumber);
+const name = { error: 'must be the name of a model' };
+const stops = { error: `must be text, or an array of at most ${MAX_STOPS} texts` };
+
+const Settings = z
+  .strictObject({
+    model: z.string(name).min(1, name).describe('The name of the model'),
+    system: z
+      .string({ error: 'must be text' })
+      .describe('Instructions for the model, before the conversation'),
+    temperature: range(0, 2),
+    top_p: range(0, 1),
+    max_tokens: limit.describe('Maximum number of tokens of the answer'),
+    max_completion_tokens: limit.describe('The same as max_tokens. The smaller one has an effect'),
+    stop: z.union([z.string(), z.array(z.string()).max(MAX_STOPS)], stops),
+    seed: z.int({ error: 'must be a whole number' }),
+    presence_penalty: range(-2, 2),
+    frequency_penalty: range(-2, 2),
+    response_format: ResponseFormat,
+    reasoning_effort: Effort,
+    verbosity: Verbosity,
+  })
+  .partial();
+type Settings = z.infer<typeof Settings>;
+
+/** The data part of the skill `chat-completion`. */
+const ChatCompletion = z.strictObject({ messages: ChatMessages, ...Settings.shape });
+
+/** The names of the settings. In the metadata, other names belong to the client. */
+export const SETTINGS: readonly string[] = Object.keys(Settings.shape);
+
+/** The JSON Schema of the data part, for the agent card. */
+export const CHAT_COMPLETION_SCHEMA = z.toJSONSchema(ChatCompletion, {
+  io: 'input',
+  target: 'draft-7',
+});
+
+/** What a message asks of a model. */
+export interface AskedChat {
+  /** The name of the model, or undefined if the request names none. */
+  readonly model: string | undefined;
+  readonly request: ModelRequest;
+  /** Whether the request contains its whole conversation. Otherwise it continues the conversation of its context. */
+  readonly isWhole: boolean;
+}
+
+/** Reads a request. Throws `invalidParams` with the name of an invalid field. */
+export function askedChat(message: Message, metadata: Metadata): AskedChat {
+  const settings = settingsIn(metadata);
+  const data = completionIn(message);
+  if (data === undefined) {
+    const { model } = settings;
+    const request = { messages: [modelContent(message)], ...requestSettings(settings) };
+    return { model, request, isWhole: false };
+  }
+  const { messages, ...own } = readAt(ChatCompletion, data, 'data');
+  const merged = { ...settings, ...own };
+  for (const [field, value] of Object.entries(settings)) {
+    if (isDeepStrictEqual(value, Reflect.get(merged, field))) continue;
+    throw invalidField(`metadata.${field}`, `the data part has another ${field}: send only one`);
+  }
+  const said = inside('data', () => chatMessages(messages));
+  const request = requestSettings(merged);
+  const system = [request.system, said.system].filter(Boolean).join('\n\n');
+  return {
+    model: merged.model,
+    request: { ...request, messages: said.messages, ...(system !== '' && { system }) },
+    isWhole: true,
+  };
+}
+
+/** Returns the model of a request for embeddings. Throws if the request has a setting for answers. */
+export function embeddingModel(metadata: Metadata): string | undefined {
+  const { model, ...others } = settingsIn(metadata);
+  const [field] = Object.keys(others);
+  if (field === undefined) return model;
+  throw invalidField(`metadata.${field}`, 'has no effect on embeddings: leave it out');
+}
+
+/**
+ * Returns the data of the skill, or undefined if the message is ordinary content. Data beside text or files is content,
+ * unless it has `messages`.
+ */
+function completionIn({ parts }: Message): unknown {
+  const data = parts.flatMap((part) => (part.kind === 'data' ? [part.data] : []));
+  const own = data.find((each) => isObject(each) && 'messages' in each);
+  if (own === undefined && data.length < parts.length) return undefined;
+  if (parts.length > 1) {
+    const why = 'a data part of chat-completion must be the only part of its message';
+    throw invalidField('message.parts', why);
+  }
+  return data[0];
+}
+
+function settingsIn(metadata: Metadata): Settings {
+  const given = Object.entries(metadata).filter(
+    ([field, value]) => SETTINGS.includes(field) && value !== null,
+  );
+  return given.length === 0 ? {} : readAt(Settings, Object.fromEntries(given), 'metadata');
+}
+
+function requestSettings({ system = '', ...given }: Settings): Omit<ModelRequest, 'messages'> {
+  const { max_tokens: one = Infinity, max_completion_tokens: other = Infinity, ...rest } = given;
+  const most = Math.min(one, other);
+  const settings = chatSettings(most === Infinity ? rest : { ...rest, max_tokens: most });
+  return { ...settings, ...(system !== '' && { system }) };
+}
+
+function readAt<Schema extends z.ZodType>(schema: Schema, value: unknown, at: string) {
+  const { success, data, error } = schema.safeParse(value);
+  if (success) return data;
+  const [issue] = error.issues;
+  const unknown = issue?.code === 'unrecognized_keys' ? issue.keys : [];
+  const path = [at, ...(issue?.path ?? []), ...unknown.slice(0, 1)].join('.');
+  const allowed = `not supported: use messages, ${SETTINGS.join(', ')}`;
+  const why = unknown.length > 0 ? allowed : issue && wordIssue(issue);
+  throw invalidField(path, why ?? 'invalid');
+}
+
+/** Does the work. The field in its error is a field of `at`. */
+function inside<Result>(at: string, work: () => Result): Result {
+  try {
+    return work();
+  } catch (error) {
+    const [violation] = error instanceof A2AError ? (error.detail.violations ?? []) : [];
+    throw violation ? invalidField(`${at}.${violation.field}`, violation.description) : error;
+  }
+}

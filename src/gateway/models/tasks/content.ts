@@ -1,0 +1,42 @@
+/** Converts the messages of tasks to the content that models get. */
+import type { BlobPart, Content, ContentPart, FileContentPart } from '../../../agent/index.ts';
+import { acceptedFile } from '../../../agent/internal/index.ts';
+import { fromA2AMessage } from '../../../bridge/index.ts';
+import type { Message } from '../../../protocol/index.ts';
+
+const UNKNOWN_TYPE = 'application/octet-stream';
+/** The types of files at addresses, which clients often do not send. */
+const TYPES: Readonly<Record<string, string>> = {
+  png: 'image/png',
+  jpg: 'image/jpeg',
+  jpeg: 'image/jpeg',
+  gif: 'image/gif',
+  webp: 'image/webp',
+  pdf: 'application/pdf',
+};
+
+/** Converts a message. A file without a media type gets the type of its content or of its name. */
+export function modelContent(message: Pick<Message, 'role' | 'parts'>): Content {
+  const { role, parts } = fromA2AMessage(message);
+  return { role, parts: parts.map(typed) };
+}
+
+function typed(part: ContentPart): ContentPart {
+  if (part.kind === 'blob' && part.mediaType === UNKNOWN_TYPE) return acceptedFile(part) ?? part;
+  if (part.kind !== 'file' || part.mediaType !== undefined) return part;
+  const mediaType = typeByName(part);
+  return mediaType === undefined ? part : { ...part, mediaType };
+}
+
+function typeByName({ uri }: FileContentPart): string | undefined {
+  const path = URL.canParse(uri) ? new URL(uri).pathname : '';
+  const [, extension = ''] = /\.([a-z]{3,4})$/i.exec(path) ?? [];
+  return TYPES[extension.toLowerCase()];
+}
+
+/** Returns the note that a model gets instead of a file that it does not accept. */
+export function noteOn({ name, mediaType }: BlobPart | FileContentPart): ContentPart {
+  const named = name === undefined ? '' : `${name}, `;
+  const text = `[${named}${mediaType ?? 'a file'}: not shown, because this model does not accept it]`;
+  return { kind: 'text', text };
+}

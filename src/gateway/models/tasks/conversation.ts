@@ -1,0 +1,143 @@
+/**
+ * Reads the earlier turns of a conversation from the completed tasks of the same context. If they are too large, the
+ * oldest turns are left out.
+ */
+import type { Content, ContentPart, ModelRequest } from '../../../agent/index.ts';
+import {
+  A2AError,
+  textOf,
+  type Call,
+  type Message,
+  type Metadata,
+  type Task,
+} from '../../../protocol/index.ts';
+import type { RequestHandler } from '../../../tasks/index.ts';
+import type { ModelTarget } from '../catalogue.ts';
+import { askedChat } from './chat-completion.ts';
+import { modelContent, noteOn } from './content.ts';
+import { accepts, promptTokens } from '../admission.ts';
+
+/**
+ * Returns the turns of a context, oldest first, without the task `beforeTask`. A turn begins with a message of the user
+ * and ends with the answer.
+ */
+export type EarlierTurns = (
+  call: Pick<Call, 'user'>,
+  contextId: string,
+  beforeTask: string,
+) => Promise<readonly (readonly Content[])[]>;
+
+/** The id of the artifact with a model's answer. */
+export const ANSWER = 'answer';
+
+const MAX_TASKS = 50;
+const MAX_CHARS = 400_000;
+/** A task that a model executes has only one user message, so a short history is enough. */
+const HISTORY = 2;
+
+/**
+ * `handler` is a function, because the request handler is created after the executor that uses the result of
+ * `earlierTurns`.
+ */
+export function earlierTurns(handler: () => Pick<RequestHandler, 'listTasks'>): EarlierTurns {
+  /**
+   * The last read. Each read waits for the previous one, because tasks may be large, and many concurrent reads could
+   * exhaust the memory.
+   */
+  let reading: Promise<unknown> = Promise.resolve();
+  return async (call, contextId, beforeTask) => {
+    const page = reading.then(() =>
+      handler().listTasks(
+        {
+          contextId,
+          status: 'completed',
+          pageSize: MAX_TASKS,
+          historyLength: HISTORY,
+          includeArtifacts: true,
+        },
+        call,
+        { total: false, maxBytes: MAX_CHARS },
+      ),
+    );
+    reading = page.catch(() => undefined);
+    const { tasks } = await page;
+    const turns: Content[][] = [];
+    let chars = 0;
+    // The tasks are sorted from newest to oldest, so the oldest ones are left out.
+    for (const task of tasks) {
+      if (task.id === beforeTask || task.metadata?.['api_type'] === 'embeddings') continue;
+      const { turn, isWhole } = turnOf(task);
+      chars += JSON.stringify(turn).length;
+      if (chars > MAX_CHARS) break;
+      turns.unshift(turn);
+      if (isWhole) break;
+    }
+    return turns;
+  };
+}
+
+/**
+ * Returns the request with as many of the earlier turns as the model's context window allows. The model gets a note
+ * instead of each earlier file that it does not accept.
+ */
+export function withEarlier(
+  turns: readonly (readonly Content[])[],
+  target: ModelTarget,
+  request: ModelRequest,
+): ModelRequest {
+  const { contextWindow = Infinity } = target.limits;
+  let room = contextWindow === Infinity ? Infinity : contextWindow - promptTokens(request);
+  const kept: Content[][] = [];
+  for (const turn of turns.toReversed()) {
+    const shown = turn.map((content) => ({
+      ...content,
+      parts: content.parts.map(shownTo(target)),
+    }));
+    if (room !== Infinity) room -= promptTokens({ messages: shown });
+    if (room < 0) break;
+    kept.unshift(shown);
+  }
+  return kept.length === 0
+    ? request
+    : { ...request, messages: [...kept.flat(), ...request.messages] };
+}
+
+function shownTo(target: ModelTarget): (part: ContentPart) => ContentPart {
+  return (part) =>
+    (part.kind === 'blob' || part.kind === 'file') && !accepts(target, part) ? noteOn(part) : part;
+}
+
+/**
+ * Returns the user's message and the answer. The turn is empty if one of them is missing, because models require
+ * alternating roles. If the message has its whole conversation, so has the turn (`isWhole`).
+ */
+function turnOf({ history = [], status, artifacts = [], metadata = {} }: Task): {
+  readonly turn: Content[];
+  readonly isWhole: boolean;
+} {
+  const message = history.find(({ role }) => role === 'user');
+  // A long answer is complete only in its artifact.
+  const whole = artifacts.find(({ artifactId }) => artifactId === ANSWER);
+  const answer =
+    textOf(whole?.parts ?? []) ||
+    textOf(status.message?.parts ?? []) ||
+    artifacts.map(({ parts }) => textOf(parts)).join('\n');
+  if (message === undefined || answer === '') return { turn: [], isWhole: false };
+  const { messages, isWhole } = askedIn(message, metadata);
+  const said: Content = { role: 'model', parts: [{ kind: 'text', text: answer }] };
+  return { turn: [...messages, said], isWhole };
+}
+
+/** Reads the request of an earlier task. A task of an earlier version may have data that is not accepted any more. */
+function askedIn(
+  message: Message,
+  metadata: Metadata,
+): { readonly messages: readonly Content[]; readonly isWhole: boolean } {
+  try {
+    const { request, isWhole } = askedChat(message, metadata);
+    return { messages: request.messages, isWhole };
+  } catch (error) {
+    if (!(error instanceof A2AError)) throw error;
+    return { messages: [modelContent(message)], isWhole: false };
+  }
+}
