@@ -2,7 +2,7 @@
  * Converts the gateway's route table to routes of the HTTP server. They check the caller's scopes. An error response is
  * `{"error": "…"}`.
  */
-import type { A2AError } from '../../protocol/index.ts';
+import { A2AError } from '../../protocol/index.ts';
 import type {
   FailedRequest,
   OwnRoute,
@@ -32,7 +32,7 @@ export function ownRoutes(routes: readonly GatewayRoute[]): OwnRoute[] {
     return {
       ...base,
       async handle(request) {
-        const answer = await route.handle(inputOf(route, request));
+        const answer = await handled(route, request);
         if ('stream' in answer)
           throw new TypeError(`${verb} ${path} returned a stream but does not set events: true`);
         return 'chunks' in answer ? answer : replyOf(answer);
@@ -63,9 +63,23 @@ export function describeIn(formats: readonly ErrorFormat[]) {
 }
 
 async function events(route: GatewayRoute, request: RouteRequest): Promise<RouteStream> {
-  const answer = await route.handle(inputOf(route, request));
+  const answer = await handled(route, request);
   if ('stream' in answer) return answer;
   throw new TypeError(`${route.verb} ${route.path} sets events: true but returned no stream`);
+}
+
+/**
+ * Handles a request. If a model does not accept a file in the request, the status is 400, because the body itself has
+ * the right content type. The server answers 415 otherwise.
+ */
+async function handled(route: GatewayRoute, request: RouteRequest) {
+  try {
+    return await route.handle(inputOf(route, request));
+  } catch (error) {
+    if (!(error instanceof A2AError) || error.kind !== 'contentTypeNotSupported') throw error;
+    const { message, detail, reason } = error;
+    throw new A2AError('invalidParams', message, { ...detail, reason });
+  }
 }
 
 function inputOf({ scope }: GatewayRoute, request: RouteRequest): RawInput {

@@ -21,6 +21,7 @@ import {
   type VendorEnvironment,
 } from '../../agent/index.ts';
 import { cutOff, type RawChunk, type Relay } from '../../agent/internal/index.ts';
+import type { JsonObject } from '../../base/index.ts';
 import type { Logger } from '../../tasks/index.ts';
 import type { Caller } from '../api/caller.ts';
 import type { PlannedCall, Reservation, Spending } from '../budgets/spending.ts';
@@ -394,16 +395,17 @@ function asStreamed(
 }
 
 async function* inOnePiece(chunks: AsyncGenerator<RelayedChunk>): AsyncGenerator<RelayedChunk> {
-  let held: Extract<RelayedChunk, { kind: 'text' | 'thought' }> | undefined;
+  let held: { kind: 'text' | 'thought'; text: string; provider?: JsonObject } | undefined;
   for await (const chunk of chunks) {
     const isText = chunk.kind === 'text' || chunk.kind === 'thought';
     // A chunk with data of the vendor ends its block.
     if (isText && held?.kind === chunk.kind && held.provider === undefined) {
-      held = { ...held, ...chunk, text: held.text + chunk.text };
+      held.text += chunk.text;
+      if (chunk.provider) held.provider = chunk.provider;
       continue;
     }
     if (held) yield held;
-    held = isText ? chunk : undefined;
+    held = isText ? { ...chunk } : undefined;
     if (!isText) yield chunk;
   }
   if (held) yield held;

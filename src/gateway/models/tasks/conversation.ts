@@ -89,10 +89,7 @@ export function withEarlier(
   let room = contextWindow === Infinity ? Infinity : contextWindow - promptTokens(request);
   const kept: Content[][] = [];
   for (const turn of turns.toReversed()) {
-    const shown = turn.map((content) => ({
-      ...content,
-      parts: content.parts.map(shownTo(target)),
-    }));
+    const shown = turn.map(({ role, parts }) => ({ role, parts: parts.map(shownTo(target)) }));
     if (room !== Infinity) room -= promptTokens({ messages: shown });
     if (room < 0) break;
     kept.unshift(shown);

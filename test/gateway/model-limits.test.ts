@@ -1,0 +1,349 @@
+// What a model card says about a model holds on every endpoint: its context window, longest answer, inputs, tools and streaming.
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { isObject } from '../../src/base/index.ts';
+import { startGateway, type RunningGateway } from '../support/gateway.ts';
+import { openaiCompatible } from '../support/vendors/openai-compatible.ts';
+import { fakeVendor, type FakeVendor } from '../support/vendors/server.ts';
+import { serveVendor, VENDORS, type VendorType } from './vendors-support.ts';
+
+const IMAGE = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk';
+const PDF = Buffer.from('%PDF-1.4 hello').toString('base64');
+const SCHEMA = { type: 'object', properties: {} };
+
+/** The cards of the tests, by slug. All lead to the same model. */
+const CARDS = {
+  small: { contextWindow: 300 },
+  short: { maxOutputTokens: 50 },
+  blind: { capabilities: [{ type: 'vision', enabled: false }] },
+  listed: { inputs: ['text', 'image'] },
+  mute: { capabilities: [{ type: 'streaming', enabled: false }] },
+  toolless: { capabilities: [{ type: 'function-calling', enabled: false }] },
+};
+
+let vendor: FakeVendor;
+let gateway: RunningGateway;
+let key: string;
+
+before(async () => {
+  vendor = await fakeVendor(() => ({ events: openaiCompatible.answer }));
+  const provider = { type: 'openai-compatible' as const, baseUrl: `${vendor.url}/v1` };
+  gateway = await startGateway({ config: { providers: { p: { ...provider, models: ['m'] } } } });
+  key = gateway.key();
+  for (const [slug, limits] of Object.entries(CARDS)) {
+    const card = { schemaVersion: '1.0', name: 'm', provider: 'p', ...limits };
+    const made = await gateway.ask(key, 'POST', '/a2a/model-cards', { name: slug, slug, card });
+    assert.equal(made.status, 201, await made.text());
+  }
+});
+
+after(async () => {
+  await gateway[Symbol.asyncDispose]();
+  await vendor[Symbol.asyncDispose]();
+});
+
+/** A request in terms that every endpoint knows. */
+interface Asked {
+  readonly model: string;
+  readonly text?: string;
+  readonly maxTokens?: number;
+  readonly image?: boolean;
+  readonly tool?: boolean;
+  readonly stream?: boolean;
+}
+
+interface Endpoint {
+  request(asked: Asked): { readonly path: string; readonly body: object };
+  /** The texts of a streamed answer, piece by piece. */
+  pieces(events: readonly Record<string, unknown>[]): unknown[];
+  readonly tooLong: object;
+  readonly unacceptable: object;
+}
+
+const SOME = { text: 'Weather?', maxTokens: 5000, image: false, tool: false, stream: false };
+const messageOf = ({ text = SOME.text, image = false }: Asked, type: 'kind' | 'type') => [
+  { [type]: 'text', text },
+  ...(image ? [{ [type]: 'file', file: { bytes: IMAGE, mimeType: 'image/png' } }] : []),
+];
+const openaiError = (code: string) => ({
+  status: 400,
+  body: { error: { type: 'invalid_request_error', code } },
+});
+const field = (value: unknown, name: string): unknown =>
+  isObject(value) ? value[name] : Array.isArray(value) ? value[Number(name)] : undefined;
+const at = (value: unknown, ...path: readonly string[]): unknown => path.reduce(field, value);
+const texts = (found: readonly unknown[]) => found.filter((each) => typeof each === 'string');
+
+const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
+  '/v1/chat/completions': {
+    request({ model, text, maxTokens: max_tokens, image, tool, stream }) {
+      const url = `data:image/png;base64,${IMAGE}`;
+      const content = [
+        { type: 'text', text: text ?? SOME.text },
+        ...(image ? [{ type: 'image_url', image_url: { url } }] : []),
+      ];
+      const tools = [{ type: 'function', function: { name: 'f', parameters: SCHEMA } }];
+      const messages = [{ role: 'user', content }];
+      const body = { model, messages, max_tokens, stream, ...(tool && { tools }) };
+      return { path: '/v1/chat/completions', body };
+    },
+    pieces: (events) => texts(events.map((event) => at(event, 'choices', '0', 'delta', 'content'))),
+    tooLong: openaiError('context_length_exceeded'),
+    unacceptable: openaiError('content_type_not_supported'),
+  },
+  '/v1/responses': {
+    request({ model, text, maxTokens: max_output_tokens, image, tool, stream }) {
+      const content = [
+        { type: 'input_text', text: text ?? SOME.text },
+        ...(image ? [{ type: 'input_image', image_url: `data:image/png;base64,${IMAGE}` }] : []),
+      ];
+      const tools = [{ type: 'function', name: 'f', parameters: SCHEMA }];
+      const input = [{ role: 'user', content }];
+      const body = { model, input, max_output_tokens, stream, ...(tool && { tools }) };
+      return { path: '/v1/responses', body };
+    },
+    pieces: (events) =>
+      events.flatMap(({ type, delta }) => (type === 'response.output_text.delta' ? [delta] : [])),
+    tooLong: openaiError('context_length_exceeded'),
+    unacceptable: openaiError('content_type_not_supported'),
+  },
+  '/v1/messages': {
+    request({ model, text, maxTokens: max_tokens = 5000, image, tool, stream }) {
+      const source = { type: 'base64', media_type: 'image/png', data: IMAGE };
+      const content = [
+        { type: 'text', text: text ?? SOME.text },
+        ...(image ? [{ type: 'image', source }] : []),
+      ];
+      const tools = [{ name: 'f', input_schema: SCHEMA }];
+      const messages = [{ role: 'user', content }];
+      const body = { model, messages, max_tokens, stream, ...(tool && { tools }) };
+      return { path: '/v1/messages', body };
+    },
+    pieces: (events) => texts(events.map((event) => at(event, 'delta', 'text'))),
+    tooLong: {
+      status: 400,
+      body: { error: { type: 'invalid_request_error', message: /^prompt is too long/ } },
+    },
+    unacceptable: { status: 400, body: { error: { type: 'invalid_request_error' } } },
+  },
+  '/v1beta': {
+    request({ model, text, maxTokens: maxOutputTokens, image, tool, stream = false }) {
+      const inlineData = { mimeType: 'image/png', data: IMAGE };
+      const parts = [{ text: text ?? SOME.text }, ...(image ? [{ inlineData }] : [])];
+      const tools = [{ functionDeclarations: [{ name: 'f' }] }];
+      const generationConfig = { maxOutputTokens };
+      const contents = [{ role: 'user', parts }];
+      const method = stream ? 'streamGenerateContent?alt=sse' : 'generateContent';
+      const body = { contents, generationConfig, ...(tool && { tools }) };
+      return { path: `/v1beta/models/${model}:${method}`, body };
+    },
+    pieces: (events) =>
+      texts(events.map((event) => at(event, 'candidates', '0', 'content', 'parts', '0', 'text'))),
+    tooLong: {
+      status: 400,
+      body: { error: { status: 'INVALID_ARGUMENT', message: /^The input token count exceeds/ } },
+    },
+    unacceptable: { status: 400, body: { error: { status: 'INVALID_ARGUMENT' } } },
+  },
+  'the dialect': {
+    request(asked) {
+      const { model, maxTokens: max_tokens, stream = false } = asked;
+      const message = { role: 'user', content: messageOf(asked, 'type') };
+      const body = { message, metadata: { model, ...(max_tokens && { max_tokens }) } };
+      return { path: `/a2a/tasks/${stream ? 'sendSubscribe' : 'send'}`, body };
+    },
+    pieces: (events) => texts(events.map((event) => at(event, 'artifact', 'content'))),
+    tooLong: { status: 400, body: { error: /at most 300 tokens/ } },
+    unacceptable: { status: 400, body: { error: /^The model blind does not accept image\/png/ } },
+  },
+  A2A: {
+    request(asked) {
+      const { model, maxTokens: max_tokens, stream = false } = asked;
+      const messageId = crypto.randomUUID();
+      const message = { kind: 'message', messageId, role: 'user', parts: messageOf(asked, 'kind') };
+      const params = { message, metadata: { model, ...(max_tokens && { max_tokens }) } };
+      const method = stream ? 'message/stream' : 'message/send';
+      return { path: '/', body: { jsonrpc: '2.0', id: 1, method, params } };
+    },
+    pieces: (events) =>
+      texts(events.map((event) => at(event, 'result', 'artifact', 'parts', '0', 'text'))),
+    tooLong: { status: 200, body: { error: { code: -32602, message: /at most 300 tokens/ } } },
+    unacceptable: { status: 200, body: { error: { code: -32005 } } },
+  },
+};
+
+async function post(endpoint: Endpoint, asked: Asked): Promise<Response> {
+  const { path, body } = endpoint.request({ ...asked });
+  return gateway.ask(key, 'POST', path, body);
+}
+
+/** Compares a response with the expected fields. A regular expression stands for a text that matches it. */
+async function expect(answer: Response, expected: object): Promise<void> {
+  const got = { status: answer.status, body: await answer.json() };
+  const check = (value: unknown, wanted: unknown, path: string) => {
+    if (wanted instanceof RegExp) assert.match(String(value), wanted, path);
+    else if (isObject(wanted)) {
+      for (const [name, each] of Object.entries(wanted))
+        check(at(value, name), each, `${path}.${name}`);
+    } else assert.deepEqual(value, wanted, `${path} in ${JSON.stringify(got)}`);
+  };
+  check(got, expected, '');
+}
+
+for (const [name, endpoint] of Object.entries(ENDPOINTS)) {
+  describe(`at ${name}`, () => {
+    test("a prompt that is longer than the card's context window is refused before the call", async () => {
+      const calls = vendor.asked.length;
+      const text = 'How is the weather today? '.repeat(100);
+      await expect(await post(endpoint, { model: 'small', text }), endpoint.tooLong);
+      assert.equal(vendor.asked.length, calls);
+      const fits = await post(endpoint, { model: 'small' });
+      assert.equal(fits.status, 200, await fits.text());
+    });
+
+    test("the limit of an answer is lowered to the card's, and it is the default", async () => {
+      for (const maxTokens of [5000, undefined, 20]) {
+        const answer = await post(endpoint, { model: 'short', ...(maxTokens && { maxTokens }) });
+        assert.equal(answer.status, 200, await answer.text());
+        const { body } = vendor.asked.at(-1) ?? {};
+        const limit = field(body, 'max_tokens') ?? field(body, 'max_completion_tokens');
+        assert.equal(limit, maxTokens === 20 ? 20 : 50);
+      }
+    });
+
+    test('an image is refused for a model without vision, and reaches the others', async () => {
+      const calls = vendor.asked.length;
+      const answer = await post(endpoint, { model: 'blind', image: true });
+      assert.match(await answer.clone().text(), /It accepts text, audio and PDF files/);
+      await expect(answer, endpoint.unacceptable);
+      assert.equal(vendor.asked.length, calls);
+      const taken = await post(endpoint, { model: 'listed', image: true });
+      assert.equal(taken.status, 200, await taken.text());
+      assert.ok(JSON.stringify(vendor.asked.at(-1)?.body).includes(IMAGE));
+    });
+
+    test('a stream of a model that does not stream has the whole answer in one piece', async () => {
+      const answer = await post(endpoint, { model: 'mute', stream: true });
+      assert.match(answer.headers.get('content-type') ?? '', /^text\/event-stream/);
+      const events = (await answer.text()).split(/\r?\n/).flatMap((line) => {
+        const [, data] = /^data: (\{.*\})$/.exec(line) ?? [];
+        return data === undefined ? [] : [JSON.parse(data) as Record<string, unknown>];
+      });
+      assert.deepEqual(
+        endpoint.pieces(events).filter((piece) => piece !== ''),
+        ['It is sunny.'],
+      );
+      assert.notEqual(field(vendor.asked.at(-1)?.body, 'stream'), true, 'what the provider gets');
+    });
+
+    if (!name.startsWith('/')) return;
+    test('tools are refused for a model without tools', async () => {
+      const calls = vendor.asked.length;
+      const answer = await post(endpoint, { model: 'toolless', tool: true });
+      assert.equal(answer.status, 400);
+      assert.match(await answer.text(), /the model toolless does not support tools/);
+      assert.equal(vendor.asked.length, calls);
+    });
+  });
+}
+
+describe('files of an A2A message', () => {
+  const TAKEN: Readonly<Record<VendorType, readonly string[]>> = {
+    openai: ['image/png', 'application/pdf'],
+    anthropic: ['image/png', 'application/pdf'],
+    'openai-compatible': ['image/png', 'application/pdf', 'audio/wav'],
+    google: ['image/png', 'application/pdf', 'audio/wav', 'video/mp4'],
+  };
+  const bytesOf: Readonly<Record<string, string>> = {
+    'image/png': IMAGE,
+    'application/pdf': PDF,
+    'audio/wav': 'UklGRiQAAABXQVZF',
+    'video/mp4': 'AAAAGGZ0eXBtcDQy',
+  };
+  for (const [type, taken] of Object.entries(TAKEN) as [VendorType, readonly string[]][]) {
+    test(`reach a model of ${type} if its API takes them, and are refused otherwise`, async () => {
+      const answers = Array.from({ length: 8 }, () => ({ events: VENDORS[type].wire.answer }));
+      await using served = await serveVendor(type, answers);
+      const secret = served.gateway.key();
+      for (const [mimeType, bytes] of Object.entries(bytesOf)) {
+        const calls = served.vendor.asked.length;
+        // Half of the clients do not say what a file is.
+        const isNamed = !/image|pdf/.test(mimeType);
+        const file = { bytes, name: 'a.bin', ...(isNamed && { mimeType }) };
+        const content = [
+          { type: 'text', text: 'What is this?' },
+          { type: 'file', file },
+        ];
+        const body = { message: { role: 'user', content }, metadata: { model: 'house' } };
+        const answer = await served.gateway.ask(secret, 'POST', '/a2a/tasks/send', body);
+        const said = await answer.text();
+        if (taken.includes(mimeType)) {
+          assert.equal(answer.status, 200, said);
+          assert.match(said, /"status":"completed"/);
+          assert.ok(JSON.stringify(served.vendor.asked.at(-1)?.body).includes(bytes), mimeType);
+        } else {
+          assert.equal(answer.status, 400, said);
+          assert.match(said, /The model house does not accept .*\. It accepts text, images/);
+          assert.equal(served.vendor.asked.length, calls);
+        }
+      }
+    });
+  }
+
+  test('are refused by the offline model', async () => {
+    const content = [{ type: 'file', file: { bytes: IMAGE, mimeType: 'image/png' } }];
+    const body = { message: { role: 'user', content }, metadata: { model: 'offline' } };
+    const answer = await gateway.ask(key, 'POST', '/a2a/tasks/send', body);
+    assert.deepEqual(await answer.json(), {
+      error: 'The model offline does not accept image/png. It accepts text',
+    });
+  });
+
+  test('in earlier turns do not stop a conversation with a model that does not take them', async () => {
+    const sessionId = crypto.randomUUID();
+    const image = { type: 'file', file: { bytes: IMAGE, mimeType: 'image/png' } };
+    const content = [{ type: 'text', text: 'What is this?' }, image];
+    const ask = (model: string, said: unknown) =>
+      gateway.ask(key, 'POST', '/a2a/tasks/send', {
+        sessionId,
+        message: { role: 'user', content: said },
+        metadata: { model },
+      });
+    await ask('listed', content);
+    const answer = await ask('blind', 'Thanks');
+    assert.match(await answer.text(), /"status":"completed"/);
+    const sent = JSON.stringify(vendor.asked.at(-1)?.body);
+    assert.ok(sent.includes('image/png: not shown') && !sent.includes(IMAGE), sent);
+  });
+});
+
+test('earlier turns that do not fit in the context window are left out, the oldest first', async () => {
+  const sessionId = crypto.randomUUID();
+  for (const content of ['First', 'Second '.repeat(250), 'Third', 'Fourth']) {
+    const message = { role: 'user', content };
+    const metadata = { model: content === 'Fourth' ? 'small' : 'm' };
+    const answer = await gateway.ask(key, 'POST', '/a2a/tasks/send', {
+      sessionId,
+      message,
+      metadata,
+    });
+    assert.match(await answer.text(), /"status":"completed"/);
+  }
+  const { messages } = vendor.asked.at(-1)?.body as { messages: { content: string }[] };
+  assert.deepEqual(
+    messages.map(({ content }) => content),
+    ['Third', 'It is sunny.', 'Fourth'],
+  );
+});
+
+test('an answer that was cut off says so in its metadata', async () => {
+  const cut = openaiCompatible.answer.map((event) =>
+    event.replace('"finish_reason":"stop"', '"finish_reason":"length"'),
+  );
+  await using served = await serveVendor('openai-compatible', [{ events: cut }]);
+  const message = { role: 'user', content: 'Weather?' };
+  const body = { message, metadata: { model: 'house' } };
+  const answer = await served.gateway.ask(served.gateway.key(), 'POST', '/a2a/tasks/send', body);
+  const { task } = (await answer.json()) as { task: { artifacts: object[] } };
+  assert.partialDeepStrictEqual(task.artifacts[0], { metadata: { finishReason: 'length' } });
+});
