@@ -329,9 +329,10 @@ test('earlier turns that do not fit in the context window are left out, the olde
     });
     assert.match(await answer.text(), /"status":"completed"/);
   }
-  const { messages } = vendor.asked.at(-1)?.body as { messages: { content: string }[] };
+  const messages = field(vendor.asked.at(-1)?.body, 'messages');
+  assert.ok(Array.isArray(messages));
   assert.deepEqual(
-    messages.map(({ content }) => content),
+    messages.map((message) => field(message, 'content')),
     ['Third', 'It is sunny.', 'Fourth'],
   );
 });
