@@ -227,6 +227,20 @@ describe('a chat', () => {
     );
     assert.deepEqual(gateway.uses, []);
   });
+
+  test('the defaults of sampling settings are accepted for a model that has none, other values are not', async () => {
+    await using vendor = await fakeVendor([{ events: openai.answer }, { events: openai.answer }]);
+    await using gateway = await served({
+      providers: { p: { type: 'openai', apiKey: 'k', baseUrl: vendor.url, models: ['gpt-5'] } },
+    });
+    const body = { model: 'gpt-5', messages };
+    const refused = await gateway.post(CHAT, { ...body, temperature: 0.2 });
+    assert.equal(refused.status, 400);
+    assert.match((await failureIn(refused)).message, /does not support a temperature/);
+    const defaults = { temperature: 1, top_p: 1, presence_penalty: 0, frequency_penalty: 0 };
+    assert.equal((await gateway.post(CHAT, { ...body, ...defaults })).status, 200);
+    assert.deepEqual(Object.keys(Object(vendor.asked.at(-1)?.body)).includes('temperature'), false);
+  });
 });
 
 describe("a client of OpenAI's format", () => {

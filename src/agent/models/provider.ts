@@ -172,7 +172,7 @@ type Step = { readonly done: boolean; readonly value?: StreamPart | undefined };
 async function* chunks(
   next: () => Promise<Step>,
   name: string,
-  { parallelToolCalls }: ModelRequest,
+  request: ModelRequest,
   options: ProviderOptions & { readonly onEvent: () => void },
 ): AsyncGenerator<ModelChunk> {
   const { maxChars = MAX_CHARS, maxCalls = MAX_CALLS } = options;
@@ -205,7 +205,7 @@ async function* chunks(
     if (part.type !== 'stream-start') options.onEvent();
     switch (part.type) {
       case 'stream-start':
-        if (options.strict === true) refuseUnsupported(part.warnings, name);
+        if (options.strict === true) refuseUnsupported(part.warnings, name, request);
         break;
       case 'text-start':
       case 'text-delta':
@@ -230,7 +230,7 @@ async function* chunks(
         break;
       case 'tool-call': {
         if (part.providerExecuted === true) break;
-        if (parallelToolCalls === false && callIds.size > 0) break;
+        if (request.parallelToolCalls === false && callIds.size > 0) break;
         if (callIds.size >= maxCalls) throw tooMuch(`${maxCalls} calls`);
         count(part.input);
         const id = freshId(part.toolCallId, callIds);
@@ -292,12 +292,35 @@ const SETTINGS: Readonly<Record<string, string>> = {
   tools: 'tools',
 };
 
+/**
+ * The defaults of all vendors. Without them the answer is the same, so they are not refused: many clients always send
+ * them, and OpenAI's reasoning models have no temperature.
+ */
+const DEFAULTS: Pick<
+  ModelRequest,
+  'temperature' | 'topP' | 'frequencyPenalty' | 'presencePenalty'
+> = {
+  temperature: 1,
+  topP: 1,
+  frequencyPenalty: 0,
+  presencePenalty: 0,
+};
+
+function isDefault(request: ModelRequest, setting: string): boolean {
+  return Object.entries(DEFAULTS).some(
+    ([name, value]) => name === setting && Reflect.get(request, name) === value,
+  );
+}
+
 function refuseUnsupported(
   warnings: Extract<StreamPart, { type: 'stream-start' }>['warnings'],
   name: string,
+  request: ModelRequest,
 ): void {
   const unsupported = warnings.flatMap((warning) =>
-    warning.type === 'unsupported' ? (SETTINGS[warning.feature] ?? []) : [],
+    warning.type === 'unsupported' && !isDefault(request, warning.feature)
+      ? (SETTINGS[warning.feature] ?? [])
+      : [],
   );
   if (unsupported.length === 0) return;
   throw new ModelError(
