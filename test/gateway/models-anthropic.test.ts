@@ -133,9 +133,12 @@ describe('A provider of the type anthropic', () => {
       tools: [...tools, { type: 'web_search_20260318' as const, name: 'web_search' as const }],
       metadata: { user_id: 'u1' },
       something_new: { deep: [1] },
+      service_tier: 'standard_only' as const,
     };
     const message = await at.client.beta.messages.create({
       ...body,
+      // It would cost more than the price on the model card.
+      speed: 'fast',
       betas: ['context-1m-2025-08-07'],
     });
     const [asked] = at.vendor.asked;

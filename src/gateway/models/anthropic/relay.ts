@@ -51,6 +51,9 @@ export function messagesRelay(body: MessagesBody, input: RelayInput): Relay {
       model,
       max_tokens: maxTokens,
       messages: withoutForeign(body.messages),
+      // A fast answer costs more than the price on the model card. `service_tier` stays: no tier has a price of its own, and
+      // `standard_only` is the cheaper one.
+      speed: undefined,
     }),
     watched: /"type":\s*"(?:message_start|message_delta|message_stop|error)"/,
     read(event) {
