@@ -32,7 +32,7 @@ const broken: Record<string, { events: (asked: Asked) => void; says: RegExp }> =
       say(taskOf('working'), chunkOf('a', 'one'));
       refuse(-32603, 'no more');
     },
-    says: /refused the request: no more/,
+    says: /failed: no more/,
   },
   'no JSON in the middle': {
     events({ say, response }) {

@@ -43,7 +43,7 @@ import { GEN_AI, GEN_AI_OPERATIONS } from '../telemetry/gen-ai.ts';
 import type { Meter, Span, Tracer } from '../telemetry/telemetry.ts';
 import { notFound, type Agents } from './agents.ts';
 import { noUse, plannedCall, usualUse } from './call-budget.ts';
-import { failureReason, failureWord, LinkNotSaved, OwnFailure } from './failure.ts';
+import { failureReason, failureWord, isBeforeWork, LinkNotSaved, OwnFailure } from './failure.ts';
 import { createOutgoing, notBlocking } from './outgoing.ts';
 import { Reading } from './reading.ts';
 import type { RemoteAgent } from './remote.ts';
@@ -196,6 +196,7 @@ export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
     const begun = performance.now();
     runs.set(task.id, running);
     let outcome = 'ok';
+    let answered = false;
     let remoteTaskId: string | undefined;
     try {
       const prepared = await prepare(context, agent, before, lifetime.signal, span);
@@ -207,7 +208,6 @@ export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
       if (remoteTaskId !== undefined) running.remoteTask.resolve(remoteTaskId);
       if (prepared.savesFirst) await saved({ ...link, remoteTaskId, remoteContextId });
       running.sent = sends;
-      let answered = false;
       let resumed = !sends;
       for (let items = await follower.next(); items; items = await follower.next()) {
         if (resumed) reading.doubt();
@@ -253,6 +253,7 @@ export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
       }
       const why: unknown = lifetime.signal.aborted ? lifetime.signal.reason : error;
       outcome = failureWord(why);
+      if (!answered && isBeforeWork(why)) running.sent = false;
       span?.fail(outcome);
       logger.warn(
         { ...logFields(attribution), err: why, agent: name },

@@ -71,6 +71,7 @@ export type FailureReason =
   | 'AGENT_INTERRUPTED'
   | 'AGENT_UNAUTHORIZED'
   | 'AGENT_BUSY'
+  | 'AGENT_FAILED'
   | 'AGENT_REFUSED'
   | 'AGENT_INVALID_RESPONSE'
   | 'AGENT_REMOVED'
@@ -86,7 +87,21 @@ const REASONS: Readonly<Record<string, FailureReason>> = {
   forbidden: 'AGENT_UNAUTHORIZED',
   unavailable: 'AGENT_BUSY',
   rateLimited: 'AGENT_BUSY',
+  internal: 'AGENT_FAILED',
 };
+
+/** With these reasons, and without an answer before them, the agent has not begun to work. */
+const BEFORE_WORK: ReadonlySet<FailureReason> = new Set([
+  'AGENT_UNREACHABLE',
+  'AGENT_UNAUTHORIZED',
+  'AGENT_BUSY',
+  'AGENT_REFUSED',
+]);
+
+/** Whether a failure without any answer means that the agent has done no work for the message. */
+export function isBeforeWork(error: unknown): boolean {
+  return BEFORE_WORK.has(failureReason(error));
+}
 
 /** Returns the reason of a failure. */
 export function failureReason(error: unknown): FailureReason {
@@ -100,7 +115,7 @@ export function failureReason(error: unknown): FailureReason {
 /** Returns the failure as one word, for metrics. */
 export function failureWord(error: unknown): string {
   if (error instanceof RemoteAgentError) return error.code.replace('remote-', '');
-  if (error instanceof StreamInterruptedError) return 'interrupted';
+  if (error instanceof StreamInterruptedError) return isTimeout(error) ? 'timeout' : 'interrupted';
   if (error instanceof ConnectionError) return error.reason;
   return error instanceof A2AError ? error.kind : 'internal';
 }
@@ -108,9 +123,13 @@ export function failureWord(error: unknown): string {
 function lineOf(error: unknown, agent: string): string {
   if (error instanceof RemoteAgentError) return `${agent} failed: ${error.message}.`;
   if (error instanceof StreamInterruptedError) {
-    return error.taskId === undefined
-      ? `The connection to ${lower(agent)} broke before the agent answered. The message may have arrived, so it was not sent again.`
-      : `The connection to ${lower(agent)} broke and could not be restored.`;
+    if (error.taskId !== undefined) {
+      return `The connection to ${lower(agent)} broke and could not be restored.`;
+    }
+    const how = isTimeout(error)
+      ? `${agent} did not answer in time.`
+      : `The connection to ${lower(agent)} broke before the agent answered.`;
+    return `${how} The message may have arrived, so it was not sent again.`;
   }
   if (error instanceof ConnectionError) return connectionLine(error, agent);
   if (!(error instanceof A2AError)) return `${agent} failed.`;
@@ -118,8 +137,18 @@ function lineOf(error: unknown, agent: string): string {
     return `${agent} does not accept the gateway's credentials.`;
   }
   const said = quote(error.message, MAX_LINE);
+  if (error.kind === 'unavailable' || error.kind === 'rateLimited') {
+    const { retryAfterSeconds: seconds } = error.detail;
+    const when = seconds === undefined ? 'later' : `in ${seconds} s`;
+    return `${agent} is busy or unavailable. Try again ${when}: ${said}`;
+  }
+  if (error.kind === 'internal') return `${agent} failed: ${said}`;
   if (error.kind === 'invalidAgentResponse') return `${agent} violated the protocol: ${said}`;
   return `${agent} refused the request: ${said}`;
+}
+
+function isTimeout({ cause }: StreamInterruptedError): boolean {
+  return cause instanceof ConnectionError && cause.reason === 'timeout';
 }
 
 function connectionLine(error: ConnectionError, agent: string): string {
