@@ -50,4 +50,11 @@ export {
   type VerifiedCard,
   readNotification,
   type NotificationOptions,
+  webhookReceiver,
+  type NodeWebhookRequest,
+  type NodeWebhookResponse,
+  type Notification,
+  type WebhookReceiver,
+  type WebhookReceiverOptions,
+  type WebhookTrust,
 } from './client/index.ts';

@@ -16,6 +16,15 @@ export { local } from './local.ts';
 export { AgentStream } from './stream.ts';
 export { answerText, createTextTracker, spokenSections } from './text.ts';
 export { readNotification, type NotificationOptions } from './webhook.ts';
+export {
+  webhookReceiver,
+  type NodeWebhookRequest,
+  type NodeWebhookResponse,
+  type Notification,
+  type WebhookReceiver,
+  type WebhookReceiverOptions,
+} from './webhook-receiver.ts';
+export type { WebhookTrust } from './webhook-signature.ts';
 
 export { createBinding, type Endpoint } from './connection/binding.ts';
 export {

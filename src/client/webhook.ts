@@ -1,7 +1,10 @@
 /** Reads received push notifications. */
-import { isObject } from '../base/index.ts';
-import { A2AError, v1, v03, type StreamEvent } from '../protocol/index.ts';
+import { isObject, raceAbort } from '../base/index.ts';
+import { A2AError, v1, v03, type ProtocolVersion, type StreamEvent } from '../protocol/index.ts';
+import { ConnectionError } from './connection/errors.ts';
+import type { PublicJwk } from './connection/jws.ts';
 import { Lifetime, parseJson, readBodyText } from './connection/request.ts';
+import { webhookVerifier, type WebhookVerifier } from './webhook-signature.ts';
 
 /** The options of `readNotification`. */
 export interface NotificationOptions {
@@ -9,13 +12,20 @@ export interface NotificationOptions {
   readonly token?: string | undefined;
   /** The complete `Authorization` header that the push configuration requires, such as `Bearer abc`. */
   readonly authorization?: string | undefined;
+  /** Public keys of the agents' servers, as JSON. With keys, a notification must be signed. */
+  readonly keys?: readonly PublicJwk[] | undefined;
   /** Maximum size of the body in bytes. Default: 32 MiB. */
   readonly maxBytes?: number | undefined;
 }
 
+/** The default of `maxBytes`. */
+export const MAX_NOTIFICATION_BYTES = 2 ** 25;
+const BODY_TIMEOUT_MS = 30_000;
+
 /**
- * Checks the credentials of a push notification and reads its content: the task in 0.3, any event in 1.0. Throws
- * `unauthenticated` if the credentials are wrong, and `invalidAgentResponse` if the body is not a notification.
+ * Checks the credentials and the signature of a push notification and reads its content: the task in 0.3, any event in
+ * 1.0. Throws `unauthenticated` if they are wrong, and `invalidAgentResponse` if the body is not a notification. It does
+ * not recognize repeated notifications; `webhookReceiver` does.
  *
  *   const event = await readNotification(request, { token });
  */
@@ -23,20 +33,62 @@ export async function readNotification(
   request: Request,
   options: NotificationOptions,
 ): Promise<StreamEvent> {
-  const { token, authorization, maxBytes = 2 ** 25 } = options;
+  return (await openNotification(incoming(request), options, webhookVerifier(options))).event;
+}
+
+/** A request to a webhook, independent of the server that received it. */
+export interface IncomingNotification {
+  readonly method: string;
+  readonly signal?: AbortSignal | undefined;
+  header(name: string): string | undefined;
+  /** The body. It is read only after the headers were checked. */
+  body(): Pick<Response, 'body' | 'url'>;
+}
+
+export function incoming(request: Request): IncomingNotification {
+  return {
+    method: request.method,
+    signal: request.signal,
+    header: (name) => request.headers.get(name) ?? undefined,
+    body: () => request,
+  };
+}
+
+/** A notification whose credentials and signature are right. */
+export interface OpenedNotification {
+  readonly event: StreamEvent;
+  readonly version: ProtocolVersion;
+  /** The id of the notification, which is the same in every attempt to deliver it. */
+  readonly id: string | undefined;
+}
+
+/** Checks and reads a notification. The headers are checked before the body is read. */
+export async function openNotification(
+  request: IncomingNotification,
+  { token, authorization, maxBytes = MAX_NOTIFICATION_BYTES }: NotificationOptions,
+  verifier: WebhookVerifier | undefined,
+): Promise<OpenedNotification> {
   const checks: [string | undefined, string][] = [
     [token, 'x-a2a-notification-token'],
     [authorization, 'authorization'],
   ];
   for (const [expected, header] of checks) {
-    if (expected !== undefined && !(await equal(request.headers.get(header) ?? '', expected))) {
+    if (expected !== undefined && !(await equal(request.header(header) ?? '', expected))) {
       throw new A2AError('unauthenticated', 'The notification has no valid credentials');
     }
   }
+  const head = verifier?.head((name) => request.header(name));
   const lifetime = new Lifetime([request.signal]);
+  const late = () => new ConnectionError('timeout', 'the body of the notification took too long');
+  lifetime.totalTimeout(BODY_TIMEOUT_MS, late);
   try {
-    const body = parseJson(await readBodyText(request, maxBytes, lifetime));
-    return (isObject(body) && typeof body['kind'] === 'string' ? v03 : v1).decodeEvent(body);
+    const reading = readBodyText(request.body(), maxBytes, lifetime);
+    const text = await raceAbort(reading, lifetime.signal);
+    if (head) await verifier?.verify(head, text);
+    const body = parseJson(text);
+    const version = isObject(body) && typeof body['kind'] === 'string' ? '0.3' : '1.0';
+    const event = (version === '0.3' ? v03 : v1).decodeEvent(body);
+    return { event, version, id: head?.id ?? request.header('webhook-id') };
   } finally {
     lifetime.release();
   }

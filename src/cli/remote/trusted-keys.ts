@@ -26,7 +26,8 @@ function keysIn(text: string): PublicJwk[] {
   return keys.map((key: unknown) => {
     if (!isObject(key)) throw new TypeError('a key is not an object');
     const { kid } = key;
-    return { ...publicJwk({ key, format: 'jwk' }), ...(typeof kid === 'string' && { kid }) };
+    const found = publicJwk({ key, format: 'jwk' });
+    return typeof kid === 'string' ? Object.assign(found, { kid }) : found;
   });
 }
 

@@ -71,7 +71,13 @@ export class RemoteKeySet {
   /** When the last successful request, and the last request of all, began. */
   #fetchedAt = Number.NEGATIVE_INFINITY;
   #triedAt = Number.NEGATIVE_INFINITY;
+  #failure: unknown;
   #loading: Promise<void> | undefined;
+
+  /** The address of the set. */
+  get url(): string {
+    return this.#url;
+  }
 
   constructor(url: string, fetch?: typeof globalThis.fetch, now = () => performance.now()) {
     this.#url = url;
@@ -81,7 +87,10 @@ export class RemoteKeySet {
 
   /** Returns the keys. Throws if they were never fetched, or are too old, and cannot be fetched now. */
   async keys(): Promise<readonly PublicJwk[]> {
-    if (this.#now() - this.#fetchedAt >= MAX_AGE_MS) await this.#load();
+    if (this.#now() - this.#fetchedAt < MAX_AGE_MS) return this.#keys;
+    if (this.#failure !== undefined && this.#now() - this.#triedAt < MIN_AGE_MS)
+      throw this.#failure;
+    await this.#load();
     return this.#keys;
   }
 
@@ -108,7 +117,13 @@ export class RemoteKeySet {
   async #request(): Promise<void> {
     const now = this.#now();
     this.#triedAt = now;
-    this.#keys = await fetchKeySet(this.#url, this.#fetch);
-    this.#fetchedAt = now;
+    try {
+      this.#keys = await fetchKeySet(this.#url, this.#fetch);
+      this.#fetchedAt = now;
+      this.#failure = undefined;
+    } catch (error) {
+      this.#failure = error;
+      throw error;
+    }
   }
 }

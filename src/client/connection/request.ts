@@ -237,22 +237,28 @@ export async function readBodyText(
 ): Promise<string> {
   if (response.body === null) return '';
   const reader = response.body.getReader();
-  const decoder = new TextDecoder();
-  let text = '';
+  // One buffer that grows, because thousands of small chunks would take many times their size.
+  let bytes = new Uint8Array(4096);
   let size = 0;
   try {
     for (;;) {
       const { done, value } = await reader.read();
-      if (done) return text + decoder.decode();
+      if (done) return new TextDecoder().decode(bytes.subarray(0, size));
       budget?.take(value.byteLength);
-      size += value.byteLength;
-      if (size > maxBytes) {
+      const end = size + value.byteLength;
+      if (end > maxBytes) {
         throw new A2AError(
           'invalidAgentResponse',
           `The agent's response is larger than ${maxBytes} bytes`,
         );
       }
-      text += decoder.decode(value, { stream: true });
+      if (end > bytes.length) {
+        const larger = new Uint8Array(Math.max(end, bytes.length * 2));
+        larger.set(bytes.subarray(0, size));
+        bytes = larger;
+      }
+      bytes.set(value, size);
+      size = end;
     }
   } catch (error) {
     const reason = lifetime.explain(

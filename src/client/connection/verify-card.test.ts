@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { generateKeyPairSync, sign, type KeyObject } from 'node:crypto';
 import { test } from 'node:test';
 import { canonicalJson } from '../../base/index.ts';
-import { v03, v1, type AgentCard } from '../../protocol/index.ts';
+import { v03, v1, type AgentCard, type WireCodec } from '../../protocol/index.ts';
 import { discover } from './discover.ts';
 import type { PublicJwk } from './jws.ts';
 import { verifyCard } from './verify-card.ts';
@@ -36,7 +36,7 @@ function signer(alg: 'EdDSA' | 'ES256' | 'RS256' | 'PS256', kid = 'k1', bits = 2
   const key: PublicJwk = { kty, ...fields, kid };
   return {
     key,
-    sign(card: object, header: object = {}, text = canonicalJson(card)) {
+    sign: (card: object, header: object = {}, text = canonicalJson(card)) => {
       const part = (value: string) => Buffer.from(value).toString('base64url');
       const head = part(JSON.stringify({ alg, kid, typ: 'JOSE', jku: KEYS_AT, ...header }));
       const padding = alg === 'PS256' ? { padding: 6, saltLength: 32 } : {};
@@ -51,15 +51,15 @@ function signer(alg: 'EdDSA' | 'ES256' | 'RS256' | 'PS256', kid = 'k1', bits = 2
   };
 }
 
-function encoded(card: AgentCard = CARD, codec: typeof v1 | typeof v03 = v1): object {
+function encoded(card: AgentCard = CARD, codec: WireCodec = v1): object {
   return Object(codec.encodeCard(card));
 }
 
 /** A `fetch` that has one key set, and notes what it was asked for. */
 function publishing(...keys: PublicJwk[]) {
   const asked: string[] = [];
-  const fetch: typeof globalThis.fetch = async (url) => {
-    asked.push(String(url));
+  const fetch: typeof globalThis.fetch = async (request) => {
+    asked.push(new Request(request).url);
     return Response.json({ keys }, { headers: { 'content-type': 'application/jwk-set+json' } });
   };
   return { fetch, asked };
@@ -207,9 +207,10 @@ test('discovery with `verify` refuses a forged card at once, and does not look e
   const { key, sign: signed } = signer('EdDSA');
   const forged = { ...signed(encoded()), name: 'Mallory' };
   const asked: string[] = [];
-  const fetch: typeof globalThis.fetch = async (url) => {
-    asked.push(new URL(String(url)).pathname);
-    return Response.json(String(url) === KEYS_AT ? { keys: [key] } : forged);
+  const fetch: typeof globalThis.fetch = async (request) => {
+    const { url } = new Request(request);
+    asked.push(new URL(url).pathname);
+    return Response.json(url === KEYS_AT ? { keys: [key] } : forged);
   };
   await assert.rejects(discover('https://agent.example', { fetch, verify: true }), {
     name: 'CardSignatureError',

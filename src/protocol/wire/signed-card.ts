@@ -18,7 +18,7 @@ import { objectAt, type Raw } from './read.ts';
 export interface SignedText {
   readonly text: string;
   /** Reads the part of the card that the text contains. */
-  card(): AgentCard;
+  readonly card: () => AgentCard;
 }
 
 /**

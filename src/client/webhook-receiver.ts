@@ -1,0 +1,238 @@
+/**
+ * Receives push notifications: verifies them, drops repeated ones, and hands them over one after the other.
+ *
+ *   const receiver = webhookReceiver({
+ *     jwks: 'https://agent.example/.well-known/jwks.json',
+ *     token,
+ *     onEvent: ({ event }) => save(event),
+ *   });
+ *   app.post('/hook', receiver.node);                          // Express, or node:http
+ *   Deno.serve(receiver.fetch);                                // a server with fetch handlers
+ *
+ * A server sends the events of a webhook in order, each at least once: it repeats an event until it gets a 2xx answer.
+ * The id of a notification is `TASK.CONFIG.SEQ`. Notifications with the same TASK.CONFIG are handed over one at a time.
+ * The receiver remembers the last ids in memory. After a restart, or with several receivers, a notification may be handed
+ * over again; store its id with its content to recognize it then.
+ */
+import { BoundedMap, type MaybePromise } from '../base/index.ts';
+import { A2AError, type ProtocolVersion, type StreamEvent } from '../protocol/index.ts';
+import { ConnectionError } from './connection/errors.ts';
+import {
+  incoming,
+  MAX_NOTIFICATION_BYTES,
+  openNotification,
+  type IncomingNotification,
+  type NotificationOptions,
+  type OpenedNotification,
+} from './webhook.ts';
+import { KeysUnavailableError, webhookVerifier, type WebhookTrust } from './webhook-signature.ts';
+
+/** A push notification that was verified. */
+export interface Notification {
+  /** The task in 0.3, any event in 1.0. */
+  readonly event: StreamEvent;
+  readonly version: ProtocolVersion;
+  /** The id, which is the same in every attempt to deliver it. Undefined if the server sends none. */
+  readonly id: string | undefined;
+  /** The event's sequence number in the task's log. Undefined if the id has none. */
+  readonly seq: number | undefined;
+  /**
+   * Whether a later event of this webhook was handed over before this one. The server sends an event late if it had
+   * given it up and somebody sends it again.
+   */
+  readonly late: boolean;
+}
+
+/** The options of `webhookReceiver`. At least one of `jwks`, `keys`, `token` and `authorization` is required. */
+export interface WebhookReceiverOptions extends NotificationOptions, WebhookTrust {
+  /**
+   * Called for each notification. If it throws, the server sends the notification again. If it returns `gone`, the server
+   * ends the webhook. It should return within seconds, because the server stops waiting after 15 seconds.
+   */
+  readonly onEvent: (notification: Notification) => MaybePromise<'gone' | void>;
+  /** Called with errors of `onEvent` and of this server. The sender does not learn them. Default: `console.error`. */
+  readonly onError?: ((error: unknown) => void) | undefined;
+  /** Maximum number of requests that are handled at the same time. Others get 503. Default: 100. */
+  readonly maxPending?: number | undefined;
+}
+
+/** A handler of push notifications, for a server of your own. */
+export interface WebhookReceiver {
+  /** The handler for servers that use functions from `Request` to `Response`. */
+  readonly fetch: (request: Request) => Promise<Response>;
+  /** The handler for node:http and Express. It must come before `express.json()`, because it needs the original body. */
+  readonly node: (request: NodeWebhookRequest, response: NodeWebhookResponse) => Promise<void>;
+}
+
+/** The part of node's IncomingMessage that the receiver uses. */
+export interface NodeWebhookRequest extends AsyncIterable<unknown> {
+  readonly method?: string | undefined;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** Set by body parsers: text or bytes are used, an object cannot be verified. */
+  readonly body?: unknown;
+}
+
+/** The part of node's ServerResponse that the receiver uses. */
+export interface NodeWebhookResponse {
+  statusCode: number;
+  setHeader(name: string, value: string): unknown;
+  end(text?: string): unknown;
+}
+
+const MAX_PENDING = 100;
+/** Maximum size of all bodies that are read at the same time. */
+const MAX_PENDING_BYTES = 2 ** 27;
+/** How many ids, and webhooks, are remembered. */
+const REMEMBERED = 10_000;
+
+interface Answer {
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** What is wrong with the request, for its sender. */
+  readonly text?: string;
+}
+
+const BUSY: Answer = { status: 503, headers: { 'retry-after': '5' } };
+
+/** Makes a receiver of push notifications. */
+export function webhookReceiver(options: WebhookReceiverOptions): WebhookReceiver {
+  const { onEvent, onError = console.error, maxPending = MAX_PENDING } = options;
+  const { maxBytes = MAX_NOTIFICATION_BYTES } = options;
+  const verifier = webhookVerifier(options);
+  if (!verifier && options.token === undefined && options.authorization === undefined) {
+    throw new TypeError(
+      'webhookReceiver needs `jwks`, `keys`, `token` or `authorization`: without them anybody could send notifications',
+    );
+  }
+  const handled = new BoundedMap<true>(REMEMBERED);
+  const latest = new BoundedMap<number>(REMEMBERED);
+  const queues = new Map<string, Promise<unknown>>();
+  let pending = 0;
+  let bytes = 0;
+
+  async function receive(request: IncomingNotification): Promise<Answer> {
+    if (request.method !== 'POST') return { status: 405, headers: { allow: 'POST' } };
+    const size = sizeOf(request);
+    if (size > maxBytes) return { status: 413 };
+    if (pending >= maxPending || bytes + size > MAX_PENDING_BYTES) return BUSY;
+    pending++;
+    bytes += size;
+    try {
+      const opened = await openNotification(request, options, verifier);
+      const place = placeOf(opened.id);
+      return await inTurn(place?.webhook, () => handOver(opened, place));
+    } catch (error) {
+      return refusal(error);
+    } finally {
+      pending--;
+      bytes -= size;
+    }
+  }
+
+  /** Returns the announced size of the body, or the largest possible size. */
+  function sizeOf(request: IncomingNotification): number {
+    const length = request.header('content-length') ?? '';
+    return /^\d{1,15}$/.test(length) ? Number(length) : maxBytes;
+  }
+
+  function refusal(error: unknown): Answer {
+    if (error instanceof A2AError && error.kind === 'unauthenticated') {
+      return { status: 401, text: error.message };
+    }
+    if (error instanceof A2AError) return { status: 400, text: error.message };
+    // The sender has disconnected, or has sent the body too slowly.
+    if (error instanceof ConnectionError) return { status: 408 };
+    onError(error);
+    if (error instanceof KeysUnavailableError) return BUSY;
+    return { status: 500 };
+  }
+
+  async function handOver(
+    { event, version, id }: OpenedNotification,
+    place: Place | undefined,
+  ): Promise<Answer> {
+    if (id !== undefined && handled.get(id)) return { status: 204 };
+    const newest = place && latest.get(place.webhook);
+    const late = place !== undefined && newest !== undefined && place.seq < newest;
+    const outcome = await onEvent({ event, version, id, seq: place?.seq, late });
+    if (id !== undefined) handled.set(id, true);
+    if (place && !late) latest.set(place.webhook, place.seq);
+    return { status: outcome === 'gone' ? 410 : 204 };
+  }
+
+  /** Runs the work of a webhook one after the other. */
+  async function inTurn<Result>(webhook: string | undefined, work: () => Promise<Result>) {
+    if (webhook === undefined) return work();
+    const before = queues.get(webhook) ?? Promise.resolve();
+    const turn = before.then(work);
+    const settled = turn.catch(() => undefined);
+    queues.set(webhook, settled);
+    try {
+      return await turn;
+    } finally {
+      if (queues.get(webhook) === settled) queues.delete(webhook);
+    }
+  }
+
+  return {
+    async fetch(request) {
+      const { status, headers = {}, text = null } = await receive(incoming(request));
+      return new Response(text, { status, headers });
+    },
+    async node(request, response) {
+      const { status, headers = {}, text } = await receive(fromNode(request));
+      response.statusCode = status;
+      for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+      response.end(text);
+    },
+  };
+}
+
+interface Place {
+  /** The task and the configuration. */
+  readonly webhook: string;
+  readonly seq: number;
+}
+
+/** Reads an id of the form `TASK.CONFIG.SEQ`. Other senders may use other ids, which have no order. */
+function placeOf(id: string | undefined): Place | undefined {
+  const [, webhook, seq] = /^(.+)\.(\d{1,15})$/s.exec(id ?? '') ?? [];
+  return webhook === undefined ? undefined : { webhook, seq: Number(seq) };
+}
+
+function fromNode(request: NodeWebhookRequest): IncomingNotification {
+  return {
+    method: request.method ?? '',
+    header(name) {
+      const value = request.headers[name];
+      return typeof value === 'string' ? value : value?.join(', ');
+    },
+    body() {
+      const { body } = request;
+      if (typeof body === 'string' || body instanceof Uint8Array) {
+        return new Response(typeof body === 'string' ? body : new Uint8Array(body));
+      }
+      if (body !== undefined && body !== null) {
+        throw new TypeError(
+          'webhookReceiver needs the original body of the request: mount it before express.json()',
+        );
+      }
+      return { body: streamOf(request), url: '' };
+    },
+  };
+}
+
+function streamOf(request: AsyncIterable<unknown>): ReadableStream<Uint8Array<ArrayBuffer>> {
+  const chunks = request[Symbol.asyncIterator]();
+  return new ReadableStream({
+    async pull(controller) {
+      const { done, value } = await chunks.next();
+      if (done === true) controller.close();
+      else if (value instanceof Uint8Array) controller.enqueue(new Uint8Array(value));
+      else controller.enqueue(new TextEncoder().encode(String(value)));
+    },
+    async cancel() {
+      await chunks.return?.();
+    },
+  });
+}

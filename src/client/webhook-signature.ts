@@ -1,0 +1,112 @@
+/**
+ * Verifies webhooks that are signed by the Standard Webhooks convention, with Ed25519 (`v1a`). The signature covers the
+ * id, the time and the body, so that a receiver can refuse old requests and recognize repeated ones.
+ */
+import { reasonOf } from '../base/index.ts';
+import { A2AError } from '../protocol/index.ts';
+import { fitsAlgorithm, fromBase64, verifySignature, type PublicJwk } from './connection/jws.ts';
+import { RemoteKeySet } from './connection/key-set.ts';
+
+/** Whose signatures of a webhook are accepted. */
+export interface WebhookTrust {
+  /** Public keys of the agents' servers, as JSON. */
+  readonly keys?: readonly PublicJwk[] | undefined;
+  /**
+   * Addresses of the key sets of the agents' servers, such as `https://agent.example/.well-known/jwks.json`. A set is
+   * fetched when it is needed, kept for ten minutes, and fetched again when a signature does not match.
+   */
+  readonly jwks?: string | readonly string[] | undefined;
+  /** The maximum difference between the time of a request and this clock. Default: 300 seconds. */
+  readonly toleranceSeconds?: number | undefined;
+  /** A replacement for the global `fetch`, for the key sets. */
+  readonly fetch?: typeof globalThis.fetch | undefined;
+}
+
+const ALGORITHM = 'EdDSA';
+const SCHEME = 'v1a,';
+const MAX_SIGNATURES = 4;
+const MAX_KEYS = 16;
+const MAX_ID_CHARS = 1024;
+
+/** The headers of a signed webhook. */
+export interface SignedHead {
+  readonly id: string;
+  readonly timestamp: string;
+  readonly signatures: readonly Uint8Array<ArrayBuffer>[];
+}
+
+export interface WebhookVerifier {
+  /** Reads the headers before the body is read. Throws `unauthenticated`. */
+  head(header: (name: string) => string | undefined): SignedHead;
+  /** Throws `unauthenticated` if no signature is valid. */
+  verify(head: SignedHead, body: string): Promise<void>;
+}
+
+/** Makes a verifier, or returns undefined if signatures are not required. */
+export function webhookVerifier(trust: WebhookTrust): WebhookVerifier | undefined {
+  const { keys: pinned = [], jwks = [], toleranceSeconds = 300, fetch } = trust;
+  const addresses = typeof jwks === 'string' ? [jwks] : jwks;
+  if (trust.keys === undefined && addresses.length === 0) return undefined;
+  const sets = addresses.map((url) => new RemoteKeySet(url, fetch));
+
+  async function matches(keys: readonly PublicJwk[], head: SignedHead, body: string) {
+    const data = `${head.id}.${head.timestamp}.${body}`;
+    const usable = keys.filter((key) => fitsAlgorithm(key, ALGORITHM)).slice(0, MAX_KEYS);
+    for (const key of usable) {
+      for (const signature of head.signatures) {
+        if (await verifySignature(ALGORITHM, key, signature, data)) return true;
+      }
+    }
+    return false;
+  }
+
+  return {
+    head(header) {
+      const id = header('webhook-id') ?? '';
+      const timestamp = header('webhook-timestamp') ?? '';
+      const signatures = (header('webhook-signature') ?? '')
+        .split(' ', MAX_SIGNATURES)
+        .filter((part) => part.startsWith(SCHEME))
+        .map((part) => fromBase64(part.slice(SCHEME.length)))
+        .filter((bytes) => bytes !== undefined);
+      if (id === '' || id.length > MAX_ID_CHARS || signatures.length === 0) {
+        throw refused('The notification is not signed with Ed25519');
+      }
+      const age = Date.now() / 1000 - Number(timestamp);
+      if (!/^\d{1,12}$/.test(timestamp) || Math.abs(age) > toleranceSeconds) {
+        throw refused('The time of the notification is too far from the time of this server');
+      }
+      return { id, timestamp, signatures };
+    },
+    async verify(head, body) {
+      if (await matches(pinned, head, body)) return;
+      let failure: KeysUnavailableError | undefined;
+      for (const set of sets) {
+        try {
+          if (await matches(await set.keys(), head, body)) return;
+        } catch (error) {
+          failure = new KeysUnavailableError(set.url, error);
+        }
+      }
+      for (const set of sets) {
+        const keys = await set.newKeys();
+        if (keys && (await matches(keys, head, body))) return;
+      }
+      if (failure) throw failure;
+      throw refused('The signature of the notification is not valid');
+    },
+  };
+}
+
+/** Means that a notification could not be verified, because a key set cannot be fetched. */
+export class KeysUnavailableError extends Error {
+  override readonly name = 'KeysUnavailableError';
+
+  constructor(url: string, cause: unknown) {
+    super(`the keys at ${url} are unavailable: ${reasonOf(cause)}`, { cause });
+  }
+}
+
+function refused(message: string): A2AError {
+  return new A2AError('unauthenticated', message);
+}
