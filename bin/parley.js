@@ -99,7 +99,7 @@ function candidates() {
     path.resolve(folder, '../..', own),
     ...(process.env.PATH ?? '')
       .split(path.delimiter)
-      .filter(Boolean)
+      .filter((entry) => path.isAbsolute(entry))
       .map((entry) => path.join(entry, name)),
   ];
 }

@@ -65,7 +65,9 @@ const RULES: Record<string, Rule> = {
   // Runs in browsers too.
   'live/client': { folders: ['base', 'protocol', 'client'], packages: ['zod'], builtins: [] },
   coder: {
-    folders: names('. base base/jsonc base/net protocol tasks http agent bridge live/client'),
+    folders: names(
+      '. base base/files base/jsonc base/net protocol tasks http agent bridge live/client',
+    ),
     packages: names('zod diff htmlparser2 jsonc-parser @lydell/node-pty @vscode/ripgrep'),
     builtins: ['*'],
   },

@@ -2,6 +2,7 @@
  * The main program. Runs the command that the arguments name, and converts an error to an exit code and one line. The
  * module of a command is loaded only when the command runs, which makes the start faster.
  */
+import { absoluteFolders } from '../base/files/index.ts';
 import { type CommandTable, commandRows, runFrom } from './program/command.ts';
 import { EXIT, ExitError } from './program/exit.ts';
 import { endIfUnwritten, listenForInterrupt } from './program/process-end.ts';
@@ -151,6 +152,8 @@ async function report(error: unknown): Promise<number> {
 
 process.stderr.on('error', () => {});
 listenForInterrupt();
+// The program starts git, bwrap, MCP servers and others by name, in a folder that it does not trust.
+process.env['PATH'] = absoluteFolders(process.env['PATH']);
 const code = await run(process.argv.slice(2)).catch(report);
 await flushed();
 endIfUnwritten();

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { fakeVendor } from '../support/vendors/server.ts';
@@ -27,6 +27,26 @@ describe('parley doctor', { concurrency: 3 }, () => {
     assert.match(out, /^ {2}[✓!] sandbox /m);
     assert.match(out, /! model +offline, because there is no API key/);
     assert.match(out, /! secret key +PARLEY_SECRET_KEY is not set: .* refuse webhooks/);
+  });
+
+  test('runs no program of the folder that it checks', async () => {
+    const place = path.join(folder, 'with-programs');
+    const proof = path.join(place, 'proof');
+    mkdirSync(place);
+    for (const name of ['git', 'bwrap', 'rg', 'bash', 'sh', 'only-here']) {
+      writeFileSync(path.join(place, name), `#!/bin/sh\n: > ${proof}\n`, { mode: 0o755 });
+    }
+    mkdirSync(path.join(folder, 'config-of-programs/parley'), { recursive: true });
+    writeFileSync(
+      path.join(folder, 'config-of-programs/parley/settings.json'),
+      JSON.stringify({ mcpServers: { hostile: { command: 'only-here' } } }),
+    );
+    const env = {
+      PATH: `.::./:${process.env['PATH']}`,
+      XDG_CONFIG_HOME: path.join(folder, 'config-of-programs'),
+    };
+    await parley(['doctor', '--port', '0'], { env, cwd: place });
+    assert.equal(existsSync(proof), false);
   });
 
   test('--json is one object', async () => {

@@ -8,7 +8,7 @@
  */
 import { execFile, type ExecFileException } from 'node:child_process';
 import { devNull } from 'node:os';
-import path from 'node:path';
+import { absoluteFolders } from '../../base/files/index.ts';
 
 const MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
 const TIMEOUT_MS = 120_000;
@@ -122,13 +122,9 @@ export function joinZ(items: readonly string[]): string {
 }
 
 function environment(place: Place): NodeJS.ProcessEnv {
-  // Relative folders are removed from PATH, because a program `git` in the workspace could be run otherwise.
-  const folders = (process.env['PATH'] ?? '')
-    .split(path.delimiter)
-    .filter((folder) => path.isAbsolute(folder));
   const system = process.env['SystemRoot'];
   return {
-    PATH: folders.join(path.delimiter),
+    PATH: absoluteFolders(process.env['PATH']),
     ...(system !== undefined && { SystemRoot: system }),
     HOME: place.repository,
     XDG_CONFIG_HOME: place.repository,

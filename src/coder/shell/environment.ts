@@ -1,4 +1,5 @@
 /** The environment of a command: the user's environment without Parley's secrets, and without interactive programs. */
+import { absoluteFolders } from '../../base/files/index.ts';
 
 /** The names of variables that commands do not get: API keys of models, and Parley's own variables. */
 const SECRET =
@@ -29,10 +30,15 @@ const NON_INTERACTIVE: Readonly<Record<string, string>> = {
 export function commandEnvironment(from: NodeJS.ProcessEnv): Record<string, string> {
   const environment: Record<string, string> = {};
   for (const [name, value] of Object.entries(from)) {
-    if (value !== undefined && !SECRET.test(name) && !SHELL_STARTUP.test(name))
-      environment[name] = value;
+    if (value === undefined || SECRET.test(name) || SHELL_STARTUP.test(name)) continue;
+    environment[name] = name === 'PATH' ? absoluteFolders(value) : value;
   }
   return { ...environment, ...NON_INTERACTIVE };
+}
+
+/** Returns whether commands must not see the variable. Each command has its own mark, which is not a secret. */
+export function isSecret(name: string): boolean {
+  return SECRET.test(name) && name !== MARKER;
 }
 
 /** Secrets that may be in the environment of an editor. */
