@@ -6,7 +6,7 @@
  */
 import { defined } from '../base/index.ts';
 import type { SigningKeys } from '../base/signing/index.ts';
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import type { AgentCard, Call, User } from '../protocol/index.ts';
 import {
   type A2AAgent,
@@ -15,7 +15,7 @@ import {
   type TaskStore,
   consoleLogger,
 } from '../tasks/index.ts';
-import { SecretBox } from '../store/index.ts';
+import { SecretBox, secretKeys, type SecretKeyOptions } from '../store/index.ts';
 import { type AgentServer, type Listening, serve } from '../server.ts';
 import type { MountedAgent, MountOptions } from '../http/index.ts';
 import { type Agents, createAgents } from './agents/agents.ts';
@@ -70,6 +70,8 @@ export interface GatewayOptions {
   readonly register: Register;
   /** The secret for hashing keys, from `openPepper`. */
   readonly pepper: Pepper;
+  /** The keys that encrypt the headers of registered agents. Default: a key for this process. */
+  readonly secrets?: SecretKeyOptions | undefined;
   readonly version: string;
   readonly logger?: Logger;
   /** The address of the gateway for clients, if it is behind a proxy. */
@@ -122,14 +124,14 @@ export function createGateway(options: GatewayOptions): Gateway {
   const cards = createCards({ register, audit });
   const observed = { logger, meter: metrics, tracer };
   const models = createModels({ config, cards, spending, env: environment, ...observed });
-  const secretKey = environment['PARLEY_SECRET_KEY'];
+  const { secrets = { secretKey: randomBytes(32).toString('base64url') } } = options;
   const agents = createAgents({
     register,
     config: config.agents ?? {},
     audit,
     allowNetworks,
     healthSeconds: config.agentHealthSeconds,
-    secrets: secretKey ? new SecretBox(secretKey, sealSalt(register)) : undefined,
+    secrets: new SecretBox(secretKeys(secrets), sealSalt(register)),
     ...observed,
   });
   const health = createHealth({

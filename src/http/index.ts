@@ -17,7 +17,7 @@ export type {
 } from './own-routes.ts';
 export type { PeerSocket, SocketListener, SocketRequest, SocketRoute } from './socket-route.ts';
 export { webhookDelivery } from './webhook.ts';
-export type { WebhookOptions } from './webhook.ts';
+export type { DeliverWebhook, WebhookOptions, WebhookRequest } from './webhook.ts';
 export { bearerOf, createAdmission, sameSecret, type Admission } from './admission.ts';
 export { createApp, type App } from './app.ts';
 export { makeCard } from './card.ts';

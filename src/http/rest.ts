@@ -26,8 +26,9 @@ import {
 } from './respond.ts';
 import { decodeSegment, pathPattern, type PathPattern, pathValues } from './path-pattern.ts';
 
-/** An operation of the protocol, or our own operation `readLog`, which returns a page of a task's log. */
-type Action = Operation | 'readLog';
+/** Our own operations, in addition to those of the protocol. */
+type OwnAction = 'readLog' | 'listDeadLetters' | 'retryDeadLetters';
+type Action = Operation | OwnAction;
 
 interface Route extends PathPattern {
   readonly action: Action;
@@ -39,8 +40,19 @@ interface Route extends PathPattern {
 const ROUTES: readonly Route[] = VERSIONS.flatMap((version) =>
   OPERATIONS.flatMap((action) =>
     METHODS[action].rest[version].map(({ verb, path }) => route(action, version, verb, path)),
-  ).concat(route('readLog', version, 'GET', `${version === '0.3' ? '/v1' : ''}/tasks/{id}/events`)),
+  ).concat(ownRoutes(version)),
 ).toSorted((one, other) => Number(isLiteral(other)) - Number(isLiteral(one)));
+
+function ownRoutes(version: ProtocolVersion): Route[] {
+  const prefix = version === '0.3' ? '/v1' : '';
+  const webhook = `${prefix}/tasks/{id}/pushNotificationConfigs/{pushNotificationConfigId}`;
+  return [
+    route('readLog', version, 'GET', `${prefix}/tasks/{id}/events`),
+    route('listDeadLetters', version, 'GET', `${prefix}/deadLetters`),
+    route('listDeadLetters', version, 'GET', `${webhook}/deadLetters`),
+    route('retryDeadLetters', version, 'POST', `${webhook}/deadLetters:retry`),
+  ];
+}
 
 function isLiteral({ pattern }: Route): boolean {
   return pattern.source.includes('):');
@@ -104,21 +116,16 @@ export async function answerRest(
   user: User | undefined,
   body: string,
 ): Promise<Reply> {
-  const { action, version, tenant } = target;
+  const { action, version } = target;
   try {
     const codec = codecOf(version, 'HTTP+JSON');
     const extensions = activeExtensions(request, app);
     const call = new TransportCall(request, user, version, extensions);
     const named = extensionHeader(version, extensions);
     const headers = { 'content-type': contentType(request, version), ...named };
-    if (action === 'readLog') {
-      const id = target.values['id']!;
-      const after = lastEventId(request, query.get('after')) ?? 0;
-      const { entries, next } = await app.handler.readLog({ id, after, tenant }, call);
-      // `readLog` is not part of the REST binding, so the events have the format of JSON-RPC.
-      const plain = codecOf(version, 'JSONRPC');
-      const events = entries.map(({ seq, event }) => ({ seq, event: plain.encodeEvent(event) }));
-      return { status: 200, headers, body: JSON.stringify({ events, nextAfter: next }) };
+    if (isOwn(action)) {
+      const result = await answerOwn(app, request, { ...target, action }, query, call);
+      return { status: 200, headers, body: JSON.stringify(result) };
     }
     const params = paramsOf(target, query, body);
     if (isStream(action)) {
@@ -140,6 +147,39 @@ export async function answerRest(
   } catch (error) {
     return restError(peerError(app, error), version, request);
   }
+}
+
+function isOwn(action: Action): action is OwnAction {
+  return !Object.hasOwn(METHODS, action);
+}
+
+/** Runs one of our own operations. They are not part of the REST binding, so events have the format of JSON-RPC. */
+async function answerOwn(
+  { handler }: AppContext,
+  request: TransportRequest,
+  { action, version, values, tenant }: RestTarget & { readonly action: OwnAction },
+  query: URLSearchParams,
+  call: TransportCall,
+): Promise<unknown> {
+  const { id, pushNotificationConfigId } = values;
+  if (action === 'readLog') {
+    const after = lastEventId(request, query.get('after')) ?? 0;
+    const { entries, next } = await handler.readLog({ id: id ?? '', after, tenant }, call);
+    const codec = codecOf(version, 'JSONRPC');
+    const events = entries.map(({ seq, event }) => ({ seq, event: codec.encodeEvent(event) }));
+    return { events, nextAfter: next };
+  }
+  if (action === 'listDeadLetters') {
+    const params = { id, pushNotificationConfigId, tenant };
+    const letters = await handler.listDeadLetters(params, call);
+    const deadLetters = letters.map(({ taskId, configId, seq, reason, attempts, at }) => {
+      const timestamp = new Date(at).toISOString();
+      return { taskId, pushNotificationConfigId: configId, seq, reason, attempts, timestamp };
+    });
+    return { deadLetters };
+  }
+  const webhook = { id: id ?? '', pushNotificationConfigId: pushNotificationConfigId ?? '' };
+  return { retried: await handler.retryDeadLetters({ ...webhook, tenant }, call) };
 }
 
 export function restError(
@@ -182,7 +222,7 @@ function paramsOf(target: RestTarget, query: URLSearchParams, body: string): unk
 function pathParams({ action, version, values, tenant }: RestTarget): Record<string, string> {
   const { id, pushNotificationConfigId: configId, ...rest } = values;
   const named: Record<string, string> = { ...rest, ...(tenant !== undefined && { tenant }) };
-  const ofPush = action !== 'readLog' && METHODS[action].on === 'pushConfig';
+  const ofPush = !isOwn(action) && METHODS[action].on === 'pushConfig';
   if (id !== undefined) {
     const isTaskId = ofPush && (version === '1.0' || action === 'setPushConfig');
     named[isTaskId ? 'taskId' : 'id'] = id;

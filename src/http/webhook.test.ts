@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
+import { generateKeyPairSync, verify } from 'node:crypto';
 import dns from 'node:dns';
 import { once } from 'node:events';
 import http, { type IncomingHttpHeaders, type RequestListener } from 'node:http';
 import { syncBuiltinESMExports } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import { test, type TestContext } from 'node:test';
+import { signingKeys } from '../base/signing/index.ts';
 import {
   type ProtocolVersion,
   type PushNotificationConfig,
@@ -14,7 +16,7 @@ import {
 } from '../protocol/index.ts';
 import type { Delivery, DeliveryOutcome } from '../tasks/index.ts';
 import { Published } from '../tasks/log/published.ts';
-import { webhookDelivery, type WebhookOptions } from './webhook.ts';
+import { webhookDelivery, type WebhookOptions, type WebhookRequest } from './webhook.ts';
 
 async function target(t: TestContext, listener: RequestListener): Promise<number> {
   const server = http.createServer(listener).listen(0, '127.0.0.1');
@@ -59,7 +61,8 @@ function delivery(
   version: ProtocolVersion = '1.0',
   told: TaskEvent = event,
 ): Delivery {
-  const record = { taskId: 't', config: { id: 'h', ...config }, version };
+  const progress = { cursor: 1, attempts: 0 };
+  const record = { taskId: 't', config: { id: 'h', ...config }, version, progress };
   return { record, entry: new Published({ seq: 2, event: told }), task: async () => task };
 }
 
@@ -147,21 +150,108 @@ test('a configuration keeps its id, or gets one: in 0.3 always the same', () => 
   assert.notEqual(webhooks.accept(config, '1.0').id, webhooks.accept(config, '1.0').id);
 });
 
-test('some error statuses are retried, others are final', async (t) => {
+test('2xx is taken, 410 ends the webhook, every other status is tried again', async (t) => {
   let status = 0;
-  const port = await target(t, (_request, response) => response.writeHead(status).end());
+  let headers = {};
+  const port = await target(t, (_request, response) => response.writeHead(status, headers).end());
   for (const [answer, outcome] of [
     [204, 'taken'],
-    [400, 'refused'],
-    [404, 'refused'],
-    [408, 'failed'],
+    [410, 'gone'],
+    [400, 'failed'],
+    [404, 'failed'],
     [429, 'failed'],
     [500, 'failed'],
     [503, 'failed'],
   ] as const) {
     status = answer;
-    assert.equal(await post(`http://127.0.0.1:${port}/`), outcome, String(answer));
+    const found = await post(`http://127.0.0.1:${port}/`);
+    const expected =
+      outcome === 'failed' ? { failed: `HTTP ${answer}`, retryAfterMs: undefined } : outcome;
+    assert.deepEqual(found, expected, String(answer));
   }
+  for (const [text, least, most] of [
+    ['7', 7000, 7000],
+    [new Date(Date.now() + 60_000).toUTCString(), 50_000, 60_000],
+  ] as const) {
+    headers = { 'retry-after': text };
+    const outcome = await post(`http://127.0.0.1:${port}/`);
+    assert.ok(typeof outcome === 'object');
+    const { retryAfterMs = 0 } = outcome;
+    assert.ok(retryAfterMs >= least && retryAfterMs <= most, text);
+  }
+  headers = { 'retry-after': 'soon' };
+  const vague = await post(`http://127.0.0.1:${port}/`);
+  assert.deepEqual(vague, { failed: 'HTTP 503', retryAfterMs: undefined });
+});
+
+test('requests are signed by the convention of Standard Webhooks, anew for each attempt', async (t) => {
+  const { privateKey, publicKey } = generateKeyPairSync('ed25519');
+  const keys = signingKeys(privateKey.export({ type: 'pkcs8', format: 'pem' }).toString());
+  const seen: { headers: IncomingHttpHeaders; text: string }[] = [];
+  const port = await target(t, (request, response) => {
+    let text = '';
+    request.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+    request.on('end', () => {
+      seen.push({ headers: request.headers, text });
+      response.end();
+    });
+  });
+  const config = { id: 'ä.b\r\n', url: `http://127.0.0.1:${port}/`, token: 'tok' };
+  const send = await webhookDelivery(open, keys).prepare(delivery(config));
+  for (let n = 0; n < 2; n++) assert.equal(await send?.(never), 'taken');
+  for (const { headers, text } of seen) {
+    const id = headers['webhook-id'];
+    assert.equal(id, 't.%C3%A4.b%0D%0A.2');
+    const time = headers['webhook-timestamp'];
+    assert.ok(Math.abs(Number(time) - Date.now() / 1000) < 60);
+    const [version, signature = ''] = String(headers['webhook-signature']).split(',');
+    assert.equal(version, 'v1a');
+    const signed = Buffer.from(`${id}.${String(time)}.${text}`);
+    assert.ok(verify(null, signed, publicKey, Buffer.from(signature, 'base64')));
+    assert.equal(headers['x-a2a-notification-token'], 'tok');
+  }
+});
+
+test('with everyEvent, 0.3 gets the whole task for an artifact, too', async () => {
+  const artifact = { artifactId: 'a', parts: [{ kind: 'text' as const, text: 'x' }] };
+  const chunk: TaskEvent = { kind: 'artifact-update', taskId: 't', contextId: 'c', artifact };
+  const config = { url: 'https://hook.example/' };
+  const bodies: string[] = [];
+  const webhooks = webhookDelivery({
+    everyEvent: true,
+    deliver: async ({ body }) => void bodies.push(body),
+  });
+  const send = await webhooks.prepare(delivery(config, '0.3', chunk));
+  assert.equal(await send?.(never), 'taken');
+  assert.deepEqual(JSON.parse(bodies[0] ?? ''), task);
+});
+
+test("one's own sender gets complete requests, and its answer counts", async () => {
+  const sent: WebhookRequest[] = [];
+  const outcomes: DeliveryOutcome[] = [];
+  const webhooks = webhookDelivery({
+    deliver: async (request) => {
+      sent.push(request);
+      return outcomes.pop();
+    },
+  });
+  const send = await webhooks.prepare(delivery({ url: 'https://hook.example/', token: 'tok' }));
+  assert.equal(await send?.(never), 'taken');
+  const outcome = { failed: 'the queue is full', retryAfterMs: 5 };
+  outcomes.push(outcome);
+  assert.deepEqual(await send?.(never), outcome);
+  assert.equal(sent.length, 2);
+  const [{ headers, ...request } = { headers: {} }] = sent;
+  const body = JSON.stringify(v1.encodeEvent(event));
+  const url = 'https://hook.example/';
+  assert.deepEqual(request, { id: 't.h.2', url, body, taskId: 't', configId: 'h', seq: 2 });
+  assert.partialDeepStrictEqual(headers, {
+    'webhook-id': 't.h.2',
+    'x-a2a-notification-token': 'tok',
+  });
+  assert.throws(() => webhooks.accept({ url: 'http://127.0.0.1/' }, '1.0'), {
+    kind: 'invalidParams',
+  });
 });
 
 test('addresses that may never be called are refused before anything is sent', () => {
@@ -249,7 +339,8 @@ test('redirects are not followed', async (t) => {
     calls++;
     response.writeHead(307, { location: '/again' }).end();
   });
-  assert.equal(await post(`http://127.0.0.1:${port}/`), 'refused');
+  const outcome = await post(`http://127.0.0.1:${port}/`);
+  assert.deepEqual(outcome, { failed: 'HTTP 307', retryAfterMs: undefined });
   assert.equal(calls, 1);
 });
 

@@ -2,10 +2,12 @@
  * Delivers webhooks over HTTP. A request has the format of the protocol version in which the webhook was configured.
  *
  * The client chooses the URL, so requests are restricted: by default, private networks are not allowed, and redirects
- * are never followed.
+ * are never followed. Each request is signed by the convention of Standard Webhooks, so that a receiver can check where
+ * it comes from, put events in order, and drop events that it already has.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { guardedRequest, networkGuard } from '../base/net/index.ts';
+import type { SigningKeys } from '../base/signing/index.ts';
 import { reasonOf } from '../base/index.ts';
 import {
   A2AError,
@@ -13,39 +15,70 @@ import {
   type ProtocolVersion,
   type PushNotificationConfig,
 } from '../protocol/index.ts';
-import type { Deliver, Delivery, DeliveryOutcome, PushRecord } from '../tasks/index.ts';
+import type { Deliver, Delivery, DeliveryOutcome } from '../tasks/index.ts';
 
 /** The options of `webhookDelivery`. */
 export interface WebhookOptions {
   /** Private networks that webhooks may reach, in CIDR notation. */
   readonly allowNetworks?: readonly string[];
+  /** The time in which a webhook must answer, in milliseconds. Default: 15 seconds. */
   readonly timeoutMs?: number;
+  /**
+   * Whether webhooks of 0.3 get a request for every event. By default they get none for artifact updates, because each
+   * request of 0.3 has the whole task. Webhooks of 1.0 always get every event.
+   */
+  readonly everyEvent?: boolean;
+  /** Sends the requests instead of the built-in HTTP client, for example through a queue. */
+  readonly deliver?: DeliverWebhook;
+}
+
+/** A request to a webhook. It is signed, and complete except for the connection. */
+export interface WebhookRequest {
+  /** The value of the header `webhook-id`. It is the same in all attempts to deliver an event. */
+  readonly id: string;
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  readonly taskId: string;
+  readonly configId: string;
+  /** Sequence number of the event in the task's log. */
+  readonly seq: number;
 }
 
 /**
- * Makes a `Deliver` that sends webhooks over HTTP, by default only to public addresses.
+ * Sends a request to a webhook once. If it rejects, or returns a failure, the event is sent again later. Later events of
+ * the same webhook wait until then. Without a result, the event counts as taken.
+ */
+export type DeliverWebhook = (
+  request: WebhookRequest,
+  signal: AbortSignal,
+) => Promise<DeliveryOutcome | void>;
+
+/**
+ * Makes a `Deliver` that sends webhooks over HTTP, by default only to public addresses. Without `signing`, the requests
+ * are not signed.
  *
  *   createHandler(agent, { deliver: webhookDelivery({ allowNetworks: ['10.0.0.0/8'] }) });
  */
-export function webhookDelivery(options: WebhookOptions = {}): Deliver {
-  const { timeoutMs = 15_000 } = options;
+export function webhookDelivery(options: WebhookOptions = {}, signing?: SigningKeys): Deliver {
+  const { timeoutMs = 15_000, everyEvent = false } = options;
   const guard = networkGuard(options.allowNetworks);
+  const send = options.deliver ?? post;
 
   async function post(
-    { config, version }: PushRecord,
-    body: string,
+    { url, headers, body }: WebhookRequest,
     signal: AbortSignal,
   ): Promise<DeliveryOutcome> {
-    const response = await guardedRequest(guard, config.url, {
+    const response = await guardedRequest(guard, url, {
       method: 'POST',
-      headers: { ...headersOf(config, version), 'content-length': Buffer.byteLength(body) },
+      headers: { ...headers, 'content-length': Buffer.byteLength(body) },
       body,
-      signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
+      signal,
     });
     // Only the status is needed, so the body is not read.
     response.on('error', () => {});
     response.destroy();
-    return outcomeOf(response.statusCode ?? 0);
+    return outcomeOf(response.statusCode ?? 0, response.headers['retry-after']);
   }
 
   /** Throws if the URL itself is not allowed. The address of its host is checked at each request. */
@@ -65,8 +98,19 @@ export function webhookDelivery(options: WebhookOptions = {}): Deliver {
       return { ...config, id: config.id ?? (version === '0.3' ? 'default' : randomUUIDv7()) };
     },
     async prepare(delivery) {
-      const body = await bodyOf(delivery);
-      return body === undefined ? undefined : (signal) => post(delivery.record, body, signal);
+      const body = await bodyOf(delivery, everyEvent);
+      if (body === undefined) return undefined;
+      const { config, version, taskId } = delivery.record;
+      const { seq } = delivery.entry;
+      const fixed = headersOf(config, version);
+      // The configuration's id comes from the client, so it may contain any character.
+      const id = `${taskId}.${encodeURIComponent(config.id)}.${seq}`;
+      return async (signal) => {
+        const headers = { ...fixed, ...signatureOf(id, body, signing) };
+        const request = { id, url: config.url, headers, body, taskId, configId: config.id, seq };
+        const within = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+        return (await send(request, within)) ?? 'taken';
+      };
     },
   };
 }
@@ -84,12 +128,16 @@ function checkSecrets({ token = '', authentication }: PushNotificationConfig): v
 
 /**
  * Returns the body of the request. In 1.0, this is the event. In 0.3, it is the whole task, or undefined for an
- * artifact update, which is not sent.
+ * artifact update, which is sent only with `everyEvent`.
  */
-async function bodyOf({ record, entry, task }: Delivery): Promise<string | undefined> {
+async function bodyOf(
+  { record, entry, task }: Delivery,
+  everyEvent: boolean,
+): Promise<string | undefined> {
   const codec = codecOf(record.version, 'JSONRPC');
   if (record.version === '1.0') return entry.text(codec);
-  const whole = entry.event.kind === 'artifact-update' ? undefined : await task();
+  const isSent = everyEvent || entry.event.kind !== 'artifact-update';
+  const whole = isSent ? await task() : undefined;
   return whole && JSON.stringify(codec.encodeEvent(whole));
 }
 
@@ -114,9 +162,29 @@ function headersOf(
   return headers;
 }
 
-/** Returns the outcome for an HTTP status. Only temporary failures of the receiver are retried. */
-function outcomeOf(status: number): DeliveryOutcome {
+/** Returns the headers of Standard Webhooks. `v1a` is the asymmetric signature, Ed25519. */
+function signatureOf(
+  id: string,
+  body: string,
+  signing: SigningKeys | undefined,
+): Record<string, string> {
+  const timestamp = String(Math.floor(Date.now() / 1000));
+  const headers = { 'webhook-id': id, 'webhook-timestamp': timestamp };
+  if (!signing) return headers;
+  const signature = signing.sign(`${id}.${timestamp}.${body}`).toString('base64');
+  return { ...headers, 'webhook-signature': `v1a,${signature}` };
+}
+
+/** Returns the outcome for an HTTP status. Only 410 ends a webhook. All other failures may pass. */
+function outcomeOf(status: number, retryAfter: string | undefined): DeliveryOutcome {
   if (status >= 200 && status < 300) return 'taken';
-  const passing = status >= 500 || status === 408 || status === 425 || status === 429;
-  return passing ? 'failed' : 'refused';
+  if (status === 410) return 'gone';
+  return { failed: `HTTP ${status}`, retryAfterMs: retryAfterMs(retryAfter) };
+}
+
+/** Returns the value of a Retry-After header, which has seconds or a date, in milliseconds. */
+function retryAfterMs(value: string | undefined): number | undefined {
+  if (value === undefined) return undefined;
+  const ms = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now();
+  return ms > 0 ? ms : undefined;
 }

@@ -1,3 +1,3 @@
 export { StoreError, type StoreErrorCode } from '../base/sqlite/index.ts';
-export { SecretBox } from './secrets.ts';
+export { SecretBox, secretKeys, type SecretKeyOptions } from './secrets.ts';
 export { sqliteStore, type SqliteStore, type SqliteStoreOptions } from './sqlite.ts';

@@ -83,6 +83,33 @@ const STEPS: readonly string[] = [
   -- The view in which a webhook gets the events of its task. NULL if the agent has no views.
   ALTER TABLE push ADD COLUMN view TEXT;
   `,
+
+  `
+  -- The progress of a webhook. due_at is the time of the next attempt; 0 means now. It is NULL if there is nothing to
+  -- deliver until the task continues.
+  ALTER TABLE push ADD COLUMN cursor INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE push ADD COLUMN attempts INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE push ADD COLUMN failing_since INTEGER;
+  ALTER TABLE push ADD COLUMN due_at INTEGER;
+  CREATE INDEX push_by_due ON push (due_at) WHERE due_at IS NOT NULL;
+
+  -- Earlier versions did not store which events were delivered, so existing webhooks get only new events.
+  UPDATE push SET cursor = coalesce((SELECT max(seq) FROM events WHERE task = push.task), 0);
+  UPDATE push SET due_at = 0 WHERE task IN
+    (SELECT id FROM tasks WHERE state NOT IN ('completed', 'canceled', 'failed', 'rejected'));
+
+  -- Events that could not be delivered.
+  CREATE TABLE dead_letters (
+    push INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    scope INTEGER NOT NULL,
+    reason TEXT NOT NULL,
+    attempts INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    PRIMARY KEY (push, seq)
+  ) WITHOUT ROWID;
+  CREATE INDEX dead_letters_by_scope ON dead_letters (scope, at);
+  `,
 ];
 
 /** The application id is "Prly" in ASCII. */

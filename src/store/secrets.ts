@@ -1,41 +1,170 @@
-/** Encrypts secrets at rest with AES-256-GCM. The key is derived from the operator's key. */
-import { createCipheriv, createDecipheriv, randomBytes, scryptSync } from 'node:crypto';
+/**
+ * Encrypts secrets at rest with AES-256-GCM.
+ *
+ * The key is the operator's (PARLEY_SECRET_KEY). Without one, it is random and stored in a file that is created when the
+ * first secret is encrypted. Older keys still decrypt: the operator's previous key, and further lines of the file. So a
+ * new key can be introduced without losing secrets.
+ */
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes, scryptSync } from 'node:crypto';
+import { reasonOf } from '../base/index.ts';
+import { readOrCreateSecret, readSecret } from '../base/files/index.ts';
+import { StoreError } from '../base/sqlite/index.ts';
 
 const ALGORITHM = 'aes-256-gcm';
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
+const KEY_BYTES = 32;
+/** The form of random keys: at least 32 bytes in base64 or base64url. Other keys may be passphrases. */
+const RANDOM_KEY = /^[\w+/-]{43,}=*$/;
+
+/** Where the keys for secrets at rest come from. */
+export interface SecretKeyOptions {
+  /** The operator's key. It may be a passphrase. */
+  readonly secretKey?: string | undefined;
+  /** The operator's key before `secretKey`. It only decrypts. */
+  readonly previousSecretKey?: string | undefined;
+  /**
+   * A file with a key per line. Without `secretKey`, the first line encrypts, and the file is created if it does not
+   * exist. All lines decrypt.
+   */
+  readonly secretKeyFile?: string | undefined;
+}
+
+/** A key for secrets at rest. */
+interface SecretKey {
+  readonly text: string;
+  /** Whether the key is random. If not, it may be a passphrase. */
+  readonly isRandom: boolean;
+}
+
+/** The keys for secrets at rest. */
+export interface SecretKeys {
+  /** Returns the key that encrypts. Creates it if needed. Throws a StoreError if there is no key and none can be made. */
+  current(): SecretKey;
+  /** Returns all keys that decrypt, the current one first. Throws a StoreError if the key file cannot be read. */
+  all(): readonly SecretKey[];
+}
+
+/** Returns the keys of the operator and of the key file. The file is not opened before a key is needed. */
+export function secretKeys(options: SecretKeyOptions): SecretKeys {
+  const { secretKey, previousSecretKey, secretKeyFile: file } = options;
+  let inFile: readonly SecretKey[] = [];
+
+  function fileKeys(create: boolean): readonly SecretKey[] {
+    if (file === undefined || inFile.length > 0) return inFile;
+    try {
+      const make = () => `${randomBytes(KEY_BYTES).toString('base64url')}\n`;
+      inFile = linesOf(create ? readOrCreateSecret(file, make) : readSecret(file));
+    } catch (error) {
+      throw new StoreError(`cannot ${create ? 'create' : 'read'} ${file}: ${reasonOf(error)}`, {
+        hint: 'set PARLEY_SECRET_KEY, or give this user access to the file and its folder',
+        cause: error,
+      });
+    }
+    return inFile;
+  }
+
+  return {
+    current() {
+      const [key] = secretKey ? [{ text: secretKey, isRandom: false }] : fileKeys(true);
+      if (key) return key;
+      throw file === undefined
+        ? new StoreError('there is no key for secrets', { hint: 'set PARLEY_SECRET_KEY' })
+        : new StoreError(`${file} has no key`, {
+            hint: 'restore it from a backup; if you delete it, a new key is created, and stored secrets are lost',
+          });
+    },
+    all() {
+      const given = [secretKey, previousSecretKey].flatMap((text) =>
+        text ? [{ text, isRandom: false }] : [],
+      );
+      return [...given, ...fileKeys(false)];
+    },
+  };
+}
+
+function linesOf(content: Buffer | undefined): SecretKey[] {
+  const lines = String(content ?? '').split('\n');
+  return lines.flatMap((line) => {
+    const text = line.trim();
+    return text === '' ? [] : [{ text, isRandom: RANDOM_KEY.test(text) }];
+  });
+}
+
+/** What `SecretBox.open` found. */
+export interface OpenedSecret {
+  readonly text: string;
+  /** Whether the secret was encrypted with an older key. Encrypt it again, so that the older key can be removed. */
+  readonly isOld: boolean;
+}
 
 export class SecretBox {
-  readonly #key: Uint8Array;
+  readonly #keys: SecretKeys;
+  readonly #salt: Uint8Array;
+  readonly #derived = new Map<string, Uint8Array>();
 
-  /** The operator's key may be a passphrase, so the derivation is deliberately slow (about 50 ms, once). */
-  constructor(secretKey: string, salt: Uint8Array) {
-    this.#key = scryptSync(secretKey, salt, 32);
+  constructor(keys: SecretKeys, salt: Uint8Array) {
+    this.#keys = keys;
+    this.#salt = salt;
+  }
+
+  /** Whether there is a key besides the current one. Throws a StoreError if the key file cannot be read. */
+  get hasOldKeys(): boolean {
+    return this.#keys.all().length > 1;
   }
 
   /**
    * Encrypts a text. The result has the nonce, the tag and the ciphertext. It can be decrypted only with the same
-   * `place`.
+   * `place`. Throws a StoreError if there is no key.
    */
   seal(text: string, place: string): Uint8Array {
     const nonce = randomBytes(NONCE_BYTES);
-    const cipher = createCipheriv(ALGORITHM, this.#key, nonce).setAAD(Buffer.from(place));
+    const key = this.#derive(this.#keys.current());
+    const cipher = createCipheriv(ALGORITHM, key, nonce).setAAD(Buffer.from(place));
     const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
     return Buffer.concat([nonce, cipher.getAuthTag(), sealed]);
   }
 
   /** Decrypts a text. Returns undefined if it is damaged, or was encrypted with another key or place. */
   open(sealed: Uint8Array, place: string): string | undefined {
+    return this.openAny(sealed, place)?.text;
+  }
+
+  /** Like `open`, and tells whether the text was encrypted with an older key. */
+  openAny(sealed: Uint8Array, place: string): OpenedSecret | undefined {
     if (sealed.length < NONCE_BYTES + TAG_BYTES) return undefined;
-    const nonce = sealed.subarray(0, NONCE_BYTES);
-    const tag = sealed.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES);
-    const decipher = createDecipheriv(ALGORITHM, this.#key, nonce).setAAD(Buffer.from(place));
-    decipher.setAuthTag(tag);
-    const text = decipher.update(sealed.subarray(NONCE_BYTES + TAG_BYTES));
-    try {
-      return Buffer.concat([text, decipher.final()]).toString();
-    } catch {
-      return undefined;
+    for (const [at, key] of this.#keys.all().entries()) {
+      const text = decrypt(this.#derive(key), sealed, place);
+      if (text !== undefined) return { text, isOld: at > 0 };
     }
+    return undefined;
+  }
+
+  /** The derivation from a passphrase is deliberately slow (about 50 ms), so that guesses cannot be tried quickly. */
+  #derive({ text, isRandom }: SecretKey): Uint8Array {
+    const name = `${isRandom} ${text}`;
+    const known = this.#derived.get(name);
+    if (known) return known;
+    const salt = this.#salt;
+    const derived = isRandom ? fromRandom(text, salt) : scryptSync(text, salt, KEY_BYTES);
+    this.#derived.set(name, derived);
+    return derived;
+  }
+}
+
+function fromRandom(key: string, salt: Uint8Array): Uint8Array {
+  return new Uint8Array(hkdfSync('sha256', key, salt, 'parley secrets', KEY_BYTES));
+}
+
+function decrypt(key: Uint8Array, sealed: Uint8Array, place: string): string | undefined {
+  const nonce = sealed.subarray(0, NONCE_BYTES);
+  const tag = sealed.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES);
+  const decipher = createDecipheriv(ALGORITHM, key, nonce).setAAD(Buffer.from(place));
+  decipher.setAuthTag(tag);
+  const text = decipher.update(sealed.subarray(NONCE_BYTES + TAG_BYTES));
+  try {
+    return Buffer.concat([text, decipher.final()]).toString();
+  } catch {
+    return undefined;
   }
 }

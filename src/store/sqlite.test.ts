@@ -17,10 +17,8 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { DatabaseSync } from 'node:sqlite';
 import { test, type TestContext } from 'node:test';
-import { A2AError, type TaskEvent, type TaskState } from '../protocol/index.ts';
-import type { Logger } from '../tasks/log/logger.ts';
-import type { Append, PushRecord } from '../tasks/store/store.ts';
-import { SecretBox } from './secrets.ts';
+import type { TaskEvent, TaskState } from '../protocol/index.ts';
+import type { Append } from '../tasks/store/store.ts';
 import { StoreError } from '../base/sqlite/index.ts';
 import { sqliteStore, type SqliteStoreOptions } from './sqlite.ts';
 
@@ -392,107 +390,4 @@ test('20,000 finished tasks leave the heap as it was', async (t) => {
   assert.ok(growth < 1024, `the heap grew by ${growth} KiB`);
   const [code] = await once(measured, 'close');
   assert.equal(code, 0);
-});
-
-const SECRETS = ['tok-3b1f-secret', 'cred-77aa-secret'];
-const secretHook: PushRecord = {
-  taskId: 't1',
-  config: {
-    id: 'w1',
-    url: 'https://example.org/hook',
-    token: SECRETS[0],
-    authentication: { schemes: ['Bearer'], credentials: SECRETS[1] },
-  },
-  version: '1.0',
-};
-const plainHook: PushRecord = {
-  taskId: 't1',
-  config: { id: 'w2', url: 'https://example.org/plain' },
-  version: '0.3',
-};
-
-test('secrets of webhooks are encrypted at rest, and readable with the key', (t) => {
-  const place = folder(t);
-  const path = join(place, 'tasks.db');
-  const options = { secretKey: 'correct horse battery staple' };
-  const store = open(path, options);
-  store.append([creation('t1')]);
-  store.savePush(secretHook);
-  const leaked = () => {
-    const bytes = readdirSync(place).map((file) => readFileSync(join(place, file), 'latin1'));
-    return [...SECRETS, options.secretKey].filter((secret) => bytes.join('').includes(secret));
-  };
-  assert.deepEqual(leaked(), []);
-  assert.deepEqual(store.listPush('t1'), [secretHook]);
-  store.close();
-  assert.deepEqual(leaked(), []);
-  assert.deepEqual(open(path, options).listPush('t1'), [secretHook]);
-});
-
-for (const [what, config] of [
-  ['a token', { id: 'w', url: 'https://example.org', token: 'x' }],
-  [
-    'credentials',
-    {
-      id: 'w',
-      url: 'https://example.org',
-      authentication: { schemes: ['Basic'], credentials: 'x' },
-    },
-  ],
-] as const) {
-  test(`without a key a webhook with ${what} is refused`, (t) => {
-    const store = open(join(folder(t), 'tasks.db'));
-    store.append([creation('t1')]);
-    const record = { taskId: 't1', config: structuredClone(config), version: '0.3' as const };
-    assert.throws(
-      () => store.savePush(record as PushRecord),
-      (error) =>
-        error instanceof A2AError &&
-        error.kind === 'invalidParams' &&
-        /PARLEY_SECRET_KEY/.test(error.message),
-    );
-    assert.deepEqual(store.listPush('t1'), []);
-  });
-}
-
-for (const secretKey of ['another key', undefined]) {
-  test(`with ${secretKey ?? 'no key'}, a webhook that was sealed is left out and logged, the others go on`, (t) => {
-    const path = join(folder(t), 'tasks.db');
-    const first = open(path);
-    first.append([creation('t1')]);
-    first.savePush(plainHook);
-    first.close();
-    const second = open(path, { secretKey: 'the key' });
-    second.savePush(secretHook);
-    second.close();
-
-    const logged: unknown[] = [];
-    const ignore = () => {};
-    const error = (fields: object, message: string) => logged.push([fields, message]);
-    const logger: Logger = { debug: ignore, info: ignore, warn: ignore, error };
-    const third = open(path, { secretKey, logger });
-    assert.deepEqual(third.listPush('t1'), [plainHook]);
-    assert.deepEqual(logged, [
-      [
-        { taskId: 't1', configId: 'w1' },
-        'skipped a webhook that was stored with another PARLEY_SECRET_KEY',
-      ],
-    ]);
-    third.close();
-    const fourth = open(path, { secretKey: 'the key' });
-    assert.deepEqual(fourth.listPush('t1'), [plainHook, secretHook]);
-  });
-}
-
-test('what is sealed opens only with its key, in its place, and undamaged', () => {
-  const salt = Buffer.from('salt');
-  const box = new SecretBox('key', salt);
-  const sealed = box.seal('secret', 'here');
-  assert.equal(box.open(sealed, 'here'), 'secret');
-  assert.equal(new SecretBox('key', salt).open(sealed, 'here'), 'secret');
-  assert.equal(box.open(sealed, 'there'), undefined);
-  assert.equal(new SecretBox('key', Buffer.from('pepper')).open(sealed, 'here'), undefined);
-  assert.equal(box.open(sealed.subarray(0, -1), 'here'), undefined);
-  assert.equal(box.open(sealed.subarray(0, 20), 'here'), undefined);
-  assert.notDeepEqual(box.seal('secret', 'here'), sealed);
 });

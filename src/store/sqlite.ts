@@ -11,18 +11,13 @@
  * moves to the front. So a task is never listed twice, but may be missing from the later page. Totals come from
  * counters. The tasks of a context are counted when the context is first listed. With `updatedSince`, the matching
  * index entries are counted for every page.
- *
- * Webhooks can have secrets. With a `secretKey`, webhooks are stored encrypted. Without a `secretKey`, webhooks with
- * secrets are refused. A webhook that was stored with another key cannot be read. It is skipped and logged. It works
- * again if the store is opened with that key.
  */
 import { StoreError, toStoreError } from '../base/sqlite/index.ts';
 import { reasonOf } from '../base/index.ts';
 import type { DatabaseSync } from 'node:sqlite';
 import {
-  A2AError,
+  isSettled,
   isTerminal,
-  taskNotFound,
   type Task,
   type TaskState,
   type TaskStatusUpdateEvent,
@@ -40,8 +35,13 @@ import {
   UNFINISHED,
   type Append,
   type AppendOutcome,
+  type DeadLetter,
+  type DeadLetterQuery,
+  type DuePush,
+  type DueQuery,
   type ListPage,
   type ListQuery,
+  type PushChange,
   type PushRecord,
   type Scope,
   type TaskHead,
@@ -49,18 +49,17 @@ import {
 } from '../tasks/index.ts';
 import { ContextCounts } from './context-counts.ts';
 import { openStoreFile, type OpenStore } from './open-store.ts';
-import { SecretBox } from './secrets.ts';
+import { SecretBox, secretKeys, type SecretKeyOptions } from './secrets.ts';
+import { SqlitePush } from './sqlite-push.ts';
 import { prepareStatements, type HeadRow, type StateCount, type Statements } from './statements.ts';
 
 /** The options of `sqliteStore`. */
-export interface SqliteStoreOptions {
+export interface SqliteStoreOptions extends SecretKeyOptions {
   /**
    * With `normal` (the default), stored appends survive a crash of the process. With `full`, also a crash of the
    * machine.
    */
   readonly durability?: 'normal' | 'full' | undefined;
-  /** The key with which stored webhooks are encrypted. Without it, webhooks with a token or credentials are refused. */
-  readonly secretKey?: string | undefined;
   readonly logger?: Logger | undefined;
   /** Returns the current time in milliseconds. Default: `Date.now`. */
   readonly now?: (() => number) | undefined;
@@ -72,7 +71,10 @@ export interface SqliteStoreOptions {
  * Opens a store, and creates its file and folder if needed. If this fails, throws a StoreError with a one-line message
  * and a `hint` for the user.
  *
- *   const store = sqliteStore('/var/lib/parley/tasks.db', { secretKey: process.env.PARLEY_SECRET_KEY });
+ * The secrets of webhooks are encrypted with `secretKey`. Without it, they are encrypted with the key in
+ * `secretKeyFile`, which is created when it is first needed. By default, this is the file PATH.key.
+ *
+ *   const store = sqliteStore('/var/lib/parley/tasks.db');
  */
 export function sqliteStore(path: string, options: SqliteStoreOptions = {}): SqliteStore {
   const opened = openStoreFile(path, {
@@ -80,7 +82,10 @@ export function sqliteStore(path: string, options: SqliteStoreOptions = {}): Sql
     maxPages: options.maxPages,
   });
   try {
-    return new SqliteStore(opened, options);
+    return new SqliteStore(opened, {
+      ...options,
+      secretKeyFile: options.secretKeyFile ?? `${path}.key`,
+    });
   } catch (error) {
     opened.close();
     throw error;
@@ -109,10 +114,9 @@ export class SqliteStore implements TaskStore {
   readonly #db: DatabaseSync;
   readonly #opened: OpenStore;
   readonly #sql: Statements;
-  readonly #logger: Logger;
   readonly #clock: ChangeClock;
   readonly #cursors: Cursors;
-  readonly #secrets: SecretBox | undefined;
+  readonly #push: SqlitePush;
   /** These three caches are cleared when a transaction is rolled back. */
   readonly #versions = new Map<string, Version>();
   readonly #scopes = new Map<string, number>();
@@ -120,15 +124,19 @@ export class SqliteStore implements TaskStore {
 
   /** @internal */
   constructor(opened: OpenStore, options: SqliteStoreOptions) {
-    const { secretKey, logger = consoleLogger, now } = options;
+    const { logger = consoleLogger, now } = options;
     const { db } = opened;
     this.#db = db;
     this.#opened = opened;
     this.#sql = prepareStatements(db);
-    this.#logger = logger;
     this.#clock = new ChangeClock(now, this.#sql.lastChange.get()?.[0] ?? 0);
     this.#cursors = new Cursors(this.#meta('cursor_key'));
-    if (secretKey) this.#secrets = new SecretBox(secretKey, this.#meta('secret_salt'));
+    this.#push = new SqlitePush(db, {
+      secrets: new SecretBox(secretKeys(options), this.#meta('secret_salt')),
+      logger,
+      transaction: (work) => this.#transaction(work),
+    });
+    this.#push.reseal();
   }
 
   append(batch: readonly Append[]): AppendOutcome[] {
@@ -209,7 +217,7 @@ export class SqliteStore implements TaskStore {
         for (const messageId of messageIds) this.#sql.dropMessage.run(version.scope, messageId);
       }
       this.#sql.dropEvents.run(id);
-      this.#sql.dropPushes.run(id);
+      this.#push.drop(id);
       const [contextId] = this.#sql.dropTask.get(id) ?? [];
       this.#sql.count.run(version.scope, state, -1);
       if (contextId !== undefined)
@@ -219,45 +227,28 @@ export class SqliteStore implements TaskStore {
     });
   }
 
-  savePush({ taskId, config, version, view }: PushRecord): void {
-    if (!this.#sql.taskExists.get(taskId)) throw taskNotFound(taskId);
-    const json = JSON.stringify(config);
-    if (!this.#secrets && (config.token ?? config.authentication?.credentials) !== undefined) {
-      throw new A2AError(
-        'invalidParams',
-        'This server stores no secrets without PARLEY_SECRET_KEY: set it, or omit the token and the credentials',
-      );
-    }
-    const stored = this.#secrets?.seal(json, place(taskId, config.id)) ?? json;
-    this.#transaction(() =>
-      this.#sql.savePush.run(taskId, config.id, version, stored, view ?? null),
-    );
+  savePush(record: PushRecord): void {
+    this.#push.save(record);
   }
 
   listPush(taskId: string): PushRecord[] {
-    const records: PushRecord[] = [];
-    for (const [configId, version, stored, view] of this.#sql.listPush.all(taskId)) {
-      const json =
-        typeof stored === 'string' ? stored : this.#secrets?.open(stored, place(taskId, configId));
-      if (json === undefined) {
-        this.#logger.error(
-          { taskId, configId },
-          'skipped a webhook that was stored with another PARLEY_SECRET_KEY',
-        );
-      } else {
-        records.push({
-          taskId,
-          config: JSON.parse(json),
-          version,
-          ...(view !== null && { view }),
-        });
-      }
-    }
-    return records;
+    return this.#push.list(taskId);
   }
 
   deletePush(taskId: string, configId: string): void {
-    this.#transaction(() => this.#sql.dropPush.run(taskId, configId));
+    this.#push.delete(taskId, configId);
+  }
+
+  savePushProgress(changes: readonly PushChange[]): void {
+    this.#push.change(changes);
+  }
+
+  duePush(query: DueQuery): DuePush[] {
+    return this.#push.due(query);
+  }
+
+  deadLetters(query: DeadLetterQuery): DeadLetter[] {
+    return this.#push.deadLetters(query);
   }
 
   close(): void {
@@ -293,6 +284,7 @@ export class SqliteStore implements TaskStore {
     if (known && known.scope !== scope) return 'conflict';
     if (messageIds?.some((id) => this.#messageTask(scope, id) !== undefined)) return 'conflict';
 
+    if (known && isSettled(known.state)) this.#push.resume(known.id);
     let state = known?.state;
     let statusSeq = 0;
     for (const { seq, event } of entries) {
@@ -484,11 +476,6 @@ function changeOf([, , changed]: HeadRow): number {
 
 function firstChange(updatedSince: number | undefined): number {
   return updatedSince === undefined ? 0 : Math.min(ChangeClock.first(updatedSince), END);
-}
-
-/** Returns the `place` with which a webhook is encrypted. */
-function place(taskId: string, configId: string): string {
-  return `push ${JSON.stringify([taskId, configId])}`;
 }
 
 function dropOldest(cache: Map<string, unknown>): void {

@@ -1,6 +1,6 @@
 /** The prepared statements of the SQLite store, and the types of their rows. */
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
-import type { ProtocolVersion, TaskState } from '../protocol/index.ts';
+import type { TaskState } from '../protocol/index.ts';
 
 /** The columns of a task's head. `json` is the log entry that has the status. */
 export type HeadRow = [
@@ -18,15 +18,8 @@ type VersionRow = [id: number, scope: number, state: TaskState, seq: number];
 
 export type StateCount = [state: TaskState, n: number];
 
-type PushRow = [
-  configId: string,
-  version: ProtocolVersion,
-  config: string | Uint8Array,
-  view: string | null,
-];
-
 /** A statement that returns rows as arrays, which Node creates twice as fast as objects. */
-class Query<Row extends unknown[]> {
+export class Query<Row extends unknown[]> {
   readonly #statement: StatementSync;
 
   constructor(db: DatabaseSync, sql: string) {
@@ -46,7 +39,8 @@ class Query<Row extends unknown[]> {
 const LAST_SEQ = '(SELECT max(seq) FROM events WHERE task = t.id)';
 const HEAD = `t.task_id, t.context_id, t.changed, t.created_at, t.expires_at, ${LAST_SEQ}, e.json`;
 const STATUS = 'CROSS JOIN events e ON e.task = t.id AND e.seq = t.status_seq';
-const ROW_ID = '(SELECT id FROM tasks WHERE task_id = ?)';
+/** The row id of a task, by its id. */
+export const ROW_ID = '(SELECT id FROM tasks WHERE task_id = ?)';
 /** The parameters are the scope, the state, the first change, and the first change after the range. */
 const IN_STATE = 't.scope = ?1 AND t.state = ?2 AND t.changed >= ?3 AND t.changed < ?4';
 
@@ -135,18 +129,6 @@ export function prepareStatements(db: DatabaseSync) {
     ),
     dropMessage: command('DELETE FROM messages WHERE scope = ? AND message_id = ?'),
     dropEvents: command('DELETE FROM events WHERE task = ?'),
-    dropPushes: command('DELETE FROM push WHERE task = ?'),
     dropTask: query<[contextId: string]>('DELETE FROM tasks WHERE id = ? RETURNING context_id'),
-
-    savePush: command(
-      `INSERT INTO push (task, config_id, version, config, view) VALUES (${ROW_ID}, ?, ?, ?, ?)
-       ON CONFLICT DO UPDATE
-       SET version = excluded.version, config = excluded.config, view = excluded.view`,
-    ),
-    taskExists: query<[id: number]>('SELECT id FROM tasks WHERE task_id = ?'),
-    listPush: query<PushRow>(
-      `SELECT config_id, version, config, view FROM push WHERE task = ${ROW_ID} ORDER BY id`,
-    ),
-    dropPush: command(`DELETE FROM push WHERE task = ${ROW_ID} AND config_id = ?`),
   };
 }

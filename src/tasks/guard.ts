@@ -10,7 +10,14 @@ import {
 import type { RequestHandler } from './handler.ts';
 
 /** The protocol's operations, and additional operations of `RequestHandler`. */
-export type HandlerOperation = Operation | 'reserveTask' | 'readLog' | 'updatedAt' | 'removeTask';
+export type HandlerOperation =
+  | Operation
+  | 'reserveTask'
+  | 'readLog'
+  | 'updatedAt'
+  | 'removeTask'
+  | 'listDeadLetters'
+  | 'retryDeadLetters';
 
 /** The kind of access that each operation needs. */
 const OPERATIONS: Readonly<Record<HandlerOperation, OperationAccess>> = {
@@ -19,6 +26,8 @@ const OPERATIONS: Readonly<Record<HandlerOperation, OperationAccess>> = {
   readLog: { access: 'read', on: 'task' },
   updatedAt: { access: 'read', on: 'task' },
   removeTask: { access: 'write', on: 'task' },
+  listDeadLetters: { access: 'read', on: 'pushConfig' },
+  retryDeadLetters: { access: 'write', on: 'pushConfig' },
 };
 
 /** The parameters that a check may use, if the operation has them. */
@@ -75,6 +84,8 @@ export function mapCalls(
     readLog: guard('readLog', handler.readLog),
     updatedAt: guard('updatedAt', handler.updatedAt),
     removeTask: guard('removeTask', handler.removeTask),
+    listDeadLetters: guard('listDeadLetters', handler.listDeadLetters),
+    retryDeadLetters: guard('retryDeadLetters', handler.retryDeadLetters),
     recover: () => handler.recover(),
     expire: (options) => handler.expire(options),
     close: (ms) => handler.close(ms),

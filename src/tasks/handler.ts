@@ -32,8 +32,8 @@ import { loadTask, type Loaded } from './log/load.ts';
 import { consoleLogger, type Logger } from './log/logger.ts';
 import { viewed, type LogView } from './log/view.ts';
 import { memoryStore } from './store/memory-store.ts';
-import { pushOperations } from './push-operations.ts';
-import type { Deliver } from './push.ts';
+import { type DeadLetterOperations, pushOperations } from './push-operations.ts';
+import type { Deliver } from './push/deliver.ts';
 import type { SerializedEntry } from './store/store.ts';
 import { mayGoOn, type Sink } from './log/reader.ts';
 import { reserve, type ReserveParams } from './reserve.ts';
@@ -49,6 +49,8 @@ const HANDLER_LIMITS: RuntimeLimits = {
   maxTaskBytes: 64 * 1024 * 1024,
   maxRunning: 20_000,
   maxPushConfigsPerTask: 32,
+  pushRetryMs: 300,
+  pushGiveUpMs: 24 * 3_600_000,
   keepExpiredMs: 3_600_000,
 };
 
@@ -106,7 +108,7 @@ export interface ListOptions extends Pick<ListQuery, 'total'> {
 export type SubscribeOptions = Pick<Sink, 'oneTurn'>;
 
 /** The protocol operations of one agent, and additional operations for the server that runs the agent. */
-export interface RequestHandler extends AgentService {
+export interface RequestHandler extends AgentService, DeadLetterOperations {
   /** `seen` is the sequence number of the last event that the client received before it sent the same message again. */
   streamMessage: (params: MessageSendParams, call?: Call, seen?: number) => Promise<TaskStream>;
   subscribe: (

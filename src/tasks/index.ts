@@ -39,14 +39,16 @@ export type { RuntimeLimits } from './runtime.ts';
 export type { Logger } from './log/logger.ts';
 export { memoryStore, type MemoryStore, type MemoryStoreOptions } from './store/memory-store.ts';
 export type { Published } from './log/published.ts';
-export type { Deliver, Delivery, DeliveryOutcome, Post } from './push.ts';
+export type { Deliver, Delivery, DeliveryOutcome, FailedDelivery, Post } from './push/deliver.ts';
+export type { DeadLetterOperations, DeadLetterParams } from './push-operations.ts';
 export type { EndReason, Sink } from './log/reader.ts';
 export type { TaskUpdate, LogView, ViewRequest, LogViews } from './log/view.ts';
 export type * from './store/store.ts';
+export { MAX_DEAD_LETTERS } from './store/store.ts';
 export { opening, TaskStream } from './log/task-stream.ts';
 export type { Opening, StreamSink } from './log/task-stream.ts';
 export { consoleLogger } from './log/logger.ts';
-export { sameJson } from './same-json.ts';
+export { sameJson } from './log/same-json.ts';
 export { roughSize } from './log/size.ts';
 export {
   ChangeClock,

@@ -25,7 +25,7 @@ import { foldOn, loadTask } from './log/load.ts';
 import { agentMessage } from './execution/complete-event.ts';
 import { originOf } from './push-operations.ts';
 import type { Runtime } from './runtime.ts';
-import { sameJson } from './same-json.ts';
+import { sameJson } from './log/same-json.ts';
 import { scopeOf, wireOf } from './scope.ts';
 import type { Scope, TaskHead } from './store/store.ts';
 import { timestamp } from './log/time.ts';
@@ -198,7 +198,7 @@ async function begin(
   const config = params.configuration?.pushNotificationConfig;
   if (config && push) {
     try {
-      await push.save(id, config, await originOf(runtime, call, undefined, params));
+      await push.save(id, config, await originOf(runtime, call, undefined, params), 0);
     } catch (error) {
       // The client requested a task with a webhook. If the webhook cannot be saved, the task is removed.
       execution.abandon();
@@ -207,7 +207,7 @@ async function begin(
       await runtime.store.delete(scope, id);
       throw error;
     }
-    await push.attach(live, 0);
+    await push.attach(live);
   }
   execution.start({ ...request, message, task, turn: [message], resumed: false });
   return { live, before: undefined, after: 0 };
@@ -290,7 +290,8 @@ async function proceed(
     }
     if (!takes(live, reception) || (isAnswer && live.running)) await refuse(live);
     if (!config || live.running) break;
-    await push?.saveOnce(taskId, config, await originOf(runtime, call, live, params));
+    const origin = await originOf(runtime, call, live, params);
+    await push?.saveOnce(taskId, config, origin, live.stored);
     config = undefined;
   }
   runtime.checkOpen();
@@ -317,7 +318,7 @@ async function proceed(
   await stored;
   const started = { before, after, brief: reception?.brief === true };
   if (!execution) return { ...started, live: live.hold() };
-  await push?.attach(live, live.seq - 1);
+  await push?.attach(live);
   const asked = before.status.message ? [before.status.message] : [];
   // The caller folds further events into `before`, so the executor gets a copy.
   const artifacts = before.artifacts?.map((artifact) => ({
@@ -394,8 +395,8 @@ async function repeated(
   const config = configuration?.pushNotificationConfig;
   if (config && runtime.push) {
     const origin = await originOf(runtime, call, live, params);
-    const isNew = await runtime.push.saveOnce(taskId, config, origin);
-    if (isNew && live.running) await runtime.push.attach(live, live.stored);
+    const isNew = await runtime.push.saveOnce(taskId, config, origin, live.stored);
+    if (isNew) await runtime.push.attach(live);
   }
   return { live: live.hold(), before: loaded.task, after: loaded.seq, repeated: true };
 }

@@ -11,15 +11,31 @@ import {
   type TaskPushNotificationConfig,
 } from '../protocol/index.ts';
 import type { LiveTask } from './log/event-log.ts';
-import type { PushNotifier, PushOrigin } from './push.ts';
+import type { PushNotifier, PushOrigin } from './push/notifier.ts';
 import type { Runtime } from './runtime.ts';
 import { scopeOf, wireOf } from './scope.ts';
-import type { PushRecord } from './store/store.ts';
+import type { DeadLetter, PushRecord } from './store/store.ts';
 
-type PushOperations = Pick<
-  AgentService,
-  'setPushConfig' | 'getPushConfig' | 'listPushConfigs' | 'deletePushConfig'
->;
+/** Selects the dead letters of a task or of one of its webhooks. Without a task, those of all tasks of the caller. */
+export interface DeadLetterParams {
+  readonly id?: string | undefined;
+  readonly pushNotificationConfigId?: string | undefined;
+  readonly tenant?: string | undefined;
+}
+
+/** The operations on dead letters, in addition to those of the protocol. */
+export interface DeadLetterOperations {
+  /** Returns the events that could not be delivered to webhooks, newest first, at most 1000. */
+  listDeadLetters: (params: DeadLetterParams, call?: Call) => Promise<readonly DeadLetter[]>;
+  /**
+   * Sends the events of a webhook again, from its first dead letter on. Returns how many dead letters there were. They
+   * are removed.
+   */
+  retryDeadLetters: (params: DeletePushConfigParams, call?: Call) => Promise<number>;
+}
+
+type PushOperations = DeadLetterOperations &
+  Pick<AgentService, 'setPushConfig' | 'getPushConfig' | 'listPushConfigs' | 'deletePushConfig'>;
 
 export function pushOperations(runtime: Runtime): PushOperations {
   const { store } = runtime;
@@ -36,8 +52,9 @@ export function pushOperations(runtime: Runtime): PushOperations {
     const push = supported();
     using live = await runtime.open(scopeOf(call, params.tenant), params.taskId);
     const origin = await originOf(runtime, call, live);
-    const record = await push.save(live.taskId, params.pushNotificationConfig, origin);
-    if (live.running) await push.attach(live, live.stored);
+    const { taskId, stored } = live;
+    const record = await push.save(taskId, params.pushNotificationConfig, origin, stored);
+    await push.attach(live);
     return shown(record);
   }
 
@@ -70,7 +87,34 @@ export function pushOperations(runtime: Runtime): PushOperations {
     return null;
   }
 
-  return { setPushConfig, getPushConfig, listPushConfigs, deletePushConfig };
+  async function listDeadLetters(
+    params: DeadLetterParams,
+    call: Call = {},
+  ): Promise<readonly DeadLetter[]> {
+    const push = supported();
+    const { id: taskId, pushNotificationConfigId: configId } = params;
+    const scope = scopeOf(call, params.tenant);
+    using _task = taskId === undefined ? undefined : await runtime.open(scope, taskId);
+    return await push.deadLetters(scope, { taskId, configId });
+  }
+
+  async function retryDeadLetters(
+    params: DeletePushConfigParams,
+    call: Call = {},
+  ): Promise<number> {
+    const push = supported();
+    using live = await runtime.open(scopeOf(call, params.tenant), params.id);
+    return await push.retry(live, params.pushNotificationConfigId);
+  }
+
+  return {
+    setPushConfig,
+    getPushConfig,
+    listPushConfigs,
+    deletePushConfig,
+    listDeadLetters,
+    retryDeadLetters,
+  };
 }
 
 /** Returns what is stored of a request with the webhook that it sets. */

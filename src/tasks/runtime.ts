@@ -12,7 +12,8 @@ import { EventLog, type LiveTask, type OnState } from './log/event-log.ts';
 import type { AgentExecutor, StatusEvent } from './execution/executor.ts';
 import type { Logger } from './log/logger.ts';
 import type { LogView, ViewRequest } from './log/view.ts';
-import { type Deliver, PushNotifier } from './push.ts';
+import type { Deliver } from './push/deliver.ts';
+import { PushNotifier, type PushLimits } from './push/notifier.ts';
 import {
   CANCELED,
   expiredStatus,
@@ -27,8 +28,7 @@ import { expireTask, hasExpired } from './expiry.ts';
 import type { Scope, TaskStore } from './store/store.ts';
 
 /** The limits of executions and tasks. */
-export interface RuntimeLimits extends ExecutionLimits {
-  readonly maxPushConfigsPerTask: number;
+export interface RuntimeLimits extends ExecutionLimits, PushLimits {
   /** How long a task is kept after it was ended because it expired, in milliseconds. Default: one hour. */
   readonly keepExpiredMs: number;
 }
@@ -73,7 +73,13 @@ export class Runtime {
     this.executions = new Executions({ ...options, log: this.log, executor });
     this.push =
       options.deliver &&
-      new PushNotifier(this.log, options.deliver, options.logger, options.limits, executor.views);
+      new PushNotifier(this.log, {
+        deliver: options.deliver,
+        logger: options.logger,
+        limits: options.limits,
+        views: executor.views,
+        now: this.now,
+      });
   }
 
   /** Throws `unavailable` if the server is shutting down. */
@@ -173,7 +179,6 @@ export class Runtime {
    * Ends a task that is not being executed. Notifies its webhooks, but not its executor: use `tellCanceled` for that.
    */
   async end(live: LiveTask, last: StatusEvent): Promise<void> {
-    const after = live.seq;
     if (this.executor.conclude && !live.running) {
       // Until the task has ended, no message may start an execution.
       const claim = this.executions.claim(live);
@@ -185,7 +190,7 @@ export class Runtime {
     } else {
       this.#append(live, [last]);
     }
-    await this.push?.attach(live, after);
+    await this.push?.attach(live);
   }
 
   #append(live: LiveTask, last: readonly StatusEvent[]): void {
@@ -205,7 +210,10 @@ export class Runtime {
     await tellCanceled(this.executor, context, this.logger);
   }
 
-  /** Ends or resumes the executions that were interrupted when the previous process ended. */
+  /**
+   * Ends or resumes the executions that were interrupted when the previous process ended. Then starts to deliver the
+   * events that webhooks have not got.
+   */
   async recover(): Promise<void> {
     const { resumes } = this.executor.rules ?? {};
     for (const head of await this.store.unfinished()) {
@@ -215,6 +223,7 @@ export class Runtime {
       if (resumes) await this.#resume(live);
       else await this.#interrupt(live);
     }
+    this.push?.start();
   }
 
   /**
@@ -227,7 +236,7 @@ export class Runtime {
     await this.executions.close(ms);
     await this.log.close();
     await this.push?.drain(Math.max(LAST_WORD_MS, until - performance.now()));
-    this.push?.close();
+    await this.push?.close();
     this.closed = true;
     await this.store.close();
   }
@@ -254,7 +263,7 @@ export class Runtime {
       execution.abandon();
       return this.#interrupt(live);
     }
-    await this.push?.attach(live, live.seq);
+    await this.push?.attach(live);
     execution.start({
       message,
       contextId: live.contextId,

@@ -40,6 +40,9 @@ export function withUnavailableErrors(store: TaskStore, logger: Logger): TaskSto
     savePush: (record) => reached(() => store.savePush(record)),
     listPush: (taskId) => reached(() => store.listPush(taskId)),
     deletePush: (taskId, configId) => reached(() => store.deletePush(taskId, configId)),
+    savePushProgress: (changes) => reached(() => store.savePushProgress(changes)),
+    duePush: (query) => reached(() => store.duePush(query)),
+    deadLetters: (query) => reached(() => store.deadLetters(query)),
     close: () => store.close(),
   };
 }

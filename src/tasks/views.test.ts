@@ -6,7 +6,7 @@ import type { AgentExecutor } from './execution/executor.ts';
 import { createHandler } from './handler.ts';
 import { Published } from './log/published.ts';
 import type { LogView } from './log/view.ts';
-import type { Deliver } from './push.ts';
+import type { Deliver } from './push/deliver.ts';
 
 const logger = { debug() {}, info() {}, warn() {}, error() {} };
 

@@ -9,7 +9,7 @@ import { oauthFetch, type LoginPlace } from '../../src/coder/session/mcp-logins.
 import { mcpTools } from '../../src/coder/session/mcp-tools.ts';
 import { askingGuard } from '../support/mcp-guard.ts';
 import mcpCommand from '../../src/cli/commands/mcp.ts';
-import { SecretBox } from '../../src/store/secrets.ts';
+import { SecretBox, secretKeys } from '../../src/store/secrets.ts';
 import { tries } from '../support/interop-table.ts';
 import { startOAuthServer } from '../support/oauth-server.ts';
 import { startMcp } from './mcp-http.ts';
@@ -205,7 +205,7 @@ test('parley mcp login prints the URL of the login, and names the servers if the
 test('with a secret key the login is encrypted, and another key does not read it', async (t) => {
   const { server } = await protectedServer(t);
   const { home: dataFolder } = makePlace(t);
-  const sealer = (salt: Uint8Array) => new SecretBox('a key', salt);
+  const sealer = (salt: Uint8Array) => new SecretBox(secretKeys({ secretKey: 'a key' }), salt);
   await logInToMcpServer({ dataFolder, sealer, name: 'linear', server, show: browse, signal });
   const [file = ''] = readdirSync(join(dataFolder, 'mcp-logins'));
   const text = readFileSync(join(dataFolder, 'mcp-logins', file), 'utf8');

@@ -11,7 +11,7 @@ import type { AuditEntry } from '../../src/gateway/audit/audit.ts';
 import { createClient, type AgentClient } from '../../src/client/index.ts';
 import type { AgentCard, AgentService, Call, ProtocolVersion } from '../../src/protocol/index.ts';
 import { createHandler, type A2AAgent, type RequestHandler } from '../../src/tasks/index.ts';
-import { SecretBox } from '../../src/store/secrets.ts';
+import { SecretBox, secretKeys } from '../../src/store/secrets.ts';
 import { serve, type Listening, type ServeOptions } from '../../src/server.ts';
 import { quiet } from '../interop/support.ts';
 
@@ -38,7 +38,7 @@ export function behind(t: TestContext, options: BehindOptions = {}): Behind {
     register,
     config: AgentsConfig.parse(options.config ?? {}),
     audit: { record: (entry) => void audited.push(entry) },
-    secrets: secretKey === undefined ? undefined : new SecretBox(secretKey, Buffer.from('salt')),
+    secrets: new SecretBox(secretKeys({ secretKey }), Buffer.from('salt')),
     allowNetworks,
     logger: quiet,
   });

@@ -167,7 +167,7 @@ test('a webhook that answers 101 is a failure, not a wait without end', async (t
   const status = { state: 'completed' as const };
   const event = { kind: 'task' as const, id: 't', contextId: 'c', status };
   const post = await deliver.prepare({
-    record: { taskId: 't', config, version: '1.0' },
+    record: { taskId: 't', config, version: '1.0', progress: { cursor: 0, attempts: 0 } },
     entry: { seq: 1, event, text: () => '{}' } as never,
     task: async () => event,
   });

@@ -116,10 +116,10 @@ test('rule 9: a failed delivery is tried again, a redirect is not followed, and 
   const { url } = await start(t, sample(), opened);
   const configuration = { pushNotificationConfig: { id: 'c', url: hook.url } };
   await WIRES[2]!.call(url, 'sendMessage', { message: userMessage('hello'), configuration });
-  await hook.received(5);
+  await hook.received(6);
   assert.deepEqual(
     hook.seen.map(({ json }) => Object.keys(json)[0]),
-    ['task', 'task', 'statusUpdate', 'artifactUpdate', 'statusUpdate'],
+    ['task', 'task', 'statusUpdate', 'statusUpdate', 'artifactUpdate', 'statusUpdate'],
   );
 });
 

@@ -11,10 +11,11 @@ import { makeFolder } from './make-folder.ts';
  * all of it or none. If two processes create the file at the same time, both return the content of the first.
  */
 export function readOrCreateSecret(file: string, make: () => string | Uint8Array): Buffer {
-  return readIfPresent(file) ?? create(file, make());
+  return readSecret(file) ?? create(file, make());
 }
 
-function readIfPresent(file: string): Buffer | undefined {
+/** Reads a file with a secret. Returns undefined if the file does not exist. */
+export function readSecret(file: string): Buffer | undefined {
   try {
     return readFileSync(file);
   } catch (error) {
@@ -39,7 +40,7 @@ function create(file: string, secret: string | Uint8Array): Buffer {
     linkSync(draft, file);
     return content;
   } catch (error) {
-    const found = systemCode(error) === 'EEXIST' ? readIfPresent(file) : undefined;
+    const found = systemCode(error) === 'EEXIST' ? readSecret(file) : undefined;
     if (found) return found;
     throw error;
   } finally {

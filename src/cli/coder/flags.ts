@@ -3,6 +3,7 @@ import type { ApprovalMode } from '../../coder/index.ts';
 import { DATA_FOLDER_HELP } from '../program/data-folder.ts';
 import { usageError } from '../program/exit.ts';
 import { listOption, option, toggle } from '../program/flags.ts';
+import { SECRET_KEY_VARIABLES } from '../program/secret-keys.ts';
 
 /** The possible values of `--model`, for help texts. */
 export const MODELS =
@@ -30,7 +31,7 @@ export const CODER_VARIABLES = {
   GEMINI_API_KEY:
     'API key for --model google:NAME. ANTHROPIC_API_KEY and OPENAI_API_KEY are for the other providers. Without --model, the first key that is set selects the model.',
   PARLEY_HOME: DATA_FOLDER_HELP,
-  PARLEY_SECRET_KEY: 'The key with which parley mcp login has encrypted the logins to MCP servers.',
+  ...SECRET_KEY_VARIABLES,
   XDG_CONFIG_HOME: 'The folder that contains parley/settings.json; ~/.config by default.',
 } as const;
 

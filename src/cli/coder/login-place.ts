@@ -1,13 +1,14 @@
 import type { LoginPlace } from '../../coder/index.ts';
-import { SecretBox } from '../../store/index.ts';
+import { SecretBox, secretKeys } from '../../store/index.ts';
 import { dataFolder } from '../program/data-folder.ts';
 import type { Environment } from '../program/flags.ts';
+import { secretKeyOptions } from '../program/secret-keys.ts';
 
-/** Returns where the logins to MCP servers are stored. With PARLEY_SECRET_KEY they are encrypted. */
+/** Returns where the logins to MCP servers are stored, and their encryption. */
 export function loginPlace(environment: Environment): LoginPlace {
-  const key = environment['PARLEY_SECRET_KEY'];
+  const keys = secretKeys(secretKeyOptions(environment));
   return {
     dataFolder: dataFolder(environment),
-    ...(key && { sealer: (salt: Uint8Array) => new SecretBox(key, salt) }),
+    sealer: (salt: Uint8Array) => new SecretBox(keys, salt),
   };
 }

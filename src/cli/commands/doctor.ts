@@ -149,9 +149,9 @@ function checkSecretKey(environment: Environment): Check {
   const name = 'secret key';
   const key = environment['PARLEY_SECRET_KEY'] ?? '';
   if (key === '') {
-    return warning(
+    return ok(
       name,
-      'PARLEY_SECRET_KEY is not set: stores on disk refuse webhooks with a token or credentials',
+      'PARLEY_SECRET_KEY is not set: secrets are encrypted with a key in the data folder',
     );
   }
   return key.length < 16

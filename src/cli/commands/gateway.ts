@@ -29,6 +29,7 @@ import {
   SERVER_FLAGS,
   untilSignal,
 } from '../program/server-process.ts';
+import { SECRET_KEY_VARIABLES, secretKeyOptions } from '../program/secret-keys.ts';
 import { serverSigning } from '../program/signing.ts';
 import { openStore, storeLocation, storeProblem } from '../program/store-location.ts';
 import { complain, note, quoted } from '../program/terminal.ts';
@@ -72,8 +73,8 @@ export default defineCommand({
     GEMINI_API_KEY:
       'Enables Google as a provider. ANTHROPIC_API_KEY and OPENAI_API_KEY enable Anthropic and OpenAI.',
     PARLEY_HOME: DATA_FOLDER_HELP,
-    PARLEY_SECRET_KEY:
-      'A secret of your choice. It encrypts stored secrets, and is used to hash API keys.',
+    ...SECRET_KEY_VARIABLES,
+    PARLEY_SECRET_KEY: `${SECRET_KEY_VARIABLES.PARLEY_SECRET_KEY} It is also used to hash API keys.`,
     OTEL_EXPORTER_OTLP_ENDPOINT:
       'The address of the trace collector, unless the configuration sets one.',
     PARLEY_LOG_LEVEL: LOG_LEVEL_HELP,
@@ -175,6 +176,7 @@ async function open(
       logger: log,
       allowNetworks,
       environment,
+      ...(!memory && { secrets: secretKeyOptions(environment) }),
       version: VERSION,
       ...address,
       ...signing,

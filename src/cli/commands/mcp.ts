@@ -9,6 +9,7 @@ import { configFolder } from '../program/config-folder.ts';
 import { DATA_FOLDER_HELP } from '../program/data-folder.ts';
 import { EXIT, usageError } from '../program/exit.ts';
 import { listOption, toggle, type Environment } from '../program/flags.ts';
+import { SECRET_KEY_VARIABLES } from '../program/secret-keys.ts';
 import { complain, note, say } from '../program/terminal.ts';
 
 export default defineCommand({
@@ -26,7 +27,7 @@ export default defineCommand({
   examples: ['parley mcp login linear', 'parley mcp logout linear'],
   variables: {
     PARLEY_HOME: DATA_FOLDER_HELP,
-    PARLEY_SECRET_KEY: 'Encrypts the login. Set the same key when you run the agent.',
+    ...SECRET_KEY_VARIABLES,
   },
 
   async run({ values, operands: [action, name = ''], environment }) {

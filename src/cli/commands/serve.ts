@@ -68,8 +68,6 @@ export default defineCommand({
   flags: FLAGS,
   variables: {
     ...CODER_VARIABLES,
-    PARLEY_SECRET_KEY:
-      'A secret of your choice. It encrypts the secrets of webhooks and the logins to MCP servers on disk. Without it, webhooks with secrets are refused.',
     PARLEY_LOG_LEVEL: LOG_LEVEL_HELP,
   },
   examples: [

@@ -53,9 +53,9 @@ export async function openStore(
   }
   const { sqliteStore, StoreError } = await import('../../store/index.ts');
   const { file, durability } = place;
-  const secretKey = environment['PARLEY_SECRET_KEY'] || undefined;
+  const { secretKeyOptions } = await import('./secret-keys.ts');
   try {
-    return sqliteStore(file, { durability, secretKey, logger: log });
+    return sqliteStore(file, { durability, ...secretKeyOptions(environment), logger: log });
   } catch (error) {
     if (!(error instanceof StoreError)) throw error;
     if (error.code !== 'busy') throw storeProblem(error);

@@ -75,6 +75,7 @@ export function createAgents(options: AgentsOptions): Agents {
     register,
     secrets: options.secrets,
     dispatcher: dialler.guarded,
+    logger,
   });
   const stopped = new AbortController();
   let configured = new Map<string, RemoteAgent>();

@@ -3,6 +3,7 @@ import type { Dispatcher } from 'undici';
 import * as z from 'zod';
 import { A2AError } from '../../protocol/index.ts';
 import type { SecretBox } from '../../store/index.ts';
+import type { Logger } from '../../tasks/index.ts';
 import type { Register } from '../register/register.ts';
 import { AgentConfig, type AgentInput } from './config.ts';
 import { RemoteAgent } from './remote.ts';
@@ -36,13 +37,20 @@ const StoredHeaders = z.record(z.string(), z.string());
 
 interface Options {
   readonly register: Register;
+  /** Encrypts the agents' headers. Without it, agents with headers are refused. */
   readonly secrets: SecretBox | undefined;
+  readonly logger: Logger;
   readonly dispatcher: Dispatcher;
 }
 
-export function createAgentRegistry({ register, secrets, dispatcher }: Options): AgentRegistry {
+export function createAgentRegistry({
+  register,
+  secrets,
+  dispatcher,
+  logger,
+}: Options): AgentRegistry {
   const { db } = register;
-  const selectAll = db.prepare('SELECT workspace, name, settings, headers FROM agents');
+  const selectAll = db.prepare('SELECT workspace, name, settings, headers, updated_at FROM agents');
   const insert = db.prepare('INSERT INTO agents VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING');
   const update = db.prepare(
     'UPDATE agents SET settings = ?, headers = ?, updated_at = ? WHERE workspace = ? AND name = ?',
@@ -89,6 +97,18 @@ export function createAgentRegistry({ register, secrets, dispatcher }: Options):
     return text === undefined ? {} : { headers: StoredHeaders.parse(JSON.parse(text)) };
   }
 
+  function seal(text: string, place: string): Uint8Array {
+    try {
+      if (secrets) return secrets.seal(text, place);
+    } catch (error) {
+      logger.error({ err: error }, 'cannot encrypt the headers of an agent: set PARLEY_SECRET_KEY');
+    }
+    throw new A2AError(
+      'invalidParams',
+      'headers: this gateway has no key to store secrets. To enable this, the operator can set PARLEY_SECRET_KEY',
+    );
+  }
+
   function headersFor(input: AgentInput, before: RemoteAgent | undefined): Record<string, string> {
     if (input.headers !== undefined) return input.headers;
     const kept = before?.settings.headers ?? {};
@@ -101,6 +121,27 @@ export function createAgentRegistry({ register, secrets, dispatcher }: Options):
     );
   }
 
+  /** Encrypts the headers again that were encrypted with an older key, so that the older key can be removed. */
+  function reseal(): void {
+    if (!secrets?.hasOldKeys) return;
+    register.transaction(() => {
+      for (const { workspace, name, settings, headers, updated_at: at } of selectAll.all()) {
+        if (!(headers instanceof Uint8Array)) continue;
+        const place = placeOf(String(workspace), String(name));
+        const found = secrets.openAny(headers, place);
+        if (!found?.isOld) continue;
+        const sealed = secrets.seal(found.text, place);
+        update.run(String(settings), sealed, Number(at), String(workspace), String(name));
+      }
+    });
+  }
+
+  try {
+    reseal();
+  } catch (error) {
+    logger.error({ err: error }, 'failed to encrypt the headers of agents with the new key');
+  }
+
   return {
     find: (workspace, name) => read().get(keyOf(workspace, name))?.agent,
     list: (workspace) =>
@@ -109,17 +150,9 @@ export function createAgentRegistry({ register, secrets, dispatcher }: Options):
     draft(workspace, name, input, before) {
       const headers = headersFor(input, before);
       const headerNames = Object.keys(headers);
-      if (headerNames.length > 0 && !secrets) {
-        throw new A2AError(
-          'invalidParams',
-          'headers: this gateway cannot store secrets. To enable this, the operator can set PARLEY_SECRET_KEY',
-        );
-      }
       const { headers: _, ...shown } = input;
       const sealed =
-        headerNames.length > 0
-          ? secrets!.seal(JSON.stringify(headers), placeOf(workspace, name))
-          : null;
+        headerNames.length > 0 ? seal(JSON.stringify(headers), placeOf(workspace, name)) : null;
       const settings = headerNames.length > 0 ? { ...shown, headers } : shown;
       return {
         agent: new RemoteAgent({ name, source: 'api', settings, dispatcher }),

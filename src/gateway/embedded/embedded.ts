@@ -27,7 +27,10 @@ export interface GatewayOptions {
    * `FILE.pepper`, has the secret for hashing keys, unless `secretKey` is set. Default: in memory.
    */
   readonly registerFile?: string;
-  /** A secret of your choice. It encrypts stored secrets, and is used to hash keys. */
+  /**
+   * A secret of your choice. It encrypts stored secrets, and is used to hash keys. Without it, secrets are encrypted with
+   * a key in a third file, `FILE.key`, which is created when it is first needed.
+   */
   readonly secretKey?: string;
   /**
    * Environment variables, such as `process.env`. They contain the vendors' API keys, the settings of OpenTelemetry, and
@@ -83,7 +86,7 @@ export function createGateway(
 ): EmbeddedGateway {
   const { registerFile: path, secretKey, publicUrl, allowNetworks = [] } = options;
   const { logger = consoleLogger, version = '1.0.0' } = options;
-  const environment = {
+  const environment: Readonly<Record<string, string | undefined>> = {
     ...options.environment,
     ...(secretKey !== undefined && { PARLEY_SECRET_KEY: secretKey }),
   };
@@ -96,6 +99,13 @@ export function createGateway(
       store: options.store ?? memoryStore(),
       register,
       pepper,
+      ...(path !== undefined && {
+        secrets: {
+          secretKey: environment['PARLEY_SECRET_KEY'],
+          previousSecretKey: environment['PARLEY_PREVIOUS_SECRET_KEY'],
+          secretKeyFile: `${path}.key`,
+        },
+      }),
       version,
       logger,
       environment,

@@ -11,8 +11,8 @@
  * and a line in the log reports the problem. Restore the pepper, or create new keys.
  */
 import { createHmac, randomBytes, scryptSync } from 'node:crypto';
-import { reasonOf, systemCode } from '../../base/index.ts';
-import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
+import { reasonOf } from '../../base/index.ts';
+import { readOrCreateSecret } from '../../base/files/index.ts';
 import { StoreError } from '../../store/index.ts';
 import type { Register } from '../register/register.ts';
 
@@ -39,7 +39,7 @@ export function openPepper({ register, path, secretKey }: PepperOptions): Pepper
     return pepperOf(scryptSync(secretKey, saltOf(register), PEPPER_BYTES));
   }
   if (path === undefined) return pepperOf(randomBytes(PEPPER_BYTES));
-  return pepperOf(fromFile(register, `${path}.pepper`));
+  return pepperOf(fromFile(`${path}.pepper`));
 }
 
 function pepperOf(secret: Uint8Array): Pepper {
@@ -54,52 +54,18 @@ export function saltOf(register: Register): Uint8Array {
   throw new StoreError('the register has no salt for its keys: restore it from a backup');
 }
 
-/**
- * Reads the file. If it does not exist, creates it. The register's write lock prevents two processes from creating
- * different files.
- */
-function fromFile(register: Register, file: string): Buffer {
-  const there = read(file);
-  if (there) return there;
-  return register.transaction(() => read(file) ?? make(file));
-}
-
-function read(file: string): Buffer | undefined {
+function fromFile(file: string): Buffer {
   let secret: Buffer;
   try {
-    secret = readFileSync(file);
+    secret = readOrCreateSecret(file, () => randomBytes(PEPPER_BYTES));
   } catch (error) {
-    if (systemCode(error) === 'ENOENT') return undefined;
-    throw cannot('read', file, error);
+    throw new StoreError(`cannot read or create ${file}: ${reasonOf(error)}`, {
+      hint: 'this user needs write access to the folder',
+      cause: error,
+    });
   }
   if (secret.length === PEPPER_BYTES) return secret;
   throw new StoreError(`${file} is not a valid pepper file`, {
     hint: 'restore it from a backup, or delete it and create all keys again',
-  });
-}
-
-/** Creates the file atomically: even after a power failure, it is either complete or missing. */
-function make(file: string): Buffer {
-  const secret = randomBytes(PEPPER_BYTES);
-  const draft = `${file}.new`;
-  try {
-    const descriptor = openSync(draft, 'w', 0o600);
-    try {
-      writeSync(descriptor, secret);
-      fsyncSync(descriptor);
-    } finally {
-      closeSync(descriptor);
-    }
-    renameSync(draft, file);
-  } catch (error) {
-    throw cannot('write', file, error);
-  }
-  return secret;
-}
-
-function cannot(what: string, file: string, error: unknown): StoreError {
-  return new StoreError(`cannot ${what} ${file}: ${reasonOf(error)}`, {
-    hint: 'this user needs write access to the folder',
-    cause: error,
   });
 }

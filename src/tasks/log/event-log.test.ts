@@ -6,7 +6,7 @@ import type { AgentExecutor } from '../execution/executor.ts';
 import { createHandler } from '../handler.ts';
 import { memoryStore } from '../store/memory-store.ts';
 import type { Published } from './published.ts';
-import type { Deliver } from '../push.ts';
+import type { Deliver } from '../push/deliver.ts';
 import type { Append, AppendOutcome, TaskStore } from '../store/store.ts';
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} };

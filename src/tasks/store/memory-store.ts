@@ -12,15 +12,15 @@
 import { randomBytes } from 'node:crypto';
 import {
   isInterrupted,
-  isTerminal,
+  isSettled,
   taskNotFound,
   type LogEntry,
-  type TaskEvent,
-  type TaskState,
   type TaskStatus,
 } from '../../protocol/index.ts';
 import { Chain, ChainLinks } from './chains.ts';
 import { ExpiryIndex } from './expiry-index.ts';
+import { MemoryPush } from './memory-push.ts';
+import { type Found, NEVER, ScopeIndex, StoredTask, type StoreLinks } from './memory-tasks.ts';
 import {
   ChangeClock,
   checkAppend,
@@ -33,8 +33,13 @@ import {
 import type {
   Append,
   AppendOutcome,
+  DeadLetter,
+  DeadLetterQuery,
+  DuePush,
+  DueQuery,
   ListPage,
   ListQuery,
+  PushChange,
   PushRecord,
   Scope,
   TaskHead,
@@ -71,7 +76,8 @@ export class MemoryStore implements TaskStore {
   /** Terminal tasks of all scopes, in the order in which they ended. */
   readonly #finished = new Chain();
   readonly #expiring = new ExpiryIndex<StoredTask>();
-  readonly #links: TaskLinks = {
+  readonly #push = new MemoryPush();
+  readonly #links: StoreLinks = {
     all: new ChainLinks(),
     state: new ChainLinks(),
     context: new ChainLinks(),
@@ -187,15 +193,29 @@ export class MemoryStore implements TaskStore {
   savePush(record: PushRecord): void {
     const task = this.#tasks.get(record.taskId);
     if (!task) throw taskNotFound(record.taskId);
-    (task.push ??= new Map()).set(record.config.id, record);
+    this.#push.save(record, task);
   }
 
   listPush(taskId: string): PushRecord[] {
-    return [...(this.#tasks.get(taskId)?.push?.values() ?? [])];
+    return this.#push.list(taskId);
   }
 
   deletePush(taskId: string, configId: string): void {
-    this.#tasks.get(taskId)?.push?.delete(configId);
+    this.#push.delete(taskId, configId);
+  }
+
+  savePushProgress(changes: readonly PushChange[]): void {
+    for (const change of changes) {
+      this.#push.change(change, this.#tasks.get(change.taskId)?.events.length ?? 0);
+    }
+  }
+
+  duePush(query: DueQuery): DuePush[] {
+    return this.#push.due(query);
+  }
+
+  deadLetters(query: DeadLetterQuery): DeadLetter[] {
+    return this.#push.deadLetters(query);
   }
 
   close(): void {
@@ -203,6 +223,7 @@ export class MemoryStore implements TaskStore {
     this.#numbered.length = 0;
     this.#scopes.clear();
     this.#expiring.clear();
+    this.#push.clear();
   }
 
   #find(scope: Scope, taskId: string): StoredTask | undefined {
@@ -221,6 +242,7 @@ export class MemoryStore implements TaskStore {
     if (!known && !this.#hasRoom(append)) return 'full';
     if (!scope) this.#scopes.set(scopeKey(append), (scope = new ScopeIndex()));
 
+    if (known && isSettled(known.status.state)) this.#push.resume(taskId);
     let state = known?.status.state;
     let status: TaskStatus | undefined;
     for (const { event } of entries) {
@@ -277,6 +299,7 @@ export class MemoryStore implements TaskStore {
     this.#numbered[task.number] = undefined;
     this.#free.push(task.number);
     task.scope.forget(task);
+    this.#push.forget(task.taskId);
     if (task.scope.all.size === 0) this.#scopes.delete(scopeKey(task));
   }
 
@@ -338,142 +361,6 @@ export class MemoryStore implements TaskStore {
 interface Position {
   readonly changed: number;
   readonly task: StoredTask | undefined;
-}
-
-/** The links of the chains, one `ChainLinks` per kind of chain. */
-interface TaskLinks {
-  readonly all: ChainLinks;
-  readonly state: ChainLinks;
-  readonly context: ChainLinks;
-  readonly waiting: ChainLinks;
-  readonly finished: ChainLinks;
-}
-
-/** A chain and its links. */
-interface Found {
-  readonly chain: Chain;
-  readonly links: ChainLinks;
-}
-
-const NO_IDS: readonly string[] = [];
-const NEVER = Infinity;
-
-class StoredTask implements Scope {
-  readonly number: number;
-  readonly taskId: string;
-  readonly contextId: string;
-  readonly tenant: string;
-  readonly owner: string;
-  readonly scope: ScopeIndex;
-  readonly events: TaskEvent[] = [];
-  messageIds = NO_IDS;
-  push: Map<string, PushRecord> | undefined;
-  status: TaskStatus;
-  /** The number of the last status change. It is 0 until the task is in the chains. */
-  changed = 0;
-  bytes = 0;
-  createdAt = 0;
-  expiresAt = NEVER;
-
-  constructor(
-    number: number,
-    { taskId, contextId, tenant, owner }: Append,
-    scope: ScopeIndex,
-    status: TaskStatus,
-  ) {
-    this.number = number;
-    this.taskId = taskId;
-    this.contextId = contextId;
-    this.tenant = tenant;
-    this.owner = owner;
-    this.scope = scope;
-    this.status = status;
-  }
-
-  get isListed(): boolean {
-    return this.changed > 0;
-  }
-
-  get isFinished(): boolean {
-    return this.isListed && isTerminal(this.status.state);
-  }
-
-  head(): TaskHead {
-    return {
-      tenant: this.tenant,
-      owner: this.owner,
-      taskId: this.taskId,
-      contextId: this.contextId,
-      seq: this.events.length,
-      status: this.status,
-      updatedAt: ChangeClock.time(this.changed),
-      createdAt: this.createdAt,
-      expiresAt: this.expiresAt === NEVER ? undefined : this.expiresAt,
-      bytes: this.bytes,
-    };
-  }
-}
-
-/** The indexes of the tasks of one scope. */
-class ScopeIndex {
-  readonly all = new Chain();
-  readonly states = new Map<TaskState, Chain>();
-  readonly contexts = new Map<string, Chain>();
-  /** The tasks that wait for a client, by state and context. */
-  readonly waiting = new Map<string, Chain>();
-  readonly messages = new Map<string, StoredTask>();
-
-  /** Returns a chain that contains all tasks that match the query. */
-  chain({ contextId, state }: ListQuery, links: TaskLinks): Found | undefined {
-    if (contextId !== undefined && state !== undefined && isInterrupted(state)) {
-      return found(this.waiting.get(waitingKey(contextId, state)), links.waiting);
-    }
-    if (contextId !== undefined) return found(this.contexts.get(contextId), links.context);
-    if (state !== undefined) return found(this.states.get(state), links.state);
-    return { chain: this.all, links: links.all };
-  }
-
-  /** Adds the task to the front of the chains of its current status. */
-  add(task: StoredTask, links: TaskLinks): void {
-    this.all.add(links.all, task.number);
-    chainOf(this.states, task.status.state).add(links.state, task.number);
-    chainOf(this.contexts, task.contextId).add(links.context, task.number);
-    const { state } = task.status;
-    if (!isInterrupted(state)) return;
-    chainOf(this.waiting, waitingKey(task.contextId, state)).add(links.waiting, task.number);
-  }
-
-  remove(task: StoredTask, links: TaskLinks): void {
-    this.all.remove(links.all, task.number);
-    this.states.get(task.status.state)?.remove(links.state, task.number);
-    this.contexts.get(task.contextId)?.remove(links.context, task.number);
-    const { state } = task.status;
-    if (!isInterrupted(state)) return;
-    const key = waitingKey(task.contextId, state);
-    const chain = this.waiting.get(key);
-    chain?.remove(links.waiting, task.number);
-    if (chain?.size === 0) this.waiting.delete(key);
-  }
-
-  /** Removes the index entries of a deleted task. */
-  forget({ contextId, messageIds }: StoredTask): void {
-    if (this.contexts.get(contextId)?.size === 0) this.contexts.delete(contextId);
-    for (const id of messageIds) this.messages.delete(id);
-  }
-}
-
-function found(chain: Chain | undefined, links: ChainLinks): Found | undefined {
-  return chain && { chain, links };
-}
-
-function chainOf<Key>(chains: Map<Key, Chain>, key: Key): Chain {
-  let chain = chains.get(key);
-  if (!chain) chains.set(key, (chain = new Chain()));
-  return chain;
-}
-
-function waitingKey(contextId: string, state: TaskState): string {
-  return `${state} ${contextId}`;
 }
 
 /** Returns whether the task is in the chain that `ScopeIndex.chain` returns for the query. */

@@ -86,6 +86,21 @@ export interface ListPage {
   readonly next?: string | undefined;
 }
 
+/** How far the delivery of a task's events to a webhook has come. */
+export interface PushProgress {
+  /** Sequence number of the last event that was delivered or became a dead letter. */
+  readonly cursor: number;
+  /** Number of failed attempts to deliver the next event. */
+  readonly attempts: number;
+  /** Time of the first failed attempt since the last delivered event, in milliseconds. */
+  readonly failingSince?: number | undefined;
+  /**
+   * Time of the next attempt, in milliseconds. 0 means now. Undefined if all events were delivered and the task waits or
+   * has ended.
+   */
+  readonly dueAt?: number | undefined;
+}
+
 /**
  * A webhook of a task. Events are sent to it in `version`, the protocol version of the request that set the webhook, and
  * in the `view` of this request (`LogView.name`), if the agent has views.
@@ -95,7 +110,54 @@ export interface PushRecord {
   readonly config: PushNotificationConfig & { readonly id: string };
   readonly version: ProtocolVersion;
   readonly view?: string | undefined;
+  readonly progress: PushProgress;
 }
+
+/** An event that could not be delivered to a webhook. */
+export interface DeadLetter {
+  readonly taskId: string;
+  readonly configId: string;
+  /** Sequence number of the event. */
+  readonly seq: number;
+  /** Why the last attempt failed. */
+  readonly reason: string;
+  readonly attempts: number;
+  /** Time at which the delivery was given up, in milliseconds. */
+  readonly at: number;
+}
+
+/** New progress of a webhook. */
+export interface PushChange {
+  readonly taskId: string;
+  readonly configId: string;
+  readonly progress: PushProgress;
+  /** The event that was given up. It is stored in the same transaction as the progress. */
+  readonly deadLetter?: DeadLetter | undefined;
+}
+
+/** A webhook with a `dueAt`. `position` distinguishes webhooks with the same `dueAt`. */
+export interface DuePush extends Scope {
+  readonly taskId: string;
+  readonly configId: string;
+  readonly dueAt: number;
+  readonly position: number;
+}
+
+/** Selects a page of due webhooks: at most `limit`, after the last one of the previous page. */
+export interface DueQuery {
+  readonly after?: Pick<DuePush, 'dueAt' | 'position'> | undefined;
+  readonly limit: number;
+}
+
+/** Selects the latest dead letters of a scope, of one task, or of one webhook. */
+export interface DeadLetterQuery extends Scope {
+  readonly taskId?: string | undefined;
+  readonly configId?: string | undefined;
+  readonly limit: number;
+}
+
+/** Maximum number of dead letters of a webhook. If there are more, a store drops the oldest. */
+export const MAX_DEAD_LETTERS = 1000;
 
 /**
  * Stores tasks. Test your own store with `parley-a2a/store/contract`.
@@ -136,13 +198,28 @@ export interface TaskStore {
    */
   setExpiry(scope: Scope, taskId: string, at: number | undefined): MaybePromise<void>;
 
-  /** Removes the task, its log and its webhooks. Returns whether the task existed. */
+  /** Removes the task, its log, its webhooks and their dead letters. Returns whether the task existed. */
   delete(scope: Scope, taskId: string): MaybePromise<boolean>;
 
+  /**
+   * Saves a webhook. Replaces the webhook with the same id, except its dead letters up to `progress.cursor`.
+   *
+   * An append to a task that waits or has ended (`isSettled`) sets `dueAt` to 0 if it is undefined, in the same
+   * transaction. So the events of a task that continues are delivered even if the process ends right after the append.
+   */
   savePush(record: PushRecord): MaybePromise<void>;
   /** Returns the task's webhooks in the order in which they were first saved. */
   listPush(taskId: string): MaybePromise<readonly PushRecord[]>;
   deletePush(taskId: string, configId: string): MaybePromise<void>;
+  /**
+   * Saves the progress of webhooks in one transaction. Ignores webhooks that do not exist. If `dueAt` is undefined, but
+   * the task has entries after the cursor, stores 0, because the task has continued meanwhile.
+   */
+  savePushProgress(changes: readonly PushChange[]): MaybePromise<void>;
+  /** Returns the webhooks of all scopes that have a `dueAt`, earliest first. */
+  duePush(query: DueQuery): MaybePromise<readonly DuePush[]>;
+  /** Returns dead letters, newest first. */
+  deadLetters(query: DeadLetterQuery): MaybePromise<readonly DeadLetter[]>;
 
   close(): MaybePromise<void>;
 }

@@ -7,7 +7,7 @@ import type {
   TaskState,
   TaskStatusUpdateEvent,
 } from 'parley-a2a/protocol';
-import type { Append, PushRecord, TaskHead } from 'parley-a2a/server';
+import type { Append, PushProgress, PushRecord, TaskHead } from 'parley-a2a/server';
 
 export const alice = { tenant: 'acme', owner: 'alice' };
 export const bob = { tenant: 'acme', owner: 'bob' };
@@ -76,9 +76,12 @@ export function artifact(taskId: string, expected: number): Append {
   return { ...alice, taskId, contextId: 'c1', expected, entries };
 }
 
-export function webhook(taskId: string, id: string): PushRecord {
-  return { taskId, config: { id, url: `https://example.org/${id}` }, version: '0.3' };
+export function webhook(taskId: string, id: string, progress = fresh): PushRecord {
+  return { taskId, config: { id, url: `https://example.org/${id}` }, version: '0.3', progress };
 }
+
+/** The progress of a webhook that is to get every event of its task. */
+export const fresh: PushProgress = { cursor: 0, attempts: 0, dueAt: 0 };
 
 export function ids(heads: readonly TaskHead[]): string[] {
   return heads.map((head) => head.taskId);

@@ -4,8 +4,8 @@
  * Published as `parley-a2a/store/contract`, so that authors of a store can run it. Our own stores run the same cases.
  */
 import assert from 'node:assert/strict';
-import { A2AError, type LogEntry, type TaskState } from 'parley-a2a/protocol';
-import type { PushRecord, TaskStore } from 'parley-a2a/server';
+import type { LogEntry, TaskState } from 'parley-a2a/protocol';
+import type { TaskStore } from 'parley-a2a/server';
 import {
   agentSays,
   alice,
@@ -23,6 +23,7 @@ import {
 } from './events.ts';
 import { describeExpiry } from './expiry.ts';
 import { describeLists, listed } from './lists.ts';
+import { describePush } from './push.ts';
 import { collect, type ContractCase, type Describe, type OpenedStore } from './suite.ts';
 
 export type { ContractCase, OpenedStore } from './suite.ts';
@@ -38,6 +39,7 @@ export function taskStoreContract(open: () => Promise<OpenedStore>): ContractCas
     describeMessages(describe);
     describeExpiry(describe);
     describeLists(describe);
+    describePush(describe);
     describeLifetime(describe);
   });
 }
@@ -299,7 +301,7 @@ function describeMessages(describe: Describe): void {
 }
 
 function describeLifetime(describe: Describe): void {
-  describe('recovery, deletion and webhooks', (test) => {
+  describe('recovery and deletion', (test) => {
     test('unfinished are the tasks of every scope that are submitted or working', async ({
       store,
     }) => {
@@ -351,34 +353,6 @@ function describeLifetime(describe: Describe): void {
       assert.deepEqual(await store.append([{ ...creation('t1'), messageIds: ['m1'] }]), ['ok']);
       assert.equal((await entriesOf(store, 't1')).length, 1);
       assert.deepEqual(await store.listPush('t1'), []);
-    });
-
-    test('webhooks come in the order in which they were first saved', async ({ store }) => {
-      await store.append([creation('t1'), creation('t2')]);
-      await store.savePush(webhook('t1', 'b'));
-      await store.savePush(webhook('t2', 'b'));
-      await store.savePush(webhook('t1', 'a'));
-      const replaced: PushRecord = {
-        ...webhook('t1', 'b'),
-        config: { id: 'b', url: 'https://example.org/new', events: ['x'] },
-        version: '1.0',
-        view: 'plain',
-      };
-      await store.savePush(replaced);
-      assert.deepEqual(await store.listPush('t1'), [replaced, webhook('t1', 'a')]);
-      assert.deepEqual(await store.listPush('t2'), [webhook('t2', 'b')]);
-      await store.deletePush('t1', 'b');
-      await store.deletePush('t1', 'never there');
-      assert.deepEqual(await store.listPush('t1'), [webhook('t1', 'a')]);
-      assert.deepEqual(await store.listPush('t2'), [webhook('t2', 'b')]);
-      assert.deepEqual(await store.listPush('t3'), []);
-    });
-
-    test('a webhook of a task that does not exist is refused', async ({ store }) => {
-      await assert.rejects(
-        async () => store.savePush(webhook('t1', 'a')),
-        (error) => error instanceof A2AError && error.kind === 'taskNotFound',
-      );
     });
 
     test('a store may be closed twice', async ({ store }) => {

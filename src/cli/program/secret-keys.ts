@@ -1,0 +1,23 @@
+/** The keys that encrypt secrets on disk: PARLEY_SECRET_KEY, or a file in the data folder. */
+import path from 'node:path';
+import type { SecretKeyOptions } from '../../store/index.ts';
+import { dataFolder } from './data-folder.ts';
+import type { Environment } from './flags.ts';
+
+const KEY_FILE = 'secret.key';
+
+/** Help for the variables of every command that stores secrets. */
+export const SECRET_KEY_VARIABLES = {
+  PARLEY_SECRET_KEY:
+    'A secret of your choice that encrypts the secrets of webhooks, the headers of registered agents and the logins to MCP servers on disk. Without it, a key is made in the data folder (secret.key).',
+  PARLEY_PREVIOUS_SECRET_KEY:
+    'The former PARLEY_SECRET_KEY. Secrets that were stored with it can still be read.',
+} as const;
+
+export function secretKeyOptions(environment: Environment): SecretKeyOptions {
+  return {
+    secretKey: environment['PARLEY_SECRET_KEY'],
+    previousSecretKey: environment['PARLEY_PREVIOUS_SECRET_KEY'],
+    secretKeyFile: path.join(dataFolder(environment), KEY_FILE),
+  };
+}

@@ -1,0 +1,299 @@
+/**
+ * The webhooks of the SQLite store.
+ *
+ * Webhooks are stored encrypted, because their URLs, tokens and credentials may be secret. If there is no key, a webhook
+ * with a token or credentials is refused, and others are stored as text. A webhook whose key is missing cannot be read.
+ * It is skipped and logged, and works again if the store is opened with that key.
+ */
+import type { DatabaseSync } from 'node:sqlite';
+import { reasonOf } from '../base/index.ts';
+import { StoreError } from '../base/sqlite/index.ts';
+import { A2AError, taskNotFound, type ProtocolVersion } from '../protocol/index.ts';
+import {
+  MAX_DEAD_LETTERS,
+  type DeadLetter,
+  type DeadLetterQuery,
+  type DuePush,
+  type DueQuery,
+  type Logger,
+  type PushChange,
+  type PushProgress,
+  type PushRecord,
+} from '../tasks/index.ts';
+import type { SecretBox } from './secrets.ts';
+import { Query, ROW_ID } from './statements.ts';
+
+type ProgressRow = [
+  cursor: number,
+  attempts: number,
+  failingSince: number | null,
+  dueAt: number | null,
+];
+
+type PushRow = [
+  configId: string,
+  version: ProtocolVersion,
+  config: string | Uint8Array,
+  view: string | null,
+  ...progress: ProgressRow,
+];
+
+type DeadLetterRow = [
+  taskId: string,
+  configId: string,
+  seq: number,
+  reason: string,
+  attempts: number,
+  at: number,
+];
+
+type DueRow = [
+  tenant: string,
+  owner: string,
+  taskId: string,
+  configId: string,
+  dueAt: number,
+  id: number,
+];
+
+const DEAD_LETTER = 't.task_id, p.config_id, d.seq, d.reason, d.attempts, d.at';
+
+function prepare(db: DatabaseSync) {
+  const command = (sql: string) => db.prepare(sql);
+  const query = <Row extends unknown[]>(sql: string) => new Query<Row>(db, sql);
+  return {
+    taskScope: query<[scope: number]>('SELECT scope FROM tasks WHERE task_id = ?'),
+    save: command(
+      `INSERT INTO push
+         (task, config_id, version, config, view, cursor, attempts, failing_since, due_at)
+       VALUES (${ROW_ID}, ?, ?, ?, ?, ?, ?, ?, ?)
+       ON CONFLICT DO UPDATE SET
+         version = excluded.version, config = excluded.config, view = excluded.view,
+         cursor = excluded.cursor, attempts = excluded.attempts,
+         failing_since = excluded.failing_since, due_at = excluded.due_at`,
+    ),
+    list: query<PushRow>(
+      `SELECT config_id, version, config, view, cursor, attempts, failing_since, due_at
+       FROM push WHERE task = ${ROW_ID} ORDER BY id`,
+    ),
+    sealed: query<[id: number, taskId: string, configId: string, config: Uint8Array]>(
+      `SELECT p.id, t.task_id, p.config_id, p.config FROM push p CROSS JOIN tasks t ON t.id = p.task
+       WHERE p.id > ? AND typeof(p.config) = 'blob' ORDER BY p.id LIMIT 100`,
+    ),
+    setConfig: command('UPDATE push SET config = ? WHERE id = ?'),
+    find: query<[id: number]>(`SELECT id FROM push WHERE task = ${ROW_ID} AND config_id = ?`),
+    setProgress: command(
+      `UPDATE push SET cursor = ?1, attempts = ?2, failing_since = ?3,
+         due_at = CASE
+           WHEN ?4 IS NULL AND (SELECT max(seq) FROM events WHERE task = push.task) > ?1 THEN 0
+           ELSE ?4 END
+       WHERE id = ?5`,
+    ),
+    resume: command('UPDATE push SET due_at = 0 WHERE task = ? AND due_at IS NULL'),
+    due: query<DueRow>(
+      `SELECT s.tenant, s.owner, t.task_id, p.config_id, p.due_at, p.id
+       FROM push p INDEXED BY push_by_due
+       CROSS JOIN tasks t ON t.id = p.task
+       CROSS JOIN scopes s ON s.id = t.scope
+       WHERE p.due_at IS NOT NULL AND (p.due_at, p.id) > (?, ?)
+       ORDER BY p.due_at, p.id LIMIT ?`,
+    ),
+    drop: command('DELETE FROM push WHERE id = ?'),
+    dropAll: command('DELETE FROM push WHERE task = ?'),
+    addDeadLetter: command(
+      'INSERT OR REPLACE INTO dead_letters (push, seq, scope, reason, attempts, at) VALUES (?, ?, ?, ?, ?, ?)',
+    ),
+    trimDeadLetters: command(
+      `DELETE FROM dead_letters WHERE push = ?1 AND seq <=
+         (SELECT seq FROM dead_letters WHERE push = ?1 ORDER BY seq DESC LIMIT 1 OFFSET ?2)`,
+    ),
+    dropDeadLetters: command('DELETE FROM dead_letters WHERE push = ? AND seq > ?'),
+    dropAllDeadLetters: command(
+      'DELETE FROM dead_letters WHERE push IN (SELECT id FROM push WHERE task = ?)',
+    ),
+    deadLettersOfScope: query<DeadLetterRow>(
+      `SELECT ${DEAD_LETTER} FROM scopes s
+       CROSS JOIN dead_letters d INDEXED BY dead_letters_by_scope ON d.scope = s.id
+       CROSS JOIN push p ON p.id = d.push CROSS JOIN tasks t ON t.id = p.task
+       WHERE s.tenant = ? AND s.owner = ? ORDER BY d.at DESC, d.seq DESC LIMIT ?`,
+    ),
+    deadLettersOfTask: query<DeadLetterRow>(
+      `SELECT ${DEAD_LETTER} FROM tasks t
+       CROSS JOIN scopes s ON s.id = t.scope AND s.tenant = ?1 AND s.owner = ?2
+       CROSS JOIN push p ON p.task = t.id AND (?4 IS NULL OR p.config_id = ?4)
+       CROSS JOIN dead_letters d ON d.push = p.id
+       WHERE t.task_id = ?3 ORDER BY d.at DESC, d.seq DESC LIMIT ?5`,
+    ),
+  };
+}
+
+export interface SqlitePushOptions {
+  readonly secrets: SecretBox;
+  readonly logger: Logger;
+  /** Runs the work in a transaction. */
+  readonly transaction: <Result>(work: () => Result) => Result;
+}
+
+export class SqlitePush {
+  readonly #sql: ReturnType<typeof prepare>;
+  readonly #options: SqlitePushOptions;
+
+  constructor(db: DatabaseSync, options: SqlitePushOptions) {
+    this.#sql = prepare(db);
+    this.#options = options;
+  }
+
+  save({ taskId, config, version, view, progress }: PushRecord): void {
+    if (!this.#sql.taskScope.get(taskId)) throw taskNotFound(taskId);
+    const stored = this.#sealed(taskId, config);
+    this.#options.transaction(() => {
+      const columns = progressColumns(progress);
+      this.#sql.save.run(taskId, config.id, version, stored, view ?? null, ...columns);
+      const [id] = this.#sql.find.get(taskId, config.id) ?? [];
+      if (id !== undefined) this.#sql.dropDeadLetters.run(id, progress.cursor);
+    });
+  }
+
+  list(taskId: string): PushRecord[] {
+    const records: PushRecord[] = [];
+    for (const row of this.#sql.list.all(taskId)) {
+      const [configId, version, stored, view, ...progress] = row;
+      const json = typeof stored === 'string' ? stored : this.#open(stored, taskId, configId);
+      if (json === undefined) continue;
+      records.push({
+        taskId,
+        config: JSON.parse(json),
+        version,
+        ...(view !== null && { view }),
+        progress: progressOf(progress),
+      });
+    }
+    return records;
+  }
+
+  delete(taskId: string, configId: string): void {
+    this.#options.transaction(() => {
+      const [id] = this.#sql.find.get(taskId, configId) ?? [];
+      if (id === undefined) return;
+      this.#sql.dropDeadLetters.run(id, -1);
+      this.#sql.drop.run(id);
+    });
+  }
+
+  change(changes: readonly PushChange[]): void {
+    this.#options.transaction(() => {
+      for (const { taskId, configId, progress, deadLetter } of changes) {
+        const [id] = this.#sql.find.get(taskId, configId) ?? [];
+        if (id === undefined) continue;
+        this.#sql.setProgress.run(...progressColumns(progress), id);
+        if (!deadLetter) continue;
+        const [scope = 0] = this.#sql.taskScope.get(taskId) ?? [];
+        const { seq, reason, attempts, at } = deadLetter;
+        this.#sql.addDeadLetter.run(id, seq, scope, reason, attempts, at);
+        this.#sql.trimDeadLetters.run(id, MAX_DEAD_LETTERS);
+      }
+    });
+  }
+
+  due({ after, limit }: DueQuery): DuePush[] {
+    const rows = this.#sql.due.all(after?.dueAt ?? -1, after?.position ?? -1, limit);
+    return rows.map(([tenant, owner, taskId, configId, dueAt, position]) => {
+      return { tenant, owner, taskId, configId, dueAt, position };
+    });
+  }
+
+  deadLetters({ tenant, owner, taskId, configId, limit }: DeadLetterQuery): DeadLetter[] {
+    const rows =
+      taskId === undefined
+        ? this.#sql.deadLettersOfScope.all(tenant, owner, limit)
+        : this.#sql.deadLettersOfTask.all(tenant, owner, taskId, configId ?? null, limit);
+    return rows.map(([task, config, seq, reason, attempts, at]) => {
+      return { taskId: task, configId: config, seq, reason, attempts, at };
+    });
+  }
+
+  /** Makes the webhooks of the task in this row due. Runs in the caller's transaction. */
+  resume(task: number): void {
+    this.#sql.resume.run(task);
+  }
+
+  /** Removes the webhooks of the task in this row. Runs in the caller's transaction. */
+  drop(task: number): void {
+    this.#sql.dropAllDeadLetters.run(task);
+    this.#sql.dropAll.run(task);
+  }
+
+  /** Encrypts the webhooks again that were encrypted with an older key. Logs a failure, and never throws. */
+  reseal(): void {
+    const { logger, secrets } = this.#options;
+    let changed = 0;
+    try {
+      if (!secrets.hasOldKeys) return;
+      let rows = this.#sql.sealed.all(0);
+      while (rows.length > 0) {
+        this.#options.transaction(() => {
+          for (const [id, taskId, configId, stored] of rows) {
+            const opened = secrets.openAny(stored, place(taskId, configId));
+            if (!opened?.isOld) continue;
+            this.#sql.setConfig.run(secrets.seal(opened.text, place(taskId, configId)), id);
+            changed++;
+          }
+        });
+        rows = this.#sql.sealed.all(rows.at(-1)?.[0] ?? 0);
+      }
+      if (changed > 0) logger.info({ webhooks: changed }, 'encrypted webhooks with the new key');
+    } catch (error) {
+      logger.error({ err: error }, 'failed to encrypt webhooks with the new key');
+    }
+  }
+
+  #sealed(taskId: string, config: PushRecord['config']): Uint8Array | string {
+    const { logger, secrets } = this.#options;
+    const json = JSON.stringify(config);
+    try {
+      return secrets.seal(json, place(taskId, config.id));
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error;
+      if ((config.token ?? config.authentication?.credentials) === undefined) return json;
+      // The operator's log has the reason. A client must not see the path of the key file.
+      logger.error({ err: error }, `cannot encrypt the secrets of a webhook: ${error.hint ?? ''}`);
+      throw new A2AError(
+        'invalidParams',
+        'This server has no key to store secrets: omit the token and the credentials of the webhook, or ask the operator to set PARLEY_SECRET_KEY',
+      );
+    }
+  }
+
+  #open(sealed: Uint8Array, taskId: string, configId: string): string | undefined {
+    let reason = 'it was stored with another key';
+    try {
+      const json = this.#options.secrets.open(sealed, place(taskId, configId));
+      if (json !== undefined) return json;
+    } catch (error) {
+      reason = reasonOf(error);
+    }
+    this.#options.logger.error(
+      { taskId, configId },
+      `skipped a webhook, because its secrets cannot be read (${reason}): set PARLEY_SECRET_KEY to the key with which it was stored, or restore the key file`,
+    );
+    return undefined;
+  }
+}
+
+function progressColumns({ cursor, attempts, failingSince, dueAt }: PushProgress): ProgressRow {
+  return [cursor, attempts, failingSince ?? null, dueAt ?? null];
+}
+
+function progressOf([cursor, attempts, failingSince, dueAt]: ProgressRow): PushProgress {
+  return {
+    cursor,
+    attempts,
+    ...(failingSince !== null && { failingSince }),
+    ...(dueAt !== null && { dueAt }),
+  };
+}
+
+/** Returns the `place` with which a webhook is encrypted. */
+function place(taskId: string, configId: string): string {
+  return `push ${JSON.stringify([taskId, configId])}`;
+}

@@ -1,0 +1,41 @@
+/** The interface between the delivery of events to webhooks and the transport that makes the requests. */
+import type { ProtocolVersion, PushNotificationConfig, Task } from '../../protocol/index.ts';
+import type { Published } from '../log/published.ts';
+import type { PushRecord } from '../store/store.ts';
+
+/** One event for one webhook. */
+export interface Delivery {
+  readonly record: PushRecord;
+  readonly entry: Published;
+  /** Loads the task up to this entry. The caller must not keep the task, because later events are folded into it. */
+  readonly task: () => Promise<Task | undefined>;
+}
+
+/**
+ * `taken`: the receiver has the event. `gone`: the receiver wants no more events, so the webhook is removed. Otherwise
+ * the delivery failed, and is tried again.
+ */
+export type DeliveryOutcome = 'taken' | 'gone' | FailedDelivery;
+
+/** A failed delivery. */
+export interface FailedDelivery {
+  /** Why it failed, for the operator and the owner of the task. It must not contain secrets. */
+  readonly failed: string;
+  /** How long the receiver asked to wait, in milliseconds. */
+  readonly retryAfterMs?: number | undefined;
+}
+
+/**
+ * Sends the prepared request once. Rejects if there is no response: no connection, a timeout, or a forbidden address.
+ */
+export type Post = (signal: AbortSignal) => Promise<DeliveryOutcome>;
+
+/** Makes the requests to webhooks. `webhookDelivery` implements this interface. */
+export interface Deliver {
+  /**
+   * Returns the configuration to store, with an id. Throws A2AError `invalidParams` if the configuration is invalid.
+   */
+  accept(config: PushNotificationConfig, version: ProtocolVersion): PushRecord['config'];
+  /** Prepares the request for all attempts. Returns undefined if this webhook does not get this event. */
+  prepare(delivery: Delivery): Promise<Post | undefined>;
+}

@@ -1,0 +1,377 @@
+/**
+ * The webhooks of all tasks. Each push notification configuration is a reader of its task's log, with a stored cursor.
+ *
+ * Every event is delivered at least once, in order, also after a restart: when the server starts, and whenever a webhook
+ * has waited for its next attempt, the store is asked for the webhooks that are due. If a task is removed, its webhooks
+ * are removed with it, and get no more events. `Deliver` makes the requests and decides which addresses are allowed.
+ */
+import { MAX_TIMER_MS, type MaybePromise, waitAtMost } from '../../base/index.ts';
+import {
+  A2AError,
+  isSettled,
+  type ProtocolVersion,
+  type PushNotificationConfig,
+} from '../../protocol/index.ts';
+import type { EventLog, LiveTask } from '../log/event-log.ts';
+import type { Logger } from '../log/logger.ts';
+import type { LogView, LogViews } from '../log/view.ts';
+import { sameJson } from '../log/same-json.ts';
+import {
+  type DeadLetter,
+  type DeadLetterQuery,
+  type DuePush,
+  MAX_DEAD_LETTERS,
+  type PushProgress,
+  type PushRecord,
+  type Scope,
+} from '../store/store.ts';
+import type { Deliver } from './deliver.ts';
+import { DeliveryGate } from './gate.ts';
+import { ProgressWriter } from './progress.ts';
+import { PARK_MS, Webhook, type WebhookLimits } from './webhook.ts';
+
+/** The parts of a webhook that come from the request that set it. */
+export type PushOrigin = Pick<PushRecord, 'version' | 'view'>;
+
+export interface PushLimits extends WebhookLimits {
+  readonly maxPushConfigsPerTask: number;
+}
+
+export interface NotifierOptions {
+  readonly deliver: Deliver;
+  readonly logger: Logger;
+  readonly limits: PushLimits;
+  readonly views: LogViews | undefined;
+  readonly now: () => number;
+}
+
+/** Maximum number of webhooks of tasks that are not executed, which are open at the same time. */
+const MAX_BACKLOG = 1000;
+const PAGE = 100;
+/** Minimum time between two queries for due webhooks. */
+const SCAN_MS = 1000;
+/** How often all due webhooks are checked. This finds those that were closed because the store was unavailable. */
+const FULL_SCAN_MS = 300_000;
+/** Webhooks of running tasks have the due time 0. They are already open, so that most queries skip them. */
+const AFTER_RUNNING = { dueAt: 0, position: Number.MAX_SAFE_INTEGER };
+
+export class PushNotifier {
+  readonly #log: EventLog;
+  readonly #options: NotifierOptions;
+  readonly #gate: DeliveryGate;
+  readonly #writer: ProgressWriter;
+  /** The open webhooks, by task and configuration. */
+  readonly #active = new Map<string, Webhook>();
+  /** The open webhooks that a scan has found. */
+  readonly #backlog = new Set<string>();
+  /** The webhooks that are being saved or removed. They must not be opened meanwhile. */
+  readonly #changing = new Set<string>();
+  /** The last pending save of each task, by task id. */
+  readonly #saving = new Map<string, Promise<void>>();
+  #timer: NodeJS.Timeout | undefined;
+  #timerAt = Infinity;
+  /** The next scan checks all due webhooks. */
+  #full = false;
+  #fullAt = Infinity;
+  #scanning = false;
+  #closed = false;
+
+  constructor(log: EventLog, options: NotifierOptions) {
+    this.#log = log;
+    this.#options = options;
+    this.#gate = new DeliveryGate(options.now);
+    this.#writer = new ProgressWriter(log.store, options.logger);
+  }
+
+  /** Throws if the configuration is invalid. */
+  check(config: PushNotificationConfig, version: ProtocolVersion): void {
+    this.#options.deliver.accept(config, version);
+  }
+
+  /**
+   * Saves a configuration. It gets the events after entry `after`. If the task already has the same configuration, this
+   * one keeps its cursor, and a failed delivery is tried again now.
+   */
+  save(
+    taskId: string,
+    config: PushNotificationConfig,
+    origin: PushOrigin,
+    after: number,
+  ): Promise<PushRecord> {
+    return this.#inTurn(taskId, async () => {
+      const known = await this.#find(taskId, config, origin);
+      if (!known) return this.#save(taskId, config, origin, after);
+      const { cursor, dueAt } = known.progress;
+      const progress = dueAt === undefined ? known.progress : { cursor, attempts: 0, dueAt: 0 };
+      return this.#replace({ ...known, progress });
+    });
+  }
+
+  /**
+   * Saves a configuration that came with a message, unless the task already has the same configuration. Returns whether
+   * it was new.
+   */
+  saveOnce(
+    taskId: string,
+    config: PushNotificationConfig,
+    origin: PushOrigin,
+    after: number,
+  ): Promise<boolean> {
+    return this.#inTurn(taskId, async () => {
+      if (await this.#find(taskId, config, origin)) return false;
+      await this.#save(taskId, config, origin, after);
+      return true;
+    });
+  }
+
+  /** Returns the webhook of the task that has the same configuration. */
+  async #find(
+    taskId: string,
+    config: PushNotificationConfig,
+    { version, view }: PushOrigin,
+  ): Promise<PushRecord | undefined> {
+    return (await this.#list(taskId)).find(
+      (record) =>
+        record.version === version &&
+        record.view === view &&
+        sameJson({ ...config, id: config.id ?? record.config.id }, record.config),
+    );
+  }
+
+  async #save(
+    taskId: string,
+    config: PushNotificationConfig,
+    { version, view }: PushOrigin,
+    after: number,
+  ): Promise<PushRecord> {
+    const accepted = this.#options.deliver.accept(config, version);
+    const known = await this.#list(taskId);
+    const { maxPushConfigsPerTask: most } = this.#options.limits;
+    if (known.length >= most && !known.some(({ config: { id } }) => id === accepted.id)) {
+      throw new A2AError('invalidParams', `A task has at most ${most} push configurations`);
+    }
+    return this.#replace({
+      taskId,
+      config: accepted,
+      version,
+      ...(view !== undefined && { view }),
+      progress: { cursor: after, attempts: 0, dueAt: 0 },
+    });
+  }
+
+  /** Stores the record. The open webhook is closed, because it has the earlier configuration and cursor. */
+  async #replace(record: PushRecord): Promise<PushRecord> {
+    await this.#whileClosed(key(record), () => this.#log.store.savePush(record));
+    return record;
+  }
+
+  /** Runs the change of a webhook while the webhook is closed, and none of its progress waits to be stored. */
+  async #whileClosed(name: string, change: () => MaybePromise<void>): Promise<void> {
+    this.#changing.add(name);
+    try {
+      this.#active.get(name)?.close();
+      await this.#writer.forget(name);
+      await change();
+    } finally {
+      this.#changing.delete(name);
+    }
+  }
+
+  /** Returns the webhooks of a task, with their latest progress. */
+  async #list(taskId: string): Promise<readonly PushRecord[]> {
+    await this.#writer.flush();
+    return this.#log.store.listPush(taskId);
+  }
+
+  /** Runs the saves of a task one after the other, because the same message may arrive twice at the same time. */
+  async #inTurn<Result>(taskId: string, work: () => Promise<Result>): Promise<Result> {
+    const before = this.#saving.get(taskId);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#saving.set(taskId, promise);
+    try {
+      await before;
+      return await work();
+    } finally {
+      resolve();
+      if (this.#saving.get(taskId) === promise) this.#saving.delete(taskId);
+    }
+  }
+
+  async remove(taskId: string, configId: string): Promise<void> {
+    await this.#whileClosed(`${taskId}/${configId}`, () =>
+      this.#log.store.deletePush(taskId, configId),
+    );
+  }
+
+  /** Returns the latest dead letters of the scope, of a task, or of a webhook. */
+  async deadLetters(
+    scope: Scope,
+    { taskId, configId }: Pick<DeadLetterQuery, 'taskId' | 'configId'>,
+  ): Promise<readonly DeadLetter[]> {
+    await this.#writer.flush();
+    const { tenant, owner } = scope;
+    const limit = MAX_DEAD_LETTERS;
+    return this.#log.store.deadLetters({ tenant, owner, taskId, configId, limit });
+  }
+
+  /**
+   * Sends the events of a webhook again, from its first dead letter on, so that the receiver gets the newest event last.
+   * Returns the number of dead letters, which are removed.
+   */
+  retry(live: LiveTask, configId: string): Promise<number> {
+    const { taskId } = live;
+    return this.#inTurn(taskId, async () => {
+      const record = (await this.#list(taskId)).find(({ config: { id } }) => id === configId);
+      if (!record) throw new A2AError('taskNotFound', 'Push configuration not found');
+      const letters = await this.deadLetters(live, { taskId, configId });
+      if (letters.length === 0) return 0;
+      const cursor = Math.min(record.progress.cursor, ...letters.map(({ seq }) => seq - 1));
+      await this.#replace({ ...record, progress: { cursor, attempts: 0, dueAt: 0 } });
+      await this.attach(live);
+      return letters.length;
+    });
+  }
+
+  /** Opens the webhooks of the task that are not open. Never throws. */
+  async attach(live: LiveTask, found?: ReadonlySet<string>): Promise<void> {
+    let records: readonly PushRecord[] = [];
+    try {
+      records = await this.#list(live.taskId);
+    } catch (error) {
+      this.#options.logger.error({ err: error, taskId: live.taskId }, 'failed to list webhooks');
+    }
+    for (const record of records) {
+      if (live.lost || this.#closed) return;
+      const name = key(record);
+      // The webhook may still be busy with an earlier turn.
+      if (this.#active.has(name) || this.#changing.has(name)) continue;
+      const { dueAt = 0 } = record.progress;
+      if (dueAt > this.#options.now() + PARK_MS) this.#wake(dueAt);
+      else this.#open(name, record, live, found?.has(name) === true);
+    }
+  }
+
+  #open(name: string, record: PushRecord, live: LiveTask, isBacklog: boolean): void {
+    const { taskId, config } = record;
+    const configId = config.id;
+    const { deliver, logger, limits, now } = this.#options;
+    const report = (progress: PushProgress, deadLetter?: DeadLetter) =>
+      this.#writer.add(name, { taskId, configId, progress, deadLetter });
+    const isDone = !live.running && record.progress.cursor >= live.seq;
+    if (isDone) {
+      if (live.state && isSettled(live.state)) report({ ...record.progress, dueAt: undefined });
+      return;
+    }
+    const webhook = new Webhook(record, live, {
+      log: this.#log,
+      deliver,
+      gate: this.#gate,
+      logger,
+      limits,
+      view: this.#viewOf(record),
+      now,
+      onProgress: report,
+      onGone: () => {
+        this.remove(taskId, configId).catch((error: unknown) => {
+          logger.error({ err: error, taskId, configId }, 'failed to remove a webhook');
+        });
+      },
+      onEnd: (wakeAt) => {
+        if (this.#active.get(name) === webhook) this.#active.delete(name);
+        if (wakeAt !== undefined) this.#wake(wakeAt);
+        if (!this.#backlog.delete(name) || !this.#full) return;
+        if (this.#backlog.size < MAX_BACKLOG / 2) this.#wake(now());
+      },
+    });
+    this.#active.set(name, webhook);
+    if (isBacklog) this.#backlog.add(name);
+    webhook.start();
+  }
+
+  /** A webhook whose view is unknown, because an earlier version stored it, gets the view of an empty request. */
+  #viewOf({ view }: PushRecord): LogView | undefined {
+    const { views } = this.#options;
+    const named = views?.all.find(({ name }) => name === view);
+    return named ?? views?.choose({ extensions: [] });
+  }
+
+  /** Starts to deliver what an earlier process has not delivered. */
+  start(): void {
+    this.#full = true;
+    void this.#scan();
+  }
+
+  /** Looks for due webhooks at this time, unless this happens earlier. */
+  #wake(at: number): void {
+    if (this.#closed || at >= this.#timerAt) return;
+    clearTimeout(this.#timer);
+    this.#timerAt = at;
+    const wait = Math.min(Math.max(at - this.#options.now(), SCAN_MS), MAX_TIMER_MS);
+    this.#timer = setTimeout(() => void this.#scan(), wait).unref();
+  }
+
+  /** Opens the webhooks that are due. Never throws. */
+  async #scan(): Promise<void> {
+    const { logger, now } = this.#options;
+    if (this.#scanning || this.#closed) return;
+    this.#scanning = true;
+    this.#timerAt = Infinity;
+    this.#full ||= now() >= this.#fullAt;
+    try {
+      await this.#writer.flush();
+      if (await this.#openDue(this.#full ? undefined : AFTER_RUNNING)) {
+        if (this.#full) this.#fullAt = now() + FULL_SCAN_MS;
+        this.#full = false;
+      }
+    } catch (error) {
+      if (!this.#closed) logger.error({ err: error }, 'failed to list the webhooks that are due');
+      this.#wake(now() + PARK_MS);
+    } finally {
+      this.#scanning = false;
+    }
+    this.#wake(this.#fullAt);
+  }
+
+  /** Opens the due webhooks after this one. Returns false if there are too many of them. */
+  async #openDue(after: Pick<DuePush, 'dueAt' | 'position'> | undefined): Promise<boolean> {
+    const { store } = this.#log;
+    let page: readonly DuePush[];
+    do {
+      page = await store.duePush({ after, limit: PAGE });
+      for (const due of page) {
+        if (this.#closed) return true;
+        if (due.dueAt > this.#options.now() + SCAN_MS) {
+          this.#wake(due.dueAt);
+          return true;
+        }
+        const name = `${due.taskId}/${due.configId}`;
+        if (this.#active.has(name)) continue;
+        if (this.#backlog.size >= MAX_BACKLOG) return false;
+        using live = await this.#log.open(due, due.taskId);
+        if (live) await this.attach(live, new Set([name]));
+      }
+      after = page.at(-1);
+    } while (page.length === PAGE);
+    return true;
+  }
+
+  /** Waits up to `ms` milliseconds until every webhook has delivered the stored events. */
+  async drain(ms: number): Promise<void> {
+    await waitAtMost(
+      ms,
+      Promise.all([...this.#active.values()].map((webhook) => webhook.finish())),
+    );
+  }
+
+  /** Ends all deliveries, and stores their progress. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    for (const webhook of this.#active.values()) webhook.close();
+    await this.#writer.flush();
+  }
+}
+
+function key({ taskId, config: { id } }: PushRecord): string {
+  return `${taskId}/${id}`;
+}

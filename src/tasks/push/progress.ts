@@ -1,0 +1,67 @@
+/**
+ * Writes the progress of webhooks to the store. With a durable store, the changes of a short time are one transaction,
+ * so that deliveries do not slow down the tasks. After a crash, the last events may be delivered again.
+ */
+import type { Logger } from '../log/logger.ts';
+import type { PushChange, TaskStore } from '../store/store.ts';
+
+const WRITE_EVERY_MS = 50;
+/** The delay after a failed write. */
+const RETRY_MS = 1000;
+
+export class ProgressWriter {
+  readonly #store: TaskStore;
+  readonly #logger: Logger;
+  /** The changes of each webhook that are not stored yet. All but the last one have a dead letter. */
+  #changes = new Map<string, readonly PushChange[]>();
+  #timer: NodeJS.Timeout | undefined;
+  #writing: Promise<void> | undefined;
+
+  constructor(store: TaskStore, logger: Logger) {
+    this.#store = store;
+    this.#logger = logger;
+  }
+
+  /** Stores the progress of a webhook soon. A change with a dead letter is stored at once. */
+  add(key: string, change: PushChange): void {
+    const earlier = this.#changes.get(key)?.filter(({ deadLetter }) => deadLetter) ?? [];
+    this.#changes.set(key, [...earlier, change]);
+    if (!this.#store.durable || change.deadLetter) void this.flush();
+    else this.#timer ??= setTimeout(() => void this.flush(), WRITE_EVERY_MS);
+  }
+
+  /** Discards a change that is not stored yet, and waits for a write in progress. */
+  async forget(key: string): Promise<void> {
+    this.#changes.delete(key);
+    await this.#writing;
+    this.#changes.delete(key);
+  }
+
+  /** Stores all changes. Never throws. */
+  async flush(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    while (this.#writing) await this.#writing;
+    if (this.#changes.size === 0) return;
+    const batch = this.#changes;
+    this.#changes = new Map();
+    this.#writing = this.#write(batch);
+    await this.#writing;
+  }
+
+  async #write(batch: ReadonlyMap<string, readonly PushChange[]>): Promise<void> {
+    try {
+      await this.#store.savePushProgress([...batch.values()].flat());
+    } catch (error) {
+      this.#logger.error({ err: error }, 'failed to store the progress of webhooks');
+      for (const [key, changes] of batch) {
+        const later = this.#changes.get(key) ?? [];
+        const lost = later.length > 0 ? changes.filter(({ deadLetter }) => deadLetter) : changes;
+        this.#changes.set(key, [...lost, ...later]);
+      }
+      this.#timer ??= setTimeout(() => void this.flush(), RETRY_MS).unref();
+    } finally {
+      this.#writing = undefined;
+    }
+  }
+}

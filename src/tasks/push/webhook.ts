@@ -1,0 +1,238 @@
+/**
+ * Delivers the events of a task to one webhook: in order, one at a time, each at least once.
+ *
+ * A failed delivery is tried again, five times within about ten seconds, then less often. If the webhook has failed for
+ * a day, the event becomes a dead letter, and the next event gets its turn.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { backoffMs, systemCode } from '../../base/index.ts';
+import { isSettled, type Task } from '../../protocol/index.ts';
+import type { EventLog, LiveTask } from '../log/event-log.ts';
+import { type Loaded, loadTask } from '../log/load.ts';
+import type { Logger } from '../log/logger.ts';
+import type { Published } from '../log/published.ts';
+import type { LogReader } from '../log/reader.ts';
+import type { LogView } from '../log/view.ts';
+import type { DeadLetter, PushProgress, PushRecord } from '../store/store.ts';
+import type { Deliver, DeliveryOutcome, FailedDelivery, Post } from './deliver.ts';
+import type { Delayed, DeliveryGate } from './gate.ts';
+
+/** The number of retries that are made even if the webhook has failed for long. */
+const FIRST_RETRIES = 5;
+/** Maximum delay between two attempts, also if the receiver asks for a longer one. */
+const MAX_DELAY_MS = 3_600_000;
+/** A webhook whose next attempt is later than this is closed, and opened again in time. */
+export const PARK_MS = 20_000;
+const MAX_REASON_CHARS = 300;
+
+export interface WebhookLimits {
+  /** The delay before the first retry, in milliseconds. It doubles with each retry, up to an hour. */
+  readonly pushRetryMs: number;
+  /** How long a webhook may fail until its events become dead letters, in milliseconds. */
+  readonly pushGiveUpMs: number;
+}
+
+export interface WebhookSetup {
+  readonly log: EventLog;
+  readonly deliver: Deliver;
+  readonly gate: DeliveryGate;
+  readonly logger: Logger;
+  readonly limits: WebhookLimits;
+  readonly view: LogView | undefined;
+  readonly now: () => number;
+  readonly onProgress: (progress: PushProgress, deadLetter?: DeadLetter) => void;
+  /** Called when the receiver wants no more events. */
+  readonly onGone: () => void;
+  /** Called once, when the webhook is closed. `wakeAt` is the time of the next attempt, if there is one. */
+  readonly onEnd: (wakeAt?: number) => void;
+}
+
+export class Webhook {
+  readonly #record: PushRecord;
+  readonly #live: LiveTask;
+  readonly #options: WebhookSetup;
+  readonly #abort = new AbortController();
+  readonly #over = Promise.withResolvers<void>();
+  #progress: PushProgress;
+  #reader: LogReader | undefined;
+  /** The result of the last call of `#taskAt`. */
+  #folded: Loaded | undefined;
+  #busy = false;
+  /** Whether it waits for the time of the next attempt. */
+  #waits = false;
+  #finishing = false;
+  #readerEnded = false;
+
+  constructor(record: PushRecord, live: LiveTask, options: WebhookSetup) {
+    this.#record = record;
+    this.#live = live;
+    this.#options = options;
+    this.#progress = record.progress;
+  }
+
+  /** Starts to deliver the events after the cursor. */
+  start(): void {
+    this.#reader = this.#options.log.read(this.#live, this.#progress.cursor, {
+      // The task may continue while its last event is being delivered.
+      endless: true,
+      take: (entry) => {
+        this.#busy = true;
+        void this.#handle(entry);
+        return false;
+      },
+      end: () => {
+        this.#readerEnded = true;
+        if (!this.#busy) this.close();
+      },
+    });
+    this.#goOn();
+  }
+
+  /** Resolves when every stored event was delivered, or waits for a retry after a restart. */
+  finish(): Promise<void> {
+    this.#finishing = true;
+    if (!this.#busy) this.#goOn();
+    else if (this.#waits && this.#options.log.store.durable) this.close();
+    return this.#over.promise;
+  }
+
+  /** Stops immediately, even during a delivery. */
+  close(wakeAt?: number): void {
+    if (this.#abort.signal.aborted) return;
+    this.#abort.abort();
+    this.#options.onEnd(wakeAt);
+    this.#over.resolve();
+    this.#reader?.close();
+  }
+
+  /** Takes the next event, or stops if the task is settled and there is no further event. */
+  #goOn(): void {
+    const { seq, state } = this.#live;
+    const settled = state !== undefined && isSettled(state);
+    const caughtUp = this.#reader?.cursor === seq;
+    if (caughtUp && settled) this.#report({ ...this.#progress, dueAt: undefined });
+    if ((caughtUp && (settled || this.#finishing)) || this.#readerEnded) this.close();
+    else this.#reader?.resume();
+  }
+
+  /** Delivers one event. The reader continues only after `take` has returned, so this always waits first. */
+  async #handle(entry: Published): Promise<void> {
+    let post: Post | 'unknown' | undefined = 'unknown';
+    const prepared = async (): Promise<Post | undefined> => {
+      if (post === 'unknown') post = await this.#prepare(entry);
+      return post;
+    };
+    while (await this.#whenDue()) {
+      const outcome = await this.#attempt(prepared);
+      if (this.#abort.signal.aborted) return;
+      if (this.#settle(entry.seq, outcome)) break;
+    }
+    if (this.#abort.signal.aborted) return;
+    this.#busy = false;
+    this.#goOn();
+  }
+
+  /** Waits for the time of the next attempt. Returns false if the webhook was closed. */
+  async #whenDue(): Promise<boolean> {
+    const { signal } = this.#abort;
+    const { dueAt = 0 } = this.#progress;
+    // If the clock was set back, the time may be far away.
+    const wait = Math.min(dueAt - this.#options.now(), MAX_DELAY_MS);
+    if (wait > PARK_MS || (wait > 0 && this.#finishing && this.#options.log.store.durable)) {
+      this.close(dueAt);
+    } else if (wait > 0) {
+      this.#waits = true;
+      await delay(wait, undefined, { ref: false, signal }).catch(() => {});
+      this.#waits = false;
+    }
+    return !signal.aborted;
+  }
+
+  #prepare(stored: Published): Promise<Post | undefined> | undefined {
+    const { deliver, view } = this.#options;
+    const entry = view ? stored.in(view) : stored;
+    const task = () => this.#taskAt(stored.seq);
+    return entry && deliver.prepare({ record: this.#record, entry, task });
+  }
+
+  async #attempt(
+    prepared: () => Promise<Post | undefined>,
+  ): Promise<DeliveryOutcome | Delayed | 'skipped'> {
+    const { gate, logger } = this.#options;
+    const { taskId, config } = this.#record;
+    const { tenant, owner } = this.#live;
+    try {
+      const post = await prepared();
+      if (!post) return 'skipped';
+      const passage = { url: config.url, owner: JSON.stringify([tenant, owner]) };
+      return await gate.pass(passage, post, this.#abort.signal);
+    } catch (error) {
+      logger.debug({ err: error, taskId, configId: config.id }, 'a webhook did not respond');
+      // The owner of the task sees the reason. The message may contain addresses of the network.
+      const isTimeout = error instanceof Error && /^(?:Abort|Timeout)Error$/.test(error.name);
+      return { failed: isTimeout ? 'timeout' : (systemCode(error) ?? 'no response') };
+    }
+  }
+
+  /** Records the outcome of an attempt. Returns whether the next event gets its turn. */
+  #settle(seq: number, outcome: DeliveryOutcome | Delayed | 'skipped'): boolean {
+    const { logger, onGone, now } = this.#options;
+    const { taskId, config } = this.#record;
+    const { failingSince } = this.#progress;
+    switch (outcome) {
+      case 'taken':
+        this.#report({ cursor: seq, attempts: 0, dueAt: 0 });
+        return true;
+      case 'skipped':
+        this.#report({ cursor: seq, attempts: 0, failingSince, dueAt: 0 });
+        return true;
+      case 'gone':
+        logger.info({ taskId, configId: config.id }, 'a webhook wants no more events: removed it');
+        this.close();
+        onGone();
+        return false;
+      default:
+    }
+    if ('failed' in outcome) return this.#fail(seq, outcome);
+    // The delays differ, so that the webhooks of one host do not all come back at the same time.
+    const wait = Math.max(outcome.delayMs, this.#options.limits.pushRetryMs) * (1 + Math.random());
+    this.#report({ ...this.#progress, dueAt: Math.ceil(now() + wait) });
+    return false;
+  }
+
+  #fail(seq: number, { failed, retryAfterMs = 0 }: FailedDelivery): boolean {
+    const { logger, limits, now } = this.#options;
+    const { taskId, config } = this.#record;
+    const at = now();
+    const { cursor, failingSince = at } = this.#progress;
+    const attempts = this.#progress.attempts + 1;
+    if (attempts > FIRST_RETRIES && at - failingSince >= limits.pushGiveUpMs) {
+      const reason = failed.slice(0, MAX_REASON_CHARS);
+      const letter = { taskId, configId: config.id, seq, reason, attempts, at };
+      logger.warn(letter, 'gave up an event for a webhook: it is a dead letter now');
+      this.#report({ cursor: seq, attempts: 0, failingSince, dueAt: 0 }, letter);
+      return true;
+    }
+    const backoff = backoffMs(attempts, limits.pushRetryMs, MAX_DELAY_MS);
+    const dueAt = Math.ceil(at + Math.max(backoff, Math.min(retryAfterMs, MAX_DELAY_MS)));
+    this.#report({ cursor, attempts, failingSince, dueAt });
+    return false;
+  }
+
+  #report(progress: PushProgress, deadLetter?: DeadLetter): void {
+    this.#progress = progress;
+    this.#options.onProgress(progress, deadLetter);
+  }
+
+  /** Returns the task up to entry `seq`. Continues from the previous call, so that each log entry is read only once. */
+  async #taskAt(seq: number): Promise<Task | undefined> {
+    const live = this.#live;
+    const upToHere = {
+      stored: seq,
+      read: (after: number, limit: number) => live.read(after, Math.min(limit, seq - after)),
+    };
+    this.#folded = await loadTask(upToHere, this.#folded);
+    const { task } = this.#folded ?? {};
+    return task && (this.#options.view?.task(task) ?? task);
+  }
+}

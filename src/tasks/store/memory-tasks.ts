@@ -1,0 +1,146 @@
+/** The tasks of the memory store, and the chains in which the tasks of one scope are listed. */
+import {
+  isInterrupted,
+  isTerminal,
+  type TaskEvent,
+  type TaskState,
+  type TaskStatus,
+} from '../../protocol/index.ts';
+import { Chain, type ChainLinks } from './chains.ts';
+import { ChangeClock } from './store-rules.ts';
+import type { Append, ListQuery, Scope, TaskHead } from './store.ts';
+
+/** The links of the chains, one `ChainLinks` per kind of chain. */
+export interface StoreLinks {
+  readonly all: ChainLinks;
+  readonly state: ChainLinks;
+  readonly context: ChainLinks;
+  readonly waiting: ChainLinks;
+  readonly finished: ChainLinks;
+}
+
+/** A chain and its links. */
+export interface Found {
+  readonly chain: Chain;
+  readonly links: ChainLinks;
+}
+
+const NO_IDS: readonly string[] = [];
+export const NEVER = Infinity;
+
+export class StoredTask implements Scope {
+  readonly number: number;
+  readonly taskId: string;
+  readonly contextId: string;
+  readonly tenant: string;
+  readonly owner: string;
+  readonly scope: ScopeIndex;
+  readonly events: TaskEvent[] = [];
+  messageIds = NO_IDS;
+  status: TaskStatus;
+  /** The number of the last status change. It is 0 until the task is in the chains. */
+  changed = 0;
+  bytes = 0;
+  createdAt = 0;
+  expiresAt = NEVER;
+
+  constructor(
+    number: number,
+    { taskId, contextId, tenant, owner }: Append,
+    scope: ScopeIndex,
+    status: TaskStatus,
+  ) {
+    this.number = number;
+    this.taskId = taskId;
+    this.contextId = contextId;
+    this.tenant = tenant;
+    this.owner = owner;
+    this.scope = scope;
+    this.status = status;
+  }
+
+  get isListed(): boolean {
+    return this.changed > 0;
+  }
+
+  get isFinished(): boolean {
+    return this.isListed && isTerminal(this.status.state);
+  }
+
+  head(): TaskHead {
+    return {
+      tenant: this.tenant,
+      owner: this.owner,
+      taskId: this.taskId,
+      contextId: this.contextId,
+      seq: this.events.length,
+      status: this.status,
+      updatedAt: ChangeClock.time(this.changed),
+      createdAt: this.createdAt,
+      expiresAt: this.expiresAt === NEVER ? undefined : this.expiresAt,
+      bytes: this.bytes,
+    };
+  }
+}
+
+/** The indexes of the tasks of one scope. */
+export class ScopeIndex {
+  readonly all = new Chain();
+  readonly states = new Map<TaskState, Chain>();
+  readonly contexts = new Map<string, Chain>();
+  /** The tasks that wait for a client, by state and context. */
+  readonly waiting = new Map<string, Chain>();
+  readonly messages = new Map<string, StoredTask>();
+
+  /** Returns a chain that contains all tasks that match the query. */
+  chain({ contextId, state }: ListQuery, links: StoreLinks): Found | undefined {
+    if (contextId !== undefined && state !== undefined && isInterrupted(state)) {
+      return found(this.waiting.get(waitingKey(contextId, state)), links.waiting);
+    }
+    if (contextId !== undefined) return found(this.contexts.get(contextId), links.context);
+    if (state !== undefined) return found(this.states.get(state), links.state);
+    return { chain: this.all, links: links.all };
+  }
+
+  /** Adds the task to the front of the chains of its current status. */
+  add(task: StoredTask, links: StoreLinks): void {
+    this.all.add(links.all, task.number);
+    chainOf(this.states, task.status.state).add(links.state, task.number);
+    chainOf(this.contexts, task.contextId).add(links.context, task.number);
+    const { state } = task.status;
+    if (!isInterrupted(state)) return;
+    chainOf(this.waiting, waitingKey(task.contextId, state)).add(links.waiting, task.number);
+  }
+
+  remove(task: StoredTask, links: StoreLinks): void {
+    this.all.remove(links.all, task.number);
+    this.states.get(task.status.state)?.remove(links.state, task.number);
+    this.contexts.get(task.contextId)?.remove(links.context, task.number);
+    const { state } = task.status;
+    if (!isInterrupted(state)) return;
+    const key = waitingKey(task.contextId, state);
+    const chain = this.waiting.get(key);
+    chain?.remove(links.waiting, task.number);
+    if (chain?.size === 0) this.waiting.delete(key);
+  }
+
+  /** Removes the index entries of a deleted task. */
+  forget({ contextId, messageIds }: StoredTask): void {
+    if (this.contexts.get(contextId)?.size === 0) this.contexts.delete(contextId);
+    for (const id of messageIds) this.messages.delete(id);
+  }
+}
+
+function found(chain: Chain | undefined, links: ChainLinks): Found | undefined {
+  return chain && { chain, links };
+}
+
+function chainOf<Key>(chains: Map<Key, Chain>, key: Key): Chain {
+  let chain = chains.get(key);
+  if (!chain) chains.set(key, (chain = new Chain()));
+  return chain;
+}
+
+function waitingKey(contextId: string, state: TaskState): string {
+  return `${state} ${contextId}`;
+}
