@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openRegister } from '../register/register.ts';
-import { SecretBox } from '../../store/secrets.ts';
+import { SecretBox, secretKeys } from '../../store/secrets.ts';
 import { createTaskLinks } from './task-links.ts';
 
 const quiet = { debug() {}, info() {}, warn() {}, error() {} };
@@ -32,7 +32,7 @@ test('old links are removed however many there are, and young ones stay', async 
 
 test('the sender of a message is stored with the link, and forwarded headers only encrypted', async () => {
   const register = openRegister(undefined, quiet);
-  const secrets = new SecretBox('a secret key', Buffer.from('salt'));
+  const secrets = new SecretBox(secretKeys({ secretKey: 'a secret key' }), Buffer.from('salt'));
   const sender = { keyId: 'k1', extensions: ['https://e.test/1'], headers: { 'x-user': 'ann' } };
   const link = { workspace: 'w', agent: 'a', taskId: 't', contextId: 'c' };
   const remote = { remoteTaskId: undefined, remoteContextId: undefined };

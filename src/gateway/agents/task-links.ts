@@ -7,7 +7,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import * as z from 'zod';
-import { SecretBox } from '../../store/index.ts';
+import { SecretBox, secretKeys } from '../../store/index.ts';
 import type { Logger } from '../../tasks/index.ts';
 import type { Register } from '../register/register.ts';
 import { type Sender, StoredSender } from './sender.ts';
@@ -77,8 +77,22 @@ export function createTaskLinks({ register, logger, ...options }: Options): Task
   for (const statement of [findTask, findContext]) statement.setReturnArrays(true);
   let waiting: { link: Link; resolve: () => void; reject: (error: unknown) => void }[] = [];
 
-  /** Without the operator's key, the headers are encrypted with a key that only this process has. */
-  const box = () => (secrets ??= new SecretBox(randomUUID(), randomBytes(16)));
+  /** The headers are encrypted with a key that only this process has, if there is no other key. */
+  const box = () =>
+    (secrets ??= new SecretBox(secretKeys({ secretKey: randomUUID() }), randomBytes(16)));
+
+  function sealed(text: string, place: string): Uint8Array {
+    try {
+      return box().seal(text, place);
+    } catch (error) {
+      logger.warn(
+        { err: error },
+        'cannot encrypt headers for after a restart: set PARLEY_SECRET_KEY',
+      );
+      secrets = undefined;
+      return box().seal(text, place);
+    }
+  }
 
   function flush(): void {
     const batch = waiting;
@@ -99,7 +113,7 @@ export function createTaskLinks({ register, logger, ...options }: Options): Task
             remoteContextId,
             now,
             JSON.stringify(sender),
-            headers ? box().seal(JSON.stringify(headers), placeOf(link)) : null,
+            headers ? sealed(JSON.stringify(headers), placeOf(link)) : null,
           );
         }
       });
