@@ -1,15 +1,25 @@
 // What a model card says about a model holds on every endpoint: its context window, longest answer, inputs, tools and streaming.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { userContent } from '../../src/agent/index.ts';
 import { isObject } from '../../src/base/index.ts';
+import { A2AError } from '../../src/protocol/index.ts';
 import { startGateway, type RunningGateway } from '../support/gateway.ts';
 import { openaiCompatible } from '../support/vendors/openai-compatible.ts';
 import { fakeVendor, type FakeVendor } from '../support/vendors/server.ts';
+import {
+  at,
+  ENDPOINTS,
+  eventsIn,
+  field,
+  IMAGE,
+  type AskedModel,
+  type Endpoint,
+} from './endpoints-support.ts';
+import { ask, rig, spendingInto } from './models-support.ts';
 import { serveVendor, VENDORS, type VendorType } from './vendors-support.ts';
 
-const IMAGE = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk';
 const PDF = Buffer.from('%PDF-1.4 hello').toString('base64');
-const SCHEMA = { type: 'object', properties: {} };
 
 /** The cards of the tests, by slug. All lead to the same model. */
 const CARDS = {
@@ -42,138 +52,8 @@ after(async () => {
   await vendor[Symbol.asyncDispose]();
 });
 
-/** A request in terms that every endpoint knows. */
-interface Asked {
-  readonly model: string;
-  readonly text?: string;
-  readonly maxTokens?: number;
-  readonly image?: boolean;
-  readonly tool?: boolean;
-  readonly stream?: boolean;
-}
-
-interface Endpoint {
-  request(asked: Asked): { readonly path: string; readonly body: object };
-  /** The texts of a streamed answer, piece by piece. */
-  pieces(events: readonly Record<string, unknown>[]): unknown[];
-  readonly tooLong: object;
-  readonly unacceptable: object;
-}
-
-const SOME = { text: 'Weather?', maxTokens: 5000, image: false, tool: false, stream: false };
-const messageOf = ({ text = SOME.text, image = false }: Asked, type: 'kind' | 'type') => [
-  { [type]: 'text', text },
-  ...(image ? [{ [type]: 'file', file: { bytes: IMAGE, mimeType: 'image/png' } }] : []),
-];
-const openaiError = (code: string) => ({
-  status: 400,
-  body: { error: { type: 'invalid_request_error', code } },
-});
-const field = (value: unknown, name: string): unknown =>
-  isObject(value) ? value[name] : Array.isArray(value) ? value[Number(name)] : undefined;
-const at = (value: unknown, ...path: readonly string[]): unknown => path.reduce(field, value);
-const texts = (found: readonly unknown[]) => found.filter((each) => typeof each === 'string');
-
-const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
-  '/v1/chat/completions': {
-    request({ model, text, maxTokens: max_tokens, image, tool, stream }) {
-      const url = `data:image/png;base64,${IMAGE}`;
-      const content = [
-        { type: 'text', text: text ?? SOME.text },
-        ...(image ? [{ type: 'image_url', image_url: { url } }] : []),
-      ];
-      const tools = [{ type: 'function', function: { name: 'f', parameters: SCHEMA } }];
-      const messages = [{ role: 'user', content }];
-      const body = { model, messages, max_tokens, stream, ...(tool && { tools }) };
-      return { path: '/v1/chat/completions', body };
-    },
-    pieces: (events) => texts(events.map((event) => at(event, 'choices', '0', 'delta', 'content'))),
-    tooLong: openaiError('context_length_exceeded'),
-    unacceptable: openaiError('content_type_not_supported'),
-  },
-  '/v1/responses': {
-    request({ model, text, maxTokens: max_output_tokens, image, tool, stream }) {
-      const content = [
-        { type: 'input_text', text: text ?? SOME.text },
-        ...(image ? [{ type: 'input_image', image_url: `data:image/png;base64,${IMAGE}` }] : []),
-      ];
-      const tools = [{ type: 'function', name: 'f', parameters: SCHEMA }];
-      const input = [{ role: 'user', content }];
-      const body = { model, input, max_output_tokens, stream, ...(tool && { tools }) };
-      return { path: '/v1/responses', body };
-    },
-    pieces: (events) =>
-      events.flatMap(({ type, delta }) => (type === 'response.output_text.delta' ? [delta] : [])),
-    tooLong: openaiError('context_length_exceeded'),
-    unacceptable: openaiError('content_type_not_supported'),
-  },
-  '/v1/messages': {
-    request({ model, text, maxTokens: max_tokens = 5000, image, tool, stream }) {
-      const source = { type: 'base64', media_type: 'image/png', data: IMAGE };
-      const content = [
-        { type: 'text', text: text ?? SOME.text },
-        ...(image ? [{ type: 'image', source }] : []),
-      ];
-      const tools = [{ name: 'f', input_schema: SCHEMA }];
-      const messages = [{ role: 'user', content }];
-      const body = { model, messages, max_tokens, stream, ...(tool && { tools }) };
-      return { path: '/v1/messages', body };
-    },
-    pieces: (events) => texts(events.map((event) => at(event, 'delta', 'text'))),
-    tooLong: {
-      status: 400,
-      body: { error: { type: 'invalid_request_error', message: /^prompt is too long/ } },
-    },
-    unacceptable: { status: 400, body: { error: { type: 'invalid_request_error' } } },
-  },
-  '/v1beta': {
-    request({ model, text, maxTokens: maxOutputTokens, image, tool, stream = false }) {
-      const inlineData = { mimeType: 'image/png', data: IMAGE };
-      const parts = [{ text: text ?? SOME.text }, ...(image ? [{ inlineData }] : [])];
-      const tools = [{ functionDeclarations: [{ name: 'f' }] }];
-      const generationConfig = { maxOutputTokens };
-      const contents = [{ role: 'user', parts }];
-      const method = stream ? 'streamGenerateContent?alt=sse' : 'generateContent';
-      const body = { contents, generationConfig, ...(tool && { tools }) };
-      return { path: `/v1beta/models/${model}:${method}`, body };
-    },
-    pieces: (events) =>
-      texts(events.map((event) => at(event, 'candidates', '0', 'content', 'parts', '0', 'text'))),
-    tooLong: {
-      status: 400,
-      body: { error: { status: 'INVALID_ARGUMENT', message: /^The input token count exceeds/ } },
-    },
-    unacceptable: { status: 400, body: { error: { status: 'INVALID_ARGUMENT' } } },
-  },
-  'the dialect': {
-    request(asked) {
-      const { model, maxTokens: max_tokens, stream = false } = asked;
-      const message = { role: 'user', content: messageOf(asked, 'type') };
-      const body = { message, metadata: { model, ...(max_tokens && { max_tokens }) } };
-      return { path: `/a2a/tasks/${stream ? 'sendSubscribe' : 'send'}`, body };
-    },
-    pieces: (events) => texts(events.map((event) => at(event, 'artifact', 'content'))),
-    tooLong: { status: 400, body: { error: /at most 300 tokens/ } },
-    unacceptable: { status: 400, body: { error: /^The model blind does not accept image\/png/ } },
-  },
-  A2A: {
-    request(asked) {
-      const { model, maxTokens: max_tokens, stream = false } = asked;
-      const messageId = crypto.randomUUID();
-      const message = { kind: 'message', messageId, role: 'user', parts: messageOf(asked, 'kind') };
-      const params = { message, metadata: { model, ...(max_tokens && { max_tokens }) } };
-      const method = stream ? 'message/stream' : 'message/send';
-      return { path: '/', body: { jsonrpc: '2.0', id: 1, method, params } };
-    },
-    pieces: (events) =>
-      texts(events.map((event) => at(event, 'result', 'artifact', 'parts', '0', 'text'))),
-    tooLong: { status: 200, body: { error: { code: -32602, message: /at most 300 tokens/ } } },
-    unacceptable: { status: 200, body: { error: { code: -32005 } } },
-  },
-};
-
-async function post(endpoint: Endpoint, asked: Asked): Promise<Response> {
-  const { path, body } = endpoint.request({ ...asked });
+async function post(endpoint: Endpoint, asked: AskedModel): Promise<Response> {
+  const { path, body } = endpoint.request(asked);
   return gateway.ask(key, 'POST', path, body);
 }
 
@@ -225,10 +105,7 @@ for (const [name, endpoint] of Object.entries(ENDPOINTS)) {
     test('a stream of a model that does not stream has the whole answer in one piece', async () => {
       const answer = await post(endpoint, { model: 'mute', stream: true });
       assert.match(answer.headers.get('content-type') ?? '', /^text\/event-stream/);
-      const events = (await answer.text()).split(/\r?\n/).flatMap((line) => {
-        const [, data] = /^data: (\{.*\})$/.exec(line) ?? [];
-        return data === undefined ? [] : [JSON.parse(data) as Record<string, unknown>];
-      });
+      const events = await eventsIn(answer);
       assert.deepEqual(
         endpoint.pieces(events).filter((piece) => piece !== ''),
         ['It is sunny.'],
@@ -299,6 +176,17 @@ describe('files of an A2A message', () => {
     });
   });
 
+  test('at an address are refused by a provider that does not download them', async () => {
+    const calls = vendor.asked.length;
+    const content = [{ type: 'file', file: { uri: 'https://example.com/a.png' } }];
+    const body = { message: { role: 'user', content }, metadata: { model: 'listed' } };
+    const answer = await gateway.ask(key, 'POST', '/a2a/tasks/send', body);
+    assert.deepEqual(await answer.json(), {
+      error: 'The model listed cannot download a file of this kind: send its content',
+    });
+    assert.equal(vendor.asked.length, calls);
+  });
+
   test('in earlier turns do not stop a conversation with a model that does not take them', async () => {
     const sessionId = crypto.randomUUID();
     const image = { type: 'file', file: { bytes: IMAGE, mimeType: 'image/png' } };
@@ -315,6 +203,41 @@ describe('files of an A2A message', () => {
     const sent = JSON.stringify(vendor.asked.at(-1)?.body);
     assert.ok(sent.includes('image/png: not shown') && !sent.includes(IMAGE), sent);
   });
+});
+
+test('a text that is too long for an embedding model is refused', async () => {
+  const card = { schemaVersion: '1.0', name: 'offline', provider: 'offline', contextWindow: 20 };
+  await gateway.ask(key, 'POST', '/a2a/model-cards', { name: 'tiny', slug: 'tiny', card });
+  const embed = (input: string[]) =>
+    gateway.ask(key, 'POST', '/v1/embeddings', { model: 'tiny', input });
+  const fits = await embed(['one', 'two', 'three', 'four']);
+  assert.equal(fits.status, 200, await fits.text());
+  const refused = { status: 400, body: { error: { code: 'context_length_exceeded' } } };
+  await expect(await embed(['one', 'weather '.repeat(50)]), refused);
+});
+
+test('nothing is reserved for a request that the model cannot take', async () => {
+  const reserved: unknown[] = [];
+  const { models } = rig({
+    cards: { blind: { schemaVersion: '1.0', name: 'offline', inputs: ['text'] } },
+    spending: {
+      ...spendingInto([]),
+      reserve: async (call) => Promise.reject(reserved.push(call)),
+    },
+  });
+  const parts = [{ kind: 'blob' as const, mediaType: 'image/png', data: IMAGE }];
+  const { error } = await ask(models, 'blind', { request: { messages: [userContent(parts)] } });
+  assert(error instanceof A2AError);
+  assert.equal(error.kind, 'contentTypeNotSupported');
+  assert.deepEqual(reserved, []);
+});
+
+test('the lists of models have the limits of the cards', async () => {
+  const google = await gateway.ask(key, 'GET', '/v1beta/models/small');
+  assert.partialDeepStrictEqual(await google.json(), { inputTokenLimit: 300 });
+  const version = { 'anthropic-version': '2023-06-01' };
+  const anthropic = await gateway.ask(key, 'GET', '/v1/models/short', undefined, version);
+  assert.partialDeepStrictEqual(await anthropic.json(), { max_input_tokens: null, max_tokens: 50 });
 });
 
 test('earlier turns that do not fit in the context window are left out, the oldest first', async () => {

@@ -2,7 +2,8 @@
 import { ModelCard } from '../../src/gateway/cards/schema.ts';
 import { Caller } from '../../src/gateway/api/caller.ts';
 import { ModelsConfig, ProvidersConfig } from '../../src/gateway/models/config.ts';
-import { createModels, type AnswerChunk, type Models } from '../../src/gateway/models/models.ts';
+import type { AnswerChunk } from '../../src/gateway/models/chunks.ts';
+import { createModels, type Models } from '../../src/gateway/models/models.ts';
 import type { ModelsOptions } from '../../src/gateway/models/models.ts';
 import type { Spending, Use } from '../../src/gateway/budgets/spending.ts';
 import type { CardLookup } from '../../src/gateway/cards/cards.ts';

@@ -156,7 +156,7 @@ describe('a field of a chat', () => {
     });
     await assert.rejects(asked, (error) => {
       assert(error instanceof OpenAI.BadRequestError);
-      assert.match(error.message, /The model cannot download a file of this kind/);
+      assert.match(error.message, /The model m cannot download a file of this kind/);
       return true;
     });
     assert.deepEqual(gateway.vendor.asked, []);

@@ -228,7 +228,16 @@ describe('A client of a vendor, with a model of another', () => {
     gateway = await startGateway({
       config: {
         providers: Object.fromEntries(entries.map(({ name, provider }) => [name, provider])),
-        models: Object.fromEntries(entries.map(({ name, model }) => [name, model])),
+        models: {
+          ...Object.fromEntries(entries.map(({ name, model }) => [name, model])),
+          small: { provider: 'openai-compatible-0', model: 'm', contextWindow: 1000 },
+          blind: { provider: 'openai-compatible-0', model: 'm', inputs: ['text'] },
+          whole: {
+            provider: 'openai-compatible-0',
+            model: 'm',
+            capabilities: [{ type: 'streaming', enabled: false }],
+          },
+        },
       },
     });
   });
@@ -237,6 +246,21 @@ describe('A client of a vendor, with a model of another', () => {
     await gateway[Symbol.asyncDispose]();
     for (const vendor of vendors.values()) await vendor[Symbol.asyncDispose]();
   });
+
+  for (const client of CLIENTS) {
+    test(`${client.peer} understands the limits of a model card`, async () => {
+      const url = new URL(gateway.url).origin;
+      const at = { url, key: gateway.key(), model: 'whole' };
+      assert.equal((await client.ask(at, WEATHER)).text, 'It is sunny.');
+      const long = client.ask({ ...at, model: 'small' }, WEATHER.repeat(1000));
+      await assert.rejects(long, (error) => client.isTooLong(error));
+      const blind = client.ask({ ...at, model: 'blind' }, WEATHER);
+      await assert.rejects(
+        blind,
+        (error) => client.statusOf(error) === 400 && /It accepts text/.test(String(error)),
+      );
+    });
+  }
 
   for (const [index, client] of CLIENTS.entries()) {
     for (const { type } of VENDORS) {

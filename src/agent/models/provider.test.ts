@@ -130,6 +130,32 @@ test('two calls with the same id get different ids; tools that the vendor runs i
   assert.equal(last.reason, 'tool-calls');
 });
 
+test('an answer that comes as a whole is read as a stream is', async () => {
+  const model: LanguageModelV4 = {
+    ...fake([]),
+    doStream: () => Promise.reject(new Error('this model does not stream')),
+    doGenerate: async () => ({
+      content: [
+        { type: 'reasoning', text: 'Hm.', providerMetadata: { v: { signature: 's' } } },
+        { type: 'text', text: 'It is sunny.' },
+        { type: 'tool-call', toolCallId: 'x', toolName: 'a', input: '{"b":1}' },
+      ],
+      finishReason: { unified: 'stop', raw: 'stop' },
+      usage,
+      warnings: [],
+    }),
+  };
+  const asked: ModelRequest = { ...hello, streaming: false };
+  const chunks = await answerOf(fromProvider(model, { retry: false, timeoutMs: 60_000 }), asked);
+  assert.deepEqual(chunks, [
+    { kind: 'thought', text: 'Hm.' },
+    { kind: 'thought', text: '', provider: { v: { signature: 's' } } },
+    { kind: 'text', text: 'It is sunny.' },
+    { kind: 'function-call', id: 'x', name: 'a', args: { b: 1 } },
+    { kind: 'finish', reason: 'tool-calls', usage: { inputTokens: 3, outputTokens: 4 } },
+  ]);
+});
+
 for (const input of ['[1]', '"city"', 'null', '{"city"', 'city']) {
   test(`arguments that are not a JSON object are reported: ${input}`, async () => {
     const [call] = await run([

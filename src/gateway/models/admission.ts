@@ -33,6 +33,12 @@ const PROVIDER_FILES: Readonly<Record<ProviderConfig['type'], readonly FileKind[
   scripted: FILE_KINDS,
 };
 
+/** The kinds of files that a provider downloads, if a request contains their address. The gateway downloads none. */
+const PROVIDER_DOWNLOADS: typeof PROVIDER_FILES = {
+  ...PROVIDER_FILES,
+  'openai-compatible': [],
+};
+
 /**
  * Returns the request as the model's limits allow it, and the model with only the providers that can take its files.
  * Throws `contentTypeNotSupported` or `invalidParams` if the model cannot take the request.
@@ -60,7 +66,10 @@ export function admitted(
 /** Returns whether a part of an earlier message can be sent to the model. */
 export function accepts(target: ModelTarget, part: ContentPart): boolean {
   const kind = kindOf(part);
-  return kind === undefined || acceptedKinds(target).includes(kind);
+  if (kind === undefined) return true;
+  const { candidates, limits } = target;
+  const file = { kind, isAddress: part.kind === 'file' };
+  return !limits.without.has(kind) && candidates.some((candidate) => takes(candidate, file));
 }
 
 /** Throws `invalidParams` if a prompt is longer than the model's context window. */
@@ -101,6 +110,8 @@ function limited(request: ModelRequest, limits: ModelLimits): ModelRequest {
 interface SentFile {
   readonly kind: FileKind;
   readonly mediaType: string;
+  /** Whether the request contains only the address of the file. */
+  readonly isAddress: boolean;
   /** Whether a tool returned it. A provider that does not accept it gets a note instead. */
   readonly fromTool: boolean;
 }
@@ -111,7 +122,7 @@ function filesIn(messages: readonly Content[]): SentFile[] {
     const kind = kindOf(part);
     if (kind === undefined) return;
     const mediaType = ('mediaType' in part ? part.mediaType : undefined) ?? 'files of unknown type';
-    files.push({ kind, mediaType, fromTool });
+    files.push({ kind, mediaType, isAddress: part.kind === 'file', fromTool });
   };
   for (const { parts } of messages) {
     for (const part of parts) {
@@ -141,15 +152,23 @@ function takers(
   const refused = files.find(({ kind }) => limits.without.has(kind));
   if (refused) throw notAccepted(target, refused);
   const sent = files.filter(({ fromTool }) => !fromTool);
-  const able = candidates.filter(({ provider }) => {
-    const { type } = provider.config;
-    if (relay?.accepts(type) === true && provider.relay) return true;
-    return sent.every(({ kind }) => PROVIDER_FILES[type].includes(kind));
+  const able = candidates.filter((candidate) => {
+    const { provider } = candidate;
+    if (relay?.accepts(provider.config.type) === true && provider.relay) return true;
+    return sent.every((file) => takes(candidate, file));
   });
   if (able.length === candidates.length) return candidates;
   if (able.length > 0) return able;
   const accepted = acceptedKinds(target);
   throw notAccepted(target, sent.find(({ kind }) => !accepted.includes(kind)) ?? sent[0]);
+}
+
+function takes(
+  { provider }: Candidate,
+  { kind, isAddress }: Pick<SentFile, 'kind' | 'isAddress'>,
+): boolean {
+  const table = isAddress ? PROVIDER_DOWNLOADS : PROVIDER_FILES;
+  return table[provider.config.type].includes(kind);
 }
 
 function acceptedKinds({ candidates, limits }: ModelTarget): FileKind[] {
@@ -164,6 +183,10 @@ function notAccepted(target: ModelTarget, file: SentFile | undefined): A2AError 
   const words = ['text', ...acceptedKinds(target).map((kind) => FILE_WORDS[kind])];
   const last = words.length > 1 ? ` and ${words.pop()}` : '';
   const accepted = words.join(', ') + last;
-  const message = `The model ${target.name} does not accept ${file?.mediaType ?? 'this file'}. It accepts ${accepted}`;
+  const { kind, isAddress = false, mediaType = 'these files together' } = file ?? {};
+  const isKnown = isAddress && acceptedKinds(target).some((each) => each === kind);
+  const message = isKnown
+    ? `The model ${target.name} cannot download a file of this kind: send its content`
+    : `The model ${target.name} does not accept ${mediaType}. It accepts ${accepted}`;
   return new A2AError('contentTypeNotSupported', message, { info: { supported: accepted } });
 }

@@ -5,7 +5,7 @@
 import { nearestNames } from '../../base/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import type { CardLookup } from '../cards/cards.ts';
-import type { CardContent, Pricing } from '../cards/schema.ts';
+import type { CardContent, ModelCard, Pricing } from '../cards/schema.ts';
 import type { ModelsConfig } from './config.ts';
 import { limitsOf, NO_LIMITS, type ModelLimits } from './limits.ts';
 import type { ApiType, Provider } from './provider.ts';
@@ -34,6 +34,7 @@ export interface ListedModel {
   /** The creation time of the model card, in milliseconds. Undefined for models without a card. */
   readonly createdAt?: number;
   readonly owner: string;
+  readonly limits?: Pick<ModelLimits, 'contextWindow' | 'maxOutputTokens'>;
 }
 
 export interface Catalogue {
@@ -158,9 +159,9 @@ export function createCatalogue(
     for (const slug of cards.slugs(workspace, MAX_LISTED)) {
       const card = cards.bySlug(workspace, slug);
       if (card === undefined) continue;
-      yield { name: slug, createdAt: Date.parse(card.createdAt), owner: workspace };
+      yield fromCard(card);
     }
-    for (const name of own.keys()) yield { name, owner: OWNER };
+    for (const [name, limits] of own) yield { name, owner: OWNER, limits };
     for (const { name: owner, serves } of providers.values()) {
       for (const name of [...serves.chat, ...serves.embeddings]) yield { name, owner };
     }
@@ -178,16 +179,19 @@ export function createCatalogue(
     },
     find(workspace, name) {
       const card = cards.bySlug(workspace, name);
-      if (card !== undefined) {
-        return { name, createdAt: Date.parse(card.createdAt), owner: workspace };
-      }
-      if (own.has(name)) return { name, owner: OWNER };
+      if (card !== undefined) return fromCard(card);
+      const limits = own.get(name);
+      if (limits !== undefined) return { name, owner: OWNER, limits };
       const at = [...providers.values()].find(
         ({ serves }) => serves.chat.includes(name) || serves.embeddings.includes(name),
       );
       return at && { name, owner: at.name };
     },
   };
+}
+
+function fromCard({ slug: name, createdAt, workspaceId: owner, card }: ModelCard): ListedModel {
+  return { name, createdAt: Date.parse(createdAt), owner, limits: card };
 }
 
 const unusable = (name: string, why: string) =>

@@ -20,14 +20,24 @@ import {
   ModelError,
   type VendorEnvironment,
 } from '../../agent/index.ts';
-import { cutOff, type RawChunk, type Relay } from '../../agent/internal/index.ts';
-import type { JsonObject } from '../../base/index.ts';
+import type { RawChunk, Relay } from '../../agent/internal/index.ts';
 import type { Logger } from '../../tasks/index.ts';
 import type { Caller } from '../api/caller.ts';
 import type { PlannedCall, Reservation, Spending } from '../budgets/spending.ts';
 import { logFields } from '../telemetry/attribution.ts';
 import type { Labels, Meter, Tracer } from '../telemetry/telemetry.ts';
 import type { CardLookup } from '../cards/cards.ts';
+import { admitted } from './admission.ts';
+import {
+  asStreamed,
+  countChunk,
+  isContent,
+  isSaid,
+  nextVisible,
+  type AnswerChunk,
+  type RelayedChunk,
+  type SourceChunk,
+} from './chunks.ts';
 import { createWatch, type Answered, type CallWatch } from './call-watch.ts';
 import { createCatalogue, type Candidate, type Catalogue, type ModelTarget } from './catalogue.ts';
 import type { ModelSettings } from './config.ts';
@@ -35,22 +45,9 @@ import { usedAt, type Used } from './cost.ts';
 import { firstAnswer, modelError, NoAnswer, type Answering } from './failover.ts';
 import { CutOff, failureOf } from './failure.ts';
 import { impliedDefaultModel } from './implied.ts';
-import { admitted } from './admission.ts';
-import { streams } from './limits.ts';
 import { ordered } from './order.ts';
 import { createProviders, type Provider } from './provider.ts';
-import { tokenCounter, type TokenCounter } from './token-count.ts';
-
-interface FinishChunk {
-  readonly kind: 'finish';
-  readonly reason: FinishReason;
-  readonly used: Used;
-}
-export type AnswerChunk = Exclude<ModelChunk, { kind: 'thought' | 'finish' }> | FinishChunk;
-/** A chunk of an answer with the model's thoughts. */
-export type FullChunk = Exclude<ModelChunk, { kind: 'finish' }> | FinishChunk;
-/** A chunk of a relayed answer. If the first chunk is raw, all chunks before `finish` are. */
-export type RelayedChunk = FullChunk | RawChunk;
+import { tokenCounter } from './token-count.ts';
 
 export interface AskOptions {
   /** The caller that is charged. */
@@ -386,31 +383,6 @@ function checkTexts(target: ModelTarget, texts: readonly Content[]): void {
   for (const text of texts) admitted(target, { messages: [text] });
 }
 
-/** Returns the chunks. If the model does not stream, each text is one chunk. */
-function asStreamed(
-  target: ModelTarget,
-  chunks: AsyncGenerator<RelayedChunk>,
-): AsyncGenerator<RelayedChunk> {
-  return streams(target) ? chunks : inOnePiece(chunks);
-}
-
-async function* inOnePiece(chunks: AsyncGenerator<RelayedChunk>): AsyncGenerator<RelayedChunk> {
-  let held: { kind: 'text' | 'thought'; text: string; provider?: JsonObject } | undefined;
-  for await (const chunk of chunks) {
-    const isText = chunk.kind === 'text' || chunk.kind === 'thought';
-    // A chunk with data of the vendor ends its block.
-    if (isText && held?.kind === chunk.kind && held.provider === undefined) {
-      held.text += chunk.text;
-      if (chunk.provider) held.provider = chunk.provider;
-      continue;
-    }
-    if (held) yield held;
-    held = isText ? { ...chunk } : undefined;
-    if (!isText) yield chunk;
-  }
-  if (held) yield held;
-}
-
 type Ending = Parameters<Answering<unknown>['end']>[0];
 
 /** The names of the outcomes in metrics and spans. */
@@ -423,46 +395,6 @@ interface Asking<Answer> extends Omit<Answering<Answer>, 'end'> {
   /** Tells how many tokens of the answer have arrived. */
   readonly seen: Reservation['seen'];
   readonly end: (how: Ending, answered: Omit<Answered, 'candidate'>) => void;
-}
-
-type SourceChunk = ModelChunk | RawChunk;
-
-/** Returns the next chunk that a caller may see. Other chunks do not count as the start of an answer. */
-async function nextVisible(
-  chunks: AsyncIterator<SourceChunk>,
-  name: string,
-  visible: (chunk: SourceChunk) => boolean,
-): Promise<SourceChunk> {
-  for (;;) {
-    const { done, value } = await chunks.next();
-    if (done === true) throw cutOff(name);
-    if (visible(value)) return value;
-  }
-}
-
-/** Whether the chunk has content. An empty text with data of the vendor has: the data belongs to the text before it. */
-function isContent(chunk: SourceChunk): boolean {
-  if (chunk.kind !== 'text' && chunk.kind !== 'thought') return true;
-  return chunk.text !== '' || chunk.provider !== undefined;
-}
-
-/** Whether the chunk is part of the answer itself. Thoughts are not. */
-function isSaid(chunk: SourceChunk): boolean {
-  return chunk.kind !== 'thought' && (chunk.kind !== 'text' || chunk.text !== '');
-}
-
-function countChunk(chunk: SourceChunk, counter: TokenCounter): number {
-  switch (chunk.kind) {
-    case 'finish':
-    case 'blob':
-      return 0;
-    case 'raw':
-      return counter.raw(chunk.text);
-    case 'function-call':
-      return counter.text(chunk.name + JSON.stringify(chunk.args));
-    default:
-      return counter.text(chunk.text);
-  }
 }
 
 /** Returns the call for the budgets. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { FullChunk } from '../models.ts';
+import type { FullChunk } from '../chunks.ts';
 import { headOf, messageFrames } from './answer.ts';
 import { MessagesBody } from './schema.ts';
 

@@ -7,7 +7,7 @@ import type { JsonObject, JsonValue } from '../../../base/index.ts';
 import type { FinishReason, FunctionCallPart } from '../../../agent/index.ts';
 import { A2AError } from '../../../protocol/index.ts';
 import type { Used } from '../cost.ts';
-import type { FullChunk } from '../models.ts';
+import type { FullChunk } from '../chunks.ts';
 import type { MessagesBody } from './schema.ts';
 import { ownSignature } from './signature.ts';
 

@@ -52,19 +52,19 @@ export function modelInfoPage(
   };
 }
 
-export function modelInfo({ name, createdAt = 0 }: ListedModel): z.infer<typeof ModelInfo> {
+export function modelInfo({ name, createdAt = 0, limits }: ListedModel): z.infer<typeof ModelInfo> {
   return {
     type: 'model',
     id: name,
     display_name: name,
     created_at: new Date(createdAt).toISOString(),
-    // The gateway does not know these.
+    // The gateway knows only the limits, if the card has them.
     capabilities: null,
     deprecated_at: null,
     lifecycle: 'active',
     line: null,
-    max_input_tokens: null,
-    max_tokens: null,
+    max_input_tokens: limits?.contextWindow ?? null,
+    max_tokens: limits?.maxOutputTokens ?? null,
     retires_at: null,
   };
 }

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../../base/index.ts';
 import type { FinishReason } from '../../../agent/index.ts';
 import { A2AError } from '../../../protocol/index.ts';
 import type { Used } from '../cost.ts';
-import type { FullChunk } from '../models.ts';
+import type { FullChunk } from '../chunks.ts';
 import type { CarriedThought } from '../vendor-api/carried.ts';
 import { googleSignature, signatureOf } from './signature.ts';
 

@@ -1,5 +1,6 @@
 /** The list of models in Google's format. */
 import * as z from 'zod';
+import { defined } from '../../../base/index.ts';
 import { whole } from '../../api/page.ts';
 import type { ListedModel } from '../catalogue.ts';
 
@@ -31,12 +32,14 @@ export function modelPage(
   };
 }
 
-export function modelResource({ name }: ListedModel): z.infer<typeof ModelResource> {
+export function modelResource({ name, limits }: ListedModel): z.infer<typeof ModelResource> {
+  const { contextWindow: inputTokenLimit, maxOutputTokens: outputTokenLimit } = limits ?? {};
   return {
     name: `models/${name}`,
     baseModelId: name,
     version: '1',
     displayName: name,
+    ...defined({ inputTokenLimit, outputTokenLimit }),
     supportedGenerationMethods: METHODS,
   };
 }

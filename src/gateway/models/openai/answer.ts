@@ -3,7 +3,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import type { FinishReason } from '../../../agent/index.ts';
 import { A2AError } from '../../../protocol/index.ts';
 import type { Used } from '../cost.ts';
-import type { FullChunk } from '../models.ts';
+import type { FullChunk } from '../chunks.ts';
 
 const FINISH = {
   stop: 'stop',

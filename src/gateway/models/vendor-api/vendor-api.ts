@@ -18,7 +18,8 @@ import { A2AError, type Call } from '../../../protocol/index.ts';
 import type { RouteText } from '../../../http/index.ts';
 import type { RouteAnswer, RouteInput } from '../../api/route.ts';
 import type { ModelTarget } from '../catalogue.ts';
-import type { FullChunk, Models, RelayedChunk } from '../models.ts';
+import type { FullChunk, RelayedChunk } from '../chunks.ts';
+import type { Models } from '../models.ts';
 import { mayRelay } from './own-providers.ts';
 
 /** One request in a vendor's format, and functions that write the answer in this format. */

@@ -3,7 +3,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import type { FinishReason } from '../../../../agent/index.ts';
 import { A2AError } from '../../../../protocol/index.ts';
 import type { Used } from '../../cost.ts';
-import type { FullChunk } from '../../models.ts';
+import type { FullChunk } from '../../chunks.ts';
 import { openaiCode } from '../error.ts';
 import { callOf } from '../answer.ts';
 import { encodeCarried } from '../../vendor-api/carried.ts';

@@ -1,0 +1,85 @@
+/** The chunks of answers: which of them a caller sees, how many tokens they have, and how they are joined. */
+import type { FinishReason, ModelChunk } from '../../agent/index.ts';
+import { cutOff, type RawChunk } from '../../agent/internal/index.ts';
+import type { JsonObject } from '../../base/index.ts';
+import type { ModelTarget } from './catalogue.ts';
+import type { Used } from './cost.ts';
+import { streams } from './limits.ts';
+import type { TokenCounter } from './token-count.ts';
+
+interface FinishChunk {
+  readonly kind: 'finish';
+  readonly reason: FinishReason;
+  readonly used: Used;
+}
+export type AnswerChunk = Exclude<ModelChunk, { kind: 'thought' | 'finish' }> | FinishChunk;
+/** A chunk of an answer with the model's thoughts. */
+export type FullChunk = Exclude<ModelChunk, { kind: 'finish' }> | FinishChunk;
+/** A chunk of a relayed answer. If the first chunk is raw, all chunks before `finish` are. */
+export type RelayedChunk = FullChunk | RawChunk;
+
+/** Returns the chunks. If the model does not stream, each text is one chunk. */
+export function asStreamed(
+  target: ModelTarget,
+  chunks: AsyncGenerator<RelayedChunk>,
+): AsyncGenerator<RelayedChunk> {
+  return streams(target) ? chunks : inOnePiece(chunks);
+}
+
+async function* inOnePiece(chunks: AsyncGenerator<RelayedChunk>): AsyncGenerator<RelayedChunk> {
+  let held: { kind: 'text' | 'thought'; text: string; provider?: JsonObject } | undefined;
+  for await (const chunk of chunks) {
+    const isText = chunk.kind === 'text' || chunk.kind === 'thought';
+    // A chunk with data of the vendor ends its block.
+    if (isText && held?.kind === chunk.kind && held.provider === undefined) {
+      held.text += chunk.text;
+      if (chunk.provider) held.provider = chunk.provider;
+      continue;
+    }
+    if (held) yield held;
+    held = isText ? { ...chunk } : undefined;
+    if (!isText) yield chunk;
+  }
+  if (held) yield held;
+}
+
+/** A chunk as a provider returns it. */
+export type SourceChunk = ModelChunk | RawChunk;
+
+/** Returns the next chunk that a caller may see. Other chunks do not count as the start of an answer. */
+export async function nextVisible(
+  chunks: AsyncIterator<SourceChunk>,
+  name: string,
+  visible: (chunk: SourceChunk) => boolean,
+): Promise<SourceChunk> {
+  for (;;) {
+    const { done, value } = await chunks.next();
+    if (done === true) throw cutOff(name);
+    if (visible(value)) return value;
+  }
+}
+
+/** Whether the chunk has content. An empty text with data of the vendor has: the data belongs to the text before it. */
+export function isContent(chunk: SourceChunk): boolean {
+  if (chunk.kind !== 'text' && chunk.kind !== 'thought') return true;
+  return chunk.text !== '' || chunk.provider !== undefined;
+}
+
+/** Whether the chunk is part of the answer itself. Thoughts are not. */
+export function isSaid(chunk: SourceChunk): boolean {
+  return chunk.kind !== 'thought' && (chunk.kind !== 'text' || chunk.text !== '');
+}
+
+export function countChunk(chunk: SourceChunk, counter: TokenCounter): number {
+  switch (chunk.kind) {
+    case 'finish':
+    case 'blob':
+      return 0;
+    case 'raw':
+      return counter.raw(chunk.text);
+    case 'function-call':
+      return counter.text(chunk.name + JSON.stringify(chunk.args));
+    default:
+      return counter.text(chunk.text);
+  }
+}
