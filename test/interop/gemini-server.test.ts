@@ -3,7 +3,9 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { remoteAgent } from '../../src/bridge/index.ts';
+import { connect } from '../../src/client/index.ts';
 import { textOf } from '../../src/protocol/index.ts';
+import { startGateway } from '../support/gateway.ts';
 import { bridge, send, statusText } from '../bridge/support.ts';
 import { parley } from '../cli/support.ts';
 import { clientOf, frame, openStream, reply, sendJson, startPeer } from '../client/peer.ts';
@@ -154,6 +156,22 @@ test('send prints the text and the question, with its options and how to answer'
     assert.match(err, new RegExp(`--data '{"callId":"${CALL}","outcome":"proceed_once"}'`));
     assert.match(err, /proceed_once: Allow once\n[^]*proceed_always: [^]*cancel: Reject\n/);
   }
+});
+
+test('behind the gateway, its text, question and answer are those of the server itself', async (t) => {
+  const peer = await startServer(t);
+  await using gateway = await startGateway({ config: { agents: { gemini: { url: peer.url } } } });
+  const headers = { authorization: `Bearer ${gateway.key()}` };
+  const client = await connect(`${gateway.url}/agents/gemini`, { version: '0.3', headers });
+  const asked = client.stream('look');
+  assert.equal(await asked.text(), FIRST.join(''));
+  const { id = '', status } = asked.task ?? {};
+  assert.equal(status?.state, 'input-required');
+  const data = { callId: CALL, outcome: 'proceed_once' };
+  const rest = client.stream([{ kind: 'data', data }], { taskId: id });
+  assert.equal(await rest.text(), THEN.join(''));
+  assert.deepEqual(peer.asked.at(-1)?.body.params.message['parts'], [{ kind: 'data', data }]);
+  assert.equal((await client.get(id)).status.state, 'input-required');
 });
 
 test('remoteAgent asks with the options, and answers in the dialect of the server', async (t) => {
