@@ -5,7 +5,7 @@
  */
 import type { Server } from 'node:http';
 import { type AddressInfo, isIP, Server as NetServer, type Socket } from 'node:net';
-import { defined, isLoopback } from './base/index.ts';
+import { defined, isLoopback, trimEndOf } from './base/index.ts';
 import { type SigningKeys, temporarySigningKeys } from './base/signing/index.ts';
 import { setTimeout as delay } from 'node:timers/promises';
 import {
@@ -182,7 +182,7 @@ export function serve(agent: A2AAgent, options: ServeOptions = {}): AgentServer 
   const logger = options.logger ?? consoleLogger;
   const limits = { ...LIMITS, ...defined(options.limits) };
   const versions = VERSIONS.filter((version) => options.versions?.includes(version) ?? true);
-  const publicUrl = options.publicUrl?.replace(/\/+$/, '');
+  const publicUrl = options.publicUrl && trimEndOf(options.publicUrl, '/');
   const signing = options.signing ?? temporarySigningKeys();
   let listeningAt = 'http://localhost';
 

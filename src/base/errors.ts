@@ -1,9 +1,10 @@
 /** Helpers for errors of unknown origin. */
+import { oneLine } from './text.ts';
 
 /** Returns the error's message in one line, or its name if it has no message. */
 export function reasonOf(error: unknown): string {
   const message = error instanceof Error ? error.message || error.name : String(error);
-  return message.replaceAll(/\s*\n\s*/g, ' ').trim();
+  return oneLine(message);
 }
 
 /** Returns the code of a failed system call, such as `ENOENT`. */

@@ -14,7 +14,7 @@ export { defined, isObject, lineSafe, type JsonObject, type JsonValue } from './
 export { isLoopback } from './loopback.ts';
 export { printableJson, reveal } from './reveal.ts';
 export { createSlots, QueueFullError, type Slots } from './slots.ts';
-export { cutText, nearestNames, shorten, splitLast } from './text.ts';
+export { cutText, nearestNames, oneLine, shorten, splitLast, trimEndOf } from './text.ts';
 export {
   backoffMs,
   MAX_TIMER_MS,

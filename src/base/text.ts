@@ -1,10 +1,28 @@
-/** Helpers that shorten a text, and that find the intended name for a misspelled word. */
+/** Helpers that trim and shorten a text, and that find the intended name for a misspelled word. */
 
 /** Returns the first `limit` characters. Never splits a surrogate pair. */
 export function cutText(text: string, limit: number): string {
   if (text.length <= limit) return text;
   const last = text.charCodeAt(limit - 1);
   return text.slice(0, last >= 0xd800 && last < 0xdc00 ? limit - 1 : limit);
+}
+
+/**
+ * Returns the text without the characters of `chars` at its end. A pattern such as `/[.!]+$/` would take quadratic time
+ * for a long run of these characters in the middle of the text.
+ *
+ *     trimEndOf('http://a.example//', '/') // 'http://a.example'
+ */
+export function trimEndOf(text: string, chars: string): string {
+  let end = text.length;
+  while (end > 0 && chars.includes(text.charAt(end - 1))) end -= 1;
+  return text.slice(0, end);
+}
+
+/** Returns the text in one line: line feeds, with the white space around them, become single spaces. */
+export function oneLine(text: string): string {
+  const lines = text.split('\n').map((line) => line.trim());
+  return lines.filter((line) => line !== '').join(' ');
 }
 
 /** Returns the text. If it is longer than `limit`, returns its first `limit` characters and an ellipsis. */
@@ -48,7 +66,12 @@ export function nearestNames(
 ): string[] {
   const sought = compared(word);
   return [...names]
-    .map((name) => ({ name, changes: distance(sought, compared(name)) }))
+    .map((name) => {
+      const other = compared(name);
+      // The words differ by at least this many letters. This avoids a comparison with a very long word.
+      const apart = Math.abs(sought.length - other.length);
+      return { name, changes: apart > maxDistance(name) ? apart : distance(sought, other) };
+    })
     .filter(({ name, changes }) => changes <= maxDistance(name))
     .toSorted((a, b) => a.changes - b.changes)
     .map(({ name }) => name);

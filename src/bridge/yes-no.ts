@@ -1,4 +1,6 @@
 /** Recognizes yes and no in the text of a person. */
+import { trimEndOf } from '../base/index.ts';
+
 const YES = new Set([
   ...words('yes y yep yeah ok okay sure confirm confirmed approve approved allow accept proceed'),
   'true',
@@ -20,11 +22,10 @@ const MAX_LENGTH = 100;
 export function yesOrNo(text: string): boolean | undefined {
   const said = text.trim();
   if (said.length > MAX_LENGTH) return undefined;
-  const phrase = said
-    .toLowerCase()
-    .replaceAll('’', "'")
-    .replace(/[.!]+$/, '')
-    .replace(/,? (?:please|thanks|thank you)$/, '');
+  const phrase = trimEndOf(said.toLowerCase().replaceAll('’', "'"), '.!').replace(
+    /,? (?:please|thanks|thank you)$/,
+    '',
+  );
   if (YES.has(phrase)) return true;
   return NO.has(phrase) ? false : undefined;
 }

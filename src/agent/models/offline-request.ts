@@ -192,7 +192,7 @@ function operand(
   return /^\0\d+\0$/.test(masked.trim()) ? text.slice(1, -1) : text;
 }
 
-const QUOTED = /"[^"]*"|`[^`]*`|“[^”]*”|(?<=^|\s)'[^']*'(?=$|[\s.,;!?])/g;
+const QUOTED = /"[^"]*"|`[^`]*`|“[^“”]*”|(?<=^|\s)'[^']*'(?=$|[\s.,;!?])/g;
 
 /** Replaces each quoted text with one placeholder, so that no pattern matches inside a quoted text. */
 function maskQuotes(text: string): { masked: string; restore: (text: string) => string } {

@@ -12,7 +12,7 @@ const STOP_WORDS = new Set(
 );
 const LEADING =
   /^(?:(?:in|for|of|at|about|on|from|to|with|by|the|is|like|right now|now|today|please|tool)\b|[\s:,=-])+/i;
-const TRAILING = /(?<!\s)(?:\s+(?:right now|now|today|currently|please|like))+$/i;
+const TRAILING = new Set(['now', 'today', 'currently', 'please', 'like']);
 
 /** Returns the call for this request, or undefined if the tool or its arguments are not clear. */
 export function matchTool(said: string, tools: readonly ToolDeclaration[]): Step | undefined {
@@ -48,16 +48,26 @@ function fill(required: readonly Parameter[], after: string, said: string): Json
   const [only, ...others] = required;
   if (only === undefined) return {};
   if (others.length > 0) return undefined;
-  const text = after
-    .trim()
-    .replace(LEADING, '')
-    .replace(TRAILING, '')
+  const text = withoutTrailing(after.trim().replace(LEADING, ''))
     .replace(/(?<![.!?])[.!?]+$/, '')
     .trim();
   const value = only.values
     ? chosen(only.values, said)
     : valueOf(only, /^(["'`]).*\1$/s.test(text) ? text.slice(1, -1) : text);
   return value === undefined ? undefined : { [only.name]: value };
+}
+
+/** Removes words such as `today` and `right now` from the end, but not the first word. */
+function withoutTrailing(text: string): string {
+  const words = text.split(/(\s+)/);
+  let end = words.length;
+  while (end > 1 && TRAILING.has(words[end - 1]?.toLowerCase() ?? '')) {
+    const isNow = words[end - 1]?.toLowerCase() === 'now';
+    end -= 2;
+    if (isNow && end > 1 && words[end] === ' ' && words[end - 1]?.toLowerCase() === 'right')
+      end -= 2;
+  }
+  return words.slice(0, end).join('');
 }
 
 /** Returns the only value that the request mentions, or undefined if it mentions none or several. */

@@ -70,12 +70,12 @@ function isHttp(url: string): boolean {
 function headersOf({ header }: ConnectionInput['values']): Record<string, string> {
   const headers = new Headers();
   for (const line of header) {
-    const [, name, value] = /^([\w!#$%&'*+.^`|~-]+):\s*(.*?)\s*$/.exec(line) ?? [];
+    const [, name, value] = /^([\w!#$%&'*+.^`|~-]+):(.*)$/s.exec(line) ?? [];
     if (name === undefined || value === undefined) {
       throw usageError(`--header '${line}': write it as --header 'Name: value'`);
     }
     try {
-      headers.set(name, value);
+      headers.set(name, value.trim());
     } catch {
       throw usageError(`the value of the header ${name} contains invalid characters`);
     }

@@ -1,5 +1,5 @@
 /** The two HTTP bindings. Each makes requests, and finds the result, the event or the error in a response. */
-import { isObject } from '../../base/index.ts';
+import { isObject, trimEndOf } from '../../base/index.ts';
 import {
   A2AError,
   jsonRpcRequest,
@@ -70,8 +70,7 @@ function jsonRpc({ url, tenant }: Endpoint, codec: WireCodec): HttpBinding {
 function rest({ url, tenant }: Endpoint, codec: WireCodec): HttpBinding {
   const old = codec.version === '0.3';
   const base = new URL(url);
-  const prefix =
-    base.pathname.replace(/\/+$/, '') + (tenant ? `/${encodeURIComponent(tenant)}` : '');
+  const prefix = trimEndOf(base.pathname, '/') + (tenant ? `/${encodeURIComponent(tenant)}` : '');
   /** The HTTP method of `subscribe` that has worked on this connection, if it is not the first one. */
   let otherWorks = false;
 

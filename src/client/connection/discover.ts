@@ -1,4 +1,5 @@
 /** Fetches an agent's card, and chooses the interface to use. */
+import { trimEndOf } from '../../base/index.ts';
 import {
   A2AError,
   v1,
@@ -92,7 +93,7 @@ function cardPlaces(address: string): CardPlace[] {
   const url = new URL(address);
   url.hash = '';
   if (url.pathname.endsWith('.json')) return [{ url: url.href, path: '' }];
-  const path = url.pathname.replace(/\/+$/, '');
+  const path = trimEndOf(url.pathname, '/');
   const under = CARD_PATHS.map((name) => ({ url: url.origin + path + name, path: '' }));
   if (path === '') return under;
   return [...under, ...CARD_PATHS.map((name) => ({ url: url.origin + name, path }))];

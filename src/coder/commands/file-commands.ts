@@ -200,14 +200,14 @@ function parseCommand(source: string): ParsedCommand {
   let args: SlashCommandArgument[] = [];
   let inArguments = false;
   for (const line of head?.[1]?.split('\n') ?? []) {
-    const item = /^\s*-\s+(.+)$/.exec(line)?.[1];
+    const item = /^\s*-\s(.+)$/s.exec(line)?.[1];
     if (inArguments && item !== undefined) args.push(argumentOf(item));
-    const [, key, value = ''] = /^(\w+):\s*(.*)$/.exec(line) ?? [];
+    const [, key, value = ''] = /^(\w+):(.*)$/s.exec(line) ?? [];
     if (key === undefined) continue;
     inArguments = key === 'arguments';
     if (key === 'description') description = unquoted(value).slice(0, MAX_DESCRIPTION);
     if (inArguments && value.trim() !== '') {
-      const list = /^\[[^\]]*,[^]*\]$/.test(value.trim()) ? value.trim().slice(1, -1) : value;
+      const list = isList(value.trim()) ? value.trim().slice(1, -1) : value;
       args = list.split(',').map(argumentOf);
     }
   }
@@ -218,9 +218,16 @@ function parseCommand(source: string): ParsedCommand {
   };
 }
 
+/** Returns whether the text is a list in brackets, and not a single optional argument such as `[name]`. */
+function isList(text: string): boolean {
+  const end = text.indexOf(']');
+  const comma = text.indexOf(',');
+  return text.startsWith('[') && text.endsWith(']') && comma > 0 && comma < end;
+}
+
 /** Parses `name` or `[name]`, optionally followed by `: description`. */
 function argumentOf(text: string): SlashCommandArgument {
-  const [, raw = '', description = ''] = /^([^:]*)(?::\s*(.*))?$/.exec(unquoted(text)) ?? [];
+  const [, raw = '', description = ''] = /^([^:]*)(?::(.*))?$/s.exec(unquoted(text)) ?? [];
   const name = unquoted(raw);
   const optional = /^\[(.+)\]$/.exec(name)?.[1];
   return {

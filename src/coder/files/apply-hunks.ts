@@ -6,11 +6,26 @@ import { FileError } from './file-error.ts';
 import { explainMissing } from './explain-missing.ts';
 import type { Hunk } from './patch.ts';
 
+/**
+ * Maximum number of line comparisons: the number of hunks times the number of lines in the file. More would block the
+ * process for seconds.
+ */
+const MAX_COMPARISONS = 20_000_000;
+
 /** Returns the new text. Lines end with LF, both in `text` and in the result. */
 export function applyHunks(text: string, hunks: readonly Hunk[], shown: string): string {
   const endsWithNewline = text.endsWith('\n');
   const lines = text === '' ? [] : (endsWithNewline ? text.slice(0, -1) : text).split('\n');
+  if (hunks.length > 1 && hunks.length * lines.length > MAX_COMPARISONS) {
+    throw new FileError(
+      'bad-patch',
+      `the patch has ${hunks.length} hunks for ${shown}, which has ${lines.length} lines; apply them in smaller patches`,
+    );
+  }
   const result: string[] = [];
+  const copy = (from: number, to: number): void => {
+    for (let at = from; at < to; at += 1) result.push(lines[at] ?? '');
+  };
   let done = 0;
   let drift = 0;
   let newline = text === '' ? true : endsWithNewline;
@@ -19,7 +34,7 @@ export function applyHunks(text: string, hunks: readonly Hunk[], shown: string):
     const at = place(lines, old, hunk, done, drift);
     if (at === undefined) throw noMatch(shown, lines, old, hunk, done);
     if (hunk.after !== undefined) drift = at - hunk.after;
-    result.push(...lines.slice(done, at));
+    copy(done, at);
     let next = at;
     for (const { kind, text: line } of hunk.lines) {
       if (kind === 'add') result.push(line);
@@ -29,7 +44,7 @@ export function applyHunks(text: string, hunks: readonly Hunk[], shown: string):
     done = next;
     if (hunk.newlineAtEnd !== undefined && done === lines.length) newline = hunk.newlineAtEnd;
   }
-  result.push(...lines.slice(done));
+  copy(done, lines.length);
   return result.length === 0 ? '' : result.join('\n') + (newline ? '\n' : '');
 }
 
@@ -41,18 +56,16 @@ function place(
   from: number,
   drift: number,
 ): number | undefined {
-  const start = afterAnchors(lines, hunk.anchors ?? [], from);
-  if (start === undefined) return undefined;
+  const { start, missing } = afterAnchors(lines, hunk.anchors ?? [], from);
+  if (missing !== undefined) return undefined;
   if (old.length === 0) {
     if (hunk.after !== undefined)
       return Math.min(Math.max(hunk.after + drift, start), lines.length);
     // The hunk only adds lines. It adds them after its anchors, or at the end of the file if it has no anchors.
     return hunk.anchors === undefined ? lines.length : start;
   }
-  const same = (a: string, b: string): boolean => a === b;
-  const almost = (a: string, b: string): boolean => a.trimEnd() === b.trimEnd();
-  for (const equal of [same, almost]) {
-    const places = find(lines, old, start, equal);
+  for (const compared of [exactly, withoutEnd]) {
+    const places = find(lines, old, start, compared);
     const last = lines.length - old.length;
     if (hunk.atEnd === true && places.at(-1) === last) return last;
     if (places.length > 0)
@@ -61,29 +74,51 @@ function place(
   return undefined;
 }
 
+/** Returns the number of lines up to the last anchor, or the first anchor that is missing. */
 function afterAnchors(
   lines: readonly string[],
   anchors: readonly string[],
   from: number,
-): number | undefined {
+): { readonly start: number; readonly missing?: string } {
   let start = from;
   for (const anchor of anchors) {
-    const at = lines.findIndex((line, index) => index >= start && line.trim() === anchor);
-    if (at === -1) return undefined;
-    start = at + 1;
+    while (start < lines.length && lines[start]?.trim() !== anchor) start += 1;
+    if (start === lines.length) return { start, missing: anchor };
+    start += 1;
   }
-  return start;
+  return { start };
 }
 
+const exactly = (line: string): string => line;
+const withoutEnd = (line: string): string => line.trimEnd();
+
+/**
+ * Returns the positions of all occurrences, which may overlap. `compared` is the part of a line that counts. This is
+ * the algorithm of Knuth, Morris and Pratt: a search for every position would take quadratic time in a file whose lines
+ * are nearly all equal.
+ */
 function find(
   lines: readonly string[],
   wanted: readonly string[],
   from: number,
-  equal: (a: string, b: string) => boolean,
+  compared: (line: string) => string,
 ): number[] {
+  const keys = wanted.map(compared);
+  // fallback[n]: after n lines have matched and the next one does not, this many still match at a later position.
+  const fallback = [0, 0];
+  for (let at = 1, matched = 0; at < keys.length; at += 1) {
+    while (matched > 0 && keys[at] !== keys[matched]) matched = fallback[matched] ?? 0;
+    if (keys[at] === keys[matched]) matched += 1;
+    fallback.push(matched);
+  }
   const places: number[] = [];
-  for (let at = from; at + wanted.length <= lines.length; at += 1) {
-    if (wanted.every((line, index) => equal(lines[at + index] ?? '', line))) places.push(at);
+  for (let at = from, matched = 0; at < lines.length; at += 1) {
+    const line = compared(lines[at] ?? '');
+    while (matched > 0 && (matched === keys.length || line !== keys[matched])) {
+      matched = fallback[matched] ?? 0;
+    }
+    if (line === keys[matched]) matched += 1;
+    if (matched === keys.length) places.push(at + 1 - matched);
   }
   return places;
 }
@@ -103,13 +138,11 @@ function noMatch(
   hunk: Hunk,
   from: number,
 ): FileError {
-  const anchor = hunk.anchors?.find((_, at, all) => {
-    return afterAnchors(lines, all.slice(0, at + 1), from) === undefined;
-  });
+  const { missing: anchor } = afterAnchors(lines, hunk.anchors ?? [], from);
   let why: string;
   if (anchor !== undefined) {
     why = `the line ${JSON.stringify(anchor)} after its @@ is not in the file${from > 0 ? ` after line ${from}` : ''}.`;
-  } else if (find(lines, old, 0, (a, b) => a.trimEnd() === b.trimEnd()).length > 0) {
+  } else if (find(lines, old, 0, withoutEnd).length > 0) {
     why =
       'its lines are in the file, but before the lines of the previous hunk; put the hunks in order.';
   } else {

@@ -32,10 +32,11 @@ export function parseBeginPatch(all: readonly string[]): FilePatch[] {
         `has a line where *** Add File, *** Update File or *** Delete File is expected: ${JSON.stringify(lines[at])}`,
       );
     }
-    const next = lines.findIndex((line, index) => index > at && HEADER.test(line.trimEnd()));
-    const body = lines.slice(at + 1, next === -1 ? undefined : next);
+    let next = at + 1;
+    while (next < lines.length && !HEADER.test((lines[next] ?? '').trimEnd())) next += 1;
+    const body = lines.slice(at + 1, next);
     files.push(parseFile(header[1] ?? '', (header[2] ?? '').trim(), body));
-    at = next === -1 ? lines.length : next;
+    at = next;
   }
   return files;
 }

@@ -2,10 +2,12 @@
  * Explains why a quoted passage is not in a text, and finds the most similar place. This helps a model to correct the
  * quote.
  */
+import { trimEndOf } from '../../base/index.ts';
 
 /** Limits, so that finding the hint does not take longer than the edit. */
 const MAX_LINES = 20_000;
 const MAX_PLACES_PER_LINE = 200;
+const MAX_WANTED_LINES = 1000;
 const MAX_COMPARED = 200;
 const SHOWN_LINES = 8;
 const SHOWN_CHARS = 200;
@@ -15,7 +17,7 @@ const MIN_SIMILARITY = 0.5;
 /** Returns one or more sentences that explain what is wrong with the quote. */
 export function explainMissing(text: string, passage: string): string {
   const lines = text.split('\n').slice(0, MAX_LINES);
-  const wanted = passage.replace(/^\n+|\n+$/g, '').split('\n');
+  const wanted = trimEndOf(passage.replace(/^\n+/, ''), '\n').split('\n');
   if (wanted.every((line) => line.trim() === '')) {
     return '"old" contains only white space.';
   }
@@ -56,7 +58,7 @@ function bestStart(lines: readonly string[], wanted: readonly string[]): number 
     else if (known.length < MAX_PLACES_PER_LINE) known.push(at);
   }
   const votes = new Map<number, number>();
-  for (const [at, line] of wanted.entries()) {
+  for (const [at, line] of wanted.slice(0, MAX_WANTED_LINES).entries()) {
     for (const place of places.get(line.trim()) ?? []) {
       // Short lines such as brackets are common, so they have less weight.
       const weight = Math.min(line.trim().length, 20);

@@ -9,6 +9,8 @@ import { FileError } from './file-error.ts';
 
 const MAX_PATTERN = 1000;
 const MAX_ALTERNATIVES = 200;
+/** Maximum length of all patterns together after the expansion of braces. Each of them is matched with every path. */
+const MAX_EXPANDED = 10_000;
 
 type Token =
   | { readonly kind: 'text'; readonly char: string }
@@ -70,6 +72,12 @@ function expand(pattern: string): string[] {
       );
     }
     done = done.flatMap((start) => choices.map((choice) => start + choice));
+  }
+  if (done.reduce((sum, one) => sum + one.length, 0) > MAX_EXPANDED) {
+    throw new FileError(
+      'bad-pattern',
+      `the braces in the pattern expand to more than ${MAX_EXPANDED} characters`,
+    );
   }
   return done;
 }

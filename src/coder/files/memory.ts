@@ -12,7 +12,7 @@
  */
 import { realpath } from 'node:fs/promises';
 import { homedir } from 'node:os';
-import { systemCode, cutText } from '../../base/index.ts';
+import { systemCode, cutText, oneLine } from '../../base/index.ts';
 import path from 'node:path';
 import { FileError } from './file-error.ts';
 import { isInside } from './path-rules.ts';
@@ -117,7 +117,7 @@ export async function addMemory(
   { once = false } = {},
 ): Promise<string | undefined> {
   const file = userMemoryFile(configFolder);
-  const line = note.trim().replaceAll(/\s*\n\s*/g, ' ');
+  const line = oneLine(note);
   if (line === '' || line.length > MAX_NOTE_CHARACTERS) {
     throw new RangeError(`the text must have 1 to ${MAX_NOTE_CHARACTERS} characters`);
   }

@@ -4,6 +4,7 @@
  * Names that are equal on some file system are treated as equal on every system, because a workspace may move between
  * machines. For example, `.GIT`, `.git.`, `.g<zero width>it` and `GIT~1` are the same as `.git` on some systems.
  */
+import { trimEndOf } from '../../base/index.ts';
 import { isAbsolute, relative, sep } from 'node:path';
 import { FileError } from './file-error.ts';
 
@@ -60,12 +61,8 @@ export function isOfSystem(path: string): boolean {
 
 /** Returns the name in the form in which the most lenient file system would compare it. */
 function plain(name: string): string {
-  return name
-    .normalize('NFKC')
-    .replace(INVISIBLE, '')
-    .replace(/:.*$/, '')
-    .replace(/[. ]+$/, '')
-    .toLowerCase();
+  const [base = ''] = name.normalize('NFKC').replace(INVISIBLE, '').split(':', 1);
+  return trimEndOf(base, '. ').toLowerCase();
 }
 
 /**

@@ -43,18 +43,20 @@ export function replaceMatches(
   matches: readonly Match[],
   replacement: string,
 ): string {
+  const [lf, crlf] = [toLf(replacement), toCrlf(replacement)];
   let result = '';
   let done = 0;
+  // The replacement gets the line end of the line in which the passage starts, or of the line before if there is none.
+  let end = -1;
+  let isLast = false;
   for (const { from, to } of matches) {
-    result += text.slice(done, from) + withEndsOf(text, from, replacement);
+    if (end < from && !isLast) {
+      const next = text.indexOf('\n', from);
+      isLast = next === -1;
+      end = isLast ? text.lastIndexOf('\n') : next;
+    }
+    result += text.slice(done, from) + (end > 0 && text[end - 1] === '\r' ? crlf : lf);
     done = to;
   }
   return result + text.slice(done);
-}
-
-/** Returns the replacement with the line ends of the line in which the passage starts. */
-function withEndsOf(text: string, from: number, replacement: string): string {
-  const next = text.indexOf('\n', from);
-  const end = next === -1 ? text.lastIndexOf('\n', from) : next;
-  return end > 0 && text[end - 1] === '\r' ? toCrlf(replacement) : toLf(replacement);
 }

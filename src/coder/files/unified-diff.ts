@@ -13,6 +13,8 @@ const NO_NEWLINE = /^\\ /;
 /** The lines of the patch, and the current position. */
 interface Reader {
   readonly lines: readonly string[];
+  /** For each line, the index of the first line from there on that is not empty, or the number of lines. */
+  readonly nextText: readonly number[];
   at: number;
 }
 
@@ -27,7 +29,7 @@ interface Head {
 }
 
 export function parseUnifiedDiff(lines: readonly string[]): FilePatch[] {
-  const reader: Reader = { lines, at: 0 };
+  const reader: Reader = { lines, nextText: nextTexts(lines), at: 0 };
   const files: FilePatch[] = [];
   while (reader.at < lines.length) {
     const head = readHead(reader);
@@ -37,6 +39,16 @@ export function parseUnifiedDiff(lines: readonly string[]): FilePatch[] {
     files.push(filePatch(head, hunks));
   }
   return files;
+}
+
+function nextTexts(lines: readonly string[]): number[] {
+  const next: number[] = [];
+  let found = lines.length;
+  for (let at = lines.length - 1; at >= 0; at -= 1) {
+    if (lines[at] !== '') found = at;
+    next.push(found);
+  }
+  return next.reverse();
 }
 
 /**
@@ -57,10 +69,10 @@ function readHead(reader: Reader): Head | undefined {
       begun = true;
       // These names are used only if no other line contains the name of the file, as for an empty file or a change of
       // mode.
-      const names = /^diff --git a\/(.+) b\/(.+)$/.exec(line);
-      if (names?.[1] !== undefined && names[1] === names[2]) {
-        head.old = `a/${names[1]}`;
-        head.next = `b/${names[2]}`;
+      const name = sameName(line.slice('diff --git '.length));
+      if (name !== undefined) {
+        head.old = `a/${name}`;
+        head.next = `b/${name}`;
       }
     } else if (startsFile(reader)) {
       if (named) return head;
@@ -76,7 +88,13 @@ function readHead(reader: Reader): Head | undefined {
   return begun ? head : undefined;
 }
 
-function startsFile({ lines, at }: Reader): boolean {
+/** Returns the name in `a/NAME b/NAME`, or undefined if the names differ. The name may contain spaces. */
+function sameName(names: string): string | undefined {
+  const old = names.slice(0, (names.length - 1) / 2);
+  return names === `${old} b${old.slice(1)}` && old.startsWith('a/') ? old.slice(2) : undefined;
+}
+
+function startsFile({ lines, at }: Pick<Reader, 'lines' | 'at'>): boolean {
   return lines[at]?.startsWith('--- ') === true && lines[at + 1]?.startsWith('+++ ') === true;
 }
 
@@ -123,7 +141,7 @@ function readHunk(reader: Reader, index: number): Hunk {
     if (line.startsWith('@@') || line.startsWith('diff --git ')) break;
     if (!counted && !continues(reader)) break;
     // Empty lines at the end of the patch do not belong to the file.
-    if (line === '' && reader.lines.slice(reader.at).every((rest) => rest === '')) break;
+    if (reader.nextText[reader.at] === reader.lines.length) break;
     const parsed = hunkLine(line);
     if (parsed === undefined) {
       throw badPatch(
@@ -152,8 +170,8 @@ function readHunk(reader: Reader, index: number): Hunk {
  * Returns whether a hunk has more lines than its header says. This is assumed if the next line that is not empty looks
  * like a line of a hunk.
  */
-function continues({ lines, at }: Reader): boolean {
-  const next = lines.findIndex((line, index) => index >= at && line !== '');
+function continues({ lines, nextText, at }: Reader): boolean {
+  const next = nextText[at] ?? lines.length;
   const line = lines[next] ?? '';
   // `-- ` starts the signature of a patch in an email.
   return /^[ +-]/.test(line) && line !== '-- ' && !startsFile({ lines, at: next });

@@ -2,6 +2,7 @@
  * The words about a failed turn. Peers learn that the turn failed, and a correlation id. The person who runs the program
  * learns the reason and what to do next: the terminal and `parley -p` show it, and it is in the log.
  */
+import { trimEndOf } from '../../base/index.ts';
 import type { Event } from '../../agent/index.ts';
 
 /** A failed run. */
@@ -49,5 +50,5 @@ export function publicReason(failure: Failure): string {
 export function fullReason({ error }: Failure): string {
   const { code = '', message = 'the agent failed' } = error ?? {};
   const next = NEXT[code];
-  return next === undefined ? message : `${message.replace(/[.\s]+$/, '')}. ${next}`;
+  return next === undefined ? message : `${trimEndOf(message, '. \t\r\n')}. ${next}`;
 }

@@ -53,7 +53,7 @@ const PRICES: Readonly<Record<string, Readonly<Record<string, Price>>>> = {
 };
 
 /** The suffixes that may follow a name: a date, a version, `preview`, `latest` or `exp`. */
-const VERSION = /^(?:-(?:\d{4,8}(?:-\d\d)*|preview(?:-[\d-]+)?|latest|exp))*$/;
+const VERSION = /^(?:-(?:\d{4,8}|(?<=\d-|preview-)\d{2,3}|preview|latest|exp))*$/;
 
 /** Returns the price of a model, or undefined if it is unknown. `model` is written as on the command line. */
 export function priceOf(model: string): Price | undefined {

@@ -1,6 +1,6 @@
 /** read_file: reads lines of a text file, or an image. */
 import * as z from 'zod';
-import { imageType, MAX_IMAGE_BYTES, sizeOf } from '../../base/index.ts';
+import { imageType, MAX_IMAGE_BYTES, sizeOf, trimEndOf } from '../../base/index.ts';
 import { RichResponse, type ToolContext } from '../../agent/index.ts';
 import { FileError } from '../files/file-error.ts';
 import { readLines, type LineWindow } from '../files/read-lines.ts';
@@ -87,7 +87,7 @@ async function readText(
   const decoder = new TextDecoder();
   const texts = window.lines.map((line) => {
     const text = decoder.decode(line);
-    return line.length === MAX_LINE_BYTES ? text.replace(/\ufffd+$/, '') : text;
+    return line.length === MAX_LINE_BYTES ? trimEndOf(text, '\ufffd') : text;
   });
   const numbered = texts.map((text, at) => `${offset + at}\t${text}`);
   const notes = notesOn(window, offset, texts, file.size);

@@ -2,14 +2,16 @@
  * Creates a slug from a name, for example `gpt-4.1-mini` from `GPT-4.1 mini`. The slug is empty if the name has neither
  * Latin letters nor digits.
  */
+import { trimEndOf } from '../../base/index.ts';
 import { MAX_SLUG_CHARS } from './schema.ts';
 
 export function slugOf(name: string): string {
-  return name
+  const slug = name
     .normalize('NFKD')
     .replace(/\p{M}/gu, '')
     .toLowerCase()
     .replace(/[^a-z0-9.]+/g, '-')
     .slice(0, MAX_SLUG_CHARS)
-    .replace(/^[.-]+|[.-]+$/g, '');
+    .replace(/^[.-]+/, '');
+  return trimEndOf(slug, '.-');
 }

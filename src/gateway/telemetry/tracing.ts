@@ -5,6 +5,7 @@
  *   const span = tracer.start('chat gpt-5', { kind: 'client', parent: caller.traceparent });
  *   span.end();
  */
+import { trimEndOf } from '../../base/index.ts';
 import type { Logger } from '../../tasks/index.ts';
 import type { Attributes, Meter, Span, Tracer } from './telemetry.ts';
 import { ERROR_TYPE } from './gen-ai.ts';
@@ -55,7 +56,7 @@ export function tracingOptions(
   const protocol =
     environment['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL'] ?? environment['OTEL_EXPORTER_OTLP_PROTOCOL'];
   return {
-    url: whole ?? `${base?.replace(/\/+$/, '')}/v1/traces`,
+    url: whole ?? `${trimEndOf(base ?? '', '/')}/v1/traces`,
     headers: telemetry.headers ?? {
       ...pairs(environment['OTEL_EXPORTER_OTLP_HEADERS']),
       ...pairs(environment['OTEL_EXPORTER_OTLP_TRACES_HEADERS']),

@@ -1,6 +1,7 @@
 /**
  * The adapter for `Request` and `Response`. Used with Hono, Bun, Deno and edge runtimes, and in tests without a port.
  */
+import { trimEndOf } from '../../base/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import { isLoopbackAddress } from '../admission.ts';
 import type { App } from '../app.ts';
@@ -33,7 +34,7 @@ export type FetchHandler = (request: Request, context?: FetchContext) => Promise
 
 export function createFetchHandler(app: App, options: FetchOptions): FetchHandler {
   return async (web, context = {}) => {
-    const mount = (context.mount ?? '').replace(/\/+$/, '');
+    const mount = trimEndOf(context.mount ?? '', '/');
     const remote = context.remote ?? '';
     const address = new URL(web.url);
     const { pathname, search, origin, host } = address;

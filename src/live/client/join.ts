@@ -7,7 +7,7 @@
  * After a lost connection, the client reconnects and continues after the last event. Requests that were pending when
  * the connection was lost are rejected, because it is unknown whether they arrived.
  */
-import { backoffMs } from '../../base/index.ts';
+import { backoffMs, trimEndOf } from '../../base/index.ts';
 import {
   ExecuteSlashCommandResponse,
   GetAllSlashCommandsResponse,
@@ -65,7 +65,7 @@ function addressOf(url: string, { name, token }: JoinOptions): URL {
   }
   address.protocol = address.protocol.replace('http', 'ws');
   if (!address.pathname.endsWith('/ws')) {
-    address.pathname = `${address.pathname.replace(/\/+$/, '')}/ws`;
+    address.pathname = `${trimEndOf(address.pathname, '/')}/ws`;
   }
   address.hash = '';
   address.searchParams.set('presence', '1');

@@ -48,8 +48,9 @@ export function right({ text, cursor }: TextBuffer): TextBuffer {
 }
 
 export function wordLeft({ text, cursor }: TextBuffer): TextBuffer {
-  const word = /[^\s]*\s*$/.exec(text.slice(0, cursor))?.[0] ?? '';
-  return { text, cursor: cursor - word.length };
+  let start = text.slice(0, cursor).trimEnd().length;
+  while (start > 0 && !/\s/.test(text.charAt(start - 1))) start -= 1;
+  return { text, cursor: start };
 }
 
 export function wordRight({ text, cursor }: TextBuffer): TextBuffer {

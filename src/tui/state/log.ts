@@ -140,7 +140,9 @@ export class LogWriter {
     const last = this.#open.at(-1);
     const continues = last?.kind === 'text' && !last.done;
     if (continues) this.#open.pop();
-    const { done, rest } = splitBlocks(continues ? last.text + text : text);
+    const all = continues ? last.text + text : text;
+    // Only a complete line can end a block.
+    const { done, rest } = text.includes('\n') ? splitBlocks(all) : { done: [], rest: all };
     let first = continues ? last.first : this.#last?.kind !== 'text';
     if (continues && last.id === this.#next - 1) this.#next = last.id;
     for (const block of done) {

@@ -22,9 +22,33 @@ import { clean, widthOf } from './width.ts';
 const MAX_DEPTH = 8;
 const MAX_RULE = 40;
 
-/** Renders a text, which may be untrusted. The result has no blank lines at its start and end. */
+/**
+ * Renders a text, which may be untrusted. The result has no blank lines at its start and end. A text that would take
+ * the parser too long is shown as it is.
+ */
 export function markdown(source: string, width: number): StyledLine[] {
-  return blocks(lexer(clean(source)), Math.max(8, width), 0);
+  const text = clean(source);
+  const room = Math.max(8, width);
+  return isTooComplex(text) ? flow(line(text.trim()), room) : blocks(lexer(text), room, 0);
+}
+
+/** Maximum number of emphasis marks in a paragraph. The parser compares each mark with every later one. */
+const MAX_MARKS = 500;
+const MARKS = /[*_~]/g;
+/** A line that cannot continue a paragraph: it is blank, or starts an item of a list. */
+const NEW_PARAGRAPH = /^\s*$|^ {0,3}[-*+] /;
+/** Quotes and lists that are nested too deeply. The parser reads the inner ones again at every level. */
+const TOO_DEEP =
+  /^(?:[ \t]*(?:>|[-*+][ \t]|\d{1,9}[.)][ \t])){30}|^[ \t]{60,}(?:[-*+]|\d{1,9}[.)])[ \t]/m;
+
+function isTooComplex(text: string): boolean {
+  let marks = 0;
+  for (const each of text.split('\n')) {
+    if (NEW_PARAGRAPH.test(each)) marks = 0;
+    marks += each.match(MARKS)?.length ?? 0;
+    if (marks > MAX_MARKS) return true;
+  }
+  return TOO_DEEP.test(text);
 }
 
 function blocks(
@@ -38,7 +62,7 @@ function blocks(
     const lines = block(token, width, depth);
     if (lines.length === 0) continue;
     if (out.length > 0 && !tight) out.push(EMPTY);
-    out.push(...lines);
+    for (const each of lines) out.push(each);
   }
   return out;
 }
@@ -105,7 +129,8 @@ function list(token: Tokens.List, width: number, depth: number): StyledLine[] {
       !token.loose,
     );
     if (index > 0 && token.loose) out.push(EMPTY);
-    out.push(...gutter(lines.length > 0 ? lines : [EMPTY], mark, line(' '.repeat(taken))));
+    const marked = gutter(lines.length > 0 ? lines : [EMPTY], mark, line(' '.repeat(taken)));
+    for (const each of marked) out.push(each);
   }
   return out;
 }
@@ -121,7 +146,7 @@ function table({ header, rows }: Tokens.Table, width: number): StyledLine[] {
   const cells = [header, ...rows].map((row) => row.map(({ tokens }) => inline(tokens, {})));
   const columns = header.length;
   const wanted = Array.from({ length: columns }, (_, at) =>
-    Math.max(1, ...cells.map((row) => lineWidth(row[at] ?? EMPTY))),
+    cells.reduce((widest, row) => Math.max(widest, lineWidth(row[at] ?? EMPTY)), 1),
   );
   const room = width - GAP * (columns - 1);
   if (room < columns * NARROWEST && sum(wanted) > room) return narrowTable(cells, width);

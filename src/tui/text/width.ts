@@ -4,7 +4,6 @@
  * Text from models, tools and other clients is cleaned before it is shown. An escape sequence could overwrite a
  * question, and a bidirectional control character could disguise a command.
  */
-import { stripVTControlCharacters } from 'node:util';
 import { reveal } from '../../base/index.ts';
 
 const TAB = '    ';
@@ -14,6 +13,13 @@ const WIDE =
 const INVISIBLE = /^[\p{Mn}\p{Me}\p{Cf}\p{Cc}]+$/u;
 const BIDIRECTIONAL = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 const CONTROL = /(?!\n)\p{Cc}/gu;
+/**
+ * Escape sequences. No part of the pattern goes past the next ESC, so that the time is linear. The pattern of
+ * `stripVTControlCharacters` takes quadratic time for a text of many unfinished sequences.
+ */
+const SEQUENCE =
+  // oxlint-disable-next-line no-control-regex -- searches for control characters
+  /\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)|[ -/]+[0-~])|\x9b[0-?]*[ -/]*[@-~]/g;
 
 const segmenter = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
 
@@ -39,7 +45,7 @@ export function widthOf(text: string): number {
 
 /** Makes untrusted text safe to show. Keeps line breaks. */
 export function clean(text: string): string {
-  const plain = stripVTControlCharacters(text.replaceAll('\r\n', '\n'));
+  const plain = text.replaceAll('\r\n', '\n').replaceAll(SEQUENCE, '');
   const drawn = plain.includes('\r') ? plain.split('\n').map(overwritten).join('\n') : plain;
   return drawn
     .replaceAll('\t', TAB)
