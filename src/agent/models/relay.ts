@@ -5,7 +5,7 @@
  *
  * Timeouts, limits and errors are the same as those of a translated request (provider.ts).
  */
-import { isObject } from '../../base/index.ts';
+import { isObject, TextCollector } from '../../base/index.ts';
 import type { Usage } from '../event.ts';
 import { ModelError, type FinishReason, type ModelChunk } from '../model.ts';
 import { startTimeouts, type TimeoutOptions } from './timeouts.ts';
@@ -72,6 +72,8 @@ const MAX_BYTES = 256 * 1024 * 1024;
 const MAX_EVENT_CHARS = 32_000_000;
 const MAX_ERROR_CHARS = 64 * 1024;
 const EVENT_END = /\r?\n\r?\n/;
+/** The number of characters of `\\r\\n\\r\\n` before the last one. */
+const LONGEST_END = 3;
 const DATA_LINE = /^data: ?/;
 
 /** Sends the request and returns the answer. May throw a ModelError. After an abort it throws the signal's reason. */
@@ -141,19 +143,26 @@ async function* events(
   request: Relay,
   name: string,
 ): AsyncGenerator<RelayChunk> {
-  let rest = '';
+  const rest = new TextCollector();
+  /** The end of `rest`. The next chunk may complete the end of an event. */
+  let tail = '';
   let usage: Usage | undefined;
   let end: FinishReason | undefined;
   for await (const text of texts) {
-    rest += text;
-    const at = endOfLastEvent(rest);
-    if (at === 0) {
+    // Only the new text is searched: a search of all text would take quadratic time for an event in small chunks.
+    const recent = tail + text;
+    const at = endOfLastEvent(recent) - tail.length;
+    if (at <= 0) {
+      rest.add(text);
+      tail = recent.slice(-LONGEST_END);
       if (rest.length > MAX_EVENT_CHARS) throw tooLarge(name);
       continue;
     }
-    const complete = rest.slice(0, at);
+    rest.add(text.slice(0, at));
+    const complete = rest.take();
     const whole = request.rewrite?.(complete) ?? complete;
-    rest = rest.slice(at);
+    rest.add(text.slice(at));
+    tail = text.slice(at).slice(-LONGEST_END);
     if (!request.watched.test(whole)) {
       yield { kind: 'raw', text: whole };
       continue;
@@ -204,11 +213,12 @@ async function* complete(
   request: Relay,
   name: string,
 ): AsyncGenerator<RelayChunk> {
-  let text = '';
+  const collector = new TextCollector();
   for await (const piece of texts) {
-    text += piece;
-    if (text.length > MAX_EVENT_CHARS) throw tooLarge(name);
+    collector.add(piece);
+    if (collector.length > MAX_EVENT_CHARS) throw tooLarge(name);
   }
+  const text = collector.take();
   const value = parse(text);
   if (value === undefined) throw new ModelError('failed', `${name} sent an invalid response`);
   const { usage, end = 'stop', failed: broken, changed } = request.read(value);

@@ -1,5 +1,5 @@
 /** Sends one HTTP request with `fetch`. Handles headers, redirects, timeouts, and the maximum size of the response. */
-import { raceAbort, MAX_TIMER_MS } from '../../base/index.ts';
+import { raceAbort, MAX_TIMER_MS, ByteCollector } from '../../base/index.ts';
 import { A2AError, inspectJson, v1 } from '../../protocol/index.ts';
 import { ConnectionError, RemoteAgentError } from './errors.ts';
 
@@ -237,28 +237,19 @@ export async function readBodyText(
 ): Promise<string> {
   if (response.body === null) return '';
   const reader = response.body.getReader();
-  // One buffer that grows, because thousands of small chunks would take many times their size.
-  let bytes = new Uint8Array(4096);
-  let size = 0;
+  const collector = new ByteCollector();
   try {
     for (;;) {
       const { done, value } = await reader.read();
-      if (done) return new TextDecoder().decode(bytes.subarray(0, size));
+      if (done) return new TextDecoder().decode(collector.bytes());
       budget?.take(value.byteLength);
-      const end = size + value.byteLength;
-      if (end > maxBytes) {
+      if (collector.size + value.byteLength > maxBytes) {
         throw new A2AError(
           'invalidAgentResponse',
           `The agent's response is larger than ${maxBytes} bytes`,
         );
       }
-      if (end > bytes.length) {
-        const larger = new Uint8Array(Math.max(end, bytes.length * 2));
-        larger.set(bytes.subarray(0, size));
-        bytes = larger;
-      }
-      bytes.set(value, size);
-      size = end;
+      collector.add(value);
     }
   } catch (error) {
     const reason = lifetime.explain(

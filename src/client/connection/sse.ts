@@ -5,6 +5,7 @@
  * chunk is searched for line ends, so that long lines do not take more time per byte than short lines. If there is no
  * empty line after the last event, the event is dropped, as the standard requires, because it may be incomplete.
  */
+import { TextCollector } from '../../base/index.ts';
 
 export interface SseEvent {
   /** The type of the event. Default: `message`. */
@@ -40,15 +41,22 @@ export function createSseParser(maxEventBytes = Number.POSITIVE_INFINITY): SsePa
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
   let started = false;
   let afterReturn = false;
-  let partial = '';
+  /** The start of an unfinished line. */
+  const partial = new TextCollector();
+  /** The data of an unfinished event. It is only collected if the event has more than one line of data. */
+  const collected = new TextCollector();
   let type = '';
   let id: string | undefined;
   let data: string | undefined;
 
   function field(name: string, value: string): void {
     if (name === 'data') {
-      data = data === undefined ? value : `${data}\n${value}`;
-      if (data.length > maxEventBytes) throw new SseLimitError(maxEventBytes);
+      if (data !== undefined) {
+        collected.add(data);
+        collected.add('\n');
+      }
+      data = value;
+      if (collected.length + data.length > maxEventBytes) throw new SseLimitError(maxEventBytes);
     } else if (name === 'event') {
       type = value;
     } else if (name === 'id' && !value.includes('\0')) {
@@ -58,7 +66,10 @@ export function createSseParser(maxEventBytes = Number.POSITIVE_INFINITY): SsePa
 
   function line(text: string, events: SseEvent[]): void {
     if (text === '') {
-      if (data !== undefined) events.push({ type: type || 'message', data, id });
+      if (data !== undefined) {
+        const whole = collected.length === 0 ? data : collected.take() + data;
+        events.push({ type: type || 'message', data: whole, id });
+      }
       type = '';
       data = undefined;
       id = undefined;
@@ -92,8 +103,8 @@ export function createSseParser(maxEventBytes = Number.POSITIVE_INFINITY): SsePa
     while (feed >= 0 || back >= 0) {
       const end = back < 0 || (feed >= 0 && feed < back) ? feed : back;
       if (partial.length + end - at > maxEventBytes) throw new SseLimitError(maxEventBytes);
-      line(partial === '' ? text.slice(at, end) : partial + text.slice(at, end), events);
-      partial = '';
+      const rest = text.slice(at, end);
+      line(partial.length === 0 ? rest : partial.take() + rest, events);
       at = end + 1;
       if (end === back) {
         if (at === text.length) afterReturn = true;
@@ -102,7 +113,7 @@ export function createSseParser(maxEventBytes = Number.POSITIVE_INFINITY): SsePa
       }
       if (feed >= 0 && feed < at) feed = text.indexOf('\n', at);
     }
-    if (at < text.length) partial += at === 0 ? text : text.slice(at);
+    if (at < text.length) partial.add(at === 0 ? text : text.slice(at));
     if (partial.length > maxEventBytes) throw new SseLimitError(maxEventBytes);
     return events;
   };

@@ -5,7 +5,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
-import { reasonOf } from '../../base/index.ts';
+import { ByteCollector, reasonOf } from '../../base/index.ts';
 import { ToolError } from '../../agent/index.ts';
 import { AddressError, guardedRequest, networkGuard } from '../../base/net/index.ts';
 
@@ -141,17 +141,17 @@ async function bodyOf(
   }
   if (decoder) response.once('error', (error) => decoder.destroy(error));
   const stream: Readable = decoder ? response.pipe(decoder) : response;
-  const chunks: Buffer[] = [];
+  const collector = new ByteCollector();
   let size = 0;
   try {
     for await (const chunk of stream) {
       const bytes = Buffer.from(chunk);
-      chunks.push(bytes.subarray(0, maxBytes - size));
+      collector.add(bytes.subarray(0, maxBytes - size));
       size += bytes.length;
       if (size > maxBytes) break;
     }
   } finally {
     response.destroy();
   }
-  return { body: Buffer.concat(chunks), cut: size > maxBytes };
+  return { body: Buffer.from(collector.bytes()), cut: size > maxBytes };
 }

@@ -17,6 +17,7 @@ import {
   type WholeResponse,
 } from '../../client/index.ts';
 import type { StreamItem } from '../../protocol/index.ts';
+import { ByteCollector } from '../../base/index.ts';
 import { ChunkReader } from './chunks.ts';
 
 export interface ExchangeLimits {
@@ -67,8 +68,8 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterat
   /** The parser of the stream, or undefined if the response is not a stream. */
   #parse: SseParser | undefined;
   /** The body of a response that is not a stream. */
-  #pieces: Buffer[] = [];
-  #size = 0;
+  /** The body of a response that is not a stream. */
+  #body: ByteCollector | undefined;
   /** The number of chunks so far. */
   #count = 0;
   /** The chunks that wait for the end of the event loop's turn, and their size. */
@@ -196,8 +197,8 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterat
     if (this.#over) return;
     if (!this.#parse) {
       const { maxBytes } = this.#limits;
-      this.#size += chunk.length;
-      if (this.#size <= maxBytes) this.#pieces.push(chunk);
+      this.#body ??= new ByteCollector();
+      if (this.#body.size + chunk.length <= maxBytes) this.#body.add(chunk);
       else this.#leave(tooMuch(`it sent a response of more than ${maxBytes} bytes`));
       return;
     }
@@ -311,7 +312,8 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterat
   }
 
   #complete(): WholeResponse {
-    return { head: this.#head!, text: Buffer.concat(this.#pieces, this.#size).toString() };
+    const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(this.#body?.bytes());
+    return { head: this.#head!, text };
   }
 
   /**

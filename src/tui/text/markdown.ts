@@ -32,9 +32,12 @@ export function markdown(source: string, width: number): StyledLine[] {
   return isTooComplex(text) ? flow(line(text.trim()), room) : blocks(lexer(text), room, 0);
 }
 
-/** Maximum number of emphasis marks in a paragraph. The parser compares each mark with every later one. */
-const MAX_MARKS = 500;
-const MARKS = /[*_~]/g;
+/** Maximum length of a paragraph, and of its marks. The parser compares many marks with all later ones. */
+const MAX_PARAGRAPH = 50_000;
+const MAX_MARKS = 1000;
+const MARKS = /[*_~!<[`:@]/g;
+/** A line that starts or ends a block of code, in which there are no marks. */
+const FENCE = /^ {0,3}(`{3,}|~{3,})([^`]*)$/;
 /** A line that cannot continue a paragraph: it is blank, or starts an item of a list. */
 const NEW_PARAGRAPH = /^\s*$|^ {0,3}[-*+] /;
 /** Quotes and lists that are nested too deeply. The parser reads the inner ones again at every level. */
@@ -43,10 +46,19 @@ const TOO_DEEP =
 
 function isTooComplex(text: string): boolean {
   let marks = 0;
+  let length = 0;
+  let fence: string | undefined;
   for (const each of text.split('\n')) {
-    if (NEW_PARAGRAPH.test(each)) marks = 0;
+    const [, sign = '', after = ''] = FENCE.exec(each) ?? [];
+    if (fence !== undefined) {
+      if (sign.startsWith(fence) && after.trim() === '') fence = undefined;
+      continue;
+    }
+    if (sign !== '') fence = sign;
+    if (sign !== '' || NEW_PARAGRAPH.test(each)) [marks, length] = [0, 0];
     marks += each.match(MARKS)?.length ?? 0;
-    if (marks > MAX_MARKS) return true;
+    length += each.length;
+    if (marks > MAX_MARKS || length > MAX_PARAGRAPH) return true;
   }
   return TOO_DEEP.test(text);
 }

@@ -1,0 +1,71 @@
+/**
+ * Collects data that arrives in chunks. A peer chooses the size of the chunks, and one chunk of a single byte needs
+ * hundreds of bytes of memory. So the chunks are copied, and memory grows only with the size of the data.
+ */
+
+const FIRST_CAPACITY = 8 * 1024;
+const NOTHING = new Uint8Array(0);
+
+/** Collects bytes. */
+export class ByteCollector {
+  /** The only chunk so far, or a buffer that has room for more. */
+  #bytes: Uint8Array = NOTHING;
+  #size = 0;
+
+  get size(): number {
+    return this.#size;
+  }
+
+  add(chunk: Uint8Array): void {
+    const size = this.#size + chunk.length;
+    if (this.#size === 0) {
+      // Most bodies are a single chunk, which need not be copied.
+      this.#bytes = chunk;
+    } else {
+      if (size > this.#bytes.length) this.#grow(size);
+      this.#bytes.set(chunk, this.#size);
+    }
+    this.#size = size;
+  }
+
+  bytes(): Uint8Array {
+    return this.#bytes.subarray(0, this.#size);
+  }
+
+  #grow(size: number): void {
+    const larger = new Uint8Array(Math.max(FIRST_CAPACITY, size * 2));
+    larger.set(this.#bytes.subarray(0, this.#size));
+    this.#bytes = larger;
+  }
+}
+
+/** The number of pieces that are joined to one string. */
+const PIECES = 256;
+
+/** Collects text. A string that is built with `+=` needs about 32 bytes for each piece until it is read. */
+export class TextCollector {
+  readonly #joined: string[] = [];
+  #pieces: string[] = [];
+  #length = 0;
+
+  get length(): number {
+    return this.#length;
+  }
+
+  add(piece: string): void {
+    if (piece === '') return;
+    this.#length += piece.length;
+    if (this.#pieces.push(piece) < PIECES) return;
+    this.#joined.push(this.#pieces.join(''));
+    this.#pieces = [];
+  }
+
+  /** Returns the text, and starts again with an empty text. */
+  take(): string {
+    const text = this.#joined.join('') + this.#pieces.join('');
+    this.#joined.length = 0;
+    this.#pieces = [];
+    this.#length = 0;
+    return text;
+  }
+}
