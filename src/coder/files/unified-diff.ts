@@ -48,7 +48,7 @@ function nextTexts(lines: readonly string[]): number[] {
     if (lines[at] !== '') found = at;
     next.push(found);
   }
-  return next.reverse();
+  return next.toReversed();
 }
 
 /**
