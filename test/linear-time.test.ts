@@ -140,8 +140,8 @@ const ROWS: readonly Row[] = [
   ['terminal: a changed file', 6000, repeated('a\n'), (text) => changed(text)],
   ['markdown: emphasis', 6000, repeated('*a **b'), draw],
   ['markdown: marks of images', 24_000, repeated('!'), draw],
-  ['markdown: nested quotes', 600, repeated('>', '', ' a'), draw],
-  ['markdown: nested lists', 200, nestedList, draw],
+  ['markdown: nested quotes', 12_000, repeated('>', '', ' a'), draw],
+  ['markdown: nested lists', 12_000, repeated('1. '), draw],
   ['code: comments', 50_000, repeated('/*'), script],
   ['code: quotes', 50_000, repeated('"\\'), script],
   ['events of a stream, byte by byte', 60_000, repeated('x', 'data: ', '\n\n'), inChunks],
@@ -161,10 +161,6 @@ const ROWS: readonly Row[] = [
   ['entity tags', 60_000, repeated('W/,'), (text) => ifNoneMatch(text, '"a"')],
   ['paths of requests', 60_000, repeated('/a:'), tried((path) => matchRest('POST', path))],
 ];
-
-function nestedList(size: number): string {
-  return Array.from({ length: size }, (_, depth) => `${'  '.repeat(depth)}- a`).join('\n');
-}
 
 function changed(text: string): unknown {
   const diff = { file_name: 'a', file_path: 'a', old_content: text };
