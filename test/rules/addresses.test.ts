@@ -117,7 +117,9 @@ const task: Task = { kind: 'task', id: 't', contextId: 'c', status: { state: 'wo
 async function webhook(url: string, token = 'token'): Promise<unknown> {
   const hooks = webhookDelivery();
   const version = '1.0';
-  const record = { taskId: 't', config: hooks.accept({ url, token }, version), version } as const;
+  const config = hooks.accept({ url, token }, version);
+  const progress = { cursor: 0, attempts: 0 };
+  const record = { taskId: 't', config, version, progress } as const;
   const entry = new Published({ seq: 1, event: task });
   const send = await hooks.prepare({ record, entry, task: () => Promise.resolve(task) });
   return send?.(never);
