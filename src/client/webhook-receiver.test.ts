@@ -49,6 +49,7 @@ function receiving(options: Partial<WebhookReceiverOptions> = {}, published = ()
   const asked: string[] = [];
   const receiver = webhookReceiver({
     jwks: JWKS,
+    onError: (error) => assert.fail(String(error)),
     onEvent: (notification) => void got.push(notification),
     async fetch(source) {
       asked.push(new Request(source).url);
@@ -192,7 +193,10 @@ test('while the keys cannot be fetched, the server is asked to try again', async
 });
 
 test('a receiver that would trust anybody cannot be made', () => {
-  assert.throws(() => webhookReceiver({ onEvent() {} }), /needs `jwks`, `keys`, `token` or/);
+  assert.throws(
+    () => webhookReceiver({ onEvent() {}, onError() {} }),
+    /needs `jwks`, `keys`, `token` or/,
+  );
 });
 
 test('without signatures, the token is checked, and repeated ids are still recognized', async () => {

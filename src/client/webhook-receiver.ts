@@ -5,6 +5,7 @@
  *     jwks: 'https://agent.example/.well-known/jwks.json',
  *     token,
  *     onEvent: ({ event }) => save(event),
+ *     onError: console.error,
  *   });
  *   app.post('/hook', receiver.node);                          // Express, or node:http
  *   Deno.serve(receiver.fetch);                                // a server with fetch handlers
@@ -14,7 +15,7 @@
  * The receiver remembers the last ids in memory. After a restart, or with several receivers, a notification may be handed
  * over again; store its id with its content to recognize it then.
  */
-import { BoundedMap, type MaybePromise } from '../base/index.ts';
+import { BoundedMap } from '../base/index.ts';
 import { A2AError, type ProtocolVersion, type StreamEvent } from '../protocol/index.ts';
 import { ConnectionError } from './connection/errors.ts';
 import {
@@ -49,9 +50,12 @@ export interface WebhookReceiverOptions extends NotificationOptions, WebhookTrus
    * Called for each notification. If it throws, the server sends the notification again. If it returns `gone`, the server
    * ends the webhook. It should return within seconds, because the server stops waiting after 15 seconds.
    */
-  readonly onEvent: (notification: Notification) => MaybePromise<'gone' | void>;
-  /** Called with errors of `onEvent` and of this server. The sender does not learn them. Default: `console.error`. */
-  readonly onError?: ((error: unknown) => void) | undefined;
+  readonly onEvent: (notification: Notification) => 'gone' | void | Promise<'gone' | void>;
+  /**
+   * Called with errors of `onEvent`, and with errors of the receiver, for example if the keys cannot be fetched. The
+   * sender does not learn them. Must not throw.
+   */
+  readonly onError: (error: unknown) => void;
   /** Maximum number of requests that are handled at the same time. Others get 503. Default: 100. */
   readonly maxPending?: number | undefined;
 }
@@ -61,7 +65,7 @@ export interface WebhookReceiver {
   /** The handler for servers that use functions from `Request` to `Response`. */
   readonly fetch: (request: Request) => Promise<Response>;
   /** The handler for node:http and Express. It must come before `express.json()`, because it needs the original body. */
-  readonly node: (request: NodeWebhookRequest, response: NodeWebhookResponse) => Promise<void>;
+  readonly node: (request: NodeWebhookRequest, response: NodeWebhookResponse) => void;
 }
 
 /** The part of node's IncomingMessage that the receiver uses. */
@@ -96,8 +100,7 @@ const BUSY: Answer = { status: 503, headers: { 'retry-after': '5' } };
 
 /** Makes a receiver of push notifications. */
 export function webhookReceiver(options: WebhookReceiverOptions): WebhookReceiver {
-  const { onEvent, onError = console.error, maxPending = MAX_PENDING } = options;
-  const { maxBytes = MAX_NOTIFICATION_BYTES } = options;
+  const { onEvent, onError, maxPending = MAX_PENDING, maxBytes = MAX_NOTIFICATION_BYTES } = options;
   const verifier = webhookVerifier(options);
   if (!verifier && options.token === undefined && options.authorization === undefined) {
     throw new TypeError(
@@ -179,11 +182,12 @@ export function webhookReceiver(options: WebhookReceiverOptions): WebhookReceive
       const { status, headers = {}, text = null } = await receive(incoming(request));
       return new Response(text, { status, headers });
     },
-    async node(request, response) {
-      const { status, headers = {}, text } = await receive(fromNode(request));
-      response.statusCode = status;
-      for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
-      response.end(text);
+    node(request, response) {
+      void receive(fromNode(request)).then(({ status, headers = {}, text }) => {
+        response.statusCode = status;
+        for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+        response.end(text);
+      });
     },
   };
 }

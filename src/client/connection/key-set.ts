@@ -64,33 +64,27 @@ export async function fetchKeySet(
 
 /** A key set that is fetched when it is needed, and kept for a while. */
 export class RemoteKeySet {
-  readonly #url: string;
-  readonly #fetch: typeof globalThis.fetch | undefined;
-  readonly #now: () => number;
-  #keys: readonly PublicJwk[] = [];
-  /** When the last successful request, and the last request of all, began. */
-  #fetchedAt = Number.NEGATIVE_INFINITY;
-  #triedAt = Number.NEGATIVE_INFINITY;
-  #failure: unknown;
-  #loading: Promise<void> | undefined;
-
   /** The address of the set. */
-  get url(): string {
-    return this.#url;
-  }
+  readonly url: string;
+  readonly #fetch: typeof globalThis.fetch | undefined;
+  #keys: readonly PublicJwk[] = [];
+  #fetchedAt = Number.NEGATIVE_INFINITY;
+  /** The last request, when it began, and whether it is still under way. */
+  #request: Promise<void> = Promise.resolve();
+  #requestedAt = Number.NEGATIVE_INFINITY;
+  #loading = false;
 
-  constructor(url: string, fetch?: typeof globalThis.fetch, now = () => performance.now()) {
-    this.#url = url;
+  constructor(url: string, fetch?: typeof globalThis.fetch) {
+    this.url = url;
     this.#fetch = fetch;
-    this.#now = now;
   }
 
   /** Returns the keys. Throws if they were never fetched, or are too old, and cannot be fetched now. */
   async keys(): Promise<readonly PublicJwk[]> {
-    if (this.#now() - this.#fetchedAt < MAX_AGE_MS) return this.#keys;
-    if (this.#failure !== undefined && this.#now() - this.#triedAt < MIN_AGE_MS)
-      throw this.#failure;
-    await this.#load();
+    // A request that failed a moment ago is not repeated: its error is thrown again.
+    if (performance.now() - this.#fetchedAt >= MAX_AGE_MS) {
+      await (this.#isRecent() ? this.#request : this.#load());
+    }
     return this.#keys;
   }
 
@@ -99,31 +93,31 @@ export class RemoteKeySet {
    * the set was fetched a moment ago or cannot be fetched.
    */
   async newKeys(): Promise<readonly PublicJwk[] | undefined> {
-    if (!this.#loading && this.#now() - this.#triedAt < MIN_AGE_MS) return undefined;
+    if (this.#isRecent() && !this.#loading) return undefined;
     try {
-      await this.#load();
+      await (this.#loading ? this.#request : this.#load());
       return this.#keys;
     } catch {
       return undefined;
     }
   }
 
-  #load(): Promise<void> {
-    return (this.#loading ??= this.#request().finally(() => {
-      this.#loading = undefined;
-    }));
+  #isRecent(): boolean {
+    return this.#loading || performance.now() - this.#requestedAt < MIN_AGE_MS;
   }
 
-  async #request(): Promise<void> {
-    const now = this.#now();
-    this.#triedAt = now;
-    try {
-      this.#keys = await fetchKeySet(this.#url, this.#fetch);
-      this.#fetchedAt = now;
-      this.#failure = undefined;
-    } catch (error) {
-      this.#failure = error;
-      throw error;
-    }
+  #load(): Promise<void> {
+    const now = performance.now();
+    this.#requestedAt = now;
+    this.#loading = true;
+    this.#request = fetchKeySet(this.url, this.#fetch)
+      .then((keys) => {
+        this.#keys = keys;
+        this.#fetchedAt = now;
+      })
+      .finally(() => {
+        this.#loading = false;
+      });
+    return this.#request;
   }
 }
