@@ -20,9 +20,15 @@ export function messageRequest(method: string, text: string, door?: Door): strin
 }
 
 export function rpcRequest(method: string, params: object, door?: Door): string {
-  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
+  const body = { jsonrpc: '2.0', id: 1, method, params };
+  return postRequest(body, door, 'A2A-Version: 1.0\r\n');
+}
+
+/** Returns a request with a JSON body. `headers` are lines with their ends. */
+export function postRequest(content: object, door?: Door, headers = ''): string {
+  const body = JSON.stringify(content);
   const key = door ? `Authorization: Bearer ${door.key}\r\n` : '';
-  return `POST ${door?.path ?? '/'} HTTP/1.1\r\nHost: 127.0.0.1\r\n${key}Content-Type: application/json\r\nA2A-Version: 1.0\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
+  return `POST ${door?.path ?? '/'} HTTP/1.1\r\nHost: 127.0.0.1\r\n${key}Content-Type: application/json\r\n${headers}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
 }
 
 export interface Answer {

@@ -1,15 +1,23 @@
 /**
- * Measures the cost of the gateway's hop. A bare proxy and our gateway are in front of the same agent. Both get the
- * same requests with a key, which the bare proxy ignores.
+ * Measures the cost of the gateway's hop. A bare proxy and our gateway are in front of the same agent, or of the same
+ * vendor of models, whose answers the gateway passes on. Both get the same requests with a key, which the bare proxy
+ * ignores.
  *
  * The agent sends an event every two milliseconds on each stream, so that every event has a packet of its own. In a
  * burst, an event would cost almost nothing. With more streams the ratio is lower, so there is one row for few streams
  * and one row for many.
  */
-import { load, messageRequest, type Door } from './driver.ts';
+import { load, messageRequest, postRequest, type Door } from './driver.ts';
 import { compare, type Row } from './measure.ts';
 import type { Subject } from './subject.ts';
-import { bareProxy, gateway as gatewayBefore, inMemory, stop } from './subjects.ts';
+import {
+  bareProxy,
+  gateway as gatewayBefore,
+  inMemory,
+  modelGateway,
+  stop,
+  vendor,
+} from './subjects.ts';
 
 const REQUESTS = 4000;
 const STREAMS = [
@@ -17,8 +25,31 @@ const STREAMS = [
   { streams: 64, events: 250 },
 ];
 
-function doorOf({ key }: Subject): Door {
-  return { path: '/agents/bench', key: key || 'a-key-that-nobody-looks-at' };
+/** The vendors' APIs whose answers are passed on. */
+const RELAYS = [
+  {
+    path: '/v1/messages',
+    headers: 'anthropic-version: 2023-06-01\r\n',
+    body: (content: string) => ({
+      model: 'claude',
+      max_tokens: 1000,
+      stream: true,
+      messages: [{ role: 'user', content }],
+    }),
+  },
+  {
+    path: '/v1/responses',
+    headers: '',
+    body: (input: string) => ({ model: 'gpt', input, stream: true, store: false }),
+  },
+];
+
+function doorOf({ name, key }: Subject, path: string): Door {
+  const isAgent = path.startsWith('/agents');
+  return {
+    path: isAgent && name === 'bare' ? '/' : path,
+    key: key || 'a-key-that-nobody-looks-at',
+  };
 }
 
 export async function gateway(): Promise<Row[]> {
@@ -33,7 +64,7 @@ export async function gateway(): Promise<Row[]> {
     subjects.map((subject) => ({
       subject,
       async run() {
-        const door = doorOf(subject);
+        const door = doorOf(subject, '/agents/bench');
         await load(subject.port, 32, REQUESTS, () =>
           messageRequest('SendMessage', 'echo hello', door),
         );
@@ -48,7 +79,7 @@ export async function gateway(): Promise<Row[]> {
       subjects.map((subject) => ({
         subject,
         async run() {
-          const door = doorOf(subject);
+          const door = doorOf(subject, '/agents/bench');
           const done = await load(subject.port, streams, streams, () =>
             messageRequest('SendStreamingMessage', `task ${events} 16 2`, door),
           );
@@ -60,6 +91,35 @@ export async function gateway(): Promise<Row[]> {
       })),
     );
     rows.push(row(`gateway, an event, ${streams} streams`, 'µs/event', costs, 1.5));
+  }
+  await stop(...subjects, upstream);
+  return [...rows, ...(await relays(9))];
+}
+
+/** Measures an event of an answer that the gateway passes on in the vendor's own format. */
+async function relays(rounds: number): Promise<Row[]> {
+  const upstream = await vendor();
+  const subjects = [await bareProxy(upstream), await modelGateway('parley', upstream)];
+  const { streams, events } = STREAMS[0]!;
+  const rows: Row[] = [];
+  for (const { path, headers, body } of RELAYS) {
+    const costs = await compare(
+      rounds,
+      subjects.map((subject) => ({
+        subject,
+        async run() {
+          const door = doorOf(subject, path);
+          const done = await load(subject.port, streams, streams, () =>
+            postRequest(body(`task ${events} 16 2`), door, headers),
+          );
+          if (done.events < streams * events) {
+            throw new Error(`${subject.name} passed on ${done.events} events`);
+          }
+          return done.events;
+        },
+      })),
+    );
+    rows.push(row(`gateway, an event of ${path}, ${streams} streams`, 'µs/event', costs, 1.5));
   }
   await stop(...subjects, upstream);
   return rows;

@@ -51,6 +51,11 @@ export const inMemory = () => parley('parley', '--store', 'memory');
 export const onDisk = (name = 'sqlite', ...flags: string[]) =>
   parley(name, '--store', `sqlite:${join(scratch(), 'tasks.db')}`, ...flags);
 
+/** A vendor of models that streams its answers. */
+export function vendor(): Promise<Subject> {
+  return started({ name: 'vendor', command: [join(here, 'servers/vendor.ts')] });
+}
+
 /** A proxy with bare node:http and undici. */
 export function bareProxy(upstream: Subject): Promise<Subject> {
   const command = [join(here, 'servers/proxy.ts'), String(upstream.port)];
@@ -58,15 +63,29 @@ export function bareProxy(upstream: Subject): Promise<Subject> {
 }
 
 /** Our built gateway, with the upstream as its agent `bench`. */
-export function gateway(name: string, upstream: Subject, ...flags: string[]): Promise<Subject> {
+export function gateway(name: string, upstream: Subject): Promise<Subject> {
+  return configured(name, { agents: { bench: { url: addressOf(upstream) } } });
+}
+
+/** Our built gateway in front of the vendor: the models `claude` and `gpt` have the vendor's own APIs. */
+export function modelGateway(name: string, upstream: Subject): Promise<Subject> {
+  const baseUrl = addressOf(upstream);
+  const anthropic = { type: 'anthropic', baseUrl, apiKey: 'k', models: ['claude'] };
+  const openai = { type: 'openai', baseUrl: `${baseUrl}/v1`, apiKey: 'k', models: ['gpt'] };
+  return configured(name, { providers: { anthropic, openai } });
+}
+
+function addressOf({ port }: Subject): string {
+  return `http://127.0.0.1:${port}`;
+}
+
+function configured(name: string, config: object): Promise<Subject> {
   const home = scratch();
-  const config = join(home, 'gateway.json');
-  const agents = { bench: { url: `http://127.0.0.1:${upstream.port}` } };
-  writeFileSync(config, JSON.stringify({ agents }));
+  const file = join(home, 'gateway.json');
+  writeFileSync(file, JSON.stringify(config), { mode: 0o600 });
   const store = name === 'sqlite' ? `sqlite:${join(home, 'tasks.db')}` : 'memory';
-  const own = ['--config', config, '--store', store, '--port', '0', '--json'];
-  const env = { PARLEY_HOME: home };
-  return started({ name, command: [CLI, 'gateway', ...own, ...flags], env });
+  const own = ['--config', file, '--store', store, '--port', '0', '--json'];
+  return started({ name, command: [CLI, 'gateway', ...own], env: { PARLEY_HOME: home } });
 }
 
 export async function stop(...subjects: readonly Subject[]): Promise<void> {

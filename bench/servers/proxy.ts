@@ -22,7 +22,7 @@ const server = createServer((request, response) => {
     .stream(
       {
         origin,
-        path: '/',
+        path: request.url ?? '/',
         method: 'POST',
         headers: passed(request.headers),
         body: request,
