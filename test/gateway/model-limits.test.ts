@@ -178,12 +178,16 @@ describe('files of an A2A message', () => {
 
   test('at an address are refused by a provider that does not download them', async () => {
     const calls = vendor.asked.length;
-    const content = [{ type: 'file', file: { uri: 'https://example.com/a.png' } }];
-    const body = { message: { role: 'user', content }, metadata: { model: 'listed' } };
-    const answer = await gateway.ask(key, 'POST', '/a2a/tasks/send', body);
-    assert.deepEqual(await answer.json(), {
-      error: 'The model listed cannot download a file of this kind: send its content',
-    });
+    const image = { uri: 'https://example.com/a.png' };
+    const text = { uri: 'https://example.com/a', mimeType: 'text/plain' };
+    for (const file of [image, text]) {
+      const content = [{ type: 'file', file }];
+      const body = { message: { role: 'user', content }, metadata: { model: 'listed' } };
+      const answer = await gateway.ask(key, 'POST', '/a2a/tasks/send', body);
+      assert.deepEqual(await answer.json(), {
+        error: 'The model listed cannot download a file of this kind: send its content',
+      });
+    }
     assert.equal(vendor.asked.length, calls);
   });
 

@@ -22,6 +22,9 @@ const FILE_WORDS: Readonly<Record<FileKind, string>> = {
   file: 'other files',
 };
 
+/** Files of these types are sent as text. */
+const TEXT = /^(text\/|application\/json\b)/;
+
 /** The kinds of files that a request to a provider can contain. A model of the provider may accept fewer. */
 const PROVIDER_FILES: Readonly<Record<ProviderConfig['type'], readonly FileKind[]>> = {
   openai: ['image', 'pdf'],
@@ -136,7 +139,7 @@ function filesIn(messages: readonly Content[]): SentFile[] {
 function kindOf(part: ContentPart): FileKind | undefined {
   if (part.kind !== 'blob' && part.kind !== 'file') return undefined;
   const { mediaType = '' } = part;
-  if (part.kind === 'blob' && /^(text\/|application\/json\b)/.test(mediaType)) return undefined;
+  if (part.kind === 'blob' && TEXT.test(mediaType)) return undefined;
   if (mediaType === 'application/pdf') return 'pdf';
   const [type] = mediaType.split('/');
   return type === 'image' || type === 'audio' || type === 'video' ? type : 'file';
@@ -184,7 +187,8 @@ function notAccepted(target: ModelTarget, file: SentFile | undefined): A2AError 
   const last = words.length > 1 ? ` and ${words.pop()}` : '';
   const accepted = words.join(', ') + last;
   const { kind, isAddress = false, mediaType = 'these files together' } = file ?? {};
-  const isKnown = isAddress && acceptedKinds(target).some((each) => each === kind);
+  const isKnown =
+    isAddress && (TEXT.test(mediaType) || acceptedKinds(target).some((each) => each === kind));
   const message = isKnown
     ? `The model ${target.name} cannot download a file of this kind: send its content`
     : `The model ${target.name} does not accept ${mediaType}. It accepts ${accepted}`;
