@@ -123,10 +123,11 @@ export interface WorkspaceAgent extends Modes {
 
 export async function openWorkspaceAgent(options: WorkspaceAgentOptions): Promise<WorkspaceAgent> {
   const { settings, model, mode, loosest, configFolder, dataFolder, logger } = options;
-  const workspace = await openWorkspace([options.folder], { own: [configFolder, dataFolder] });
+  const folders = [configFolder, dataFolder];
+  const workspace = await openWorkspace([options.folder], { own: folders });
   const root = workspace.roots[0]!;
   const { notify = logNotices(logger), resolve = (name: string) => resolveModel(name) } = options;
-  const sandbox = options.sandbox ? await openSandbox(root) : undefined;
+  const sandbox = options.sandbox ? await openSandbox(root, { own: folders }) : undefined;
   const shell = openShell({ cwd: root, ...(sandbox && { sandbox }) });
 
   let opened: Promise<Checkpoints | undefined> | undefined;
@@ -190,6 +191,7 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions): Promis
       shell,
       root,
       timeoutMs: settings.limits?.shellTimeoutMs,
+      sandboxed: sandbox !== undefined,
       // The editor's terminals are outside the sandbox.
       ...(!sandbox && { terminalsOf: ({ state }) => options.editors.of(state)?.terminals }),
     }),

@@ -1,13 +1,34 @@
 /**
  * Runs commands in a sandbox with bubblewrap. The sandbox has no network, and write access only to the workspace and a
- * private /tmp. All its processes end with the command.
+ * private /tmp. All its processes end with the command. It does not show the processes outside, or Parley's own folders.
+ *
+ * A command must not leave behind what later runs outside the sandbox, so `.git`, `.parley` and similar paths are
+ * read-only (read-only-paths.ts).
  */
 import { execFile } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync, readlinkSync, rmdirSync } from 'node:fs';
 import { promisify } from 'node:util';
-import { systemCode } from '../../base/index.ts';
+import { absoluteFolders } from '../../base/files/index.ts';
+import { reasonOf, systemCode } from '../../base/index.ts';
+import { isInside } from '../files/path-rules.ts';
+import { findNested, readOnlyPaths, type ReadOnlyPaths } from './read-only-paths.ts';
+
+/** A program and its arguments, to be run in the sandbox. */
+export interface Sandboxed {
+  readonly file: string;
+  readonly args: string[];
+  /** Must be called once, when the program and all its processes have ended, or were not started. */
+  done(): void;
+}
 
 /** Converts a program and its arguments to a command that runs it in the sandbox. */
-export type Sandbox = (file: string, args: readonly string[]) => { file: string; args: string[] };
+export type Sandbox = (file: string, args: readonly string[]) => Sandboxed;
+
+export interface SandboxOptions {
+  /** The absolute paths of Parley's own folders for settings and data. Commands do not see their content. */
+  readonly own?: readonly string[];
+  readonly signal?: AbortSignal;
+}
 
 const PROBE_MS = 5000;
 
@@ -16,11 +37,32 @@ export class SandboxUnavailable extends Error {
 }
 
 /** Opens a sandbox for this workspace. Throws SandboxUnavailable if the system does not support it. */
-export async function openSandbox(workspace: string, signal?: AbortSignal): Promise<Sandbox> {
-  const sandbox = bubblewrap(workspace);
-  const { file, args } = sandbox('/bin/sh', ['-c', 'true']);
+export async function openSandbox(
+  workspace: string,
+  { own = [], signal }: SandboxOptions = {},
+): Promise<Sandbox> {
+  const nested = await findNested(workspace, signal);
+  const hidden = own.filter((folder) => existsSync(folder) && !isInside(folder, workspace));
+  const sandbox: Sandbox = (program, programArgs) => {
+    const paths = readOnlyPaths(workspace, nested);
+    return {
+      file: 'bwrap',
+      args: [...bubblewrap(workspace, paths, hidden), '--', program, ...programArgs],
+      done: occupy(paths.absent),
+    };
+  };
+  let probe: Sandboxed;
   try {
-    await promisify(execFile)(file, args, { timeout: PROBE_MS, ...(signal && { signal }) });
+    probe = sandbox('/bin/sh', ['-c', 'true']);
+  } catch (error) {
+    throw new SandboxUnavailable(reasonOf(error), { cause: error });
+  }
+  try {
+    await promisify(execFile)(probe.file, probe.args, {
+      timeout: PROBE_MS,
+      env: { PATH: absoluteFolders(process.env['PATH']) },
+      ...(signal && { signal }),
+    });
   } catch (error) {
     signal?.throwIfAborted();
     const missing = systemCode(error) === 'ENOENT';
@@ -31,40 +73,83 @@ export async function openSandbox(workspace: string, signal?: AbortSignal): Prom
           ? 'the sandbox needs bubblewrap; install the package "bubblewrap" or remove --sandbox'
           : 'bubblewrap does not work on this system (are user namespaces allowed?); remove --sandbox';
     throw new SandboxUnavailable(why, { cause: error });
+  } finally {
+    probe.done();
   }
   return sandbox;
 }
 
-export function bubblewrap(workspace: string): Sandbox {
-  return (file, args) => ({
-    file: 'bwrap',
-    args: [
-      '--ro-bind',
-      '/',
-      '/',
-      '--dev',
-      '/dev',
-      '--proc',
-      '/proc',
-      // This comes before the workspace, because the workspace may be inside /tmp.
-      '--tmpfs',
-      '/tmp',
-      // This hides the sockets of services, because services could act outside the sandbox.
-      '--tmpfs',
-      '/run',
-      '--bind',
-      workspace,
-      workspace,
-      '--chdir',
-      workspace,
-      // This separates the network, the processes, the host name and shared memory.
-      '--unshare-all',
-      // This prevents the command from typing into Parley's terminal.
-      '--new-session',
-      '--die-with-parent',
-      '--',
-      file,
-      ...args,
-    ],
+function bubblewrap(
+  workspace: string,
+  { existing, absent }: ReadOnlyPaths,
+  hidden: readonly string[],
+): string[] {
+  return [
+    ...['--ro-bind', '/', '/'],
+    ...['--dev', '/dev'],
+    ...['--proc', '/proc'],
+    // This comes before the workspace, because the workspace may be inside /tmp.
+    ...['--tmpfs', '/tmp'],
+    // This hides the sockets of services, because services could act outside the sandbox.
+    ...['--tmpfs', '/run'],
+    ...['--bind', workspace, workspace],
+    ...existing.flatMap((file) => ['--ro-bind', file, file]),
+    ...absent.flatMap((file) => ['--tmpfs', file, '--remount-ro', file]),
+    ...hidden.flatMap((folder) => ['--tmpfs', folder, '--remount-ro', folder]),
+    ...['--chdir', workspace],
+    // This separates the network, the processes, the host name and shared memory.
+    '--unshare-all',
+    // This prevents the command from typing into Parley's terminal.
+    '--new-session',
+    '--die-with-parent',
+  ];
+}
+
+/** How many commands of this process have an empty folder mounted at each path. */
+const occupied = new Map<string, number>();
+
+/**
+ * For a mount, bubblewrap creates an empty folder in the workspace. Returns a function that removes the folders when no
+ * command needs them any more.
+ */
+function occupy(paths: readonly string[]): () => void {
+  for (const file of paths) occupied.set(file, (occupied.get(file) ?? 0) + 1);
+  return () => {
+    for (const file of paths) {
+      const left = (occupied.get(file) ?? 1) - 1;
+      if (left > 0) {
+        occupied.set(file, left);
+        continue;
+      }
+      occupied.delete(file);
+      try {
+        // Removing the folder would also remove the mount of another process that uses the workspace.
+        if (!isMounted(file)) rmdirSync(file);
+      } catch {
+        // The folder was not created, or the user has created it with content.
+      }
+    }
+  };
+}
+
+/** Returns whether a process in another mount namespace has a mount at this path. */
+function isMounted(file: string): boolean {
+  const seen = new Set([readlinkSync('/proc/self/ns/mnt')]);
+  // In mountinfo, spaces and some other characters are octal.
+  const written = file.replaceAll(
+    /[\\ \t\n]/g,
+    (char) => `\\${char.charCodeAt(0).toString(8).padStart(3, '0')}`,
+  );
+  return readdirSync('/proc').some((pid) => {
+    if (!/^\d+$/.test(pid)) return false;
+    try {
+      const namespace = readlinkSync(`/proc/${pid}/ns/mnt`);
+      if (seen.has(namespace)) return false;
+      seen.add(namespace);
+      return readFileSync(`/proc/${pid}/mountinfo`, 'utf8').includes(` ${written} `);
+    } catch {
+      // The process has ended, or belongs to another user.
+      return false;
+    }
   });
 }

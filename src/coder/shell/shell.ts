@@ -120,7 +120,11 @@ export function openShell(options: ShellOptions): Shell {
     onData: (transcript: Transcript) => void,
   ): Promise<Execution> {
     const args = ['-c', PROLOGUE, program, command];
-    const target = options.sandbox?.(program, args) ?? { file: program, args };
+    const { done: leave, ...target } = options.sandbox?.(program, args) ?? {
+      file: program,
+      args,
+      done: () => {},
+    };
     const mark = randomUUID();
     const transcript = createTranscript();
     const startedAt = Date.now();
@@ -133,6 +137,9 @@ export function openShell(options: ShellOptions): Shell {
         transcript.write(text);
         onData(transcript);
       },
+    }).catch((error: unknown) => {
+      leave();
+      throw error;
     });
     const root = { pid: child.pid, mark: `${MARKER}=${mark}` };
     const given = Promise.withResolvers<Exit>();
@@ -151,6 +158,7 @@ export function openShell(options: ShellOptions): Shell {
       clearTimeout(timer);
       const durationMs = Math.round(performance.now() - began);
       await endTree(root);
+      leave();
       running.delete(execution);
       return { ...exit, output: transcript.text(), durationMs, timedOut };
     }

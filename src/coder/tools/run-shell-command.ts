@@ -40,8 +40,13 @@ command is not interactive: standard input is empty, and pagers and editors are 
 and the end are kept. Processes that are still running when the command ends are killed. To start a server, use \
 "background". To read its output or to stop it, use shell_jobs. A background job has no timeout unless one is given.`;
 
+const SANDBOXED = ` Commands run in a sandbox: there is no network, and only the workspace and /tmp can be written. In \
+the workspace, .git and .parley are read-only, so git cannot add, commit or switch branches; ask the user to do it.`;
+
 export interface RunShellCommandOptions {
   readonly shell: Shell;
+  /** Whether the shell runs commands in the sandbox. */
+  readonly sandboxed?: boolean;
   /** Returns the terminals of the editor that started the turn. Commands in the foreground run in them. */
   readonly terminalsOf?: (context: ToolContext) => EditorTerminals | undefined;
   /** The root of the workspace, which is shown to people. */
@@ -54,7 +59,7 @@ export function runShellCommandTool(options: RunShellCommandOptions): CoderTool 
   const { shell, root, timeoutMs = DEFAULT_TIMEOUT_MS } = options;
   return defineTool({
     name: 'run_shell_command',
-    description: DESCRIPTION,
+    description: options.sandboxed === true ? DESCRIPTION + SANDBOXED : DESCRIPTION,
     input: Arguments,
     effect: 'execute',
     describe({ command, background }) {

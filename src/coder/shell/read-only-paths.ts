@@ -1,0 +1,143 @@
+/**
+ * Finds the files and folders of a workspace that commands in the sandbox must not change, because programs outside the
+ * sandbox run what they contain:
+ *
+ * - `.parley`, whose settings name MCP servers and rules, and `.git`, whose configuration and hooks name programs, in
+ *   the root and in every folder below. Also a repository elsewhere in the workspace that a `.git` file leads to.
+ * - The hooks folder and the included files that the configuration of a repository names.
+ * - Names that do not exist yet in the root: `.parley` and `.git`, and in a root that is not a repository also `HEAD`,
+ *   because git takes a folder with `HEAD`, `objects` and `refs` for a repository.
+ */
+import { accessSync, constants, lstatSync, readFileSync, realpathSync, type Stats } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import path from 'node:path';
+import { isInside } from '../files/path-rules.ts';
+
+const NAMES: readonly string[] = ['.git', '.parley'];
+/** Limits of the search for nested repositories. */
+const MAX_FOLDERS = 10_000;
+const MAX_FOUND = 500;
+const MAX_CONFIG_BYTES = 256 * 1024;
+/** Settings of git that name a file or folder whose content git runs or reads as settings. */
+const NAMING = /^[ \t]*(hookspath|path|fsmonitor)[ \t]*=[ \t]*"?([^"\r\n#;]+)/gim;
+
+export interface ReadOnlyPaths {
+  /** Existing files and folders. */
+  readonly existing: readonly string[];
+  /** Paths that must not be created. Their parent folders exist. */
+  readonly absent: readonly string[];
+}
+
+/** Returns the folders below the root that contain a protected name. */
+export async function findNested(root: string, signal?: AbortSignal): Promise<string[]> {
+  const found: string[] = [];
+  let looked = 0;
+  for (let level = [root]; level.length > 0;) {
+    const next: string[] = [];
+    for (const folder of level) {
+      signal?.throwIfAborted();
+      if (++looked > MAX_FOLDERS || found.length >= MAX_FOUND) return found;
+      const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
+      if (folder !== root && entries.some(({ name }) => NAMES.includes(name))) found.push(folder);
+      for (const entry of entries) {
+        const isSearched = entry.isDirectory() && !NAMES.includes(entry.name);
+        if (isSearched && entry.name !== 'node_modules') next.push(path.join(folder, entry.name));
+      }
+    }
+    level = next;
+  }
+  return found;
+}
+
+/** Returns the paths for a command that starts now. `nested` is the result of `findNested`. */
+export function readOnlyPaths(root: string, nested: readonly string[]): ReadOnlyPaths {
+  const existing = new Set<string>();
+  const absent = new Set<string>();
+  const mayCreate = isWritable(root);
+
+  function protect(file: string): void {
+    if (!isInside(root, file) || file === root) return;
+    const stats = statsOf(file);
+    if (stats?.isSymbolicLink()) {
+      // A link cannot be covered by a mount, and could be replaced.
+      if (path.dirname(file) === root) throw new Error(linkMessage(file));
+      protect(realOf(file) ?? file);
+    } else if (stats) existing.add(file);
+    else if (mayCreate && statsOf(path.dirname(file))?.isDirectory()) absent.add(file);
+  }
+
+  for (const folder of [root, ...nested]) {
+    for (const name of NAMES) {
+      const file = path.join(folder, name);
+      if (folder === root || statsOf(file)) protect(file);
+    }
+    for (const file of namedByGit(folder)) protect(file);
+  }
+  if (!isRepository(path.join(root, '.git'))) protect(path.join(root, 'HEAD'));
+  return {
+    existing: [...existing].toSorted(),
+    // A path inside another one is covered by it.
+    absent: [...absent].filter((file) => ![...existing].some((one) => isInside(one, file))),
+  };
+}
+
+function linkMessage(file: string): string {
+  return `the sandbox cannot protect ${file}, because it is a symbolic link; replace the link by its target, or remove --sandbox`;
+}
+
+/** Returns the repository that a `.git` file leads to, and the files that its configuration names. */
+function namedByGit(folder: string): string[] {
+  const git = path.join(folder, '.git');
+  const stats = statsOf(git);
+  if (!stats) return [];
+  const pointer = stats.isFile() ? /^gitdir:\s*(.+)/.exec(readText(git))?.[1]?.trim() : undefined;
+  const repository = pointer === undefined ? git : path.resolve(folder, pointer);
+  const found = pointer === undefined ? [] : [repository];
+  for (const file of ['config', 'config.worktree']) {
+    const text = readText(path.join(repository, file));
+    for (const [, setting = '', value = ''] of text.matchAll(NAMING)) {
+      const base = setting.toLowerCase() === 'path' ? repository : folder;
+      if (!/^(?:true|false|~.*)$/i.test(value.trim())) found.push(path.resolve(base, value.trim()));
+    }
+  }
+  // The folder of hooks may be a link into the workspace.
+  const hooks = path.join(repository, 'hooks');
+  if (statsOf(hooks)?.isSymbolicLink()) found.push(realOf(hooks) ?? hooks);
+  return found;
+}
+
+function isRepository(git: string): boolean {
+  const stats = statsOf(git);
+  return stats?.isFile() === true || statsOf(path.join(git, 'HEAD')) !== undefined;
+}
+
+function statsOf(file: string): Stats | undefined {
+  return lstatSync(file, { throwIfNoEntry: false });
+}
+
+function realOf(file: string): string | undefined {
+  try {
+    return realpathSync(file);
+  } catch {
+    // The link leads nowhere.
+    return undefined;
+  }
+}
+
+function readText(file: string): string {
+  try {
+    if (!(statsOf(file)?.isFile() === true)) return '';
+    return readFileSync(file, 'utf8').slice(0, MAX_CONFIG_BYTES);
+  } catch {
+    return '';
+  }
+}
+
+function isWritable(folder: string): boolean {
+  try {
+    accessSync(folder, constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
