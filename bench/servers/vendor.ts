@@ -1,7 +1,7 @@
 // A vendor of models that streams an answer with Anthropic's API (/v1/messages) or OpenAI's (/v1/responses). The prompt
 // says how many events the answer has, how long the text of each is, and how many milliseconds are between them:
 // `task EVENTS LENGTH MS`.
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -48,7 +48,7 @@ function responses(texts: readonly string[]): string[] {
   return all.map(([type, fields], n) => event(type, { sequence_number: n, ...fields }));
 }
 
-const server = createServer(async (request, response) => {
+async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
   let body = '';
   for await (const chunk of request.setEncoding('utf8')) body += String(chunk);
   const [, count, length, ms] = /task (\d+) (\d+) (\d+)/.exec(body) ?? [];
@@ -60,5 +60,7 @@ const server = createServer(async (request, response) => {
     await delay(Number(ms));
   }
   response.end();
-});
+}
+
+const server = createServer((request, response) => void answer(request, response));
 server.listen(0, '127.0.0.1', () => console.log(JSON.stringify(server.address())));
