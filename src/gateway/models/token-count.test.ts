@@ -8,18 +8,64 @@ function counterOf(type: ProviderConfig['type']) {
   return tokenCounter([{ provider: { config: { type } } }]);
 }
 
-// About as many tokens as OpenAI's tokenizers make of these texts: one per short word, bracket and operator. The count
-// must not be lower, nor more than one and a half times as high.
-const TEXTS: readonly (readonly [string, number])[] = [
-  ['The quick brown fox jumps over the lazy dog.', 10],
-  ['Hello, world! How are you today?', 9],
-  ['const total = items.reduce((sum, item) => sum + item.price, 0);', 18],
+// The numbers of tokens that real tokenizers make of these texts: OpenAI's o200k_base and Gemini's. The count must not be
+// lower, nor much higher.
+const TEXTS: readonly (readonly [
+  language: string,
+  text: string,
+  openai: number,
+  google: number,
+])[] = [
+  [
+    'English',
+    'Several members expressed concern that the estimated costs did not include maintenance, while others argued that the long-term benefits would outweigh the initial investment.',
+    27,
+    28,
+  ],
+  [
+    'German',
+    'Nach beinahe drei Stunden schlug die Vorsitzende vor, vor einer Entscheidung ein unabhängiges Gutachten über die Geschwindigkeitsbegrenzung in Auftrag zu geben.',
+    34,
+    29,
+  ],
+  ['Chinese', '与此同时，乘客将不得不忍受延误、拥挤的车厢和一份似乎没有人能看懂的时刻表。', 34, 24],
+  [
+    'Russian',
+    'Пассажирам придётся мириться с опозданиями, переполненными вагонами и расписанием, которого никто не понимает.',
+    30,
+    30,
+  ],
+  [
+    'TypeScript',
+    'export function dayOf(time: number): string {\n  return new Date(time).toISOString().slice(0, 10);\n}\n',
+    27,
+    32,
+  ],
+  [
+    'JSON',
+    '{"type":"object","properties":{"name":{"type":"string","minLength":1},"tags":{"type":"array","items":{"type":"string"}}},"required":["name"]}',
+    36,
+    35,
+  ],
+  ['numbers', '7919.37,31337\n15838.74,62674\n23758.11,94011\n31677.48,25348\n', 32, 59],
+  ['a UUID', '3f2b8c1e-9d47-4a6b-8e21-5c0f7d9a1b34', 33, 36],
+  [
+    'base64',
+    'iVBORw0KGgoAAAANSUhEUgAAAAUAAAAFCAYAAACNbyblAAAAHElEQVQI12P4//8/w38GIAXDIBKE0DHxgljNBAAO9TXL0Y4OHwAAAABJRU5ErkJggg==',
+    66,
+    67,
+  ],
 ];
 
-for (const [text, tokens] of TEXTS) {
-  test(`the count of ${JSON.stringify(text)} is close, and not too low`, () => {
-    const count = counterOf('openai').text(text);
-    assert.ok(count >= tokens && count <= 1.5 * tokens, `${count} for ${tokens}`);
+for (const [language, text, openai, google] of TEXTS) {
+  test(`the count of ${language} is close to that of real tokenizers, and not lower`, () => {
+    for (const [type, tokens] of [
+      ['openai', openai],
+      ['google', google],
+    ] as const) {
+      const count = counterOf(type).text(text);
+      assert.ok(count >= tokens && count <= 2 * tokens, `${type}: ${count} for ${tokens}`);
+    }
   });
 }
 

@@ -10,14 +10,19 @@ import type { ProviderConfig } from './config.ts';
 
 type Vendor = ProviderConfig['type'];
 
-/** How many more tokens than our count a vendor's tokenizer needs. */
-const FACTORS: Readonly<Record<Vendor, number>> = {
-  openai: 1.1,
-  'openai-compatible': 1.2,
-  google: 1.15,
-  anthropic: 1.4,
-  offline: 1,
-  scripted: 1,
+interface Tokenizer {
+  /** How many more tokens than our count the vendor's tokenizer needs. */
+  readonly factor: number;
+  readonly digitsPerToken: number;
+}
+
+const TOKENIZERS: Readonly<Record<Vendor, Tokenizer>> = {
+  openai: { factor: 1.1, digitsPerToken: 2 },
+  'openai-compatible': { factor: 1.2, digitsPerToken: 1 },
+  google: { factor: 1.15, digitsPerToken: 1 },
+  anthropic: { factor: 1.4, digitsPerToken: 2 },
+  offline: { factor: 1, digitsPerToken: 2 },
+  scripted: { factor: 1, digitsPerToken: 2 },
 };
 /** The tokens around each message, and around the whole prompt. */
 const PER_MESSAGE = 5;
@@ -35,7 +40,32 @@ const ANSWER_TEXT =
   /"(?:text|content|delta|partial_json|thinking|arguments|reasoning|reasoning_content)":\s?"((?:[^"\\]|\\.)*)"/g;
 
 const LETTERS_IN_SHORT_WORD = 7;
-const LETTERS_PER_TOKEN = 4;
+const LETTERS_PER_TOKEN = 4.5;
+const SPACES_PER_TOKEN = 16;
+/** The tokens of a punctuation character after another one, in a run of usual length, such as the `":{"` of JSON. */
+const NEXT_MARK = 0.25;
+const USUAL_MARKS = 4;
+const CYRILLIC = 0.5;
+/** The tokens of each half of a surrogate pair. */
+const HALF_EMOJI = 1.5;
+/** So many letters and digits in a row are no words but, for example, base64, which needs more tokens per character. */
+const OPAQUE_CHARS = 32;
+const OPAQUE_TOKENS = 0.75;
+
+const LOWER = 1;
+const UPPER = 2;
+const DIGIT = 3;
+const SPACE = 4;
+const MARK = 5;
+const OTHER = 6;
+const END = 0;
+/** The kinds of the characters of ASCII. */
+const ASCII = Uint8Array.from({ length: 128 }, (_, code) => {
+  if (code >= 97 && code <= 122) return LOWER;
+  if (code >= 65 && code <= 90) return UPPER;
+  if (code >= 48 && code <= 57) return DIGIT;
+  return code === 32 ? SPACE : MARK;
+});
 
 /** Counts tokens for the vendor that needs the most. */
 export interface TokenCounter {
@@ -51,36 +81,42 @@ export interface TokenCounter {
 export function tokenCounter(
   candidates: readonly { readonly provider: { readonly config: Pick<ProviderConfig, 'type'> } }[],
 ): TokenCounter {
-  const factor = Math.max(1, ...candidates.map(({ provider }) => FACTORS[provider.config.type]));
+  const tokenizers = candidates.map(({ provider }) => TOKENIZERS[provider.config.type]);
+  const factor = Math.max(1, ...tokenizers.map((each) => each.factor));
+  const digitsPerToken = Math.min(2, ...tokenizers.map((each) => each.digitsPerToken));
+  const count = (text: string) => rawCount(text, digitsPerToken);
   return {
-    prompt: (request) => Math.ceil(countRequest(request) * factor),
-    text: (text) => rawCount(text) * factor,
+    prompt: (request) => Math.ceil(countRequest(request, count) * factor),
+    text: (text) => count(text) * factor,
     raw(json) {
       let tokens = 0;
-      for (const [, text = ''] of json.matchAll(ANSWER_TEXT)) tokens += rawCount(text);
+      for (const [, text = ''] of json.matchAll(ANSWER_TEXT)) tokens += count(text);
       return tokens * factor;
     },
   };
 }
 
-function countRequest({ system = '', messages, tools = [], outputSchema }: ModelRequest): number {
+type Count = (text: string) => number;
+
+function countRequest(request: ModelRequest, count: Count): number {
+  const { system = '', messages, tools = [], outputSchema } = request;
   let tokens = PER_PROMPT;
-  if (system !== '') tokens += PER_MESSAGE + rawCount(system);
+  if (system !== '') tokens += PER_MESSAGE + count(system);
   for (const { parts } of messages) {
     tokens += PER_MESSAGE;
-    for (const part of parts) tokens += countPart(part);
+    for (const part of parts) tokens += countPart(part, count);
   }
   if (tools.length > 0) tokens += WITH_TOOLS;
-  for (const tool of tools) tokens += PER_TOOL + rawCount(JSON.stringify(tool));
-  if (outputSchema) tokens += rawCount(JSON.stringify(outputSchema));
+  for (const tool of tools) tokens += PER_TOOL + count(JSON.stringify(tool));
+  if (outputSchema) tokens += count(JSON.stringify(outputSchema));
   return tokens;
 }
 
-function countPart(part: ContentPart): number {
+function countPart(part: ContentPart, count: Count): number {
   switch (part.kind) {
     case 'text':
     case 'thought':
-      return rawCount(part.text);
+      return count(part.text);
     case 'blob':
       return countFile(part.mediaType, part.data.length);
     case 'file':
@@ -88,10 +124,10 @@ function countPart(part: ContentPart): number {
     case 'function-response': {
       const { response, parts = [] } = part;
       const text = typeof response === 'string' ? response : JSON.stringify(response);
-      return parts.reduce((sum, each) => sum + countPart(each), PER_MESSAGE + rawCount(text));
+      return parts.reduce((sum, each) => sum + countPart(each, count), PER_MESSAGE + count(text));
     }
     default:
-      return PER_MESSAGE + rawCount(JSON.stringify(part));
+      return PER_MESSAGE + count(JSON.stringify(part));
   }
 }
 
@@ -101,38 +137,52 @@ function countFile(mediaType: string, chars: number): number {
 }
 
 /**
- * Counts a text as tokenizers split it: a short word with the space before it is one token, digits come in groups,
- * punctuation characters stand alone, and other scripts need about one token per character.
+ * Counts a text as tokenizers split it: a short word with the space before it is one token, a long word has several,
+ * punctuation characters that stand together share tokens, and other scripts need up to one token per character.
  */
-function rawCount(text: string): number {
+function rawCount(text: string, digitsPerToken: number): number {
   let tokens = 0;
+  /** The kind of the character before the current one, and how many of its kind are in a row. */
+  let last = 0;
+  let same = 0;
+  /** The letters of the current word. */
   let word = 0;
-  let digits = 0;
-  let spaces = 0;
-  const endWord = () => {
-    if (word > 0) tokens += word <= LETTERS_IN_SHORT_WORD ? 1 : Math.ceil(word / LETTERS_PER_TOKEN);
-    word = 0;
-  };
-  for (let at = 0; at < text.length; at++) {
+  /** The letters and digits in a row, whether they have a digit, and the count before them. */
+  let run = 0;
+  let hasDigit = false;
+  let before = 0;
+  // One more step ends the last word.
+  for (let at = 0; at <= text.length; at++) {
     const code = text.charCodeAt(at);
-    const lower = code >= 97 && code <= 122;
-    const upper = code >= 65 && code <= 90;
-    if (lower || upper) {
-      // A capital letter begins a new word in identifiers. A run of capitals is split into short pieces.
-      if (upper && word > 1) endWord();
-      word++;
-    } else {
-      endWord();
+    const kind = at === text.length ? END : (ASCII[code] ?? OTHER);
+    const isLetter = kind === LOWER || kind === UPPER;
+    // A capital letter begins a new word in identifiers. A run of capitals is split into short pieces.
+    if (word > 0 && (!isLetter || (kind === UPPER && word > 1))) {
+      tokens += word <= LETTERS_IN_SHORT_WORD ? 1 : word / LETTERS_PER_TOKEN;
+      word = 0;
     }
-    digits = code >= 48 && code <= 57 ? digits + 1 : 0;
-    if (digits % 2 === 1) tokens++;
-    const space = code === 32;
-    // A single space belongs to the next word. A long run of spaces is one token for every four of them.
-    if (space && ++spaces % 4 === 2) tokens++;
-    if (!space) spaces = 0;
-    if (lower || upper || digits > 0 || space) continue;
-    tokens++;
+    if (isLetter || kind === DIGIT) {
+      if (run++ === 0) before = tokens;
+      if (kind === DIGIT) hasDigit = true;
+    } else if (run > 0) {
+      if (hasDigit && run >= OPAQUE_CHARS) tokens = Math.max(tokens, before + run * OPAQUE_TOKENS);
+      run = 0;
+      hasDigit = false;
+    }
+    same = kind === last ? same + 1 : 1;
+    last = kind;
+    if (isLetter) word++;
+    else if (kind === DIGIT) tokens += same % digitsPerToken === 1 % digitsPerToken ? 1 : 0;
+    // A single space belongs to the next word. A run of spaces is one token, or more if it is very long.
+    else if (kind === SPACE) tokens += same % SPACES_PER_TOKEN === 2 ? 1 : 0;
+    else if (kind === MARK) tokens += same > 1 && same <= USUAL_MARKS ? NEXT_MARK : 1;
+    else if (kind === OTHER) tokens += otherTokens(code);
   }
-  endWord();
   return tokens;
+}
+
+/** Returns the tokens of a character outside ASCII. */
+function otherTokens(code: number): number {
+  if (code >= 0x400 && code < 0x530) return CYRILLIC;
+  return code >= 0xd800 && code < 0xe000 ? HALF_EMOJI : 1;
 }
