@@ -8,7 +8,9 @@ import { before, after, describe, test, type TestContext } from 'node:test';
 import { mcpToolset } from '../../src/agent/index.ts';
 import { loginToMcp, type McpLogins } from '../../src/agent/internal/index.ts';
 import { guardedFetch } from '../../src/base/net/index.ts';
-import { connect } from '../../src/client/index.ts';
+import { remoteConnection } from '../../src/bridge/remote/connection.ts';
+import { connect, remoteLimits } from '../../src/client/index.ts';
+import { verifyCard } from '../../src/client/connection/verify-card.ts';
 import { oauthFetch } from '../../src/coder/session/mcp-logins.ts';
 import { pageFetcher } from '../../src/coder/web/fetch-page.ts';
 import { AgentInput } from '../../src/gateway/agents/config.ts';
@@ -72,6 +74,8 @@ interface Path {
   readonly inject?: (url: string, value: string) => Promise<unknown>;
   /** Whether the path first requests an address of the operator, for which a proxy may be used. */
   readonly startsTrusted?: boolean;
+  /** The only host that the path may request, if it does not request the attacker's addresses at all. */
+  readonly onlyHost?: string;
 }
 
 let port = 0;
@@ -178,6 +182,29 @@ const PATHS: readonly Path[] = [
   },
   { name: 'the card of an agent', call: (url) => cardOfClient(url) },
   {
+    name: 'the card of a remote agent of the framework',
+    startsTrusted: true,
+    onlyHost: 'cards.example',
+    async call(url) {
+      named = url;
+      const remote = remoteConnection({ url: `http://cards.example:${port}` }, remoteLimits());
+      const session = { app: 'a', user: 'u', id: 's' };
+      const client = await remote.open({ runId: 'r', session }, never);
+      return client.get('t').finally(() => client.close());
+    },
+  },
+  {
+    name: 'the key set that the signature of a card names',
+    startsTrusted: true,
+    onlyHost: 'cards.example',
+    call(url) {
+      const header = JSON.stringify({ alg: 'EdDSA', kid: 'k', jku: url });
+      const signature = { protected: Buffer.from(header).toString('base64url'), signature: 'AA' };
+      const card = { ...cardOf(`http://cards.example:${port}`, '1.0'), signatures: [signature] };
+      return verifyCard(card, `http://cards.example:${port}/card.json`, true);
+    },
+  },
+  {
     name: 'a page for the model',
     call: (url) => pageFetcher()(url, never),
   },
@@ -231,11 +258,12 @@ async function attempt(call: () => Promise<unknown>): Promise<void> {
 }
 
 describe('the address that somebody else chose', () => {
-  for (const { name, call, inject, startsTrusted } of PATHS) {
+  for (const { name, call, inject, startsTrusted, onlyHost } of PATHS) {
     test(`${name}: a public address is reached, and no other`, async (t) => {
       const { reached } = internet(t);
-      await attempt(() => call(`http://public.example:${port}/`));
+      await attempt(() => call(`http://${onlyHost ?? 'public.example'}:${port}/`));
       assert.ok(reached.includes(PUBLIC), 'this test does not make the request');
+      seen.length = 0;
       for (const host of HOSTS) {
         const url = `http://${host}:${port}/`;
         for (let time = 0; time < 2; time++) await attempt(() => call(url));
@@ -245,6 +273,8 @@ describe('the address that somebody else chose', () => {
           url,
         );
       }
+      const hosts = new Set(seen.map(({ host }) => host));
+      if (onlyHost) assert.ok([...hosts].every((host) => host === `${onlyHost}:${port}`));
     });
 
     test(`${name}: an address with credentials is not requested`, async (t) => {
