@@ -2,7 +2,7 @@
 // Starts the built program. On a Node that is new enough this is one import. On an older one it finds a newer Node, runs
 // the program with it, and passes on the terminal, signals and exit code.
 // Plain JavaScript for Node 18 and later, because an outdated Node must be able to parse it.
-import { existsSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readFileSync, writeSync } from 'node:fs';
 import module from 'node:module';
 import { constants } from 'node:os';
 import path from 'node:path';
@@ -69,6 +69,7 @@ async function relaunch() {
     env: { ...process.env, PARLEY_LAUNCHER: String(process.pid) },
   });
   process.on('exit', () => child.kill());
+  forgetEnvironment();
 
   // A signal from the terminal reaches the whole foreground group, so the child already has it. A second one would look
   // like a second Ctrl-C.
@@ -87,6 +88,24 @@ async function relaunch() {
     process.kill(process.pid, signal);
     setTimeout(() => process.exit(128 + (constants.signals[signal] ?? 0)), 1000);
   });
+}
+
+/**
+ * Commands of the coding agent do not get its secrets, and must not read them in the environment of this process either.
+ * The program does the same for its own environment (src/cli/coder/own-secrets.ts).
+ */
+function forgetEnvironment() {
+  if (process.platform !== 'linux') return;
+  try {
+    const stat = readFileSync('/proc/self/stat', 'latin1');
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    const [start, end] = [Number(fields[47]), Number(fields[48])];
+    const memory = openSync('/proc/self/mem', 'r+');
+    writeSync(memory, Buffer.alloc(end - start), 0, end - start, start);
+    closeSync(memory);
+  } catch {
+    // Some systems do not allow a process to write its own memory through /proc.
+  }
 }
 
 /** Where to look for a newer Node; the explicitly configured one comes first. */

@@ -19,6 +19,7 @@ export { SETTINGS_KEY, WORKSPACE_KEY } from './session/workspace-agents.ts';
 export { MODEL_KEY } from './session/session-model.ts';
 export { sessionKey } from './session/session-owner.ts';
 export { sessionStatus, type SessionStatus } from './session/session-status.ts';
+export { isSecret } from './shell/environment.ts';
 export { hasTerminal } from './shell/launch.ts';
 export { SandboxUnavailable, openSandbox } from './shell/sandbox.ts';
 export type { Preview } from './tools/tool.ts';

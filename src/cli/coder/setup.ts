@@ -30,6 +30,7 @@ import {
 import type { Logger } from '../../tasks/index.ts';
 import { approvalMode } from './flags.ts';
 import { loginPlace } from './login-place.ts';
+import { hideOwnSecrets } from './own-secrets.ts';
 import { configFolder } from '../program/config-folder.ts';
 import { usageError } from '../program/exit.ts';
 import type { Environment } from '../program/flags.ts';
@@ -102,6 +103,7 @@ export function sessionsFile(storeFile: string): string {
 export async function openCoder(setup: CoderSetup): Promise<OpenedCoder> {
   const { values, environment, roots, sessions, logger } = setup;
   const mode = approvalMode(values.approval);
+  hideOwnSecrets();
   try {
     const config = configFolder(environment);
     const notes: string[] = [];
