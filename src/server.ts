@@ -30,7 +30,9 @@ import {
   createAdmission,
   type App,
   createApp,
+  JWKS_PATH,
   makeCard,
+  signCard,
   createFetchHandler,
   type FetchHandler,
   Heartbeat,
@@ -196,7 +198,10 @@ export function serve(agent: A2AAgent, options: ServeOptions = {}): AgentServer 
     makeCard(agent.profile, base, capabilities, options.card ?? {}, ...more);
   const extended = (call: Call): AgentCard => {
     const differs = typeof extendedCard === 'function' ? extendedCard(call) : extendedCard;
-    return cardAt(call.base ?? publicUrl ?? listeningAt, differs === true ? {} : (differs ?? {}));
+    const base = call.base ?? publicUrl ?? listeningAt;
+    const card = cardAt(base, differs === true ? {} : (differs ?? {}));
+    if (!options.signing) return card;
+    return signCard(card, { keys: options.signing, jku: base + JWKS_PATH }, call.version);
   };
   // The capabilities on the final card are used, including those that `options.card` sets.
   const offered = cardAt(listeningAt).capabilities;

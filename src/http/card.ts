@@ -3,6 +3,7 @@ import { defined, isObject } from '../base/index.ts';
 import type { SigningKeys } from '../base/signing/index.ts';
 import {
   type AgentCard,
+  type AgentCardSignature,
   codecOf,
   type ProtocolVersion,
   signedTexts,
@@ -95,21 +96,35 @@ export function encodeCard(
   const encoded = (as: ProtocolVersion) => codecOf(as, 'JSONRPC').encodeCard(card);
   const asked = version ?? (spoken.length === 1 ? spoken[0] : undefined);
   const shown = asked === undefined ? merge(encoded('0.3'), encoded('1.0')) : encoded(asked);
-  const body = JSON.stringify(signer ? signed(shown, signer, asked) : shown);
+  const own = signer && signaturesOf(shown, signer, asked);
+  const signatures = [...(card.signatures ?? []), ...(own ?? [])];
+  const body = JSON.stringify(own ? { ...Object(shown), signatures } : shown);
   return { body, etag: bodyEtag(body) };
 }
 
-/** Adds a signature for each text that a verifier may compute from the card. */
-function signed(card: unknown, { keys, jku }: CardSigner, version?: ProtocolVersion): unknown {
+/** Adds the signatures for one version, for a card that is encoded later. */
+export function signCard(
+  card: AgentCard,
+  signer: CardSigner,
+  version: ProtocolVersion = '0.3',
+): AgentCard {
+  const own = signaturesOf(codecOf(version, 'JSONRPC').encodeCard(card), signer, version);
+  return { ...card, signatures: [...(card.signatures ?? []), ...own] };
+}
+
+/** Makes a signature for each text that a verifier may compute from the card. */
+function signaturesOf(
+  card: unknown,
+  { keys, jku }: CardSigner,
+  version?: ProtocolVersion,
+): AgentCardSignature[] {
   const header = { alg: 'EdDSA', typ: 'JOSE', kid: keys.kid, jku };
   const protectedHeader = Buffer.from(JSON.stringify(header)).toString('base64url');
-  const signatures = signedTexts(card, version).map(({ text }) => {
+  return signedTexts(card, version).map(({ text }) => {
     const payload = Buffer.from(text).toString('base64url');
     const signature = keys.sign(`${protectedHeader}.${payload}`).toString('base64url');
     return { protected: protectedHeader, signature };
   });
-  const given = isObject(card) && Array.isArray(card['signatures']) ? card['signatures'] : [];
-  return { ...Object(card), signatures: [...given, ...signatures] };
 }
 
 /**

@@ -1,5 +1,6 @@
 // A gateway in this process, on a free port, with its register in memory.
 import type * as z from 'zod';
+import type { SigningKeys } from '../../src/base/signing/index.ts';
 import type { ApiScope } from '../../src/gateway/api/caller.ts';
 import { GatewayConfig } from '../../src/gateway/config.ts';
 import { openRegister } from '../../src/gateway/register/register.ts';
@@ -17,6 +18,7 @@ export interface GatewayStart {
   readonly environment?: Record<string, string>;
   readonly allowNetworks?: readonly string[];
   readonly logger?: Logger;
+  readonly signing?: SigningKeys;
 }
 
 export interface RunningGateway extends AsyncDisposable {
@@ -47,6 +49,7 @@ export async function startGateway(start: GatewayStart = {}): Promise<RunningGat
     logger,
     environment,
     allowNetworks,
+    ...(start.signing && { signing: start.signing }),
   });
   const listening = await gateway.listen(0);
   return {

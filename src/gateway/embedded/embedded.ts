@@ -2,6 +2,7 @@
  * The gateway as a part of another program. It reads no environment variables and no configuration file, handles no
  * signals, and listens on no port.
  */
+import type { SigningKeys } from '../../base/signing/index.ts';
 import type { FetchHandler, NodeHandler } from '../../http/index.ts';
 import { consoleLogger, type Logger, memoryStore, type TaskStore } from '../../tasks/index.ts';
 import { DEFAULT_WORKSPACE } from '../api/caller.ts';
@@ -41,6 +42,8 @@ export interface GatewayOptions {
   readonly logger?: Logger;
   /** The address of the gateway for clients, with the path at which it is mounted. */
   readonly publicUrl?: string;
+  /** The keys that sign webhooks and agent cards. Default: a new key for this process, which signs only webhooks. */
+  readonly signing?: SigningKeys;
   /** Private networks that webhooks and agents may be in, in CIDR notation. */
   readonly allowNetworks?: readonly string[];
   /** The version on the gateway's agent card. Default: 1.0.0. */
@@ -111,6 +114,7 @@ export function createGateway(
       environment,
       allowNetworks,
       publicUrl,
+      ...(options.signing && { signing: options.signing }),
     });
     gateway.start();
     return {
