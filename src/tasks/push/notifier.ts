@@ -313,9 +313,10 @@ export class PushNotifier {
   /** Opens the webhooks that are due. Never throws. */
   async #scan(): Promise<void> {
     const { logger, now } = this.#options;
-    if (this.#scanning || this.#closed) return;
-    this.#scanning = true;
     this.#timerAt = Infinity;
+    if (this.#closed) return;
+    if (this.#scanning) return this.#wake(now());
+    this.#scanning = true;
     this.#full ||= now() >= this.#fullAt;
     try {
       await this.#writer.flush();
