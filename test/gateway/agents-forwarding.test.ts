@@ -125,7 +125,7 @@ test('after a restart, a task is followed with its headers and extensions, and c
       config: { agents: { theirs: { url, ...FORWARDS, usage: { tokens: 7 } } } },
       store: sqliteStore(path.join(folder, 'tasks.db')),
       register: path.join(folder, 'register.db'),
-      environment: { PARLEY_SECRET_KEY: 'a secret key' },
+      secretKey: 'a secret key',
     });
   const first = await open();
   const { key, secret } = first.gateway.keys.create(

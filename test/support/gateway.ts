@@ -19,6 +19,8 @@ export interface GatewayStart {
   readonly allowNetworks?: readonly string[];
   readonly logger?: Logger;
   readonly signing?: SigningKeys;
+  /** The key for secrets at rest; a random one unless told. */
+  readonly secretKey?: string;
 }
 
 export interface RunningGateway extends AsyncDisposable {
@@ -50,6 +52,7 @@ export async function startGateway(start: GatewayStart = {}): Promise<RunningGat
     environment,
     allowNetworks,
     ...(start.signing && { signing: start.signing }),
+    ...(start.secretKey !== undefined && { secrets: { secretKey: start.secretKey } }),
   });
   const listening = await gateway.listen(0);
   return {
