@@ -1,5 +1,5 @@
 /** Makes a client from an agent's address. */
-import { fetchNamedBy } from '../base/net/index.ts';
+import { AddressError, fetchNamedBy } from '../base/net/index.ts';
 import {
   codecOf,
   mapOperations,
@@ -20,6 +20,7 @@ import {
   type FoundCard,
   type DiscoverOptions,
 } from './connection/discover.ts';
+import { ConnectionError } from './connection/errors.ts';
 import { httpService } from './connection/http.ts';
 import type { RetryOptions } from './follow/retry.ts';
 
@@ -77,10 +78,25 @@ export function openService(
   if (hasOriginOf(trusted, endpoint.url)) {
     return { service: httpService(endpoint, codec, options), endpoint };
   }
-  const { fetch = isNode() ? fetchNamedBy(address, { timeoutMs: 0 }) : undefined } = options;
+  const { fetch = isNode() ? guardedFor(address) : undefined } = options;
   const service = httpService(endpoint, codec, { ...options, fetch });
   const refusal = () => untrusted(trusted, [new URL(endpoint.url).origin]);
   return { service: withoutHeaders(service, refusal), endpoint };
+}
+
+/** Returns a `fetch` for the interface at another origin, and converts the guard's error. */
+function guardedFor(address: string): typeof globalThis.fetch {
+  const fetch = fetchNamedBy(address, { timeoutMs: 0 });
+  return async (input, init) => {
+    try {
+      return await fetch(input, init);
+    } catch (error) {
+      if (!(error instanceof AddressError)) throw error;
+      const { origin } = new URL(input instanceof Request ? input.url : input);
+      const why = `the agent's card leads to ${origin}, which is not a public address; if you trust it, add this origin to trustedOrigins`;
+      throw new ConnectionError('untrusted', why, { cause: error });
+    }
+  };
 }
 
 function originOf(text: string): string {

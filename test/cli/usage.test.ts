@@ -88,6 +88,11 @@ describe('the command line', { concurrency: 3 }, () => {
     ['nothing to send', ['send', 'http://127.0.0.1:9'], /no text to send/],
     ['a header without a colon', ['list', 'http://x', '--header', 'x'], /--header 'Name: value'/],
     [
+      'an address with credentials',
+      ['list', 'http://ann:secret@x'],
+      /the URL of x contains credentials: pass them with --header/,
+    ],
+    [
       'an origin that is none',
       ['list', 'http://x', '--trusted-origin', 'api.example'],
       /--trusted-origin "api\.example": write it as https/,

@@ -306,6 +306,17 @@ describe('the address that somebody else chose', () => {
     }
   }
 
+  test('the error for a private address in a card says how to trust it', async (t) => {
+    internet(t);
+    for (const host of ['10.0.0.1', 'private.example']) {
+      const { origin } = new URL(`http://${host}:${port}`);
+      await assert.rejects(cardOfClient(origin), {
+        reason: 'untrusted',
+        message: `the agent's card leads to ${origin}, which is not a public address; if you trust it, add this origin to trustedOrigins`,
+      });
+    }
+  });
+
   test('the fake internet notices a request without a guard', async (t) => {
     const { reached } = internet(t);
     await attempt(() => fetch(`http://rebinding.example:${port}/`));

@@ -84,6 +84,11 @@ test('the operator opens networks, and no more than those', () => {
   }
 });
 
+test('an opened network of one family opens no address of the other', () => {
+  assert.equal(networkGuard(['::/0']).allows('10.0.0.1'), false);
+  assert.equal(networkGuard(['0.0.0.0/0']).allows('fd00::1'), false);
+});
+
 test('an invalid network is refused, and the error names it', () => {
   for (const bad of ['localhost', '10.0.0.0/33', '10.0.0.0/x', '::1/129', '1.2.3.4/8/8', '/8']) {
     assert.throws(

@@ -50,6 +50,10 @@ export function targetOf({ operands: [url = ''], values }: ConnectionInput): Tar
   if (!isHttp(url)) {
     throw usageError(`"${url}" is not a valid agent URL: write it as http://127.0.0.1:41242`);
   }
+  const { username, password, host } = new URL(url);
+  if (username !== '' || password !== '') {
+    throw usageError(`the URL of ${host} contains credentials: pass them with --header`);
+  }
   const version = VERSIONS.find((known) => known === values['a2a-version']);
   if (values['a2a-version'] !== undefined && version === undefined) {
     throw usageError(`--a2a-version ${values['a2a-version']}: use ${VERSIONS.join(' or ')}`);

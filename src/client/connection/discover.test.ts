@@ -67,6 +67,17 @@ test('who is not at the address is not taken for its agent, though the card is a
   }
 });
 
+test('an address with credentials is refused without showing them', async () => {
+  const { fetch, urls } = web({});
+  for (const url of ['http://ann:secret@a.test', 'http://ann:secret@a.test/card.json']) {
+    await assert.rejects(discover(url, { fetch }), {
+      name: 'ConnectionError',
+      message: 'the address of a.test contains credentials: pass them as headers instead',
+    });
+  }
+  assert.deepEqual(urls(), []);
+});
+
 test('an address that names a file is the card’s own', async () => {
   const { fetch, urls } = web({ 'http://a.test/cards/echo.json?v=2': v1.encodeCard(echo) });
   await discover('http://a.test/cards/echo.json?v=2#top', { fetch });

@@ -91,6 +91,10 @@ function cardPlaces(address: string): CardPlace[] {
     throw new ConnectionError('unreachable', `not an HTTP address: ${address}`);
   }
   const url = new URL(address);
+  if (url.username !== '' || url.password !== '') {
+    const why = `the address of ${url.host} contains credentials: pass them as headers instead`;
+    throw new ConnectionError('unreachable', why);
+  }
   url.hash = '';
   if (url.pathname.endsWith('.json')) return [{ url: url.href, path: '' }];
   const path = trimEndOf(url.pathname, '/');
