@@ -47,6 +47,7 @@ import {
   type TransportRequest,
   plainRoute,
   type SocketRoute,
+  PendingBytes,
   StreamCounter,
   webhookDelivery,
   type WebhookOptions,
@@ -58,6 +59,13 @@ export interface ServeLimits extends NonNullable<HandlerOptions['limits']> {
   readonly maxBodyBytes?: number;
   readonly maxStreams?: number;
   readonly maxStreamsPerClient?: number;
+  /**
+   * Maximum number of bytes that wait in memory for all clients: of bodies that are being received, and of answers that
+   * clients have not read. Further requests get 503. Bodies and answers up to 64 KB are not counted.
+   */
+  readonly maxPendingBytes?: number;
+  /** The same for one client: a user, or an address without authentication. Further requests get 429. Default: a quarter. */
+  readonly maxPendingBytesPerClient?: number;
   readonly heartbeatMs?: number;
   /**
    * A client that does not read its response for this long is disconnected. It can resume a stream with the id of its
@@ -74,6 +82,7 @@ const LIMITS = {
   maxBodyBytes: 10 * 1024 * 1024,
   maxStreams: 50_000,
   maxStreamsPerClient: 20_000,
+  maxPendingBytes: 512 * 1024 * 1024,
   heartbeatMs: 15_000,
   stallMs: 60_000,
   requestTimeoutMs: 60_000,
@@ -226,12 +235,17 @@ export function serve(agent: A2AAgent, options: ServeOptions = {}): AgentServer 
   });
   const admission = createAdmission({ authenticate, corsOrigins: options.cors, publicUrl });
   const streams = new StreamCounter(limits);
+  const pending = new PendingBytes({
+    maxPendingBytesPerClient: limits.maxPendingBytes / 4,
+    ...limits,
+  });
   const heartbeat = new Heartbeat(limits);
   const answer = createApp({
     handler: options.guard?.(handler) ?? handler,
     logger,
     admission,
     streams,
+    pending,
     signing,
     signsCards: options.signing !== undefined,
     versions,
@@ -265,7 +279,7 @@ export function serve(agent: A2AAgent, options: ServeOptions = {}): AgentServer 
   const { maxBodyBytes, stallMs } = limits;
   const cors: Admission['cors'] = (request) => admission.cors(request);
   const adapter = { maxBodyBytes, publicUrl, heartbeat, cors };
-  const node = createNodeHandler(app, { ...adapter, stallMs, logger });
+  const node = createNodeHandler(app, { ...adapter, pending, stallMs, logger });
 
   async function listen(port = 0, host = '127.0.0.1'): Promise<Listening> {
     if (!isLoopback(host) && !authenticate) {
@@ -326,7 +340,7 @@ export function serve(agent: A2AAgent, options: ServeOptions = {}): AgentServer 
     const { createUpgrades } = await import('./http/websocket/index.ts');
     const { maxBodyBytes: maxFrameBytes, maxSockets, heartbeatMs: pingMs } = limits;
     const sizes = { maxFrameBytes, maxSockets, pingMs };
-    return createUpgrades({ routes, admission, publicUrl, logger, ...sizes });
+    return createUpgrades({ routes, admission, publicUrl, logger, pending, ...sizes });
   }
 
   function close(ms?: number): Promise<void> {

@@ -2,6 +2,7 @@
 import type { A2AError, User } from '../protocol/index.ts';
 import type { AppContext } from './context.ts';
 import { activeExtensions, extensionHeader, requestedVersion } from './negotiate.ts';
+import { clientOf, counted } from './pending-bytes.ts';
 import type { RouteMatch, RouteReply, RouteRequest, RouteText } from './own-routes.ts';
 import type { FullReply, Reply, TextReply, TransportRequest } from './request.ts';
 import { errorHeaders, parseBody, streamReply, TransportCall } from './respond.ts';
@@ -29,7 +30,8 @@ export async function answerRoute(
   };
   if ('open' in route) return streamReply(app, request, call, headers, () => route.open(asked));
   const reply = await route.handle(asked);
-  return 'chunks' in reply ? textReply(app, request, call, reply) : fullReply(reply, headers);
+  if ('chunks' in reply) return textReply(app, request, call, reply);
+  return counted(app.pending, request, user, fullReply(reply, headers));
 }
 
 /** Makes a reply of text in chunks. It counts as an open stream, like a stream of events. */
@@ -41,7 +43,8 @@ function textReply(
 ): TextReply {
   const iterator = chunks[Symbol.asyncIterator]();
   try {
-    return { headers, chunks: iterator, release: app.streams.acquire(user?.id ?? request.remote) };
+    const client = clientOf(user, request);
+    return { headers, chunks: iterator, client, release: app.streams.acquire(client) };
   } catch (error) {
     iterator.return?.().catch(() => undefined);
     throw error;

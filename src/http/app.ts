@@ -19,7 +19,10 @@ import { peerError } from './respond.ts';
 import { answerRest, matchRest, restError, type RestTarget } from './rest.ts';
 
 /** Answers a request. Never rejects. `readBody` is called at most once, and only after authentication. */
-export type App = (request: TransportRequest, readBody: () => Promise<string>) => Promise<Reply>;
+export type App = (request: TransportRequest, readBody: ReadBody) => Promise<Reply>;
+
+/** Reads the body. Large bodies count against the limits of the user. */
+type ReadBody = (user: User | undefined) => Promise<string>;
 
 const CARD_PATHS = new Set(['/.well-known/agent-card.json', '/.well-known/agent.json']);
 const WELL_KNOWN = '.well-known';
@@ -29,7 +32,7 @@ type Identify = (request: TransportRequest) => User | undefined | Promise<User |
 
 type Endpoint = (
   request: TransportRequest,
-  readBody: () => Promise<string>,
+  readBody: ReadBody,
   identify: Identify,
 ) => Promise<Reply>;
 
@@ -87,7 +90,7 @@ function createMounts(app: AppContext, mounts: Mounts) {
   return async (
     outer: TransportRequest,
     { name, length }: { readonly name: string; readonly length: number },
-    readBody: () => Promise<string>,
+    readBody: ReadBody,
   ) => {
     const request = new MountedRequest(outer, length);
     const isRpc = request.method === 'POST' && /^\/(?:\?|$)/.test(request.url);
@@ -102,7 +105,7 @@ function createMounts(app: AppContext, mounts: Mounts) {
       if (!agent) {
         const unknown = new A2AError('notFound', 'No such agent');
         if (!isRpc) throw unknown;
-        return await answerJsonRpc(app, request, undefined, user, await readBody(), unknown);
+        return await answerJsonRpc(app, request, undefined, user, await readBody(user), unknown);
       }
       return await endpointOf(agent)(request, readBody, () => user);
     } catch (error) {
@@ -184,7 +187,7 @@ function createEndpoint(app: AppContext): Endpoint {
       const user = identified instanceof Promise ? await identified : identified;
       const hasBody = WITH_BODY.has(method);
       if (hasBody) checkContentType(request);
-      const body = hasBody ? await readBody() : '';
+      const body = hasBody ? await readBody(user) : '';
       if (isRpc) return await answerJsonRpc(app, request, query, user, body);
       if (own) return await answerRoute(app, request, own, query, user, body);
       if (!target) throw new A2AError('methodNotFound', 'Nothing is served at this path');

@@ -5,6 +5,7 @@ import type { Logger, RequestHandler } from '../tasks/index.ts';
 import type { Admission } from './admission.ts';
 import type { Mounts } from './mounts.ts';
 import type { FailedRequest, OwnMethod, RouteReply, RouteTable } from './own-routes.ts';
+import type { PendingBytes } from './pending-bytes.ts';
 import type { StreamCounter } from './stream-limits.ts';
 
 export interface AppContext {
@@ -12,6 +13,7 @@ export interface AppContext {
   readonly logger: Logger;
   readonly admission: Admission;
   readonly streams: StreamCounter;
+  readonly pending: PendingBytes;
   /** The keys that the server publishes. */
   readonly signing: SigningKeys;
   /** Whether the keys also sign the cards. */

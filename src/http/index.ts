@@ -30,4 +30,5 @@ export { ownMethods, routeTable } from './own-routes.ts';
 export type { TransportRequest } from './request.ts';
 export { lastEventId, peerError } from './respond.ts';
 export { CLOSE, plainRoute } from './socket-route.ts';
+export { PendingBytes } from './pending-bytes.ts';
 export { StreamCounter } from './stream-limits.ts';

@@ -19,6 +19,7 @@ import { FinishedTaskError } from '../tasks/index.ts';
 import type { AppContext } from './context.ts';
 import { invoke } from './invoke.ts';
 import { activeExtensions, extensionHeader, requestedVersion } from './negotiate.ts';
+import { counted } from './pending-bytes.ts';
 import type { FullReply, Reply, TransportRequest } from './request.ts';
 import { errorHeaders, openStream, peerError, STREAM_HEADERS, TransportCall } from './respond.ts';
 
@@ -87,11 +88,11 @@ export async function answerJsonRpc(
     const result = operation
       ? await invoke(app.handler, codec, operation, params, call)
       : ((await own?.handle(params, call, app.handler)) ?? null);
-    return {
+    return counted(app.pending, request, user, {
       status: 200,
       headers: active ? { ...JSON_HEADERS, ...active } : JSON_HEADERS,
       body: `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${JSON.stringify(result)}}`,
-    };
+    });
   } catch (error) {
     const failure = peerError(app, error);
     return jsonRpcError(failure, id, codec, asksForStream);

@@ -29,6 +29,8 @@ export interface FullReply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
+  /** Must be called once, when the client has read the reply. */
+  readonly release?: () => void;
 }
 
 /** A reply with server-sent events. */
@@ -38,6 +40,8 @@ export interface StreamReply {
   frame(item: Published | Opening): string;
   /** Formats an error after which the stream ends. */
   readonly failure?: ((error: A2AError) => string) | undefined;
+  /** The name under which unread bytes are counted. */
+  readonly client: string;
   /** Must be called once, when the reply is complete. */
   readonly release: () => void;
 }
@@ -46,6 +50,8 @@ export interface StreamReply {
 export interface TextReply {
   readonly headers: Readonly<Record<string, string>>;
   readonly chunks: AsyncIterator<string>;
+  /** The name under which unread bytes are counted. */
+  readonly client: string;
   /** Must be called once, when the reply is complete. */
   readonly release: () => void;
 }

@@ -14,6 +14,7 @@ import {
 import type { AppContext } from './context.ts';
 import { invokeStream } from './invoke.ts';
 import type { RouteStream } from './own-routes.ts';
+import { clientOf } from './pending-bytes.ts';
 import type { StreamReply, TransportRequest } from './request.ts';
 
 export const STREAM_HEADERS: Readonly<Record<string, string>> = {
@@ -119,12 +120,14 @@ export async function streamReply(
   headers: Readonly<Record<string, string>> | undefined,
   open: () => Promise<RouteStream>,
 ): Promise<StreamReply> {
-  const release = app.streams.acquire(call.user?.id ?? request.remote);
+  const client = clientOf(call.user, request);
+  const release = app.streams.acquire(client);
   try {
     const opened = await open();
     return {
       headers: headers ? { ...STREAM_HEADERS, ...headers } : STREAM_HEADERS,
       ...opened,
+      client,
       release,
     };
   } catch (error) {

@@ -15,6 +15,7 @@ import {
 import type { AppContext } from './context.ts';
 import { invoke } from './invoke.ts';
 import { activeExtensions, extensionHeader } from './negotiate.ts';
+import { counted } from './pending-bytes.ts';
 import type { FullReply, Reply, TransportRequest } from './request.ts';
 import {
   errorHeaders,
@@ -117,6 +118,7 @@ export async function answerRest(
   body: string,
 ): Promise<Reply> {
   const { action, version } = target;
+  const bounded = (reply: FullReply) => counted(app.pending, request, user, reply);
   try {
     const codec = codecOf(version, 'HTTP+JSON');
     const extensions = activeExtensions(request, app);
@@ -125,7 +127,7 @@ export async function answerRest(
     const headers = { 'content-type': contentType(request, version), ...named };
     if (isOwn(action)) {
       const result = await answerOwn(app, request, { ...target, action }, query, call);
-      return { status: 200, headers, body: JSON.stringify(result) };
+      return bounded({ status: 200, headers, body: JSON.stringify(result) });
     }
     const params = paramsOf(target, query, body);
     if (isStream(action)) {
@@ -143,7 +145,7 @@ export async function answerRest(
       });
     }
     const result = await invoke(app.handler, codec, action, params, call);
-    return { status: 200, headers, body: JSON.stringify(result) };
+    return bounded({ status: 200, headers, body: JSON.stringify(result) });
   } catch (error) {
     return restError(peerError(app, error), version, request);
   }

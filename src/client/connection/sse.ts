@@ -7,6 +7,7 @@
  */
 import { TextCollector } from '../../base/index.ts';
 
+/** An event of a stream. */
 export interface SseEvent {
   /** The type of the event. Default: `message`. */
   readonly type: string;

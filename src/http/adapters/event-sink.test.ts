@@ -4,6 +4,7 @@ import { createServer, get, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { opening, TaskStream } from '../../tasks/index.ts';
+import { PendingBytes } from '../pending-bytes.ts';
 import { EventSink } from './event-sink.ts';
 import { Pace } from './pace.ts';
 
@@ -18,10 +19,14 @@ test('the time since which a client has not read begins anew each time that it r
   t.after(() => request.destroy());
   t.after(() => server.close());
   const [, response] = await once(server, 'request');
-  const reply = { headers: {}, stream: TaskStream.empty(), release() {} };
+  const reply = { headers: {}, client: '', stream: TaskStream.empty(), release() {} };
   const item = opening({ kind: 'message', messageId: 'm', role: 'agent', parts: [] });
   const frame = () => 'x'.repeat(100_000);
-  const sink = new EventSink(response, { ...reply, frame }, new Pace(), { stallMs: 1e6, logger });
+  const sink = new EventSink(response, { ...reply, frame }, new Pace(), {
+    stallMs: 1e6,
+    logger,
+    pending: new PendingBytes({ maxPendingBytes: 1e9, maxPendingBytesPerClient: 1e9 }),
+  });
   response.on('drain', () => sink.drained());
   sink.writeHead({});
   const [answer] = await Promise.all([once(request, 'response'), response.flushHeaders()]);

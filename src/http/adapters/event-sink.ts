@@ -11,11 +11,16 @@ import type { A2AError } from '../../protocol/index.ts';
 import type { Logger, Opening, Published, StreamSink } from '../../tasks/index.ts';
 import type { Beating } from './heartbeat.ts';
 import type { Pace, Paced } from './pace.ts';
+import { type PendingBytes, UNCOUNTED_BYTES } from '../pending-bytes.ts';
 import type { StreamReply } from '../request.ts';
 
 const LAST_CHUNK = '0\r\n\r\n';
 /** If the gathered text is longer than this, it is written immediately. */
 const GATHER = 32 * 1024;
+
+interface SinkOptions extends UnreadOptions {
+  readonly pending: PendingBytes;
+}
 
 interface UnreadOptions {
   /** How long a client may read nothing before it is disconnected. */
@@ -43,7 +48,7 @@ export class EventSink implements StreamSink, Beating, Paced {
   wroteAt = 0;
   readonly #response: ServerResponse;
   readonly #reply: StreamReply;
-  readonly #options: UnreadOptions;
+  readonly #options: SinkOptions;
   readonly #pace: Pace;
   /** False for HTTP/1.0, where the end of the connection ends the stream. */
   readonly #chunked: boolean;
@@ -53,8 +58,10 @@ export class EventSink implements StreamSink, Beating, Paced {
   #room = true;
   /** True until the first event is taken. */
   silent = true;
+  /** The unread bytes that are counted. */
+  #unread = 0;
 
-  constructor(response: ServerResponse, reply: StreamReply, pace: Pace, options: UnreadOptions) {
+  constructor(response: ServerResponse, reply: StreamReply, pace: Pace, options: SinkOptions) {
     this.#response = response;
     this.#reply = reply;
     this.#pace = pace;
@@ -96,11 +103,13 @@ export class EventSink implements StreamSink, Beating, Paced {
     if (this.#response.writableLength === 0) return;
     this.stalledAt = undefined;
     dropUnread(this.#response, this.#options, { resumeAfter: this.#reply.stream.cursor });
+    this.#count();
   }
 
   drained(): void {
     this.#room = true;
     this.stalledAt = undefined;
+    this.forget();
     this.#reply.stream.resume();
   }
 
@@ -124,7 +133,27 @@ export class EventSink implements StreamSink, Beating, Paced {
     const text = this.#chunk('');
     this.#room = this.#response.write(text, this.#encoding);
     socket?.uncork();
-    if (!this.#room) this.stalledAt ??= performance.now();
+    if (this.#room) return;
+    this.stalledAt ??= performance.now();
+    this.#count();
+  }
+
+  /** Counts what the client has not read, if it is much. Disconnects the client if too much is waiting already. */
+  #count(): void {
+    const bytes = this.#response.writableLength - this.#unread;
+    if (bytes <= UNCOUNTED_BYTES) return;
+    try {
+      this.#options.pending.take(this.#reply.client, bytes);
+      this.#unread += bytes;
+    } catch {
+      this.drop();
+    }
+  }
+
+  /** Gives the counted bytes back. Called when the client has read them, or is gone. */
+  forget(): void {
+    this.#options.pending.give(this.#reply.client, this.#unread);
+    this.#unread = 0;
   }
 
   /** Returns the gathered text as one HTTP chunk, followed by `tail`. */

@@ -1,11 +1,12 @@
 /**
  * The adapter for `Request` and `Response`. Used with Hono, Bun, Deno and edge runtimes, and in tests without a port.
  */
-import { trimEndOf } from '../../base/index.ts';
+import { ByteCollector, trimEndOf } from '../../base/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import { isLoopbackAddress } from '../admission.ts';
 import type { App } from '../app.ts';
 import type { Heartbeat } from './heartbeat.ts';
+import { bodyText, tooLarge } from './request-body.ts';
 import type { StreamReply, TextReply, TransportRequest } from '../request.ts';
 import { restError } from '../rest.ts';
 
@@ -59,6 +60,8 @@ export function createFetchHandler(app: App, options: FetchOptions): FetchHandle
     }
     if ('chunks' in reply) return new Response(textBody(reply, web.signal), { headers });
     const { status, body } = reply;
+    // The runtime does not report when the client has read the answer.
+    reply.release?.();
     const empty = status === 204 || status === 304 || web.method === 'HEAD';
     return new Response(empty ? null : body, { status, headers });
   };
@@ -157,14 +160,10 @@ function streamBody(
 
 async function readBody(request: Request, limit: number): Promise<string> {
   if (!request.body) return '';
-  const pieces: Uint8Array[] = [];
-  let size = 0;
+  const body = new ByteCollector();
   for await (const piece of request.body) {
-    size += piece.length;
-    if (size > limit) {
-      throw new A2AError('tooLarge', `The request body is larger than ${limit} bytes`);
-    }
-    pieces.push(piece);
+    if (body.size + piece.length > limit) throw tooLarge(limit);
+    body.add(piece);
   }
-  return Buffer.concat(pieces, size).toString();
+  return bodyText(body.bytes());
 }

@@ -5,17 +5,19 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Writable } from 'node:stream';
-import { A2AError } from '../../protocol/index.ts';
 import type { Logger } from '../../tasks/index.ts';
 import { isLoopbackAddress } from '../admission.ts';
+import { clientOf, type PendingBytes } from '../pending-bytes.ts';
 import type { App } from '../app.ts';
 import { dropUnread, EventSink, flatten } from './event-sink.ts';
 import type { Heartbeat } from './heartbeat.ts';
 import { Pace } from './pace.ts';
+import { readBody } from './request-body.ts';
 import type { FullReply, Reply, StreamReply, TextReply, TransportRequest } from '../request.ts';
 
 export interface NodeOptions {
   readonly maxBodyBytes: number;
+  readonly pending: PendingBytes;
   readonly publicUrl: string | undefined;
   readonly heartbeat: Heartbeat;
   /** How long a client may read nothing before it is disconnected. */
@@ -123,7 +125,7 @@ export function createNodeHandler(app: App, options: NodeOptions): NodeHandler {
   const pace = new Pace();
   return (incoming, response) => {
     const request = new NodeRequest(incoming, response, options.publicUrl);
-    app(request, () => readBody(incoming, options.maxBodyBytes)).then(
+    app(request, (user) => readBody(incoming, options, () => clientOf(user, request))).then(
       (reply) => {
         if (response.destroyed) {
           abandon(reply);
@@ -145,8 +147,7 @@ export function createNodeHandler(app: App, options: NodeOptions): NodeHandler {
 function abandon(reply: Reply): void {
   if ('stream' in reply) reply.stream.close();
   else if ('chunks' in reply) reply.chunks.return?.().catch(() => undefined);
-  else return;
-  reply.release();
+  reply.release?.();
 }
 
 /** Writes chunks as fast as the client reads them. Ends when the client disconnects. */
@@ -219,7 +220,10 @@ function writeFull(
   const encoding = bytes === body.length ? 'latin1' : 'utf8';
   if (incoming.method === 'HEAD') response.end();
   else response.end(body, encoding);
-  if (response.writableLength > 0) dropUnread(response, options);
+  if (response.writableLength > 0) {
+    if (reply.release) response.once('close', reply.release);
+    dropUnread(response, options);
+  } else reply.release?.();
   if (!incoming.complete) drainBriefly(incoming);
 }
 
@@ -249,53 +253,18 @@ function writeStream(
   const sink = new EventSink(response, reply, pace, options);
   sink.writeHead(cors ? { ...reply.headers, ...cors } : reply.headers);
   reply.stream.pipe(sink);
-  if (response.writableEnded) return reply.release();
+  if (response.writableEnded) {
+    response.once('close', () => sink.forget());
+    return reply.release();
+  }
   response.on('drain', () => sink.drained());
   response.once('close', () => {
     heartbeat.remove(sink);
+    sink.forget();
     reply.stream.close();
     reply.release();
   });
   heartbeat.add(sink);
   // Send the headers before the first event, so that the client knows that it is connected.
   if (sink.silent) response.flushHeaders();
-}
-
-/** Returns the body if a framework has already read it. */
-function parsedBody(request: IncomingMessage): string {
-  const body: unknown = Reflect.get(request, 'body');
-  if (typeof body === 'string') return body;
-  if (Buffer.isBuffer(body)) return body.toString();
-  if (body !== undefined) return JSON.stringify(body);
-  const { 'content-length': length = '0', 'transfer-encoding': coding } = request.headers;
-  if (length === '0' && coding === undefined) return '';
-  throw new Error('the request body was already read: the framework must keep it in request.body');
-}
-
-function readBody(request: IncomingMessage, limit: number): Promise<string> {
-  return new Promise((resolve, reject) => {
-    if (request.readableEnded) return resolve(parsedBody(request));
-    const tooLarge = () =>
-      reject(new A2AError('tooLarge', `The request body is larger than ${limit} bytes`));
-    if (Number(request.headers['content-length'] ?? 0) > limit) return tooLarge();
-    let first: Buffer | undefined;
-    let more: Buffer[] | undefined;
-    let size = 0;
-    const onData = (chunk: Buffer) => {
-      size += chunk.length;
-      if (size > limit) {
-        request.off('data', onData);
-        request.off('end', onEnd);
-        return tooLarge();
-      }
-      if (!first) first = chunk;
-      else (more ??= [first]).push(chunk);
-    };
-    const onEnd = () => {
-      resolve(more ? Buffer.concat(more, size).toString() : (first?.toString() ?? ''));
-    };
-    // If the client disconnects, the promise stays pending and is garbage collected.
-    request.on('data', onData);
-    request.on('end', onEnd);
-  });
 }

@@ -18,6 +18,7 @@ import { A2AError, type User } from '../../protocol/index.ts';
 import type { Logger } from '../../tasks/index.ts';
 import type { Admission } from '../admission.ts';
 import { NodeRequest } from '../adapters/node.ts';
+import { clientOf, type PendingBytes, UNCOUNTED_BYTES } from '../pending-bytes.ts';
 import { peerError } from '../respond.ts';
 import { restError } from '../rest.ts';
 import type { TransportRequest } from '../request.ts';
@@ -37,6 +38,13 @@ const CLOSE_MS = 2000;
 const BURST = 400;
 const PER_SECOND = 100;
 
+/**
+ * Maximum number of chunks and of fragments of an unfinished frame. Each needs some hundred bytes of memory, even if it
+ * has a single byte.
+ */
+const MAX_CHUNKS = 16 * 1024;
+const MAX_FRAGMENTS = 1024;
+
 /** Maximum length of a close reason. The protocol allows 123 bytes, and most of our reasons are ASCII. */
 const MAX_REASON = 60;
 
@@ -46,6 +54,7 @@ export interface UpgradeOptions {
   readonly publicUrl: string | undefined;
   readonly maxFrameBytes: number;
   readonly maxSockets: number;
+  readonly pending: PendingBytes;
   /** Interval between pings. A peer that has not answered before the next ping is disconnected. */
   readonly pingMs: number;
   readonly logger: Logger;
@@ -73,6 +82,8 @@ export function createUpgrades(options: UpgradeOptions): Upgrades {
     // Pings are answered below, so that they count against the rate limit.
     autoPong: false,
     maxPayload: options.maxFrameBytes,
+    maxBufferedChunks: MAX_CHUNKS,
+    maxFragments: MAX_FRAGMENTS,
     handleProtocols: (offered, request) =>
       chooseProtocol(offered, routes.get(pathOf(request))?.protocols ?? []) ?? false,
   });
@@ -126,7 +137,8 @@ export function createUpgrades(options: UpgradeOptions): Upgrades {
     const url = URL.parse(request.url, 'http://localhost');
     const route = routes.get(url?.pathname ?? '')!;
     const query = url?.searchParams ?? new URLSearchParams();
-    const peer = new Peer(ws, raw, logger);
+    const unread = new UnfinishedFrame(options.pending, clientOf(user, request));
+    const peer = new Peer(ws, raw, unread, logger);
     peers.add(peer);
     ws.once('close', () => {
       peers.delete(peer);
@@ -175,10 +187,39 @@ class UpgradeRequest extends NodeRequest {
   }
 }
 
+/** Counts the bytes of a frame that a client has not sent completely. */
+class UnfinishedFrame {
+  readonly #pending: PendingBytes;
+  readonly #client: string;
+  #bytes = 0;
+  #counted = 0;
+
+  constructor(pending: PendingBytes, client: string) {
+    this.#pending = pending;
+    this.#client = client;
+  }
+
+  /** Throws if too much is waiting already. */
+  add(bytes: number): void {
+    this.#bytes += bytes;
+    while (this.#bytes > this.#counted + UNCOUNTED_BYTES) {
+      this.#pending.take(this.#client, UNCOUNTED_BYTES);
+      this.#counted += UNCOUNTED_BYTES;
+    }
+  }
+
+  end(): void {
+    this.#pending.give(this.#client, this.#counted);
+    this.#bytes = 0;
+    this.#counted = 0;
+  }
+}
+
 class Peer implements PeerSocket {
   readonly protocol: string;
   readonly #ws: WebSocket;
   readonly #raw: Socket;
+  readonly #unfinished: UnfinishedFrame;
   readonly #logger: Logger;
   #listener: SocketListener | undefined;
   #stalled: (() => void) | undefined;
@@ -187,9 +228,10 @@ class Peer implements PeerSocket {
   #allowance = BURST;
   #since = performance.now();
 
-  constructor(ws: WebSocket, raw: Socket, logger: Logger) {
+  constructor(ws: WebSocket, raw: Socket, unfinished: UnfinishedFrame, logger: Logger) {
     this.#ws = ws;
     this.#raw = raw;
+    this.#unfinished = unfinished;
     this.#logger = logger;
     this.protocol = ws.protocol.startsWith(TOKEN_PREFIX) ? '' : ws.protocol;
     ws.on('message', (data, isBinary) => this.#take(data, isBinary));
@@ -200,7 +242,11 @@ class Peer implements PeerSocket {
     ws.on('error', (error) => {
       logger.warn({ problem: error.message }, 'closed a WebSocket after an invalid frame');
     });
-    ws.once('close', () => this.#listener?.close?.());
+    ws.once('close', () => {
+      unfinished.end();
+      this.#listener?.close?.();
+    });
+    raw.on('data', (chunk: Buffer) => this.#received(chunk.length));
     raw.on('drain', () => {
       this.#unwatch();
       this.#listener?.drain?.();
@@ -265,7 +311,19 @@ class Peer implements PeerSocket {
     if (this.open) this.#ws.ping();
   }
 
+  #received(bytes: number): void {
+    if (!this.open) return;
+    try {
+      this.#unfinished.add(bytes);
+    } catch {
+      this.#logger.warn({}, 'closed a WebSocket because too much data is in transit');
+      this.close(CLOSE.tryAgain, 'too much data is in transit');
+      this.#raw.destroySoon();
+    }
+  }
+
   #take(data: WebSocket.RawData, isBinary: boolean): void {
+    this.#unfinished.end();
     if (!this.open || !this.#heard()) return;
     if (isBinary) return this.close(CLOSE.notText, 'frames are text');
     // `ws` delivers one Buffer with its default binary type.

@@ -1,0 +1,83 @@
+/**
+ * Limits the bytes that wait in memory for clients, in total and per client: bodies that are being received, and
+ * answers that were written but not read. Small ones are not counted, because the number of connections limits them.
+ */
+import { A2AError, type User } from '../protocol/index.ts';
+import type { FullReply, TransportRequest } from './request.ts';
+
+/** Bodies and answers up to this size are not counted. */
+export const UNCOUNTED_BYTES = 64 * 1024;
+
+export interface PendingLimits {
+  readonly maxPendingBytes: number;
+  readonly maxPendingBytesPerClient: number;
+}
+
+export class PendingBytes {
+  readonly #limits: PendingLimits;
+  readonly #byClient = new Map<string, number>();
+  #total = 0;
+
+  constructor(limits: PendingLimits) {
+    this.#limits = limits;
+  }
+
+  get total(): number {
+    return this.#total;
+  }
+
+  /**
+   * Counts more bytes of a client. Throws `rateLimited` or `unavailable` if there are too many. If nothing else is
+   * waiting, any number is accepted, so that the largest body or answer is possible with every limit.
+   */
+  take(client: string, bytes: number): void {
+    const held = this.#byClient.get(client) ?? 0;
+    const { maxPendingBytes, maxPendingBytesPerClient } = this.#limits;
+    if (held > 0 && held + bytes > maxPendingBytesPerClient) {
+      throw new A2AError(
+        'rateLimited',
+        'Too much data of your requests and answers is in transit: read the answers, or send fewer requests at a time',
+        { retryAfterSeconds: 1 },
+      );
+    }
+    if (this.#total > 0 && this.#total + bytes > maxPendingBytes) {
+      const message = 'Too much data of requests and answers is in transit';
+      throw new A2AError('unavailable', message, { retryAfterSeconds: 1 });
+    }
+    this.#total += bytes;
+    this.#byClient.set(client, held + bytes);
+  }
+
+  /** Gives bytes back that were counted. */
+  give(client: string, bytes: number): void {
+    if (bytes === 0) return;
+    this.#total -= bytes;
+    const left = (this.#byClient.get(client) ?? 0) - bytes;
+    if (left <= 0) this.#byClient.delete(client);
+    else this.#byClient.set(client, left);
+  }
+}
+
+/** The name under which a client's streams and bytes are counted. */
+export function clientOf(user: User | undefined, request: Pick<TransportRequest, 'remote'>) {
+  return user?.id ?? request.remote;
+}
+
+/** Counts a large answer. The adapter must call `release` when the client has read it. */
+export function counted(
+  pending: PendingBytes,
+  request: TransportRequest,
+  user: User | undefined,
+  reply: FullReply,
+): FullReply {
+  if (reply.body.length <= UNCOUNTED_BYTES) return reply;
+  const client = clientOf(user, request);
+  const bytes = Buffer.byteLength(reply.body);
+  pending.take(client, bytes);
+  let held = true;
+  const release = (): void => {
+    if (held) pending.give(client, bytes);
+    held = false;
+  };
+  return { ...reply, release };
+}
