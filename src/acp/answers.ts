@@ -29,10 +29,14 @@ export function askedOnly({ readable, writable }: Stream): Stream {
   return { readable: readable.pipeThrough(heard), writable: sent.writable };
 }
 
-/** Returns the id of a response, or undefined for any other message. The SDK validates other messages. */
+/**
+ * Returns the id of a response, or undefined for any other message. The SDK validates other messages. The id of an
+ * invalid response may be missing.
+ */
 function answerIn(message: unknown): { readonly id: unknown } | undefined {
-  if (!isObject(message) || 'method' in message || !('id' in message)) return undefined;
-  return { id: message['id'] };
+  if (!isObject(message) || 'method' in message) return undefined;
+  const isResponse = ['id', 'result', 'error'].some((name) => name in message);
+  return isResponse ? { id: message['id'] } : undefined;
 }
 
 function requestIn(params: unknown): unknown {

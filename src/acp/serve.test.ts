@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';
-import { methods, type McpServer } from '@agentclientprotocol/sdk';
+import { methods, type AnyMessage, type McpServer } from '@agentclientprotocol/sdk';
 import { editorFor } from '../../test/acp/support.ts';
 import type { LiveItem, LiveSession, LiveSnapshot } from '../live/client/session.ts';
 import {
@@ -10,7 +10,7 @@ import {
   type DevelopmentToolEvent,
 } from '../protocol/development-tool/index.ts';
 import { A2AError, type Message, type TaskState } from '../protocol/index.ts';
-import type { Wanted } from './serve.ts';
+import { serveAcp, type Wanted } from './serve.ts';
 
 function message(role: Message['role'], text: string): Message {
   return { kind: 'message', messageId: `${role} ${text}`, role, parts: [{ kind: 'text', text }] };
@@ -199,4 +199,40 @@ test('the host gets the folder and the cursor of a list', async (t) => {
   await list({ cwd: null, cursor: null });
   assert.deepEqual(asked, [{}, { cwd: '/work', cursor: 's1' }, {}]);
   await assert.rejects(list({ cwd: 'work' }), { code: -32602, message: /absolute path/ });
+});
+
+test('nothing that a peer sends is printed on the screen of the host', async (t) => {
+  const printed = ['error', 'warn', 'log'].map((name) =>
+    t.mock.method(console, name as 'error', () => {}),
+  );
+  const toUs = new TransformStream<AnyMessage, AnyMessage>();
+  const toPeer = new TransformStream<AnyMessage, AnyMessage>();
+  const served = serveAcp(
+    { readable: toUs.readable, writable: toPeer.writable },
+    {
+      version: '1',
+      logger: { debug() {}, info() {}, warn() {}, error() {} },
+      join: () => sessionOf(),
+    },
+  );
+  t.after(() => served.close());
+  const writer = toUs.writable.getWriter();
+  const say = (message: object) => void writer.write({ jsonrpc: '2.0', ...message } as AnyMessage);
+  const hostile = '\u001b[2J\u009b31m';
+  for (const params of [undefined, null, [], 5, {}, { sessionId: 5 }, { sessionId: hostile }]) {
+    for (const method of ['session/cancel', '$/cancel_request', 'session/update', hostile]) {
+      say({ method, params });
+      say({ method, params: { ...Object(params), requestId: { x: hostile }, _meta: hostile } });
+    }
+  }
+  say({ method: { [hostile]: 1 } });
+  say({ result: hostile });
+  say({ id: hostile, result: {} });
+  say({ id: 1, method: 'initialize', params: { protocolVersion: 1, clientCapabilities: {} } });
+  const reader = toPeer.readable.getReader();
+  for (let reply; !(reply && 'id' in reply && reply.id === 1);) reply = (await reader.read()).value;
+  assert.deepEqual(
+    printed.map(({ mock }) => mock.callCount()),
+    [0, 0, 0],
+  );
 });

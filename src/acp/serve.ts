@@ -346,10 +346,15 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
         }
       }),
     )
-    .onNotification(session.cancel, ({ params: { sessionId } }) => {
-      const one = joined.get(sessionId);
-      if (one) void cancelTurn(one);
-    })
+    // The SDK would write the error of an invalid notification to standard error, which may be the host's screen.
+    .onNotification(
+      session.cancel,
+      (params) => (isObject(params) ? params['sessionId'] : undefined),
+      ({ params: sessionId }) => {
+        const one = typeof sessionId === 'string' ? joined.get(sessionId) : undefined;
+        if (one) void cancelTurn(one);
+      },
+    )
     .connect(askedOnly(stream));
 
   async function cancelTurn(one: AcpSession): Promise<void> {

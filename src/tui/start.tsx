@@ -48,7 +48,8 @@ export async function startTui(
       stdin,
       stdout,
       exitOnCtrlC: false,
-      patchConsole: true,
+      // The program sends what libraries print to the log.
+      patchConsole: false,
       incrementalRendering: true,
       maxFps: MAX_FPS,
       // Lets terminals that support it distinguish Shift-Enter from Enter.

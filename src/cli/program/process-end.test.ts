@@ -16,6 +16,19 @@ function endOf(options: object, ...errors: string[]): { code: number | null; err
   return { code: status, err: stderr };
 }
 
+test('what a library prints goes to the log while the process owns the screen', () => {
+  const script = `
+    import { onProcessEnd } from ${JSON.stringify(import.meta.resolve('./process-end.ts'))};
+    const warn = (fields) => process.stdout.write(fields.said + '.');
+    const log = { debug() {}, info() {}, warn, error() {}, async flush() {} };
+    onProcessEnd(log, () => {}, { terminal: true });
+    console.error('one', { two: 2 });
+    console.log('three');`;
+  const args = ['--input-type=module', '-e', script];
+  const { stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
+  assert.deepEqual([stdout, stderr], ['one { two: 2 }.three.', '']);
+});
+
 test('an uncaught error closes the process', () => {
   const { code, err } = endOf({}, 'first');
   assert.equal(code, 1);

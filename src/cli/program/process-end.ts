@@ -1,4 +1,5 @@
 /** How the process ends: Ctrl-C, signals, a closed output, and errors that no code caught. */
+import { format } from 'node:util';
 import { reasonOf, systemCode } from '../../base/index.ts';
 import { EXIT } from './exit.ts';
 import type { ServerLog } from './log.ts';
@@ -45,6 +46,14 @@ export function logRejections(log: ServerLog): void {
   });
 }
 
+/** Sends the messages that libraries print to the log, because they would disturb the screen, and may quote a peer. */
+function silenceLibraries(log: ServerLog): void {
+  for (const name of ['debug', 'info', 'log', 'warn', 'error'] as const) {
+    console[name] = (...said: unknown[]) =>
+      log.warn({ said: format(...said) }, 'message of a library');
+  }
+}
+
 export interface ProcessEnd {
   /** The exit code; undefined until something ends the process. */
   readonly code: number | undefined;
@@ -81,6 +90,7 @@ export function onProcessEnd(
     if (interrupts) stopOrExit(EXIT.interrupted);
   });
   if (terminal) {
+    silenceLibraries(log);
     process.on('SIGHUP', () => stop(EXIT.interrupted));
     onReaderGone(() => stop(EXIT.interrupted));
   }
