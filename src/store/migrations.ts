@@ -110,6 +110,12 @@ const STEPS: readonly string[] = [
   ) WITHOUT ROWID;
   CREATE INDEX dead_letters_by_scope ON dead_letters (scope, at);
   `,
+
+  `
+  -- The time of an append, in milliseconds. Only its last entry has it, and only if that is an artifact event, because
+  -- other events contain their time.
+  ALTER TABLE events ADD COLUMN at INTEGER;
+  `,
 ];
 
 /** The application id is "Prly" in ASCII. */

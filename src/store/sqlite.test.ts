@@ -18,6 +18,7 @@ import { createInterface } from 'node:readline';
 import { DatabaseSync } from 'node:sqlite';
 import { test, type TestContext } from 'node:test';
 import type { TaskEvent, TaskState } from '../protocol/index.ts';
+import { createHandler } from '../tasks/handler.ts';
 import type { Append } from '../tasks/store/store.ts';
 import { StoreError } from '../base/sqlite/index.ts';
 import { sqliteStore, type SqliteStoreOptions } from './sqlite.ts';
@@ -236,6 +237,33 @@ test("another program's database is refused and left alone", (t) => {
   const before = readFileSync(path);
   assert.match(refusal(path).message, /another program/);
   assert.deepEqual(readFileSync(path), before);
+});
+
+test('after a restart, a working task was last updated by its last artifact', async (t) => {
+  const path = join(folder(t), 'tasks.db');
+  const clock = { time: 1000 };
+  const now = () => clock.time;
+  const first = open(path, { now });
+  first.append([creation('t1'), creation('t2')]);
+  clock.time = 5000;
+  first.append([chunk('t1', 1, 'one'), chunk('t2', 1, 'one')]);
+  clock.time = 6000;
+  const ended: TaskEvent = {
+    kind: 'status-update',
+    taskId: 't2',
+    contextId: 'c',
+    status: { state: 'completed' },
+    final: true,
+  };
+  first.append([{ ...chunk('t2', 2, ''), entries: [{ seq: 3, event: ended }] }]);
+  first.close();
+  const second = open(path, { now });
+  const times = second.unfinished().map(({ taskId, artifactAt }) => [taskId, artifactAt]);
+  assert.deepEqual(times, [['t1', 5000]]);
+  const handler = createHandler({ async *execute() {} }, { store: second });
+  const user = { id: creation('t1').owner };
+  assert.equal(await handler.updatedAt({ id: 't1' }, { user }), 5000);
+  assert.equal(await handler.updatedAt({ id: 't2' }, { user }), undefined);
 });
 
 test('a file that is no database is refused and left alone', (t) => {

@@ -161,7 +161,7 @@ export class SqliteStore implements TaskStore {
   head(scope: Scope, taskId: string): TaskHead | undefined {
     const number = this.#scope(scope);
     const row = number === undefined ? undefined : this.#sql.head.get(taskId, number);
-    return row && headOf(scope, row);
+    return row && this.#withArtifactTime(headOf(scope, row));
   }
 
   read(taskId: string, after: number, limit: number): SerializedEntry[] {
@@ -192,7 +192,9 @@ export class SqliteStore implements TaskStore {
 
   unfinished(): TaskHead[] {
     const rows = UNFINISHED.flatMap((state) => this.#sql.inState.all(state));
-    return rows.map(([tenant, owner, ...row]) => headOf({ tenant, owner }, row));
+    return rows.map(([tenant, owner, ...row]) =>
+      this.#withArtifactTime(headOf({ tenant, owner }, row)),
+    );
   }
 
   expired(now: number, limit: number): TaskHead[] {
@@ -307,13 +309,23 @@ export class SqliteStore implements TaskStore {
       accepts = JSON.stringify(messageIds);
       for (const id of messageIds) this.#sql.addMessage.run(scope, id, version.id);
     }
+    const last = entries.at(-1);
     for (const entry of entries as readonly SerializedEntry[]) {
       const json = entry.json ?? JSON.stringify(entry.event);
-      this.#sql.addEvent.run(version.id, entry.seq, accepts, json);
+      const isTimed = entry === last && entry.event.kind === 'artifact-update';
+      const at = isTimed ? this.#clock.now() : null;
+      this.#sql.addEvent.run(version.id, entry.seq, accepts, json, at);
       accepts = null;
     }
     version.seq = expected + entries.length;
     return 'ok';
+  }
+
+  /** Adds the time of the last event, if that is an artifact event. Only a working task can end with one. */
+  #withArtifactTime(head: TaskHead): TaskHead {
+    if (head.status.state !== 'working') return head;
+    const [at] = this.#sql.eventTime.get(head.taskId, head.seq) ?? [];
+    return { ...head, artifactAt: at ?? undefined };
   }
 
   #create(

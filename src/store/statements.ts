@@ -67,7 +67,7 @@ export function prepareStatements(db: DatabaseSync) {
        VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
     ),
     setStatus: command('UPDATE tasks SET state = ?, status_seq = ?, changed = ? WHERE id = ?'),
-    addEvent: command('INSERT INTO events (task, seq, accepts, json) VALUES (?, ?, ?, ?)'),
+    addEvent: command('INSERT INTO events (task, seq, accepts, json, at) VALUES (?, ?, ?, ?, ?)'),
     addMessage: command('INSERT OR IGNORE INTO messages VALUES (?, ?, ?)'),
     count: command(
       'INSERT INTO counters VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET n = n + excluded.n',
@@ -78,6 +78,9 @@ export function prepareStatements(db: DatabaseSync) {
     ),
     read: query<[seq: number, json: string]>(
       `SELECT seq, json FROM events WHERE task = ${ROW_ID} AND seq > ? ORDER BY seq LIMIT ?`,
+    ),
+    eventTime: query<[at: number | null]>(
+      `SELECT at FROM events WHERE task = ${ROW_ID} AND seq = ?`,
     ),
     messageTask: query<[taskId: string]>(
       `SELECT t.task_id FROM messages m CROSS JOIN tasks t ON t.id = m.task

@@ -126,8 +126,8 @@ export interface RequestHandler extends AgentService, DeadLetterOperations {
   /** Returns the log entries after `after`: at most LOG_PAGE entries, or fewer if they are large. */
   readLog: (params: SubscribeParams, call?: Call) => Promise<LogPage>;
   /**
-   * Returns the time of a running task's last artifact event, in milliseconds. Returns undefined if there was none since
-   * the task became live. Then the time of its status is the time of its last event.
+   * Returns the time of a working task's last artifact event, in milliseconds. Returns undefined if there was none. Then
+   * the time of its status is the time of its last event.
    */
   updatedAt: (params: TaskIdParams, call?: Call) => Promise<number | undefined>;
   /** Deletes a finished task and its log. */

@@ -62,7 +62,10 @@ export class LiveTask implements Scope, Readable, Disposable {
   bytes: number;
   /** Time at which the task expires, in milliseconds. Undefined if it never expires. */
   expiresAt: number | undefined;
-  /** Time of the last artifact event since the task became live, in milliseconds. Status events have their own time. */
+  /**
+   * Time of the last artifact event, in milliseconds. Undefined if a status came after it before the task became live:
+   * status events have their own time.
+   */
   artifactAt: number | undefined;
   lost: Error | undefined;
   /** Called when this process loses the log. */
@@ -86,6 +89,7 @@ export class LiveTask implements Scope, Readable, Disposable {
     this.state = head?.status.state;
     this.bytes = head?.bytes ?? 0;
     this.expiresAt = head?.expiresAt;
+    this.artifactAt = head?.artifactAt;
   }
 
   /** Resolves when entry `seq` is stored. */

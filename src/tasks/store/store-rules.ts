@@ -75,6 +75,11 @@ export class ChangeClock {
     return this.#last;
   }
 
+  /** Returns the current time in milliseconds. */
+  now(): number {
+    return Math.floor(this.#now());
+  }
+
   /** Returns the time of a change in milliseconds. */
   static time(change: number): number {
     return Math.floor(change / PER_MILLISECOND);

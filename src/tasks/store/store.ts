@@ -35,6 +35,8 @@ export interface TaskHead extends Scope {
   /** Time of the last status change, in milliseconds. Lists are sorted by it, newest first. */
   readonly updatedAt: number;
   readonly createdAt: number;
+  /** Time of the last event of a working task, in milliseconds, if it is an artifact event and the store is durable. */
+  readonly artifactAt?: number | undefined;
   /** Time at which the task expires, in milliseconds. Undefined if it never expires. */
   readonly expiresAt?: number | undefined;
   /** Rough size of the log, if the store limits its memory. */
