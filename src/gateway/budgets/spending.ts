@@ -20,7 +20,7 @@ import { Budget, dayOf, periodAt } from './budget.ts';
 import type { BudgetsConfig, TaskLimit } from './config.ts';
 import { type Holder, type Limit, NANOS, type BudgetRefusal } from './grant.ts';
 import { createSqliteBudgetStore } from './sqlite-store.ts';
-import type { Booking, PlannedBooking, ReservedCall } from './store.ts';
+import type { PlannedBooking, ReservedCall, Settlement } from './store.ts';
 import type { UsagePage, UsageQuery } from './usage.ts';
 
 /** The Retry-After while the rest of the budget is reserved for calls in progress. */
@@ -139,11 +139,6 @@ export interface SpendingOptions {
   readonly logger: Logger;
   readonly config?: BudgetsConfig | undefined;
   readonly now?: () => number;
-}
-
-interface Settlement {
-  readonly id?: string | undefined;
-  readonly booking?: Booking | undefined;
 }
 
 export function createSpending(options: SpendingOptions): Spending {

@@ -3,12 +3,28 @@ import { randomUUID } from 'node:crypto';
 import type { Register } from '../register/register.ts';
 import { type Counter, grantOf, type Holder, type Limit } from './grant.ts';
 import { readUsage } from './sqlite-usage.ts';
-import type { Booking, BudgetStore, Payer, PlannedBooking, ReservedCall } from './store.ts';
+import type {
+  Booking,
+  BudgetStore,
+  Payer,
+  PlannedBooking,
+  ReservedCall,
+  Settlement,
+} from './store.ts';
 
 /** How long the reservations of agents' calls are kept for the tasks that are resumed after a start. */
 const ADOPT_MS = 60_000;
 
 type Row = Readonly<Record<string, unknown>>;
+
+/** The usage of the calls with the same caller, day, model or agent, and currency. */
+interface Sum extends Omit<Booking, 'failed'> {
+  uses: number;
+  failures: number;
+  inputTokens: number;
+  outputTokens: number;
+  nanos: number;
+}
 
 /** Maximum number of rows of tasks in a workspace. Above this number, new rows replace the oldest ones. */
 const TASK_ROWS = 100_000;
@@ -81,13 +97,26 @@ export function createSqliteBudgetStore(register: Register, taskRows = TASK_ROWS
     return outcome;
   }
 
-  function settle(id: string | undefined, booking: Booking | undefined): void {
-    const held = id === undefined ? undefined : sql.takeReservation.get(id);
-    if (held) free(held);
-    if (booking) book(booking);
+  function settle(settlements: readonly Settlement[]): void {
+    const sums = new Map<string, Sum>();
+    for (const { id, booking } of settlements) {
+      if (id !== undefined) free(id);
+      if (!booking) continue;
+      addTo(sums, booking);
+      addTaskRow(booking);
+      // Only a call with a budget has a reservation. Without a budget, the task has no counter.
+      if (id !== undefined) count(booking, holdersOf(booking).taskHolder);
+    }
+    for (const sum of sums.values()) {
+      sql.add.run(...callerOf(sum), sum.uses, sum.failures, ...numbersOf(sum));
+      const { workspaceHolder, keyHolder, subjectHolder } = holdersOf(sum);
+      count(sum, workspaceHolder, keyHolder, subjectHolder);
+    }
   }
 
-  function free(held: Row): void {
+  function free(id: string): void {
+    const held = sql.takeReservation.get(id);
+    if (!held) return;
     sql.free.run({
       ...holdersOf(payerIn(held)),
       ...periodsOf(String(held['day'])),
@@ -97,19 +126,18 @@ export function createSqliteBudgetStore(register: Register, taskRows = TASK_ROWS
     });
   }
 
-  function book(booking: Booking): void {
-    const { taskId, contextId, failed, ...fields } = booking;
-    const row = { ...fields, failures: failed ? 1 : 0 };
-    sql.add.run(row);
-    const number = Number(sql.addTask.get({ ...row, taskId, contextId })?.['number']);
-    if (number % TRIM_STEP === 0) sql.trimTasks.run(row.workspace, number - taskRows);
-    sql.count.run({
-      ...holdersOf(booking),
-      ...periodsOf(booking.day),
-      currency: booking.currency,
-      tokens: Math.min(booking.inputTokens + booking.outputTokens, Number.MAX_SAFE_INTEGER),
-      nanos: booking.nanos,
-    });
+  function addTaskRow(booking: Booking): void {
+    const { workspace, contextId, taskId, failed } = booking;
+    const values = [...callerOf(booking), 1, failed ? 1 : 0, ...numbersOf(booking)];
+    const number = Number(sql.addTask.get(workspace, contextId, taskId, ...values)?.[0]);
+    if (number % TRIM_STEP === 0) sql.trimTasks.run(workspace, number - taskRows);
+  }
+
+  /** Adds the usage to the counters of at most three holders. */
+  function count(used: Booking | Sum, first: string, second = first, third = first): void {
+    const tokens = atMost(used.inputTokens + used.outputTokens);
+    const { day, currency, nanos } = used;
+    sql.count.run(day, tokens, currency, nanos, first, second, third, day, day.slice(0, 7));
   }
 
   return {
@@ -118,10 +146,7 @@ export function createSqliteBudgetStore(register: Register, taskRows = TASK_ROWS
       return dry ? register.read(work) : register.transaction(work);
     },
     seen: (id, outputTokens) => void register.read(() => sql.seen.run(outputTokens, id)),
-    settle: (bookings) =>
-      register.transaction(() => {
-        for (const { id, booking } of bookings) settle(id, booking);
-      }),
+    settle: (settlements) => register.transaction(() => settle(settlements)),
     adopt: (workspace, taskId) =>
       register.transaction(() => {
         const row = sql.adopt.get(owner, workspace, taskId, owner);
@@ -131,7 +156,7 @@ export function createSqliteBudgetStore(register: Register, taskRows = TASK_ROWS
       register.transaction(() => {
         adoptsUntil ??= now + ADOPT_MS;
         const left = sql.left.all({ owner, now, adopts: now < adoptsUntil ? 1 : 0 });
-        for (const row of left) settle(String(row['id']), bookingIn(row));
+        settle(left.map((row) => ({ id: String(row['id']), booking: bookingIn(row) })));
         return left.length;
       }),
     spent: (limit) => register.read(() => counterOf(limit).counter),
@@ -148,8 +173,6 @@ export function createSqliteBudgetStore(register: Register, taskRows = TASK_ROWS
 
 const COLUMNS =
   'workspace, day, key_id, subject, model, agent, currency, uses, failures, input_tokens, output_tokens, nanos';
-const ONE_CALL =
-  '$workspace, $day, $keyId, $subject, $model, $agent, $currency, 1, $failures, $inputTokens, $outputTokens, $nanos';
 const OF_CALL = `holder IN ($workspaceHolder, $keyHolder, $subjectHolder, $taskHolder) AND period IN ($day, $month, 'total')`;
 const MAX = Number.MAX_SAFE_INTEGER;
 
@@ -175,6 +198,12 @@ function statements({ db }: Register) {
       subject: of(`workspace = $workspace AND subject = $id AND subject <> ''`),
     };
   };
+  const addTask = db.prepare(`
+    INSERT INTO task_spending (number, context_id, task_id, ${COLUMNS})
+    VALUES (1 + coalesce((SELECT max(number) FROM task_spending WHERE workspace = ?), 0),
+            ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    ${conflict} RETURNING number`);
+  addTask.setReturnArrays(true);
   return {
     spent: sums('input_tokens + output_tokens', 'spending'),
     reserved: sums('tokens', 'reservations'),
@@ -195,10 +224,10 @@ function statements({ db }: Register) {
         reserved_nanos = max(reserved_nanos - CASE WHEN currency = $currency THEN $nanos ELSE 0 END, 0)
       WHERE ${OF_CALL}`),
     count: db.prepare(`
-      UPDATE budget_counters SET used_on = $day,
-        tokens = min(tokens + $tokens, ${MAX}),
-        nanos = min(nanos + CASE WHEN currency = $currency THEN $nanos ELSE 0 END, ${MAX})
-      WHERE ${OF_CALL}`),
+      UPDATE budget_counters SET used_on = ?,
+        tokens = min(tokens + ?, ${MAX}),
+        nanos = min(nanos + CASE WHEN currency = ? THEN ? ELSE 0 END, ${MAX})
+      WHERE holder IN (?, ?, ?) AND period IN (?, ?, 'total')`),
     addReservation: db.prepare(`
       INSERT INTO reservations
       VALUES ($id, $owner, $expiresAt, $workspace, $keyId, $subject, $taskId, $day, $model, $agent, $currency,
@@ -212,12 +241,8 @@ function statements({ db }: Register) {
       SELECT * FROM reservations
       WHERE expires_at < $now OR (owner <> $owner AND ($adopts = 0 OR agent = ''))`),
     add: db.prepare(`
-      INSERT INTO spending (${COLUMNS}) VALUES (${ONE_CALL}) ${conflict}`),
-    addTask: db.prepare(`
-      INSERT INTO task_spending (number, context_id, task_id, ${COLUMNS})
-      VALUES (1 + coalesce((SELECT max(number) FROM task_spending WHERE workspace = $workspace), 0),
-              $contextId, $taskId, ${ONE_CALL})
-      ${conflict} RETURNING number`),
+      INSERT INTO spending (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ${conflict}`),
+    addTask,
     trimTasks: db.prepare('DELETE FROM task_spending WHERE workspace = ? AND number <= ?'),
     dropTasks: db.prepare('DELETE FROM task_spending WHERE day < ?'),
     fold: db.prepare(`
@@ -248,6 +273,35 @@ function nameOf({ kind, workspace, id }: Holder): string {
 
 function periodsOf(day: string) {
   return { day, month: day.slice(0, 7) };
+}
+
+/** Adds a call to its sum. Calls that end together are often calls of the same caller, so one statement stores them. */
+function addTo(sums: Map<string, Sum>, { failed, ...booking }: Booking): void {
+  const name = callerOf(booking).join('\n');
+  const sum = sums.get(name);
+  if (!sum) {
+    sums.set(name, { ...booking, uses: 1, failures: failed ? 1 : 0 });
+    return;
+  }
+  sum.uses++;
+  if (failed) sum.failures++;
+  sum.inputTokens = atMost(sum.inputTokens + booking.inputTokens);
+  sum.outputTokens = atMost(sum.outputTokens + booking.outputTokens);
+  sum.nanos = atMost(sum.nanos + booking.nanos);
+}
+
+/** Returns the values of the columns that `spending` has one row for. */
+function callerOf(used: Omit<Booking, 'failed'>): string[] {
+  const { workspace, day, keyId, subject, model, agent, currency } = used;
+  return [workspace, day, keyId, subject, model, agent, currency];
+}
+
+function numbersOf({ inputTokens, outputTokens, nanos }: Omit<Booking, 'failed'>): number[] {
+  return [inputTokens, outputTokens, nanos];
+}
+
+function atMost(number: number): number {
+  return Math.min(number, MAX);
 }
 
 function number(row: Row | undefined, name: string): number {

@@ -46,6 +46,12 @@ export interface PlannedBooking extends ReservedCall {
   readonly limits: readonly Limit[];
 }
 
+/** The end of a call: the id of its reservation, if it was reserved, and its usage, if it used anything. */
+export interface Settlement {
+  readonly id?: string | undefined;
+  readonly booking?: Booking | undefined;
+}
+
 export interface BudgetStore {
   /** Reserves the call in all its budgets, or in none. With `dry`, only checks whether this would succeed. */
   reserve(
@@ -55,12 +61,7 @@ export interface BudgetStore {
   /** Stores how much of the answer has arrived, for the case of a crash. */
   seen(id: string, outputTokens: number): MaybePromise<void>;
   /** Adds the usage to the sums and deletes the reservation `id`. Without a usage, only deletes the reservation. */
-  settle(
-    bookings: readonly {
-      readonly id?: string | undefined;
-      readonly booking?: Booking | undefined;
-    }[],
-  ): MaybePromise<void>;
+  settle(settlements: readonly Settlement[]): MaybePromise<void>;
   /**
    * Takes over the reservation that an earlier process made for the task's call of an agent. Returns undefined if there
    * is none.

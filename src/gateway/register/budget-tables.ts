@@ -7,8 +7,9 @@
  * `budget_counters` has the sums that are compared with a budget: for a holder (a workspace, key, subject or task) and a
  * period. A row is created from `spending` and `reservations` when it is first needed. From then on, each use updates it.
  *
- * `task_spending` has the same numbers for each task, for a limited time and with a maximum number of rows per workspace. The
- * rows of a workspace are numbered. The row for requests without a task has empty ids.
+ * `task_spending` has one row per call of a task, for a limited time and with a maximum number of rows per workspace. The
+ * rows of a workspace are numbered, and a row is written for each call, so there is no index for tasks: queries read all
+ * rows of the workspace. Calls without a task have empty ids and share a row per day and caller.
  *
  * `reservations` has one row per call in progress with a budget. `owner` is the process. After a crash, the next process
  * counts what the row says: the prompt, and the part of the answer that was seen.
@@ -96,8 +97,6 @@ CREATE TABLE task_spending (
   nanos INTEGER NOT NULL,
   PRIMARY KEY (workspace, number)
 ) STRICT, WITHOUT ROWID;
-CREATE UNIQUE INDEX task_spending_of_task
-  ON task_spending (workspace, task_id, context_id, day, key_id, subject, model, agent, currency);
-CREATE INDEX task_spending_of_context ON task_spending (workspace, context_id) WHERE context_id <> '';
-CREATE INDEX task_spending_by_day ON task_spending (day);
+CREATE UNIQUE INDEX task_spending_without_task
+  ON task_spending (workspace, day, context_id, key_id, subject, model, agent, currency) WHERE task_id = '';
 `;
