@@ -12,6 +12,7 @@
  * Usage that cannot be stored is kept in memory, and is stored together with later usage.
  */
 import { randomUUIDv7 } from 'node:crypto';
+import { BoundedMap } from '../../base/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import type { Logger } from '../../tasks/index.ts';
 import type { Register } from '../register/register.ts';
@@ -36,6 +37,8 @@ const TASK_DAYS_KEPT = 31;
 const DAY_MS = 86_400_000;
 /** A reservation that is older was not settled because of a defect. It is longer than any call. */
 const MAX_CALL_MS = DAY_MS;
+/** Maximum number of keys whose budgets are in memory. */
+const MAX_KEYS = 10_000;
 /** How much of an answer may be lost in a crash, in tokens. */
 const SEEN_STEP = 256;
 
@@ -141,10 +144,18 @@ export interface SpendingOptions {
   readonly now?: () => number;
 }
 
+interface KeyBudget {
+  readonly budget: Budget;
+  readonly workspace: string;
+}
+
 export function createSpending(options: SpendingOptions): Spending {
   const { register, logger, now = Date.now } = options;
   const store = createSqliteBudgetStore(register);
   const keyBudget = register.db.prepare('SELECT workspace, budget FROM api_keys WHERE id = ?');
+  /** The budgets of keys, or null for keys without a budget, until the register changes. */
+  const keyBudgets = new BoundedMap<KeyBudget | null>(MAX_KEYS);
+  let version = register.changed();
   let config: BudgetsConfig = options.config ?? {};
   let unwritten: Settlement[] = [];
   /** The time when the last write failed, or undefined if it succeeded. */
@@ -168,13 +179,22 @@ export function createSpending(options: SpendingOptions): Spending {
     return count;
   }
 
-  function budgetOf(
-    keyId: string,
-  ): { readonly budget: Budget; readonly workspace: string } | undefined {
+  function budgetOf(keyId: string): KeyBudget | undefined {
+    const seen = register.changed();
+    if (seen !== version) {
+      version = seen;
+      keyBudgets.clear();
+    }
+    const known = keyBudgets.get(keyId);
+    if (known !== undefined) return known ?? undefined;
     const row = register.read(() => keyBudget.get(keyId));
     const text = row?.['budget'];
-    if (typeof text !== 'string') return undefined;
-    return { budget: Budget.parse(JSON.parse(text)), workspace: String(row?.['workspace']) };
+    const found =
+      typeof text === 'string'
+        ? { budget: Budget.parse(JSON.parse(text)), workspace: String(row?.['workspace']) }
+        : null;
+    keyBudgets.set(keyId, found);
+    return found ?? undefined;
   }
 
   function limitsOf({ caller, taskId }: PlannedCall, time: number): Limit[] {

@@ -111,7 +111,7 @@ export function createKeys(options: KeysOptions): Keys {
     try {
       return register.transaction(work);
     } finally {
-      verifier.forget();
+      register.keysChanged();
     }
   }
 

@@ -46,8 +46,6 @@ interface Remembered {
 
 export interface Verifier {
   verify(text: string): VerifiedKey | undefined;
-  /** Clears the cache. Called after a change by this process. */
-  forget(): void;
 }
 
 export interface VerifierOptions {
@@ -139,7 +137,6 @@ export function createVerifier({ register, pepper, logger, now }: VerifierOption
       used(entry, time);
       return entry.key;
     },
-    forget: () => remembered.clear(),
   };
 }
 

@@ -50,8 +50,10 @@ export interface Register {
   transaction<Result>(work: () => Result): Result;
   /** Runs a read. SQLite errors are handled as in `transaction`. */
   read<Result>(work: () => Result): Result;
-  /** Returns a number that changes when another process has written to the file. */
+  /** Returns a number that changes when another process has written to the file, or after `keysChanged`. */
   changed(): number;
+  /** Called after this process has changed keys. */
+  keysChanged(): void;
   close(): void;
 }
 
@@ -70,6 +72,7 @@ export function openRegister(
   version.setReturnArrays(true);
   const begin = db.prepare('BEGIN IMMEDIATE');
   const commit = db.prepare('COMMIT');
+  let ownChanges = 0;
 
   function guarded<Result>(work: () => Result): Result {
     try {
@@ -97,7 +100,9 @@ export function openRegister(
         }
       }),
     read: guarded,
-    changed: () => guarded(() => (version.get() as unknown as [number])[0]),
+    // Both numbers only grow, so the sum changes with each of them.
+    changed: () => guarded(() => (version.get() as unknown as [number])[0]) + ownChanges,
+    keysChanged: () => void ownChanges++,
     close() {
       if (db.isOpen) db.close();
     },
