@@ -16,7 +16,7 @@ export { codecOf } from './wire/codecs.ts';
 export type { ErrorSubject } from './wire/error.ts';
 export * from './wire/json-rpc.ts';
 export { encodeRestError } from './wire/rest-error.ts';
-export { signedTexts, type SignedText } from './wire/signed-card.ts';
+export { signedTexts } from './wire/signed-card.ts';
 export { v03 } from './wire/v03.ts';
 export { v03Rest } from './wire/v03-rest.ts';
 export { v1 } from './wire/v1.ts';

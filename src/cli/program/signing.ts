@@ -34,7 +34,10 @@ export function serverSigning({ file, memory, environment, log }: SigningSetup):
   } catch (error) {
     if (!(error instanceof SigningKeyError)) throw error;
     if (file !== undefined) throw usageError(`--sign-key ${error.message}`, { cause: error });
-    if (systemCode(error.cause) === undefined) throw usageError(error.message, { cause: error });
+    if (systemCode(error.cause) === undefined) {
+      const next = 'restore the file, or delete it to get a new key';
+      throw usageError(`${error.message}; ${next}`, { cause: error });
+    }
     log.warn(
       {},
       `webhooks are signed with a key that changes at every start, because the data folder cannot be used (${error.message}): set PARLEY_HOME to a folder that this user may write, or set --sign-key`,
