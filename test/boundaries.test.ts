@@ -30,7 +30,8 @@ const RULES: Record<string, Rule> = {
   base: { folders: [], packages: ['zod'], builtins: [] },
   'base/files': { folders: [], packages: [], builtins: ['crypto', 'fs', 'path'] },
   'base/jsonc': { folders: [], packages: ['zod', 'jsonc-parser'], builtins: [] },
-  'base/net': { folders: [], packages: [], builtins: ['dns', 'http', 'net'] },
+  // The client uses it, so it imports only types of Node's modules.
+  'base/net': { folders: ['base'], packages: [], builtins: ['http', 'net'] },
   'base/signing': { folders: [], packages: [], builtins: ['crypto', 'fs'] },
   'base/sqlite': { folders: [], packages: [], builtins: ['fs', 'path', 'sqlite'] },
   protocol: { folders: ['base'], packages: ['zod'], builtins: [] },
