@@ -276,13 +276,16 @@ test('a file that is no database is refused and left alone', (t) => {
   assert.deepEqual(readdirSync(place), ['notes.txt']);
 });
 
-test('a damaged database is refused with one line', (t) => {
-  const path = join(folder(t), 'tasks.db');
-  sqliteStore(path).close();
-  const bytes = readFileSync(path);
-  bytes.fill(0xa5, 100);
-  writeFileSync(path, bytes);
-  assert.match(refusal(path).message, /is damaged|not a database/);
+test('a damaged database is refused with one line that names it, wherever the damage is', (t) => {
+  // The first damage is in the schema, the second only in the pages of the tables.
+  for (const start of [100, 4096]) {
+    const path = join(folder(t), 'tasks.db');
+    sqliteStore(path).close();
+    const bytes = readFileSync(path);
+    bytes.fill(0xa5, start);
+    writeFileSync(path, bytes);
+    assert.match(refusal(path).message, /tasks\.db is (?:damaged|not a database)/);
+  }
 });
 
 test('an empty file becomes a store', (t) => {

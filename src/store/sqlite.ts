@@ -88,7 +88,7 @@ export function sqliteStore(path: string, options: SqliteStoreOptions = {}): Sql
     });
   } catch (error) {
     opened.close();
-    throw error;
+    throw toStoreError(error, path);
   }
 }
 
