@@ -19,13 +19,12 @@ import type { Register } from '../register/register.ts';
 import type { Pricing } from '../cards/schema.ts';
 import { Budget, dayOf, periodAt } from './budget.ts';
 import type { BudgetsConfig, TaskLimit } from './config.ts';
-import { type Holder, type Limit, NANOS, type BudgetRefusal } from './grant.ts';
+import { type Holder, type Limit, NANOS } from './grant.ts';
+import { refused, wordFor } from './refusal.ts';
 import { createSqliteBudgetStore } from './sqlite-store.ts';
 import type { PlannedBooking, ReservedCall, Settlement } from './store.ts';
 import type { UsagePage, UsageQuery } from './usage.ts';
 
-/** The Retry-After while the rest of the budget is reserved for calls in progress. */
-const WAIT_SECONDS = 1;
 /** Maximum number of uses in memory while the register cannot be written. */
 const MAX_UNWRITTEN = 10_000;
 /** Minimum time between attempts to write after a failure, because an attempt may block the event loop. */
@@ -427,8 +426,6 @@ export function createSpending(options: SpendingOptions): Spending {
   };
 }
 
-const PHRASES = { day: ' for today', month: ' for this month', total: '' } as const;
-
 /** A budget, or the limit of a task. */
 type AnyBudget = Budget & Pick<TaskLimit, 'calls'>;
 
@@ -443,42 +440,6 @@ function limitOf(holder: Holder, budget: AnyBudget, time: number): Limit {
     nanos: amount === undefined ? undefined : Math.round(amount * NANOS),
     currency,
   };
-}
-
-function refused(refusal: BudgetRefusal, { need }: PlannedBooking, time: number): A2AError {
-  const { limit, why, tokensLeft } = refusal;
-  const { calls, every, period } = limit;
-  if (why === 'reserved') {
-    return new A2AError(
-      'rateLimited',
-      `The rest of the budget of ${wordFor(limit)} is reserved for calls in progress: try again when they have ended`,
-      { retryAfterSeconds: WAIT_SECONDS },
-    );
-  }
-  const enoughFor = tokensLeft !== undefined && tokensLeft > need.inputTokens;
-  const message =
-    why === 'calls'
-      ? `This task has made all its ${calls} calls: start a new task`
-      : tokensLeft === undefined || tokensLeft <= 0 || enoughFor
-        ? `The budget of ${wordFor(limit)} is used up${PHRASES[every]}`
-        : `The budget of ${wordFor(limit)} has ${tokensLeft} tokens left${PHRASES[every]}, but the request has about ${need.inputTokens}: send a shorter request`;
-  return new A2AError('rateLimited', message, {
-    reason: 'BUDGET_EXHAUSTED',
-    ...(period.endsAt !== undefined && {
-      retryAfterSeconds: Math.max(1, Math.ceil((period.endsAt - time) / 1000)),
-    }),
-  });
-}
-
-const WORDS = {
-  workspace: 'this workspace',
-  key: 'this key',
-  subject: 'this user',
-  task: 'this task',
-} as const;
-
-function wordFor({ holder }: Limit): string {
-  return WORDS[holder.kind];
 }
 
 function capitalized(text: string): string {
