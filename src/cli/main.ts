@@ -58,6 +58,11 @@ const COMMANDS: CommandTable = {
     about: 'Cancel a task',
     load: async () => (await import('./commands/cancel.ts')).default,
   },
+  push: {
+    operands: 'list|retry URL',
+    about: 'List the events that webhooks did not take, or send them again',
+    load: async () => (await import('./commands/push.ts')).default,
+  },
   card: {
     operands: 'URL',
     about: "Show an agent's card, or check it with --verify",

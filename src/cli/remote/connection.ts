@@ -46,7 +46,10 @@ export interface Connection {
 }
 
 /** Reads the URL, headers and version from the command line. */
-export function targetOf({ operands: [url = ''], values }: ConnectionInput): Target {
+export function targetOf({
+  operands: [url = ''],
+  values,
+}: Pick<ConnectionInput, 'operands' | 'values'>): Target {
   if (!isHttp(url)) {
     throw usageError(`"${url}" is not a valid agent URL: write it as http://127.0.0.1:41242`);
   }

@@ -1,0 +1,75 @@
+/** `parley push`, and the routes that it uses. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { test } from 'node:test';
+import { bearerTokens } from '../../src/server.ts';
+import type { Task } from '../../src/protocol/index.ts';
+import { rest1, sample, start, userMessage } from '../rules/support.ts';
+import { lines, parley } from './support.ts';
+
+test('the owner of a task lists its dead letters and sends them again, over REST and with parley push', async (t) => {
+  let works = false;
+  const seen: string[] = [];
+  const hook = createServer((request, response) => {
+    const id = String(request.headers['webhook-id']);
+    request.resume().on('end', () => {
+      if (works) seen.push(id);
+      response.writeHead(works ? 204 : 500).end();
+      hook.emit('seen');
+    });
+  }).listen(0, '127.0.0.1');
+  await once(hook, 'listening');
+  t.after(() => {
+    hook.close();
+    hook.closeAllConnections();
+  });
+  const { port } = hook.address() as AddressInfo;
+  const { url } = await start(t, sample(), {
+    authenticate: bearerTokens(new Map(['ann', 'bob'].map((name) => [name, name]))),
+    push: { allowNetworks: ['127.0.0.0/8'] },
+    limits: { pushRetryMs: 1, pushGiveUpMs: 0 },
+  });
+  const ask = async (token: string, path: string, method = 'GET') => {
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+    const response = await fetch(`${url}${path}`, { method, headers });
+    return { status: response.status, body: (await response.json()) as Record<string, unknown> };
+  };
+  const pushNotificationConfig = { id: 'my hook', url: `http://127.0.0.1:${port}/` };
+  const params = { message: userMessage('hello'), configuration: { pushNotificationConfig } };
+  const ann = { authorization: 'Bearer ann' };
+  const { id } = (await rest1.call(url, 'sendMessage', params, { headers: ann })) as Task;
+  const deadLetters = async () => (await ask('ann', '/deadLetters')).body['deadLetters'];
+  let letters: unknown;
+  do letters = await deadLetters();
+  while (!Array.isArray(letters) || letters.length < 4);
+  const expected = [4, 3, 2, 1].map((seq) => {
+    const about = { reason: 'HTTP 500', attempts: 6 };
+    return { taskId: id, pushNotificationConfigId: 'my hook', seq, ...about };
+  });
+  assert.partialDeepStrictEqual(letters, expected);
+  const webhook = `/tasks/${id}/pushNotificationConfigs/my%20hook`;
+  assert.deepEqual((await ask('ann', `/v1${webhook}/deadLetters`)).body, { deadLetters: letters });
+  assert.deepEqual((await ask('bob', '/deadLetters')).body, { deadLetters: [] });
+  assert.equal((await ask('bob', `${webhook}/deadLetters`)).status, 404);
+  assert.equal((await ask('bob', `${webhook}/deadLetters:retry`, 'POST')).status, 404);
+  assert.equal((await ask('nobody', '/deadLetters')).status, 401);
+
+  const flags = ['--header', 'Authorization: Bearer ann'];
+  const listed = await parley(['push', 'list', url, ...flags, '--json']);
+  assert.deepEqual([listed.code, lines(listed.out)], [0, letters]);
+  works = true;
+  const retried = await parley(['push', 'retry', url, id, 'my hook', ...flags]);
+  assert.deepEqual(
+    [retried.code, retried.out],
+    [0, 'Sending again from the first of 4 dead letters\n'],
+  );
+  while (seen.length < 4) await once(hook, 'seen');
+  assert.deepEqual(
+    seen,
+    [1, 2, 3, 4].map((seq) => `${id}.my%20hook.${seq}`),
+  );
+  assert.deepEqual(await deadLetters(), []);
+  assert.deepEqual((await ask('ann', `${webhook}/deadLetters:retry`, 'POST')).body, { retried: 0 });
+});
