@@ -17,7 +17,7 @@ export const CODER_FLAGS = {
     'When to ask for approval. ask (the default): before every change; auto-edit: before every change except file edits; yolo: never; plan: never, because changes are not allowed.',
   ),
   sandbox: toggle(
-    'Run shell commands in bubblewrap, without network and with write access only to the workspace.',
+    'Run shell commands in bubblewrap, without network and with write access only to the workspace, except .git and .parley.',
   ),
 } as const;
 

@@ -63,7 +63,10 @@ export const Settings = z.strictObject({
   mcpServers: McpServers.optional().describe(
     'MCP servers by name. Their tools are called SERVER__TOOL.',
   ),
-  sandbox: z.boolean().optional().describe("Run shell commands in the operating system's sandbox."),
+  sandbox: z
+    .boolean()
+    .optional()
+    .describe("Run shell commands in the operating system's sandbox, as --sandbox does."),
   theme: z.string().min(1).max(64).optional().describe('Terminal colours: dark, light or none.'),
   limits: Limits.optional().describe('Limits of a session.'),
 });
