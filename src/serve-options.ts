@@ -1,0 +1,107 @@
+/** The options of `serve()`. */
+import type { SigningKeys } from './base/signing/index.ts';
+import type { A2AError, AgentCard, Call, ProtocolVersion } from './protocol/index.ts';
+import type { HandlerOptions, Logger, RequestHandler } from './tasks/index.ts';
+import type {
+  Authenticate,
+  FailedRequest,
+  MountOptions,
+  OwnMethod,
+  OwnRoute,
+  RouteReply,
+  SocketRoute,
+  TransportRequest,
+  WebhookOptions,
+} from './http/index.ts';
+
+/** The limits of a server: sizes, streams and timeouts. */
+export interface ServeLimits extends NonNullable<HandlerOptions['limits']> {
+  readonly maxBodyBytes?: number;
+  readonly maxStreams?: number;
+  readonly maxStreamsPerClient?: number;
+  /**
+   * Maximum number of bytes that wait in memory for all clients: of bodies that are being received, and of answers that
+   * clients have not read. Further requests get 503. Bodies and answers up to 64 KB are not counted.
+   */
+  readonly maxPendingBytes?: number;
+  /** The same for one client: a user, or an address without authentication. Further requests get 429. Default: a quarter. */
+  readonly maxPendingBytesPerClient?: number;
+  readonly heartbeatMs?: number;
+  /**
+   * A client that does not read its response for this long is disconnected. It can resume a stream with the id of its
+   * last event.
+   */
+  readonly stallMs?: number;
+  /** The timeout for receiving a request, including headers and body. */
+  readonly requestTimeoutMs?: number;
+  /** Maximum number of WebSockets that are open at the same time. */
+  readonly maxSockets?: number;
+}
+
+/** The limits that apply if the options name none. */
+export const LIMITS = {
+  maxBodyBytes: 10 * 1024 * 1024,
+  maxStreams: 50_000,
+  maxStreamsPerClient: 20_000,
+  maxPendingBytes: 512 * 1024 * 1024,
+  heartbeatMs: 15_000,
+  stallMs: 60_000,
+  requestTimeoutMs: 60_000,
+  maxSockets: 4000,
+} satisfies ServeLimits;
+
+/**
+ * The options of `serve`.
+ *
+ *   serve(agent, { store: sqliteStore('tasks.db'), authenticate: bearerTokens(tokens) });
+ */
+export interface ServeOptions {
+  /** Fields of the agent card that override the agent's profile. */
+  readonly card?: Partial<AgentCard>;
+  /**
+   * Fields of the extended card that override the card. `true` declares an extended card without configuring one. All
+   * callers may read the extended card. With `authenticate`, only authenticated callers may read it.
+   */
+  readonly extendedCard?: Partial<AgentCard> | ((call: Call) => Partial<AgentCard>) | true;
+  readonly store?: HandlerOptions['store'];
+  readonly authenticate?: Authenticate;
+  /** The settings for webhooks, or false to turn them off. By default, webhooks reach only public addresses. */
+  readonly push?: boolean | WebhookOptions;
+  /**
+   * The keys that sign webhooks and agent cards, and that are published in `/.well-known/jwks.json`. Default: a new key
+   * for this process, which signs only webhooks.
+   */
+  readonly signing?: SigningKeys;
+  readonly limits?: ServeLimits;
+  readonly logger?: Logger;
+  /** The public URL of the server, if it is behind a proxy. */
+  readonly publicUrl?: string;
+  /** Origins of web pages that may call the agent. Default: none. */
+  readonly cors?: readonly string[];
+  /** The supported protocol versions. Default: all. */
+  readonly versions?: readonly ProtocolVersion[];
+  /** Whether a repeated message id returns the task of the first message. Default: true. */
+  readonly deduplicate?: boolean;
+  /** Additional JSON-RPC methods, by name. */
+  readonly methods?: Readonly<Record<string, OwnMethod>>;
+  /** Additional HTTP routes. */
+  readonly routes?: readonly OwnRoute[];
+  /** Other agents that this server offers with the same handler, each at its own path. */
+  readonly mounts?: MountOptions;
+  /**
+   * Returns the response to an error on a path outside the protocol, or undefined for the protocol's error response.
+   */
+  readonly describe?: (error: A2AError, request: FailedRequest) => RouteReply | undefined;
+  /** Additional WebSocket routes. They work only with `listen`. */
+  readonly sockets?: readonly SocketRoute[];
+  readonly onState?: HandlerOptions['onState'];
+  /** Called for every response. For a stream, it is called when the stream opens. Must not throw. */
+  readonly observe?: (request: TransportRequest, status: number, seconds: number) => void;
+  /** Wraps the handler of all requests. To refuse an operation, the wrapper throws an A2AError. */
+  readonly guard?: (handler: RequestHandler) => RequestHandler;
+  /**
+   * Maps the URI of an extension in a request to the URI of a compatible version on the card. Returns undefined if the
+   * extension is unknown. Throws an A2AError for an incompatible version.
+   */
+  readonly extensionOf?: (uri: string) => string | undefined;
+}
