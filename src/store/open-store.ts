@@ -9,6 +9,7 @@ import { accessSync, closeSync, constants, openSync, readSync, rmSync } from 'no
 import { DatabaseSync } from 'node:sqlite';
 import {
   createFile,
+  fileCheck,
   isDatabaseBusy,
   openDatabase,
   prepareFile,
@@ -22,16 +23,13 @@ const HEADER = 'SQLite format 3\0';
 /** How long to wait for another process that reads the file. */
 const BUSY_MS = 2000;
 const CACHE_KIB = 16_000;
-/**
- * Maximum size of the part of the file that is mapped into memory. With memory mapping, a page that is not in the cache
- * is read without a system call and without a copy. In a store with a million tasks, most pages are not in the cache.
- * The disadvantage: if the disk has a read error or another program truncates the file, the process ends with SIGBUS.
- * After a restart, all committed data is available again.
- */
-const MAPPED_BYTES = 1024 * 1024 * 1024;
 
 export interface OpenStore {
   readonly db: DatabaseSync;
+  /** Throws a StoreError if the file was deleted or replaced. It is fast, because it looks only from time to time. */
+  checkPresent(): void;
+  /** Throws a StoreError if the file was deleted or replaced, or if it is damaged. */
+  checkReadable(): void;
   /** Writes the write-ahead log back into the file, closes the file, and releases the lock. */
   close(): void;
 }
@@ -41,6 +39,16 @@ export interface OpenStoreOptions {
   readonly maxPages?: number | undefined;
 }
 
+/**
+ * How often to look whether the file was deleted or replaced. Otherwise clients would get acknowledgements for data that
+ * is lost. To look before each transaction would make it slower by several percent.
+ */
+const CHECK_MS = 100;
+
+/** Changes no data, but needs new pages, so it fails if the disk or the file is full. */
+export const PROBE =
+  "INSERT INTO meta VALUES ('probe', zeroblob(65536)); DELETE FROM meta WHERE key = 'probe'";
+
 export function openStoreFile(path: string, options: OpenStoreOptions): OpenStore {
   const file = prepareFile(path);
   const lock = takeLock(file);
@@ -49,9 +57,25 @@ export function openStoreFile(path: string, options: OpenStoreOptions): OpenStor
     checkFile(file);
     const db = openDatabase(file, { ...options, schema: STORE, busyMs: BUSY_MS });
     opened = db;
-    db.exec(`PRAGMA cache_size = -${CACHE_KIB}; PRAGMA mmap_size = ${MAPPED_BYTES}`);
+    const check = fileCheck(db);
+    let checkedAt = -Infinity;
+    // The file is not mapped into memory (mmap_size): a read would be 5 % faster, but if another program truncates the
+    // file, the process would end with SIGBUS instead of an error.
+    db.exec(`PRAGMA cache_size = -${CACHE_KIB}; PRAGMA mmap_size = 0`);
     return {
       db,
+      checkPresent() {
+        const now = performance.now();
+        if (now - checkedAt < CHECK_MS) return;
+        check.present();
+        checkedAt = now;
+      },
+      checkReadable() {
+        checkedAt = -Infinity;
+        check.readable(
+          'SELECT 1 FROM meta, (SELECT max(id) FROM events), (SELECT max(id) FROM tasks)',
+        );
+      },
       close() {
         if (!db.isOpen) return;
         try {

@@ -48,7 +48,7 @@ import {
   type TaskStore,
 } from '../tasks/index.ts';
 import { ContextCounts } from './context-counts.ts';
-import { openStoreFile, type OpenStore } from './open-store.ts';
+import { openStoreFile, PROBE, type OpenStore } from './open-store.ts';
 import { SecretBox, secretKeys, type SecretKeyOptions } from './secrets.ts';
 import { SqlitePush } from './sqlite-push.ts';
 import { prepareStatements, type HeadRow, type StateCount, type Statements } from './statements.ts';
@@ -253,6 +253,12 @@ export class SqliteStore implements TaskStore {
     return this.#push.deadLetters(query);
   }
 
+  /** Reads from the file and writes to it. Throws a StoreError if the file is deleted, replaced, damaged or full. */
+  probe(): void {
+    this.#opened.checkReadable();
+    this.#transaction(() => this.#db.exec(PROBE));
+  }
+
   close(): void {
     this.#opened.close();
   }
@@ -260,6 +266,7 @@ export class SqliteStore implements TaskStore {
   /** Runs `work` in a transaction. If `work` fails, rolls the transaction back and clears the caches. */
   #transaction<Result>(work: () => Result): Result {
     try {
+      this.#opened.checkPresent();
       this.#sql.begin.run();
       const result = work();
       this.#sql.commit.run();

@@ -55,8 +55,10 @@ export function prepareFile(path: string): string {
   try {
     makeFolder(dirname(wanted));
     const found = statSync(wanted, { throwIfNoEntry: false });
-    if (found?.isDirectory()) {
-      throw new StoreError(`${wanted} is a folder, not a database`, {
+    // Opening a pipe would block the process until another program writes to it.
+    if (found && !found.isFile()) {
+      const kind = found.isDirectory() ? 'a folder' : 'a pipe or a device';
+      throw new StoreError(`${wanted} is ${kind}, not a database`, {
         hint: 'use the path of a file',
       });
     }

@@ -60,7 +60,11 @@ export function toStoreError(error: unknown, file: string, action = 'open'): unk
     case FULL:
       return refuse('full', `there is no room to ${action} ${file}`, 'free some disk space');
     case CORRUPT:
-      return refuse('corrupt', `${file} is damaged`, 'restore it from a backup');
+      return refuse(
+        'corrupt',
+        `${file} is damaged`,
+        `restore it from a backup, or save what can be read: sqlite3 '${file}' .recover | sqlite3 new.db`,
+      );
     case NOT_A_DATABASE:
       return refuse('unusable', `${file} is not a database`, 'choose another path');
     default:

@@ -2,9 +2,9 @@
  * Checks whether the gateway is ready. `/readyz` needs no authentication. Therefore its result is cached briefly, and
  * shows only which checks failed. The causes are in the log.
  */
-import { statSync } from 'node:fs';
 import * as z from 'zod';
 import { raceAbort } from '../../base/index.ts';
+import { fileCheck } from '../../base/sqlite/index.ts';
 import type { Logger, TaskStore } from '../../tasks/index.ts';
 import type { Register } from '../register/register.ts';
 
@@ -74,8 +74,9 @@ export function createHealth(options: HealthOptions): Health {
 }
 
 /** Returns a check that changes no data, but fails whenever a write to the store would fail. */
-export function storeCheck(store: Pick<TaskStore, 'setExpiry'>): HealthCheck {
-  return () => store.setExpiry({ tenant: '', owner: '' }, 'metadata', undefined);
+export function storeCheck(store: Pick<TaskStore, 'probe' | 'setExpiry'>): HealthCheck {
+  const nothing = { tenant: '', owner: '' };
+  return () => (store.probe ? store.probe() : store.setExpiry(nothing, 'metadata', undefined));
 }
 
 /**
@@ -87,11 +88,9 @@ export function registerCheck({
   db,
   transaction,
 }: Pick<Register, 'db' | 'transaction'>): HealthCheck {
-  const file = db.location();
-  const inode = () => (file === null ? undefined : statSync(file, { bigint: true }).ino);
-  const opened = inode();
+  const file = fileCheck(db);
   return () => {
-    if (inode() !== opened) throw new Error(`${file} was deleted or replaced: restart the gateway`);
+    file.readable('SELECT 1 FROM key_salt');
     transaction(() => db.exec('UPDATE key_salt SET salt = salt'));
   };
 }

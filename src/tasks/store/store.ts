@@ -223,5 +223,7 @@ export interface TaskStore {
   /** Returns dead letters, newest first. */
   deadLetters(query: DeadLetterQuery): MaybePromise<readonly DeadLetter[]>;
 
+  /** Fails if a write would fail, for example because the disk is full. Changes no data. Used to check readiness. */
+  probe?(): MaybePromise<void>;
   close(): MaybePromise<void>;
 }

@@ -1,0 +1,59 @@
+/**
+ * Checks that the file of an open database is still there and readable. SQLite does not notice if another program
+ * deletes or replaces the file: writes succeed, but no process will find the data again.
+ */
+import { statSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
+import { reasonOf } from '../errors.ts';
+import { StoreError, toStoreError } from './store-error.ts';
+
+export interface FileCheck {
+  /** Throws a StoreError if the file at the database's path is no longer the file that is open. */
+  present(): void;
+  /**
+   * Like `present`, and reads the file with a new connection, because the open one has most pages in its cache. Throws
+   * a StoreError if the file is damaged. `query` should read the first and the last pages.
+   */
+  readable(query: string): void;
+}
+
+/** Returns the checks for a database. They do nothing if the database is in memory. */
+export function fileCheck(db: DatabaseSync): FileCheck {
+  const file = db.location();
+  if (file === null) return { present() {}, readable() {} };
+  const identity = (): string | undefined => {
+    const found = statSync(file, { throwIfNoEntry: false });
+    return found && `${found.dev} ${found.ino}`;
+  };
+  const opened = identity();
+
+  function present(): void {
+    const now = identity();
+    if (now !== undefined && now === opened) return;
+    throw new StoreError(
+      `${file} was ${now === undefined ? 'deleted' : 'replaced'} while it was in use`,
+      {
+        hint: 'nothing more is written to it: restore the file, and restart the server',
+      },
+    );
+  }
+
+  return {
+    present,
+    readable(query) {
+      present();
+      let fresh: DatabaseSync | undefined;
+      try {
+        fresh = new DatabaseSync(file, { readOnly: true, timeout: 100 });
+        fresh.prepare(query).all();
+      } catch (error) {
+        const known = toStoreError(error, file, 'read');
+        throw known instanceof StoreError
+          ? known
+          : new StoreError(`cannot read ${file}: ${reasonOf(error)}`, { cause: error });
+      } finally {
+        fresh?.close();
+      }
+    },
+  };
+}
