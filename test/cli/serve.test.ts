@@ -89,14 +89,26 @@ describe('parley serve', { concurrency: 3 }, () => {
 
   test('--token: who has none is refused with 401, who has it is served', async () => {
     const server = await serving(['--agent', 'echo', '--token', 's3cret']);
-    const [without, wrong, right, fromServer] = await Promise.all([
+    const [without, wrong, right, short, both, fromServer] = await Promise.all([
       parley(['send', server.url, 'hi']),
       parley(['send', server.url, 'hi', '--header', 'Authorization: Bearer other']),
       parley(['send', server.url, 'hi', '--header', 'Authorization: Bearer s3cret']),
+      parley(['send', server.url, 'hi', '--token', 's3cret']),
+      parley([
+        'send',
+        server.url,
+        'hi',
+        '--token',
+        'x',
+        '--header',
+        'Authorization: Bearer s3cret',
+      ]),
       parley(['send', server.url, 'hi'], { env: { PARLEY_TOKEN: 's3cret' } }),
     ]);
+    assert.deepEqual([short.code, short.out], [0, 'hi\n']);
+    assertRefused(both, 2, /use either --token or --header Authorization/);
     assert.equal(fromServer.code, 1, "the server's own token is not sent anywhere");
-    assertRefused(without, 1, /\(-31401\): add credentials with --header/);
+    assertRefused(without, 1, /\(-31401\): add credentials with --token T/);
     assertRefused(wrong, 1, /-31401/);
     assert.deepEqual([right.code, right.out], [0, 'hi\n']);
     const plain = await fetch(server.url, { method: 'POST', body: '{}' });

@@ -90,7 +90,7 @@ describe('the command line', { concurrency: 3 }, () => {
     [
       'an address with credentials',
       ['list', 'http://ann:secret@x'],
-      /the URL of x contains credentials: pass them with --header/,
+      /the URL of x contains credentials: pass them with --token or --header/,
     ],
     [
       'an origin that is none',

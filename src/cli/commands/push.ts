@@ -39,12 +39,12 @@ export default defineCommand({
     'parley push retry http://127.0.0.1:41242 0197f0c5-… my-hook',
   ],
 
-  async run({ operands: [action, url, task, config], values }) {
+  async run({ operands: [action, url, task, config], values, typed }) {
     if (action !== 'list' && action !== 'retry') {
       throw usageError(`unknown action "${action}": use parley push list or retry`);
     }
     const flags = { ...values, 'a2a-version': undefined, 'trusted-origin': [] };
-    const target = targetOf({ operands: [url], values: flags });
+    const target = targetOf({ operands: [url], values: flags, typed });
     if (action === 'retry') {
       if (task === undefined || config === undefined) {
         throw usageError('parley push retry needs URL TASK CONFIG: parley push list shows them');

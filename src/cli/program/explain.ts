@@ -14,7 +14,7 @@ const NEXT: Partial<Record<ErrorKind, string>> = {
   versionNotSupported: 'try --a2a-version with the other version',
   contentTypeNotSupported: 'parley card URL shows the input types that the agent accepts',
   extensionRequired: 'add --extension URI; parley card URL lists the extensions',
-  unauthenticated: "add credentials with --header 'Authorization: Bearer …'",
+  unauthenticated: "add credentials with --token T or --header 'Name: value'",
   forbidden: 'these credentials do not have permission: use other credentials',
   rateLimited: 'wait a moment and try again',
   unavailable: 'wait a moment and try again',

@@ -14,6 +14,11 @@ export const CONNECTION_FLAGS = {
     value: "'K: V'",
     help: 'A header that is sent with every request.',
   },
+  token: {
+    type: 'string',
+    value: 'T',
+    help: 'Send this bearer token. PARLEY_TOKEN is not sent, because it is the token of a server.',
+  },
   'trusted-origin': {
     type: 'string',
     multiple: true,
@@ -49,13 +54,14 @@ export interface Connection {
 export function targetOf({
   operands: [url = ''],
   values,
-}: Pick<ConnectionInput, 'operands' | 'values'>): Target {
+  typed,
+}: Pick<ConnectionInput, 'operands' | 'values' | 'typed'>): Target {
   if (!isHttp(url)) {
     throw usageError(`"${url}" is not a valid agent URL: write it as http://127.0.0.1:41242`);
   }
   const { username, password, host } = new URL(url);
   if (username !== '' || password !== '') {
-    throw usageError(`the URL of ${host} contains credentials: pass them with --header`);
+    throw usageError(`the URL of ${host} contains credentials: pass them with --token or --header`);
   }
   const version = VERSIONS.find((known) => known === values['a2a-version']);
   if (values['a2a-version'] !== undefined && version === undefined) {
@@ -66,7 +72,14 @@ export function targetOf({
   if (bad !== undefined) {
     throw usageError(`--trusted-origin "${bad}": write it as https://api.example`);
   }
-  return { url, headers: headersOf(values), trustedOrigins, version };
+  const headers = headersOf(values);
+  if (typed.has('token') && values.token !== undefined) {
+    if (headers['authorization'] !== undefined) {
+      throw usageError('use either --token or --header Authorization, not both');
+    }
+    Object.assign(headers, headersOf({ header: [`Authorization: Bearer ${values.token}`] }));
+  }
+  return { url, headers, trustedOrigins, version };
 }
 
 function isHttp(url: string): boolean {
@@ -74,7 +87,7 @@ function isHttp(url: string): boolean {
 }
 
 /** Parses the headers. If a header is given twice, the last value wins. */
-function headersOf({ header }: ConnectionInput['values']): Record<string, string> {
+function headersOf({ header }: Pick<ConnectionInput['values'], 'header'>): Record<string, string> {
   const headers = new Headers();
   for (const line of header) {
     const [, name, value] = /^([\w!#$%&'*+.^`|~-]+):(.*)$/s.exec(line) ?? [];

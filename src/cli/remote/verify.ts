@@ -96,7 +96,10 @@ async function checkInterface(
         return ok(name, `${url} responds`);
       case 'unauthenticated':
       case 'forbidden':
-        return warning(name, `${url} responds, but requires credentials: pass them with --header`);
+        return warning(
+          name,
+          `${url} responds, but requires credentials: pass them with --token or --header`,
+        );
       default:
         return broken(name, `${url} returned the error ${refusal.code}: ${word(refusal.message)}`);
     }
