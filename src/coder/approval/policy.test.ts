@@ -415,6 +415,8 @@ test('a line that a rule could not tell from others is only allowed once', () =>
     '$X',
     '',
     'ls *.ts',
+    'sudo fi',
+    'time do < x case',
   ]) {
     assert.deepEqual(ids(askedShell(line)), ['proceed_once', 'cancel'], line);
     assert.deepEqual(grantFrom('proceed_always', askedShell(line)), [], line);

@@ -67,9 +67,13 @@ function base(program: string): string {
 }
 
 /** Returns the pattern that matches only this command, or undefined if there is no such pattern. */
-export function exactPattern({ words, assigns }: SimpleCommand): string | undefined {
+export function exactPattern(command: SimpleCommand): string | undefined {
+  const { words, assigns } = command;
   if (assigns || words.length === 0 || !words.every((word) => word.literal)) return undefined;
-  return [...words.map((word) => quoted(word.text)), '$'].join(' ');
+  const pattern = [...words.map((word) => quoted(word.text)), '$'].join(' ');
+  // A program may have the name of a reserved word, as in `sudo fi`. Its pattern would mean something else.
+  const parsed = parsePattern(pattern);
+  return parsed && covers(parsed, command) ? pattern : undefined;
 }
 
 function quoted(word: string): string {

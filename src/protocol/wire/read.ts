@@ -118,11 +118,12 @@ export function answer<T>(read: () => T): T {
 }
 
 /**
- * Converts base64 to the internal format: standard alphabet, with padding. Peers may use the URL-safe alphabet and omit
- * the padding.
+ * Converts base64 to the internal format: standard alphabet, with padding. Peers may use the URL-safe alphabet, omit
+ * the padding, and break the text into lines.
  */
-export function base64At(value: unknown, field: string): string {
-  if (typeof value !== 'string') refuse(field, 'must be a base64 string');
+export function base64At(written: unknown, field: string): string {
+  if (typeof written !== 'string') refuse(field, 'must be a base64 string');
+  const value = /\s/.test(written) ? written.replaceAll(/\s+/g, '') : written;
   if (!/^[A-Za-z0-9+/_-]*={0,2}$/.test(value)) refuse(field, 'must be base64');
   const standard = /[-_]/.test(value) ? value.replaceAll('-', '+').replaceAll('_', '/') : value;
   if (standard.length % 4 === 0) return standard;

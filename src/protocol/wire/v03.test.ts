@@ -375,3 +375,15 @@ test('a REST error is the bare JSON-RPC error that 0.3 clients look for', () => 
   assert.equal(v03.decodeError(body, 404).kind, 'taskNotFound');
   assert.equal(v03.decodeError({ error: { code: -32001, message: 'x' } }).kind, 'taskNotFound');
 });
+
+test('the bytes of a file are base64, so that clients of every version can read the task', () => {
+  const sent = (bytes: string) => {
+    const parts = [{ kind: 'file', file: { bytes, mimeType: 'image/png' } }];
+    const message = { kind: 'message', messageId: 'm', role: 'user', parts };
+    const [part] = v03.decodeParams('sendMessage', { message }).message.parts;
+    return part?.kind === 'file' && 'bytes' in part.file ? part.file.bytes : undefined;
+  };
+  assert.equal(sent('-_8'), '+/8=');
+  assert.equal(sent('AAAA\r\nBBBB'), 'AAAABBBB');
+  assert.throws(() => sent('q'), /message\.parts\[0\]\.file\.bytes: must be base64/);
+});

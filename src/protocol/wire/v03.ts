@@ -14,6 +14,7 @@ import type { WireCodec } from './codec.ts';
 import { ROLES_V03, STATES_V03 } from './enums.ts';
 import { decodeError, errorData } from './error.ts';
 import {
+  base64At,
   dropEmpty,
   objectAt,
   paramsObject,
@@ -173,8 +174,17 @@ function unwrapped(part: Raw): Raw {
 /** Reads a part. A part without `kind` is ProtoJSON. */
 function readPart(raw: unknown, list: string, index: number): Raw {
   if (!isObject(raw)) refuse(`${list}[${index}]`, 'must be an object');
-  const part = raw.kind == null ? readProtoPart(raw, `${list}[${index}]`) : raw;
+  const part =
+    raw.kind == null ? readProtoPart(raw, `${list}[${index}]`) : withBase64(raw, list, index);
   return isWrapped(part) ? unwrapped(part) : part;
+}
+
+/** Checks the bytes of a file, because clients of other versions could not read a task with other bytes. */
+function withBase64(part: Raw, list: string, index: number): Raw {
+  const { file } = part;
+  if (!isObject(file) || typeof file.bytes !== 'string') return part;
+  const bytes = base64At(file.bytes, `${list}[${index}].file.bytes`);
+  return bytes === file.bytes ? part : { ...part, file: { ...file, bytes } };
 }
 
 const dialect: Dialect = {
@@ -193,18 +203,21 @@ function readSend(raw: Raw): Raw {
   const message = raw.message;
   if (!isObject(message)) return raw;
   if (isProtoMessage(message)) return readProtoSend(raw);
-  const parts = unwrapParts(message.parts);
+  const parts = readParts(message.parts);
   // The field `kind` is redundant here, and some peers omit it.
   if (parts === message.parts && message.kind !== undefined) return raw;
   return { ...raw, message: { kind: 'message', ...message, parts } };
 }
 
-function unwrapParts(parts: unknown): unknown {
+/** Reads the parts of a message that is not ProtoJSON. Most parts stay as they are. */
+function readParts(parts: unknown): unknown {
   if (!Array.isArray(parts)) return parts;
   let copy: unknown[] | undefined;
   for (let index = 0; index < parts.length; index++) {
     const part: unknown = parts[index];
-    if (isObject(part) && isWrapped(part)) (copy ??= parts.slice())[index] = unwrapped(part);
+    if (!isObject(part)) continue;
+    const read = isWrapped(part) ? unwrapped(part) : withBase64(part, 'message.parts', index);
+    if (read !== part) (copy ??= parts.slice())[index] = read;
   }
   return copy ?? parts;
 }
