@@ -339,6 +339,7 @@ export {
   type Opening,
   type Post,
   type Published,
+  type PushLimits,
   type PushChange,
   type PushProgress,
   type PushRecord,
@@ -358,6 +359,7 @@ export {
   type TaskUpdate,
   type Transitions,
   type ViewRequest,
+  type WebhookLimits,
   type Yielded,
 } from './tasks/index.ts';
 export {

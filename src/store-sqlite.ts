@@ -6,6 +6,7 @@
 export {
   StoreError,
   sqliteStore,
+  type SecretKeyOptions,
   type SqliteStore,
   type SqliteStoreOptions,
   type StoreErrorCode,

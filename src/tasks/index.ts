@@ -39,6 +39,8 @@ export type { RuntimeLimits } from './runtime.ts';
 export type { Logger } from './log/logger.ts';
 export { memoryStore, type MemoryStore, type MemoryStoreOptions } from './store/memory-store.ts';
 export type { Published } from './log/published.ts';
+export type { PushLimits } from './push/notifier.ts';
+export type { WebhookLimits } from './push/webhook.ts';
 export type { Deliver, Delivery, DeliveryOutcome, FailedDelivery, Post } from './push/deliver.ts';
 export type { DeadLetterOperations, DeadLetterParams } from './push-operations.ts';
 export type { EndReason, Sink } from './log/reader.ts';

@@ -33,6 +33,7 @@ import { PARK_MS, Webhook, type WebhookLimits } from './webhook.ts';
 /** The parts of a webhook that come from the request that set it. */
 export type PushOrigin = Pick<PushRecord, 'version' | 'view'>;
 
+/** The limits of webhooks. */
 export interface PushLimits extends WebhookLimits {
   readonly maxPushConfigsPerTask: number;
 }

@@ -25,6 +25,7 @@ const MAX_DELAY_MS = 3_600_000;
 export const PARK_MS = 20_000;
 const MAX_REASON_CHARS = 300;
 
+/** When a webhook that fails is tried again, and when it is given up. */
 export interface WebhookLimits {
   /** The delay before the first retry, in milliseconds. It doubles with each retry, up to an hour. */
   readonly pushRetryMs: number;
