@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import * as own from '../protocol/errors.ts';
 import type { AgentExecutor } from './execution/executor.ts';
 import { createHandler } from './handler.ts';
+import type { Task } from '../protocol/index.ts';
 
 /** The same module, loaded a second time. */
 const copy = (await import(`${import.meta.resolve('../protocol/errors.ts')}?copy`)) as typeof own;
@@ -41,4 +42,36 @@ test('an executor of another copy of the package refuses a message as one of our
 test('what only calls itself an A2AError stays what it is', async () => {
   const odd = Object.assign(new Error('secret'), { name: 'A2AError', kind: 'toString' });
   assert.equal(await refusal(odd), odd);
+});
+
+test('a known message id is refused with another context or task, and the task stays as it is', async () => {
+  const executor: AgentExecutor = {
+    async *execute() {
+      yield { kind: 'status-update', state: 'input-required' };
+    },
+  };
+  const handler = createHandler(executor, {
+    logger: { debug() {}, info() {}, warn() {}, error() {} },
+  });
+  const parts = [{ kind: 'text' as const, text: 'hello' }];
+  const message = { kind: 'message' as const, messageId: 'm', role: 'user' as const, parts };
+  const first = (await handler.sendMessage({ message })) as Task;
+  const { id: taskId, contextId } = first;
+  const other = (await handler.sendMessage({ message: { ...message, messageId: 'n' } })) as Task;
+  for (const ids of [
+    { contextId: 'elsewhere' },
+    { contextId: other.contextId },
+    { taskId: other.id },
+    { taskId: other.id, contextId: other.contextId },
+    { taskId, contextId: other.contextId },
+  ]) {
+    await assert.rejects(handler.sendMessage({ message: { ...message, ...ids } }), {
+      kind: 'invalidParams',
+    });
+  }
+  for (const ids of [{}, { contextId }, { taskId }, { taskId, contextId }]) {
+    assert.deepEqual(await handler.sendMessage({ message: { ...message, ...ids } }), first);
+  }
+  assert.equal((await handler.listTasks({})).totalSize, 2);
+  await handler.close();
 });

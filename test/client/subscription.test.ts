@@ -29,6 +29,22 @@ test('a subscription goes on behind the number that it is given', async (t) => {
   );
 });
 
+test('a subscription after event 0 asks for all events, and an event without a number does not move the cursor', async (t) => {
+  const peer = await startPeer(t, (_, response, n) => {
+    openStream(response);
+    if (n === 0) breakOff(response, frame(task(), 1) + frame(chunk('a'), 2) + frame(chunk('b')));
+    else response.end(frame(chunk('c'), 3) + frame(done, 4));
+  });
+  const agent = await clientOf(t, peer.url);
+  const stream = agent.resubscribe('t1', { after: 0 });
+  assert.deepEqual(await all(stream), ['1 task working', '2 a', 'b', '3 c', '4 completed']);
+  assert.equal(stream.lastSeq, 4);
+  assert.deepEqual(
+    peer.asked.map(({ headers }) => headers['last-event-id']),
+    ['0', '2'],
+  );
+});
+
 test('a subscription spans the turns of a task', async (t) => {
   const peer = await startPeer(t, (_, response) => {
     openStream(response);

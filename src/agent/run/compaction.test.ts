@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { llmAgent } from '../agents/llm.ts';
-import { cutOf } from './compaction.ts';
+import { contextTokens, cutOf } from './compaction.ts';
 import { functionCalls, functionResponses, contentText, type ContentPart } from '../content.ts';
-import { createEvent, type Event } from '../event.ts';
+import { createEvent, type Event, type EventFields } from '../event.ts';
 import { ModelError, type Model, type ModelRequest } from '../model.ts';
 import { createRunner } from './runner.ts';
 
@@ -97,4 +97,20 @@ test('a call and its response stay on the same side of the cut', () => {
     }
   }
   assert.equal(cutOf(events, 1), 6);
+});
+
+test('a count of the vendor from before the summary does not count what the summary replaced', () => {
+  const event = (fields: EventFields) => createEvent({ author: 'a', runId: 'r' }, fields);
+  const usage = { inputTokens: 100_000, outputTokens: 0 };
+  const long = event({ usage, content: { role: 'model', parts: [{ kind: 'text', text: 'x' }] } });
+  assert.equal(contextTokens([long], 'a'), 100_000);
+  const kept = event({
+    usage,
+    content: { role: 'model', parts: [{ kind: 'text', text: 'kept' }] },
+  });
+  const compaction = { summary: 'They talked.', upTo: long.id };
+  const summary = event({ actions: { compaction } });
+  assert.ok(contextTokens([long, kept, summary], 'a') < 100);
+  const after = event({ usage: { inputTokens: 50, outputTokens: 7 } });
+  assert.equal(contextTokens([long, kept, summary, after], 'a'), 57);
 });

@@ -146,6 +146,18 @@ test('a run that reaches its time limit responds to its open calls, before its e
   assert.equal(events.at(-1)?.error?.code, 'time-limit');
 });
 
+test('a time limit beyond the longest timer does not end the run at once', async () => {
+  for (const timeMs of [2 ** 31, Number.MAX_SAFE_INTEGER]) {
+    const model = scriptedModel([[{ call: { name: 'rest' } }], [{ text: 'rested' }]]);
+    const rest = toolOf('rest', () => new Promise((resolve) => setTimeout(resolve, 20, 'ok')));
+    const agent = llmAgent({ name: 'me', model, tools: [rest] });
+    const events = await all(
+      createRunner({ agent, limits: { timeMs } }).run({ ...at, message: 'go' }),
+    );
+    assert.equal(contentText(events.at(-1)?.content), 'rested');
+  }
+});
+
 test('a partial answer without visible characters is not kept, because vendors refuse it', async () => {
   const model: Model = {
     name: 'slow',

@@ -1,6 +1,14 @@
 import assert from 'node:assert/strict';
+import dns from 'node:dns';
+import { isIP } from 'node:net';
 import { test } from 'node:test';
 import { networkGuard } from './network-guard.ts';
+
+type DnsLookup = [
+  name: string,
+  options: unknown,
+  done: (error: null, addresses: readonly dns.LookupAddress[]) => void,
+];
 
 const PRIVATE = [
   '0.0.0.0',
@@ -65,6 +73,29 @@ test('private, loopback, link-local and reserved addresses are closed, in every 
   const guard = networkGuard();
   for (const address of PRIVATE) assert.equal(guard.allows(address), false, address);
   for (const address of PUBLIC) assert.equal(guard.allows(address), true, address);
+});
+
+test('of the addresses of a name, a socket gets only the open ones, and an error if all are closed', async (t) => {
+  const { lookup } = networkGuard(['10.0.0.7']);
+  const found = (all: boolean, ...addresses: string[]): Promise<unknown> => {
+    const answers = addresses.map((address) => ({ address, family: isIP(address) }));
+    const mocked = t.mock.method(dns, 'lookup', (...[, , done]: DnsLookup) => done(null, answers));
+    const { promise, resolve } = Promise.withResolvers<unknown>();
+    lookup('name.example', { all }, (error, address) => resolve(error?.name ?? address));
+    mocked.mock.restore();
+    return promise;
+  };
+  const mixed = ['127.0.0.1', '1.1.1.1', '::1', '169.254.169.254', '2606:4700::1111', '10.0.0.7'];
+  assert.deepEqual(await found(true, ...mixed), [
+    { address: '1.1.1.1', family: 4 },
+    { address: '2606:4700::1111', family: 6 },
+    { address: '10.0.0.7', family: 4 },
+  ]);
+  assert.equal(await found(false, ...mixed), '1.1.1.1');
+  for (const all of [true, false]) {
+    assert.equal(await found(all, '127.0.0.1', '::1'), 'AddressError');
+    assert.equal(await found(all), 'AddressError');
+  }
 });
 
 test('text that is not an address is closed', () => {

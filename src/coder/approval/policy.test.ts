@@ -100,6 +100,15 @@ test('in yolo a line that may hide what is denied is asked about', () => {
   assert.equal(shell([shellRule('ask', 'git push')], 'git $X; f() { x; }', 'yolo'), 'allow');
 });
 
+test('in yolo an exact rule that denies asks about an expansion, whose number of words is unknown', () => {
+  const rules = [shellRule('deny', 'git push $')];
+  assert.equal(shell(rules, 'git push', 'yolo'), 'deny');
+  assert.equal(shell(rules, 'git push origin', 'yolo'), 'allow');
+  for (const line of ['git $A push', 'git $A', 'git $A $B push', 'git `x` push', 'git *']) {
+    assert.equal(shell(rules, line, 'yolo'), 'ask', line);
+  }
+});
+
 test('in yolo no unusual form of a command gets past a rule that denies it', () => {
   const forms: Record<string, string> = {
     'env 1=2 rm f': 'deny',

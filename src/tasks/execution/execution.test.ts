@@ -207,6 +207,22 @@ test('an executor that ignores its signal is cut off after the grace time', asyn
   await assert.rejects(handler.cancelTask({ id }), { kind: 'taskNotCancelable' });
 });
 
+test('a task that is being canceled when the server goes down is canceled, not interrupted', async () => {
+  const { handler } = setUp(
+    async function* () {
+      yield working;
+      await forever();
+    },
+    { limits: { graceMs: 50 } },
+  );
+  const { id } = await send(handler, 'go', false);
+  await tick();
+  const canceled = handler.cancelTask({ id });
+  const closed = handler.close(0);
+  assert.equal((await canceled).status.state, 'canceled');
+  await closed;
+});
+
 test('an executor is told of a cancellation; what it throws then changes nothing', async () => {
   const told: string[] = [];
   const { handler, entries } = setUp(

@@ -166,6 +166,34 @@ test('a message that comes again with a webhook has it saved', async (t) => {
   assert.equal((await handler.listPushConfigs({ id })).length, 1);
 });
 
+test('a webhook that comes with a repeated message gets the later events of the running task', async (t) => {
+  const { deliver, seen, received } = receiver();
+  const gate = Promise.withResolvers<string>();
+  const worker = createAgent({ name: 'Worker', description: 'Works' }, async function* () {
+    yield await gate.promise;
+  });
+  const handler = createHandler(worker, { deliver, logger: silent });
+  t.after(() => handler.close());
+  const message = says('go');
+  await handler.sendMessage({ message, configuration: { blocking: false } });
+  const configuration = { blocking: false, pushNotificationConfig: hook };
+  await handler.sendMessage({ message, configuration });
+  gate.resolve('done');
+  await received(2);
+  assert.deepEqual(told(seen).slice(-2), ['artifact', 'completed']);
+});
+
+test('the same message twice at the same moment saves its webhook once', async (t) => {
+  const handler = createHandler(asker, { deliver: receiver().deliver, logger: silent });
+  t.after(() => handler.close());
+  const message = says('1');
+  const { id } = (await handler.sendMessage({ message })) as Task;
+  const configuration = { pushNotificationConfig: { url: hook.url } };
+  const again = () => handler.sendMessage({ message, configuration });
+  await Promise.all([again(), again(), again()]);
+  assert.equal((await handler.listPushConfigs({ id })).length, 1);
+});
+
 test('a webhook that is slow gets what happened meanwhile, turns and all', async (t) => {
   const { deliver, seen, received } = receiver(false);
   const handler = createHandler(asker, { deliver, logger: silent });

@@ -315,6 +315,14 @@ test('a client with only the role view cannot answer', async (t) => {
   assert.equal(asking(controller.ui).length, 1);
 });
 
+test('Esc, another key and Esc again do not open the rewind menu', (t) => {
+  const { controller, type } = open(t);
+  type(escape, 'x', press('backspace'), escape);
+  assert.equal(controller.ui.rewind, undefined);
+  type(escape);
+  assert.ok(controller.ui.rewind);
+});
+
 test('Esc cancels the turn, and a second Esc opens the rewind menu', async (t) => {
   const { session, controller, type, until } = open(t);
   type('wrong', enter);

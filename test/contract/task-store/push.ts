@@ -173,6 +173,20 @@ export function describePush(describe: Describe): void {
       assert.deepEqual(keysOf(await store.duePush({ limit: 9 })), ['t2/b']);
     });
 
+    test('dead letters of a deleted task are not shown for a task that another user creates later', async ({
+      store,
+    }) => {
+      await store.append([creation('t1')]);
+      await store.savePush(webhook('t1', 'a'));
+      const progress = { ...fresh, cursor: 1 };
+      await store.savePushProgress([{ ...key, progress, deadLetter: letter(1, 1) }]);
+      await store.delete(alice, 't1');
+      await store.append([creation('t2', bob)]);
+      await store.savePush(webhook('t2', 'b', { ...fresh, cursor: 5 }));
+      assert.deepEqual(await store.deadLetters({ ...bob, taskId: 't2', limit: 9 }), []);
+      assert.deepEqual(await store.deadLetters({ ...alice, limit: 9 }), []);
+    });
+
     test('a webhook has at most a thousand dead letters, the newest', async ({ store }) => {
       await store.append([creation('t1')]);
       await store.savePush(webhook('t1', 'a'));
