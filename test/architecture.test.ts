@@ -1,4 +1,4 @@
-// docs/ARCHITECTURE.md names files. Each of them exists, and the page stays a page.
+// docs/ARCHITECTURE.md and docs/threat-model.md name files. Each of them exists, and the architecture page stays a page.
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -29,4 +29,11 @@ test('every module is in the table of modules, and the page has at most 120 line
     if (entry.isDirectory()) assert.match(page, new RegExp(`^\\| \`${entry.name}/\` \\|`, 'm'));
   }
   assert.ok(page.split('\n').length <= 120);
+});
+
+test('every test that the threat model names exists', () => {
+  const threats = readFileSync(path.join(root, 'docs/threat-model.md'), 'utf8');
+  const named = [...threats.matchAll(/`((?:src|test)\/[\w/.-]+)`/g)].map(([, name = '']) => name);
+  assert.ok(named.length > 40);
+  for (const name of named) assert.ok(existsSync(path.join(root, name)), `${name} does not exist`);
 });
