@@ -30,10 +30,17 @@ async function run(...flags: string[]) {
   const { stdout } = await promisify(execFile)(
     process.execPath,
     [
-      ...['--conditions=parley-source', '--input-type=module', '--eval', PROGRAM, '--'],
+      '--conditions=parley-source',
+      '--input-type=module',
+      '--eval',
+      PROGRAM,
+      '--',
       ...files.map((file) => new URL(file, import.meta.url).href),
       COMMAND,
-      ...[...flags, '--a2a-token=ann:view:token-of-ann-equals', '--token', 'token-of-ann-last'],
+      ...flags,
+      '--a2a-token=ann:view:token-of-ann-equals',
+      '--token',
+      'token-of-ann-last',
     ],
     {
       env: {

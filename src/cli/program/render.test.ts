@@ -6,7 +6,7 @@ import { contentOf, describeTask } from './render.ts';
 import { complain, note, sayJson } from './terminal.ts';
 
 /** C1 controls, which some terminals act on, an escape sequence, and characters that reverse the text after them. */
-const HOSTILE = '\u009b2J\u009d0;x\u009c\u001b[31m\u202etxt.exe\u2066\u007f';
+const HOSTILE = '\u009b2J\u009d0;x\u009c\u001b[45m\u202etxt.exe\u2066\u007f';
 const UNSAFE = /(?![\n\t])[\p{Cc}\u202a-\u202e\u2066-\u2069]/u;
 
 const PARTS: Part[] = [
@@ -25,6 +25,14 @@ const TASK: Task = {
 
 function message(parts: Part[]) {
   return { kind: 'message' as const, messageId: 'm', role: 'agent' as const, parts };
+}
+
+/** The text without the styles that the program itself adds. */
+function unstyled(text: string): string {
+  return [0, 1, 2, 22, 31, 32, 33, 36, 39].reduce(
+    (rest, code) => rest.replaceAll(`\u001b[${code}m`, ''),
+    text,
+  );
 }
 
 /** What is written to both streams while they are a terminal. */
@@ -46,7 +54,7 @@ function onTerminal(t: TestContext, work: () => void): string {
 
 test('nothing in a task acts on the terminal', (t) => {
   const shown = onTerminal(t, () => process.stdout.write(contentOf(PARTS) + describeTask(TASK)));
-  const plain = shown.replaceAll(/\x1b\[\d+m/g, '');
+  const plain = unstyled(shown);
   assert.doesNotMatch(plain, UNSAFE);
   assert.match(plain, /txt\.exe/);
   assert.match(plain, /"\\u009b2J\\u009d0;x/);
@@ -61,5 +69,5 @@ test('nothing that an agent streams, logs or fails with acts on the terminal', (
     note(HOSTILE);
     complain(HOSTILE);
   });
-  assert.doesNotMatch(shown.replaceAll(/\x1b\[\d+m/g, ''), UNSAFE);
+  assert.doesNotMatch(unstyled(shown), UNSAFE);
 });

@@ -18,7 +18,7 @@ export interface Sandboxed {
   readonly file: string;
   readonly args: string[];
   /** Must be called once, when the program and all its processes have ended, or were not started. */
-  done(): void;
+  readonly done: () => void;
 }
 
 /** Converts a program and its arguments to a command that runs it in the sandbox. */
@@ -84,19 +84,21 @@ function bubblewrap(
   { existing, absent }: ReadOnlyPaths,
   hidden: readonly string[],
 ): string[] {
-  return [
-    ...['--ro-bind', '/', '/'],
-    ...['--dev', '/dev'],
-    ...['--proc', '/proc'],
+  const mounts: string[][] = [
+    ['--ro-bind', '/', '/'],
+    ['--dev', '/dev'],
+    ['--proc', '/proc'],
     // This comes before the workspace, because the workspace may be inside /tmp.
-    ...['--tmpfs', '/tmp'],
+    ['--tmpfs', '/tmp'],
     // This hides the sockets of services, because services could act outside the sandbox.
-    ...['--tmpfs', '/run'],
-    ...['--bind', workspace, workspace],
-    ...existing.flatMap((file) => ['--ro-bind', file, file]),
-    ...absent.flatMap((file) => ['--tmpfs', file, '--remount-ro', file]),
-    ...hidden.flatMap((folder) => ['--tmpfs', folder, '--remount-ro', folder]),
-    ...['--chdir', workspace],
+    ['--tmpfs', '/run'],
+    ['--bind', workspace, workspace],
+    ...existing.map((file) => ['--ro-bind', file, file]),
+    ...[...absent, ...hidden].map((file) => ['--tmpfs', file, '--remount-ro', file]),
+    ['--chdir', workspace],
+  ];
+  return [
+    ...mounts.flat(),
     // This separates the network, the processes, the host name and shared memory.
     '--unshare-all',
     // This prevents the command from typing into Parley's terminal.
