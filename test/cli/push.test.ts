@@ -44,10 +44,13 @@ test('the owner of a task lists its dead letters and sends them again, over REST
   let letters: unknown;
   do letters = await deadLetters();
   while (!Array.isArray(letters) || letters.length < 4);
-  const expected = [4, 3, 2, 1].map((seq) => {
-    const about = { reason: 'HTTP 500', attempts: 6 };
-    return { taskId: id, pushNotificationConfigId: 'my hook', seq, ...about };
-  });
+  const about = {
+    taskId: id,
+    pushNotificationConfigId: 'my hook',
+    reason: 'HTTP 500',
+    attempts: 6,
+  };
+  const expected = [4, 3, 2, 1].map((seq) => Object.assign({ seq }, about));
   assert.partialDeepStrictEqual(letters, expected);
   const webhook = `/tasks/${id}/pushNotificationConfigs/my%20hook`;
   assert.deepEqual((await ask('ann', `/v1${webhook}/deadLetters`)).body, { deadLetters: letters });

@@ -1,8 +1,7 @@
 /** `parley push`: lists the events that could not be delivered to webhooks, and sends them again. */
-import * as z from 'zod';
 import { ConnectionError } from '../../client/index.ts';
-import { reasonOf } from '../../base/index.ts';
-import { codecOf } from '../../protocol/index.ts';
+import { isObject, reasonOf } from '../../base/index.ts';
+import { A2AError, codecOf } from '../../protocol/index.ts';
 import { defineCommand } from '../program/command.ts';
 import { EXIT, usageError } from '../program/exit.ts';
 import { timeOf } from '../program/render.ts';
@@ -10,20 +9,13 @@ import { columns } from '../program/table.ts';
 import { dim, note, say, sayJson, word } from '../program/terminal.ts';
 import { CONNECTION_FLAGS, type Target, targetOf } from '../remote/connection.ts';
 
-const DeadLetters = z.object({
-  deadLetters: z.array(
-    z.looseObject({
-      taskId: z.string(),
-      pushNotificationConfigId: z.string(),
-      seq: z.int(),
-      reason: z.string(),
-      attempts: z.int(),
-      timestamp: z.string(),
-    }),
-  ),
-});
-const Retried = z.object({ retried: z.int() });
-type DeadLetter = z.infer<typeof DeadLetters>['deadLetters'][number];
+interface DeadLetter {
+  readonly taskId: string;
+  readonly pushNotificationConfigId: string;
+  readonly seq: number;
+  readonly reason: string;
+  readonly timestamp: string;
+}
 
 const { 'a2a-version': _version, 'trusted-origin': _origin, ...FLAGS } = CONNECTION_FLAGS;
 
@@ -50,19 +42,21 @@ export default defineCommand({
         throw usageError('parley push retry needs URL TASK CONFIG: parley push list shows them');
       }
       const path = `${webhookPath(task, config)}/deadLetters:retry`;
-      const result = Retried.parse(await ask(target, 'POST', path));
+      const result = await ask(target, 'POST', path);
+      const retried = Number(result['retried']);
       if (values.json) sayJson(result);
-      else if (result.retried === 0) note('This webhook has no dead letters.');
-      else say(`Sending again from the first of ${result.retried} dead letters`);
+      else if (retried === 0) note('This webhook has no dead letters.');
+      else say(`Sending again from the first of ${retried} dead letters`);
       return EXIT.done;
     }
     if (task !== undefined && config === undefined) {
       throw usageError('parley push list needs CONFIG after TASK, or only the URL');
     }
     const folder = task && config ? webhookPath(task, config) : '';
-    const { deadLetters } = DeadLetters.parse(await ask(target, 'GET', `${folder}/deadLetters`));
-    if (values.json) for (const letter of deadLetters) sayJson(letter);
-    else printTable(deadLetters);
+    const { deadLetters } = await ask(target, 'GET', `${folder}/deadLetters`);
+    const letters = Array.isArray(deadLetters) ? deadLetters.map(letterOf) : [];
+    if (values.json) for (const letter of letters) sayJson(letter);
+    else printTable(letters);
     return EXIT.done;
   },
 });
@@ -71,7 +65,11 @@ function webhookPath(task: string, config: string): string {
   return `/tasks/${encodeURIComponent(task)}/pushNotificationConfigs/${encodeURIComponent(config)}`;
 }
 
-async function ask({ url, headers }: Target, method: string, path: string): Promise<unknown> {
+async function ask(
+  { url, headers }: Target,
+  method: string,
+  path: string,
+): Promise<Record<string, unknown>> {
   let response: Response;
   let body: unknown;
   try {
@@ -88,8 +86,22 @@ async function ask({ url, headers }: Target, method: string, path: string): Prom
       cause: error,
     });
   }
-  if (response.ok) return body;
+  if (response.ok && isObject(body)) return body;
   throw codecOf('1.0', 'HTTP+JSON').decodeError(body, response.status, 'push');
+}
+
+function letterOf(raw: unknown): DeadLetter {
+  if (!isObject(raw))
+    throw new A2AError('invalidAgentResponse', 'The list of dead letters is invalid');
+  const text = (name: string) => String(raw[name]);
+  return {
+    ...raw,
+    taskId: text('taskId'),
+    pushNotificationConfigId: text('pushNotificationConfigId'),
+    seq: Number(raw['seq']),
+    reason: text('reason'),
+    timestamp: text('timestamp'),
+  };
 }
 
 function printTable(letters: readonly DeadLetter[]): void {

@@ -48,6 +48,9 @@ const FLAGS = {
     'CIDR',
     'Allow webhooks, fetch_url and MCP servers in this private network, for example 10.0.0.0/8.',
   ),
+  'push-every-event': toggle(
+    'Send webhooks of A2A 0.3 the task for every event. By default, only when its status changes.',
+  ),
   'allow-client-mcp': toggle(
     'Let clients of the coder add MCP servers that are local programs or in private networks.',
   ),
@@ -103,7 +106,10 @@ async function run(settings: Settings): Promise<number> {
               max: Number.MAX_SAFE_INTEGER,
             }),
           },
-    push: { allowNetworks: networks(values['allow-network']) },
+    push: {
+      allowNetworks: networks(values['allow-network']),
+      everyEvent: values['push-every-event'],
+    },
     ...publicUrl(values['public-url']),
     ...onlyVersion(values['only-version']),
     ...(authenticate && { authenticate }),
