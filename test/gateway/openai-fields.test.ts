@@ -54,6 +54,20 @@ describe('a field of a chat', () => {
     );
   });
 
+  test('max_tokens and max_completion_tokens are both limits, for a server that knows only one', async () => {
+    const sent = (fields: object) =>
+      bodyFor('openai-compatible', openaiCompatible.answer, fields) as Promise<ChatBody>;
+    const { max_completion_tokens: one, max_tokens: other } = await sent({
+      max_completion_tokens: 5,
+      max_tokens: 1_000_000,
+    });
+    assert.deepEqual([one, other], [5, 5]);
+    const { max_tokens: smaller } = await sent({ max_completion_tokens: 100, max_tokens: 7 });
+    assert.equal(smaller, 7);
+    const alone = await sent({ max_completion_tokens: 5 });
+    assert.deepEqual([alone.max_completion_tokens, alone.max_tokens], [5, undefined]);
+  });
+
   test('parallel_tool_calls and strict reach the vendor', async () => {
     const fields = { tools: [weather], parallel_tool_calls: false };
     assert.partialDeepStrictEqual(

@@ -5,6 +5,7 @@
 import { isObject } from '../../../base/index.ts';
 import type { FinishReason, Usage } from '../../../agent/index.ts';
 import type { Relay } from '../../../agent/internal/index.ts';
+import { isSet } from './request.ts';
 import type { ChatBody } from './schema.ts';
 import { count } from './usage.ts';
 
@@ -55,12 +56,18 @@ export function chatRelay(body: ChatBody): Relay {
   };
 }
 
-/** Returns the limit of the answer in the field that the client used, or else in the one that all servers know. */
+/**
+ * Returns the limit of the answer in the fields that the client used, or else in the one that all servers know. A server
+ * may know only one of the fields, so a request with both has the limit in both.
+ */
 function limitOf(body: ChatBody, limit: number | undefined): object {
   if (limit === undefined) return {};
-  return typeof body.max_completion_tokens === 'number'
-    ? { max_completion_tokens: limit }
-    : { max_tokens: limit };
+  const { max_completion_tokens: longest, max_tokens: older } = body;
+  if (!isSet(longest)) return { max_tokens: limit };
+  return {
+    max_completion_tokens: Math.min(longest, limit),
+    ...(isSet(older) && { max_tokens: Math.min(older, limit) }),
+  };
 }
 
 function hasAddresses({ messages }: ChatBody): boolean {
