@@ -180,7 +180,7 @@ async function begin(
 ): Promise<Started> {
   const { log, push } = runtime;
   runtime.checkOpen();
-  runtime.executions.checkRoom(scope);
+  if (reception?.needsNoPlace !== true) runtime.executions.checkRoom(scope);
   const { contextId } = request;
   const id = randomUUIDv7();
   const message = receivedMessage(request.message, { taskId: id, contextId });

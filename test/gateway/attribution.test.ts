@@ -1,15 +1,20 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { json } from 'node:stream/consumers';
 import { test, type TestContext } from 'node:test';
 import * as z from 'zod';
+import { sqliteStore } from '../../src/store/index.ts';
 import { createAgent, type Logger } from '../../src/tasks/index.ts';
+import { until } from '../interop/support.ts';
 import { startGateway, type RunningGateway } from '../support/gateway.ts';
 import { fakeVendor } from '../support/vendors/server.ts';
 import { remote } from './agents-support.ts';
-import { says } from './models-support.ts';
+import { compatible, says } from './models-support.ts';
 
 const Rows = z.object({ items: z.array(z.looseObject({})), next: z.int().optional() });
 
@@ -170,4 +175,49 @@ test('the audit log has the name that the key had', async () => {
       [`key:${admin.key.id}`, 'before'],
     ],
   );
+});
+
+test('a task of a model that is resumed after a restart counts for its key, which no client sees', async (t) => {
+  let calls = 0;
+  await using vendor = await fakeVendor(() => (calls++ === 0 ? 'silence' : says('one')));
+  const folder = mkdtempSync(path.join(tmpdir(), 'parley-attribution-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const open = () =>
+    startGateway({
+      config: { providers: { p: compatible(vendor.url, { models: ['m'] }) } } as object,
+      store: sqliteStore(path.join(folder, 'tasks.db')),
+      register: path.join(folder, 'register.db'),
+      secretKey: 'a secret key',
+    });
+  const first = await open();
+  const fields = { workspace: 'default', scopes: ['*' as const] };
+  const { key, secret } = first.gateway.keys.create({ ...fields, name: 'ci' }, 'test');
+  const forged = { keyId: 'another', subject: 'ann' };
+  const sent = first.ask(secret, 'POST', '/a2a/tasks/sendSubscribe', {
+    message: { role: 'user', content: 'hello' },
+    metadata: { model: 'm', 'parley.caller': forged },
+  });
+  const shown = (await sent).text().catch(String);
+  await vendor.reached;
+  await first[Symbol.asyncDispose]();
+  await using second = await open();
+  const rows = await until(
+    'the usage',
+    () => usage(second, secret, 'by=key'),
+    ([row]) => row?.['outputTokens'] === 12,
+  );
+  assert.equal(rows.length, 1);
+  assert.partialDeepStrictEqual(rows[0], { keyId: key.id, keyName: 'ci', calls: 2 });
+  const texts = [shown];
+  const [found] = await usage(second, secret, 'by=task');
+  const id = String(found?.['taskId']);
+  for (const place of [`/a2a/tasks/${id}`, `/v1/tasks/${id}`, `/tasks/${id}/events`]) {
+    const response = await second.ask(secret, 'GET', place);
+    assert.equal(response.status, 200, place);
+    texts.push(response.text());
+  }
+  for (const text of await Promise.all(texts)) {
+    assert.match(text, /"model":"m"/);
+    assert.doesNotMatch(text, /parley\.caller/);
+  }
 });

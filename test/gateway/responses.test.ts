@@ -198,6 +198,27 @@ test('a stored response can be deleted, and then it is not found', async () => {
   assert.equal((await client.responses.retrieve(second.id)).id, second.id);
 });
 
+test('a response is stored even if too many tasks are being executed', async () => {
+  await using vendor = await fakeVendor(({ body }) =>
+    JSON.stringify(body).includes('wait') ? 'silence' : { events: openaiCompatible.answer },
+  );
+  const provider = { type: 'openai-compatible', baseUrl: `${vendor.url}/v1`, models: ['m'] };
+  await using gateway = await startGateway({
+    config: { providers: { p: provider }, limits: { maxRunning: 1 } } as object,
+  });
+  const key = gateway.key();
+  const task = { message: { role: 'user', content: 'wait' }, metadata: { model: 'm' } };
+  const running = await gateway.ask(key, 'POST', '/a2a/tasks/sendSubscribe', task);
+  const refused = await gateway.ask(key, 'POST', '/a2a/tasks/sendSubscribe', task);
+  assert.deepEqual([running.status, refused.status], [200, 503]);
+  const asked = { model: 'm', input: 'Weather?' };
+  const response = await gateway.ask(key, 'POST', '/v1/responses', asked);
+  assert.equal(response.status, 200);
+  const { id } = (await response.json()) as { id: string };
+  assert.equal((await gateway.ask(key, 'GET', `/v1/responses/${id}`)).status, 200);
+  await running.body?.cancel();
+});
+
 test('a stored response belongs to its workspace', async () => {
   await using subject = await before('anthropic', [{ events: anthropic.answer }]);
   const { client, gateway, clientOf } = subject;

@@ -2,7 +2,8 @@
 import { answerViews } from '../../bridge/index.ts';
 import type { Metadata } from '../../protocol/index.ts';
 import type { AgentExecutor, Reception, RequestContext } from '../../tasks/index.ts';
-import { agentOfTenant, RESPONSES_TENANT } from '../api/caller.ts';
+import { agentOfTenant, Caller, RESPONSES_TENANT } from '../api/caller.ts';
+import { hidingCaller, withCaller } from './task-caller.ts';
 import { TRANSITIONS } from './transitions.ts';
 
 /** Executes tasks with a model or with an agent. */
@@ -10,6 +11,8 @@ export type Worker = Pick<AgentExecutor, 'receive' | 'execute' | 'cancel'>;
 
 /** Completes the tasks that only keep a response, which is in their message. */
 const KEEPER: Worker = {
+  // Otherwise an answer that is already paid for could not be stored while many tasks are executed.
+  receive: () => ({ needsNoPlace: true }),
   async *execute({ task }) {
     if (task.status.state !== 'working') yield { kind: 'status-update', state: 'working' };
     yield { kind: 'status-update', state: 'completed' };
@@ -38,15 +41,21 @@ export function gatewayExecutor({ models, agents, expiry }: GatewayExecutorOptio
     // again.
     rules: { resumes: true, transitions: TRANSITIONS, immutableEvents: true },
     // The gateway's dialect has the answer of a model in the last message, and A2A only in the artifact.
-    views: answerViews(({ version }) => version === undefined),
+    views: hidingCaller(answerViews(({ version }) => version === undefined)),
     receive(context, task) {
       if (task) return workerOf(context.tenant, task.metadata).receive?.(context, task);
       const metadata = requestMetadata(context);
       const expiresAt = expiry(metadata);
-      const received = workerOf(context.tenant, metadata).receive?.(context);
-      return received instanceof Promise
-        ? received.then((reception) => started(reception, metadata, expiresAt))
-        : started(received, metadata, expiresAt);
+      const worker = workerOf(context.tenant, metadata);
+      const started = (reception: Reception | undefined) => {
+        const received = receptionOf(reception, metadata, expiresAt);
+        const { user } = context;
+        // The tasks of agents have their sender in their link.
+        if (worker !== models || !(user instanceof Caller)) return received;
+        return { ...received, metadata: withCaller(received.metadata, user) };
+      };
+      const received = worker.receive?.(context);
+      return received instanceof Promise ? received.then(started) : started(received);
     },
     execute: (context) => workerOf(context.tenant, context.task.metadata).execute(context),
     cancel: (taskId, context) =>
@@ -54,14 +63,15 @@ export function gatewayExecutor({ models, agents, expiry }: GatewayExecutorOptio
   };
 }
 
-function started(
+function receptionOf(
   reception: Reception | undefined,
   requested: Metadata,
   expiresAt: number | undefined,
-): Reception {
-  const metadata = reception?.metadata ?? requested;
-  if (expiresAt === undefined) return { metadata };
-  return { metadata: { ...metadata, expiresAt: new Date(expiresAt).toISOString() }, expiresAt };
+): Reception & { readonly metadata: Metadata } {
+  const { metadata = requested, ...rest } = reception ?? {};
+  if (expiresAt === undefined) return { ...rest, metadata };
+  const until = new Date(expiresAt).toISOString();
+  return { ...rest, metadata: { ...metadata, expiresAt: until }, expiresAt };
 }
 
 /** Returns the metadata of a request. The request's own metadata takes precedence over the metadata of its message. */

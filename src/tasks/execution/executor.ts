@@ -103,6 +103,8 @@ export interface Reception {
    * undefined, such a message is refused. Must not throw.
    */
   readonly deliver?: ((message: Message, stored: Promise<void>) => void) | undefined;
+  /** Whether the new task ends at once. Then it is accepted even if too many tasks are being executed. */
+  readonly needsNoPlace?: boolean;
   /** Whether the sender's stream starts after the sender's own message, without the task. Only A2A 0.3 allows this. */
   readonly brief?: boolean;
 }

@@ -25,6 +25,7 @@ import type {
 import { splitLast } from '../../../base/index.ts';
 import { Caller, callerOf } from '../../api/caller.ts';
 import { requestMetadata } from '../../tasks/executor.ts';
+import { storedCaller } from '../../tasks/task-caller.ts';
 import type { ModelTarget } from '../catalogue.ts';
 import { askedChat, embeddingModel } from './chat-completion.ts';
 import { ANSWER, withEarlier, type EarlierTurns } from './conversation.ts';
@@ -155,10 +156,12 @@ export function modelExecutor({
         return;
       }
       if (task.status.state !== 'working') yield { kind: 'status-update', state: 'working' };
-      // After a restart the workspace is known, but not the key.
       const workspace = user?.id ?? '';
+      // After a restart, the user is only the workspace.
       const caller =
-        user instanceof Caller ? user : { workspace, keyId: undefined, traceparent: undefined };
+        user instanceof Caller
+          ? user
+          : { keyId: undefined, ...storedCaller(task.metadata), workspace, traceparent: undefined };
       try {
         const request = asked(workspace, context.message, task.metadata ?? {});
         const work = request.target.apiType === 'chat' ? chat : embed;

@@ -1,0 +1,49 @@
+/**
+ * Stores with a task who sent it, so that a task that is resumed after a restart counts for the same key or subject. It is
+ * in the task's metadata, where no client sees it.
+ */
+import * as z from 'zod';
+import { defined } from '../../base/index.ts';
+import type { Metadata, Task } from '../../protocol/index.ts';
+import type { LogView, LogViews, ViewRequest } from '../../tasks/index.ts';
+import type { Caller } from '../api/caller.ts';
+
+const CALLER_KEY = 'parley.caller';
+
+const StoredCaller = z.object({
+  keyId: z.string().optional(),
+  keyName: z.string().optional(),
+  subject: z.string().optional(),
+});
+export type StoredCaller = Readonly<z.infer<typeof StoredCaller>>;
+
+/** Returns the metadata with the caller. A value that a client sent in its place is replaced. */
+export function withCaller(
+  metadata: Metadata,
+  { keyId, keyName, subject }: Pick<Caller, keyof StoredCaller>,
+): Metadata {
+  return { ...metadata, [CALLER_KEY]: defined({ keyId, keyName, subject }) };
+}
+
+/** Returns the caller in the metadata of a task. It is empty for a task of an earlier version. */
+export function storedCaller(metadata: Metadata | undefined): StoredCaller {
+  return StoredCaller.safeParse(metadata?.[CALLER_KEY]).data ?? {};
+}
+
+/** Returns the views without the caller. */
+export function hidingCaller(views: LogViews): LogViews {
+  const hiding = new Map(
+    views.all.map((view) => [view, { ...view, task: (task: Task) => view.task(hidden(task)) }]),
+  );
+  const choose = (request: ViewRequest): LogView => {
+    const view = views.choose(request);
+    return hiding.get(view) ?? view;
+  };
+  return { ...views, all: [...hiding.values()], choose };
+}
+
+function hidden(task: Task): Task {
+  if (task.metadata?.[CALLER_KEY] === undefined) return task;
+  const { [CALLER_KEY]: _, ...metadata } = task.metadata;
+  return { ...task, metadata };
+}
