@@ -44,6 +44,7 @@ const MAX_NAMES = 10;
 
 const count = z.int().min(1).max(1_000_000);
 const milliseconds = z.int().min(1).max(MAX_TIMER_MS);
+const bytes = z.int().min(1024 * 1024);
 
 const Limits = z
   .strictObject({
@@ -58,6 +59,12 @@ const Limits = z
     maxStreams: count.describe('Maximum number of open streams. Default: 50000'),
     maxStreamsPerClient: count.describe(
       'Maximum number of open streams of one workspace. Default: 20000',
+    ),
+    maxPendingBytes: bytes.describe(
+      'Maximum number of bytes in transit: of requests that are being received, and of answers that clients have not read. Further requests get 503. Default: 512 MB',
+    ),
+    maxPendingBytesPerClient: bytes.describe(
+      'The same for one workspace. Further requests get 429. Default: a quarter of maxPendingBytes',
     ),
     requestTimeoutMs: milliseconds.describe('Timeout for receiving a request. Default: 60 seconds'),
     stallMs: milliseconds.describe('A client that does not read for this time is disconnected'),

@@ -75,14 +75,14 @@ function memory(): number {
 test('a body in chunks of one byte needs little more memory than its bytes', async (t) => {
   const listening = await setUp(t);
   const socket = await dial(t, listening);
-  let accepted: Socket | undefined;
-  listening.server.once('request', (request) => (accepted = request.socket));
+  const requested = once(listening.server, 'request');
   const before = memory();
   const [count, size] = [100_000, '1\r\na\r\n'.length];
   socket.write(`${HEAD}Transfer-Encoding: chunked\r\n\r\n`);
   socket.write('1\r\na\r\n'.repeat(count));
   const deadline = performance.now() + 20_000;
-  while ((accepted?.bytesRead ?? 0) < count * size) {
+  const [{ socket: accepted }] = (await requested) as [{ socket: Socket }];
+  for (; accepted.bytesRead < count * size;) {
     assert.ok(performance.now() < deadline);
     await new Promise(setImmediate);
   }

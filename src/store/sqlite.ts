@@ -47,6 +47,7 @@ import {
   type TaskHead,
   type TaskStore,
 } from '../tasks/index.ts';
+import { BatchChanges, type Version } from './batch-changes.ts';
 import { ContextCounts } from './context-counts.ts';
 import { openStoreFile, PROBE, type OpenStore } from './open-store.ts';
 import { SecretBox, secretKeys, type SecretKeyOptions } from './secrets.ts';
@@ -97,16 +98,6 @@ const MAX_KNOWN = 10_000;
 /** Greater than every change number. */
 const END = Number.MAX_SAFE_INTEGER;
 
-/** The version of a task that is being written. */
-interface Version {
-  readonly id: number;
-  readonly scope: number;
-  seq: number;
-  state: TaskState;
-  statusSeq: number;
-  changed: number;
-}
-
 /** The store that `sqliteStore` returns. Its methods return values, not promises. */
 export class SqliteStore implements TaskStore {
   readonly name = 'sqlite';
@@ -142,7 +133,7 @@ export class SqliteStore implements TaskStore {
   append(batch: readonly Append[]): AppendOutcome[] {
     for (const append of batch) checkAppend(append);
     return this.#transaction(() => {
-      const changes = new Changes();
+      const changes = new BatchChanges();
       const outcomes = batch.map((append) => this.#take(append, changes));
       for (const { state, statusSeq, changed, id } of changes.statuses) {
         this.#sql.setStatus.run(state, statusSeq, changed, id);
@@ -285,7 +276,7 @@ export class SqliteStore implements TaskStore {
     }
   }
 
-  #take(append: Append, changes: Changes): AppendOutcome {
+  #take(append: Append, changes: BatchChanges): AppendOutcome {
     const { taskId, contextId, expected, entries, messageIds, expiresAt } = append;
     const known = this.#version(taskId);
     if ((known?.seq ?? 0) !== expected) return 'conflict';
@@ -371,7 +362,7 @@ export class SqliteStore implements TaskStore {
     return version;
   }
 
-  #writeCounts(changes: Changes): void {
+  #writeCounts(changes: BatchChanges): void {
     for (const { scope, state, n } of changes.counts.values()) {
       if (n !== 0) this.#sql.count.run(scope, state, n);
     }
@@ -457,26 +448,6 @@ export class SqliteStore implements TaskStore {
     const row = this.#sql.meta.get(key);
     if (!row) throw new StoreError(`the task store is damaged: ${key} is missing`);
     return row[0];
-  }
-}
-
-/** The changes of statuses and counters in a batch. They are written at the end of the batch. */
-class Changes {
-  readonly statuses = new Set<Version>();
-  readonly counts = new Map<string, { scope: number; state: TaskState; n: number }>();
-
-  /** Counts the change of one task from the state `from` to the state `to`. */
-  count(scope: number, from: TaskState | undefined, to: TaskState): void {
-    if (from === to) return;
-    if (from) this.#add(scope, from, -1);
-    this.#add(scope, to, 1);
-  }
-
-  #add(scope: number, state: TaskState, n: number): void {
-    const key = `${scope} ${state}`;
-    const count = this.counts.get(key);
-    if (count) count.n += n;
-    else this.counts.set(key, { scope, state, n });
   }
 }
 

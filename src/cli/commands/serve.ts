@@ -1,7 +1,7 @@
 /** `parley serve`: serves an agent over HTTP until a signal ends it. */
 import { VERSIONS, versionOf } from '../../protocol/index.ts';
 import type { A2AAgent, AgentProfile, TaskStore } from '../../tasks/index.ts';
-import { isLoopback } from '../../base/index.ts';
+import { defined, isLoopback } from '../../base/index.ts';
 import { serve, type ServeOptions } from '../../server.ts';
 import { authentication, AUTHENTICATION_FLAGS } from '../program/authentication.ts';
 import { CODER_FLAGS, CODER_VARIABLES, MODELS } from '../coder/flags.ts';
@@ -55,6 +55,10 @@ const FLAGS = {
     'Let clients of the coder add MCP servers that are local programs or in private networks.',
   ),
   'allow-auto-execute': toggle('Let clients of the coder turn off approvals for their sessions.'),
+  'max-pending-bytes': option(
+    'N',
+    'The maximum number of bytes in transit, of requests and of unread answers; 512 MB by default. One client gets a quarter.',
+  ),
   'max-task-bytes': option(
     'N',
     'The maximum size of a task with --store memory; 64 MB by default. A larger task fails.',
@@ -93,19 +97,13 @@ async function run(settings: Settings): Promise<number> {
       `other machines can reach ${host}, so authentication is required: add --token T or --keys FILE, or remove --host`,
     );
   }
-  const maxTaskBytes = values['max-task-bytes'];
   const log = createLog(environment);
   const options: ServeOptions = {
     logger: log,
-    limits:
-      maxTaskBytes === undefined
-        ? {}
-        : {
-            maxTaskBytes: wholeNumber('--max-task-bytes', maxTaskBytes, {
-              min: 1,
-              max: Number.MAX_SAFE_INTEGER,
-            }),
-          },
+    limits: defined({
+      maxTaskBytes: byteCount('--max-task-bytes', values['max-task-bytes']),
+      maxPendingBytes: byteCount('--max-pending-bytes', values['max-pending-bytes']),
+    }),
     push: {
       allowNetworks: networks(values['allow-network']),
       everyEvent: values['push-every-event'],
@@ -143,6 +141,11 @@ async function run(settings: Settings): Promise<number> {
   noteDrain(server.handler.running, DRAIN_MS);
   await listening.close(DRAIN_MS);
   return code;
+}
+
+function byteCount(flag: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  return wholeNumber(flag, text, { min: 1, max: Number.MAX_SAFE_INTEGER });
 }
 
 function onlyVersion(text: string | undefined): Pick<ServeOptions, 'versions'> {

@@ -46,13 +46,16 @@ export function readBody(
       held = 0;
     };
     /** Counts the bytes in steps, because a body can arrive byte by byte. */
-    const count = () => {
+    const count = (size: number) => {
+      const steps = Math.ceil(size / UNCOUNTED_BYTES) - 1;
+      const more = steps * UNCOUNTED_BYTES - held;
+      if (more <= 0) return;
       if (held === 0) {
         client = clientOf();
         request.once('close', release);
       }
-      pending.take(client, UNCOUNTED_BYTES);
-      held += UNCOUNTED_BYTES;
+      pending.take(client, more);
+      held += more;
     };
     const refuse = (error: unknown) => {
       request.off('data', onData);
@@ -64,7 +67,7 @@ export function readBody(
       const size = body.size + chunk.length;
       if (size > maxBodyBytes) return refuse(tooLarge(maxBodyBytes));
       try {
-        while (size > held + UNCOUNTED_BYTES) count();
+        count(size);
       } catch (error) {
         return refuse(error);
       }
