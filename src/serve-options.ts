@@ -1,7 +1,7 @@
 /** The options of `serve()`. */
 import type { SigningKeys } from './base/signing/index.ts';
 import type { A2AError, AgentCard, Call, ProtocolVersion } from './protocol/index.ts';
-import type { HandlerOptions, Logger, RequestHandler } from './tasks/index.ts';
+import type { HandlerOptions, Logger, RequestHandler, Retention } from './tasks/index.ts';
 import type {
   Authenticate,
   FailedRequest,
@@ -64,6 +64,13 @@ export interface ServeOptions {
    */
   readonly extendedCard?: Partial<AgentCard> | ((call: Call) => Partial<AgentCard>) | true;
   readonly store?: HandlerOptions['store'];
+  /**
+   * How long finished tasks are kept: by default for 30 days, and while the store is smaller than 2 GB. False: for ever.
+   * Unfinished tasks are never removed.
+   */
+  readonly retention?: Retention | false;
+  /** False if the caller calls `handler.expire` regularly. By default, the server does, and applies `retention`. */
+  readonly sweep?: false;
   readonly authenticate?: Authenticate;
   /** The settings for webhooks, or false to turn them off. By default, webhooks reach only public addresses. */
   readonly push?: boolean | WebhookOptions;

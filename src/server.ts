@@ -9,7 +9,13 @@ import { defined, isLoopback, trimEndOf } from './base/index.ts';
 import { temporarySigningKeys } from './base/signing/index.ts';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type AgentCard, type Call, VERSIONS } from './protocol/index.ts';
-import { type A2AAgent, createHandler, type RequestHandler, consoleLogger } from './tasks/index.ts';
+import {
+  type A2AAgent,
+  createHandler,
+  type RequestHandler,
+  startSweeper,
+  consoleLogger,
+} from './tasks/index.ts';
 import {
   type Admission,
   createAdmission,
@@ -35,6 +41,9 @@ import { LIMITS, type ServeOptions } from './serve-options.ts';
 
 /** The timeout for the headers of a request. It is also the interval at which timeouts are checked. */
 const HEADERS_MS = 15_000;
+
+/** The interval at which expired and old tasks are removed. */
+const SWEEP_MS = 10_000;
 
 /** Minimum time that a closing server waits until its responses are sent. */
 const FLUSH_MS = 500;
@@ -150,6 +159,7 @@ export function serve(agent: A2AAgent, options: ServeOptions = {}): AgentServer 
     },
     describe: options.describe,
   });
+  const closing = new AbortController();
   let recovering: Promise<void> | undefined;
   let recovered = false;
   const ready: App = (request, readBody) => {
@@ -161,6 +171,11 @@ export function serve(agent: A2AAgent, options: ServeOptions = {}): AgentServer 
   function recover(): Promise<void> {
     return (recovering ??= handler.recover().then(() => {
       recovered = true;
+      if (options.sweep === false) return;
+      const { retention = {} } = options;
+      const kept = retention === false ? undefined : retention;
+      const { signal } = closing;
+      startSweeper({ handler, logger, everyMs: SWEEP_MS, retention: kept, signal });
     }));
   }
 
@@ -232,6 +247,7 @@ export function serve(agent: A2AAgent, options: ServeOptions = {}): AgentServer 
   }
 
   function close(ms?: number): Promise<void> {
+    closing.abort();
     return handler.close(ms);
   }
 
@@ -328,6 +344,8 @@ export {
   type IntakeOptions,
   type ListOptions,
   type ListPage,
+  type FinishedQuery,
+  type FinishedTask,
   type ListQuery,
   type Logger,
   type LogPage,
@@ -344,6 +362,7 @@ export {
   type PushProgress,
   type PushRecord,
   type Reception,
+  type Retention,
   type RequestContext,
   type RequestHandler,
   type ReserveParams,
@@ -355,6 +374,7 @@ export {
   type StreamSink,
   type SubscribeOptions,
   type TaskHead,
+  type StoreRetention,
   type TaskStore,
   type TaskUpdate,
   type Transitions,

@@ -12,6 +12,8 @@ import {
   type A2AAgent,
   type AgentProfile,
   type Logger,
+  type Retention,
+  startSweeper,
   type TaskStore,
   consoleLogger,
 } from '../tasks/index.ts';
@@ -59,8 +61,7 @@ import { operationRoutes } from './operation/routes.ts';
 import { createTracer, tracingOptions } from './telemetry/tracing.ts';
 import type { GatewayRoute } from './api/route.ts';
 import { describeIn, ownRoutes } from './api/serve-routes.ts';
-import { TasksConfig } from './tasks/config.ts';
-import { startSweeper } from './tasks/sweeper.ts';
+import { retentionOf, TasksConfig } from './tasks/config.ts';
 
 export interface GatewayOptions {
   readonly config: GatewayConfig;
@@ -80,6 +81,8 @@ export interface GatewayOptions {
   readonly signing?: SigningKeys;
   /** Private networks that webhooks and agents may be in, in CIDR notation. */
   readonly allowNetworks?: readonly string[];
+  /** How long finished tasks are kept. Default: `tasks` in the configuration. */
+  readonly retention?: Retention | undefined;
   /** The environment variables with the vendors' API keys and the OpenTelemetry settings. */
   readonly environment?: Readonly<Record<string, string | undefined>>;
 }
@@ -194,6 +197,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       keepExpiredMs: tasks.keepExpiredSeconds * 1000,
     },
     ...(config.cors && { cors: config.cors }),
+    sweep: false,
   });
   metrics.gauge('parley_executions_running', () => server.handler.running);
   metrics.gauge('parley_streams_open', () => server.streams);
@@ -211,8 +215,13 @@ export function createGateway(options: GatewayOptions): Gateway {
       logger,
       everyMs: tasks.sweepSeconds * 1000,
       keepExpiredMs: tasks.keepExpiredSeconds * 1000,
+      retention: options.retention ?? retentionOf(tasks),
       signal: sweeping.signal,
-      meter: metrics,
+      onSwept: ({ ended, removed, old = 0 }) => {
+        metrics.count('parley_tasks_expired_total', { outcome: 'ended' }, ended);
+        metrics.count('parley_tasks_expired_total', { outcome: 'deleted' }, removed);
+        metrics.count('parley_tasks_expired_total', { outcome: 'old' }, old);
+      },
     });
   }
 

@@ -116,6 +116,12 @@ const STEPS: readonly string[] = [
   -- other events contain their time.
   ALTER TABLE events ADD COLUMN at INTEGER;
   `,
+
+  `
+  -- Finished tasks of all scopes in the order in which they ended, for retention.
+  CREATE INDEX tasks_finished ON tasks (changed)
+    WHERE state IN ('completed', 'canceled', 'failed', 'rejected');
+  `,
 ];
 
 /** The application id is "Prly" in ASCII. */

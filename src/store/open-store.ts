@@ -5,7 +5,7 @@
  * empty database. The operating system releases the lock when the process ends, even after a crash. Other processes can
  * still read the database of the store.
  */
-import { accessSync, closeSync, constants, openSync, readSync, rmSync } from 'node:fs';
+import { accessSync, closeSync, constants, openSync, readSync, rmSync, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import {
   createFile,
@@ -17,12 +17,16 @@ import {
   toStoreError,
 } from '../base/sqlite/index.ts';
 import { STORE } from './migrations.ts';
+import { canReclaim } from './sqlite-retention.ts';
 
 const HEADER = 'SQLite format 3\0';
 
 /** How long to wait for another process that reads the file. */
 const BUSY_MS = 2000;
 const CACHE_KIB = 16_000;
+
+/** Maximum size of a file of an earlier version that is rewritten when it is opened. It takes less than a second. */
+const VACUUM_BYTES = 64 * 1024 * 1024;
 
 export interface OpenStore {
   readonly db: DatabaseSync;
@@ -55,13 +59,19 @@ export function openStoreFile(path: string, options: OpenStoreOptions): OpenStor
   let opened: DatabaseSync | undefined;
   try {
     checkFile(file);
-    const db = openDatabase(file, { ...options, schema: STORE, busyMs: BUSY_MS });
+    const db = openDatabase(file, {
+      ...options,
+      schema: STORE,
+      busyMs: BUSY_MS,
+      incrementalVacuum: true,
+    });
     opened = db;
     const check = fileCheck(db);
     let checkedAt = -Infinity;
     // The file is not mapped into memory (mmap_size): a read would be 5 % faster, but if another program truncates the
     // file, the process would end with SIGBUS instead of an error.
     db.exec(`PRAGMA cache_size = -${CACHE_KIB}; PRAGMA mmap_size = 0`);
+    if (statSync(file).size <= VACUUM_BYTES) allowReclaim(db);
     return {
       db,
       checkPresent() {
@@ -92,6 +102,16 @@ export function openStoreFile(path: string, options: OpenStoreOptions): OpenStor
     opened?.close();
     lock.abandon();
     throw toStoreError(error, file);
+  }
+}
+
+/** Rewrites a file of an earlier version, so that the space of removed tasks can be given back. */
+function allowReclaim(db: DatabaseSync): void {
+  if (canReclaim(db)) return;
+  try {
+    db.exec('PRAGMA auto_vacuum = INCREMENTAL; VACUUM');
+  } catch {
+    // Another process reads the file, or the disk is full. The next start tries again.
   }
 }
 

@@ -44,6 +44,7 @@ import {
   type PushChange,
   type PushRecord,
   type Scope,
+  type StoreRetention,
   type TaskHead,
   type TaskStore,
 } from '../tasks/index.ts';
@@ -52,6 +53,7 @@ import { ContextCounts } from './context-counts.ts';
 import { openStoreFile, PROBE, type OpenStore } from './open-store.ts';
 import { SecretBox, secretKeys, type SecretKeyOptions } from './secrets.ts';
 import { SqlitePush } from './sqlite-push.ts';
+import { sqliteRetention } from './sqlite-retention.ts';
 import { prepareStatements, type HeadRow, type StateCount, type Statements } from './statements.ts';
 
 /** The options of `sqliteStore`. */
@@ -112,6 +114,7 @@ export class SqliteStore implements TaskStore {
   readonly #versions = new Map<string, Version>();
   readonly #scopes = new Map<string, number>();
   readonly #contexts = new ContextCounts();
+  readonly retention: StoreRetention;
 
   /** @internal */
   constructor(opened: OpenStore, options: SqliteStoreOptions) {
@@ -128,6 +131,12 @@ export class SqliteStore implements TaskStore {
       transaction: (work) => this.#transaction(work),
     });
     this.#push.reseal();
+    this.retention = sqliteRetention(db, {
+      transaction: (work) => this.#transaction(work),
+      version: (taskId) => this.#version(taskId),
+      drop: (taskId, version) => this.#drop(taskId, version),
+      dropEvents: (taskId, version, after) => this.#dropEvents(taskId, version, after),
+    });
   }
 
   append(batch: readonly Append[]): AppendOutcome[] {
@@ -204,20 +213,32 @@ export class SqliteStore implements TaskStore {
     return this.#transaction(() => {
       const version = this.#version(taskId);
       if (!version || version.scope !== this.#scope(scope)) return false;
-      const { id, state } = version;
-      for (const [accepts] of this.#sql.accepted.all(id)) {
-        const messageIds: string[] = JSON.parse(accepts);
-        for (const messageId of messageIds) this.#sql.dropMessage.run(version.scope, messageId);
-      }
-      this.#sql.dropEvents.run(id);
-      this.#push.drop(id);
-      const [contextId] = this.#sql.dropTask.get(id) ?? [];
-      this.#sql.count.run(version.scope, state, -1);
-      if (contextId !== undefined)
-        this.#contexts.change(version.scope, contextId, state, undefined);
-      this.#versions.delete(taskId);
+      this.#drop(taskId, version);
       return true;
     });
+  }
+
+  /** Removes a task. Runs in the caller's transaction. */
+  #drop(taskId: string, version: Version): void {
+    const { id, scope, state } = version;
+    this.#dropEvents(taskId, version, 0);
+    this.#push.drop(id);
+    const [contextId] = this.#sql.dropTask.get(id) ?? [];
+    this.#sql.count.run(scope, state, -1);
+    if (contextId !== undefined) this.#contexts.change(scope, contextId, state, undefined);
+  }
+
+  /**
+   * Removes the entries after `after`, and the message ids of the task. If the entry with the status is removed, the task
+   * is not found any more. Runs in the caller's transaction.
+   */
+  #dropEvents(taskId: string, { id, scope }: Version, after: number): void {
+    for (const [accepts] of this.#sql.accepted.all(id)) {
+      const messageIds: string[] = JSON.parse(accepts);
+      for (const messageId of messageIds) this.#sql.dropMessage.run(scope, messageId);
+    }
+    this.#sql.dropEvents.run(id, after);
+    this.#versions.delete(taskId);
   }
 
   savePush(record: PushRecord): void {

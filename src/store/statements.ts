@@ -131,7 +131,7 @@ export function prepareStatements(db: DatabaseSync) {
       'SELECT accepts FROM events WHERE task = ? AND accepts IS NOT NULL',
     ),
     dropMessage: command('DELETE FROM messages WHERE scope = ? AND message_id = ?'),
-    dropEvents: command('DELETE FROM events WHERE task = ?'),
+    dropEvents: command('DELETE FROM events WHERE task = ? AND seq > ?'),
     dropTask: query<[contextId: string]>('DELETE FROM tasks WHERE id = ? RETURNING context_id'),
   };
 }

@@ -3,6 +3,8 @@
  * finished task is removed, unless it is being read. This happens in sweeps, and for a single task when a request finds
  * it (`expireTask`), so that requests between two sweeps get the same answers as after the next one.
  *
+ * A sweep also removes old tasks (`removeOldTasks`).
+ *
  * Each processed task is removed or gets a later expiry time. So a sweep always ends, and the next sweep tries a failed
  * task again. Tasks are processed in small batches.
  */
@@ -10,6 +12,7 @@ import { isTerminal, type TaskState } from '../protocol/index.ts';
 import type { MaybePromise } from '../base/index.ts';
 import type { EventLog, LiveTask } from './log/event-log.ts';
 import type { Logger } from './log/logger.ts';
+import { type ClockCheck, removeOldTasks, type Retention } from './retention.ts';
 import type { ListPage, Scope, TaskHead, TaskStore } from './store/store.ts';
 
 /** What is needed of the runtime. */
@@ -20,6 +23,7 @@ interface ExpiryRuntime {
   keepExpiredMs: number;
   readonly now: () => number;
   readonly closing: boolean;
+  clock: ClockCheck | undefined;
   stop(live: LiveTask, how: 'expire'): Promise<boolean>;
 }
 
@@ -29,7 +33,9 @@ export interface ExpireOptions {
    * How long a task is kept after it was ended, in milliseconds. From now on, this also applies to tasks that requests
    * find. Before the first sweep, it is the limit `keepExpiredMs`.
    */
-  readonly keepMs: number;
+  readonly keepMs?: number | undefined;
+  /** How long finished tasks are kept that do not expire. Default: for ever. */
+  readonly retention?: Retention | undefined;
   /** The current time, in milliseconds. Default: `Date.now()`. */
   readonly now?: number | undefined;
 }
@@ -38,6 +44,8 @@ export interface ExpireOptions {
 export interface Expired {
   readonly ended: number;
   readonly removed: number;
+  /** The number of tasks that were removed because of `retention`. */
+  readonly old?: number;
 }
 
 /**
@@ -49,7 +57,7 @@ const BATCH = 64;
 /** Runs one sweep. Never throws: an error of the store is logged and ends the sweep. */
 export async function expire(runtime: ExpiryRuntime, options: ExpireOptions): Promise<Expired> {
   const { store } = runtime;
-  const { keepMs, now = Date.now() } = options;
+  const { keepMs = runtime.keepExpiredMs, now = Date.now() } = options;
   runtime.keepExpiredMs = keepMs;
   let ended = 0;
   let removed = 0;
@@ -84,7 +92,13 @@ export async function expire(runtime: ExpiryRuntime, options: ExpireOptions): Pr
     }
     await Promise.all(batch);
   }
-  return { ended, removed };
+  if (!options.retention || !goesOn()) return { ended, removed };
+  try {
+    return { ended, removed, old: await removeOldTasks(runtime, options.retention, now) };
+  } catch (error) {
+    fail(runtime, error, 'failed to remove old tasks');
+    return { ended, removed };
+  }
 }
 
 /** Returns whether the task's time of expiry has passed. */

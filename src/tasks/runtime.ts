@@ -25,6 +25,7 @@ import {
   tellCanceled,
 } from './execution/execution.ts';
 import { expireTask, hasExpired } from './expiry.ts';
+import type { ClockCheck } from './retention.ts';
 import type { Scope, TaskStore } from './store/store.ts';
 
 /** The limits of executions and tasks. */
@@ -49,6 +50,8 @@ export class Runtime {
   keepExpiredMs: number;
   /** The clock for the expiry of tasks, in milliseconds. */
   readonly now: () => number;
+  /** The clock at the last sweep, for `removeOldTasks`. */
+  clock: ClockCheck | undefined;
   closing = false;
   /** True after the store was closed. */
   closed = false;

@@ -43,6 +43,8 @@ export function withUnavailableErrors(store: TaskStore, logger: Logger): TaskSto
     savePushProgress: (changes) => reached(() => store.savePushProgress(changes)),
     duePush: (query) => reached(() => store.duePush(query)),
     deadLetters: (query) => reached(() => store.deadLetters(query)),
+    // Sweeps handle its errors.
+    retention: store.retention,
     close: () => store.close(),
   };
 }

@@ -17,6 +17,8 @@ export interface DatabaseOptions {
   /** `FULL`: a commit survives a power failure. `NORMAL` (the default): a commit survives a crash of the process. */
   readonly synchronous?: 'NORMAL' | 'FULL' | undefined;
   readonly foreignKeys?: boolean;
+  /** Whether `PRAGMA incremental_vacuum` works in new files. */
+  readonly incrementalVacuum?: boolean;
   /** Maximum size of the file, in pages of 4 KiB. */
   readonly maxPages?: number | undefined;
 }
@@ -34,6 +36,8 @@ export function openDatabase(file: string, options: DatabaseOptions): DatabaseSy
     db = new DatabaseSync(file, { timeout: busyMs, enableForeignKeyConstraints: foreignKeys });
     checkVersion(db, file, schema);
     db.exec(`PRAGMA synchronous = ${synchronous}; PRAGMA temp_store = MEMORY`);
+    // This has no effect on a file with tables, until it is vacuumed.
+    if (options.incrementalVacuum) db.exec('PRAGMA auto_vacuum = INCREMENTAL');
     migrate(db, schema);
     // Another process may have migrated the database to a newer version since the first check.
     checkVersion(db, file, schema);

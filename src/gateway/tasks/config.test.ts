@@ -2,8 +2,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { TasksConfig } from './config.ts';
 
-test('with nothing said, tasks live for ever, and what was ended can be read for an hour', () => {
-  assert.deepEqual(TasksConfig.parse({}), { keepExpiredSeconds: 3600, sweepSeconds: 30 });
+test('with nothing said, tasks do not expire, what was ended can be read for an hour, and finished tasks are kept for 30 days and 2 GB', () => {
+  assert.deepEqual(TasksConfig.parse({}), {
+    keepExpiredSeconds: 3600,
+    sweepSeconds: 30,
+    retentionDays: 30,
+    retentionBytes: 2e9,
+  });
 });
 
 test('what is unknown, no number of seconds, or longer than allowed is refused by its name', () => {

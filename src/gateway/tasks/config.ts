@@ -1,8 +1,10 @@
 /** The configuration of tasks: their expiry, and how often expired tasks are removed. */
 import * as z from 'zod';
+import { DEFAULT_RETENTION, type Retention } from '../../tasks/index.ts';
 
 /** One year. */
 const MAX_SECONDS = 366 * 24 * 3600;
+const DAY_MS = 86_400_000;
 const MAX_SWEEP_SECONDS = 3600;
 
 const seconds = z.int().min(1).max(MAX_SECONDS);
@@ -30,10 +32,29 @@ export const TasksConfig = z
       .min(1)
       .max(MAX_SWEEP_SECONDS)
       .default(30)
-      .describe('Interval between searches for expired tasks. Default: 30.'),
+      .describe('Interval between searches for expired and old tasks. Default: 30.'),
+    retentionDays: z
+      .number()
+      .min(0)
+      .max(36_500)
+      .default(DEFAULT_RETENTION.maxAgeMs / DAY_MS)
+      .describe('How many days a finished task is kept after its end. Default: 30.'),
+    retentionBytes: z
+      .int()
+      .min(0)
+      .max(Number.MAX_SAFE_INTEGER)
+      .default(DEFAULT_RETENTION.maxBytes)
+      .describe(
+        'Maximum size of the task store. If it is larger, the tasks that finished first are deleted. Default: 2000000000 (2 GB).',
+      ),
   })
   .refine(({ ttlSeconds = 0, maxTtlSeconds = MAX_SECONDS }) => ttlSeconds <= maxTtlSeconds, {
     path: ['ttlSeconds'],
     error: 'must not be more than maxTtlSeconds',
   });
 export type TasksConfig = z.infer<typeof TasksConfig>;
+
+/** Returns how long finished tasks are kept. */
+export function retentionOf({ retentionDays, retentionBytes }: TasksConfig): Retention {
+  return { maxAgeMs: retentionDays * DAY_MS, maxBytes: retentionBytes };
+}

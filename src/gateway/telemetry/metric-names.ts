@@ -33,7 +33,7 @@ export const METRICS = {
   },
   parley_tasks_expired_total: {
     type: 'counter',
-    help: 'Expired tasks. The outcome is "ended" or "deleted".',
+    help: 'Expired tasks. The outcome is "ended" or "deleted", or "old" for tasks that the retention deleted.',
     labels: ['outcome'],
   },
   parley_executions_running: { type: 'gauge', help: 'Executions in progress.' },

@@ -49,6 +49,12 @@ export class Chain {
     return older === NONE ? undefined : older;
   }
 
+  /** Returns the next newer number in the chain, or undefined if there is none. */
+  static newer(links: ChainLinks, number: number): number | undefined {
+    const newer = links.newer[number]!;
+    return newer === NONE ? undefined : newer;
+  }
+
   /** Adds a number to the front. The number must not be in the chain yet. */
   add(links: ChainLinks, number: number): void {
     links.hold(number);

@@ -37,11 +37,14 @@ import type {
   DeadLetterQuery,
   DuePush,
   DueQuery,
+  FinishedQuery,
+  FinishedTask,
   ListPage,
   ListQuery,
   PushChange,
   PushRecord,
   Scope,
+  StoreRetention,
   TaskHead,
   TaskStore,
 } from './store.ts';
@@ -216,6 +219,34 @@ export class MemoryStore implements TaskStore {
 
   deadLetters(query: DeadLetterQuery): DeadLetter[] {
     return this.#push.deadLetters(query);
+  }
+
+  /** Tasks are also removed when the limits of the store are reached. */
+  readonly retention: StoreRetention = {
+    size: () => this.#bytes,
+    finished: (query) => this.#finishedTasks(query),
+    remove: (tasks) => {
+      for (const { taskId } of tasks) {
+        const task = this.#tasks.get(taskId);
+        if (task?.isFinished) this.#remove(task);
+      }
+      return tasks.length;
+    },
+    reclaim: () => false,
+  };
+
+  #finishedTasks({ after = 0, limit }: FinishedQuery): FinishedTask[] {
+    const found: FinishedTask[] = [];
+    const links = this.#links.finished;
+    let next = this.#finished.oldest;
+    for (; next !== undefined && found.length < limit; next = Chain.newer(links, next)) {
+      const { tenant, owner, taskId, changed } = this.#numbered[next]!;
+      if (changed <= after) continue;
+      const isDue = this.#push.list(taskId).some(({ progress }) => progress.dueAt !== undefined);
+      const endedAt = ChangeClock.time(changed);
+      found.push({ tenant, owner, taskId, endedAt, position: changed, isDue });
+    }
+    return found;
   }
 
   close(): void {

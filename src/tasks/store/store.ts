@@ -158,6 +158,38 @@ export interface DeadLetterQuery extends Scope {
   readonly limit: number;
 }
 
+/** A finished task, for `StoreRetention`. */
+export interface FinishedTask extends Scope {
+  readonly taskId: string;
+  /** Time at which the task ended, in milliseconds. */
+  readonly endedAt: number;
+  /** Number of its end. The ends of all tasks are numbered in their order. */
+  readonly position: number;
+  /** Whether a webhook has not got all events of the task. */
+  readonly isDue: boolean;
+}
+
+/** Selects a page of finished tasks: at most `limit`, after the `position` of the previous page's last task. */
+export interface FinishedQuery {
+  readonly after?: number | undefined;
+  readonly limit: number;
+}
+
+/** The part of a store that removes old tasks. */
+export interface StoreRetention {
+  /** Returns the size of the stored data in bytes. Space that removed tasks have left does not count. */
+  size(): MaybePromise<number>;
+  /** Returns finished tasks of all scopes, in the order in which they ended, the oldest first. */
+  finished(query: FinishedQuery): MaybePromise<readonly FinishedTask[]>;
+  /**
+   * Removes tasks in their order, in one short transaction. A task that continues meanwhile is skipped. Returns how many
+   * tasks are done. Call it again for the others: a very large task needs several calls.
+   */
+  remove(tasks: readonly FinishedTask[]): MaybePromise<number>;
+  /** Gives a small part of the free space back to the file system. Returns whether there is more. */
+  reclaim(): MaybePromise<boolean>;
+}
+
 /** Maximum number of dead letters of a webhook. If there are more, a store drops the oldest. */
 export const MAX_DEAD_LETTERS = 1000;
 
@@ -225,5 +257,8 @@ export interface TaskStore {
 
   /** Fails if a write would fail, for example because the disk is full. Changes no data. Used to check readiness. */
   probe?(): MaybePromise<void>;
+  /** Removes old tasks. Undefined if the store does this itself. */
+  readonly retention?: StoreRetention | undefined;
+
   close(): MaybePromise<void>;
 }

@@ -24,6 +24,7 @@ import {
 import { describeExpiry } from './expiry.ts';
 import { describeLists, listed } from './lists.ts';
 import { describePush } from './push.ts';
+import { describeRetention } from './retention.ts';
 import { collect, type ContractCase, type Describe, type OpenedStore } from './suite.ts';
 
 export type { ContractCase, OpenedStore } from './suite.ts';
@@ -40,6 +41,7 @@ export function taskStoreContract(open: () => Promise<OpenedStore>): ContractCas
     describeExpiry(describe);
     describeLists(describe);
     describePush(describe);
+    describeRetention(describe);
     describeLifetime(describe);
   });
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Task } from '../../protocol/index.ts';
-import { createHandler, type RequestHandler } from '../../tasks/index.ts';
+import type { Task } from '../protocol/index.ts';
+import { createHandler, type RequestHandler } from './handler.ts';
 import { startSweeper } from './sweeper.ts';
 
 const logger = { debug() {}, info() {}, warn() {}, error() {} };

@@ -1,0 +1,116 @@
+/**
+ * Removes old tasks: finished tasks that ended too long ago and, if the store is too large, the tasks that ended first.
+ * Unfinished tasks are never removed, and neither are tasks that are being read. A task whose events a webhook has not
+ * got is kept for a day after its end.
+ *
+ * The work is done in small parts between other events, so that requests do not wait for it.
+ */
+import type { EventLog } from './log/event-log.ts';
+import type { Logger } from './log/logger.ts';
+import type { FinishedTask, TaskStore } from './store/store.ts';
+
+/** How long finished tasks are kept. */
+export interface Retention {
+  /** Maximum time since the end of a task, in milliseconds. Default: 30 days. */
+  readonly maxAgeMs?: number | undefined;
+  /** Maximum size of the store in bytes. Default: 2 GB. */
+  readonly maxBytes?: number | undefined;
+}
+
+export const DEFAULT_RETENTION = {
+  maxAgeMs: 30 * 86_400_000,
+  maxBytes: 2_000_000_000,
+} as const satisfies Retention;
+
+/** What is needed of the runtime. */
+interface RetentionRuntime {
+  readonly store: TaskStore;
+  readonly log: Pick<EventLog, 'isLive'>;
+  readonly logger: Logger;
+  readonly closing: boolean;
+  /** The clock at the last sweep. */
+  clock: ClockCheck | undefined;
+}
+
+/** The state of the check for a clock that was set forward. */
+export interface ClockCheck {
+  /** The difference of the system's clock to a clock that cannot be set, in milliseconds. */
+  readonly offset: number;
+  /** After this time of the clock that cannot be set, ages are trusted. */
+  readonly trustedAfter: number;
+}
+
+/** Number of tasks that are removed before the size of the store is checked again. */
+const GROUP = 16;
+/** How long the removal may block the event loop. */
+const TURN_MS = 10;
+/** How long an undelivered webhook keeps its task. Then its events have become dead letters. */
+const KEEP_UNDELIVERED_MS = 86_400_000;
+/** If the clock was set forward by more than this, ages are not trusted for this time. */
+const CLOCK_JUMP_MS = 3_600_000;
+
+/** Removes old tasks. Returns their number. Throws if the store fails. */
+export async function removeOldTasks(
+  runtime: RetentionRuntime,
+  retention: Retention,
+  now: number,
+): Promise<number> {
+  const { store, log } = runtime;
+  const old = store.retention;
+  if (!old) return 0;
+  const { maxAgeMs = DEFAULT_RETENTION.maxAgeMs, maxBytes = DEFAULT_RETENTION.maxBytes } =
+    retention;
+  const oldest = trustsClock(runtime, now) ? now - maxAgeMs : -Infinity;
+  const turns = new Turns();
+  let removed = 0;
+
+  const mayGo = ({ taskId, isDue, endedAt }: FinishedTask): boolean =>
+    !log.isLive(taskId) && !(isDue && endedAt > now - KEEP_UNDELIVERED_MS);
+
+  let after: number | undefined;
+  while (!runtime.closing) {
+    const found = await old.finished({ after, limit: GROUP });
+    const isFull = (await old.size()) > maxBytes;
+    const gone = isFull ? found : found.filter(({ endedAt }) => endedAt <= oldest);
+    // A request may open a task between two calls, so the tasks are checked again.
+    for (let rest = gone.filter(mayGo); rest.length > 0 && !runtime.closing;) {
+      const done = await old.remove(rest);
+      removed += done;
+      await turns.pause();
+      rest = rest.slice(done).filter(mayGo);
+    }
+    await turns.pause();
+    if (gone.length < GROUP) break;
+    after = found.at(-1)?.position;
+  }
+  while (!runtime.closing && (await old.reclaim())) await turns.pause();
+  return removed;
+}
+
+/**
+ * Returns whether ages are trusted. If the clock was set forward by mistake, all tasks would look old. So after a jump,
+ * there is time to set the clock again.
+ */
+function trustsClock(runtime: RetentionRuntime, now: number): boolean {
+  const elapsed = performance.now();
+  const offset = now - elapsed;
+  const { clock } = runtime;
+  const jumped = clock !== undefined && offset - clock.offset > CLOCK_JUMP_MS;
+  if (jumped) {
+    runtime.logger.warn({}, 'the clock was set forward: tasks are not removed by age for an hour');
+  }
+  const trustedAfter = jumped ? elapsed + CLOCK_JUMP_MS : (clock?.trustedAfter ?? 0);
+  runtime.clock = { offset, trustedAfter };
+  return elapsed >= trustedAfter;
+}
+
+/** Lets other events be processed when the work has taken some time. */
+class Turns {
+  #since = performance.now();
+
+  async pause(): Promise<void> {
+    if (performance.now() - this.#since < TURN_MS) return;
+    await new Promise((resolve) => setImmediate(resolve));
+    this.#since = performance.now();
+  }
+}
