@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { test, type TestContext } from 'node:test';
+import { after, test, type TestContext } from 'node:test';
 import type { Message, Task } from '../../protocol/index.ts';
 import { sqliteStore } from '../../store/sqlite.ts';
 import { createAgent } from '../execution/agent.ts';
@@ -58,9 +58,15 @@ function says(text: string, extra: Partial<Message> = {}): Message {
   return { kind: 'message', messageId: `m${++made}`, role: 'user', parts, ...extra };
 }
 
-function place(t: TestContext): () => TaskStore {
+/** Removed after all tests, because a store does not write to a file that is deleted. */
+const folders: string[] = [];
+after(() => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+});
+
+function place(): () => TaskStore {
   const folder = mkdtempSync(join(tmpdir(), 'parley-delivery-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  folders.push(folder);
   return () => sqliteStore(join(folder, 'tasks.db'), { logger: silent });
 }
 
@@ -80,7 +86,7 @@ const never = new Promise<DeliveryOutcome>(() => {});
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 test('a server that dies before its webhook has heard anything tells it everything after the restart', async (t) => {
-  const open = place(t);
+  const open = place();
   const dead = receiver(() => never);
   const store = open();
   const first = createHandler(asker, { store, deliver: dead.deliver, logger: silent });
@@ -97,7 +103,7 @@ test('a server that dies before its webhook has heard anything tells it everythi
 });
 
 test('after a restart, a webhook gets only what it has not taken, and nothing if it has taken everything', async (t) => {
-  const open = place(t);
+  const open = place();
   const first = receiver(({ seq }) => (seq < 3 ? 'taken' : never));
   const one = opened(t, first.deliver, { store: open() });
   await one.send('0');
@@ -128,7 +134,7 @@ for (const [name, open] of [
     const { deliver, seqs, attempts } = receiver(({ seq }) =>
       works || seq !== 2 ? 'taken' : FAILED,
     );
-    const { handler, send } = opened(t, deliver, { store: open(t)(), limits: HASTY });
+    const { handler, send } = opened(t, deliver, { store: open()(), limits: HASTY });
     const { id } = await send('0');
     await attempts(8);
     assert.deepEqual(seqs(), [1, 2, 2, 2, 2, 2, 2, 3]);
@@ -181,7 +187,7 @@ test('a webhook that has failed for long gets six attempts per event, and one su
 });
 
 test('a receiver that asks for a pause gets it, but for at most an hour, also over a restart', async (t) => {
-  const open = place(t);
+  const open = place();
   for (const [asked, most] of [
     [60_000, 60_000],
     [10 * 24 * 3_600_000, 3_600_000],
