@@ -226,6 +226,20 @@ test('a receiver that asks for a pause gets it, but for at most an hour, also ov
   }
 });
 
+test('a store that cannot write the progress for a while stops neither the webhooks nor the server', async (t) => {
+  const store = memoryStore();
+  const broken = t.mock.method(store, 'savePushProgress', () => {
+    throw new Error('the disk is full');
+  });
+  const { deliver, seqs, attempts } = receiver(() => 'taken');
+  const { handler, send } = opened(t, deliver, { store });
+  await send('0');
+  await attempts(3);
+  assert.deepEqual(seqs(), [1, 2, 3]);
+  broken.mock.restore();
+  await handler.close();
+});
+
 test('410 removes the webhook', async (t) => {
   const { deliver, seqs, attempts } = receiver(() => 'gone');
   const { handler, send } = opened(t, deliver);

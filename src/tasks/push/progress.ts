@@ -45,7 +45,10 @@ export class ProgressWriter {
     if (this.#changes.size === 0) return;
     const batch = this.#changes;
     this.#changes = new Map();
-    this.#writing = this.#write(batch);
+    // A store may throw at once, so that this is reset only after it is set.
+    this.#writing = this.#write(batch).finally(() => {
+      this.#writing = undefined;
+    });
     await this.#writing;
   }
 
@@ -60,8 +63,6 @@ export class ProgressWriter {
         this.#changes.set(key, [...lost, ...later]);
       }
       this.#timer ??= setTimeout(() => void this.flush(), RETRY_MS).unref();
-    } finally {
-      this.#writing = undefined;
     }
   }
 }
