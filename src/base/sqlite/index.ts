@@ -1,4 +1,4 @@
-export { fileCheck, type FileCheck } from './file-check.ts';
+export { fileCheck } from './file-check.ts';
 export { createFile, openDatabase, prepareFile } from './open-database.ts';
 export { migrate, type Schema } from './schema.ts';
 export {
