@@ -364,6 +364,16 @@ test('a mode that was chosen where it was allowed does not count where it is not
   assert.equal((await strict.say('write', { contextId })).state, 'input-required');
 });
 
+test('a mode that a command could not set does not count later, where it is allowed', async (t) => {
+  const place = makePlace(t);
+  const strict = await begin(t, [], { place });
+  const { contextId, error } = await strict.say('/approval yolo');
+  assert.match(error ?? '', /not allowed/);
+  await strict.stop();
+  const open = await begin(t, [], { place, allowAutoExecute: true });
+  assert.match((await open.say('/approval', { contextId })).text, /^The approval mode is ask/);
+});
+
 test('there can be a rule for every tool that /tools lists', async (t) => {
   const { say } = await begin(t);
   const { text } = await say('/tools');

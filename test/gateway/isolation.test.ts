@@ -12,7 +12,9 @@ import {
   type ParamsOf,
   VERSIONS,
 } from '../../src/protocol/index.ts';
+import { createAgent } from '../../src/tasks/index.ts';
 import { type RunningGateway, startGateway } from '../support/gateway.ts';
+import { remote } from './agents-support.ts';
 
 type Owned = Readonly<Record<Resource, string>> & { readonly config: string };
 
@@ -261,6 +263,36 @@ for (const version of VERSIONS) {
     });
   }
 }
+
+test('the events of a task need the scope of the endpoint, and are found only in their workspace', async (t) => {
+  const greeter = createAgent({ name: 'Greeter', description: 'Greets' }, async function* () {
+    yield 'hello';
+  });
+  const { url } = await remote(t, greeter);
+  await using gateway = await startGateway({ allowNetworks: ['127.0.0.0/8'] });
+  const admin = gateway.key('north');
+  const made = await gateway.ask(admin, 'POST', '/a2a/agents', { name: 'greeter', url });
+  assert.equal(made.status, 201, await made.text());
+  for (const { door, scope, others } of [
+    { door: '', scope: 'tasks:read', others: ['tasks:write', 'agents:use', 'cards:read'] },
+    { door: '/agents/greeter', scope: 'agents:use', others: ['tasks:read', 'tasks:write'] },
+  ] as const) {
+    const client = await connect(gateway.url + door, { headers: { 'x-api-key': admin } });
+    const task = await client.send('hi');
+    assert.ok(task.kind === 'task');
+    for (const prefix of ['', '/v1']) {
+      const path: string = `${door}${prefix}/tasks/${task.id}/events`;
+      const statusFor = async (key: string | undefined): Promise<number> =>
+        (await gateway.ask(key, 'GET', path)).status;
+      assert.equal(await statusFor(gateway.key('north', scope)), 200, path);
+      for (const other of others) {
+        assert.equal(await statusFor(gateway.key('north', other)), 403, `${other} ${path}`);
+      }
+      assert.equal(await statusFor(gateway.key('south')), 404, path);
+      assert.equal(await statusFor(undefined), 401, path);
+    }
+  }
+});
 
 test('the door of an agent of the other workspace is not there, and its card is not either', async () => {
   await using gateway = await startGateway();

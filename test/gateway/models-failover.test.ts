@@ -147,7 +147,9 @@ describe('a provider that fails before its answer begins', () => {
     const limited: Reply = { status: 429, body: error, headers: { 'retry-after-ms': '1200' } };
     await using vendor = await fakeVendor([limited, says('Late.')]);
     const { models } = rig({ providers: { only: compatible(vendor.url, { models: ['m'] }) } });
+    const began = performance.now();
     assert.equal((await ask(models, 'm')).text, 'Late.');
+    assert.ok(performance.now() - began > 1100, 'it was asked again before the time it wanted');
   });
 
   test('the only one there is wants too long a wait: the caller is told how long', async () => {

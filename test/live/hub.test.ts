@@ -309,6 +309,56 @@ test('clients hear who comes and who leaves', async (t) => {
   await assert.rejects(bob.prompt('still here?'), { code: -31503 });
 });
 
+test('a cancel while a prompt is being sent cancels the turn of this prompt', async (t) => {
+  const script = [[{ delayMs: 60_000 }, { text: 'Late.' }]];
+  const { live, server } = await openSession(t, { script });
+  const ann = live.join({ kind: 'terminal' });
+  const watcher = new Watcher(ann);
+  const gate = Promise.withResolvers<void>();
+  const { sendMessage } = server.handler;
+  t.mock.method(server.handler, 'sendMessage', async (...args: Parameters<typeof sendMessage>) => {
+    await gate.promise;
+    return sendMessage(...args);
+  });
+  const sent = ann.prompt('one');
+  await turn();
+  const canceled = ann.cancel();
+  await turn();
+  gate.resolve();
+  assert.equal((await sent).queued, false);
+  await canceled;
+  await watcher.state('canceled');
+  assert.deepEqual(watcher.said, ['terminal: one']);
+});
+
+test('a cancel does not report a queued prompt as dropped that is already being sent', async (t) => {
+  const slow = [{ delayMs: 50 }, { text: 'Done.' }];
+  const { live, server } = await openSession(t, { script: [slow, slow] });
+  const ann = live.join({ kind: 'terminal' });
+  const watcher = new Watcher(ann);
+  const [reached, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const { sendMessage } = server.handler;
+  await ann.prompt('one');
+  t.mock.method(server.handler, 'sendMessage', async (...args: Parameters<typeof sendMessage>) => {
+    reached.resolve();
+    await gate.promise;
+    return sendMessage(...args);
+  });
+  const [two, three] = [await ann.prompt('two'), await ann.prompt('three')];
+  assert.deepEqual([two.queued, three.queued], [true, true]);
+  const dropped: string[] = [];
+  void two.forgotten?.then(() => dropped.push('two'));
+  void three.forgotten?.then(() => dropped.push('three'));
+  await reached.promise;
+  const canceled = ann.cancel();
+  await turn();
+  gate.resolve();
+  await canceled;
+  await watcher.state('canceled');
+  assert.deepEqual(dropped, ['three']);
+  assert.deepEqual(watcher.said.at(-1), 'terminal: two');
+});
+
 test('a prompt that starts a turn at once is never on the list of those that wait, also right after a cancel', async (t) => {
   const answer = [{ delayMs: 50 }, { text: 'Done.' }];
   const script = [answer, answer];
