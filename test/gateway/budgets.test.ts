@@ -94,6 +94,42 @@ test('counting tokens needs no budget, because vendors do not charge for it', as
   assert.partialDeepStrictEqual(rows, { items: [] });
 });
 
+test('a long prompt in a field that only the provider knows counts like any other', async () => {
+  await using vendor = await fakeVendor([]);
+  const own = (type: string) => ({ type, baseUrl: vendor.url, apiKey: 'k', models: [type] });
+  const types = ['openai-compatible', 'anthropic', 'openai', 'google'];
+  const providers = Object.fromEntries(types.map((type) => [type, own(type)]));
+  await using running = await startGateway({ config: { providers } as object });
+  const key = keyWith(running, { tokens: 1000, period: 'month' });
+  const long = 'lorem ipsum '.repeat(1000);
+  const messages = [{ role: 'user', content: 'x' }];
+  const contents = [{ role: 'user', parts: [{ text: 'x' }] }];
+  const tool = { name: 'f', input_schema: {}, input_examples: [{ long }] };
+  const functionDeclarations = [{ name: 'f', response: { description: long } }];
+  const group = { type: 'namespace', name: 'n', tools: [{ type: 'function', description: long }] };
+  const parts = [
+    { kind: 'text', text: 'x' },
+    { kind: 'file', file: { mimeType: 'text/plain', bytes: Buffer.from(long).toString('base64') } },
+  ];
+  const message = { kind: 'message', messageId: 'm', role: 'user', parts };
+  const [compatible, anthropic, openai] = types;
+  const params = { message, metadata: { model: compatible } };
+  const requests: readonly (readonly [path: string, body: object])[] = [
+    ['/v1/chat/completions', { model: compatible, messages, functions: [{ description: long }] }],
+    ['/v1/chat/completions', { model: compatible, messages: [{ ...messages[0], name: long }] }],
+    ['/v1/messages', { model: anthropic, messages, max_tokens: 16, tools: [tool] }],
+    ['/v1/responses', { model: openai, input: 'x', tools: [group] }],
+    ['/v1beta/models/google:generateContent', { contents, tools: [{ functionDeclarations }] }],
+    ['/', { jsonrpc: '2.0', id: 1, method: 'message/send', params }],
+  ];
+  for (const [path, body] of requests) {
+    const response = await running.ask(key.secret, 'POST', path, body);
+    assert.equal(response.status, 429, path);
+    assert.match(await response.text(), /1000 tokens left for this month, but the request has/);
+  }
+  assert.equal(vendor.asked.length, 0);
+});
+
 test('a key can be changed: budget, rate limit, scopes, name and expiry, with effect at once', async () => {
   await using running = await startGateway();
   const admin = running.key();

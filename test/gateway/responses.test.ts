@@ -310,6 +310,20 @@ describe('a response that fails', () => {
 });
 
 describe('a relayed response', () => {
+  test('uses nothing that is stored in the account of the operator', async () => {
+    await using subject = await before('openai', []);
+    for (const field of ['conversation', 'prompt', 'background']) {
+      const body = { model: 'm', input: 'x', [field]: field === 'background' || { id: 'x' } };
+      const asked = subject.client.responses.create(body);
+      await assert.rejects(asked, (thrown) => {
+        assert(thrown instanceof OpenAI.BadRequestError);
+        assert.equal(thrown.param, field);
+        return true;
+      });
+    }
+    assert.equal(subject.vendor.asked.length, 0);
+  });
+
   test('comes from the next route, with another API, if OpenAI does not begin', async () => {
     await using down = await fakeVendor([{ status: 500, body: { error: { message: 'down' } } }]);
     await using other = await fakeVendor([{ events: anthropic.answer }]);

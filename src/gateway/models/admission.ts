@@ -11,7 +11,7 @@ import { A2AError } from '../../protocol/index.ts';
 import type { Candidate, ModelTarget } from './catalogue.ts';
 import type { ProviderConfig } from './config.ts';
 import { CONTEXT_LENGTH_EXCEEDED } from './failure.ts';
-import { FILE_KINDS, type FileKind, type ModelLimits, streams } from './limits.ts';
+import { FILE_KINDS, type FileKind, isTextFile, type ModelLimits, streams } from './limits.ts';
 import { tokenCounter } from './token-count.ts';
 
 const FILE_WORDS: Readonly<Record<FileKind, string>> = {
@@ -21,9 +21,6 @@ const FILE_WORDS: Readonly<Record<FileKind, string>> = {
   pdf: 'PDF files',
   file: 'other files',
 };
-
-/** Files of these types are sent as text. */
-const TEXT = /^(text\/|application\/json\b)/;
 
 /** The kinds of files that a request to a provider can contain. A model of the provider may accept fewer. */
 const PROVIDER_FILES: Readonly<Record<ProviderConfig['type'], readonly FileKind[]>> = {
@@ -139,7 +136,7 @@ function filesIn(messages: readonly Content[]): SentFile[] {
 function kindOf(part: ContentPart): FileKind | undefined {
   if (part.kind !== 'blob' && part.kind !== 'file') return undefined;
   const { mediaType = '' } = part;
-  if (part.kind === 'blob' && TEXT.test(mediaType)) return undefined;
+  if (part.kind === 'blob' && isTextFile(mediaType)) return undefined;
   if (mediaType === 'application/pdf') return 'pdf';
   const [type] = mediaType.split('/');
   return type === 'image' || type === 'audio' || type === 'video' ? type : 'file';
@@ -188,7 +185,7 @@ function notAccepted(target: ModelTarget, file: SentFile | undefined): A2AError 
   const accepted = words.join(', ') + last;
   const { kind, isAddress = false, mediaType = 'these files together' } = file ?? {};
   const isKnown =
-    isAddress && (TEXT.test(mediaType) || acceptedKinds(target).some((each) => each === kind));
+    isAddress && (isTextFile(mediaType) || acceptedKinds(target).some((each) => each === kind));
   const message = isKnown
     ? `The model ${target.name} cannot download a file of this kind: send its content`
     : `The model ${target.name} does not accept ${mediaType}. It accepts ${accepted}`;

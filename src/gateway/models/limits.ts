@@ -49,6 +49,11 @@ export function limitsOf(
   return { without, contextWindow, maxOutputTokens };
 }
 
+/** Whether files of this type are sent as text. */
+export function isTextFile(mediaType: string): boolean {
+  return /^(text\/|application\/json\b)/.test(mediaType);
+}
+
 /** Whether the model answers in pieces. If not, a client that asks for a stream gets the answer in one piece. */
 export function streams({ limits }: { readonly limits: ModelLimits }): boolean {
   return !limits.without.has('streaming');

@@ -46,6 +46,7 @@ import { firstAnswer, modelError, NoAnswer, type Answering } from './failover.ts
 import { CutOff, failureOf } from './failure.ts';
 import { impliedDefaultModel } from './implied.ts';
 import { ordered } from './order.ts';
+import { promptOf } from './prompt-count.ts';
 import { createProviders, type Provider } from './provider.ts';
 import { tokenCounter } from './token-count.ts';
 
@@ -151,7 +152,7 @@ export function createModels(options: ModelsOptions): Models {
    */
   async function ask<Answer>(
     target: ModelTarget,
-    { caller, signal, contextId, taskId, free = false }: AskOptions,
+    { caller, signal, contextId, taskId, free = false, relay }: AnswerOptions,
     request: ModelRequest,
     begin: (
       candidate: Candidate,
@@ -164,7 +165,7 @@ export function createModels(options: ModelsOptions): Models {
     const origin = { contextId, taskId };
     const reservation = free
       ? FREE
-      : await spending.reserve(planned(caller, target, request, origin));
+      : await spending.reserve(planned(caller, target, request, { ...origin, relay }));
     const { maxOutputTokens } = reservation;
     const limited = maxOutputTokens === undefined ? request : { ...request, maxOutputTokens };
     const { traceparent } = caller;
@@ -224,7 +225,7 @@ export function createModels(options: ModelsOptions): Models {
       // A vendor charges for the prompt even if the caller leaves before the answer starts.
       const failed = error instanceof NoAnswer;
       if (called !== undefined) {
-        const used = usedAt(called, estimated(target, request, 0), target.pricing);
+        const used = usedAt(called, estimated(target, request, 0, relay), target.pricing);
         watch.used(used);
         reservation.settle({ ...used, failed });
       } else if (failed) {
@@ -281,7 +282,7 @@ export function createModels(options: ModelsOptions): Models {
     /** Counts the usage. Only the first call has an effect. */
     function settle(how: Ending, usage?: Usage, reason?: FinishReason): Used {
       if (used !== undefined) return used;
-      used = usedAt(candidate, usage ?? estimated(target, request, tokens), target.pricing);
+      used = usedAt(candidate, usage ?? estimated(target, request, tokens, relay), target.pricing);
       asking.end(how, { used, reason });
       // This is needed even after the last chunk, because it releases the connection and its timers.
       void started.rest.return?.().catch(() => undefined);
@@ -402,23 +403,27 @@ function planned(
   caller: AskOptions['caller'],
   target: ModelTarget,
   request: ModelRequest,
-  origin?: Pick<PlannedCall, 'contextId' | 'taskId'>,
+  {
+    relay,
+    ...origin
+  }: Pick<PlannedCall, 'contextId' | 'taskId'> & Pick<AnswerOptions, 'relay'> = {},
 ): PlannedCall {
   return {
     caller,
     model: target.name,
     pricing: target.pricing,
-    prompt: () => tokenCounter(target.candidates).prompt(request),
+    prompt: () => promptOf(target, request, relay),
     maxOutputTokens: request.maxOutputTokens,
     ...origin,
   };
 }
 
 function estimated(
-  { candidates }: ModelTarget,
+  target: ModelTarget,
   request: ModelRequest,
   outputTokens: number,
+  relay?: Relay,
 ): Usage & { readonly estimated: true } {
-  const inputTokens = tokenCounter(candidates).prompt(request);
+  const inputTokens = promptOf(target, request, relay);
   return { inputTokens, outputTokens: Math.round(outputTokens), estimated: true };
 }

@@ -91,6 +91,9 @@ test('a prompt counts its system text, tools and images, for the vendor that nee
   const image = { kind: 'blob' as const, mediaType: 'image/png', data: 'A'.repeat(1_000_000) };
   const count = prompt({ messages: [{ role: 'user', parts: [image] }] });
   assert.ok(count > 1000 && count < 3000, 'an image does not count by its bytes');
+  const data = Buffer.from('word '.repeat(1000)).toString('base64');
+  const file = { kind: 'blob' as const, mediaType: 'text/plain', data, name: 'name '.repeat(100) };
+  assert.ok(prompt({ messages: [{ role: 'user', parts: [file] }] }) >= 1100, 'it is sent as text');
   const both = tokenCounter(
     (['openai', 'anthropic'] as const).map((type) => ({ provider: { config: { type } } })),
   );

@@ -5,8 +5,9 @@
  *
  *   tokenCounter(target.candidates).prompt({ messages: [userContent('Hello')] });
  */
-import type { ContentPart, ModelRequest } from '../../agent/index.ts';
+import type { BlobPart, ContentPart, ModelRequest } from '../../agent/index.ts';
 import type { ProviderConfig } from './config.ts';
+import { isTextFile } from './limits.ts';
 
 type Vendor = ProviderConfig['type'];
 
@@ -118,9 +119,9 @@ function countPart(part: ContentPart, count: Count): number {
     case 'thought':
       return count(part.text);
     case 'blob':
-      return countFile(part.mediaType, part.data.length);
+      return count(part.name ?? '') + countFile(part, count);
     case 'file':
-      return PER_IMAGE;
+      return count(part.name ?? '') + PER_IMAGE;
     case 'function-response': {
       const { response, parts = [] } = part;
       const text = typeof response === 'string' ? response : JSON.stringify(response);
@@ -131,9 +132,10 @@ function countPart(part: ContentPart, count: Count): number {
   }
 }
 
-function countFile(mediaType: string, chars: number): number {
+function countFile({ mediaType, data }: BlobPart, count: Count): number {
+  if (isTextFile(mediaType)) return PER_MESSAGE + count(Buffer.from(data, 'base64').toString());
   if (mediaType.startsWith('image/')) return PER_IMAGE;
-  return Math.max(PER_IMAGE, Math.ceil(chars / FILE_CHARS_PER_TOKEN));
+  return Math.max(PER_IMAGE, Math.ceil(data.length / FILE_CHARS_PER_TOKEN));
 }
 
 /**

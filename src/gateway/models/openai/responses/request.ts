@@ -27,13 +27,17 @@ import {
   type ResponseTool,
 } from './schema.ts';
 
-/** Unsupported fields that would change the answer, with a function that returns true for values without an effect. */
-const UNSUPPORTED: Readonly<Record<string, (value: unknown) => boolean>> = {
+/**
+ * Unsupported fields that would change the answer, with a function that returns true for values without an effect. A
+ * provider with the same API gets those of UNSUPPORTED, but not those of NEVER: conversations and prompts that are stored
+ * in the operator's account belong to no workspace, and no budget can reserve them or an answer in the background.
+ */
+const NEVER: Readonly<Record<string, (value: unknown) => boolean>> = {
   background: (value) => value === false,
   conversation: () => false,
   prompt: () => false,
-  top_logprobs: (value) => value === 0,
 };
+const UNSUPPORTED: typeof NEVER = { top_logprobs: (value) => value === 0 };
 
 /** The schema of a custom tool's arguments. A custom tool gets one text instead of JSON. */
 const CUSTOM_PARAMETERS = {
@@ -68,9 +72,10 @@ export function responsesRequest(
   body: ResponsesBody,
   { earlier, relayed }: ResponsesRequestOptions,
 ): ModelRequest {
-  for (const [field, hasNoEffect] of Object.entries(UNSUPPORTED)) {
+  const refused = relayed ? NEVER : { ...NEVER, ...UNSUPPORTED };
+  for (const [field, hasNoEffect] of Object.entries(refused)) {
     const value = body[field];
-    if (relayed || value === undefined || value === null || hasNoEffect(value)) continue;
+    if (value === undefined || value === null || hasNoEffect(value)) continue;
     throw invalidField(field, 'not supported for this model: leave it out');
   }
   const items = [...earlier, ...itemsOf(body)];
