@@ -30,6 +30,7 @@ import {
   untilSignal,
 } from '../program/server-process.ts';
 import { SECRET_KEY_VARIABLES, secretKeyOptions } from '../program/secret-keys.ts';
+import { parseRetention } from '../program/retention.ts';
 import { serverSigning } from '../program/signing.ts';
 import { openStore, storeLocation, storeProblem } from '../program/store-location.ts';
 import { complain, note, quoted } from '../program/terminal.ts';
@@ -152,6 +153,7 @@ async function open(
 ): Promise<Opened> {
   const allowNetworks = networks(values['allow-network']);
   const address = publicUrl(values['public-url']);
+  const retention = parseRetention(values.retention);
   const place = await storeLocation(values, environment, 'gateway');
   const memory = place.kind === 'memory';
   const signing = serverSigning({ file: values['sign-key'], memory, environment, log });
@@ -174,6 +176,7 @@ async function open(
       register,
       pepper,
       logger: log,
+      retention,
       allowNetworks,
       environment,
       ...(!memory && { secrets: secretKeyOptions(environment) }),

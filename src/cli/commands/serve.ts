@@ -10,6 +10,7 @@ import { usageError } from '../program/exit.ts';
 import { listOption, option, toggle, wholeNumber } from '../program/flags.ts';
 import { DEFAULT_HOST, listenOn, portNumber } from '../program/listen.ts';
 import { createLog, LOG_LEVEL_HELP, type ServerLog } from '../program/log.ts';
+import { parseRetention } from '../program/retention.ts';
 import { serverSigning } from '../program/signing.ts';
 import { openStore, storeLocation } from '../program/store-location.ts';
 import { note } from '../program/terminal.ts';
@@ -97,8 +98,10 @@ async function run(settings: Settings): Promise<number> {
       `other machines can reach ${host}, so authentication is required: add --token T or --keys FILE, or remove --host`,
     );
   }
+  const retention = parseRetention(values.retention);
   const log = createLog(environment);
   const options: ServeOptions = {
+    ...(retention && { retention }),
     logger: log,
     limits: defined({
       maxTaskBytes: byteCount('--max-task-bytes', values['max-task-bytes']),

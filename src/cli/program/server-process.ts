@@ -8,6 +8,7 @@ import { option, toggle } from './flags.ts';
 import type { ServerLog } from './log.ts';
 import { onProcessEnd } from './process-end.ts';
 import { VERSION } from './product.ts';
+import { RETENTION_FLAG } from './retention.ts';
 import { bold, cyan, dim, note, say, sayJson } from './terminal.ts';
 
 /** How long running tasks may continue after a signal before they are stopped. */
@@ -18,6 +19,7 @@ export const SERVER_FLAGS = {
     'D',
     'normal (the default): data survives a crash of the process; full: data also survives a crash of the machine.',
   ),
+  retention: RETENTION_FLAG,
   'public-url': option('URL', 'The public address of this server, for agent cards.'),
   'sign-key': option(
     'FILE',
