@@ -59,7 +59,7 @@ export interface Answer {
   readonly args?: JsonObject;
   /** The answer to any other question, or the reason why a call is declined. */
   readonly value?: JsonValue;
-  /** What the person said beside the answer. The model gets it as the person's words, after the call's response. */
+  /** A text that the person sent with the answer. The model gets it as a message of the person, after the response. */
   readonly words?: string;
 }
 

@@ -78,7 +78,7 @@ export function nearestNames(
 }
 
 /**
- * Splits a text before its last character. A stream of text keeps the last character back until more text comes or the
+ * Splits a text before its last character. A stream of text holds back the last character until more text comes or the
  * text ends, so that the chunk that ends the text is not empty.
  */
 export function splitLast(text: string): { readonly now: string; readonly held: string } {

@@ -139,8 +139,8 @@ export async function openLive(options: LiveOptions): Promise<Live> {
   }
 
   /**
-   * Returns the status of the session, which is read after this call. An earlier result may be out of date, and no
-   * event would tell the client. Clients that join at the same time share one read.
+   * Reads the status of the session. A read that is already in progress is not used, because its result may be out of
+   * date, and no later event would correct it. Clients that join at the same time share the next read.
    */
   function currentStatus(): Promise<SessionStatus> {
     if (!reading) {
@@ -212,7 +212,7 @@ export async function openLive(options: LiveOptions): Promise<Live> {
         roles: LIVE_ROLES.filter((role) => role === 'view' || roles.includes(role)),
       };
       const { editors } = coder.workspaces;
-      // An editor tells what is in the files, and writes them, so it needs the rights of a person who approves changes.
+      // An editor supplies and writes the content of files, so it needs the rights of a person who approves changes.
       const isTrusted = self.roles.includes('prompt') && self.roles.includes('approve');
       const editorId = editor && isTrusted ? editors.add(editor) : undefined;
       const member = new Member(self, {
@@ -251,7 +251,7 @@ export async function openLive(options: LiveOptions): Promise<Live> {
   };
 }
 
-/** Makes the requests of all clients, and those of the session itself, requests of this user. */
+/** Returns a handler that treats all requests, of the clients and of the session itself, as requests of this user. */
 function ownedBy(handler: RequestHandler, owner: User): RequestHandler {
   return mapCalls(handler, (_operation, _params, call) => ({
     ...call,

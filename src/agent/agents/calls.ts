@@ -102,7 +102,7 @@ export async function* settleCalls(setup: CallsSetup): AsyncGenerator<Event> {
     const waiting: string[] = [];
     const earlier: Entry[] = [];
     let behindSequential = false;
-    /** Whether an earlier call is being prepared. It may still ask, so this call is shown after it. */
+    /** Whether an earlier call is being prepared. It may still ask a question, which must be shown before this call. */
     let behindPreparing = false;
     for (const entry of entries) {
       if (entry.phase === 'ended') continue;
@@ -181,8 +181,8 @@ function nextOutcome(outcomes: Outcome[], entries: readonly Entry[]): Outcome | 
 }
 
 /**
- * A call of an earlier process without a response may have begun, unless it had to wait for an earlier call that has no
- * response either, or its question has not been answered until now.
+ * Returns the entries of the calls. A call from before the run was resumed may have begun, with two exceptions: it had
+ * to wait for an earlier call that has no response either, or its question was not answered before.
  */
 function entriesOf({ scope, calls, tools, made }: CallsSetup): Entry[] {
   const blocked = scope.inner.index.blockedCalls();

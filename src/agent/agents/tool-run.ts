@@ -273,7 +273,7 @@ function asJson({ response, isError, error }: ToolResult): ToolResult {
   };
 }
 
-/** The parts of a response that people see in addition to the response, or instead of it. */
+/** The additions to a response: files for the model, and a value that is shown to people instead of the response. */
 type Shown = Partial<Pick<RichResponse, 'parts' | 'display'>>;
 
 /**

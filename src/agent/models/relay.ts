@@ -24,13 +24,13 @@ export interface Relay {
   body(model: string, maxOutputTokens: number | undefined): unknown;
   /** Headers of the client that the vendor gets, for example `anthropic-beta`. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Changes the text of events that are not parsed, for example the name of the model. It must be fast. */
+  /** Changes the text of a stream before its events are parsed, for example the model's name. It must be fast. */
   rewrite?(text: string): string;
   /** Matches the events that `read` must get. Other events are passed on unread. It must not have the flag g or y. */
   readonly watched: RegExp;
   /**
-   * Reads an event, or the complete answer. May change it, for example the name of the model. It is called for each
-   * answer in order, so it may keep state in its closure: create a Relay for each request.
+   * Reads an event, or the complete answer. May change it, for example the name of the model. The events come in order,
+   * so it may keep state in its closure. For this reason, each request needs its own Relay.
    */
   read(event: Record<string, unknown>): RelayReading;
 }
@@ -72,7 +72,7 @@ const MAX_BYTES = 256 * 1024 * 1024;
 const MAX_EVENT_CHARS = 32_000_000;
 const MAX_ERROR_CHARS = 64 * 1024;
 const EVENT_END = /\r?\n\r?\n/;
-/** The number of characters of `\\r\\n\\r\\n` before the last one. */
+/** The largest part of an event's end (`\\r\\n\\r\\n`) that can arrive before its last character. */
 const LONGEST_END = 3;
 const DATA_LINE = /^data: ?/;
 

@@ -128,7 +128,7 @@ export class CallStates {
 
 /**
  * Throws if the confirmation lacks the content that its option needs, or has content that its option does not use. Such
- * content must not be ignored, because the person expects that it counts.
+ * content must not be ignored, because the person expects it to take effect.
  */
 function checkContent(confirmation: ToolCallConfirmation, beside: string): void {
   const { selected_option_id: option, file_details, answer } = confirmation;
@@ -149,9 +149,11 @@ function checkContent(confirmation: ToolCallConfirmation, beside: string): void 
 
 /**
  * Throws if a text cannot be the answer to the open questions of a task: if it is empty, or if it approves several calls
- * that its sender was not shown. A client with the extension gets the calls themselves. A client without it gets the
- * questions in the status message, but not if a client with the extension has sent the previous message. Then its "yes"
- * is about the one open call, and not about several calls, some of which it may not know.
+ * that its sender was not shown.
+ *
+ * A client with the extension is shown the calls. A client without it is shown the questions in the status message. If
+ * a client with the extension sent the previous message, the status message has no questions. Then a "yes" of a client
+ * without the extension is accepted only if at most one call waits for approval.
  */
 export function checkWords(text: string, task: Task, isActive: boolean): void {
   if (text.trim() === '') {

@@ -34,7 +34,7 @@ export interface CoderCommand {
   readonly run?: (args: string, context: CommandContext) => AsyncIterable<CustomAgentYield>;
   /** Returns the prompt for the model, and the command lines to run first. */
   readonly prompt?: (args: string) => Filled;
-  /** Returns the content for the model. It is read only when the turn starts. */
+  /** Returns the content for the model. Called when the turn starts, not when the command is accepted. */
   readonly content?: (args: string, signal: AbortSignal) => Promise<readonly ContentPart[]>;
   /** Returns what is wrong with the arguments, in one line, or undefined. */
   readonly check?: (args: string) => string | undefined;

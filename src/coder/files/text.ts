@@ -5,7 +5,7 @@ import { FileError } from './file-error.ts';
 /** Maximum size of a file that can be edited. */
 export const MAX_TEXT_BYTES = 10 * 1024 * 1024;
 /**
- * Number of bytes at the start of a file in which a NUL byte is searched. A NUL byte marks a binary file. Git uses the
+ * The number of bytes at the start of a file that are searched for a NUL byte, which marks a binary file. Git uses the
  * same number.
  */
 export const SNIFF_BYTES = 8000;

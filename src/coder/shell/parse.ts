@@ -422,7 +422,7 @@ function reader(text: string, found: Found) {
         script += next;
         at += 2;
       } else {
-        // Versions of bash remove the backslash at different times.
+        // Versions of bash differ in when they remove this backslash.
         if (inside && text[at] === '\\' && next === '"')
           problem('a backtick contains an escaped quote');
         script += text[at++];

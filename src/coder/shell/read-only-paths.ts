@@ -76,7 +76,7 @@ export function readOnlyPaths(root: string, nested: readonly string[]): ReadOnly
   if (!isRepository(path.join(root, '.git'))) protect(path.join(root, 'HEAD'));
   return {
     existing: [...existing].toSorted(),
-    // A path inside another one is covered by it.
+    // A missing path inside a read-only folder is already protected by this folder.
     absent: [...absent].filter((file) => ![...existing].some((one) => isInside(one, file))),
   };
 }
@@ -119,7 +119,7 @@ function realOf(file: string): string | undefined {
   try {
     return realpathSync(file);
   } catch {
-    // The link leads nowhere.
+    // The target of the link does not exist.
     return undefined;
   }
 }

@@ -30,14 +30,14 @@ export class Inbox implements AnswerInbox {
   put(message: Message, stored: Promise<void>): void {
     const arrival = stored.then(
       () => this.#add(message),
-      // The sender learns that the message was not accepted.
+      // The message was not stored. The runtime reports this to the sender.
       () => undefined,
     );
     this.#arriving.add(arrival);
     void arrival.then(() => this.#arriving.delete(arrival));
   }
 
-  /** Returns a promise that resolves when all messages so far are stored, or undefined if they are. */
+  /** Returns a promise that resolves when all messages so far are stored or have failed, or undefined if none wait. */
   arriving(): Promise<unknown> | undefined {
     return this.#arriving.size > 0 ? Promise.all(this.#arriving) : undefined;
   }

@@ -186,7 +186,7 @@ export const AgentConfig = ConfigFields.refine(
     const own = new Set(Object.keys(headers).map((name) => name.toLowerCase()));
     return !forwardHeaders.some((name) => own.has(name.toLowerCase()));
   },
-  { path: ['forwardHeaders'], message: 'a header is either in headers or in forwardHeaders' },
+  { path: ['forwardHeaders'], message: 'a header must not be in both headers and forwardHeaders' },
 );
 export type AgentConfig = z.infer<typeof AgentConfig>;
 

@@ -6,7 +6,7 @@ import * as z from 'zod';
 import type { ExecutorEvent } from '../../tasks/index.ts';
 import type { CallUse } from './spending.ts';
 
-/** An agent is another program: one wrong report must not use up a budget for ever. */
+/** Limits of one report. The agent is another program, and one wrong report must not use up a whole budget. */
 const MAX_TOKENS = 100_000_000;
 const MAX_AMOUNT = 10_000;
 

@@ -144,8 +144,8 @@ export interface AgentExecutor {
    * undefined if the message starts a task. Throws an A2AError to refuse the message.
    *
    * If the task changes before the message is appended to the log, the runtime calls `receive` again and uses the last
-   * result. So if two messages arrive at the same time, one of them is decided when the other is already in the log. A
-   * result that is not a promise is used immediately. `receive` must not keep or change `task`.
+   * result. So if two messages arrive at the same time, the decision about the second one takes the first one into
+   * account. A result that is not a promise is used immediately. `receive` must not keep or change `task`.
    */
   receive?(context: RequestContext, task?: Task): MaybePromise<Reception | undefined>;
 
@@ -173,9 +173,9 @@ export interface AgentExecutor {
   /**
    * Called before the runtime itself ends a task with the status `last`: the task was canceled or has expired, or the
    * executor threw an error or was interrupted by a crash. If the task was being executed, the execution has ended or
-   * has used up its time. Returns the events to append, the last of which replaces `last`. By default, only `last` is
-   * appended, also if this throws or takes longer than the grace time. Until it returns, `receive` should accept no
-   * message for the task.
+   * has used up its time. Returns the events to append, the last of which replaces `last`. If this is missing, throws,
+   * or takes longer than the grace time, only `last` is appended. Until it returns, `receive` should accept no message
+   * for the task.
    */
   conclude?(context: ConcludeContext, last: StatusEvent): MaybePromise<readonly StatusEvent[]>;
 

@@ -1,8 +1,8 @@
 /**
  * The common part of the endpoints for the vendors' own clients, such as `/v1/chat/completions` and `/v1/messages`. An
- * endpoint converts the request, the answer and the errors. This file finds the model, calls the
- * providers with failover, stops when the client disconnects, and counts the answers in progress. Requests create no
- * task. Only their usage is stored.
+ * endpoint converts the request, the answer and the errors. This file finds the model, calls the providers with
+ * failover, stops when the client disconnects, and counts the answers in progress. Requests create no task. Only their
+ * usage is stored.
  *
  *   const api = createVendorApi({ models });
  *   defineRoute({ …, handle: ({ body, ...input }) => api.answer(input, {
@@ -27,8 +27,8 @@ export interface Exchange {
   /** The caller's name for the model, or the resolved model. */
   readonly model: string | ModelTarget;
   /**
-   * The request for providers with another format. Its limits are used for all providers. As a function, it gets true if
-   * all providers of the model accept the format of `relay`. Then the request may have features that we do not know.
+   * The request for providers with another format. Its limits are used for all providers. A function is called with
+   * true if all providers of the model accept the format of `relay`. It must then accept features that we do not know.
    */
   readonly request: ModelRequest | ((relayed: boolean) => ModelRequest);
   readonly stream: boolean;
@@ -60,8 +60,8 @@ export interface VendorApi {
     work: (signal: AbortSignal) => Promise<T>,
   ): Promise<T>;
   /**
-   * Sends a request that is free of charge only to providers with the client's API, for example to count tokens. Ignores
-   * a failure of the providers, because not every provider has every method of its API.
+   * Sends a request that costs nothing, for example to count tokens. Only providers with the client's API get it.
+   * Ignores a failure of the providers, because not every provider has every method of its API.
    */
   tryRelay(
     input: Pick<RouteInput<unknown>, 'caller' | 'call'>,
