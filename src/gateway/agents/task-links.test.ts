@@ -47,3 +47,29 @@ test('the sender of a message is stored with the link, and forwarded headers onl
   assert.deepEqual(without.sender('w', 'a', 't'), rest);
   register.close();
 });
+
+test('a link is found only by its workspace and its agent, before and after it is stored', async () => {
+  const register = openRegister(undefined, quiet);
+  const links = createTaskLinks({ register, logger: quiet, secrets: undefined });
+  const ids = { taskId: 't', contextId: 'c', remoteTaskId: 'r', remoteContextId: 'rc' };
+  const saved = links.save({ ...ids, workspace: 'w', agent: 'a', sender: { keyId: 'k' } });
+  const found = (workspace: string, agent: string) => [
+    links.task(workspace, agent, 't'),
+    links.context(workspace, agent, 'c'),
+    links.sender(workspace, agent, 't'),
+  ];
+  const check = () => {
+    assert.deepEqual(found('w', 'a'), ['r', 'rc', { keyId: 'k' }]);
+    assert.deepEqual(found('other', 'a'), [undefined, undefined, undefined]);
+    assert.deepEqual(found('w', 'other'), [undefined, undefined, undefined]);
+  };
+  check();
+  await saved;
+  check();
+  links.forget('other', 'a');
+  links.forget('w', 'other');
+  check();
+  links.forget('w', 'a');
+  assert.deepEqual(found('w', 'a'), [undefined, undefined, undefined]);
+  register.close();
+});

@@ -73,6 +73,16 @@ describe('a key', () => {
     }
   });
 
+  test('in the query counts only at the endpoints of Google’s API, and not at an agent', () => {
+    const { authenticate, secret } = setup();
+    const at = (url: string, mount = '') =>
+      authenticate({ ...request({}, { mount }), url: `${url}?key=${secret}` });
+    assert.ok(at('/v1beta/models'));
+    assert.equal(at('/v1/models'), undefined);
+    assert.equal(at('/a2a/tasks/send'), undefined);
+    assert.equal(at('/v1beta/models', '/agents/weather'), undefined);
+  });
+
   test('comes through the door of the agent that it is used at, with its trace', () => {
     const { authenticate, bearer } = setup();
     const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
@@ -121,5 +131,32 @@ describe('a rate limit', () => {
     assert.deepEqual([waits[29], waits[30]], [undefined, 2]);
     assert.equal(guess('203.0.113.10'), undefined);
     assert.ok(authenticate(request(bearer, { remote: '203.0.113.9' })));
+  });
+
+  test('slows who sends malformed credentials, but not who sends none', () => {
+    const { authenticate } = setup();
+    const wait = (headers: Headers, remote: string) =>
+      Array.from({ length: 31 }, () =>
+        limited(() => authenticate(request(headers, { remote }))),
+      ).at(-1);
+    assert.equal(wait({ authorization: 'Basic x' }, '203.0.113.1'), 2);
+    assert.equal(wait({ 'x-api-key': '' }, '203.0.113.2'), 2);
+    assert.equal(wait({ authorization: 'Bearer a.b.c' }, '203.0.113.3'), 2);
+    assert.equal(wait({}, '203.0.113.4'), undefined);
+  });
+
+  test('of a JWT is counted for each workspace, because its subject may be another person there', async () => {
+    const { keys, now } = testGateway();
+    const verify = async (jwt: string) => {
+      const workspace = jwt.split('.')[1] ?? '';
+      return { subject: 'ann', workspace, scopes: new Set(['*']), expiresAt: Infinity };
+    };
+    const rateLimit = { requestsPerMinute: 1 };
+    const authenticate = createAuthenticate({ keys, now, rateLimit, oidc: { verify } });
+    const ask = async (workspace: string) =>
+      authenticate(request({ authorization: `Bearer e30.${workspace}.e30` }));
+    assert.ok(await ask('north'));
+    await assert.rejects(ask('north'), { kind: 'rateLimited' });
+    assert.ok(await ask('south'));
   });
 });

@@ -311,6 +311,17 @@ describe('several budgets', () => {
     assert.equal((await spending.reserve(call({ caller: other }))).maxOutputTokens, 40);
   });
 
+  test('of a subject: its own comes before that of its workspace, and this before the general one', async () => {
+    const budgets = { 'default/anna': 140, 'default/*': 130, '*': 120 };
+    const each = Object.entries(budgets).map(([name, tokens]) => [name, { tokens, period: 'day' }]);
+    const { spending, call } = setup(undefined, { subjects: Object.fromEntries(each) });
+    const room = async (workspace: string, subject: string) =>
+      (await spending.reserve(call({ caller: { workspace, subject } }))).maxOutputTokens;
+    assert.equal(await room('default', 'anna'), 130);
+    assert.equal(await room('default', 'bert'), 120);
+    assert.equal(await room('other', 'anna'), 110);
+  });
+
   test('are all left alone if one of them refuses', async () => {
     const { spending, call } = setup({ tokens: 300, period: 'day' }, config);
     const bert = { workspace: 'default', subject: 'bert' };

@@ -260,6 +260,18 @@ test('an executor may end a canceled task its own way', async () => {
   assert.equal((await handler.getTask({ id })).status.state, 'completed');
 });
 
+test('a question that an executor asks after a cancel is not asked', async () => {
+  const { handler } = setUp(async function* ({ signal }) {
+    yield working;
+    await new Promise((resolve) => signal.addEventListener('abort', resolve));
+    yield { kind: 'status-update', state: 'input-required', message: 'Which one?' };
+  });
+  const { id } = await send(handler, 'go', false);
+  await tick();
+  assert.equal((await handler.cancelTask({ id })).status.state, 'canceled');
+  assert.deepEqual(await statesOf(handler, id), ['submitted', 'working', 'canceled']);
+});
+
 test('a task that is canceled before its execution begins is never executed', async (t) => {
   let executions = 0;
   const store = memoryStore();

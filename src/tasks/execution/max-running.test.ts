@@ -16,12 +16,14 @@ function setUp(maxRunning: number): RequestHandler {
   );
 }
 
+let made = 0;
+
 /** Starts tasks of a user until one is refused. Returns their number. */
 async function fill(handler: RequestHandler, id?: string): Promise<number> {
   for (let started = 0; ; started++) {
     const parts = [{ kind: 'text' as const, text: 'go' }];
     const base = { kind: 'message' as const, role: 'user' as const };
-    const message = { ...base, messageId: `${id} ${started}`, parts };
+    const message = { ...base, messageId: `m${++made}`, parts };
     try {
       await handler.sendMessage(
         { message, configuration: { blocking: false } },
@@ -46,5 +48,16 @@ test('one user cannot take all places, and others get some at once', async () =>
   const started = [];
   for (const user of ['greedy', 'second', 'third']) started.push(await fill(handler, user));
   assert.deepEqual(started, [30, 8, 2]);
+  await handler.close();
+});
+
+test('a user whose tasks have ended can have as many as before', async () => {
+  const handler = setUp(3);
+  const ann = { user: { id: 'ann' } };
+  assert.equal(await fill(handler, 'ann'), 3);
+  const { tasks } = await handler.listTasks({}, ann);
+  await Promise.all(tasks.map(({ id }) => handler.cancelTask({ id }, ann)));
+  assert.equal(handler.running, 0);
+  assert.equal(await fill(handler, 'ann'), 3);
   await handler.close();
 });

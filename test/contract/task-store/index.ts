@@ -357,6 +357,18 @@ function describeLifetime(describe: Describe): void {
       assert.deepEqual(await store.listPush('t1'), []);
     });
 
+    test('a message of a deleted task leads to no task that is created later', async ({
+      store,
+    }) => {
+      await store.append([{ ...creation('t1'), messageIds: ['m1', 'm2'] }]);
+      await store.delete(alice, 't1');
+      await store.append([{ ...creation('t2'), messageIds: ['m3'] }]);
+      assert.equal(await store.findMessage(alice, 'm1'), undefined);
+      assert.deepEqual(await store.append([{ ...creation('t3'), messageIds: ['m2'] }]), ['ok']);
+      assert.equal(await store.findMessage(alice, 'm2'), 't3');
+      assert.equal(await store.findMessage(alice, 'm3'), 't2');
+    });
+
     test('a store may be closed twice', async ({ store }) => {
       await store.close();
       await store.close();
