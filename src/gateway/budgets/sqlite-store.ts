@@ -167,6 +167,7 @@ export function createSqliteBudgetStore(register: Register, taskRows = TASK_ROWS
         sql.drop.run(month);
         sql.dropCounters.run(month);
         sql.dropTasks.run(taskDay);
+        sql.dropTaskCounters.run(taskDay);
       }),
   };
 }
@@ -254,6 +255,10 @@ function statements({ db }: Register) {
     drop: db.prepare('DELETE FROM spending WHERE day < ? AND length(day) = 10'),
     dropCounters: db.prepare(`
       DELETE FROM budget_counters WHERE used_on < ? AND reserved_tokens = 0 AND reserved_nanos = 0`),
+    // The names of tasks, and only these, are between the two texts.
+    dropTaskCounters: db.prepare(`
+      DELETE FROM budget_counters
+      WHERE holder > 'task:' AND holder < 'task;' AND used_on < ? AND reserved_tokens = 0 AND reserved_nanos = 0`),
   };
 }
 

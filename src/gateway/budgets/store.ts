@@ -76,7 +76,7 @@ export interface BudgetStore {
   usage(workspace: string, query: UsageQuery): MaybePromise<UsagePage>;
   /**
    * Merges the rows of days before the month into one row per month, deletes counters that are no longer used, and
-   * deletes the rows of tasks before the day.
+   * deletes the rows and counters of tasks before the day.
    */
   fold(before: { readonly month: string; readonly taskDay: string }): MaybePromise<void>;
 }

@@ -126,6 +126,30 @@ test('usage tells who spent something for a task or a context, for a month', asy
   assert.partialDeepStrictEqual(await rows({ by: [] }), [{ calls: 5 }]);
 });
 
+test('the counters of tasks with a limit are kept for a month after the last call', async () => {
+  const { register, clock, key, ...gateway } = setup();
+  const spending = gateway.spending;
+  spending.use({ task: { calls: 1 }, workspaces: { '*': { tokens: 1000, period: 'total' } } });
+  const caller = { workspace: 'team', keyId: key('ann') };
+  const call = async (taskId: string) => {
+    const planned = { caller, taskId, model: 'm', prompt: () => 1, maxOutputTokens: 1 };
+    (await spending.reserve(planned)).settle({ inputTokens: 1, outputTokens: 1 });
+    await spending.flush();
+  };
+  const holders = () =>
+    register.db
+      .prepare('SELECT holder FROM budget_counters ORDER BY 1')
+      .all()
+      .map(({ holder }) => holder);
+  await call('t1');
+  clock.time += 30 * DAY_MS;
+  await call('t2');
+  await assert.rejects(call('t1'), /all its 1 calls/);
+  clock.time += 2 * DAY_MS;
+  await call('t3');
+  assert.deepEqual(holders(), ['task:team/t2', 'task:team/t3', 'workspace:team/']);
+});
+
 test('the rows of tasks have a maximum number in each workspace', async () => {
   const { register } = setup();
   const store = createSqliteBudgetStore(register, 1000);
