@@ -59,6 +59,21 @@ test('a free slot goes to the caller with the fewest, however many calls of anot
   assert.deepEqual(order.slice(0, 2), ['b', 'a']);
 });
 
+test('with a single slot, callers take turns, even if one of them always has calls in line', async () => {
+  const slots = createSlots(1);
+  const giveBack = await slots.take('busy', never);
+  const order: string[] = [];
+  const one = async (caller: string) => {
+    const back = await slots.take(caller, never);
+    order.push(caller);
+    setImmediate(back);
+  };
+  const all = ['busy', 'busy', 'busy', 'busy', 'quiet'].map(one);
+  giveBack();
+  await Promise.all(all);
+  assert.ok(order.indexOf('quiet') <= 1, order.join());
+});
+
 test('while there are several callers, one of them leaves slots for the others', async () => {
   let time = 0;
   const slots = createSlots(4, () => time);

@@ -77,6 +77,9 @@ export function createSlots(max = Number.POSITIVE_INFINITY, now: () => number = 
   function hold(caller: string, share: Share): () => void {
     taken++;
     share.held++;
+    // Now the caller is the last one in the order in which callers get a slot.
+    shares.delete(caller);
+    shares.set(caller, share);
     let holding = true;
     return () => {
       if (!holding) return;
