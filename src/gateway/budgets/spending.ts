@@ -12,7 +12,7 @@
  * Usage that cannot be stored is kept in memory, and is stored together with later usage.
  */
 import { randomUUIDv7 } from 'node:crypto';
-import { BoundedMap } from '../../base/index.ts';
+import { BoundedMap, createSlots, QueueFullError } from '../../base/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import type { Logger } from '../../tasks/index.ts';
 import type { Register } from '../register/register.ts';
@@ -38,6 +38,12 @@ const DAY_MS = 86_400_000;
 const MAX_CALL_MS = DAY_MS;
 /** Maximum number of keys whose budgets are in memory. */
 const MAX_KEYS = 10_000;
+/**
+ * Reading usage blocks the event loop. After a read that took longer than QUICK_READ_MS, the next read waits for this many
+ * times as long, so that no workspace can stop the others with its reads.
+ */
+const READ_PAUSE = 4;
+const QUICK_READ_MS = 5;
 /** How much of an answer may be lost in a crash, in tokens. */
 const SEEN_STEP = 256;
 
@@ -162,6 +168,9 @@ export function createSpending(options: SpendingOptions): Spending {
   let foldedOn = '';
   let writing: Promise<void> | undefined;
   let willWrite = false;
+  /** Reads of usage, one at a time. */
+  const reads = createSlots(1);
+  const { signal: forEver } = new AbortController();
   void recover().catch((error: unknown) =>
     logger.error(
       { err: error },
@@ -417,13 +426,28 @@ export function createSpending(options: SpendingOptions): Spending {
     },
     async usage(workspace, query) {
       await flush();
-      return store.usage(workspace, query);
+      const release = await reads.take(workspace, forEver).catch(tooManyReads);
+      const begun = performance.now();
+      try {
+        return await store.usage(workspace, query);
+      } finally {
+        const ms = performance.now() - begun;
+        if (ms <= QUICK_READ_MS) release();
+        else setTimeout(release, ms * READ_PAUSE).unref();
+      }
     },
     use(next) {
       config = next;
     },
     flush,
   };
+}
+
+function tooManyReads(error: unknown): never {
+  if (!(error instanceof QueueFullError)) throw error;
+  throw new A2AError('rateLimited', 'Too many reads of usage are waiting', {
+    retryAfterSeconds: 1,
+  });
 }
 
 /** A budget, or the limit of a task. */

@@ -26,8 +26,11 @@ interface Sum extends Omit<Booking, 'failed'> {
   nanos: number;
 }
 
-/** Maximum number of rows of tasks in a workspace. Above this number, new rows replace the oldest ones. */
-const TASK_ROWS = 100_000;
+/**
+ * Maximum number of rows of tasks in a workspace. Above this number, new rows replace the oldest ones. A read of them all
+ * blocks the event loop for some ten milliseconds.
+ */
+const TASK_ROWS = 25_000;
 /** How many rows may be added before the oldest ones are deleted. */
 const TRIM_STEP = 256;
 

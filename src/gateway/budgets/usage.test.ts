@@ -126,6 +126,28 @@ test('usage tells who spent something for a task or a context, for a month', asy
   assert.partialDeepStrictEqual(await rows({ by: [] }), [{ calls: 5 }]);
 });
 
+test('after a slow read of usage, the next one waits, so that other work goes on', async () => {
+  const { spending, record, register } = setup();
+  record({ model: 'm', taskId: 't' });
+  await spending.flush();
+  const { db } = register;
+  db.function('slowly', (model) => {
+    for (const until = performance.now() + 10; performance.now() < until;);
+    return model;
+  });
+  db.exec('ALTER TABLE task_spending RENAME TO kept');
+  db.exec(
+    'CREATE VIEW task_spending AS SELECT *, slowly(model) AS slow FROM kept WHERE slow = model',
+  );
+  const [first = 0, second = 0] = await Promise.all(
+    ['team', 'other'].map(async (workspace) => {
+      await spending.usage(workspace, { ...ALL, by: ['task'] });
+      return performance.now();
+    }),
+  );
+  assert.ok(second - first >= 35, `${second - first} ms`);
+});
+
 test('the counters of tasks with a limit are kept for a month after the last call', async () => {
   const { register, clock, key, ...gateway } = setup();
   const spending = gateway.spending;
