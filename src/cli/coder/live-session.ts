@@ -99,6 +99,8 @@ export async function openLiveSession(setup: LiveSetup): Promise<OpenedLive> {
     ...(address && serverSigning({ memory: place.kind === 'memory', environment, log })),
     logger: log,
     store,
+    // A session is removed as a whole, so its tasks are kept as long as the session.
+    retention: false,
   });
   undo.defer(() => server.close(0));
   if (setup.resume !== undefined) await applyFlags(setup, setup.resume);
@@ -160,7 +162,7 @@ export async function openLiveSession(setup: LiveSetup): Promise<OpenedLive> {
 export function sweepSoon({ coder }: OpenedLive, setup: LiveSetup): void {
   const sweep = async () => {
     await coder.sweep();
-    if (setup.place.kind === 'sqlite') await sweepLiveStores(setup.environment, setup.sessions);
+    if (setup.place.kind === 'sqlite') await sweepLiveStores(setup);
   };
   sweep().catch((error: unknown) => {
     setup.log.warn({ problem: reasonOf(error) }, 'failed to remove old sessions');

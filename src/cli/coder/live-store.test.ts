@@ -1,6 +1,6 @@
 // Deleting a stored session with all that belongs to it.
 import assert from 'node:assert/strict';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, utimesSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
@@ -8,7 +8,7 @@ import { memorySessions } from '../../agent/index.ts';
 import { delegatedSession } from '../../agent/delegated.ts';
 import { createLog } from '../program/log.ts';
 import { isStoreInUse, openStore } from '../program/store-location.ts';
-import { deleteSession, openLiveStore } from './live-store.ts';
+import { deleteSession, openLiveStore, sweepLiveStores } from './live-store.ts';
 import { localSession } from './stored-sessions.ts';
 
 async function place(t: TestContext) {
@@ -76,4 +76,22 @@ test('in a store that sessions share, only the tasks of the session are deleted'
     heads.map(({ taskId }) => taskId),
     ['t2'],
   );
+});
+
+test('--retention with a size removes the sessions that were used least recently, except open ones', async (t) => {
+  const { home, options } = await place(t);
+  const fileOf = (id: string) => join(home, 'live', `${id}.db`);
+  const store = await openLiveStore({ ...options, sessionId: 's0', named: false });
+  t.after(() => store.close());
+  for (const [days, sessionId] of ['s0', 's1', 's2', 's3'].entries()) {
+    await options.sessions.open(localSession(sessionId));
+    if (days > 0) await (await openLiveStore({ ...options, sessionId, named: false })).close();
+    utimesSync(fileOf(sessionId), days * 86_400, days * 86_400);
+  }
+  const left = () => ['s0', 's1', 's2', 's3'].filter((id) => existsSync(fileOf(id)));
+  await sweepLiveStores({ ...options, values: { retention: undefined } });
+  assert.deepEqual(left(), ['s0', 's1', 's2', 's3'], 'by default, sessions are kept');
+  await sweepLiveStores({ ...options, values: { retention: '0.15MB' } });
+  assert.deepEqual(left(), ['s0', 's3']);
+  assert.equal(await options.sessions.get(localSession('s2')), undefined);
 });

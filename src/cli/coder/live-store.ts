@@ -13,6 +13,8 @@ import type { Environment } from '../program/flags.ts';
 import type { ServerLog } from '../program/log.ts';
 import { localSession, sessionFor } from './stored-sessions.ts';
 import { openStore, type StoreLocation } from '../program/store-location.ts';
+import { parseRetention } from '../program/retention.ts';
+import { reasonOf } from '../../base/index.ts';
 
 const FOLDER = 'live';
 /** Number of tasks that are deleted between two queries. */
@@ -48,18 +50,43 @@ function fileOf(folder: string, sessionId: string): string {
   return path.join(folder, `${sessionId.replaceAll(/[^\w.-]/g, '_').slice(0, 100)}.db`);
 }
 
-/** Removes the files of sessions that no longer exist. */
-export async function sweepLiveStores(
-  environment: Environment,
-  sessions: SessionStore,
-): Promise<void> {
+export interface SweepSetup {
+  readonly values: { readonly retention?: string | undefined };
+  readonly place: StoreLocation;
+  readonly sessions: SessionStore;
+  readonly environment: Environment;
+  readonly log: ServerLog;
+}
+
+/**
+ * Removes the files of sessions that no longer exist. If `--retention` has a size, also removes the sessions that were
+ * used least recently, until the files are smaller.
+ */
+export async function sweepLiveStores(setup: SweepSetup): Promise<void> {
+  const { environment, sessions } = setup;
+  const { maxBytes = Infinity } = parseRetention(setup.values.retention) ?? {};
   const folder = path.join(dataFolder(environment), FOLDER);
-  const files = await readdir(folder).catch(() => []);
-  for (const file of files.filter((each) => each.endsWith('.db')).slice(0, MAX_SWEPT)) {
-    const id = file.slice(0, -'.db'.length);
-    const { mtimeMs } = await stat(path.join(folder, file)).catch(() => ({ mtimeMs: Infinity }));
-    if (Date.now() - mtimeMs < YOUNG_MS || (await sessions.get(localSession(id)))) continue;
-    await removeStore(path.join(folder, file));
+  const names = await readdir(folder).catch(() => []);
+  const files: { readonly name: string; readonly usedAt: number; readonly bytes: number }[] = [];
+  for (const name of names.filter((each) => each.endsWith('.db'))) {
+    const found = await stat(path.join(folder, name)).catch(() => undefined);
+    if (found) files.push({ name, usedAt: found.mtimeMs, bytes: found.size });
+  }
+  let bytes = 0;
+  let swept = 0;
+  for (const file of files.toSorted((a, b) => b.usedAt - a.usedAt)) {
+    const sessionId = file.name.slice(0, -'.db'.length);
+    bytes += file.bytes;
+    if (bytes > maxBytes) {
+      // This fails if the session is open.
+      const options = { ...setup, named: false, sessionId };
+      await deleteSession(options).catch((error: unknown) => {
+        setup.log.debug({ problem: reasonOf(error), sessionId }, 'a session was not removed');
+      });
+    } else if (Date.now() - file.usedAt >= YOUNG_MS && ++swept <= MAX_SWEPT) {
+      if (await sessions.get(localSession(sessionId))) continue;
+      await removeStore(path.join(folder, file.name));
+    }
   }
 }
 

@@ -35,6 +35,7 @@ import { configFolder } from '../program/config-folder.ts';
 import { usageError } from '../program/exit.ts';
 import type { Environment } from '../program/flags.ts';
 import { VERSION } from '../program/product.ts';
+import { parseRetention } from '../program/retention.ts';
 import type { StoreLocation } from '../program/store-location.ts';
 import { note, quoted } from '../program/terminal.ts';
 
@@ -44,6 +45,7 @@ export interface CoderFlags {
   readonly model: string | undefined;
   readonly approval: string | undefined;
   readonly sandbox: boolean;
+  readonly retention?: string | undefined;
   readonly 'allow-client-mcp'?: boolean;
   readonly 'allow-auto-execute'?: boolean;
   /** Private networks that fetch_url and MCP servers may connect to. */
@@ -78,7 +80,7 @@ export interface OpenedCoder extends Coder {
   readonly mode: ApprovalMode;
   /** Notes for the user, one line each. */
   readonly notes: readonly string[];
-  /** Removes sessions that are older than the retention period in the settings. */
+  /** Removes sessions that are older than --retention or, without this flag, `retentionDays` in the settings. */
   sweep(): Promise<void>;
 }
 
@@ -142,16 +144,17 @@ export async function openCoder(setup: CoderSetup): Promise<OpenedCoder> {
       allowAutoExecute: values['allow-auto-execute'] ?? false,
       web: { allowNetworks: values['allow-network'] ?? [] },
     });
-    const { retentionDays } = settings.limits ?? {};
+    const { retentionDays = Infinity } = settings.limits ?? {};
+    const { maxAgeMs = retentionDays * DAY_MS } = parseRetention(values.retention) ?? {};
     return {
       ...coder,
       model,
       mode: mode ?? settings.approval ?? 'ask',
       notes,
       async sweep() {
-        if (retentionDays === undefined) return;
-        const removed = await sessions.prune?.(APP, Date.now() - retentionDays * DAY_MS);
-        if (removed) logger.info({ removed, retentionDays }, 'removed old sessions');
+        if (maxAgeMs === Infinity) return;
+        const removed = await sessions.prune?.(APP, Date.now() - maxAgeMs);
+        if (removed) logger.info({ removed, days: maxAgeMs / DAY_MS }, 'removed old sessions');
       },
     };
   } catch (error) {

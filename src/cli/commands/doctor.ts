@@ -19,6 +19,7 @@ import { reasonOf, systemCode } from '../../base/index.ts';
 import { type Environment, option, toggle } from '../program/flags.ts';
 import { DEFAULT_PORT, VERSION } from '../program/product.ts';
 import { portNumber } from '../program/listen.ts';
+import { storeChecks } from '../program/store-checks.ts';
 
 const OLDEST_NODE = [24, 16] as const;
 /** The limit of open files should be at least this high for a server. Each connection needs one file. */
@@ -30,6 +31,10 @@ export default defineCommand({
   about: 'Checks the setup of this machine and says how to fix each problem.',
   flags: {
     port: option('N', `The port to check; ${DEFAULT_PORT} by default.`),
+    retention: option(
+      'R',
+      'Show what this value of --retention would remove from the task stores; 30d,2GB by default.',
+    ),
     json: toggle('Print one JSON object.'),
   },
   examples: ['parley doctor', 'parley doctor --json | jq .checks'],
@@ -41,6 +46,7 @@ export default defineCommand({
       checkNode(),
       checkFolder(folder),
       await checkSqlite(folder),
+      ...storeChecks(folder, values.retention),
       await checkPort(port),
       checkSecretKey(environment),
       checkClock(),

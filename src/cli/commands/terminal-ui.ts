@@ -20,6 +20,7 @@ import type { OpenedLive } from '../coder/live-session.ts';
 import { option } from '../program/flags.ts';
 import { createLog, LOG_FILE, LOG_LEVEL_HELP } from '../program/log.ts';
 import { onProcessEnd } from '../program/process-end.ts';
+import { parseRetention } from '../program/retention.ts';
 import { openHistory } from '../coder/prompt-history.ts';
 import { type StoreLocation, storeLocation } from '../program/store-location.ts';
 import { note } from '../program/terminal.ts';
@@ -38,6 +39,10 @@ const FLAGS = {
   store: option(
     'S',
     'Where to store the session: memory or sqlite:PATH. By default in the data folder.',
+  ),
+  retention: option(
+    'R',
+    'How long sessions are kept: an age such as 90d, a size of all sessions such as 2GB, or both (90d,2GB). By default for ever, or as retentionDays in the settings says.',
   ),
 } as const;
 
@@ -68,6 +73,7 @@ async function run(settings: Settings): Promise<number> {
   const { plain } = values;
   const door = liveAddress(values);
   approvalMode(values.approval);
+  parseRetention(values.retention);
   if (!plain && !(process.stdin.isTTY && process.stdout.isTTY)) {
     throw usageError(
       'no terminal: use parley -p "PROMPT" to run one turn, or parley serve to serve the agent',

@@ -1,0 +1,69 @@
+/** The checks of `parley doctor` for task stores: their size, and what the retention will remove. */
+import { readdirSync } from 'node:fs';
+import path from 'node:path';
+import { reasonOf } from '../../base/index.ts';
+import { inspectStore, StoreError } from '../../store/index.ts';
+import { DEFAULT_RETENTION } from '../../tasks/index.ts';
+import { broken, type Check, ok, warning } from './checks.ts';
+import { parseRetention } from './retention.ts';
+
+/** Maximum number of files that are checked. */
+const MAX_FILES = 20;
+const DAY_MS = 86_400_000;
+/** A file of an earlier version with more free space than this should be rewritten. */
+const MUCH_FREE_BYTES = 100_000_000;
+
+/** Returns a check for each task store in the data folder, except those of terminal sessions. */
+export function storeChecks(folder: string, retention: string | undefined): Check[] {
+  const { maxAgeMs, maxBytes } = { ...DEFAULT_RETENTION, ...parseRetention(retention) };
+  const checks: Check[] = [];
+  for (const name of names(folder).slice(0, MAX_FILES)) {
+    const file = path.join(folder, name);
+    try {
+      const report = inspectStore(file, Date.now() - maxAgeMs);
+      if (!report) continue;
+      const { bytes, freeBytes, tasks, old, givesBack } = report;
+      const removals = [
+        old > 0 ? `${count(old)} that ended more than ${maxAgeMs / DAY_MS} days ago` : '',
+        bytes > maxBytes ? `the oldest tasks, about ${size(bytes - maxBytes)}` : '',
+      ].filter((each) => each !== '');
+      const plan =
+        removals.length === 0
+          ? 'the retention removes nothing now'
+          : `a server removes ${removals.join(', and ')}`;
+      const text = `${file}: ${size(bytes)}, ${count(tasks)}; ${plan}`;
+      checks.push(
+        !givesBack && freeBytes > MUCH_FREE_BYTES
+          ? warning(
+              'store',
+              `${text}. ${size(freeBytes)} are free, but the file stays as large: stop the server, and run sqlite3 ${file} 'PRAGMA auto_vacuum = 2; VACUUM'`,
+            )
+          : ok('store', text),
+      );
+    } catch (error) {
+      const hint = error instanceof StoreError ? error.hint : undefined;
+      checks.push(broken('store', `${reasonOf(error)}${hint === undefined ? '' : `: ${hint}`}`));
+    }
+  }
+  return checks;
+}
+
+function names(folder: string): string[] {
+  try {
+    const files = readdirSync(folder, { withFileTypes: true });
+    return files
+      .filter((each) => each.isFile() && each.name.endsWith('.db'))
+      .map(({ name }) => name);
+  } catch {
+    // Another check reports a data folder that cannot be read.
+    return [];
+  }
+}
+
+function count(tasks: number): string {
+  return tasks === 1 ? '1 task' : `${tasks} tasks`;
+}
+
+function size(bytes: number): string {
+  return bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(2)} GB`;
+}
