@@ -115,6 +115,25 @@ test('a task that waits for an answer is canceled with the headers of its last m
   );
 });
 
+test('a header that is no longer listed is not sent, even if it is stored with the task', async (t) => {
+  const { url, asked } = await recorded(t, interopAgent(createGates()));
+  const config = { agents: { theirs: { url, ...FORWARDS } } };
+  await using gateway = await startGateway({ config });
+  const client = await clientOf(gateway, gateway.key());
+  const waiting = await client.send('ask');
+  assert.ok(waiting.kind === 'task');
+  const { forwardHeaders: _, ...theirs } = config.agents.theirs;
+  gateway.gateway.reload(GatewayConfig.parse({ agents: { theirs } }));
+  await client.cancel(waiting.id);
+  assert.deepEqual(
+    asked.map(({ path: each, user }) => [each, user]),
+    [
+      ['/message:stream', 'ann'],
+      ['/tasks/ID:cancel', undefined],
+    ],
+  );
+});
+
 test('after a restart, a task is followed with its headers and extensions, and counts for its key', async (t) => {
   const gates = createGates();
   const { url, asked } = await recorded(t, interopAgent(gates));
@@ -187,6 +206,17 @@ test('the output modes that a client accepts reach the agent, by message and by 
   await within('a stream', client.stream('two', { configuration }).text());
   await client.send('three');
   assert.deepEqual(seen, [['image/png', 'text/plain'], ['image/png', 'text/plain'], undefined]);
+});
+
+test('too many or too long output modes are refused', async (t) => {
+  const { url, asked } = await recorded(t, interopAgent(createGates()));
+  await using gateway = await startGateway({ config: { agents: { theirs: { url } } } });
+  const client = await clientOf(gateway, gateway.key());
+  for (const acceptedOutputModes of [Array.from({ length: 101 }, String), ['x'.repeat(257)]]) {
+    const sent = client.send('one', { configuration: { acceptedOutputModes } });
+    await assert.rejects(sent, /acceptedOutputModes: at most 100 types of at most 256 characters/);
+  }
+  assert.deepEqual(asked, []);
 });
 
 test('a listed header that cannot be passed on is refused', async (t) => {

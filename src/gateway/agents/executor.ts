@@ -48,7 +48,7 @@ import { createOutgoing, notBlocking } from './outgoing.ts';
 import { Reading } from './reading.ts';
 import type { RemoteAgent } from './remote.ts';
 import type { Link } from './task-links.ts';
-import { checkHeaders, callerOf, senderOf, type Sender } from './sender.ts';
+import { callerOf, checkPassedOn, listedHeaders, senderOf, type Sender } from './sender.ts';
 
 export interface ProxyOptions {
   readonly agents: Agents;
@@ -106,7 +106,7 @@ export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
     const sender =
       context.resumed && before ? before : senderOf(context, agent, extensions, before);
     const traceparent = span?.traceparent ?? traceOf(context);
-    const call = { ...callOf(sender, traceparent), signal };
+    const call = { ...callOf(agent, sender, traceparent), signal };
     const params = context.resumed
       ? await outgoing.afterCrash(context, workspace, agent, sender, { service, call })
       : outgoing.message(context, workspace, name, sender);
@@ -328,7 +328,7 @@ export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
     if (isTerminal(state)) return;
     const agent = agents.find(workspace, name);
     if (!agent) throw new A2AError('unavailable', `The agent ${name} no longer exists`);
-    checkHeaders(context, agent);
+    checkPassedOn(context, agent);
     // If another agent now has this name, it would treat the answer as a new request.
     if (isInterrupted(state) && links.task(workspace, name, task.id) === undefined) {
       throw new A2AError(
@@ -347,7 +347,7 @@ export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
         throw new A2AError('invalidParams', 'metadata.agent must be the name of an agent');
       const agent = agents.find(ownerOf(context), name);
       if (!agent) throw notFound(name);
-      checkHeaders(context, agent);
+      checkPassedOn(context, agent);
       if (context.message.contextId === undefined) outgoing.isNew(context.contextId);
       return spending
         .check(plannedCall(callerOf(context), agent, context.contextId))
@@ -370,7 +370,8 @@ export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
       const agent = running?.agent ?? agents.find(workspace, name);
       if (!agent) return;
       id ??= links.task(workspace, name, taskId);
-      await cancelRemote(agent, id, running?.call ?? callOf(links.sender(workspace, name, taskId)));
+      const call = running?.call ?? callOf(agent, links.sender(workspace, name, taskId));
+      await cancelRemote(agent, id, call);
     },
   };
 }
@@ -392,9 +393,12 @@ function failed(agent: string, reason: string, text: string): ExecutorEvent {
 
 /** Returns the headers and extensions of the requests to the agent. */
 function callOf(
-  { extensions, headers }: Sender = {},
+  agent: RemoteAgent,
+  sender: Sender = {},
   traceparent?: string,
 ): Pick<Call, 'headers' | 'extensions'> {
+  const { extensions } = sender;
+  const headers = listedHeaders(sender, agent);
   return {
     ...(extensions && { extensions }),
     ...((headers || traceparent !== undefined) && {

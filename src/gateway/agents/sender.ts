@@ -10,6 +10,10 @@ import type { Attribution } from '../telemetry/attribution.ts';
 import { HeaderValue } from './config.ts';
 import type { RemoteAgent } from './remote.ts';
 
+/** They are stored for months, longer than the task. */
+const MAX_MODES = 100;
+const MAX_MODE_CHARS = 256;
+
 /** The part of a sender that is stored as it is. The headers are stored encrypted. */
 export const StoredSender = z.object({
   keyId: z.string().optional(),
@@ -74,8 +78,27 @@ function forwardedHeaders(
   return Object.keys(found).length === 0 ? undefined : found;
 }
 
-/** Throws if the request has a header for the agent that cannot be passed on. */
-export function checkHeaders(context: RequestContext, agent: RemoteAgent): void {
+/**
+ * Returns the stored headers that the agent may still get: the operator may have removed some of them from the list
+ * since the message was sent.
+ */
+export function listedHeaders(
+  { headers = {} }: Sender,
+  { forwardHeaders }: RemoteAgent,
+): SenderHeaders | undefined {
+  const listed = Object.entries(headers).filter(([name]) => forwardHeaders.includes(name));
+  return listed.length === 0 ? undefined : Object.fromEntries(listed);
+}
+
+/** Throws if the request has a header or output modes for the agent that cannot be passed on. */
+export function checkPassedOn(context: RequestContext, agent: RemoteAgent): void {
+  const { acceptedOutputModes: modes = [] } = context;
+  if (modes.length > MAX_MODES || modes.some((mode) => mode.length > MAX_MODE_CHARS)) {
+    throw new A2AError(
+      'invalidParams',
+      `configuration.acceptedOutputModes: at most ${MAX_MODES} types of at most ${MAX_MODE_CHARS} characters`,
+    );
+  }
   for (const [name, value] of Object.entries(forwardedHeaders(context, agent) ?? {})) {
     if (HeaderValue.safeParse(value).success) continue;
     throw new A2AError(
