@@ -9,13 +9,9 @@ import { randomUUIDv7 } from 'node:crypto';
 import { guardedRequest, networkGuard } from '../base/net/index.ts';
 import type { SigningKeys } from '../base/signing/index.ts';
 import { reasonOf } from '../base/index.ts';
-import {
-  A2AError,
-  codecOf,
-  type ProtocolVersion,
-  type PushNotificationConfig,
-} from '../protocol/index.ts';
-import type { Deliver, Delivery, DeliveryOutcome } from '../tasks/index.ts';
+import { A2AError, type ProtocolVersion, type PushNotificationConfig } from '../protocol/index.ts';
+import type { Deliver, DeliveryOutcome } from '../tasks/index.ts';
+import { WebhookBodies } from './webhook-bodies.ts';
 
 /** The options of `webhookDelivery`. */
 export interface WebhookOptions {
@@ -64,6 +60,7 @@ export function webhookDelivery(options: WebhookOptions = {}, signing?: SigningK
   const { timeoutMs = 15_000, everyEvent = false } = options;
   const guard = networkGuard(options.allowNetworks);
   const send = options.deliver ?? post;
+  const bodies = new WebhookBodies();
 
   async function post(
     { url, headers, body }: WebhookRequest,
@@ -98,19 +95,21 @@ export function webhookDelivery(options: WebhookOptions = {}, signing?: SigningK
       return { ...config, id: config.id ?? (version === '0.3' ? 'default' : randomUUIDv7()) };
     },
     async prepare(delivery) {
-      const body = await bodyOf(delivery, everyEvent);
-      if (body === undefined) return undefined;
       const { config, version, taskId } = delivery.record;
+      if (version === '0.3' && !everyEvent && delivery.entry.event.kind === 'artifact-update') {
+        return undefined;
+      }
       const { seq } = delivery.entry;
       const fixed = headersOf(config, version);
       // The configuration's id comes from the client, so it may contain any character.
       const id = `${taskId}.${encodeURIComponent(config.id)}.${seq}`;
-      return async (signal) => {
-        const headers = { ...fixed, ...signatureOf(id, body, signing) };
-        const request = { id, url: config.url, headers, body, taskId, configId: config.id, seq };
-        const within = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
-        return (await send(request, within)) ?? 'taken';
-      };
+      return (signal) =>
+        bodies.use(delivery, signal, async (body) => {
+          const headers = { ...fixed, ...signatureOf(id, body, signing) };
+          const request = { id, url: config.url, headers, body, taskId, configId: config.id, seq };
+          const within = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+          return (await send(request, within)) ?? 'taken';
+        });
     },
   };
 }
@@ -124,21 +123,6 @@ function checkSecrets({ token = '', authentication }: PushNotificationConfig): v
       'The token and the credentials of a webhook must be printable ASCII',
     );
   }
-}
-
-/**
- * Returns the body of the request. In 1.0, this is the event. In 0.3, it is the whole task, or undefined for an
- * artifact update, which is sent only with `everyEvent`.
- */
-async function bodyOf(
-  { record, entry, task }: Delivery,
-  everyEvent: boolean,
-): Promise<string | undefined> {
-  const codec = codecOf(record.version, 'JSONRPC');
-  if (record.version === '1.0') return entry.text(codec);
-  const isSent = everyEvent || entry.event.kind !== 'artifact-update';
-  const whole = isSent ? await task() : undefined;
-  return whole && JSON.stringify(codec.encodeEvent(whole));
 }
 
 function headersOf(

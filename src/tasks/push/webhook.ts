@@ -12,6 +12,7 @@ import { type Loaded, loadTask } from '../log/load.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Published } from '../log/published.ts';
 import type { LogReader } from '../log/reader.ts';
+import { roughSize } from '../log/size.ts';
 import type { LogView } from '../log/view.ts';
 import type { DeadLetter, PushProgress, PushRecord } from '../store/store.ts';
 import type { Deliver, DeliveryOutcome, FailedDelivery, Post } from './deliver.ts';
@@ -24,6 +25,8 @@ const MAX_DELAY_MS = 3_600_000;
 /** A webhook whose next attempt is later than this is closed, and opened again in time. */
 export const PARK_MS = 20_000;
 const MAX_REASON_CHARS = 300;
+/** The size up to which a webhook keeps the task in memory between two events. */
+const MAX_KEPT_BYTES = 64 * 1024;
 
 /** When a webhook that fails is tried again, and when it is given up. */
 export interface WebhookLimits {
@@ -56,7 +59,7 @@ export class Webhook {
   readonly #over = Promise.withResolvers<void>();
   #progress: PushProgress;
   #reader: LogReader | undefined;
-  /** The result of the last call of `#taskAt`. */
+  /** The result of the last call of `#taskAt`, unless it is large. */
   #folded: Loaded | undefined;
   #busy = false;
   /** Whether it waits for the time of the next attempt. */
@@ -225,15 +228,17 @@ export class Webhook {
     this.#options.onProgress(progress, deadLetter);
   }
 
-  /** Returns the task up to entry `seq`. Continues from the previous call, so that each log entry is read only once. */
+  /** Returns the task up to entry `seq`. Continues from the previous call if possible. */
   async #taskAt(seq: number): Promise<Task | undefined> {
     const live = this.#live;
     const upToHere = {
       stored: seq,
       read: (after: number, limit: number) => live.read(after, Math.min(limit, seq - after)),
     };
-    this.#folded = await loadTask(upToHere, this.#folded);
-    const { task } = this.#folded ?? {};
+    const folded = await loadTask(upToHere, this.#folded);
+    const { task } = folded ?? {};
+    // A large task is loaded again for the next event, because each webhook of the task would keep a copy.
+    this.#folded = roughSize(task) > MAX_KEPT_BYTES ? undefined : folded;
     return task && (this.#options.view?.task(task) ?? task);
   }
 }
