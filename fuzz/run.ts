@@ -21,7 +21,7 @@ import { Random } from './random.ts';
 const PERIOD = 10_000;
 const MAX_GROWTH = 48 * 2 ** 20;
 const MAX_FAILURES = 20;
-const MAX_SHOWN = 4000;
+const MAX_SHOWN = 1500;
 
 const { values: options } = parseArgs({
   options: {

@@ -96,7 +96,7 @@ const ODD_TEXTS: readonly string[] = [
   'http://127.0.0.1/',
   'http://[::1]/',
   'http://2130706433/',
-  'http://a:b@c/',
+  'http://a:b@127.0.0.1/',
   'https://',
   'file:///etc/passwd',
   '::',

@@ -1,5 +1,16 @@
 import type { Entry } from '../entry.ts';
 import { PROTOCOL } from './protocol.ts';
+import { SERVER } from './server.ts';
+import { GATEWAY } from './gateway.ts';
+import { LIVE } from './live.ts';
+import { TOOLS } from './tools.ts';
 import { TEXTS } from './texts.ts';
 
-export const ENTRIES: readonly Entry[] = [...TEXTS, ...PROTOCOL];
+export const ENTRIES: readonly Entry[] = [
+  ...TEXTS,
+  ...PROTOCOL,
+  ...SERVER,
+  ...GATEWAY,
+  ...LIVE,
+  ...TOOLS,
+];

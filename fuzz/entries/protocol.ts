@@ -240,9 +240,9 @@ async function hook(source: string, head: unknown): Promise<void> {
 }
 
 export const PROTOCOL: readonly Entry[] = [
-  pure('codec', 150, (random) => jsonText(random, value(random)), codecs),
+  pure('codec', 90, (random) => jsonText(random, value(random)), codecs),
   pure('sse', 120, (random) => ({ text: stream(random, '0.3'), head: cuts(random) }), sse),
-  pure('card', 60, (random) => jsonText(random, mutateJson(random, CARD, KEYS)), cards),
+  pure('card', 40, (random) => jsonText(random, mutateJson(random, CARD, KEYS)), cards),
   pure('client', 30, clientInput, client),
   pure('webhook', 30, hookInput, hook),
 ];

@@ -13,6 +13,7 @@
  */
 import type { Stream } from '@agentclientprotocol/sdk';
 import type { AcpServer } from '@agentclientprotocol/sdk/experimental/server';
+import { isObject } from '../base/index.ts';
 import { A2AError } from '../protocol/index.ts';
 import type { JsonRoute, RouteBase, RouteReply, RouteRequest, RouteText } from '../http/index.ts';
 import type { ServedAcp } from './serve.ts';
@@ -75,6 +76,7 @@ export function acpRoutes(options: AcpHttpOptions): JsonRoute[] {
   }
 
   async function handle(verb: RouteBase['verb'], request: RouteRequest) {
+    if (verb === 'POST') checkId(request.body);
     const connection = find(request);
     if (connection) {
       const leave = enter(connection);
@@ -158,6 +160,13 @@ async function openServer(): Promise<AcpServer> {
     maxBufferedBytes: MAX_BUFFERED,
     maxBufferedSessionStreams: MAX_SESSION_STREAMS,
   });
+}
+
+/** The transport answers an id of another type with an internal error. */
+function checkId(body: unknown): void {
+  const id = isObject(body) ? body['id'] : undefined;
+  if (id == null || typeof id === 'string' || typeof id === 'number') return;
+  throw new A2AError('invalidRequest', 'id: must be a string or a number');
 }
 
 function refuse(): never {

@@ -112,6 +112,14 @@ test('a request is refused as the transport says, and by everybody but its own u
   assert.equal(await reading.text(), '');
 });
 
+test('an id that is neither a text nor a number is refused, not an internal error', async (t) => {
+  const { send } = await startTransport(t);
+  const params = { protocolVersion: 1 };
+  const request = { jsonrpc: '2.0', id: { a: 1 }, method: 'initialize', params };
+  const refused = await send('POST', JSON_TYPE, request);
+  assert.equal(refused.status, 400);
+});
+
 test('the number of connections is limited', async (t) => {
   const { initialize } = await startTransport(t, { maxConnections: 1 });
   assert.equal((await initialize()).status, 200);

@@ -49,7 +49,10 @@ export interface LiveStart extends Partial<CoderOptions> {
 }
 
 /** A coding agent on a port, and its live session, with ACP at `/ws` and `/acp`. */
-export async function startLive(t: TestContext, options: LiveStart = {}): Promise<StartedLive> {
+export async function startLive(
+  t: Pick<TestContext, 'after'>,
+  options: LiveStart = {},
+): Promise<StartedLive> {
   const { script = [], stallMs = 30_000, place = makePlace(t), mcpServers, ...more } = options;
   const sessions = sqliteSessions(join(place.home, 'sessions.db'));
   const coder = await createCoder({

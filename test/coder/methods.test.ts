@@ -42,7 +42,7 @@ function commandsThat(record: ExecuteSlashCommandRequest[]): CommandService {
   };
 }
 
-async function start(t: Parameters<typeof makePlace>[0], script: string[] = []) {
+async function start(t: Parameters<typeof startCoder>[0], script: string[] = []) {
   const record: ExecuteSlashCommandRequest[] = [];
   const { url } = await startCoder(t, makePlace(t), {
     commands: commandsThat(record),

@@ -21,7 +21,7 @@ export interface Place {
   readonly home: string;
 }
 
-export function makePlace(t: TestContext): Place {
+export function makePlace(t: Pick<TestContext, 'after'>): Place {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'parley-coder-')));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const place = { workspace: join(folder, 'work'), home: join(folder, 'home') };

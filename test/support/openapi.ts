@@ -15,7 +15,10 @@ export interface Operation {
   readonly operationId: string;
   readonly security?: readonly Readonly<Record<string, readonly string[]>>[];
   readonly parameters?: readonly { readonly name: string; readonly in: 'path' | 'query' }[];
-  readonly requestBody?: { readonly required: boolean };
+  readonly requestBody?: {
+    readonly required: boolean;
+    readonly content?: Readonly<Record<string, Content>>;
+  };
   readonly responses: Readonly<Record<string, Documented>>;
 }
 
@@ -61,9 +64,15 @@ function valuesIn(type: string, text: string): unknown[] {
   return events.filter((data) => data !== '[DONE]').map((data) => JSON.parse(data) as unknown);
 }
 
+const validators = new WeakMap<object, z.ZodType>();
+
 /** Events of text have nothing to be checked but that they are there. */
 function validator({ components }: OpenapiDocument, schema: object): z.ZodType {
   if ('type' in schema && schema.type === 'string') return z.unknown();
+  const known = validators.get(schema);
+  if (known) return known;
   const text = JSON.stringify({ ...schema, $defs: components.schemas });
-  return z.fromJSONSchema(JSON.parse(text.replaceAll('#/components/schemas/', '#/$defs/')));
+  const made = z.fromJSONSchema(JSON.parse(text.replaceAll('#/components/schemas/', '#/$defs/')));
+  validators.set(schema, made);
+  return made;
 }

@@ -27,6 +27,7 @@ const FAILURES = {
   400: 'The request is invalid. The error contains the name of the invalid field.',
   401: 'The key is missing or invalid.',
   403: 'The key does not have the required scope.',
+  404: 'The workspace has no such agent.',
   413: 'The body is too large.',
   429: 'Too many requests, or the budget is used up.',
   500: 'Internal error. The message contains the id of the log entry with the cause.',
@@ -199,8 +200,19 @@ const card = (summary: string): Json => ({
       content: { [JSON_TYPE]: { schema: { type: 'object' } } },
     },
     304: { description: 'The card has not changed.' },
+    ...refusals([401, 404, 429, 503], ['error']),
   },
 });
+
+/** Returns the responses to requests that are refused before they are read. */
+function refusals(statuses: readonly (keyof typeof FAILURES)[], required: readonly string[]): Json {
+  const content = { [JSON_TYPE]: { schema: { type: 'object', required } } };
+  const entries = statuses.map((status) => [
+    status,
+    { description: FAILURES[status], ...headersOf(status), content },
+  ]);
+  return Object.fromEntries(entries);
+}
 
 const rpc = (summary: string): Json => ({
   tags: ['a2a'],
@@ -221,7 +233,7 @@ const rpc = (summary: string): Json => ({
         [EVENTS_TYPE]: { schema: TEXT },
       },
     },
-    401: { description: FAILURES[401] },
+    ...refusals([401, 413, 429, 503], ['jsonrpc', 'error']),
   },
 });
 
