@@ -114,9 +114,9 @@ async function openApi(isDialect: boolean): Promise<Target> {
       const { path, verb, operation } = random.pick(chosen);
       const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
         const found = name === 'model' ? random.pick(MODELS) : random.pick(known);
-        return encodeURIComponent(
-          random.once(5) ? text(random).slice(0, 200).toWellFormed() : found,
-        );
+        // An empty name would make another path.
+        const odd = text(random).slice(0, 200).toWellFormed() || found;
+        return encodeURIComponent(random.once(5) ? odd : found);
       });
       const query = new URLSearchParams();
       for (const { name, in: where } of operation.parameters ?? []) {
