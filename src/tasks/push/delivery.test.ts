@@ -240,6 +240,32 @@ test('a store that cannot write the progress for a while stops neither the webho
   await handler.close();
 });
 
+test('if the clock is set back, a webhook does not wait until the old time comes again', async (t) => {
+  const open = place();
+  const ahead = 10 * 24 * 3_600_000;
+  const now = () => Date.now() + ahead;
+  const failing = receiver(() => ({ failed: 'HTTP 429', retryAfterMs: 60_000 }));
+  const one = opened(t, failing.deliver, { store: open(), now });
+  const { id } = await one.send('0');
+  await failing.attempts(1);
+  await turn();
+  await one.handler.close();
+
+  // Another webhook waits for a time in the next hour, so it comes first among those that wait.
+  const paused = receiver(() => ({ failed: 'HTTP 429', retryAfterMs: 3_600_000 }));
+  const two = opened(t, paused.deliver, { store: open() });
+  await two.send('0');
+  await paused.attempts(1);
+  await turn();
+  await two.handler.close();
+
+  const late = receiver(() => 'taken');
+  const three = opened(t, late.deliver, { store: open() });
+  await three.handler.recover();
+  await late.attempts(3);
+  assert.deepEqual(new Set(late.seen.map(({ taskId }) => taskId)), new Set([id]));
+});
+
 test('410 removes the webhook', async (t) => {
   const { deliver, seqs, attempts } = receiver(() => 'gone');
   const { handler, send } = opened(t, deliver);

@@ -28,7 +28,7 @@ import {
 import type { Deliver } from './deliver.ts';
 import { DeliveryGate } from './gate.ts';
 import { ProgressWriter } from './progress.ts';
-import { PARK_MS, Webhook, type WebhookLimits } from './webhook.ts';
+import { dueTime, MAX_WAIT_MS, PARK_MS, Webhook, type WebhookLimits } from './webhook.ts';
 
 /** The parts of a webhook that come from the request that set it. */
 export type PushOrigin = Pick<PushRecord, 'version' | 'view'>;
@@ -246,8 +246,9 @@ export class PushNotifier {
       const name = key(record);
       // The webhook may still be busy with an earlier turn.
       if (this.#active.has(name) || this.#changing.has(name)) continue;
-      const { dueAt = 0 } = record.progress;
-      if (dueAt > this.#options.now() + PARK_MS) this.#wake(dueAt);
+      const now = this.#options.now();
+      const dueAt = dueTime(record.progress, now);
+      if (dueAt > now + PARK_MS) this.#wake(dueAt);
       else this.#open(name, record, live, found?.has(name) === true);
     }
   }
@@ -318,13 +319,21 @@ export class PushNotifier {
     if (this.#closed) return;
     if (this.#scanning) return this.#wake(now());
     this.#scanning = true;
-    this.#full ||= now() >= this.#fullAt;
+    const untilFull = this.#fullAt - now();
+    // If the clock was set back, the time may be far away.
+    const isLost = untilFull > FULL_SCAN_MS && Number.isFinite(untilFull);
+    this.#full ||= untilFull <= 0 || isLost;
     try {
       await this.#writer.flush();
-      if (await this.#openDue(this.#full ? undefined : AFTER_RUNNING)) {
-        if (this.#full) this.#fullAt = now() + FULL_SCAN_MS;
-        this.#full = false;
+      let isComplete = await this.#openDue(this.#full ? undefined : AFTER_RUNNING);
+      if (isComplete && this.#full) {
+        // If the clock was set back, webhooks that are due come after those that are not.
+        const dueAt = now() + MAX_WAIT_MS;
+        isComplete = await this.#openDue({ dueAt, position: Number.MAX_SAFE_INTEGER });
+        if (isComplete) this.#fullAt = now() + FULL_SCAN_MS;
       }
+      // If there are too many, the next ones are opened when half of these have ended.
+      this.#full = !isComplete;
     } catch (error) {
       if (!this.#closed) logger.error({ err: error }, 'failed to list the webhooks that are due');
       this.#wake(now() + PARK_MS);
@@ -342,8 +351,10 @@ export class PushNotifier {
       page = await store.duePush({ after, limit: PAGE });
       for (const due of page) {
         if (this.#closed) return true;
-        if (due.dueAt > this.#options.now() + SCAN_MS) {
-          this.#wake(due.dueAt);
+        const now = this.#options.now();
+        const dueAt = dueTime(due, now);
+        if (dueAt > now + SCAN_MS) {
+          this.#wake(dueAt);
           return true;
         }
         const name = `${due.taskId}/${due.configId}`;

@@ -24,6 +24,8 @@ const FIRST_RETRIES = 5;
 const MAX_DELAY_MS = 3_600_000;
 /** A webhook whose next attempt is later than this is closed, and opened again in time. */
 export const PARK_MS = 20_000;
+/** A time of the next attempt that is further away than this was stored before the clock was set back. */
+export const MAX_WAIT_MS = MAX_DELAY_MS + 1000;
 const MAX_REASON_CHARS = 300;
 /** The size up to which a webhook keeps the task in memory between two events. */
 const MAX_KEPT_BYTES = 64 * 1024;
@@ -34,6 +36,11 @@ export interface WebhookLimits {
   readonly pushRetryMs: number;
   /** How long a webhook may fail until its events become dead letters, in milliseconds. */
   readonly pushGiveUpMs: number;
+}
+
+/** Returns the time of the next attempt. It is now if the clock was set back. */
+export function dueTime({ dueAt = 0 }: Pick<PushProgress, 'dueAt'>, now: number): number {
+  return dueAt > now + MAX_WAIT_MS ? now : dueAt;
 }
 
 export interface WebhookSetup {
@@ -139,9 +146,9 @@ export class Webhook {
   /** Waits for the time of the next attempt. Returns false if the webhook was closed. */
   async #whenDue(): Promise<boolean> {
     const { signal } = this.#abort;
-    const { dueAt = 0 } = this.#progress;
-    // If the clock was set back, the time may be far away.
-    const wait = Math.min(dueAt - this.#options.now(), MAX_DELAY_MS);
+    const now = this.#options.now();
+    const dueAt = dueTime(this.#progress, now);
+    const wait = dueAt - now;
     if (wait > PARK_MS || (wait > 0 && this.#finishing && this.#options.log.store.durable)) {
       this.close(dueAt);
     } else if (wait > 0) {
