@@ -65,8 +65,10 @@ function codecs(source: string): void {
       const written = codec.encodeEvent(event);
       const quick = codec.eventText?.(event);
       if (quick !== undefined) check(same(JSON.parse(quick), written), 'eventText differs');
-      const again = codec.decodeEvent(JSON.parse(JSON.stringify(written)));
-      check(same(codec.encodeEvent(again), written), 'an event changes when it is sent again');
+      // As above: an empty name, for example, is the same as none.
+      const again = codec.encodeEvent(codec.decodeEvent(JSON.parse(JSON.stringify(written))));
+      const third = codec.encodeEvent(codec.decodeEvent(JSON.parse(JSON.stringify(again))));
+      check(same(third, again), 'an event changes when it is sent again');
       facts(event);
     }
     check(codec.decodeError(raw, 400) instanceof A2AError, 'an error is not read');
