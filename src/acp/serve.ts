@@ -52,7 +52,7 @@ export interface Wanted {
   readonly editor?: Editor;
 }
 
-/** What the host of a connection with a single session tells of itself. */
+/** The options that the host of a single session sets for its connections. */
 export type AcpAbout = Pick<AcpOptions, 'version' | 'logger' | 'images' | 'list'>;
 
 /** The parameters of session/list. */

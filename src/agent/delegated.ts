@@ -41,8 +41,8 @@ interface Delegation {
 }
 
 /**
- * Returns the stored events of the agent that works for a call, and of the agents that work for it, in the form in which
- * the caller's run showed them.
+ * Returns the stored events of the agent that works for a call, and of the agents that work for this agent's own calls.
+ * The events have the form in which the caller's run showed them.
  */
 export async function storedEvents(
   sessions: SessionStore,
@@ -85,7 +85,7 @@ export function delegatedQuestion(question: Question, callId: string): Question 
   return { ...question, id: delegatedId(callId, question.id), callId };
 }
 
-/** Returns the answer with another id of its question. */
+/** Returns the answer with another question id. */
 export function withQuestion(answer: Answer, questionId: string): Answer {
   return { ...answer, questionId };
 }
@@ -142,14 +142,14 @@ function withIds(content: Content, idOf: (id: string) => string): Content {
   return { ...content, parts };
 }
 
-/** Maximum number of calls in an account of an agent's work. The last ones are kept. */
+/** Maximum number of calls in a summary of an agent's work. The last ones are kept. */
 const MAX_CALLS = 50;
-/** Maximum length of a call in an account of an agent's work. */
+/** Maximum length of a call in a summary of an agent's work. */
 const MAX_CALL = 200;
 
 /**
- * An account of what an agent that runs as a tool has done: a line for each of its calls that has ended. If the agent is
- * stopped, its caller's model gets this account instead of the agent's answer.
+ * A summary of what an agent that runs as a tool has done: a line for each of its calls that has ended. If the agent is
+ * stopped, its caller's model gets this summary instead of the agent's answer.
  */
 export class WorkDone {
   readonly #open = new Map<string, string>();
@@ -178,7 +178,7 @@ export class WorkDone {
   }
 }
 
-/** Returns the account of the agent that works for a call. `shown` are the events from `storedEvents`. */
+/** Returns the summary for the agent that works for a call. `shown` are the events from `storedEvents`. */
 export function workFor(callId: string, shown: readonly Event[]): string {
   const events = shown.flatMap(({ actions: { delegated } }) =>
     delegated?.callId === callId ? [delegated.event] : [],

@@ -60,7 +60,7 @@ const COMMANDS: CommandTable = {
   },
   push: {
     operands: 'list|retry URL',
-    about: 'List the events that webhooks did not take, or send them again',
+    about: 'List the events that webhooks did not accept, or send them again',
     load: async () => (await import('./commands/push.ts')).default,
   },
   card: {
@@ -84,7 +84,7 @@ const COMMANDS: CommandTable = {
   },
   mcp: {
     operands: 'login|logout NAME',
-    about: 'Log in to an MCP server of the settings, or out',
+    about: 'Log in to an MCP server in the settings, or log out',
     load: async () => (await import('./commands/mcp.ts')).default,
   },
   doctor: {

@@ -216,7 +216,7 @@ test('a budget in money for models without a price, and an issuer without a firs
   const [price, key, ...more] = surprisesOf(config);
   assert.equal(
     price,
-    'f:1: models.free: has no pricing, so its calls do not count for budgets in money',
+    'f:1: models.free: has no pricing, so callers with a budget in money cannot use it',
   );
   assert.match(key ?? '', /^f:1: keys\.oidc: .*creates no first key: .*parley keys create/);
   assert.deepEqual(more, []);

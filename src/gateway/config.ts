@@ -54,7 +54,7 @@ const Limits = z
       .max(2 ** 30)
       .describe('Maximum size of a request. Default: 10 MB'),
     maxRunning: count.describe(
-      'Maximum number of concurrent executions. Further requests get 503. One workspace can have at most three quarters of them, and fewer while others use them. Default: 20000',
+      'Maximum number of concurrent executions. Further requests get 503. One workspace can have at most three quarters of them, and fewer while other workspaces have some. Default: 20000',
     ),
     maxStreams: count.describe('Maximum number of open streams. Default: 50000'),
     maxStreamsPerClient: count.describe(
@@ -104,7 +104,7 @@ const Origin = z
 export const GatewayConfig = z.strictObject({
   $schema: z.string().optional().describe('The address of this schema'),
   keys: KeysConfig.optional().describe(
-    'Authentication with JWTs, and the default rate limit. The keys are in the register, not in this file',
+    'Authentication with JWTs, and the default rate limit. API keys are not in this file: create them with parley keys or with the API',
   ),
   providers: ProvidersConfig.optional(),
   models: ModelsConfig.optional(),

@@ -94,13 +94,13 @@ function* aboutModels(
   }
 }
 
-/** Finds budgets in money that cannot be charged, because a model has no price. */
+/** Finds models without a price, which are refused to callers with a budget in money. */
 function* aboutBudgets({ budgets = {}, providers = {}, models = {} }: Settings) {
   if (!hasAmount(budgets)) return;
   for (const [name, { pricing }] of Object.entries(models)) {
     if (pricing !== undefined) continue;
     const path = ['models', name];
-    yield { path, text: 'has no pricing, so its calls do not count for budgets in money' };
+    yield { path, text: 'has no pricing, so callers with a budget in money cannot use it' };
   }
   for (const [name, { type, models: chat = [], embeddingModels = [] }] of Object.entries(
     providers,
@@ -109,7 +109,7 @@ function* aboutBudgets({ budgets = {}, providers = {}, models = {} }: Settings) 
       continue;
     }
     const text =
-      'lists models that callers can use without a price; for budgets in money, list them only in models, with pricing';
+      'its listed models have no price, so callers with a budget in money cannot use them: list them only in models, with pricing';
     yield { path: ['providers', name], text };
   }
 }

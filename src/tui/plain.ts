@@ -131,7 +131,9 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
       input.dropNumber(() => {
         write([
           EMPTY,
-          line('The number was dropped, because the question came after it. Type it again.'),
+          line(
+            'The number was discarded, because you began to type it before the question appeared. Type it again.',
+          ),
         ]);
       });
     }
@@ -185,7 +187,7 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
         session.prompt(text).then(
           ({ queued }) => {
             if (!queued) return;
-            const still = entry ? ` The question still waits. ${howToAnswer(entry)}` : '';
+            const still = entry ? ` The question is still waiting. ${howToAnswer(entry)}` : '';
             write([line(`Queued until the turn ends.${still}`)]);
           },
           (error: unknown) => {
@@ -219,7 +221,7 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
       run(answers.choose(entry, option));
     } else if (!mayBeCommand(text) && hasOption(entry.call, OPTION.words)) {
       // The text may be meant as the answer, and some servers would take it as such.
-      write([line(`Not sent, because a question waits. ${howToAnswer(entry)}`)]);
+      write([line(`Not sent, because a question is waiting. ${howToAnswer(entry)}`)]);
     } else {
       return false;
     }

@@ -66,7 +66,7 @@ test('the owner of a task lists its dead letters and sends them again, over REST
   const retried = await parley(['push', 'retry', url, id, 'my hook', ...flags]);
   assert.deepEqual(
     [retried.code, retried.out],
-    [0, 'Sending again from the first of 4 dead letters\n'],
+    [0, 'Sending the events again, starting with the first of 4 dead letters\n'],
   );
   while (seen.length < 4) await once(hook, 'seen');
   assert.deepEqual(

@@ -198,7 +198,7 @@ test('parley mcp login prints the URL of the login, and names the servers if the
   assert.match(printed.join(''), /login to closed failed: fetch failed: connect ECONNREFUSED/);
   assert.match(
     printed.join(''),
-    /Logged in to linear[^]*login to files failed: it is a program[^]*logout from files failed[^]*forgotten/,
+    /Logged in to linear[^]*login to files failed: it is a program[^]*logout from files failed[^]*Logged out of linear/,
   );
 });
 

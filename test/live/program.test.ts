@@ -160,14 +160,14 @@ test('--plain takes no text as an answer unless it is given as one', async (t) =
   terminal.type(`write a file${ENTER}`);
   await terminal.sees(/or \/reject and a reason/);
   terminal.type(`yes${ENTER}`);
-  await terminal.sees(/Queued until the turn ends\. The question still waits\./);
+  await terminal.sees(/Queued until the turn ends\. The question is still waiting\./);
   assert.ok(!existsSync(join(place.workspace, 'a.txt')));
   terminal.type(`/reject call it b.txt${ENTER}`);
   await terminal.sees(/As you wish\./);
   // The queued prompt makes the model ask a question, which takes an answer in words.
   await terminal.sees(/or \/answer and your answer/);
   terminal.type(`unrelated${ENTER}`);
-  await terminal.sees(/Not sent, because a question waits\./);
+  await terminal.sees(/Not sent, because a question is waiting\./);
   terminal.type(`/answer blue${ENTER}`);
   await terminal.sees(/Painted\./);
   assert.ok(!existsSync(join(place.workspace, 'a.txt')));

@@ -115,7 +115,7 @@ test('no key answers a dialog that opens while the person types, before they mov
   type('1');
   await sees(/❯ I have 1/);
   type(ESCAPE);
-  await sees(/Tab moves to it\. The text stays/);
+  await sees(/Tab moves to it\. Your text is kept/);
   // Deleting the draft changes nothing.
   type('\u0015');
   await sees(/❯ (?!I have)/);
@@ -182,7 +182,7 @@ test('--plain: a number that was begun before a question was printed does not an
   await sees(/^1$/m);
   signal('SIGUSR2');
   await sees(/Question: Edit/);
-  await sees(/The number was dropped/);
+  await sees(/The number was discarded/);
   type(ENTER);
   type(`/reject not now${ENTER}`);
   await sees(/Tool, \w+: Edit/);

@@ -53,7 +53,7 @@ export function acpSessions(
     async folderFor({ cwd, sessionId }) {
       const stored = sessionId === undefined ? undefined : await storedFolder(sessionId);
       const folder = await workspaceFolder(cwd).catch((error: unknown) => {
-        throw refused(error instanceof ExitError ? error.message : 'not usable');
+        throw refused(error instanceof ExitError ? error.message : 'the folder cannot be used');
       });
       if (!isAllowed(folder)) throw refused(OUTSIDE);
       if (stored !== undefined && stored !== folder) {

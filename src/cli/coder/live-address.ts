@@ -10,11 +10,11 @@ import { checkUnique } from '../program/unique-token.ts';
 export const LIVE_FLAGS = {
   'a2a-port': option(
     'N',
-    'Let others join on this port, over A2A and ACP; 0 picks a free port. Every message there is a turn of this session.',
+    'Let others join on this port, over A2A and ACP; 0 picks a free port. Every message to this port is part of this session.',
   ),
   'a2a-host': option(
     'H',
-    `The address to listen on; ${DEFAULT_HOST} by default. Others need --a2a-token.`,
+    `The address to listen on; ${DEFAULT_HOST} by default. Addresses that are not loopback require --a2a-token.`,
   ),
   'a2a-token': listOption(
     'NAME:ROLES:TOKEN',
@@ -81,7 +81,9 @@ function liveToken(text: string): LiveToken {
     );
   }
   if (!TOKEN.test(token)) {
-    throw usageError(`--a2a-token ${name}: a token may contain only letters, digits and -._~`);
+    throw usageError(
+      `--a2a-token ${name}: a token may contain only letters, digits and !#$%&'*+-.^_\`|~`,
+    );
   }
   const wanted = roles.split(/[,+]/).map((role) => role.trim());
   const known = LIVE_ROLES.filter((role) => wanted.includes(role));

@@ -21,7 +21,7 @@ import { openSessions, sessionsFile } from './setup.ts';
 export const SESSION_FLAGS = {
   user: option(
     'NAME',
-    'Use the sessions of this user, who has this NAME in the file of parley serve --keys. By default, use the sessions that belong to no user.',
+    'Use the sessions of the user with this NAME in the --keys file of parley serve. By default, use the sessions without a user.',
   ),
   store: option('S', 'Where the sessions are stored: sqlite:PATH. By default in the data folder.'),
 } as const;

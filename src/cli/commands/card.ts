@@ -20,7 +20,7 @@ export default defineCommand({
     ),
     'trust-key': listOption(
       'FILE',
-      "With --verify, accept only signatures of this public key (PEM, JWK or JWK set). By default, the keys that the agent's own server publishes.",
+      "With --verify, accept only signatures of this public key (PEM, JWK or JWK set). By default, the keys that the agent's own server publishes are accepted.",
     ),
     ...CONNECTION_FLAGS,
   },

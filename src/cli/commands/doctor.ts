@@ -218,7 +218,7 @@ function checkProxy(environment: Environment): Check {
   }
   const spared = environment['NO_PROXY'] ?? environment['no_proxy'] ?? '';
   return /(^|,)\s*(\*|127\.0\.0\.1|localhost)\s*(,|$)/.test(spared)
-    ? ok(name, `${set.join(', ')}, except for NO_PROXY`)
+    ? ok(name, `${set.join(', ')}, except for the hosts in NO_PROXY`)
     : warning(
         name,
         `${set.join(', ')} also applies to 127.0.0.1: set NO_PROXY=localhost,127.0.0.1`,

@@ -168,7 +168,8 @@ const set = defineCommand({
     const key = await withKeys(input, false, (keys) => {
       const workspace = workspaceOf(input);
       const budget = budgetOf(values, keys.get(workspace, id).budget);
-      if (noBudget && budget) throw usageError('--no-budget cannot be used with a budget');
+      if (noBudget && budget)
+        throw usageError('use either --no-budget or the other budget flags, not both');
       const change: KeyChange = {
         ...(name !== undefined && { name }),
         // The gateway's schema checks the scopes.

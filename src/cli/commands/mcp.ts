@@ -16,7 +16,7 @@ export default defineCommand({
   name: 'mcp',
   operands: ['ACTION', 'NAME'],
   about:
-    'Logs in to an MCP server of the settings (ACTION: login) with OAuth, in a browser, or forgets the login (logout).',
+    'ACTION login logs in to an MCP server in the settings with OAuth, in a browser. ACTION logout deletes the stored login.',
   flags: {
     'no-browser': toggle('Only print the URL of the login.'),
     'allow-network': listOption(
@@ -41,7 +41,7 @@ export default defineCommand({
     try {
       if (action === 'logout') {
         const removed = await logOutOfMcpServer({ ...place, name, server });
-        say(removed ? `The login to ${name} is forgotten` : `There is no login to ${name}`);
+        say(removed ? `Logged out of ${name}` : `Not logged in to ${name}`);
         return EXIT.done;
       }
       await logInToMcpServer({

@@ -23,7 +23,7 @@ export default defineCommand({
   name: 'push',
   operands: ['ACTION', 'URL', '[TASK]', '[CONFIG]'],
   about:
-    'Lists your dead letters (ACTION: list), which are events that a webhook did not take within a day, or sends the events of a webhook again, from its first dead letter on (retry). CONFIG is the id of the push notification configuration.',
+    'ACTION list shows your dead letters: the events that a webhook did not accept within a day. ACTION retry sends the events of a webhook again, starting with its first dead letter. CONFIG is the id of the push notification configuration.',
   flags: FLAGS,
   examples: [
     'parley push list http://127.0.0.1:41242',
@@ -46,7 +46,7 @@ export default defineCommand({
       const retried = Number(result['retried']);
       if (values.json) sayJson(result);
       else if (retried === 0) note('This webhook has no dead letters.');
-      else say(`Sending again from the first of ${retried} dead letters`);
+      else say(`Sending the events again, starting with the first of ${retried} dead letters`);
       return EXIT.done;
     }
     if (task !== undefined && config === undefined) {

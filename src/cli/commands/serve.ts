@@ -50,7 +50,7 @@ const FLAGS = {
     'Allow webhooks, fetch_url and MCP servers in this private network, for example 10.0.0.0/8.',
   ),
   'push-every-event': toggle(
-    'Send webhooks of A2A 0.3 the task for every event. By default, only when its status changes.',
+    'Send the task to webhooks of A2A 0.3 after every event. By default, it is not sent after artifact updates.',
   ),
   'allow-client-mcp': toggle(
     'Let clients of the coder add MCP servers that are local programs or in private networks.',
@@ -58,7 +58,7 @@ const FLAGS = {
   'allow-auto-execute': toggle('Let clients of the coder turn off approvals for their sessions.'),
   'max-pending-bytes': option(
     'N',
-    'The maximum number of bytes in transit, of requests and of unread answers; 512 MB by default. One client gets a quarter.',
+    'The maximum number of bytes in transit: of requests that are being received, and of answers that clients have not read; 512 MB by default. One client may use a quarter of it.',
   ),
   'max-task-bytes': option(
     'N',

@@ -61,7 +61,7 @@ function nextStep({ reason }: ConnectionError): string {
     case 'interface':
       return 'try without --a2a-version';
     case 'untrusted':
-      return 'with parley, add --trusted-origin ORIGIN if you trust it';
+      return 'on the command line, use --trusted-origin ORIGIN if you trust it';
     case 'redirect':
       return 'use the address that it redirects to';
     case 'timeout':

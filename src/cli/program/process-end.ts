@@ -50,7 +50,7 @@ export function logRejections(log: ServerLog): void {
 function silenceLibraries(log: ServerLog): void {
   for (const name of ['debug', 'info', 'log', 'warn', 'error'] as const) {
     console[name] = (...said: unknown[]) =>
-      log.warn({ said: format(...said) }, 'message of a library');
+      log.warn({ said: format(...said) }, 'message from a library');
   }
 }
 

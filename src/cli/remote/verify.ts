@@ -214,7 +214,10 @@ async function checkSignature(
     if (error.reason === 'unsigned') return ok(name, 'unsigned');
     // Whether the signer can be trusted is the user's decision.
     return error.reason === 'untrusted'
-      ? warning(name, 'the key is not one of the server: pass it with --trust-key FILE')
+      ? warning(
+          name,
+          'no signature by a key that the server publishes: pass a key that you trust with --trust-key FILE',
+        )
       : broken(name, word(error.message));
   }
 }

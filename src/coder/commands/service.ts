@@ -159,7 +159,7 @@ export function createCommands(options: CommandsOptions): Commands {
         try {
           if (typed.command.asks?.(typed.args) === true && run.state.get(BESIDE_KEY) === true) {
             throw new CommandError(
-              `/${typed.path.join(' ')} has to ask a question itself: answer the open question first.`,
+              `/${typed.path.join(' ')} cannot ask its question while another question is open: answer the open question first.`,
             );
           }
           yield* typed.command.run(typed.args, { run, agent, configFolder, commands });

@@ -1,5 +1,5 @@
 /**
- * The words about a failed turn. Peers learn that the turn failed, and a correlation id. The person who runs the program
+ * The texts about a failed turn. Peers learn that the turn failed, and a correlation id. The person who runs the program
  * learns the reason and what to do next: the terminal and `parley -p` show it, and it is in the log.
  */
 import { trimEndOf } from '../../base/index.ts';

@@ -1,4 +1,7 @@
-/** The environment of a command: the user's environment without Parley's secrets, and without interactive programs. */
+/**
+ * The environment of a command: the user's environment without Parley's secrets, and with variables that make programs
+ * non-interactive.
+ */
 import { absoluteFolders } from '../../base/files/index.ts';
 
 /** The names of variables that commands do not get: API keys of models, and Parley's own variables. */
@@ -36,18 +39,18 @@ export function commandEnvironment(from: NodeJS.ProcessEnv): Record<string, stri
   return { ...environment, ...NON_INTERACTIVE };
 }
 
-/** Returns whether commands must not see the variable. Each command has its own mark, which is not a secret. */
+/** Returns whether commands must not see the variable. MARKER is not a secret: each command gets its own value. */
 export function isSecret(name: string): boolean {
   return SECRET.test(name) && name !== MARKER;
 }
 
-/** Secrets that may be in the environment of an editor. */
+/** Secrets and shell startup variables that may be in the environment of an editor. */
 const KNOWN_SECRETS =
   'GEMINI_API_KEY GOOGLE_API_KEY GOOGLE_GENERATIVE_AI_API_KEY ANTHROPIC_API_KEY ANTHROPIC_AUTH_TOKEN OPENAI_API_KEY OPENAI_COMPATIBLE_API_KEY PARLEY_SECRET_KEY PARLEY_A2A_TOKEN PARLEY_TOKEN BASH_ENV ENV PROMPT_COMMAND PS4';
 
 /**
  * Returns the variables for a command in the terminal of an editor. The command inherits the editor's environment, from
- * which nothing can be removed, so secrets get an empty value.
+ * which nothing can be removed, so the variables in KNOWN_SECRETS get an empty value.
  */
 export function terminalEnvironment(): Record<string, string> {
   const hidden = KNOWN_SECRETS.split(' ').map((name) => [name, '']);

@@ -2,13 +2,13 @@
  * The views of a coding task's log.
  *
  * - A client with the development-tool extension sees the log: text, thoughts and calls are status updates, and there
- *   is no artifact. Questions are the calls that wait, so it does not get them in words.
+ *   is no artifact. It sees a question as a call that waits for an answer, so it does not get the question in words.
  * - Every other client sees plain A2A: states, questions in words, and the text of each turn as the chunks of one
  *   artifact. It sees no thoughts, no calls, and no metadata of the extension.
  *
- * The ids of the agent's messages say what they are (protocol/development-tool/message-ids.ts). In a log of an earlier
- * version, chunks of text have other ids. A plain client does not get these: the status `completed` of such a log
- * repeats the answer.
+ * The id of an agent's message shows which kind of message it is (protocol/development-tool/message-ids.ts). In logs of
+ * earlier versions of Parley, chunks of text have other ids. A plain client does not get these chunks, because the
+ * status `completed` of such a log contains the whole answer.
  */
 import {
   isCompatible,
@@ -43,7 +43,7 @@ export const developmentToolView: LogView = {
     const isHidden = status.message !== undefined && isForPlain(status.message);
     if (shown === history && !isHidden) return task;
     if (!isHidden) return { ...task, history: shown };
-    // Without the end of a text, the status is still the one before it.
+    // The message of the status is hidden, so the status gets the message before it.
     const before = isSettled(status.state) ? undefined : shown?.at(-1);
     return {
       ...task,
@@ -96,11 +96,11 @@ export const plainView: LogView = {
   },
 };
 
-/** Collects the texts in the messages of a task. */
+/** Collects the agent's texts in the messages of a task, and makes artifacts of them. */
 class Answers {
   readonly #artifacts = new Map<string, Artifact>();
 
-  /** Returns the message as a plain client sees it in the history, if it does. */
+  /** Returns the message as a plain client sees it in the history, or an empty list if the client does not see it. */
   take(message: Message): Message[] {
     if (message.role === 'user') return plainMessage(message) ?? [];
     const place = textPlace(message);
@@ -133,7 +133,10 @@ function beginning(artifactId: string, parts: Part[]): Artifact {
   };
 }
 
-/** Returns the chunk of the artifact that a status update with text stands for. Other updates have no plain form. */
+/**
+ * Converts a status update with text to a chunk of the artifact. Returns undefined for other updates, which a plain
+ * client does not see.
+ */
 function chunk(
   { taskId, contextId }: TaskStatusUpdateEvent,
   message: Message,
@@ -147,7 +150,8 @@ function chunk(
     kind: 'artifact-update',
     taskId,
     contextId,
-    // A stream may begin with any paragraph: on the live port, with the one after the client's answer.
+    // A stream may begin with any paragraph, so each paragraph begins with the artifact's name and metadata. For
+    // example, a stream on the live port begins with the paragraph after the client's answer.
     artifact: place.chunk === 0 ? beginning(artifactId, parts) : { artifactId, parts },
     ...(!isFirst && { append: true }),
     ...(isLast && { lastChunk: true }),

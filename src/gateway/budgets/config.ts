@@ -24,7 +24,7 @@ export const TaskLimit = withCurrency(
       .min(1)
       .max(1_000_000)
       .optional()
-      .describe('Maximum number of calls of models and agents for one task'),
+      .describe('Maximum number of calls to models and agents for one task'),
     tokens,
     amount,
     currency,
@@ -36,11 +36,13 @@ export const BudgetsConfig = z
   .strictObject({
     workspaces: byName
       .optional()
-      .describe('The budget of each workspace, by name. * is for each workspace without its own'),
+      .describe(
+        'The budget of each workspace, by name. * is for each workspace without its own budget',
+      ),
     subjects: byName
       .optional()
       .describe(
-        'The budget of each JWT subject in a workspace, as WORKSPACE/SUBJECT. WORKSPACE/* is for each subject of the workspace without its own, and * for each other subject',
+        'The budget of each JWT subject in a workspace, as WORKSPACE/SUBJECT. WORKSPACE/* is for each subject of the workspace without its own budget, and * is for all other subjects',
       ),
     task: TaskLimit.optional().describe('The limit of each task'),
   })

@@ -77,7 +77,9 @@ export const modelLimits = {
     .int()
     .min(1)
     .optional()
-    .describe('Maximum number of tokens of an answer. The limit of a request is lowered to it'),
+    .describe(
+      'Maximum number of tokens of an answer. A higher limit in a request is lowered to this value',
+    ),
 };
 
 /** One provider that serves the model. */

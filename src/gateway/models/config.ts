@@ -29,7 +29,9 @@ const Circuit = z
       .min(1)
       .max(1000)
       .default(5)
-      .describe('Number of consecutive failures of a workspace that open the circuit for it'),
+      .describe(
+        'Number of consecutive failed calls of a workspace that open the circuit for this workspace',
+      ),
     windowMs: Milliseconds.default(60_000).describe(
       'Failures that are older than this do not count',
     ),
@@ -130,7 +132,7 @@ export const ModelsConfig = z
 export type ModelsConfig = Readonly<z.infer<typeof ModelsConfig>>;
 
 export const DefaultModel = ModelName.describe(
-  'The model for tasks that do not specify a model. Default: the first model of the only provider, if exactly one that is not offline or scripted is configured, else offline',
+  'The model for tasks that do not specify a model. Default: if the configuration has exactly one provider that is not offline or scripted, the first model of this provider. Otherwise offline',
 );
 
 export const ModelDeadlineSeconds = z

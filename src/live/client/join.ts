@@ -23,7 +23,9 @@ import { decodeClients, decodeFrame, decodeTask } from './frames.ts';
 
 /** The options of `joinLive`. */
 export interface JoinOptions {
-  /** The access token. It may contain letters, digits and `-._~`, because it is sent as a WebSocket subprotocol. */
+  /**
+   * The access token. It may contain letters, digits and !#$%&'*+-.^_`|~, because it is sent as a WebSocket subprotocol.
+   */
   readonly token?: string | undefined;
   /** The name that other clients see. The name of the token has priority. */
   readonly name?: string | undefined;

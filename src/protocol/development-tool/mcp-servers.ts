@@ -88,10 +88,13 @@ const Fields = z.strictObject({
     .boolean()
     .optional()
     .describe(
-      'Whether a server in the settings learns the workspace folder. Some servers then use no other folder. Default: true.',
+      'Whether a server in the settings is told the workspace folder. Some servers then use no other folder. Default: true.',
     ),
   description: z.string().optional().describe('Has no effect.'),
-  trust: z.boolean().optional().describe('Has no effect: `policy` decides which calls are asked.'),
+  trust: z
+    .boolean()
+    .optional()
+    .describe('Has no effect: `policy` decides which calls need an approval.'),
   autoApprove: TOOL_NAMES.optional().describe('Has no effect, like trust.'),
   alwaysAllow: TOOL_NAMES.optional().describe('Has no effect, like trust.'),
 });

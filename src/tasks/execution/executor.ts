@@ -99,8 +99,8 @@ export interface Reception {
   readonly continues?: boolean;
   /**
    * Receives a message to a task that is being executed, after the message was appended to the log. `stored` resolves
-   * when the message is stored, and rejects if it was not: until then, a crash would undo it. If `deliver` is
-   * undefined, such a message is refused. Must not throw.
+   * when the message is stored, and rejects if it cannot be stored. A crash before that loses the message. If `deliver`
+   * is undefined, such a message is refused. Must not throw.
    */
   readonly deliver?: ((message: Message, stored: Promise<void>) => void) | undefined;
   /** Whether the new task ends at once. Then it is accepted even if too many tasks are being executed. */
@@ -140,8 +140,8 @@ export interface ExecutionRules {
 /** Executes tasks. `createAgent` makes an executor from an async generator function. */
 export interface AgentExecutor {
   /**
-   * Called for every new message before anything is stored. `task` is the current task that the message names, or
-   * undefined if the message starts a task. Throws an A2AError to refuse the message.
+   * Called for every new message before anything is stored. `task` is the task that the message names, in its current
+   * state, or undefined if the message starts a task. Throws an A2AError to refuse the message.
    *
    * If the task changes before the message is appended to the log, the runtime calls `receive` again and uses the last
    * result. So if two messages arrive at the same time, the decision about the second one takes the first one into

@@ -232,7 +232,7 @@ test('a draft is not sent while the session would take it as the answer to a que
   await drawn();
   type(enter);
   assert.equal(controller.ui.composer.buffer.text, 'my draft');
-  assert.match(controller.ui.hint ?? '', /A question waits\. Tab/);
+  assert.match(controller.ui.hint ?? '', /A question is waiting\. Tab/);
 });
 
 test('a draft that starts with a path is not taken for a command while a question waits', async (t) => {

@@ -313,7 +313,7 @@ export class Controller {
     const sends = isPlainEnter(key) && buffer.text.trim() !== '' && !before.endsWith('\\');
     if (key.name === 'escape' || (sends && this.#mayBeAnswer(buffer.text))) {
       this.#twice.clear();
-      this.#twice.press('answer', 'A question waits. Tab moves to it. The text stays.');
+      this.#twice.press('answer', 'A question is waiting. Tab moves to it. Your text is kept.');
       return true;
     }
     return false;

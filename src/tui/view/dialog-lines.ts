@@ -48,7 +48,7 @@ export function dialogLines(dialog: DialogView, view: View): DialogLines {
   const inner = { ...view, width };
   const { options = [] } = call.confirmation_request ?? {};
   if (maxRows < MIN_ROWS) {
-    const text = 'A question waits. Make the terminal larger to see it.';
+    const text = 'A question is waiting. Make the terminal larger to see it.';
     const lines = wrap(line(text, 'warning'), view.width).slice(0, Math.max(1, maxRows));
     return { lines, drawn: undefined };
   }

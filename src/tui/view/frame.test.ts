@@ -147,7 +147,7 @@ test('a terminal that is too low for a dialog says so, and nothing can be chosen
     const options = { self: TERMINAL, width: 40, height, spinner: '⠋', now: 0, renderers };
     const drawn = frame({ ui: uiAfter(['ask'], {}), ...options });
     const text = drawn.lines.map(textOfLine).join(' ');
-    if (height > 6) assert.match(text, /A question waits\. Make the terminal/);
+    if (height > 6) assert.match(text, /A question is waiting\. Make the terminal/);
     assert.ok(drawn.lines.length < height + 1);
     assert.equal(drawn.dialog, undefined);
   }

@@ -31,7 +31,7 @@ export function paneLines({ title, content, scroll, width, maxRows, covers }: Pa
     title: line(title, { bold: true }),
     ...(content.length > room && { note: line(note, 'dim') }),
     keys: [
-      ...(covers === true ? ['A question waits'] : []),
+      ...(covers === true ? ['A question is waiting'] : []),
       ...(content.length > room ? ['↑↓ PgUp PgDn Home End'] : []),
       'Esc closes',
     ].join(' · '),

@@ -1,6 +1,7 @@
 /**
- * Data of a vendor that clients of another vendor's API send back unchanged: as a signature, or as the encrypted content of
- * a reasoning item. It contains the signatures that vendors require in the next request.
+ * Encodes a vendor's data for clients that use another vendor's API. Such a client gets the data as a signature, or as
+ * the encrypted content of a reasoning item, and sends it back unchanged. The data contains the signatures that the
+ * vendor requires in the next request.
  */
 import { type JsonObject, isObject } from '../../../base/index.ts';
 
@@ -13,7 +14,7 @@ export interface CarriedThought {
 export interface Carried {
   /** The data, by vendor. */
   readonly provider: JsonObject;
-  /** The call that the data belongs to. Undefined: it belongs to the thought. */
+  /** The call that the data belongs to. Undefined if it belongs to the thought. */
   readonly callId?: string | undefined;
   /** The thoughts before the call, for clients that send only the call back. */
   readonly thoughts?: readonly CarriedThought[] | undefined;

@@ -1,10 +1,13 @@
-/** Selects the providers of a model that have the client's own API. They get the client's own request. */
+/**
+ * Selects the providers of a model whose API is the one that the client uses. The client's request is passed on to them
+ * without conversion.
+ */
 import type { ModelRequest } from '../../../agent/index.ts';
 import { A2AError } from '../../../protocol/index.ts';
 import type { ModelTarget } from '../catalogue.ts';
 import { streams } from '../limits.ts';
 
-/** Returns the model with only the providers of the type, or undefined if there are none. */
+/** Returns the model with only the providers of this type that can relay requests, or undefined if there are none. */
 export function ownProviders(target: ModelTarget, type: string): ModelTarget | undefined {
   const candidates = target.candidates.filter(
     ({ provider }) => provider.config.type === type && provider.relay !== undefined,
@@ -12,7 +15,10 @@ export function ownProviders(target: ModelTarget, type: string): ModelTarget | u
   return candidates.length > 0 ? { ...target, candidates } : undefined;
 }
 
-/** Whether providers of the client's API may get its request. A model that does not stream cannot relay a stream. */
+/**
+ * Returns whether the client's request may be passed on without conversion. A model that does not stream cannot relay a
+ * stream.
+ */
 export function mayRelay(
   target: Pick<ModelTarget, 'limits'>,
   { stream }: { readonly stream: boolean },
@@ -21,8 +27,8 @@ export function mayRelay(
 }
 
 /**
- * Returns the request for providers with another API. If it cannot be converted for them, only the providers of the type
- * remain. If there are none, throws the reason.
+ * Returns the converted request, for providers with another API. If the request cannot be converted, returns only the
+ * providers of this type, or throws the error of the conversion if there are none.
  */
 export function prepared(
   target: ModelTarget,
