@@ -33,6 +33,8 @@ export interface RelayInput {
 
 /** Returns the relay of one request to `/v1/messages`. */
 export function messagesRelay(body: MessagesBody, input: RelayInput): Relay {
+  // A fast answer costs more than the price on the model card. `service_tier` stays, because no tier has a price of its own.
+  const { speed: _, ...fields }: MessagesBody & { readonly speed?: unknown } = body;
   let counts: Record<string, number> = {};
   let reason: FinishReason = 'other';
   function count(usage: unknown): Usage {
@@ -46,14 +48,11 @@ export function messagesRelay(body: MessagesBody, input: RelayInput): Relay {
     path: () => pathOf('/messages', input),
     headers: headersOf(input),
     body: (model, maxTokens = body.max_tokens) => ({
-      ...body,
+      ...fields,
       ...thinkingWithin(body, maxTokens),
       model,
       max_tokens: maxTokens,
       messages: withoutForeign(body.messages),
-      // A fast answer costs more than the price on the model card. `service_tier` stays: no tier has a price of its own, and
-      // `standard_only` is the cheaper one.
-      speed: undefined,
     }),
     watched: /"type":\s*"(?:message_start|message_delta|message_stop|error)"/,
     read(event) {
