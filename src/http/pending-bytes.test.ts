@@ -7,7 +7,7 @@ import { runInNewContext } from 'node:vm';
 import { WebSocket } from 'ws';
 import { createAgent } from '../tasks/index.ts';
 import { serve, type Listening, type ServeOptions } from '../server.ts';
-import { PendingBytes } from './pending-bytes.ts';
+import { counted, PendingBytes } from './pending-bytes.ts';
 
 const logger = { debug() {}, info() {}, warn() {}, error() {} };
 const MB = 1024 * 1024;
@@ -191,4 +191,17 @@ test('one client can use any size if nothing else is waiting, and counts are giv
   pending.give('ann', 50);
   pending.give('bob', 50);
   assert.equal(pending.total, 0);
+});
+
+test('an answer that is released twice gives its bytes back once', () => {
+  const pending = new PendingBytes({ maxPendingBytes: MB, maxPendingBytesPerClient: MB });
+  const { signal } = new AbortController();
+  const request = { method: 'GET', url: '/', base: '', remote: 'r', local: false, signal };
+  const reply = { status: 200, headers: {}, body: 'x'.repeat(100_000) };
+  const answer = () => counted(pending, { ...request, header: () => undefined }, undefined, reply);
+  const [first] = [answer(), answer()];
+  assert.equal(pending.total, 200_000);
+  first.release?.();
+  first.release?.();
+  assert.equal(pending.total, 100_000);
 });

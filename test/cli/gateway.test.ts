@@ -10,6 +10,7 @@ import { describe, test } from 'node:test';
 import { connect } from '../../src/client/index.ts';
 import { data } from '../support/vendors/server.ts';
 import { assertRefused, folder, lines, parley, serving, start, type Running } from './support.ts';
+import { WAIT_MS } from '../support/within.ts';
 
 const root = path.resolve(import.meta.dirname, '../..');
 
@@ -65,7 +66,8 @@ async function stop({ child, ended }: Running): Promise<void> {
 
 /** Again and again until it is so; each try is a request. */
 async function until(check: () => Promise<boolean>): Promise<void> {
-  while (!(await check()));
+  const end = performance.now() + WAIT_MS;
+  while (!(await check())) assert.ok(performance.now() < end, `never: ${String(check)}`);
 }
 
 /** A model that says one word, and the other when it is told. */

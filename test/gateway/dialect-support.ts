@@ -21,6 +21,7 @@ import {
   type TaskStore,
 } from '../../src/tasks/index.ts';
 import { sqliteStore } from '../../src/store/sqlite.ts';
+import { within } from '../support/within.ts';
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
 
@@ -151,7 +152,10 @@ function reading({ stream, frame }: RouteStream): Following {
         const found = framesIn(text).find(fits);
         if (found) return found;
         assert.ok(!over, `the stream ended without it: ${text}`);
-        await new Promise<void>((resolve) => (wake = resolve));
+        await within(
+          `a frame that is ${String(fits)}`,
+          new Promise<void>((resolve) => (wake = resolve)),
+        );
       }
     },
   };

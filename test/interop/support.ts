@@ -10,18 +10,11 @@ import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
 import type { RequestHandler } from 'express';
 import type { Logger } from '../../src/server.ts';
+import { within as bounded } from '../support/within.ts';
 
 /** Waits for a promise, but not for ever: a peer that hangs fails its test, and says in what. */
 export async function within<T>(what: string, promise: Promise<T>, ms = 5000): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`${what}: nothing within ${ms} ms`)), ms);
-  });
-  try {
-    return await Promise.race([promise, late]);
-  } finally {
-    clearTimeout(timer);
-  }
+  return bounded(what, promise, ms);
 }
 
 /** Asks again, without a fixed wait, until the answer is as it should be. */

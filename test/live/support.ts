@@ -17,6 +17,7 @@ import { textOf } from '../../src/protocol/index.ts';
 import { sqliteStore } from '../../src/store/sqlite.ts';
 import { serve, type AgentServer, type Listening, type ServeOptions } from '../../src/server.ts';
 import { callIn, makePlace, type Place } from '../coder/support.ts';
+import { within } from '../support/within.ts';
 
 export const silent = { debug() {}, info() {}, warn() {}, error() {} };
 
@@ -115,7 +116,8 @@ export class Watcher {
   async until<T>(find: (item: LiveItem) => T | undefined, from = 0): Promise<T> {
     for (let at = from; ; at++) {
       while (at >= this.items.length) {
-        await new Promise<void>((resolve) => this.#waiting.push(resolve));
+        const next = new Promise<void>((resolve) => this.#waiting.push(resolve));
+        await within(`${this.items.length} items so far, and none is ${String(find)}`, next);
       }
       const found = find(this.items[at]!);
       if (found !== undefined) return found;

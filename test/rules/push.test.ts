@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import type { Task } from '../../src/protocol/index.ts';
 import { finished, sample, start, userMessage, WIRES } from './support.ts';
+import { within } from '../support/within.ts';
 
 interface Received {
   readonly headers: IncomingHttpHeaders;
@@ -32,7 +33,7 @@ async function receiver(t: TestContext, ...statuses: number[]) {
   });
   const { port } = server.address() as AddressInfo;
   const received = async (count: number) => {
-    while (seen.length < count) await once(server, 'seen');
+    while (seen.length < count) await within(`${count} deliveries`, once(server, 'seen'));
   };
   return { url: `http://127.0.0.1:${port}/hook`, seen, received };
 }

@@ -24,6 +24,7 @@ import {
   serve,
   type ServeOptions,
 } from '../../src/server.ts';
+import { within } from '../support/within.ts';
 
 export interface Logged {
   readonly level: string;
@@ -347,7 +348,8 @@ function streamOf(response: Response, decode: (data: unknown) => StreamEvent): S
 
 /** Reads until an event that fits; it is the last that was read. */
 export async function until(stream: Stream, fits: (event: StreamEvent) => boolean): Promise<Frame> {
-  for (let frame = await stream.next(); frame; frame = await stream.next()) {
+  const next = () => within(`an event that is ${String(fits)}`, stream.next());
+  for (let frame = await next(); frame; frame = await next()) {
     if (fits(frame.event)) return frame;
   }
   throw new Error('the stream ended before');

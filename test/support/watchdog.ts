@@ -8,3 +8,10 @@ if (process.env['NODE_TEST_CONTEXT']) {
     process.exit(1);
   }, limit).unref();
 }
+
+// A property test chooses its seed at random, and prints it when it fails. This variable repeats it.
+const seed = process.env['PARLEY_TEST_SEED'];
+if (seed !== undefined && process.env['NODE_TEST_CONTEXT']) {
+  const { default: fc } = await import('fast-check');
+  fc.configureGlobal({ seed: Number(seed) });
+}

@@ -7,6 +7,7 @@ import { test, type TestContext } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import { launch } from './launch.ts';
 import { liveInterval, MAX_JOBS, openShell, type Shell, type ShellOptions } from './shell.ts';
+import { WAIT_MS } from '../../../test/support/within.ts';
 
 const never = new AbortController().signal;
 const LONG = process.env['PARLEY_TEST_LONG'] !== undefined;
@@ -35,11 +36,12 @@ function isAlive(pid: number): boolean {
   return !isLinux || !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
 }
 
-/** Looks until it is there; a test that waits in vain ends by its time-out. */
+/** Looks until it is there. */
 async function until<T>(look: () => T | undefined | false): Promise<T> {
-  for (;;) {
+  for (const end = performance.now() + WAIT_MS; ;) {
     const found = look();
     if (found !== undefined && found !== false) return found;
+    assert.ok(performance.now() < end, `never: ${String(look)}`);
     await wait(10);
   }
 }

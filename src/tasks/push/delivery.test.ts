@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { after, test, type TestContext } from 'node:test';
 import type { Message, Task } from '../../protocol/index.ts';
 import { sqliteStore } from '../../store/sqlite.ts';
+import { within } from '../../../test/support/within.ts';
 import { createAgent } from '../execution/agent.ts';
 import { createHandler, type HandlerOptions } from '../handler.ts';
 import { memoryStore } from '../store/memory-store.ts';
@@ -48,7 +49,10 @@ function receiver(answer: (attempt: Attempt) => DeliveryOutcome | Promise<Delive
   const attempts = (count: number) =>
     seen.length >= count
       ? Promise.resolve()
-      : new Promise<void>((resolve) => waiting.push({ count, resolve }));
+      : within(
+          `${count} attempts`,
+          new Promise<void>((resolve) => waiting.push({ count, resolve })),
+        );
   return { deliver, seen, attempts, seqs: () => seen.map(({ seq }) => seq) };
 }
 

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { A2AError, type Message, type Task } from '../../protocol/index.ts';
 import { sqliteStore } from '../../store/sqlite.ts';
+import { within } from '../../../test/support/within.ts';
 import { createAgent } from '../execution/agent.ts';
 import { createHandler, type RequestHandler } from '../handler.ts';
 import { memoryStore } from '../store/memory-store.ts';
@@ -54,7 +55,10 @@ function receiver(auto = true) {
   const received = (count: number) =>
     seen.length >= count
       ? Promise.resolve()
-      : new Promise<void>((resolve) => waiting.push({ count, resolve }));
+      : within(
+          `${count} deliveries`,
+          new Promise<void>((resolve) => waiting.push({ count, resolve })),
+        );
   return { deliver, seen, received };
 }
 

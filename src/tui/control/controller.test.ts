@@ -7,6 +7,7 @@ import {
   TERMINAL,
   type ScriptedOptions,
 } from '../../../test/tui/scripted-session.ts';
+import { within } from '../../../test/support/within.ts';
 import { Controller } from './controller.ts';
 import { press, type KeyPress } from '../input/keys.ts';
 import type { TuiOptions } from './options.ts';
@@ -21,8 +22,7 @@ function open(t: TestContext, options: TuiOptions = {}, scripted: ScriptedOption
     const look = () => holds(controller.ui) && resolve();
     const stop = controller.subscribe(look);
     look();
-    await promise;
-    stop();
+    await within(String(holds), promise).finally(stop);
     return controller.ui;
   };
   /** Waits for a dialog and draws it, with this option preselected. */
