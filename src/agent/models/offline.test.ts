@@ -313,6 +313,29 @@ test('every request gets an answer, and always the same one', async () => {
   );
 });
 
+describe('settings that end an answer', () => {
+  const messages = [userContent('hello there')];
+
+  test('at the maximum number of tokens it ends with the reason length', async () => {
+    const chunks = await answerOf(model, { messages, maxOutputTokens: 3 });
+    assert.equal(saidIn(chunks), 'You said: "h');
+    const usage = { inputTokens: 3, outputTokens: 3 };
+    assert.deepEqual(chunks.at(-1), { kind: 'finish', reason: 'length', usage });
+  });
+
+  test('a surrogate pair is not split', async () => {
+    const request = { messages: [userContent('🙂🙂🙂🙂')], maxOutputTokens: 3 };
+    assert.equal(saidIn(await answerOf(model, request)), 'You said: "');
+  });
+
+  test('it ends before the first stop sequence', async () => {
+    const chunks = await answerOf(model, { messages, stop: ['there', 'hello', 'never'] });
+    assert.equal(saidIn(chunks), 'You said: "');
+    const usage = { inputTokens: 3, outputTokens: 3 };
+    assert.deepEqual(chunks.at(-1), { kind: 'finish', reason: 'stop', usage });
+  });
+});
+
 test('a long request is answered quickly, whatever its form', async () => {
   for (const verb of ['replace', 'search', 'create', 'run', 'weather']) {
     for (const piece of ['with ', ' ', 'then ', ' in ', '"', '{', '.']) {

@@ -20,7 +20,7 @@ import { CANCELED_REQUEST } from '../canceled-run.ts';
 import type { Model, ModelChunk, ModelRequest, ToolDeclaration } from '../model.ts';
 import { FORMS, parseForm, splitRequests, type Step } from './offline-request.ts';
 import { matchTool, usageOf } from './offline-tool.ts';
-import { estimateUsage, streamed } from './pieces.ts';
+import { estimateUsage, limited, streamed } from './pieces.ts';
 
 const MAX_REQUEST_CHARS = 20_000;
 const MAX_STEPS = 50;
@@ -44,8 +44,9 @@ export function offlineModel(advice: string = FOR_A_MODEL): Model {
       signal.throwIfAborted();
       const next = decide(request, advice);
       if (typeof next === 'string') {
-        yield* streamed('text', next, signal);
-        yield { kind: 'finish', reason: 'stop', usage: estimateUsage(request, next.length) };
+        const { text, reason } = limited(next, request);
+        yield* streamed('text', text, signal);
+        yield { kind: 'finish', reason, usage: estimateUsage(request, text.length) };
         return;
       }
       const { tool: name, args } = next;

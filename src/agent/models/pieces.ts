@@ -36,6 +36,19 @@ export async function* streamed<Kind extends 'text' | 'thought'>(
   }
 }
 
+/** Ends a text where a vendor would end it: before a stop sequence, or at the maximum number of tokens. */
+export function limited(
+  text: string,
+  { maxOutputTokens = Infinity, stop = [] }: ModelRequest,
+): { readonly text: string; readonly reason: 'stop' | 'length' } {
+  const ends = stop.map((sequence) => text.indexOf(sequence)).filter((at) => at >= 0);
+  const stopped = text.slice(0, Math.min(text.length, ...ends));
+  const most = maxOutputTokens * CHARS_PER_TOKEN;
+  if (stopped.length <= most) return { text: stopped, reason: 'stop' };
+  const half = (stopped.codePointAt(most - 1) ?? 0) > 0xffff;
+  return { text: stopped.slice(0, half ? most - 1 : most), reason: 'length' };
+}
+
 /** Returns a deterministic estimate of the token counts. */
 export function estimateUsage(request: ModelRequest, answerChars: number): Usage {
   let chars = (request.system ?? '').length;
