@@ -30,7 +30,7 @@ const COMMANDS: CommandTable = {
   },
   keys: {
     operands: 'ACTION',
-    about: 'Create, list, rotate and revoke the API keys of a gateway',
+    about: 'Create, list, change, rotate and revoke the API keys of a gateway',
     load: async () => (await import('./commands/keys.ts')).default,
   },
   send: {

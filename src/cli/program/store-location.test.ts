@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
 import { StoreError } from '../../store/index.ts';
-import { openStore, storeProblem } from './store-location.ts';
+import { openStore, storeLocation, storeProblem } from './store-location.ts';
 
 const folder = mkdtempSync(path.join(tmpdir(), 'parley-location-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
@@ -13,6 +13,22 @@ const log = { debug() {}, info() {}, warn() {}, error() {}, async flush() {} };
 function open(file: string) {
   return openStore({ kind: 'sqlite', file, durability: 'normal' }, {}, log);
 }
+
+test('a file is given with sqlite: or as a plain path', async () => {
+  for (const [store, file] of [
+    ['sqlite:tasks', 'tasks'],
+    ['tasks.db', 'tasks.db'],
+    ['./tasks', './tasks'],
+    ['/data/tasks', '/data/tasks'],
+    [String.raw`C:\data\tasks.sqlite3`, String.raw`C:\data\tasks.sqlite3`],
+  ] as const) {
+    const location = await storeLocation({ store }, {}, 'echo');
+    assert.deepEqual(location, { kind: 'sqlite', file, durability: 'normal' });
+  }
+  for (const store of ['paper', 'http://x.org/tasks.db', 'sqlite:', '']) {
+    await assert.rejects(storeLocation({ store }, {}, 'echo'), /use memory or sqlite:PATH/);
+  }
+});
 
 test('a store that another process holds: stop that process', async () => {
   const file = path.join(folder, 'held.db');

@@ -30,7 +30,7 @@ export async function storeLocation(
     throw usageError(`--durability ${durability}: use normal or full`);
   }
   if (store === 'memory') return { kind: 'memory' };
-  const [, given] = /^sqlite:(.+)$/.exec(store ?? '') ?? [];
+  const given = store === undefined ? undefined : fileOf(store);
   if (store !== undefined && given === undefined) {
     throw usageError(`--store ${store}: use memory or sqlite:PATH`);
   }
@@ -40,6 +40,14 @@ export async function storeLocation(
     import('node:path'),
   ]);
   return { kind: 'sqlite', file: path.join(dataFolder(environment), `${name}.db`), durability };
+}
+
+/** The path of a SQLite file: after `sqlite:`, or a plain one. A word such as `paper` is more likely an error. */
+function fileOf(store: string): string | undefined {
+  const [, given] = /^sqlite:(.+)$/.exec(store) ?? [];
+  if (given !== undefined) return given;
+  const isUrl = /^[a-z][a-z\d+.-]+:/i.test(store);
+  return !isUrl && /[/\\]|\.(?:db|sqlite3?)$/i.test(store) ? store : undefined;
 }
 
 export async function openStore(
