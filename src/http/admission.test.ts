@@ -66,6 +66,12 @@ test('on loopback only names of loopback and the public one are served', () => {
   assert.equal(admits({ host: 'agent.example' }, onPort), false);
 });
 
+test('a host that is longer than any name is refused', () => {
+  const check = (host: string) => () => createAdmission({}).check(request({ host }, false));
+  check(`${'a'.repeat(253)}.:65535`)();
+  assert.throws(check('a'.repeat(12_000)), { kind: 'invalidRequest' });
+});
+
 test('a host that was let in does not let the next one in', () => {
   const admission = createAdmission({});
   admission.check(request({ host: 'localhost' }));

@@ -21,6 +21,8 @@ export interface AdmissionOptions {
 }
 
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?$/i;
+/** The longest name of a host in DNS, with a dot at the end and a port. */
+const MAX_HOST_CHARS = 260;
 const LOOPBACK_ADDRESS = /^(?:::1$|(?:::ffff:)?127\.)/i;
 
 /** Returns whether an IP address is a loopback address. */
@@ -29,7 +31,10 @@ export function isLoopbackAddress(address: string): boolean {
 }
 
 export interface Admission {
-  /** Throws `forbidden` if the Host or the Origin is not allowed, and `invalidRequest` if a header is repeated. */
+  /**
+   * Throws `forbidden` if the Host or the Origin is not allowed, and `invalidRequest` if a header is repeated or too
+   * long.
+   */
   check(request: TransportRequest): void;
   /**
    * Returns the caller, or undefined if the server does not authenticate. Throws `unauthenticated` if the caller is
@@ -47,8 +52,12 @@ export function createAdmission(options: AdmissionOptions): Admission {
   let lastHost: string | undefined;
 
   function checkHost(request: TransportRequest): void {
-    if (!request.local) return;
     const host = request.header('host') ?? '';
+    // The address in the card is made from this header, and signing a longer card takes more time.
+    if (host.length > MAX_HOST_CHARS) {
+      throw new A2AError('invalidRequest', 'The Host header is too long');
+    }
+    if (!request.local) return;
     if (host === lastHost) return;
     if (!LOOPBACK.test(host) && !publicHosts.includes(host.toLowerCase())) {
       throw new A2AError('forbidden', 'The Host header is not allowed here');

@@ -4,6 +4,7 @@
  *
  * The steps for a request: check Host and Origin, find the route, authenticate, read the body, run JSON-RPC or REST.
  */
+import { BoundedMap } from '../base/index.ts';
 import { A2AError, codecOf, type ProtocolVersion, type User } from '../protocol/index.ts';
 import { answerRoute, routeError } from './answer-route.ts';
 import { type CardSigner, encodeCard, type EncodedCard } from './card.ts';
@@ -26,6 +27,8 @@ type ReadBody = (user: User | undefined) => Promise<string>;
 
 const CARD_PATHS = new Set(['/.well-known/agent-card.json', '/.well-known/agent.json']);
 const WELL_KNOWN = '.well-known';
+/** Maximum number of encoded cards in memory. There is one for each Host header and version. */
+const MAX_CARDS = 64;
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
 
 type Identify = (request: TransportRequest) => User | undefined | Promise<User | undefined>;
@@ -119,14 +122,15 @@ function createMounts(app: AppContext, mounts: Mounts) {
 
 function createEndpoint(app: AppContext): Endpoint {
   const startedAt = new Date().toUTCString();
-  const cards = new Map<string, EncodedCard>();
+  // To sign a card takes time, so a client that sends many Host headers must not displace the cards that are in use.
+  const cards = new BoundedMap<EncodedCard>(MAX_CARDS);
   let cardsOf: object | undefined;
 
   function cardReply(request: TransportRequest, query: URLSearchParams | undefined): FullReply {
     // Clients read the supported versions from the card, so a request with an unsupported version gets the card too.
     const version = spokenVersion(request, query, app.versions);
     const profile = app.profile();
-    if (cards.size > 64 || profile !== cardsOf) cards.clear();
+    if (profile !== cardsOf) cards.clear();
     cardsOf = profile;
     const key = `${version} ${request.base}`;
     let card = cards.get(key);
