@@ -6,6 +6,7 @@ import { nearestNames } from '../../base/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import type { CardLookup } from '../cards/cards.ts';
 import type { CardContent, ModelCard, Pricing } from '../cards/schema.ts';
+import { OperatorPrices } from './prices.ts';
 import type { ModelsConfig } from './config.ts';
 import { limitsOf, NO_LIMITS, type ModelLimits } from './limits.ts';
 import type { ApiType, Provider } from './provider.ts';
@@ -73,14 +74,21 @@ export function createCatalogue(
   providers: ReadonlyMap<string, Provider>,
 ): Catalogue {
   const own = new Map(Object.entries(models));
-  for (const [name, { provider, routes = [] }] of own) {
-    const named = [...(provider === undefined ? [] : [provider]), ...routes.map(providerOf)];
-    const missing = named.find((each) => !providers.has(each));
-    if (missing === undefined) continue;
-    throw new A2AError(
-      'invalidParams',
-      `models.${name}: the provider ${missing} is not configured`,
-    );
+  const prices = new OperatorPrices();
+  for (const [name, { provider, model, routes = [], pricing }] of own) {
+    const named = [...(provider === undefined ? [] : [{ provider }]), ...routes];
+    const missing = named.find((each) => !providers.has(each.provider));
+    if (missing) {
+      throw new A2AError(
+        'invalidParams',
+        `models.${name}: the provider ${missing.provider} is not configured`,
+      );
+    }
+    if (!pricing) continue;
+    for (const route of named) {
+      const at = ('model' in route ? route.model : undefined) ?? model ?? name;
+      prices.add({ provider: route.provider, model: at }, pricing);
+    }
   }
 
   function resolve(workspace: string, name: string, apiType: ApiType): ModelTarget {
@@ -95,7 +103,9 @@ export function createCatalogue(
       throw wrongType(name, apiType);
     }
     const candidates = follow(name, entry, card?.name ?? name, apiType);
-    return { name, apiType, pricing: entry.pricing, limits: limitsOf(entry), candidates };
+    const called = candidates.map(({ provider, model }) => ({ provider: provider.name, model }));
+    const pricing = card ? prices.of(called, card.pricing) : entry.pricing;
+    return { name, apiType, pricing, limits: limitsOf(entry), candidates };
   }
 
   /** Returns all providers that list the name. */
