@@ -190,7 +190,10 @@ export function createHandler(
         end(reason) {
           signal?.removeEventListener('abort', onAbort);
           if (reason === 'final' && task) resolve(task);
-          else reject(new A2AError('unavailable', 'The task continues; get it by its id'));
+          else {
+            const text = 'The task continues; get it by its id';
+            reject(new A2AError('unavailable', text, { retryAfterSeconds: 1 }));
+          }
         },
       });
       signal?.addEventListener('abort', onAbort, { once: true });
