@@ -177,10 +177,10 @@ interface Sample {
   readonly descriptors: number;
 }
 
-async function sample({ pid, memory, rss }: Subject): Promise<Sample> {
-  const { heapUsed, external } = await memory();
-  const descriptors = readdirSync(`/proc/${pid}/fd`).length;
-  return { heap: heapUsed, external, rss: rss(), descriptors };
+async function sample(subject: Subject): Promise<Sample> {
+  const { heapUsed, external } = await subject.memory();
+  const descriptors = readdirSync(`/proc/${subject.pid}/fd`).length;
+  return { heap: heapUsed, external, rss: subject.rss(), descriptors };
 }
 
 const mb = (bytes: number) => `${(bytes / 1e6).toFixed(1)} MB`;

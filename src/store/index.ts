@@ -1,4 +1,4 @@
 export { StoreError, type StoreErrorCode } from '../base/sqlite/index.ts';
 export { SecretBox, secretKeys, type SecretKeyOptions } from './secrets.ts';
 export { sqliteStore, type SqliteStore, type SqliteStoreOptions } from './sqlite.ts';
-export { inspectStore, type StoreReport } from './inspect-store.ts';
+export { inspectStore } from './inspect-store.ts';

@@ -15,13 +15,7 @@
 import { StoreError, toStoreError } from '../base/sqlite/index.ts';
 import { reasonOf } from '../base/index.ts';
 import type { DatabaseSync } from 'node:sqlite';
-import {
-  isSettled,
-  isTerminal,
-  type Task,
-  type TaskState,
-  type TaskStatusUpdateEvent,
-} from '../protocol/index.ts';
+import { isSettled, isTerminal, type Task, type TaskStatusUpdateEvent } from '../protocol/index.ts';
 import {
   consoleLogger,
   type Logger,

@@ -33,7 +33,7 @@ export type {
 export type { OnState } from './log/event-log.ts';
 export type { Expired, ExpireOptions } from './expiry.ts';
 export { DEFAULT_RETENTION, type Retention } from './retention.ts';
-export { startSweeper, type SweeperOptions } from './sweeper.ts';
+export { startSweeper } from './sweeper.ts';
 export { ContextMismatchError, type IntakeOptions } from './intake.ts';
 export type { ReserveParams } from './reserve.ts';
 export type { ExecutionLimits } from './execution/execution.ts';
