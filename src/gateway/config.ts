@@ -37,7 +37,7 @@ import { TasksConfig } from './tasks/config.ts';
 import { WebAddress } from './api/web-address.ts';
 
 const MAX_FILE_BYTES = 4 * 1024 * 1024;
-/** Maximum number of problems that are listed. */
+/** Maximum number of problems in an error message. */
 const MAX_PROBLEMS = 200;
 /** Maximum number of known names in an error about an unknown name. */
 const MAX_NAMES = 10;
@@ -141,7 +141,9 @@ export interface LoadedConfig {
   readonly config: GatewayConfig;
   /** Problems that do not prevent the start. */
   readonly warnings: readonly string[];
-  /** Settings that probably do not do what the operator expects, with their lines. */
+  /**
+   * Messages about settings that probably do not do what the operator expects. Each message contains the line number.
+   */
   readonly surprises: readonly string[];
   /** The environment variables that the file uses. */
   readonly variables: readonly string[];
@@ -171,8 +173,8 @@ export function configJsonSchema(): Record<string, unknown> {
 
 export interface LoadOptions {
   /**
-   * True if the file is reloaded while the gateway serves requests. Then it must be a regular file, because a pipe
-   * could block.
+   * True if the file is reloaded while the gateway serves requests. Then the file must be a regular file, because a
+   * pipe could block.
    */
   readonly again?: boolean;
 }
@@ -244,8 +246,8 @@ function keyless(
 }
 
 /**
- * Returns the providers and models of an invalid configuration, without those that are invalid themselves. So their
- * references are checked too. An invalid provider counts as an offline one, because its name is known.
+ * Returns the valid providers and models of an invalid configuration, so that references between them can be checked
+ * too. Replaces an invalid provider by an offline provider, so that references to it are not reported as errors.
  */
 function readable(value: unknown): Pick<GatewayConfig, 'providers' | 'models'> {
   const entries = (section: string): [string, unknown][] => {
@@ -357,14 +359,17 @@ function substitute(
 
 const SECRET_FIELD = /key|token|secret|password|authorization|cookie|credential/i;
 
-/** Whether the text is a secret that does not come from an environment variable. */
+/** Returns whether the text is a secret that does not come from an environment variable. */
 function isSecret(path: readonly PropertyKey[], text: string): boolean {
   if (!SECRET_FIELD.test(String(path.at(-1)))) return false;
   const own = text.replaceAll(/\$\{[^}]*\}/g, '').replace(/^(?:Bearer|Basic)\s*/i, '');
   return own.trim() !== '';
 }
 
-/** Without O_NONBLOCK, opening a pipe blocks a thread until there is a writer, and the process could not exit. */
+/**
+ * Flags for opening the file. Without O_NONBLOCK, opening a pipe would block a thread until there is a writer, and the
+ * process could not exit.
+ */
 const NON_BLOCKING = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
 async function read(file: string, again: boolean): Promise<{ text: string; mode: number }> {

@@ -81,7 +81,7 @@ export interface GatewayOptions {
   readonly signing?: SigningKeys;
   /** Private networks that webhooks and agents may be in, in CIDR notation. */
   readonly allowNetworks?: readonly string[];
-  /** How long finished tasks are kept. Default: `tasks` in the configuration. */
+  /** Retention of finished tasks. Default: `tasks` in the configuration. */
   readonly retention?: Retention | undefined;
   /** The environment variables with the vendors' API keys and the OpenTelemetry settings. */
   readonly environment?: Readonly<Record<string, string | undefined>>;
@@ -96,9 +96,9 @@ export interface Gateway {
   /** The handlers for a server of another program. Call `start` too. */
   readonly node: AgentServer['node'];
   readonly fetch: AgentServer['fetch'];
-  /** Starts to check the agents' health, and to remove expired tasks. */
+  /** Starts the health checks of agents and the removal of expired tasks. */
   start(): void;
-  /** Starts to listen, and calls `start`. */
+  /** Listens on the port, and calls `start`. */
   listen(port?: number, host?: string): Promise<Listening>;
   /**
    * Changes the configuration without interrupting streams and tasks. If the new configuration is invalid, throws and
@@ -107,9 +107,9 @@ export interface Gateway {
   reload(config: GatewayConfig): readonly string[];
   /** Makes `/readyz` respond with 503. Requests are still served. */
   drain(): void;
-  /** The number of executions and requests of vendors' clients in progress. */
+  /** Number of executions in progress, plus the number of requests in progress from clients of the vendors' APIs. */
   readonly running: number;
-  /** Closes a gateway that does not listen. If it listens, use `close` of the result of `listen` instead. */
+  /** Closes a gateway that does not listen on a port. If it does, call `close` of the result of `listen` instead. */
   close(ms?: number): Promise<void>;
 }
 
@@ -320,11 +320,12 @@ function mountsOf(agents: Agents): MountOptions {
       const agent = agents.find(workspaceOf(user), name);
       if (agent?.health.state !== 'unknown') return agent && mountOf(agent);
       // Before the agent's card has been fetched, it is unknown which extensions the agent has. If the card cannot be
-      // fetched, the task fails and says why.
+      // fetched, the task fails later with the reason.
       const looked = agent.fetchCard().catch(() => undefined);
       return looked.then(() => mountOf(agent));
     },
-    // Only one agent can be meant if there is only one.
+    // A request without an agent's name is sent to the workspace's only agent. With several agents, there is no
+    // default.
     unnamed(user) {
       const [agent, ...others] = agents.list(workspaceOf(user));
       return others.length === 0 ? agent?.name : undefined;

@@ -14,7 +14,7 @@ export interface Surprise {
   readonly text: string;
 }
 
-/** Returns the surprises. The configuration must be valid. */
+/** Returns the settings that probably do not do what the operator expects. The configuration must be valid. */
 export function surprisesIn(config: Settings, environment: VendorEnvironment): Surprise[] {
   return [
     ...aboutDefaultModel(config, environment),
@@ -53,7 +53,10 @@ function* aboutModels(
   environment: VendorEnvironment,
 ): Generator<Surprise> {
   const all = withImplied(providers, environment);
-  /** The listed names of a provider, or undefined if it lists none and so may serve every name. */
+  /**
+   * Returns the model names that the provider lists, or undefined if it lists none. A provider without a list may serve
+   * every name.
+   */
   const listed = (name: string): readonly string[] | undefined => {
     const { models: chat = [], embeddingModels = [], type } = all.get(name) ?? {};
     const names = [...chat, ...embeddingModels];

@@ -36,8 +36,8 @@ export interface Agents {
   /** Returns the skills of all agents that the workspace may use. */
   skillsOf(workspace: string): AgentSkill[];
   /**
-   * Registers an agent if `create` is true, otherwise changes it. Throws `conflict` if an agent to be registered
-   * already exists, or if the agent is in the configuration.
+   * Registers an agent if `create` is true, otherwise changes it. Throws `conflict` if `create` is true and the agent
+   * already exists. Also throws `conflict` if the agent is in the configuration.
    */
   put(change: AgentChange): Promise<RemoteAgent>;
   remove(workspace: string, actor: string, name: string): void;
@@ -49,7 +49,7 @@ export interface Agents {
   start(): void;
   close(): Promise<void>;
   readonly links: TaskLinks;
-  /** The names of the headers that some agent gets from a caller's request, in lower case. */
+  /** Names of the request headers that are forwarded to at least one agent, in lower case. */
   readonly forwardedHeaders: readonly string[];
 }
 
@@ -82,7 +82,7 @@ export function createAgents(options: AgentsOptions): Agents {
   let forwardedHeaders: readonly string[] = [];
   let started = false;
   let everySeconds = HEALTH_SECONDS;
-  /** Aborted when the interval changes, so that the next check does not wait for the end of the old interval. */
+  /** Ends the wait for the next check. It is aborted when the interval changes. */
   let resting = new AbortController();
 
   function use(config: AgentsConfig, healthSeconds = HEALTH_SECONDS): void {
@@ -167,7 +167,7 @@ export function createAgents(options: AgentsOptions): Agents {
     return [...found.values()].toSorted((one, other) => (one.name < other.name ? -1 : 1));
   }
 
-  /** Throws if the agent is in the configuration, where callers cannot change it. */
+  /** Throws `conflict` if the agent is in the configuration, because callers cannot change such an agent. */
   function checkOwn(workspace: string, name: string): void {
     if (configured.get(name)?.isFor(workspace) !== true) return;
     throw new A2AError(
@@ -272,8 +272,8 @@ function skillsIn(agents: readonly RemoteAgent[]): AgentSkill[] {
 }
 
 /**
- * Creates the error for an unknown agent. The error for an agent of another workspace is the same, so that callers
- * cannot find out that this agent exists.
+ * Creates the error for an unknown agent. An agent of another workspace causes the same error, so that callers cannot
+ * find out that it exists.
  */
 export function notFound(name: string): A2AError {
   return new A2AError('notFound', `There is no agent ${name}`);

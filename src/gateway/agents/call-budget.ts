@@ -1,8 +1,8 @@
-/** What budgets count for a call of an agent. */
+/** Computes the usage that budgets count for a call to an agent. */
 import type { CallUse, PayingCaller, PlannedCall } from '../budgets/spending.ts';
 import type { RemoteAgent } from './remote.ts';
 
-/** Returns the call for the budgets. It reserves what the configuration says that a call uses. */
+/** Returns the call that budgets reserve. The reserved usage is the setting `usage` of the agent. */
 export function plannedCall(
   caller: PayingCaller,
   agent: RemoteAgent,
@@ -21,7 +21,7 @@ export function plannedCall(
   };
 }
 
-/** Returns what a call counts if the agent does not report its usage. */
+/** Returns the usage of a call if the agent does not report any. It is the setting `usage` of the agent. */
 export function usualUse({ settings: { usage = {} } }: RemoteAgent): CallUse {
   const { tokens = 0, amount, currency } = usage;
   return {
@@ -31,7 +31,7 @@ export function usualUse({ settings: { usage = {} } }: RemoteAgent): CallUse {
   };
 }
 
-/** Returns what a call counts that did not reach the agent. */
+/** Returns the usage of a call that did not reach the agent. */
 export function noUse(agent: RemoteAgent): CallUse {
   const { cost } = usualUse(agent);
   return { inputTokens: 0, outputTokens: 0, cost: cost && { ...cost, amount: 0 } };

@@ -9,8 +9,8 @@ import type { StreamEvent, TaskArtifactUpdateEvent } from '../../protocol/index.
 
 const TEXT = '"text":"';
 /**
- * Matches a second member with the name `text`, and escapes that may hide one. If there are two, a parser uses the last
- * one.
+ * Matches a second member `text`, or an escape that may hide such a member. If an object has two members with the same
+ * name, a JSON parser uses the last one.
  */
 const ELSEWHERE = /"text"\s*:|\\u/;
 
@@ -48,7 +48,7 @@ export class ChunkReader {
     if (!data.startsWith(this.#before) || !data.endsWith(this.#after)) return undefined;
     const literal = data.slice(this.#before.length, end);
     try {
-      // JSON.parse copies the text. A slice would keep the whole event in memory as long as the log has the text.
+      // JSON.parse copies the text. A slice would keep the whole event in memory until the log drops the text.
       const text: unknown = JSON.parse(`"${literal}"`);
       return typeof text === 'string' ? text : undefined;
     } catch {

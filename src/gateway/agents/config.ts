@@ -7,7 +7,7 @@ import { WebAddress } from '../api/web-address.ts';
 
 const MAX_SIZE = 2 ** 31;
 
-/** The name in the agent's address, `/agents/NAME`. */
+/** An agent's name, which is part of the agent's address `/agents/NAME`. */
 export const AgentName = z
   .string()
   .regex(
@@ -31,8 +31,8 @@ const CONNECTION_HEADERS = [
 ];
 
 /**
- * Headers of a caller's request that no agent may get: the gateway's own credentials, and headers whose values the gateway
- * itself chooses.
+ * Request headers that are never forwarded to an agent. They either contain credentials for the gateway, or the gateway
+ * sets them itself.
  */
 const NEVER_FORWARDED = [
   ...CONNECTION_HEADERS,

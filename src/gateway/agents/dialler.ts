@@ -9,7 +9,7 @@ import { AddressError, networkGuard } from '../../base/net/index.ts';
 export interface Dialler {
   readonly trusted: Dispatcher;
   readonly guarded: Dispatcher;
-  /** Whether the URL contains an IP address that a guarded agent may not have. Does not resolve host names. */
+  /** Returns whether the URL contains an IP address that a guarded agent may not have. Does not resolve host names. */
   closes(url: string): boolean;
   close(): Promise<void>;
 }

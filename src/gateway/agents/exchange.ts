@@ -21,7 +21,7 @@ import { ByteCollector } from '../../base/index.ts';
 import { ChunkReader } from './chunks.ts';
 
 export interface ExchangeLimits {
-  /** Limits the received bytes. Shared by all requests for one message and its result. */
+  /** Limit of received bytes, which all requests for one message and its result share. */
   readonly budget: ByteBudget;
   /** Maximum size of an event, and of a complete response. */
   readonly maxBytes: number;
@@ -67,7 +67,6 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterat
   #head: ResponseHead | undefined;
   /** The parser of the stream, or undefined if the response is not a stream. */
   #parse: SseParser | undefined;
-  /** The body of a response that is not a stream. */
   /** The body of a response that is not a stream. */
   #body: ByteCollector | undefined;
   /** The number of chunks so far. */
@@ -287,8 +286,8 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterat
   }
 
   /**
-   * Fast path for a chunk that consists of a single event (`id: N`, `data: …` and an empty line) with more of the same
-   * text. Returns undefined for all other chunks. The parser handles them.
+   * Reads a chunk without the parser if the chunk is a single event (`id: N`, `data: …` and an empty line) that
+   * continues the text of the last event. Returns undefined for all other chunks.
    */
   #next(text: string): StreamItem | undefined {
     if (!this.#between || !text.startsWith(ID)) return undefined;
@@ -317,8 +316,8 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterat
   }
 
   /**
-   * Stops reading. Usually the last event has arrived and the response is about to end. Waits a moment for this end, so
-   * that the connection can be used for the next request.
+   * Stops reading. Usually the last event has arrived and the response is about to end. Waits a moment for the end of
+   * the response, so that the connection can be reused.
    */
   #linger(): void {
     if (this.#over) return;

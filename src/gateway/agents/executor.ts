@@ -4,7 +4,7 @@
  * and also after a restart of the gateway.
  *
  * Normally a message is sent only once. After a crash, the gateway follows the remote task again if it has the remote
- * task's id. It compares the remote task with our log to find the events that it missed. If the remote task's id is
+ * task's id. It compares the remote task with our log to find the events that are missing. If the remote task's id is
  * unknown, the message may or may not have arrived. It is sent again only if the agent recognizes repeated messages by
  * their id (`deduplicates`). For all other agents the task fails.
  */
@@ -69,7 +69,9 @@ interface Running {
   sent: boolean;
   /** The headers and extensions of the requests to the agent, once they are known. */
   call?: Pick<Call, 'headers' | 'extensions'>;
-  /** True if the task was canceled or has expired. False if the gateway shuts down: then the task is resumed later. */
+  /**
+   * True if the task was canceled or has expired. False if the gateway shuts down, because the task is resumed later.
+   */
   canceled: boolean;
 }
 
@@ -142,8 +144,8 @@ export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
         : { taskId: remoteTaskId ?? '' },
     });
     signal.throwIfAborted();
-    // Without a link, a message that is sent again after a crash would have no sender, and an answer that of the message
-    // before it.
+    // If the message may be sent again after a crash, its link is saved before it is sent. The link contains the
+    // sender. Without it, an answer would be sent again with the sender of the previous message.
     const savesFirst = params !== undefined && (isAnswer || settings.deduplicates === true);
     return { reading, follower, service, call, sender, sends: params !== undefined, savesFirst };
   }
@@ -268,8 +270,8 @@ export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
       signal.removeEventListener('abort', onAbort);
       running.remoteTask.resolve(undefined);
       if (runs.get(task.id) === running) runs.delete(task.id);
-      // The call of a resumed task was made by an earlier process. If the gateway shuts down, the next process continues
-      // the call and counts it.
+      // The call of a resumed task was made by an earlier process. If the gateway shuts down, the next process
+      // continues the call and counts it.
       const made = running.sent || context.resumed;
       const hasFailed = outcome !== 'ok' && outcome !== 'canceled';
       const isLeft = made && signal.aborted && !running.canceled;
@@ -284,7 +286,7 @@ export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
     }
   }
 
-  /** Returns the remote task, or undefined if it is unavailable. In that case, our log is not compared with it. */
+  /** Returns the remote task for the comparison with our log, or undefined if the remote task is unavailable. */
   async function wholeTask(
     service: FollowedService,
     id: string,
@@ -329,7 +331,7 @@ export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
     const agent = agents.find(workspace, name);
     if (!agent) throw new A2AError('unavailable', `The agent ${name} no longer exists`);
     checkPassedOn(context, agent);
-    // If another agent now has this name, it would treat the answer as a new request.
+    // Without a link, the name may now belong to another agent, which would treat the answer as a new request.
     if (isInterrupted(state) && links.task(workspace, name, task.id) === undefined) {
       throw new A2AError(
         'unsupportedOperation',

@@ -79,7 +79,7 @@ export function exposedProfile(card: AgentCard, options: ExposedOptions): AgentP
   };
 }
 
-/** Whether the address is certainly unreachable for callers. */
+/** Returns whether the address is certainly unreachable for callers. */
 function isInternal(address: string): boolean {
   const url = URL.parse(address);
   if (!url) return true;

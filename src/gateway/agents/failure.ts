@@ -1,6 +1,7 @@
 /**
- * Describes an agent's failure for callers: in one line without the agent's addresses, and as a reason that programs can
- * read. The reason says whose fault it is: the agent's (`AGENT_…`) or the gateway's (`GATEWAY_…`).
+ * Describes a failed call to an agent for callers. The description is one line without the agent's addresses, and a
+ * machine-readable reason. The reason starts with `AGENT_` if the agent caused the failure, and with `GATEWAY_` if the
+ * gateway caused it.
  */
 import { AddressError } from '../../base/net/index.ts';
 import {
@@ -90,7 +91,7 @@ const REASONS: Readonly<Record<string, FailureReason>> = {
   internal: 'AGENT_FAILED',
 };
 
-/** With these reasons, and without an answer before them, the agent has not begun to work. */
+/** Reasons of failures that occur before the agent starts to work, provided that the agent has not responded at all. */
 const BEFORE_WORK: ReadonlySet<FailureReason> = new Set([
   'AGENT_UNREACHABLE',
   'AGENT_UNAUTHORIZED',
@@ -98,7 +99,10 @@ const BEFORE_WORK: ReadonlySet<FailureReason> = new Set([
   'AGENT_REFUSED',
 ]);
 
-/** Whether a failure without any answer means that the agent has done no work for the message. */
+/**
+ * Returns whether the agent has done no work for the message. The result is valid only if the agent has not responded
+ * at all.
+ */
 export function isBeforeWork(error: unknown): boolean {
   return BEFORE_WORK.has(failureReason(error));
 }

@@ -92,13 +92,13 @@ function push(parts: Part[], part: Part): void {
   else if (part.text !== '') parts.push({ kind: 'text', text: part.text });
 }
 
-/** Whether the chunk has fields other than `artifactId` and `parts`. Most text chunks do not have any. */
+/** Returns whether the chunk has fields other than `artifactId` and `parts`. Most text chunks do not have any. */
 function hasMore(artifact: Artifact): boolean {
   for (const name in artifact) if (name !== 'artifactId' && name !== 'parts') return true;
   return false;
 }
 
-/** Whether the part has only a text, without metadata or other fields. */
+/** Returns whether the part has only a text, without metadata or other fields. */
 function isPlain(part: Part): part is TextPart {
   if (part.kind !== 'text') return false;
   for (const name in part) if (name !== 'kind' && name !== 'text') return false;

@@ -1,4 +1,4 @@
-/** Makes the message for the agent: the caller's message, with the agent's ids instead of ours. */
+/** Creates the message to the agent. It is the caller's message with the agent's ids instead of ours. */
 import { retrying, type FollowedService } from '../../client/index.ts';
 import {
   isInterrupted,
@@ -18,7 +18,7 @@ const HISTORY = 100;
 const MAX_FRESH = 10_000;
 
 export interface Outgoing {
-  /** Tells that a context is new. It has no links yet, so the database does not have to be read for it. */
+  /** Records that a context is new. A new context has no links, so the database is not read for it. */
   isNew(contextId: string): void;
   /** Returns the message to send. */
   message(
@@ -28,8 +28,8 @@ export interface Outgoing {
     by: Sender,
   ): MessageSendParams;
   /**
-   * Returns the message to send after a crash, or undefined if the remote agent already has it. Throws UnknownOutcome
-   * if it is unknown whether the agent has it.
+   * Returns the message to send after a crash, or undefined if the remote agent has already received the message.
+   * Throws UnknownOutcome if this is unknown.
    */
   afterCrash(
     context: ExecutionContext,
@@ -102,14 +102,15 @@ export function createOutgoing(links: TaskLinks): Outgoing {
 }
 
 /**
- * Returns the id of the message to the agent. It is the same for each attempt. The caller's own id is not used: two
- * workspaces may use the same id, and the agent would treat the second message as a repetition of the first.
+ * Returns the id of the message to the agent. The id is the same for each attempt. The caller's own id is not used,
+ * because two workspaces may use the same id. The agent would then treat the second message as a repetition of the
+ * first.
  */
 function sentId({ task, turn }: Pick<ExecutionContext, 'task' | 'turn'>): string {
   return turn.length === 1 ? task.id : `${task.id}.${turn.length}`;
 }
 
-/** Whether the remote task still waits for the answer to the last question in our log. */
+/** Returns whether the remote task still waits for the answer to the last question in our log. */
 function waitsStill(remote: Task, context: ExecutionContext): boolean {
   const { state, message } = remote.status;
   const asked = context.task.history?.findLast(({ role }) => role === 'agent');

@@ -27,7 +27,7 @@ export interface Known {
   readonly sends: 'nothing' | 'message' | 'answer';
 }
 
-/** States that do not change our state, because they do not show any progress. */
+/** Remote states that do not change the state of our task, because they show no progress. */
 const OPEN: ReadonlySet<TaskState> = new Set(['submitted', 'unknown', 'unspecified']);
 const NOTHING: readonly ExecutorEvent[] = [];
 
@@ -39,7 +39,7 @@ export class Reading {
   #messageId: string | undefined;
   /** True if an answer was sent, and no event has shown yet that the agent received it. */
   #waits: boolean;
-  /** The status of the remote task that still waits for the answer. It is used if no other event follows. */
+  /** Status of the remote task while it still waits for the answer. It takes effect only if no other event follows. */
   #stale: TaskStatus | undefined;
   #settled = false;
   /** True if the next event is the first one after the message was sent. */
@@ -65,7 +65,7 @@ export class Reading {
     return this.#guard.contextId;
   }
 
-  /** Whether the remote agent has finished or asks a question. No more events follow. */
+  /** True if the remote agent has finished or asks a question. Then no more events follow. */
   get settled(): boolean {
     return this.#settled;
   }
@@ -76,8 +76,7 @@ export class Reading {
   }
 
   /**
-   * Called after a new connection. Events between two connections may be missing, because not every server repeats
-   * them.
+   * Records that the agent was connected to again. Events may be missing then, because not every server repeats them.
    */
   doubt(): void {
     this.#doubtful = true;
@@ -98,7 +97,7 @@ export class Reading {
     return this.#status(event.status, event.metadata, false);
   }
 
-  /** Called when a stream has ended. If the remote task still waits for the answer, returns this status. */
+  /** Ends the reading of a stream. If the remote task still waits for the answer, returns its status. */
   finish(): readonly ExecutorEvent[] {
     const stale = this.#stale;
     if (this.#settled || !stale) return NOTHING;

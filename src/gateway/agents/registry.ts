@@ -18,7 +18,7 @@ export interface AgentRegistry {
   remove(workspace: string, name: string): boolean;
   /** Marks the agents in memory as outdated, so that the next call reads the register again. */
   drop(): void;
-  /** Uses this object for the stored agent from now on, because it may already have the agent's card. */
+  /** Caches this object for the stored agent, because the object may already have the agent's card. */
   remember(workspace: string, agent: RemoteAgent): void;
 }
 
@@ -91,7 +91,7 @@ export function createAgentRegistry({
     return known;
   }
 
-  /** Returns the decrypted headers. Headers that cannot be decrypted are not sent, so the agent refuses the request. */
+  /** Returns the decrypted headers. Leaves out headers that cannot be decrypted. The agent then refuses requests. */
   function opened(workspace: string, name: string, sealed: Uint8Array | undefined) {
     const text = sealed && secrets?.open(sealed, placeOf(workspace, name));
     return text === undefined ? {} : { headers: StoredHeaders.parse(JSON.parse(text)) };
@@ -121,7 +121,7 @@ export function createAgentRegistry({
     );
   }
 
-  /** Encrypts the headers again that were encrypted with an older key, so that the older key can be removed. */
+  /** Re-encrypts headers that were encrypted with an older key, so that the older key can be removed. */
   function reseal(): void {
     if (!secrets?.hasOldKeys) return;
     register.transaction(() => {

@@ -45,7 +45,10 @@ interface Options {
 }
 
 const TIMEOUT_MS = 60_000;
-/** Shorter than TIMEOUT_MS, because a caller who registers an agent waits for its card. */
+/**
+ * Timeout for fetching a card. It is shorter than TIMEOUT_MS, because a caller who registers an agent waits for its
+ * card.
+ */
 const CARD_TIMEOUT_MS = 10_000;
 const MAX_CARD_BYTES = 256 * 1024;
 /** Maximum number of a card's addresses that are hidden from callers. */
@@ -56,7 +59,7 @@ export class RemoteAgent {
   readonly source: 'config' | 'api';
   readonly settings: AgentConfig;
   readonly limits: Required<RemoteLimits>;
-  /** The names of the headers of a caller's request that the agent gets, in lower case. */
+  /** Names of the request headers that are forwarded to the agent, in lower case. */
   readonly forwardHeaders: readonly string[];
   readonly #dispatcher: Dispatcher;
   readonly #fetch: typeof globalThis.fetch;

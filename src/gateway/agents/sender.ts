@@ -1,6 +1,7 @@
 /**
- * Who sent the last message of a task, and what the agent gets of the request. It is stored with the task's link, so that
- * a task that is resumed after a restart counts for the same key, and its agent gets the same headers.
+ * The sender of a task's last message, and the parts of the request that are forwarded to the agent. Both are stored
+ * with the task's link. So a task that is resumed after a restart is charged to the same key, and its agent gets the
+ * same headers.
  */
 import * as z from 'zod';
 import { A2AError } from '../../protocol/index.ts';
@@ -10,18 +11,18 @@ import type { Attribution } from '../telemetry/attribution.ts';
 import { HeaderValue } from './config.ts';
 import type { RemoteAgent } from './remote.ts';
 
-/** They are stored for months, longer than the task. */
+/** Limits of the accepted output modes. They are low because the modes are stored for months, longer than the task. */
 const MAX_MODES = 100;
 const MAX_MODE_CHARS = 256;
 
-/** The part of a sender that is stored as it is. The headers are stored encrypted. */
+/** The part of a sender that is stored unencrypted. Only the headers are encrypted. */
 export const StoredSender = z.object({
   keyId: z.string().optional(),
   keyName: z.string().optional(),
   subject: z.string().optional(),
   /**
-   * The agent's extensions that the first message of the task activated. They apply to the whole task, because the form
-   * of the agent's events depends on them.
+   * The agent's extensions that the first message of the task activated. They apply to the whole task, because the
+   * format of the agent's events depends on them.
    */
   extensions: z.array(z.string()).readonly().optional(),
   acceptedOutputModes: z.array(z.string()).readonly().optional(),
@@ -56,7 +57,7 @@ export function senderOf(
   };
 }
 
-/** Returns who calls the agent and pays for the call. After a restart, it is the task's sender. */
+/** Returns the caller who is charged for the call. After a restart, this is the stored sender of the task. */
 export function callerOf(
   { user }: Pick<RequestContext, 'user'>,
   { keyId, keyName, subject }: Sender = {},
@@ -64,7 +65,7 @@ export function callerOf(
   return user instanceof Caller ? user : { workspace: user?.id ?? '', keyId, keyName, subject };
 }
 
-/** Returns the headers of the request that the agent gets, or undefined if there are none. */
+/** Returns the request headers that are forwarded to the agent, or undefined if there are none. */
 function forwardedHeaders(
   { user }: Pick<RequestContext, 'user'>,
   { forwardHeaders }: RemoteAgent,
@@ -79,8 +80,8 @@ function forwardedHeaders(
 }
 
 /**
- * Returns the stored headers that the agent may still get: the operator may have removed some of them from the list
- * since the message was sent.
+ * Returns the stored headers that may still be forwarded to the agent. The operator may have removed some names from
+ * the list since the message was sent.
  */
 export function listedHeaders(
   { headers = {} }: Sender,
@@ -90,7 +91,7 @@ export function listedHeaders(
   return listed.length === 0 ? undefined : Object.fromEntries(listed);
 }
 
-/** Throws if the request has a header or output modes for the agent that cannot be passed on. */
+/** Throws `invalidParams` if a header or the output modes of the request cannot be forwarded to the agent. */
 export function checkPassedOn(context: RequestContext, agent: RemoteAgent): void {
   const { acceptedOutputModes: modes = [] } = context;
   if (modes.length > MAX_MODES || modes.some((mode) => mode.length > MAX_MODE_CHARS)) {

@@ -1,8 +1,7 @@
 /**
- * Stores which task and context of a remote agent belong to our tasks and contexts, and who sent a task's last message.
- * All links of one turn of the event
- * loop are stored in one transaction, because a commit for each proxied message would take more time than the message
- * itself.
+ * Stores links. A link contains the ids of the remote task and context that belong to our task and context, and the
+ * sender of the task's last message. All links of one turn of the event loop are stored in one transaction, because a
+ * commit for each proxied message would take more time than the message itself.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -37,9 +36,12 @@ export interface TaskLinks {
   prune(now: number, signal: AbortSignal): Promise<void>;
 }
 
-/** How long a link is kept. */
+/** Time for which a link is kept. */
 const KEEP_MS = 90 * 86_400_000;
-/** Maximum number of links that one transaction removes. It is limited because a transaction blocks the event loop. */
+/**
+ * Maximum number of links that one transaction removes. The number is limited because a transaction blocks the event
+ * loop.
+ */
 const PRUNE_AT_ONCE = 1000;
 
 const Headers = z.record(z.string(), z.string());
@@ -47,7 +49,7 @@ const Headers = z.record(z.string(), z.string());
 interface Options {
   readonly register: Register;
   readonly logger: Logger;
-  /** Encrypts the forwarded headers. If undefined, requests after a restart do not have them. */
+  /** Encrypts the forwarded headers. If undefined, the headers are lost at a restart. */
   readonly secrets: SecretBox | undefined;
 }
 
@@ -77,7 +79,7 @@ export function createTaskLinks({ register, logger, ...options }: Options): Task
   for (const statement of [findTask, findContext]) statement.setReturnArrays(true);
   let waiting: { link: Link; resolve: () => void; reject: (error: unknown) => void }[] = [];
 
-  /** The headers are encrypted with a key that only this process has, if there is no other key. */
+  /** Returns the SecretBox for the headers. If none is configured, creates one with a random key. */
   const box = () =>
     (secrets ??= new SecretBox(secretKeys({ secretKey: randomUUID() }), randomBytes(16)));
 

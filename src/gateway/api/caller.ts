@@ -35,16 +35,19 @@ export interface CallerFields {
   /** The id of the key whose budget is charged, or undefined for callers without a key. */
   readonly keyId?: string | undefined;
   readonly keyName?: string | undefined;
-  /** The subject of the JWT of a caller without a key. */
+  /** The subject of the JWT, for a caller without a key. */
   readonly subject?: string | undefined;
   readonly scopes: ReadonlySet<string>;
-  /** The agent that the request was sent to, at `/agents/NAME`. */
+  /** Name of the agent if the request was sent to `/agents/NAME`. */
   readonly agent?: string | undefined;
-  /** The endpoint of the tasks. Default: the agent's, or the gateway's own. */
+  /**
+   * The endpoint whose tasks the caller uses. Default: the endpoint of `agent`, or the gateway itself if `agent` is
+   * undefined.
+   */
   readonly tenant?: string | undefined;
   /** The W3C `traceparent` header of the request. */
   readonly traceparent?: string | undefined;
-  /** The headers of the request that some agent may get, with names in lower case. */
+  /** The request headers that may be forwarded to an agent, with names in lower case. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
@@ -101,7 +104,9 @@ export function callerOf({ user }: Pick<Call, 'user'>): Caller {
   throw new A2AError('unauthenticated');
 }
 
-/** Returns the agent's name in a tenant, or undefined if the tenant is the gateway itself. */
+/**
+ * Returns the name of the agent whose endpoint is the tenant, or undefined if the tenant is not an agent's endpoint.
+ */
 export function agentOfTenant(tenant: string): string | undefined {
   return tenant.startsWith(AGENT_TENANT) ? tenant.slice(AGENT_TENANT.length) : undefined;
 }

@@ -22,7 +22,7 @@ export const ErrorBody = z.object({
   error: z.string().describe('The error message, in one line.'),
 });
 
-/** Descriptions of the errors that follow from a route's fields. A route's own description takes precedence. */
+/** Descriptions of the errors that are derived from a route's fields. A route's own description takes precedence. */
 const FAILURES = {
   400: 'The request is invalid. The error contains the name of the invalid field.',
   401: 'The key is missing or invalid.',
@@ -147,7 +147,7 @@ function contentOf(content: Json): Json {
   return Object.keys(content).length > 0 ? { content } : {};
 }
 
-/** Returns the errors that follow from a route's fields: their status and description. */
+/** Returns the errors that are derived from a route's fields. The map contains descriptions by status. */
 export function failuresOf(route: GatewayRoute): ReadonlyMap<number, string> {
   const { scope, body, query, resource } = route;
   const statuses = [

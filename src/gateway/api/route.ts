@@ -27,7 +27,7 @@ export interface RouteInput<Body, Query = undefined> {
   readonly query: Query;
   readonly body: Body;
   readonly caller: Caller;
-  /** The A2A call, an argument of the handler's operations. */
+  /** The A2A call, which is passed to the operations of `handler`. */
   readonly call: Call;
   /** The A2A operations on the gateway's tasks. */
   readonly handler: RequestHandler;
@@ -84,12 +84,14 @@ export interface RouteOptions<
    */
   readonly query?: Query;
   readonly body?: Body;
-  /** Responses by status. openapi.ts adds the errors that follow from the other fields (400, 401, 403, 404, 413 …). */
+  /**
+   * Responses by status. openapi.ts adds the errors that are derived from the other fields (400, 401, 403, 404, 413 …).
+   */
   readonly answers: Readonly<Record<number, Answer>>;
   handle(
     input: RouteInput<Parsed<Body>, Parsed<Query>>,
   ): Promise<RouteAnswer | RouteText | RouteStream>;
-  /** Creates the error response. Only needed if it is not `{"error": "…"}`. */
+  /** Creates the error response. It is needed only if the response is not `{"error": "…"}`. */
   error?(error: A2AError, request: FailedRequest): RouteAnswer;
 }
 

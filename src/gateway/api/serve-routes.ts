@@ -47,13 +47,16 @@ export function describeOwn({ kind, httpStatus: status, message }: A2AError): Ro
   return { status, body: { error: message + hint } };
 }
 
-/** The format of the errors at the paths of one API, also at paths that no route has. */
+/** The error format of one API. It also applies to paths of this API for which there is no route. */
 export interface ErrorFormat {
   applies(path: string, request: FailedRequest): boolean;
   readonly error: NonNullable<GatewayRoute['error']>;
 }
 
-/** Returns a function that formats an error in the first format that applies, else as `describeOwn` does. */
+/**
+ * Returns a function that formats an error in the first format that applies. If no format applies, the function calls
+ * `describeOwn`.
+ */
 export function describeIn(formats: readonly ErrorFormat[]) {
   return (error: A2AError, request: FailedRequest): RouteReply => {
     const [path = ''] = request.url.split('?');
@@ -69,8 +72,8 @@ async function events(route: GatewayRoute, request: RouteRequest): Promise<Route
 }
 
 /**
- * Handles a request. If a model does not accept a file in the request, the status is 400, because the body itself has
- * the right content type. The server answers 415 otherwise.
+ * Handles a request. If a model does not accept a file in the request, the status is 400 instead of 415, because the
+ * body itself has the right content type.
  */
 async function handled(route: GatewayRoute, request: RouteRequest) {
   try {

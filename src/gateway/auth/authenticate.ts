@@ -1,6 +1,6 @@
 /**
- * Authenticates a request by a key in `Authorization: Bearer`, `x-api-key` or `x-goog-api-key`, or by a JWT from the OIDC
- * issuer. Clients of Google may send the key as `?key=`. Keys are checked synchronously.
+ * Authenticates a request by a key in `Authorization: Bearer`, `x-api-key` or `x-goog-api-key`, or by a JWT from the
+ * OIDC issuer. Clients of Google's API may also send the key as `?key=`. Keys are checked synchronously.
  *
  * Failed attempts are counted per client address. Above a limit, the response is 429 instead of 401. Valid credentials
  * are always accepted, so that clients behind the same address cannot lock each other out.
@@ -29,7 +29,7 @@ export interface AuthenticateOptions {
   readonly oidc?: Oidc | undefined;
   /** The rate limit of keys without their own rate limit, and of callers with a JWT. */
   readonly rateLimit?: RateLimit | undefined;
-  /** Returns the names of the headers that agents may get, in lower case. */
+  /** Returns the names of the headers that may be forwarded to agents, in lower case. */
   readonly forwarded?: (() => readonly string[]) | undefined;
   readonly now?: () => number;
 }
@@ -107,7 +107,7 @@ function headersIn(request: GatewayRequest, names: readonly string[]): Record<st
   return headers;
 }
 
-/** Returns the key in the query. Only Google's API has it there. */
+/** Returns the key in the query, or undefined if there is none. Only Google's API has the key in the query. */
 function keyInUrl({ url = '', mount = '' }: GatewayRequest): string | undefined {
   if (mount !== '' || !url.startsWith('/v1beta/')) return undefined;
   const at = url.indexOf('?');

@@ -25,7 +25,7 @@ interface AmountAndCurrency {
   readonly currency?: string | undefined;
 }
 
-/** Adds the rule that an amount has a currency. */
+/** Adds the rule that an amount and a currency must be set together. */
 export function withCurrency<Output extends AmountAndCurrency, Input>(
   schema: z.ZodType<Output, Input>,
 ) {
@@ -50,10 +50,10 @@ export type Budget = Readonly<z.infer<typeof Budget>>;
 
 export interface Period {
   readonly name: string;
-  /** The first day (inclusive) and the last day (exclusive), as text that sorts by time. */
+  /** The first day of the period, and the first day after the period. Both are texts that sort by time. */
   readonly from: string;
   readonly to: string;
-  /** The time when the next period begins. Undefined for the period `total`. */
+  /** The time when the next period begins, or undefined for the period `total`. */
   readonly endsAt?: number;
 }
 

@@ -1,5 +1,6 @@
 /**
- * The `budgets` section of the configuration. The budget of a key belongs to the key (`parley keys`, `/a2a/keys`).
+ * The `budgets` section of the configuration. The budgets of keys are not in the configuration. They are set with
+ * `parley keys` or `/a2a/keys`.
  *
  *   "budgets": {
  *     "workspaces": { "*": { "amount": 100, "currency": "USD", "period": "month" } },

@@ -1,23 +1,23 @@
 /**
  * Decides whether the budgets have room for a call, and how long its answer may be.
  *
- * A call needs room for its prompt and a small answer. The answer may be as long as the caller asked for, or as long as
- * the smallest room allows.
+ * A call is granted if every budget has room for its prompt and a small answer. The answer may be as long as the caller
+ * requested, but not longer than any budget allows.
  */
 import type { Budget, Period } from './budget.ts';
 
-/** A call is refused only if there is no room for its prompt and for an answer of this many tokens. */
+/** Number of tokens in a small answer. A call is refused only if there is no room for its prompt and a small answer. */
 export const SMALL_ANSWER = 16;
 /**
- * The length of an answer if neither the request nor the model card has a limit. If there is room for the longest
- * answers that models give, that is reserved, and the provider gets no limit. Otherwise the provider gets a limit that
- * most models accept.
+ * Numbers of tokens to reserve for an answer if neither the request nor the model card limits it. If there is room for
+ * LONGEST_ANSWER, it is reserved, and the request is sent without a limit. Otherwise the request is sent with the limit
+ * USUAL_ANSWER, which most models accept.
  */
 export const LONGEST_ANSWER = 131_072;
 export const USUAL_ANSWER = 8192;
 export const NANOS = 1_000_000_000;
 
-/** Who has a budget. `id` is the key, subject or task. It is empty for a workspace. */
+/** The holder of a budget. `id` identifies the key, subject or task, and is empty for a workspace. */
 export interface Holder {
   readonly kind: 'workspace' | 'key' | 'subject' | 'task';
   readonly workspace: string;
@@ -32,18 +32,21 @@ export interface Limit {
   readonly calls?: number | undefined;
   readonly tokens?: number | undefined;
   readonly nanos?: number | undefined;
-  /** Empty if the budget is not in money. */
+  /** Currency of the budget, or an empty string if the budget is not in money. */
   readonly currency: string;
 }
 
-/** What a call needs. */
+/** The tokens and the money that a call needs. */
 export interface Need {
   readonly inputTokens: number;
   readonly inputNanos: number;
   /** The price of an output token, in billionths. */
   readonly outputPrice: number;
   readonly currency: string;
-  /** The longest answer. Undefined if it has no limit. Zero if the call has no answer in tokens. */
+  /**
+   * Maximum number of tokens in the answer, or undefined if there is no limit. Zero for embeddings and for calls to
+   * agents.
+   */
   readonly maxOutputTokens: number | undefined;
 }
 
@@ -57,9 +60,9 @@ export interface Counter {
 
 export interface Grant {
   readonly granted: true;
-  /** The limit for the provider. Undefined if the request is to be sent as it is. */
+  /** Limit of the answer for the provider, or undefined if the request must be sent without a limit. */
   readonly maxOutputTokens: number | undefined;
-  /** What is reserved, including the prompt. */
+  /** Reserved tokens, for the prompt and the answer. */
   readonly tokens: number;
   readonly nanos: number;
 }
@@ -68,11 +71,11 @@ export interface BudgetRefusal {
   readonly granted: false;
   readonly limit: Limit;
   /**
-   * `calls`: the task has made all its calls. `spent`: the rest of the budget is too small. `reserved`: there will be room
-   * when calls in progress end with less than they reserved.
+   * The reason for the refusal. `calls`: the task has reached its maximum number of calls. `spent`: the rest of the
+   * budget is too small. `reserved`: the rest is large enough, but a part of it is reserved for calls in progress.
    */
   readonly why: 'calls' | 'spent' | 'reserved';
-  /** The tokens that are left, or undefined if the budget is not in tokens. */
+  /** Number of tokens that are left, or undefined if the budget is not in tokens. */
   readonly tokensLeft: number | undefined;
 }
 
@@ -104,7 +107,10 @@ export function grantOf(
   };
 }
 
-/** Returns the number of output tokens that fit. It is negative if there is no room even for the prompt. */
+/**
+ * Returns the maximum number of output tokens that the budget allows. The number is negative if there is no room for
+ * the prompt.
+ */
 function longestAnswer(need: Need, limit: Limit, counter: Counter, reserved: boolean): number {
   const { tokens = Infinity, nanos = Infinity } = limit;
   const tokensLeft = tokens - counter.tokens - (reserved ? counter.reservedTokens : 0);

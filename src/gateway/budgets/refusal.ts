@@ -3,7 +3,7 @@ import { A2AError } from '../../protocol/index.ts';
 import type { BudgetRefusal, Limit } from './grant.ts';
 import type { PlannedBooking } from './store.ts';
 
-/** The Retry-After while the rest of the budget is reserved for calls in progress. */
+/** Value of Retry-After while the rest of the budget is reserved for calls in progress. */
 const WAIT_SECONDS = 1;
 const PHRASES = { day: ' for today', month: ' for this month', total: '' } as const;
 
@@ -40,7 +40,7 @@ const WORDS = {
   task: 'this task',
 } as const;
 
-/** Returns the words for the holder of a budget. */
+/** Returns the word for the holder of a budget in error messages. */
 export function wordFor({ holder }: Limit): string {
   return WORDS[holder.kind];
 }

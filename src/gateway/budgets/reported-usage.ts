@@ -1,12 +1,13 @@
 /**
- * Reads the usage that an agent reports: `metadata.usage` of a status or of its message, in the form that the gateway's
- * own tasks have: `{ "inputTokens": 20, "outputTokens": 12, "cost": { "amount": 0.01, "currency": "USD" } }`.
+ * Reads the usage that an agent reports in `metadata.usage` of a status, or of the message of a status. The gateway's
+ * own tasks report their usage in the same format: `{ "inputTokens": 20, "outputTokens": 12, "cost": { "amount": 0.01,
+ * "currency": "USD" } }`.
  */
 import * as z from 'zod';
 import type { ExecutorEvent } from '../../tasks/index.ts';
 import type { CallUse } from './spending.ts';
 
-/** Limits of one report. The agent is another program, and one wrong report must not use up a whole budget. */
+/** Limits of one report. They are needed because a wrong report of an agent must not use up a whole budget. */
 const MAX_TOKENS = 100_000_000;
 const MAX_AMOUNT = 10_000;
 
@@ -23,7 +24,7 @@ const Reported = z.object({
     .catch(undefined),
 });
 
-/** Returns the usage in the event, or undefined if it has none or an invalid one. */
+/** Returns the usage in the event, or undefined if the event has no valid usage. */
 export function reportedUsage(event: ExecutorEvent): CallUse | undefined {
   if (event.kind !== 'status-update') return undefined;
   const { message, metadata } = event;

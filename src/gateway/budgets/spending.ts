@@ -1,13 +1,14 @@
 /**
- * Budgets in tokens and money: reserves what a call may use before the call, and settles it afterwards.
+ * Enforces budgets in tokens and money. Before a call, its prompt and its longest possible answer are reserved. After
+ * the call, the actual usage replaces the reservation.
  *
  *   const reservation = await spending.reserve({ caller, model, pricing, prompt: () => countPrompt(request, vendor) });
  *   … call the provider, with at most reservation.maxOutputTokens …
  *   reservation.settle({ inputTokens, outputTokens, cost });      // or reservation.release(), if nothing was used
  *
  * All budgets of a call must have room: those of its workspace, of its key or JWT subject, and the limit of its task. A
- * call is refused only if there is no room for its prompt and a small answer. So the budgets can be exceeded only by the
- * error in counting the prompts of the calls in progress. A call without any budget is not reserved, only counted.
+ * call is refused only if there is no room for its prompt and a small answer. So a budget can be exceeded only if the
+ * tokens of a prompt were underestimated. A call without any budget is counted, but not reserved.
  *
  * Usage that cannot be stored is kept in memory, and is stored together with later usage.
  */
@@ -25,7 +26,7 @@ import { createSqliteBudgetStore } from './sqlite-store.ts';
 import type { PlannedBooking, ReservedCall, Settlement } from './store.ts';
 import type { UsagePage, UsageQuery } from './usage.ts';
 
-/** Maximum number of uses in memory while the register cannot be written. */
+/** Maximum number of calls whose usage is kept in memory while the register cannot be written. */
 const MAX_UNWRITTEN = 10_000;
 /** Minimum time between attempts to write after a failure, because an attempt may block the event loop. */
 const RETRY_MS = 5000;
@@ -34,24 +35,27 @@ const DAYS_KEPT = 400;
 /** Number of days that keep the usage of each task. */
 const TASK_DAYS_KEPT = 31;
 const DAY_MS = 86_400_000;
-/** A reservation that is older was not settled because of a defect. It is longer than any call. */
+/** Maximum age of a reservation. No call takes this long, so an older reservation was left behind by a defect. */
 const MAX_CALL_MS = DAY_MS;
 /** Maximum number of keys whose budgets are in memory. */
 const MAX_KEYS = 10_000;
 /**
- * Reading usage blocks the event loop. After a read that took longer than QUICK_READ_MS, the next read waits for this many
- * times as long, so that no workspace can stop the others with its reads.
+ * Reading usage blocks the event loop. After a read that took longer than QUICK_READ_MS, the next read waits READ_PAUSE
+ * times as long as that read took. So the reads of one workspace cannot block the other workspaces.
  */
 const READ_PAUSE = 4;
 const QUICK_READ_MS = 5;
-/** How much of an answer may be lost in a crash, in tokens. */
+/**
+ * Number of tokens of an answer after which the count is stored again. Up to this many tokens are not counted after a
+ * crash.
+ */
 const SEEN_STEP = 256;
 
-/** Who a call is charged to. */
+/** The caller that a call is charged to. */
 export interface PayingCaller {
   readonly workspace: string;
   readonly keyId?: string | undefined;
-  /** The subject of the JWT of a caller without a key. */
+  /** The subject of the JWT, for a caller without a key. */
   readonly subject?: string | undefined;
 }
 
@@ -59,16 +63,16 @@ export interface PayingCaller {
 export interface CallUse {
   readonly inputTokens: number;
   readonly outputTokens: number;
-  /** Undefined if there is no price. */
+  /** Cost of the call, or undefined if there is no price. */
   readonly cost?: Money | undefined;
-  /** Whether the call failed or broke off. */
+  /** True if the call failed or was interrupted. */
   readonly failed?: boolean | undefined;
 }
 
-/** A call that was not reserved. */
+/** The usage of a call that was not reserved. */
 export interface Use extends PayingCaller, CallUse, CallOrigin {}
 
-/** What is called, and for which task. */
+/** The model or agent that is called, and the task that the call belongs to. */
 interface CallOrigin {
   readonly model?: string | undefined;
   readonly agent?: string | undefined;
@@ -88,19 +92,25 @@ export interface PlannedCall extends CallOrigin {
   readonly pricing?: Pricing | undefined;
   /** Counts the tokens of the prompt. Only called if there is a budget. */
   readonly prompt: () => number;
-  /** The longest answer, according to the request and the model card. Zero if the call has no answer in tokens. */
+  /**
+   * Maximum number of tokens in the answer, according to the request and the model card. Zero for embeddings and for
+   * calls to agents.
+   */
   readonly maxOutputTokens?: number | undefined;
   /** The cost of a call that has no price per token. */
   readonly cost?: Money | undefined;
 }
 
-/** What is reserved for one call. `settle` or `release` must be called. Only the first of these calls has an effect. */
+/**
+ * The reservation for one call. Every reservation must be ended with `settle` or `release`. Only the first of these
+ * calls has an effect.
+ */
 export interface Reservation {
-  /** The longest answer that the provider may give. Undefined if the request is to be sent as it is. */
+  /** Limit of the answer for the provider, or undefined if the request must be sent without a limit. */
   readonly maxOutputTokens: number | undefined;
-  /** Tells how many tokens of the answer have arrived, so that they are counted even after a crash. Never throws. */
+  /** Records how many tokens of the answer have arrived, so that they are counted even after a crash. Never throws. */
   seen(outputTokens: number): void;
-  /** Counts the usage and ends the reservation. Never throws: usage that cannot be stored is kept in memory. */
+  /** Counts the usage and ends the reservation. Never throws, because usage that cannot be stored is kept in memory. */
   settle(used: CallUse): void;
   /** Ends the reservation of a call that used nothing. */
   release(): void;
@@ -117,21 +127,22 @@ export interface BudgetStatus {
 
 export interface Spending {
   /**
-   * Throws the same errors as `reserve`, but reserves nothing. For requests that are answered before their call starts.
+   * Throws the same errors as `reserve`, but reserves nothing. Used for requests that are accepted before their call
+   * starts.
    */
   check(call: PlannedCall): Promise<void>;
   /**
-   * Reserves the prompt and the answer in all budgets. Throws `rateLimited` with the reason BUDGET_EXHAUSTED if a budget
-   * is used up, and without this reason if the rest of it is reserved for calls in progress. Throws `forbidden` if a
-   * budget is in money and the model has no price in its currency.
+   * Reserves the prompt and the answer in all budgets. Throws `rateLimited` with the reason BUDGET_EXHAUSTED if a
+   * budget is used up. Throws `rateLimited` without this reason if the rest of a budget is reserved for calls in
+   * progress. Throws `forbidden` if a budget is in money and the model has no price in its currency.
    */
   reserve(call: PlannedCall): Promise<Reservation>;
   /**
-   * Takes over the reservation of an agent's call that an earlier process began. If there is none, the call is only
-   * counted: it has already been made, so it is too late to refuse it.
+   * Takes over the reservation of a call to an agent that an earlier process started. If there is no reservation, the
+   * call is only counted. It is not refused, because it has already been made.
    */
   resume(call: PlannedCall): Promise<Reservation>;
-  /** Counts one use. Never throws: a use that cannot be stored is logged and kept in memory. */
+  /** Counts the usage of one call. Never throws, because usage that cannot be stored is kept in memory. */
   record(use: Use): void;
   /** Returns the status of the key's budget, or undefined if the key has no budget. */
   budgetStatus(keyId: string): Promise<BudgetStatus | undefined>;
@@ -158,17 +169,17 @@ export function createSpending(options: SpendingOptions): Spending {
   const { register, logger, now = Date.now } = options;
   const store = createSqliteBudgetStore(register);
   const keyBudget = register.db.prepare('SELECT workspace, budget FROM api_keys WHERE id = ?');
-  /** The budgets of keys, or null for keys without a budget, until the register changes. */
+  /** Cache of the budgets of keys, with null for keys without a budget. It is cleared when the register changes. */
   const keyBudgets = new BoundedMap<KeyBudget | null>(MAX_KEYS);
   let version = register.changed();
   let config: BudgetsConfig = options.config ?? {};
   let unwritten: Settlement[] = [];
-  /** The time when the last write failed, or undefined if it succeeded. */
+  /** The time when the last write failed, or undefined if the last write succeeded. */
   let failedAt: number | undefined;
   let foldedOn = '';
   let writing: Promise<void> | undefined;
   let willWrite = false;
-  /** Reads of usage, one at a time. */
+  /** Runs the reads of usage one at a time. */
   const reads = createSlots(1);
   const { signal: forEver } = new AbortController();
   void recover().catch((error: unknown) =>
@@ -281,7 +292,7 @@ export function createSpending(options: SpendingOptions): Spending {
       seen(outputTokens) {
         if (ended || outputTokens < told + SEEN_STEP) return;
         told = outputTokens;
-        // The store logs a failure. The number is only needed after a crash.
+        // A failure is ignored here, because the store logs it and the number is needed only after a crash.
         void (async () => store.seen(id, wholeNumber(outputTokens)))().catch(() => undefined);
       },
       settle(used) {
@@ -332,7 +343,10 @@ export function createSpending(options: SpendingOptions): Spending {
     fold(dayOf(now()));
   }
 
-  /** Stores the usage of all calls that end in this turn of the event loop, because a transaction for each is slow. */
+  /**
+   * Stores the usage of all calls that end in this turn of the event loop in one transaction, because a transaction for
+   * each call would be slow.
+   */
   function writeSoon(): void {
     if (willWrite) return;
     willWrite = true;
@@ -365,7 +379,7 @@ export function createSpending(options: SpendingOptions): Spending {
       failedAt = undefined;
     } catch (error) {
       unwritten = [...batch, ...unwritten];
-      // Logged once per outage, not with every call.
+      // The error is logged once per outage, not for every call.
       if (failedAt === undefined) {
         logger.error({ err: error }, 'failed to store usage; it is kept in memory and retried');
       }
@@ -384,7 +398,7 @@ export function createSpending(options: SpendingOptions): Spending {
     }
   }
 
-  /** Merges the rows of old days into months, to keep the table small. Does this only once a day. */
+  /** Merges the rows of old days into rows of months, at most once a day. This keeps the table small. */
   function fold(today: string): void {
     if (today === foldedOn || failedAt !== undefined) return;
     foldedOn = today;

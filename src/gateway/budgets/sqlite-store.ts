@@ -12,12 +12,12 @@ import type {
   Settlement,
 } from './store.ts';
 
-/** How long the reservations of agents' calls are kept for the tasks that are resumed after a start. */
+/** Time after the start during which resumed tasks can take over the reservations of their calls to agents. */
 const ADOPT_MS = 60_000;
 
 type Row = Readonly<Record<string, unknown>>;
 
-/** The usage of the calls with the same caller, day, model or agent, and currency. */
+/** The total usage of all calls with the same caller, day, model or agent, and currency. */
 interface Sum extends Omit<Booking, 'failed'> {
   uses: number;
   failures: number;
@@ -27,21 +27,24 @@ interface Sum extends Omit<Booking, 'failed'> {
 }
 
 /**
- * Maximum number of rows of tasks in a workspace. Above this number, new rows replace the oldest ones. A read of them all
- * blocks the event loop for some ten milliseconds.
+ * Maximum number of rows of tasks in a workspace. Above this number, new rows replace the oldest ones. Reading all of
+ * them blocks the event loop for tens of milliseconds.
  */
 const TASK_ROWS = 25_000;
-/** How many rows may be added before the oldest ones are deleted. */
+/** Number of new rows after which the oldest rows are deleted. */
 const TRIM_STEP = 256;
 
 export function createSqliteBudgetStore(register: Register, taskRows = TASK_ROWS): BudgetStore {
   const sql = statements(register);
-  /** The owner of this process's reservations. */
+  /** Id of this process, which is the owner of its reservations. */
   const owner = randomUUID();
-  /** Until then, the tasks of agents that a crash interrupted may adopt their reservations. */
+  /** The time until which resumed tasks can take over the reservations of their calls to agents. */
   let adoptsUntil: number | undefined;
 
-  /** Reads the sums of a holder from `spending` and `reservations`. A task has only its counter. */
+  /**
+   * Reads the sums of a holder from `spending` and `reservations`. The sums of a task are zero, because its usage is
+   * only in its counter.
+   */
   function summed({
     holder: { kind, workspace, id },
     currency,
@@ -258,7 +261,7 @@ function statements({ db }: Register) {
     drop: db.prepare('DELETE FROM spending WHERE day < ? AND length(day) = 10'),
     dropCounters: db.prepare(`
       DELETE FROM budget_counters WHERE used_on < ? AND reserved_tokens = 0 AND reserved_nanos = 0`),
-    // The names of tasks, and only these, are between the two texts.
+    // All names between `task:` and `task;` are names of tasks, because `;` follows `:` in ASCII.
     dropTaskCounters: db.prepare(`
       DELETE FROM budget_counters
       WHERE holder > 'task:' AND holder < 'task;' AND used_on < ? AND reserved_tokens = 0 AND reserved_nanos = 0`),
@@ -283,7 +286,7 @@ function periodsOf(day: string) {
   return { day, month: day.slice(0, 7) };
 }
 
-/** Adds a call to its sum. Calls that end together are often calls of the same caller, so one statement stores them. */
+/** Adds a call to its sum. Calls that end together often have the same caller, so that one statement can store them. */
 function addTo(sums: Map<string, Sum>, { failed, ...booking }: Booking): void {
   const name = callerOf(booking).join('\n');
   const sum = sums.get(name);
@@ -298,7 +301,7 @@ function addTo(sums: Map<string, Sum>, { failed, ...booking }: Booking): void {
   sum.nanos = atMost(sum.nanos + booking.nanos);
 }
 
-/** Returns the values of the columns that `spending` has one row for. */
+/** Returns the values of the columns that identify a row of `spending`. */
 function callerOf(used: Omit<Booking, 'failed'>): string[] {
   const { workspace, day, keyId, subject, model, agent, currency } = used;
   return [workspace, day, keyId, subject, model, agent, currency];
@@ -326,7 +329,7 @@ function counterIn(row: Row): Counter {
   };
 }
 
-/** A sum of very large numbers may be a float that SQLite cannot store as an integer. */
+/** Limits the numbers, because a very large sum may be a float that SQLite cannot store as an integer. */
 function clamped<Numbers extends { readonly tokens: number; readonly nanos: number }>(
   numbers: Numbers,
 ): Numbers {
@@ -354,7 +357,10 @@ function reservedIn(row: Row): ReservedCall {
   };
 }
 
-/** Returns the usage of a call whose process has died: its prompt, and what was seen of the answer. */
+/**
+ * Returns the usage of a call whose process has died. It consists of the prompt and the part of the answer that had
+ * arrived.
+ */
 function bookingIn(row: Row): Booking {
   const outputTokens = number(row, 'seen_tokens');
   const { id: _, ...call } = reservedIn(row);

@@ -1,18 +1,18 @@
 /**
- * Where spending and reservations are stored. `sqlite-store.ts` implements it in the register.
+ * The interface of the store for spending and reservations. `sqlite-store.ts` implements it in the register.
  *
- * All methods are atomic, also when several processes use the same database: two calls can never reserve the same part
+ * All methods are atomic, even if several processes use the same database. So two calls can never reserve the same part
  * of a budget.
  */
 import type { MaybePromise } from '../../base/index.ts';
 import type { Grant, Limit, Need, BudgetRefusal } from './grant.ts';
 import type { UsagePage, UsageQuery } from './usage.ts';
 
-/** Who a call is charged to. */
+/** The caller and the task that a call is charged to. */
 export interface Payer {
   readonly workspace: string;
   readonly keyId: string;
-  /** The subject of a JWT. */
+  /** The subject of the JWT, or an empty string if the caller has a key. */
   readonly subject: string;
   readonly taskId: string;
   readonly contextId: string;
@@ -30,7 +30,7 @@ export interface Booking extends Payer {
   readonly failed: boolean;
 }
 
-/** A reserved call: who pays for it, and the day that it counts for. */
+/** A call with a reservation. The call counts towards the budgets of `day`. */
 export interface ReservedCall extends Payer {
   readonly id: string;
   readonly day: string;
@@ -46,7 +46,10 @@ export interface PlannedBooking extends ReservedCall {
   readonly limits: readonly Limit[];
 }
 
-/** The end of a call: the id of its reservation, if it was reserved, and its usage, if it used anything. */
+/**
+ * The end of a call. `id` identifies the reservation, if there is one. `booking` is the usage, if the call used
+ * anything.
+ */
 export interface Settlement {
   readonly id?: string | undefined;
   readonly booking?: Booking | undefined;
@@ -58,25 +61,26 @@ export interface BudgetStore {
     planned: PlannedBooking,
     how?: { readonly dry: boolean },
   ): MaybePromise<Grant | BudgetRefusal>;
-  /** Stores how much of the answer has arrived, for the case of a crash. */
+  /** Stores how much of the answer has arrived, so that it is counted after a crash. */
   seen(id: string, outputTokens: number): MaybePromise<void>;
   /** Adds the usage to the sums and deletes the reservation `id`. Without a usage, only deletes the reservation. */
   settle(settlements: readonly Settlement[]): MaybePromise<void>;
   /**
-   * Takes over the reservation that an earlier process made for the task's call of an agent. Returns undefined if there
-   * is none.
+   * Takes over the reservation that an earlier process made for the task's call to an agent. Returns undefined if there
+   * is no such reservation.
    */
   adopt(workspace: string, taskId: string): MaybePromise<ReservedCall | undefined>;
   /**
-   * Counts the reservations of other processes, and those that have expired, with what was seen of them. Returns their
-   * number. Reservations for calls of agents are left for `adopt` during the first minute.
+   * Ends the reservations of other processes, and those that have expired. Counts their prompts and the parts of their
+   * answers that had arrived. Returns the number of these reservations. During the first minute, reservations for calls
+   * to agents are left for `adopt`.
    */
   recover(now: number): MaybePromise<number>;
   spent(limit: Limit): MaybePromise<{ readonly tokens: number; readonly nanos: number }>;
   usage(workspace: string, query: UsageQuery): MaybePromise<UsagePage>;
   /**
-   * Merges the rows of days before the month into one row per month, deletes counters that are no longer used, and
-   * deletes the rows and counters of tasks before the day.
+   * Merges the rows of days before `month` into one row per month, and deletes counters that are no longer used.
+   * Deletes the rows and counters of tasks that are older than `taskDay`.
    */
   fold(before: { readonly month: string; readonly taskDay: string }): MaybePromise<void>;
 }

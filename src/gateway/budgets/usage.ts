@@ -1,11 +1,14 @@
-/** The usage of a workspace: which rows can be requested, and what they contain. */
+/** The types of queries for the usage of a workspace, and of the rows in the result. */
 import * as z from 'zod';
 
-/** What usage can be grouped by. `key` is the caller: a key, or the subject of a JWT for callers without a key. */
+/**
+ * The dimensions by which usage can be grouped. `key` is the caller's key, or the subject of the JWT if the caller has
+ * no key.
+ */
 export const DIMENSIONS = ['day', 'key', 'subject', 'model', 'agent', 'context', 'task'] as const;
 export type Dimension = (typeof DIMENSIONS)[number];
 
-/** The grouping if a request has none. These dimensions are stored for every day, without a limit. */
+/** The default dimensions. Usage by these dimensions is stored without a time limit. */
 export const USUAL_DIMENSIONS: readonly Dimension[] = ['day', 'key', 'subject', 'model', 'agent'];
 
 export const UsageRow = z.object({
@@ -28,7 +31,7 @@ export const UsageRow = z.object({
 });
 export type UsageRow = Readonly<z.infer<typeof UsageRow>>;
 
-/** Only usage with these values is counted. */
+/** Restricts a query to usage with these values. */
 export interface UsageFilter {
   readonly key?: string | undefined;
   readonly subject?: string | undefined;
@@ -39,7 +42,10 @@ export interface UsageFilter {
 }
 
 export interface UsageQuery {
-  /** The rows are sorted by these dimensions, in this order: days from new to old, all others from A to Z. */
+  /**
+   * Dimensions of the rows. The rows are sorted by these dimensions, in this order. Days are sorted from new to old,
+   * all others from A to Z.
+   */
   readonly by: readonly Dimension[];
   readonly filter?: UsageFilter | undefined;
   /** The first and the last day, both inclusive. */
@@ -55,7 +61,7 @@ export interface UsagePage {
   readonly next: number | undefined;
 }
 
-/** Whether the query needs the rows of tasks, which are kept only for a limited time. */
+/** Returns whether the query needs the rows of tasks, which are kept only for a limited time. */
 export function isByTask({ by, filter = {} }: Pick<UsageQuery, 'by' | 'filter'>): boolean {
   const { context, task } = filter;
   return (

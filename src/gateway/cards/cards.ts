@@ -36,9 +36,11 @@ import {
 /** Maximum size of `card` as JSON. */
 const MAX_CONTENT_BYTES = 64 * 1024;
 const MAX_CARDS = 100_000;
-/** Maximum number of deleted cards that can be restored. Above it, the card that was deleted first is removed. */
+/**
+ * Maximum number of deleted cards that can be restored. Above this number, the card that was deleted first is removed.
+ */
 const MAX_DELETED = 10_000;
-/** Maximum number of versions of one card. Above it, the oldest versions are removed. */
+/** Maximum number of versions of one card. Above this number, the oldest versions are removed. */
 const MAX_VERSIONS = 1000;
 /** Maximum number of cached lookups by slug, in all workspaces together. */
 const MAX_CACHED = 2000;
@@ -58,7 +60,10 @@ export interface CardsOptions {
   readonly limits?: CardLimits;
 }
 
-/** The workspace of the card, and the author's name in the version history. */
+/**
+ * The author of a change. `workspace` is the workspace of the card, and `actor` is the author's name in the version
+ * history.
+ */
 export type Author = Pick<Caller, 'workspace' | 'actor'>;
 
 /**
@@ -77,7 +82,7 @@ export interface Cards {
   version(workspace: string, id: string, version: number): CardVersion;
   /** Creates a new version with the content of an old version. A deleted card becomes visible again. */
   restore(author: Author, id: string, version: number, ifMatch?: string): ModelCard;
-  /** Returns the workspace's card with this slug, or undefined if there is none or it was deleted. */
+  /** Returns the workspace's card with this slug, or undefined if there is no such card. Ignores deleted cards. */
   bySlug(workspace: string, slug: string): ModelCard | undefined;
   /** Returns at most `limit` slugs, for lists and for "did you mean" suggestions. */
   slugs(workspace: string, limit: number): readonly string[];

@@ -169,7 +169,7 @@ function shown(card: ModelCard): RouteAnswer & { readonly headers: Record<string
   return { headers: { etag: etagOf(card) }, body: card };
 }
 
-/** Checks that the workspace is the caller's own. Another workspace is reported as not found. */
+/** Throws `notFound` if the workspace is not the caller's own. */
 function needOwn(caller: Caller, workspace: string | undefined): void {
   if (workspace === undefined || workspace === caller.workspace) return;
   throw new A2AError(

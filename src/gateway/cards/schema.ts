@@ -5,7 +5,7 @@ import { pageOf, PageQuery } from '../api/page.ts';
 export const MAX_SLUG_CHARS = 128;
 const MAX_NAME_CHARS = 256;
 const MAX_DESCRIPTION_CHARS = 4096;
-/** The limit is high enough for every currency, and low enough to detect typing errors. */
+/** Maximum price per token. It is high enough for every currency, and low enough to detect typing errors. */
 const MAX_PRICE_PER_TOKEN = 1_000_000;
 
 /** The model's name in addresses and in `metadata.model`. */
@@ -56,8 +56,8 @@ export const Capability = z.looseObject({
 });
 
 /**
- * The limits of a model. They are fields of a model card, and of a model in the configuration. models/admission.ts enforces
- * them.
+ * The limits of a model. They are fields of a model card, and of a model in the configuration. The gateway enforces
+ * them in models/admission.ts.
  */
 export const modelLimits = {
   inputs: z

@@ -1,13 +1,13 @@
 /**
  * Finds a page of cards, with filters, search, sorting and exact totals.
  *
- * The full-text index of SQLite has a set of terms for each card. Every term contains the workspace and whether the
- * card is deleted. Terms consist only of ASCII letters and digits, so that a caller's text is never read as query
- * syntax. A search word matches anywhere in the text, because it is searched as the phrase of its trigrams (`tur urb
- * rbo` for `turbo`). Words of one or two letters have their own terms.
+ * The full-text index of SQLite has a set of terms for each card. Every term contains the workspace's number and a flag
+ * for deleted cards. Terms consist only of ASCII letters and digits, so that a caller's text is never read as query
+ * syntax. A search word is converted to the phrase of its trigrams (`tur urb rbo` for `turbo`), so that it matches
+ * anywhere in the text. Words of one or two letters have their own terms.
  *
- * A small result is sorted. For a large result, the index of the sort column is scanned, and rows that do not match are
- * skipped, until the page is full.
+ * A small result is sorted. For a large result, the index of the sort column is scanned until the page is full, and
+ * rows that do not match are skipped.
  */
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { MAX_PAGE } from '../api/page.ts';

@@ -49,7 +49,7 @@ export function gatewayProfile(
 }
 
 /**
- * The fields of the card for authentication. `authentication` is for clients of the dialect, the other fields are for
+ * The fields of the card for authentication. `authentication` is for clients of the dialect. The other fields are for
  * A2A clients.
  */
 export const GATEWAY_CARD: Partial<AgentCard> = {

@@ -5,7 +5,7 @@ import { dialectStatus } from './translation.ts';
 
 export type TaskAction = 'message' | 'cancel';
 
-/** Converts an error of the handler about the task in the request. Other errors are returned unchanged. */
+/** Converts an error of the handler about the task in the request. Returns other errors unchanged. */
 export function dialectError(error: unknown, action: TaskAction): unknown {
   if (error instanceof ContextMismatchError) {
     return new A2AError(

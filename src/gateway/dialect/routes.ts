@@ -70,8 +70,7 @@ export function dialectRoutes(): GatewayRoute[] {
         checkExpiry(body);
         const seen = lastEventId(input, input.query.after) ?? 0;
         if (message !== undefined) {
-          // `seen` has an effect only if the same message was sent before. Then the later events of its task are
-          // replayed.
+          // `seen` has an effect only if the same message was sent before. Then the events after `seen` are replayed.
           const sent = handler.streamMessage(paramsOf({ ...body, message }), inDialect(call), seen);
           return { stream: await translated(sent, taskId, 'message'), frame };
         }
@@ -91,7 +90,7 @@ export function dialectRoutes(): GatewayRoute[] {
       async handle({ values, call, handler }) {
         const id = values['taskId'] ?? '';
         const got = await handler.getTask({ id }, inDialect(call));
-        // In every other state, the last event is a status.
+        // Only a working task can have an artifact event after its last status.
         const isWorking = got.status.state === 'working';
         const artifactAt = isWorking ? await handler.updatedAt({ id }, call) : undefined;
         return { body: { task: dialectTask(got, artifactAt) } };
@@ -113,7 +112,10 @@ export function dialectRoutes(): GatewayRoute[] {
   ];
 }
 
-/** Returns the call without a version of A2A, because the dialect sees a task's log in another way. */
+/**
+ * Returns the call without its A2A version. For calls without a version, the executor returns the dialect's view of a
+ * task's log.
+ */
 function inDialect({ user, extensions, base, signal }: Call): Call {
   return { user, extensions, base, signal };
 }

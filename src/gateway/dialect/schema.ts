@@ -2,7 +2,8 @@
  * The schemas of the dialect's requests and responses, for validation and for `/openapi.json`.
  *
  * `sessionId` is the `contextId` of A2A, `content` is the `parts` of a message, and `cancelled` is the state `canceled`
- * of A2A. Unknown fields of a request are ignored, except for those that would be settings of the model elsewhere.
+ * of A2A. Unknown fields of a request are ignored. But settings of the model are refused if they are not in the
+ * metadata.
  */
 import * as z from 'zod';
 import { Id, Metadata } from '../../protocol/index.ts';
@@ -83,7 +84,7 @@ const requestFields = {
     .describe('At this time, an unfinished task is ended and a finished task is deleted'),
 };
 
-/** Refuses settings that are not in the metadata. They would have no effect. */
+/** Refuses settings that are not in the metadata, because they would have no effect. */
 function checkSettings(body: object, context: z.RefinementCtx): void {
   const add = (field: string, message: string) =>
     context.addIssue({ code: 'custom', path: [field], message });

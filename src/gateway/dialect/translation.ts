@@ -61,8 +61,8 @@ export function paramsOf({ message, ...rest }: SendBody): MessageSendParams {
 }
 
 /**
- * Converts a part. Only the name of the discriminator differs. The cast is needed because a spread loses the union
- * type.
+ * Converts a part. Only the name of the discriminator differs. The cast is needed because the spread does not preserve
+ * the union type.
  */
 function partFrom({ type, ...rest }: DialectPart): Part {
   return { ...rest, kind: type } as Part;
@@ -160,7 +160,7 @@ function later(time: string, other: number): string {
   return other > Date.parse(time) ? new Date(other).toISOString() : time;
 }
 
-/** Returns the usage, which is in the metadata of the last message. */
+/** Returns the usage in the metadata of the last message. */
 function usageIn(said: Message | undefined): Metadata {
   const usage = said?.metadata?.['usage'];
   return isObject(usage) ? { usage } : {};

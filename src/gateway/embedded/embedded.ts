@@ -29,16 +29,16 @@ export interface GatewayOptions {
    */
   readonly registerFile?: string;
   /**
-   * A secret of your choice. It encrypts stored secrets, and is used to hash keys. Without it, secrets are encrypted with
-   * a key in a third file, `FILE.key`, which is created when it is first needed.
+   * A secret of your choice. It is used to encrypt stored secrets and to hash keys. If undefined, stored secrets are
+   * encrypted with a key in a third file, `FILE.key`, which is created when it is first needed.
    */
   readonly secretKey?: string;
   /**
-   * Environment variables, such as `process.env`. They contain the vendors' API keys, the settings of OpenTelemetry, and
-   * the values of `${NAME}` in the configuration. Default: none.
+   * Environment variables, such as `process.env`. They contain the vendors' API keys, the settings of OpenTelemetry,
+   * and the values of `${NAME}` in the configuration. Default: none.
    */
   readonly environment?: Readonly<Record<string, string | undefined>>;
-  /** Default: the console. */
+  /** Receives the log lines. Default: the console. */
   readonly logger?: Logger;
   /** The address of the gateway for clients, with the path at which it is mounted. */
   readonly publicUrl?: string;
@@ -68,8 +68,8 @@ export interface EmbeddedGateway {
   /** Creates a key and returns its secret, which cannot be read again. Throws an A2AError if an option is invalid. */
   createKey(options: GatewayKeyOptions): string;
   /**
-   * Changes the configuration without interrupting streams and tasks. If it is invalid, throws a ConfigError and changes
-   * nothing. Returns the names of changed fields that take effect only in a new gateway.
+   * Changes the configuration without interrupting streams and tasks. If the new configuration is invalid, throws a
+   * ConfigError and changes nothing. Returns the names of changed fields that take effect only in a new gateway.
    */
   reload(config: GatewaySettings): readonly string[];
   /** Refuses new requests, waits up to `ms` for running tasks, and closes the store and the register. */
@@ -135,7 +135,10 @@ export function createGateway(
 
 const NAME = 'config';
 
-/** Checks the configuration like a file. Problems have the name of the field. There are no line numbers. */
+/**
+ * Validates the configuration in the same way as a configuration file. Error messages contain the name of the field,
+ * but no line number.
+ */
 function checkedConfig(
   config: GatewaySettings,
   environment: Readonly<Record<string, string | undefined>>,

@@ -1,6 +1,6 @@
 /**
- * Creates, lists, changes, rotates and revokes API keys, with an audit entry for each change. A secret is returned only by the
- * call that creates it. The register stores only a keyed hash of the secret.
+ * Creates, lists, changes, rotates and revokes API keys, with an audit entry for each change. A secret is returned only
+ * by the call that creates it. The register stores only a keyed hash of the secret.
  *
  *   const { key, secret } = keys.create({ workspace: 'default', name: 'ci', scopes: ['tasks:write'] }, 'cli');
  *   keys.verify(secret)?.id === key.id;
@@ -37,8 +37,8 @@ export interface Keys {
   /** Returns a key. Throws `notFound` if the workspace has no such key. */
   get(workspace: string, id: string): Key;
   /**
-   * Changes the settings of a key, with effect from the next request. Throws `conflict` if the key is revoked, and if the
-   * change would take `keys:write` from the last key of the workspace that has it, unless `force` is true.
+   * Changes the settings of a key, with effect from the next request. Throws `conflict` if the key is revoked. Also
+   * throws `conflict` if no key of the workspace would have `keys:write` after the change, unless `force` is true.
    */
   edit(
     workspace: string,
@@ -54,11 +54,14 @@ export interface Keys {
    * `keys:write`, unless `force` is true. Does nothing if the key is already revoked.
    */
   revoke(workspace: string, id: string, options: { readonly force?: boolean }, actor: string): Key;
-  /** Whether the register has any key, in any workspace. */
+  /** Returns whether the register has any key, in any workspace. */
   any(): boolean;
   /** Returns the number of unexpired keys that cannot be verified, because they were created with another pepper. */
   unusable(): number;
-  /** Returns the key of a secret, or undefined if the secret or the key is not valid now. Takes only microseconds. */
+  /**
+   * Returns the key of a secret, or undefined if the secret or the key is not valid now. Fast enough to be called for
+   * every request.
+   */
   verify(secret: string): VerifiedKey | undefined;
 }
 
@@ -259,7 +262,8 @@ export function createKeys(options: KeysOptions): Keys {
         sql.revoke.run(now(), id);
         sql.dropOldSecrets.run(id);
         audit.record({ workspace, actor, action: 'key.revoke', subject: id });
-        // Read the key before old keys are removed, because it may be one of them if the clock was set back.
+        // Read the key before old keys are removed, because the key may be among the old keys if the clock was set
+        // back.
         const revoked = find(workspace, id);
         for (const { id: old } of sql.tooOld.all(workspace, MAX_REVOKED_PER_WORKSPACE)) {
           sql.dropSecrets.run(String(old));

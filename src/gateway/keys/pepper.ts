@@ -5,7 +5,7 @@
  * If PARLEY_SECRET_KEY is set, the pepper is derived from it. PARLEY_SECRET_KEY may be a passphrase, and the register
  * stores the pepper's fingerprint. Therefore the derivation is deliberately slow (about 50 ms, once), so that
  * passphrases cannot be tried quickly. If PARLEY_SECRET_KEY is not set, the pepper is a file with random bytes next to
- * the register, `REGISTER.pepper`. Back it up together with the register, but give access to it separately.
+ * the register, `REGISTER.pepper`. Back up this file together with the register, but grant access to it separately.
  *
  * If the pepper is lost or PARLEY_SECRET_KEY changes, existing keys cannot be verified. They are listed as `unusable`,
  * and a line in the log reports the problem. Restore the pepper, or create new keys.
@@ -33,7 +33,7 @@ export interface PepperOptions {
   readonly secretKey?: string | undefined;
 }
 
-/** Reads or creates the pepper. Throws a StoreError with a one-line message. */
+/** Reads or creates the pepper. Throws a StoreError if this fails. */
 export function openPepper({ register, path, secretKey }: PepperOptions): Pepper {
   if (secretKey !== undefined && secretKey !== '') {
     return pepperOf(scryptSync(secretKey, saltOf(register), PEPPER_BYTES));

@@ -26,7 +26,7 @@ const ForceQuery = z.object({
 
 const KeyList = pageOf(Key);
 export function keyRoutes({ keys }: { readonly keys: Keys }): GatewayRoute[] {
-  /** Returns the id of the key. Throws if it has a scope that the caller does not have. */
+  /** Returns the id of the key. Throws if the key has a scope that the caller does not have. */
   function changeable(caller: Caller, values: Readonly<Record<string, string>>): string {
     const { id, scopes } = keys.get(caller.workspace, idOf(values));
     const missing = missingIn(caller, scopes);

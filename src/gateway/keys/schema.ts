@@ -5,7 +5,7 @@ import { Budget } from '../budgets/budget.ts';
 
 const MAX_NAME_CHARS = 100;
 const MAX_REQUESTS_PER_MINUTE = 1_000_000;
-/** Thirty days. */
+/** Maximum time for which an old secret works after a rotation. It is thirty days. */
 const MAX_OVERLAP_SECONDS = 2_592_000;
 
 /** A workspace's name. It appears in addresses and in logs. */
@@ -50,7 +50,7 @@ export const NewKey = z.strictObject({
 });
 export type NewKey = Readonly<z.input<typeof NewKey>>;
 
-/** A change of a key. A field that is missing stays as it is. `null` removes a limit. */
+/** A change of a key. Missing fields are not changed. `null` removes a limit. */
 export const KeyChange = z
   .strictObject({
     name: KeyName,
@@ -88,7 +88,7 @@ export const Key = z.object({
   createdAt: z.iso.datetime(),
   expiresAt: z.iso.datetime().optional(),
   rotatedAt: z.iso.datetime().optional(),
-  /** Until this time, an older secret also works. */
+  /** The time until which an older secret also works. */
   overlapEndsAt: z.iso.datetime().optional(),
   revokedAt: z.iso.datetime().optional(),
   /** The time of the last use, accurate to the minute. */

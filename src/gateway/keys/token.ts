@@ -1,6 +1,6 @@
 /**
- * The format of a secret: `parley_PREFIX_RANDOM`. The prefix identifies the secret in the register and may be shown. The
- * rest is 256 random bits.
+ * The format of a secret: `parley_PREFIX_RANDOM`. The prefix identifies the secret in the register and may be shown.
+ * The rest is 256 random bits.
  */
 import { randomBytes } from 'node:crypto';
 
@@ -26,7 +26,7 @@ export function prefixOf(text: string): string | undefined {
   return SHAPE.exec(text)?.[1];
 }
 
-/** Whether the text starts like a key. The text does not have to be well-formed. */
+/** Returns whether the text starts like a key. The text does not have to be well-formed. */
 export function looksLikeKey(text: string): boolean {
   return text.startsWith(START);
 }

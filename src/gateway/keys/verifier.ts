@@ -39,7 +39,7 @@ export interface VerifiedKey {
 
 interface Remembered {
   readonly key: VerifiedKey;
-  /** The time when the secret ends or the key expires, whichever is earlier. */
+  /** The time when the secret or the key expires, whichever is earlier. */
   readonly until: number;
   touchedAt: number;
 }

@@ -2,8 +2,8 @@
  * Admits requests to a model: enforces the limits of the model (limits.ts), and selects the providers that can take its
  * files. Every endpoint uses `admitted` before each call, and before anything is reserved or sent.
  *
- * A request that the model cannot take is refused, with one exception: a limit of tokens that is larger than the model's
- * is lowered, because it is only an upper bound.
+ * A request that the model cannot take is refused, with one exception: a limit of tokens that is larger than the
+ * model's is lowered, because it is only an upper bound.
  */
 import type { Content, ContentPart, ModelRequest } from '../../agent/index.ts';
 import type { Relay } from '../../agent/internal/index.ts';
@@ -82,8 +82,8 @@ function checkLength(target: ModelTarget, request: ModelRequest): void {
 }
 
 /**
- * Counts a prompt for the context window. Unlike the count for budgets, it is not rounded up to the vendor that needs the
- * most: close to the limit, the provider decides.
+ * Counts a prompt for the context window. Unlike the count for budgets, it is not rounded up to the vendor that needs
+ * the most: close to the limit, the provider decides.
  */
 export function promptTokens(request: ModelRequest): number {
   return tokenCounter([]).prompt(request);

@@ -1,6 +1,7 @@
 /**
  * Resolves a model name to providers. The workspace's model cards are looked up first, then the models in the
- * configuration, then the names that providers list. An unknown name is an error; there is no fallback to another model.
+ * configuration, then the names that providers list. An unknown name is an error; there is no fallback to another
+ * model.
  */
 import { nearestNames } from '../../base/index.ts';
 import { A2AError } from '../../protocol/index.ts';

@@ -59,13 +59,16 @@ export async function nextVisible(
   }
 }
 
-/** Whether the chunk has content. An empty text with data of the vendor has: the data belongs to the text before it. */
+/**
+ * Returns whether the chunk has content. An empty text with data of the vendor has: the data belongs to the text before
+ * it.
+ */
 export function isContent(chunk: SourceChunk): boolean {
   if (chunk.kind !== 'text' && chunk.kind !== 'thought') return true;
   return chunk.text !== '' || chunk.provider !== undefined;
 }
 
-/** Whether the chunk is part of the answer itself. Thoughts are not. */
+/** Returns whether the chunk is part of the answer itself. Thoughts are not. */
 export function isSaid(chunk: SourceChunk): boolean {
   return chunk.kind !== 'thought' && (chunk.kind !== 'text' || chunk.text !== '');
 }

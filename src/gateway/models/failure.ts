@@ -62,14 +62,14 @@ export class CutOff extends A2AError {
   }
 }
 
-/** Whether another provider may succeed. An error about the request itself would occur with every provider. */
+/** Returns whether another provider may succeed. An error about the request itself would occur with every provider. */
 export function failsOver({ code }: ModelError): boolean {
   return code !== 'invalid-request' && code !== 'too-long' && code !== 'refused';
 }
 
 /**
- * Whether the circuit breaker counts the error. It does not count errors that the caller's request may have caused, such
- * as unknown models (404) and models that the key may not use (403), nor limits of the provider.
+ * Returns whether the circuit breaker counts the error. It does not count errors that the caller's request may have
+ * caused, such as unknown models (404) and models that the key may not use (403), nor limits of the provider.
  */
 export function isProviderFault(error: ModelError): boolean {
   const { code, status = 0 } = error;
@@ -81,8 +81,8 @@ export function isProviderFault(error: ModelError): boolean {
 }
 
 /**
- * Whether the model must not be called for a while: the provider said for how long (Retry-After), or the account has no
- * credit left.
+ * Returns whether the model must not be called for a while: the provider said for how long (Retry-After), or the
+ * account has no credit left.
  */
 export function pausesProvider({ code, retryAfterMs }: ModelError): boolean {
   return code === 'no-credit' || (code === 'rate-limit' && retryAfterMs !== undefined);

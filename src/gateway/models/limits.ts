@@ -1,5 +1,6 @@
 /**
- * The capabilities and limits of a model, as its model card or the configuration states them. admission.ts enforces them.
+ * The capabilities and limits of a model, as its model card or the configuration states them. admission.ts enforces
+ * them.
  */
 import type { CardContent } from '../cards/schema.ts';
 
@@ -49,12 +50,14 @@ export function limitsOf(
   return { without, contextWindow, maxOutputTokens };
 }
 
-/** Whether files of this type are sent as text. */
+/** Returns whether files of this type are sent as text. */
 export function isTextFile(mediaType: string): boolean {
   return /^(text\/|application\/json\b)/.test(mediaType);
 }
 
-/** Whether the model answers in pieces. If not, a client that asks for a stream gets the answer in one piece. */
+/**
+ * Returns whether the model answers in pieces. If not, a client that asks for a stream gets the answer in one piece.
+ */
 export function streams({ limits }: { readonly limits: ModelLimits }): boolean {
   return !limits.without.has('streaming');
 }

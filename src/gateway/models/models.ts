@@ -6,8 +6,8 @@
  *   for await (const chunk of models.chat(target, request, { caller, signal })) …
  *
  * Usage is counted only here, once per answer, for the candidate that answered. Before the call, the prompt and the
- * answer are reserved in the caller's budgets, and the answer is limited to what there is room for. An incomplete answer
- * is counted too, because the vendor charges for it. If the vendor does not report the usage, it is estimated
+ * answer are reserved in the caller's budgets, and the answer is limited to what there is room for. An incomplete
+ * answer is counted too, because the vendor charges for it. If the vendor does not report the usage, it is estimated
  * (token-count.ts).
  */
 import {
@@ -70,8 +70,8 @@ export interface Models extends Catalogue {
   /** The model for tasks that do not specify a model. */
   readonly defaultModel: string;
   /**
-   * Rejects if the model cannot take the request (admission.ts), or if the caller's budgets have no room for it. Needed only
-   * for requests that are accepted before their call starts: `chat` and `embed` check this themselves.
+   * Rejects if the model cannot take the request (admission.ts), or if the caller's budgets have no room for it. Needed
+   * only for requests that are accepted before their call starts: `chat` and `embed` check this themselves.
    */
   check(caller: AskOptions['caller'], target: ModelTarget, request: ModelRequest): Promise<void>;
   /**

@@ -44,8 +44,8 @@ export interface Provider {
   chat(model: string): Model;
   embeddings(model: string): EmbeddingModel;
   /**
-   * Sends a request in the provider's own format. Undefined if the provider has none. Throws a ModelError if there is no
-   * key.
+   * Sends a request in the provider's own format. Undefined if the provider has none. Throws a ModelError if there is
+   * no key.
    */
   relay?(
     request: Relay,

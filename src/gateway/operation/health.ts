@@ -80,9 +80,8 @@ export function storeCheck(store: Pick<TaskStore, 'probe' | 'setExpiry'>): Healt
 }
 
 /**
- * Returns a check that writes a value which is already stored, because only a write detects a full or read-only disk.
- * It also checks that the file was not deleted or replaced. If it was, writes would succeed, but the data would be
- * lost.
+ * Returns a check that writes a value that is already stored, because only a write detects a full or read-only disk.
+ * The check also fails if the file was deleted or replaced, because later writes would be lost.
  */
 export function registerCheck({
   db,

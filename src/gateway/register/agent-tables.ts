@@ -29,7 +29,10 @@ CREATE UNIQUE INDEX links_by_task ON links (workspace, agent, task_id);
 CREATE INDEX links_by_context ON links (workspace, agent, context_id);
 `;
 
-/** Adds what is needed to resume a task: who sent its last message, and with which extensions and headers. */
+/**
+ * Adds the data that is needed to resume a task: the sender of its last message, and the extensions and headers of this
+ * message.
+ */
 export const SENDERS_SCHEMA = `
 -- The sender as JSON, without the headers.
 ALTER TABLE links ADD COLUMN sender TEXT NOT NULL DEFAULT '{}';

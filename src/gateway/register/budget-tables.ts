@@ -1,18 +1,19 @@
 /**
  * The register's tables for budgets. Money is in billionths of its currency.
  *
- * `spending` has one row per workspace, day, caller, model or agent, and currency. A caller has a key or a subject (of a
- * JWT), and the other one is empty.
+ * `spending` has one row per workspace, day, caller, model or agent, and currency. A caller has either a key or the
+ * subject of a JWT. The other column is empty.
  *
- * `budget_counters` has the sums that are compared with a budget: for a holder (a workspace, key, subject or task) and a
- * period. A row is created from `spending` and `reservations` when it is first needed. From then on, each use updates it.
+ * `budget_counters` has the sums that are compared with budgets. Each row belongs to a holder (a workspace, key,
+ * subject or task) and a period. A row is created from `spending` and `reservations` when it is first needed. From then
+ * on, each use updates it.
  *
- * `task_spending` has one row per call of a task, for a limited time and with a maximum number of rows per workspace. The
- * rows of a workspace are numbered, and a row is written for each call, so there is no index for tasks: queries read all
- * rows of the workspace. Calls without a task have empty ids and share a row per day and caller.
+ * `task_spending` has one row per call of a task, for a limited time and with a maximum number of rows per workspace.
+ * The rows of a workspace are numbered. There is no index for tasks, because every call would have to update it. So
+ * queries read all rows of the workspace. Calls without a task have empty ids and share a row per day and caller.
  *
- * `reservations` has one row per call in progress with a budget. `owner` is the process. After a crash, the next process
- * counts what the row says: the prompt, and the part of the answer that was seen.
+ * `reservations` has one row per call in progress with a budget. `owner` is the process. After a crash, the next
+ * process counts the prompt and the part of the answer that had arrived.
  */
 export const BUDGETS_SCHEMA = `
 CREATE TABLE spending_of_callers (
@@ -73,7 +74,7 @@ CREATE INDEX reservations_of_workspace ON reservations (workspace, day);
 CREATE INDEX reservations_by_expiry ON reservations (expires_at);
 `;
 
-/** Added later: failed calls, usage by task, and the names of keys in the audit log. */
+/** Adds columns for failed calls and for the names of keys in the audit log, and the table `task_spending`. */
 export const ATTRIBUTION_SCHEMA = `
 ALTER TABLE spending ADD COLUMN failures INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE reservations ADD COLUMN context_id TEXT NOT NULL DEFAULT '';

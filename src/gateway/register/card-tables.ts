@@ -3,7 +3,7 @@
  *
  * A row of `cards` has only the columns for searching and sorting. The content is in `card_versions`. Each version is
  * complete, and `cards.version` is the number of the current version. Each sort order has an index that includes
- * `deleted`. So the rows before an offset are skipped by reading only the index.
+ * `deleted`. So only the index is read to skip the rows before an offset.
  *
  * `card_search` is an inverted index of the terms from search.ts: pieces of text, providers and capabilities. Each term
  * contains its workspace, so a search never reads another workspace's entries. SQLite merges the index often

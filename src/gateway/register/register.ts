@@ -35,7 +35,7 @@ const REGISTER: Schema = {
 const SQLITE_CORRUPT = 11;
 const SQLITE_NOTADB = 26;
 
-/** How long to wait while another process has locked the file. This process is blocked during the wait. */
+/** Maximum time to wait for a lock of another process. The wait blocks this process. */
 const BUSY_MS = 2000;
 
 /** The value of `busyMs` for servers. It is shorter than BUSY_MS, because the wait delays all requests. */
@@ -44,22 +44,22 @@ export const SERVER_BUSY_MS = 250;
 export interface Register {
   readonly db: DatabaseSync;
   /**
-   * Runs `work` in a transaction. Transactions cannot be nested. An SQLite error is logged, and `unavailable` is thrown
-   * instead.
+   * Runs `work` in a transaction. Transactions cannot be nested. If SQLite fails, logs its error and throws
+   * `unavailable`.
    */
   transaction<Result>(work: () => Result): Result;
   /** Runs a read. SQLite errors are handled as in `transaction`. */
   read<Result>(work: () => Result): Result;
   /** Returns a number that changes when another process has written to the file, or after `keysChanged`. */
   changed(): number;
-  /** Called after this process has changed keys. */
+  /** Records that this process has changed keys. */
   keysChanged(): void;
   close(): void;
 }
 
 /**
- * Opens the register. If `path` is undefined, the register is kept in memory. Throws a StoreError with a one-line
- * message.
+ * Opens the register. If `path` is undefined, the register is kept in memory. Throws a StoreError if the register
+ * cannot be opened.
  */
 export function openRegister(
   path: string | undefined,
@@ -100,7 +100,7 @@ export function openRegister(
         }
       }),
     read: guarded,
-    // Both numbers only grow, so the sum changes with each of them.
+    // Both numbers only increase, so their sum changes whenever one of them changes.
     changed: () => guarded(() => (version.get() as unknown as [number])[0]) + ownChanges,
     keysChanged: () => void ownChanges++,
     close() {
@@ -115,10 +115,10 @@ function open(path: string | undefined): DatabaseSync {
   const file = prepareFile(path);
   let db: DatabaseSync | undefined;
   try {
-    // SQLite opens a read-only file without an error; the first write would fail.
+    // SQLite opens a read-only file without an error, and only the first write would fail.
     if (!createFile(file)) accessSync(file, constants.W_OK);
     db = openDatabase(file, options);
-    // After the check of the schema, so that the database of another program keeps its mode.
+    // The mode is changed after the check of the schema, so that the database of another program keeps its mode.
     chmodSync(file, 0o600);
     return db;
   } catch (thrown) {
@@ -130,7 +130,7 @@ function open(path: string | undefined): DatabaseSync {
   }
 }
 
-/** Whether the error means that SQLite cannot read the file. */
+/** Returns whether the error means that SQLite cannot read the file. */
 function isDamaged(error: unknown): boolean {
   const code = sqliteCode(error);
   return code === SQLITE_CORRUPT || code === SQLITE_NOTADB;

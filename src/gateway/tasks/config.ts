@@ -1,8 +1,8 @@
-/** The configuration of tasks: their expiry, and how often expired tasks are removed. */
+/** The configuration of tasks: their expiry, the removal of expired tasks, and the retention of finished tasks. */
 import * as z from 'zod';
 import { DEFAULT_RETENTION, type Retention } from '../../tasks/index.ts';
 
-/** One year. */
+/** Maximum of all settings in seconds except `sweepSeconds`. It is one year. */
 const MAX_SECONDS = 366 * 24 * 3600;
 const DAY_MS = 86_400_000;
 const MAX_SWEEP_SECONDS = 3600;
@@ -54,7 +54,7 @@ export const TasksConfig = z
   });
 export type TasksConfig = z.infer<typeof TasksConfig>;
 
-/** Returns how long finished tasks are kept. */
+/** Returns the retention of finished tasks: their maximum age, and the maximum size of the task store. */
 export function retentionOf({ retentionDays, retentionBytes }: TasksConfig): Retention {
   return { maxAgeMs: retentionDays * DAY_MS, maxBytes: retentionBytes };
 }

@@ -9,9 +9,10 @@ import { TRANSITIONS } from './transitions.ts';
 /** Executes tasks with a model or with an agent. */
 export type Worker = Pick<AgentExecutor, 'receive' | 'execute' | 'cancel'>;
 
-/** Completes the tasks that only keep a response, which is in their message. */
+/** Completes the tasks that only store a response of the Responses API. The response is in the task's message. */
 const KEEPER: Worker = {
-  // Otherwise an answer that is already paid for could not be stored while many tasks are executed.
+  // These tasks do not count towards the limit of executions. Otherwise an answer that was already charged could not be
+  // stored while many tasks are executed.
   receive: () => ({ needsNoPlace: true }),
   async *execute({ task }) {
     if (task.status.state !== 'working') yield { kind: 'status-update', state: 'working' };
@@ -40,7 +41,7 @@ export function gatewayExecutor({ models, agents, expiry }: GatewayExecutorOptio
     // After a crash, a model is called again if its answer had not started. The task of a remote agent is followed
     // again.
     rules: { resumes: true, transitions: TRANSITIONS, immutableEvents: true },
-    // The gateway's dialect has the answer of a model in the last message, and A2A only in the artifact.
+    // In the gateway's dialect, a model's answer is in the last message. In A2A, the answer is only in the artifact.
     views: hidingCaller(answerViews(({ version }) => version === undefined)),
     receive(context, task) {
       if (task) return workerOf(context.tenant, task.metadata).receive?.(context, task);
@@ -50,7 +51,7 @@ export function gatewayExecutor({ models, agents, expiry }: GatewayExecutorOptio
       const started = (reception: Reception | undefined) => {
         const received = receptionOf(reception, metadata, expiresAt);
         const { user } = context;
-        // The tasks of agents have their sender in their link.
+        // For a task of an agent, the link contains the sender (agents/sender.ts).
         if (worker !== models || !(user instanceof Caller)) return received;
         return { ...received, metadata: withCaller(received.metadata, user) };
       };

@@ -1,6 +1,6 @@
 /**
- * Stores with a task who sent it, so that a task that is resumed after a restart counts for the same key or subject. It is
- * in the task's metadata, where no client sees it.
+ * Stores the caller in the metadata of a task, so that a task that is resumed after a restart is charged to the same
+ * key or subject. The caller is hidden from clients.
  */
 import * as z from 'zod';
 import { defined } from '../../base/index.ts';
@@ -17,7 +17,7 @@ const StoredCaller = z.object({
 });
 export type StoredCaller = Readonly<z.infer<typeof StoredCaller>>;
 
-/** Returns the metadata with the caller. A value that a client sent in its place is replaced. */
+/** Returns the metadata with the caller. Replaces a value that a client sent in the same field. */
 export function withCaller(
   metadata: Metadata,
   { keyId, keyName, subject }: Pick<Caller, keyof StoredCaller>,
@@ -25,7 +25,10 @@ export function withCaller(
   return { ...metadata, [CALLER_KEY]: defined({ keyId, keyName, subject }) };
 }
 
-/** Returns the caller in the metadata of a task. It is empty for a task of an earlier version. */
+/**
+ * Returns the caller in the metadata of a task, or an empty object if the task has none. Tasks of earlier versions of
+ * Parley have none.
+ */
 export function storedCaller(metadata: Metadata | undefined): StoredCaller {
   return StoredCaller.safeParse(metadata?.[CALLER_KEY]).data ?? {};
 }

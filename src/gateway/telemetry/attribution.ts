@@ -1,4 +1,6 @@
-/** Who made a call of a model or an agent, and for which task. Spans and log lines have the same fields as usage rows. */
+/**
+ * Who made a call of a model or an agent, and for which task. Spans and log lines have the same fields as usage rows.
+ */
 import { defined } from '../../base/index.ts';
 import { GEN_AI } from './gen-ai.ts';
 import type { Attributes } from './telemetry.ts';

@@ -37,8 +37,8 @@ import { carriedIn } from './signature.ts';
 /** Fields that only Anthropic supports, and that would change the answer. */
 const ONLY_ANTHROPIC = ['container', 'mcp_servers', 'inference_geo'] as const;
 /**
- * The defaults of Anthropic. They are not sent to other vendors, because some models refuse every temperature or effort,
- * and Claude Code always sends an effort.
+ * The defaults of Anthropic. They are not sent to other vendors, because some models refuse every temperature or
+ * effort, and Claude Code always sends an effort.
  */
 const DEFAULT_TEMPERATURE = 1;
 const DEFAULT_EFFORT = 'high';

@@ -2,8 +2,8 @@
  * The schemas of Anthropic's Messages API, with the fields that the gateway uses. Other fields are kept, because a
  * provider of the type `anthropic` gets the client's own request.
  *
- * BlockList have a loose schema here. A block of an unknown type reaches Anthropic unchanged, so request.ts checks a block
- * only if the request is converted for another provider.
+ * BlockList have a loose schema here. A block of an unknown type reaches Anthropic unchanged, so request.ts checks a
+ * block only if the request is converted for another provider.
  */
 import * as z from 'zod';
 import { isObject, type JsonObject } from '../../../base/index.ts';

@@ -1,6 +1,6 @@
 /**
- * Relays a request to Google, or to another provider with Google's API. The provider gets the client's own request. Only
- * the name of the model is changed in the answer.
+ * Relays a request to Google, or to another provider with Google's API. The provider gets the client's own request.
+ * Only the name of the model is changed in the answer.
  */
 import { isObject } from '../../../base/index.ts';
 import type { FinishReason, Usage } from '../../../agent/index.ts';

@@ -33,8 +33,8 @@ const ONLY_GOOGLE = ['responseLogprobs', 'speechConfig'] as const;
 const JSON_TYPE = 'application/json';
 
 /**
- * Throws `invalidParams` if the request has a field that no provider may get: several answers, because a budget reserves
- * one, and the operator's caches.
+ * Throws `invalidParams` if the request has a field that no provider may get: several answers, because a budget
+ * reserves one, and the operator's caches.
  */
 export function checkRequest({ generationConfig, cachedContent }: Partial<GenerateBody>): void {
   if ((generationConfig?.candidateCount ?? 1) !== 1)

@@ -1,7 +1,7 @@
 /**
  * Signatures of thoughts and calls. Clients send them back unchanged in the next request. Google's own signatures are
- * passed on as they are. Data of other vendors is encoded as a signature of ours. A signature is bytes in base64, because
- * some clients decode it.
+ * passed on as they are. Data of other vendors is encoded as a signature of ours. A signature is bytes in base64,
+ * because some clients decode it.
  */
 import { isObject, type JsonObject } from '../../../base/index.ts';
 import {

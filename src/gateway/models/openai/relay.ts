@@ -1,6 +1,6 @@
 /**
- * Relays a chat request to a provider with OpenAI's chat API. The provider gets the client's own request, so that fields
- * that we do not know have their effect. The name of the model is changed in both directions.
+ * Relays a chat request to a provider with OpenAI's chat API. The provider gets the client's own request, so that
+ * fields that we do not know have their effect. The name of the model is changed in both directions.
  */
 import { isObject } from '../../../base/index.ts';
 import type { FinishReason, Usage } from '../../../agent/index.ts';
@@ -57,8 +57,8 @@ export function chatRelay(body: ChatBody): Relay {
 }
 
 /**
- * Returns the limit of the answer in the fields that the client used, or else in the one that all servers know. A server
- * may know only one of the fields, so a request with both has the limit in both.
+ * Returns the limit of the answer in the fields that the client used, or else in the one that all servers know. A
+ * server may know only one of the fields, so a request with both has the limit in both.
  */
 function limitOf(body: ChatBody, limit: number | undefined): object {
   if (limit === undefined) return {};

@@ -5,8 +5,8 @@
  *   { "kind": "data", "data": { "messages": [{ "role": "user", "content": "Hello" }], "model": "fast", "temperature": 0 } }
  *   { "kind": "text", "text": "Hello" }  with the metadata  { "model": "fast", "temperature": 0 }
  *
- * The conversation is in the format of OpenAI's chat completions, and so are the settings. A setting has an effect or is
- * refused, but is never ignored. Other metadata is the client's own, and is kept with the task.
+ * The conversation is in the format of OpenAI's chat completions, and so are the settings. A setting has an effect or
+ * is refused, but is never ignored. Other metadata is the client's own, and is kept with the task.
  */
 import { isDeepStrictEqual } from 'node:util';
 import * as z from 'zod';

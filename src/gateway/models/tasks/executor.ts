@@ -3,8 +3,8 @@
  *
  * The answer is streamed as the artifact `answer`, whose metadata contains the usage. The last status repeats both, for
  * clients of the gateway's dialect. The model also gets the earlier turns of the conversation, which are the completed
- * tasks of the same context, unless the request has its own conversation (chat-completion.ts). Embeddings are returned as
- * one artifact with a data part.
+ * tasks of the same context, unless the request has its own conversation (chat-completion.ts). Embeddings are returned
+ * as one artifact with a data part.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { userContent, type ModelRequest } from '../../../agent/index.ts';

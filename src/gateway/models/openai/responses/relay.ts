@@ -1,6 +1,6 @@
 /**
- * Relays a request of the Responses API to OpenAI. The gateway stores responses itself, so the vendor stores nothing: it
- * gets the whole conversation, and the response gets the gateway's id.
+ * Relays a request of the Responses API to OpenAI. The gateway stores responses itself, so the vendor stores nothing:
+ * it gets the whole conversation, and the response gets the gateway's id.
  */
 import { isObject } from '../../../../base/index.ts';
 import type { FinishReason, Usage } from '../../../../agent/index.ts';

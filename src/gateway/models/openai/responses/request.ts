@@ -29,8 +29,9 @@ import {
 
 /**
  * Unsupported fields that would change the answer, with a function that returns true for values without an effect. A
- * provider with the same API gets those of UNSUPPORTED, but not those of NEVER: conversations and prompts that are stored
- * in the operator's account belong to no workspace, and no budget can reserve them or an answer in the background.
+ * provider with the same API gets those of UNSUPPORTED, but not those of NEVER: conversations and prompts that are
+ * stored in the operator's account belong to no workspace, and no budget can reserve them or an answer in the
+ * background.
  */
 const NEVER: Readonly<Record<string, (value: unknown) => boolean>> = {
   background: (value) => value === false,

@@ -1,7 +1,8 @@
 /**
  * Stored responses, for `previous_response_id`. Each is a completed task of the caller's workspace, at an endpoint of
  * its own (`responses`), so that no other endpoint shows it. Its context is the id of the response. It has the items of
- * the request and of the answer, but not those of earlier responses, which `previous` names. It expires like every task.
+ * the request and of the answer, but not those of earlier responses, which `previous` names. It expires like every
+ * task.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import * as z from 'zod';
