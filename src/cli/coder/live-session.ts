@@ -162,7 +162,9 @@ export async function openLiveSession(setup: LiveSetup): Promise<OpenedLive> {
 export function sweepSoon({ coder }: OpenedLive, setup: LiveSetup): void {
   const sweep = async () => {
     await coder.sweep();
-    if (setup.place.kind === 'sqlite') await sweepLiveStores(setup);
+    // With --store, the sessions are others than those of the files in the data folder.
+    const named = setup.values.store !== undefined;
+    if (setup.place.kind === 'sqlite' && !named) await sweepLiveStores(setup);
   };
   sweep().catch((error: unknown) => {
     setup.log.warn({ problem: reasonOf(error) }, 'failed to remove old sessions');
