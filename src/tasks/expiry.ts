@@ -1,7 +1,7 @@
 /**
  * Handles expired tasks. An unfinished task is ended, but kept for a while, so that clients can see how it ended. A
- * finished task is removed, unless it is being read. This happens in sweeps, and for a single task when a request finds
- * it (`expireTask`), so that requests between two sweeps get the same answers as after the next one.
+ * finished task is removed, unless it is being read. Both happen in sweeps. A request that finds an expired task also
+ * ends or removes it (`expireTask`), so that the answer to the request does not depend on the time of the last sweep.
  *
  * A sweep also removes old tasks (`removeOldTasks`).
  *
@@ -15,7 +15,7 @@ import type { Logger } from './log/logger.ts';
 import { type ClockCheck, removeOldTasks, type Retention } from './retention.ts';
 import type { ListPage, Scope, TaskHead, TaskStore } from './store/store.ts';
 
-/** What is needed of the runtime. */
+/** The part of the runtime that a sweep needs. */
 interface ExpiryRuntime {
   readonly store: TaskStore;
   readonly log: EventLog;
@@ -30,11 +30,11 @@ interface ExpiryRuntime {
 /** The options of `expire`. */
 export interface ExpireOptions {
   /**
-   * How long a task is kept after it was ended, in milliseconds. From now on, this also applies to tasks that requests
-   * find. Before the first sweep, it is the limit `keepExpiredMs`.
+   * How long a task is kept after it was ended, in milliseconds. Later requests that find an expired task use this
+   * value too. Before the first sweep, they use the limit `keepExpiredMs`.
    */
   readonly keepMs?: number | undefined;
-  /** How long finished tasks are kept that do not expire. Default: for ever. */
+  /** How long finished tasks without an expiry time are kept. Default: forever. */
   readonly retention?: Retention | undefined;
   /** The current time, in milliseconds. Default: `Date.now()`. */
   readonly now?: number | undefined;
@@ -113,8 +113,8 @@ export function hasExpired(
 type TaskKey = Scope & Pick<TaskHead, 'taskId'>;
 
 /**
- * Ends or removes one expired task. Returns what happened. Returns undefined if the task is kept: it is being read, or
- * it could not be ended.
+ * Ends or removes one expired task. Returns what happened, or undefined if the task is kept because it is being read or
+ * could not be ended.
  */
 export async function expireTask(
   runtime: ExpiryRuntime,
@@ -147,10 +147,13 @@ function fail(runtime: ExpiryRuntime, error: unknown, text: string, taskId?: str
   runtime.logger.error({ err: error, ...(taskId && { taskId }) }, text);
 }
 
-/** How often a page is read again because its tasks have expired. Each time, the next tasks move up. */
+/**
+ * Maximum number of times that a page is read again because some of its tasks have expired. Each time, the next tasks
+ * move up.
+ */
 const MAX_READS = 8;
 
-/** Reads a page of tasks without expired tasks. Ends or removes those that it finds. */
+/** Reads a page of tasks without expired tasks. Ends or removes the expired tasks that it finds. */
 export async function unexpired(
   runtime: ExpiryRuntime,
   list: () => MaybePromise<ListPage>,
@@ -163,7 +166,7 @@ export async function unexpired(
       expired.map((head) => expireTask(runtime, head, head.status.state)),
     );
     if (reads < MAX_READS && outcomes.some((outcome) => outcome !== undefined)) continue;
-    // The remaining ones are being read, so they cannot be removed yet.
+    // The remaining expired tasks are being read, so they cannot be removed yet.
     const heads = page.heads.filter((head) => !hasExpired(runtime, head));
     return { ...page, heads, total: page.total && page.total - expired.length };
   }

@@ -1,4 +1,4 @@
-/** Wraps a handler with a check that runs before every operation, or with another user. */
+/** Wraps a handler, to check every operation before it runs or to run operations as another user. */
 import {
   type OperationAccess,
   type Call,

@@ -60,7 +60,7 @@ const MAX_PAGE_BYTES = 8 * 1024 * 1024;
 /** Maximum number of entries in a page of `readLog`. */
 const LOG_PAGE = 500;
 
-/** A client subscribes to a task that has ended, and does not ask for a replay of its events. */
+/** The error for a client that subscribes to a finished task without asking for a replay of its events. */
 export class FinishedTaskError extends A2AError {
   constructor({ id, status }: Task) {
     const message = `The task is ${status.state}; it cannot be subscribed to`;
@@ -74,7 +74,7 @@ export interface HandlerOptions {
   readonly logger?: Logger | undefined;
   readonly limits?: Partial<RuntimeLimits> | undefined;
   readonly onState?: OnState | undefined;
-  /** The clock with which requests find that a task has expired, in milliseconds. Default: `Date.now`. */
+  /** Returns the time in milliseconds. Requests use it to check whether a task has expired. Default: `Date.now`. */
   readonly now?: (() => number) | undefined;
   /** Delivers webhooks. Without it, push notifications are not supported. */
   readonly deliver?: Deliver | undefined;
@@ -104,7 +104,10 @@ export interface ListOptions extends Pick<ListQuery, 'total'> {
   readonly maxBytes?: number | undefined;
 }
 
-/** The options of `subscribe`. With `oneTurn: true`, the stream of a session ends when the turn ends or waits. */
+/**
+ * The options of `subscribe`. With `oneTurn: true`, the stream of a session ends when the current turn ends or waits
+ * for input.
+ */
 export type SubscribeOptions = Pick<Sink, 'oneTurn'>;
 
 /** The protocol operations of one agent, and additional operations for the server that runs the agent. */
@@ -126,8 +129,8 @@ export interface RequestHandler extends AgentService, DeadLetterOperations {
   /** Returns the log entries after `after`: at most LOG_PAGE entries, or fewer if they are large. */
   readLog: (params: SubscribeParams, call?: Call) => Promise<LogPage>;
   /**
-   * Returns the time of a working task's last artifact event, in milliseconds. Returns undefined if there was none. Then
-   * the time of its status is the time of its last event.
+   * Returns the time of a working task's last artifact event, in milliseconds. Returns undefined if the time of the
+   * task's status is also the time of its last event.
    */
   updatedAt: (params: TaskIdParams, call?: Call) => Promise<number | undefined>;
   /** Deletes a finished task and its log. */
@@ -283,7 +286,7 @@ export function createHandler(
     const answer = (next = '') => {
       return { tasks, nextPageToken: next, pageSize, totalSize: page.total ?? tasks.length };
     };
-    /** Returns a page with only the tasks so far. */
+    /** Returns a page with only the tasks that were collected so far. */
     const shorter = async () => {
       return answer((await store.list({ ...query, limit: tasks.length, total: false })).next);
     };
@@ -445,7 +448,7 @@ function taskIn(loaded: Loaded | undefined, taskId: string): Task {
   return loaded.task;
 }
 
-/** Returns the task in a view, with the last `length` messages of its history. */
+/** Returns the task as the view shows it, with the last `length` messages of its history. */
 function shown(task: Task, view: LogView | undefined, length?: number): Task {
   return trimHistory(view?.task(task) ?? task, length);
 }

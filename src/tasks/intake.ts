@@ -53,7 +53,7 @@ export interface IntakeOptions {
   readonly deduplicate: boolean;
 }
 
-/** The context that a message names is not the context of its task. */
+/** The error for a message whose context is not the context of its task. */
 export class ContextMismatchError extends A2AError {
   constructor() {
     super('invalidParams', 'message.contextId: must be the context of message.taskId');
@@ -214,8 +214,8 @@ async function begin(
 }
 
 /**
- * Accepts a message that names only a context, if it answers the one task of this context that waits. Otherwise returns
- * undefined, and the message starts a task.
+ * Accepts a message with a context id but no task id, if it answers the only task of this context that waits for input.
+ * Otherwise returns undefined, and the caller starts a task.
  */
 async function answerByContext(
   runtime: Runtime,
@@ -250,7 +250,7 @@ type IsAnswer = (request: RequestContext, task: Task) => boolean;
 
 /**
  * Accepts a message to an existing task. The message answers a question, starts a turn, or goes to the running
- * execution. With `isAnswer`, every message is refused that does not answer a question.
+ * execution. With `isAnswer`, a message that does not answer a question is refused.
  */
 async function proceed(
   runtime: Runtime,
@@ -356,7 +356,7 @@ function receivedMessage(
   return received;
 }
 
-/** Throws `unsupportedOperation`, after the state that the error tells of is stored. */
+/** Waits until the task's state is stored, because the error contains it. Then throws `unsupportedOperation`. */
 async function refuse(live: LiveTask): Promise<never> {
   await live.whenStored(live.seq);
   throw refused(live);
@@ -401,7 +401,10 @@ async function repeated(
   return { live: live.hold(), before: loaded.task, after: loaded.seq, repeated: true };
 }
 
-/** Returns whether a message has the same content as the stored message, which also has the ids of its task. */
+/**
+ * Returns whether a message has the same content as the stored message. The server has added the ids of the task to the
+ * stored message, so the client may omit them.
+ */
 function sameContent(message: Message, said: Message): boolean {
   const source: unknown = said.metadata?.[SOURCE_KEY];
   const filled = receivedMessage(

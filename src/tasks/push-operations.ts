@@ -16,7 +16,10 @@ import type { Runtime } from './runtime.ts';
 import { scopeOf, wireOf } from './scope.ts';
 import type { DeadLetter, PushRecord } from './store/store.ts';
 
-/** Selects the dead letters of a task or of one of its webhooks. Without a task, those of all tasks of the caller. */
+/**
+ * Selects the dead letters of a task or of one of its webhooks. Without a task, selects the dead letters of all tasks
+ * of the caller.
+ */
 export interface DeadLetterParams {
   readonly id?: string | undefined;
   readonly pushNotificationConfigId?: string | undefined;
@@ -28,8 +31,8 @@ export interface DeadLetterOperations {
   /** Returns the events that could not be delivered to webhooks, newest first, at most 1000. */
   listDeadLetters: (params: DeadLetterParams, call?: Call) => Promise<readonly DeadLetter[]>;
   /**
-   * Sends the events of a webhook again, from its first dead letter on. Returns how many dead letters there were. They
-   * are removed.
+   * Sends the events of a webhook again, starting with its first dead letter. Removes the dead letters, and returns
+   * their number.
    */
   retryDeadLetters: (params: DeletePushConfigParams, call?: Call) => Promise<number>;
 }
@@ -117,7 +120,7 @@ export function pushOperations(runtime: Runtime): PushOperations {
   };
 }
 
-/** Returns what is stored of a request with the webhook that it sets. */
+/** Returns the data of a request that is stored with the webhook that the request sets. */
 export async function originOf(
   runtime: Runtime,
   call: Call,

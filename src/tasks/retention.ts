@@ -1,7 +1,7 @@
 /**
  * Removes old tasks: finished tasks that ended too long ago and, if the store is too large, the tasks that ended first.
- * Unfinished tasks are never removed, and neither are tasks that are being read. A task whose events a webhook has not
- * got is kept for a day after its end.
+ * Unfinished tasks are never removed, and neither are tasks that are being read. A task with events that a webhook has
+ * not received is kept for a day after its end.
  *
  * The work is done in small parts between other events, so that requests do not wait for it.
  */
@@ -22,21 +22,21 @@ export const DEFAULT_RETENTION = {
   maxBytes: 2_000_000_000,
 } as const satisfies Retention;
 
-/** What is needed of the runtime. */
+/** The part of the runtime that the removal needs. */
 interface RetentionRuntime {
   readonly store: TaskStore;
   readonly log: Pick<EventLog, 'isLive'>;
   readonly logger: Logger;
   readonly closing: boolean;
-  /** The clock at the last sweep. */
+  /** The result of the clock check at the last sweep. */
   clock: ClockCheck | undefined;
 }
 
 /** The state of the check for a clock that was set forward. */
 export interface ClockCheck {
-  /** The difference of the system's clock to a clock that cannot be set, in milliseconds. */
+  /** The difference between the system clock and a monotonic clock, in milliseconds. */
   readonly offset: number;
-  /** After this time of the clock that cannot be set, ages are trusted. */
+  /** The time on the monotonic clock after which ages are trusted. */
   readonly trustedAfter: number;
 }
 
@@ -44,9 +44,9 @@ export interface ClockCheck {
 const GROUP = 16;
 /** How long the removal may block the event loop. */
 const TURN_MS = 10;
-/** How long an undelivered webhook keeps its task. Then its events have become dead letters. */
+/** How long a task with undelivered events is kept. After this time, the events have become dead letters. */
 const KEEP_UNDELIVERED_MS = 86_400_000;
-/** If the clock was set forward by more than this, ages are not trusted for this time. */
+/** If the clock was set forward by more than this time, ages are not trusted for the same time. */
 const CLOCK_JUMP_MS = 3_600_000;
 
 /** Removes old tasks. Returns their number. Throws if the store fails. */
@@ -89,7 +89,7 @@ export async function removeOldTasks(
 
 /**
  * Returns whether ages are trusted. If the clock was set forward by mistake, all tasks would look old. So after a jump,
- * there is time to set the clock again.
+ * ages are not trusted for a while, and the operator has time to correct the clock.
  */
 function trustsClock(runtime: RetentionRuntime, now: number): boolean {
   const elapsed = performance.now();
@@ -104,7 +104,7 @@ function trustsClock(runtime: RetentionRuntime, now: number): boolean {
   return elapsed >= trustedAfter;
 }
 
-/** Lets other events be processed when the work has taken some time. */
+/** Yields to the event loop when the work has taken some time. */
 class Turns {
   #since = performance.now();
 

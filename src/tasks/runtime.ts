@@ -34,7 +34,7 @@ export interface RuntimeLimits extends ExecutionLimits, PushLimits {
   readonly keepExpiredMs: number;
 }
 
-/** How many messages in a row may start an execution before a task is ended nevertheless. */
+/** Maximum number of times that the end of a task is delayed because a message is about to start an execution. */
 const MAX_TRIES = 10;
 /** Minimum time for webhooks to deliver the last events at shutdown. */
 const LAST_WORD_MS = 1000;
@@ -50,7 +50,7 @@ export class Runtime {
   keepExpiredMs: number;
   /** The clock for the expiry of tasks, in milliseconds. */
   readonly now: () => number;
-  /** The clock at the last sweep, for `removeOldTasks`. */
+  /** The result of the clock check at the last sweep, for `removeOldTasks`. */
   clock: ClockCheck | undefined;
   closing = false;
   /** True after the store was closed. */
@@ -91,8 +91,8 @@ export class Runtime {
   }
 
   /**
-   * Returns the view in which a request sees tasks, or undefined if the agent has no views. `live` is the task that the
-   * request is about, unless the request starts it.
+   * Returns the view in which a request sees tasks, or undefined if the agent has no views. `live` is the existing task
+   * of the request, if there is one.
    */
   viewOf(
     call: Call,
@@ -107,7 +107,10 @@ export class Runtime {
     return live && views?.byFirstMessage ? this.#firstMessage(live).then(choose) : choose(message);
   }
 
-  /** Returns the first message of a task. In a session, it may be that of another client, so it says nothing. */
+  /**
+   * Returns the first message of a task. Returns undefined for a session, whose first message may come from another
+   * client.
+   */
   async #firstMessage(live: LiveTask): Promise<Message | undefined> {
     const isShared = this.executor.rules?.isSession?.(live.taskId) === true;
     return isShared ? undefined : firstMessage(live);
@@ -161,8 +164,8 @@ export class Runtime {
    */
   async stop(live: LiveTask, how: 'cancel' | 'expire'): Promise<boolean> {
     const { taskId } = live;
-    // An execution may be about to start, or another caller may be ending the task. If the executor concludes its tasks,
-    // these must not append events at the same time. There is no `await` between the last check and the end.
+    // An execution may be about to start, or another caller may be ending the task. If the executor has `conclude`,
+    // they must not append events at the same time. There is no `await` between the last check and the end.
     const isPending = () => live.running && !this.executions.of(taskId);
     for (let tries = 0; this.executor.conclude && isPending() && tries < MAX_TRIES; tries++) {
       await this.executions.whenDecided(taskId);

@@ -10,7 +10,7 @@ export interface SweeperOptions {
   readonly everyMs: number;
   /** How long a task can still be read after it was ended because it expired. Default: the limit `keepExpiredMs`. */
   readonly keepExpiredMs?: number | undefined;
-  /** How long finished tasks are kept that do not expire. Default: for ever. */
+  /** How long finished tasks without an expiry time are kept. Default: forever. */
   readonly retention?: Retention | undefined;
   readonly signal: AbortSignal;
   /** Called after each sweep. Must not throw. */

@@ -43,7 +43,7 @@ export function withUnavailableErrors(store: TaskStore, logger: Logger): TaskSto
     savePushProgress: (changes) => reached(() => store.savePushProgress(changes)),
     duePush: (query) => reached(() => store.duePush(query)),
     deadLetters: (query) => reached(() => store.deadLetters(query)),
-    // Sweeps handle its errors.
+    // The sweeps handle the errors of `retention`.
     retention: store.retention,
     close: () => store.close(),
   };

@@ -5,19 +5,19 @@
  *     for (const word of ctx.text.split(' ')) yield `${word} `;
  *   });
  *
- * Each yielded string or part is sent as a chunk of one artifact, in which texts that follow each other are one text
- * part. Yielded events are sent unchanged. When the function returns, the task is completed. A returned string is sent as
- * the last chunk (`lastChunk`), and so is a chunk after which the function returns at once. If the function throws, the
- * task fails.
+ * Each yielded string or part is sent as a chunk of one artifact. Consecutive texts form one text part of the artifact.
+ * Yielded events are sent unchanged. When the function returns, the task is completed. A returned string is sent as the
+ * last chunk (`lastChunk`). If the function returns without a string right after a yield, the yielded chunk is the last
+ * one. If the function throws, the task fails.
  *
  * `await ctx.ask('Which city?')` puts the task into input-required and resolves with the answer. The generator waits
- * for the answer in memory. If it is removed from memory (because the process restarts or too many generators wait),
- * the function runs again from its start when the answer arrives: earlier questions immediately get their recorded
- * answers, and values that it has already yielded are not sent again. So the code before an `ask` may run more than
+ * for the answer in memory. The generator is lost if the process restarts or if too many generators wait. Then the
+ * function runs again from its start when the answer arrives. In this run, earlier questions immediately get their
+ * recorded answers, and values that were already sent are not sent again. So the code before an `ask` may run more than
  * once. If a side effect must happen only once, place it after the last question, or make it idempotent.
  *
  * If the option `resumes` is set, the function also runs again after a crash. It is unknown how much of the answer was
- * sent before the crash, so the whole answer is sent again: its first chunk replaces the earlier text.
+ * sent before the crash, so the whole answer is sent again. Its first chunk replaces the earlier text.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { inspect } from 'node:util';
@@ -86,8 +86,9 @@ export interface AgentOptions extends AgentProfile, Pick<ExecutionRules, 'resume
   /** Whether a message to a completed task starts a new turn. A function can decide this for each request. */
   readonly continues?: boolean | ((context: RequestContext) => boolean);
   /**
-   * Whether a message that names only a context answers the one task of the context that waits for input, if the caller
-   * started this task. Some clients answer questions so. By default, such a message starts a new task.
+   * Whether a message with a context id but no task id answers the task that waits for input in this context. This
+   * applies only if exactly one task of the context waits, and the caller started it. Some clients answer questions in
+   * this way. By default, such a message starts a new task.
    */
   readonly answersByContext?: boolean;
   /**
@@ -169,7 +170,7 @@ type Step =
 class GeneratorRun {
   readonly #iterator: AsyncIterator<Yielded, string | void>;
   readonly #abort = new AbortController();
-  /** Recorded answers that are still to be given to a generator that runs again. */
+  /** The recorded answers that the generator has not received yet in this run. */
   readonly #recorded: Message[];
   #replaying: boolean;
   readonly #resumed: boolean;
@@ -178,7 +179,7 @@ class GeneratorRun {
   /** Whether the iterator's `next` was called and has not settled. */
   #outstanding = false;
   #queued: Step[] = [];
-  /** The next step, if it was asked for already. */
+  /** The next step, if it was already requested. */
   #ahead: Promise<Step> | undefined;
   #resumeAsk:
     | { resolve: (answer: GivenAnswer) => void; reject: (error: unknown) => void }
@@ -285,8 +286,8 @@ class GeneratorRun {
   }
 
   /**
-   * Returns whether the function returns right after its last yield, without a text. Some clients use an answer only
-   * when they have got its last chunk.
+   * Returns whether the function returns without a text right after its last yield. Some clients use an answer only
+   * when they have received its last chunk.
    */
   async #isOver(): Promise<boolean> {
     this.#ahead = this.#step();

@@ -48,8 +48,8 @@ export function expiredStatus({ state }: LiveTask): StatusEvent {
 }
 
 /**
- * The executions of one user are limited to this multiple of the free places. So one user can have at most three
- * quarters of all places, and fewer while others have some.
+ * Maximum ratio of one user's executions to the free places. With the value 3, one user can have at most three quarters
+ * of all places, and fewer while other users have executions.
  */
 const PER_FREE_PLACE = 3;
 
@@ -64,7 +64,7 @@ interface ExecutionsOptions {
 export class Executions {
   readonly options: ExecutionsOptions;
   readonly started = new Map<string, Execution>();
-  /** The executions that have neither started nor been abandoned. */
+  /** The claimed executions that have neither started nor been abandoned, by task id. */
   readonly claimed = new Map<string, Execution>();
   /** The number of executions of each user. */
   readonly #running = new Map<string, number>();
@@ -78,7 +78,7 @@ export class Executions {
     return this.started.get(taskId);
   }
 
-  /** Throws `unavailable` if too many executions are running, in all or of this user. */
+  /** Throws `unavailable` if too many executions are running, in total or for this user. */
   checkRoom({ owner }: Scope): void {
     const free = this.options.limits.maxRunning - this.started.size;
     const own = this.#running.get(owner) ?? 0;
@@ -118,14 +118,14 @@ export class Executions {
   }
 
   /**
-   * Returns the events that end a task: those of the executor's `conclude`, otherwise only `last`. Waits until the
-   * task's entries are stored, at most for the grace time.
+   * Returns the events that end a task. The executor's `conclude` provides them. If it is missing or fails, the only
+   * event is `last`. Waits until the task's entries are stored, at most for the grace time.
    */
   async concluding(live: LiveTask, last: StatusEvent): Promise<readonly StatusEvent[]> {
     const { executor, limits, logger } = this.options;
     const { taskId, contextId } = live;
     if (!executor.conclude || live.lost) return [last];
-    // After the first half of the time, the executor can still return what it has.
+    // The signal is aborted after half of the time, so that the executor can still return what it has.
     const signal = AbortSignal.timeout(limits.graceMs / 2);
     const conclude = async () => {
       let loaded;
@@ -163,7 +163,9 @@ export class Execution {
   readonly #live: LiveTask;
   readonly #controller = new AbortController();
   #ended = false;
-  /** Makes the last status of a stopped execution. It is used if the executor does not yield a final status itself. */
+  /**
+   * Makes the last status of a stopped execution, which is used if the executor does not yield a final status itself.
+   */
   #lastStatus: (() => StatusEvent | undefined) | undefined;
   /** Set when the task is canceled or expires. The first of the two determines the last status. */
   #stopped: Promise<void> | undefined;
@@ -263,7 +265,7 @@ export class Execution {
     const { log, executor, limits } = this.#all.options;
     const live = this.#live;
     const event = completeEvent(live, given, executor.rules?.immutableEvents);
-    // After a cancellation or expiry, nobody would answer a question, so it is not appended.
+    // After a cancellation or expiry, a question would not be answered, so it is not appended.
     if (this.#stopped && event.kind === 'status-update' && isInterrupted(event.status.state))
       return 'last';
     const stored = log.append(live, event);

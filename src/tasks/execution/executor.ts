@@ -89,8 +89,8 @@ export interface Reception {
   /** Metadata for the new task. If the task already exists, metadata for the message's log entry. */
   readonly metadata?: Metadata;
   /**
-   * Time at which the new task expires, in milliseconds. Then an unfinished task is ended, and a finished task is
-   * removed.
+   * Time at which the new task expires, in milliseconds. At this time, an unfinished task is ended, and a finished task
+   * is removed.
    */
   readonly expiresAt?: number;
   /** A description of the sender for other clients. It is stored in the message's metadata under SOURCE_KEY. */
@@ -171,11 +171,11 @@ export interface AgentExecutor {
   cancel?(taskId: string, context: CancelContext): MaybePromise<void>;
 
   /**
-   * Called before the runtime itself ends a task with the status `last`: the task was canceled or has expired, or the
-   * executor threw an error or was interrupted by a crash. If the task was being executed, the execution has ended or
-   * has used up its time. Returns the events to append, the last of which replaces `last`. If this is missing, throws,
-   * or takes longer than the grace time, only `last` is appended. Until it returns, `receive` should accept no message
-   * for the task.
+   * Called before the runtime itself ends a task with the status `last`. The runtime does so if the task was canceled
+   * or has expired, or if the executor threw an error or was interrupted by a crash. If the task was being executed,
+   * the execution has ended or has used up its time. Returns the events to append, the last of which replaces `last`.
+   * If this is missing, throws, or takes longer than the grace time, only `last` is appended. Until it returns,
+   * `receive` should refuse messages to the task.
    */
   conclude?(context: ConcludeContext, last: StatusEvent): MaybePromise<readonly StatusEvent[]>;
 

@@ -58,13 +58,15 @@ export class LiveTask implements Scope, Readable, Disposable {
   stored: number;
   /** The state after the last appended entry. */
   state: TaskState | undefined;
-  /** Rough size of the log. If the store does not count sizes, the size of the entries since the task became live. */
+  /**
+   * Rough size of the log. If the store does not count sizes, only the entries since the task became live are counted.
+   */
   bytes: number;
   /** Time at which the task expires, in milliseconds. Undefined if it never expires. */
   expiresAt: number | undefined;
   /**
-   * Time of the last artifact event, in milliseconds. Undefined if a status came after it before the task became live:
-   * status events have their own time.
+   * Time of the last artifact event, in milliseconds. If the task became live after this event, it is set only if the
+   * event was the last one in the log.
    */
   artifactAt: number | undefined;
   lost: Error | undefined;

@@ -17,7 +17,7 @@ const PIECE = 256;
 /** Maximum size of a task that can be loaded. */
 const MAX_TASK_BYTES = 256 * 1024 * 1024;
 /**
- * Number of log bytes after which the task's size is checked. A task can be smaller than its log, because artifacts may
+ * Number of log bytes between two checks of the task's size. A task can be smaller than its log, because artifacts may
  * have been replaced.
  */
 const LOOK_EVERY = 32 * 1024 * 1024;
@@ -30,9 +30,9 @@ export interface Loaded {
 }
 
 /**
- * Folds the log up to its last stored entry. Continues from `from`, an earlier result for the same log, and changes its
- * task. When the promise resolves, `seq` is the last stored entry. So a reader that is opened at `seq` immediately
- * afterwards misses no entry.
+ * Folds the log up to its last stored entry. If `from` is given, continues from this earlier result for the same log,
+ * and changes the task in it. When the promise resolves, `seq` is the last stored entry. So a reader that is opened at
+ * `seq` immediately afterwards misses no entry.
  */
 export async function loadTask(
   log: Pick<Readable, 'stored' | 'read'>,

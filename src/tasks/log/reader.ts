@@ -12,16 +12,16 @@ import type { SerializedEntry } from '../store/store.ts';
 import { nextPiece } from './size.ts';
 
 /**
- * `final`: the task is settled. `lost`: this process can no longer use the log, but the client may resume at another
- * process.
+ * The reason why a reader has ended. `final`: the task is settled. `lost`: this process can no longer use the log, but
+ * the client may resume at another process.
  */
 export type EndReason = 'final' | 'closed' | 'lost' | 'shutdown';
 
 /** Receives a reader's entries. The methods must not throw. */
 export interface Sink {
   /**
-   * Takes an entry. Returns false if the sink gets no more entries until `resume`. If `last` is true, `end` is called
-   * next.
+   * Takes an entry. Returns false if the sink must get no more entries until `resume` is called. If `last` is true,
+   * `end` is called next.
    */
   take(entry: Published, last: boolean): boolean;
   end(reason: EndReason): void;
@@ -32,7 +32,7 @@ export interface Sink {
   readonly endless?: boolean;
   /** Called at a settled state after which another turn may follow. Returns true to wait for the next turn. */
   readonly spans?: (() => boolean) | undefined;
-  /** If true, the reader also ends at the end of a turn that other turns follow in the log. */
+  /** If true, the reader also ends at the end of a turn that is followed by other turns in the log. */
   readonly oneTurn?: boolean | undefined;
 }
 

@@ -73,8 +73,8 @@ export class TaskStream implements AsyncIterable<StreamItem>, Sink {
   }
 
   /**
-   * Makes a stream of the entries after `after`. From now on, its reader keeps the task in memory. The caller makes
-   * `first` in the view of `rules`.
+   * Makes a stream of the entries after `after`. From now on, its reader keeps the task in memory. The caller must
+   * already have applied the view of `rules` to `first`.
    * @internal
    */
   static read(
@@ -155,7 +155,7 @@ export class TaskStream implements AsyncIterable<StreamItem>, Sink {
   /** Called by the reader, or by the stream that this one continues with. */
   take(entry: Published | Opening, last: boolean): boolean {
     const shown = this.#view && entry instanceof Published ? entry.in(this.#view) : entry;
-    // An entry that the view does not contain takes no room.
+    // An entry that the view does not contain takes no room in the sink.
     return shown ? this.#sink!.take(shown, last) : true;
   }
 

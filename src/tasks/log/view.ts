@@ -4,7 +4,7 @@
  * A task has one log. Clients that speak different dialects see different views of it: a view shows an entry as it is,
  * in another form, or not at all. The agent declares its views, and chooses one for each request. A client can resume a
  * view after any entry, because a view depends on nothing but the entry itself. The sequence numbers are those of the
- * log, so those of a view may have gaps.
+ * log, so the numbers in a view may have gaps.
  */
 import type {
   Message,
@@ -16,7 +16,7 @@ import type {
   TaskStatusUpdateEvent,
 } from '../../protocol/index.ts';
 
-/** The data of a request by which its view is chosen. */
+/** The data of a request that determines its view. */
 export interface ViewRequest {
   /** URIs of the extensions that the request activates. */
   readonly extensions: readonly string[];
@@ -27,11 +27,14 @@ export interface ViewRequest {
   /** The metadata of the request, not of its message. */
   readonly metadata?: Metadata | undefined;
   /**
-   * The first message of the task. It is missing in a list of tasks, for a session (`rules.isSession`), and unless
-   * `LogViews.byFirstMessage` is set.
+   * The first message of the task. It is missing in a list of tasks, for a session (`rules.isSession`), and if
+   * `LogViews.byFirstMessage` is not set.
    */
   readonly first?: Message | undefined;
-  /** If the request gets the task as the result of its message, and not as a stream: its protocol version. */
+  /**
+   * The protocol version of a request that sends a message and gets the task as its result. Undefined for other
+   * requests, for example those that get a stream.
+   */
   readonly result?: ProtocolVersion | undefined;
 }
 
@@ -39,8 +42,8 @@ export interface ViewRequest {
 export type TaskUpdate = TaskStatusUpdateEvent | TaskArtifactUpdateEvent;
 
 /**
- * Shows a task's log to clients of one kind. The methods must not throw, and must not change their argument. They
- * return the argument itself if the view shows it as it is: then its JSON is shared with the log.
+ * Shows a task's log to clients of one kind. The methods must not throw, and must not change their argument. If the
+ * view shows the argument as it is, they return the argument itself, so that its JSON is shared with the log.
  *
  * If the events of a view are folded, the result is the view of the folded task.
  */

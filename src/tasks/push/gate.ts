@@ -1,26 +1,26 @@
 /**
- * Limits the requests to webhooks: how many are made at the same time, in all and to one host, and none to a host whose
- * circuit breaker is open. The limits are fair between the owners of tasks.
+ * Limits the number of concurrent requests to webhooks, in total and per host. Makes no request to a host whose circuit
+ * breaker is open. The limits are fair between the owners of tasks.
  */
 import { createCircuits, createSlots, QueueFullError, type Slots } from '../../base/index.ts';
 import type { DeliveryOutcome, Post } from './deliver.ts';
 
-/** Maximum number of concurrent requests, in all and to one host. */
+/** Maximum number of concurrent requests, in total and per host. */
 const MAX_POSTS = 256;
 const MAX_POSTS_PER_HOST = 16;
 
 /**
- * A circuit opens after the time of an event's first retries (RETRY_FAST_MS), so that a short failure of a host delays
- * nothing.
+ * Settings of the circuit breakers. `minMs` is longer than the first retries of an event take (FIRST_RETRIES in
+ * webhook.ts), so that a short failure of a host does not open its circuit.
  */
 const CIRCUIT = { failures: 6, minMs: 12_000, windowMs: 120_000, openMs: 30_000 };
 
-/** A request was not made. It may be possible after some time. */
+/** The result of a request that was not made. It may be made after `delayMs`. */
 export interface Delayed {
   readonly delayMs: number;
 }
 
-/** Who makes a request, and to which host. */
+/** The URL of a request, and the owner of the task for which it is made. */
 export interface Passage {
   readonly url: string;
   readonly owner: string;

@@ -1,9 +1,9 @@
 /**
  * The webhooks of all tasks. Each push notification configuration is a reader of its task's log, with a stored cursor.
  *
- * Every event is delivered at least once, in order, also after a restart: when the server starts, and whenever a webhook
- * has waited for its next attempt, the store is asked for the webhooks that are due. If a task is removed, its webhooks
- * are removed with it, and get no more events. `Deliver` makes the requests and decides which addresses are allowed.
+ * Every event is delivered at least once and in order, even after a restart. The store is queried for due webhooks when
+ * the server starts, and at the time of each webhook's next attempt. If a task is removed, its webhooks are removed
+ * with it, and get no more events. `Deliver` makes the requests and decides which addresses are allowed.
  */
 import { MAX_TIMER_MS, type MaybePromise, waitAtMost } from '../../base/index.ts';
 import {
@@ -46,14 +46,14 @@ export interface NotifierOptions {
   readonly now: () => number;
 }
 
-/** Maximum number of webhooks of tasks that are not executed, which are open at the same time. */
+/** Maximum number of open webhooks whose tasks are not being executed. */
 const MAX_BACKLOG = 1000;
 const PAGE = 100;
 /** Minimum time between two queries for due webhooks. */
 const SCAN_MS = 1000;
-/** How often all due webhooks are checked. This finds those that were closed because the store was unavailable. */
+/** How often all due webhooks are checked. This finds webhooks that were closed because the store was unavailable. */
 const FULL_SCAN_MS = 300_000;
-/** Webhooks of running tasks have the due time 0. They are already open, so that most queries skip them. */
+/** Webhooks of running tasks have the due time 0. They are already open, so most queries skip them. */
 const AFTER_RUNNING = { dueAt: 0, position: Number.MAX_SAFE_INTEGER };
 
 export class PushNotifier {
@@ -71,7 +71,7 @@ export class PushNotifier {
   readonly #saving = new Map<string, Promise<void>>();
   #timer: NodeJS.Timeout | undefined;
   #timerAt = Infinity;
-  /** The next scan checks all due webhooks. */
+  /** Whether the next scan checks all due webhooks. */
   #full = false;
   #fullAt = Infinity;
   #scanning = false;
@@ -90,8 +90,8 @@ export class PushNotifier {
   }
 
   /**
-   * Saves a configuration. It gets the events after entry `after`. If the task already has the same configuration, this
-   * one keeps its cursor, and a failed delivery is tried again now.
+   * Saves a configuration. Its webhook gets the events after entry `after`. If the task already has the same
+   * configuration, its webhook keeps the cursor, and a failed delivery is tried again immediately.
    */
   save(
     taskId: string,
@@ -125,7 +125,7 @@ export class PushNotifier {
     });
   }
 
-  /** Returns the webhook of the task that has the same configuration. */
+  /** Returns the task's webhook with the same configuration. */
   async #find(
     taskId: string,
     config: PushNotificationConfig,
@@ -166,7 +166,7 @@ export class PushNotifier {
     return record;
   }
 
-  /** Runs the change of a webhook while the webhook is closed, and none of its progress waits to be stored. */
+  /** Runs `change` while the webhook is closed and all its progress is stored or discarded. */
   async #whileClosed(name: string, change: () => MaybePromise<void>): Promise<void> {
     this.#changing.add(name);
     try {
@@ -216,8 +216,8 @@ export class PushNotifier {
   }
 
   /**
-   * Sends the events of a webhook again, from its first dead letter on, so that the receiver gets the newest event last.
-   * Returns the number of dead letters, which are removed.
+   * Sends the events of a webhook again, starting with its first dead letter, so that the receiver gets the newest
+   * event last. Removes the dead letters, and returns their number.
    */
   retry(live: LiveTask, configId: string): Promise<number> {
     const { taskId } = live;
@@ -290,20 +290,23 @@ export class PushNotifier {
     webhook.start();
   }
 
-  /** A webhook whose view is unknown, because an earlier version stored it, gets the view of an empty request. */
+  /**
+   * Returns the view of a webhook. If the stored view is unknown, for example because an earlier version stored it, the
+   * webhook gets the view of an empty request.
+   */
   #viewOf({ view }: PushRecord): LogView | undefined {
     const { views } = this.#options;
     const named = views?.all.find(({ name }) => name === view);
     return named ?? views?.choose({ extensions: [] });
   }
 
-  /** Starts to deliver what an earlier process has not delivered. */
+  /** Starts to deliver the events that an earlier process has not delivered. */
   start(): void {
     this.#full = true;
     void this.#scan();
   }
 
-  /** Looks for due webhooks at this time, unless this happens earlier. */
+  /** Schedules a scan for due webhooks at this time, unless an earlier scan is scheduled. */
   #wake(at: number): void {
     if (this.#closed || at >= this.#timerAt) return;
     clearTimeout(this.#timer);
@@ -320,7 +323,7 @@ export class PushNotifier {
     if (this.#scanning) return this.#wake(now());
     this.#scanning = true;
     const untilFull = this.#fullAt - now();
-    // If the clock was set back, the time may be far away.
+    // If the clock was set back, the time of the next full scan may be far away.
     const isLost = untilFull > FULL_SCAN_MS && Number.isFinite(untilFull);
     this.#full ||= untilFull <= 0 || isLost;
     try {
@@ -332,7 +335,7 @@ export class PushNotifier {
         isComplete = await this.#openDue({ dueAt, position: Number.MAX_SAFE_INTEGER });
         if (isComplete) this.#fullAt = now() + FULL_SCAN_MS;
       }
-      // If there are too many, the next ones are opened when half of these have ended.
+      // If there are too many due webhooks, the next ones are opened when half of the open ones have ended.
       this.#full = !isComplete;
     } catch (error) {
       if (!this.#closed) logger.error({ err: error }, 'failed to list the webhooks that are due');
@@ -343,7 +346,7 @@ export class PushNotifier {
     this.#wake(this.#fullAt);
   }
 
-  /** Opens the due webhooks after this one. Returns false if there are too many of them. */
+  /** Opens the due webhooks after the position `after`. Returns false if there are too many. */
   async #openDue(after: Pick<DuePush, 'dueAt' | 'position'> | undefined): Promise<boolean> {
     const { store } = this.#log;
     let page: readonly DuePush[];

@@ -1,6 +1,7 @@
 /**
- * Writes the progress of webhooks to the store. With a durable store, the changes of a short time are one transaction,
- * so that deliveries do not slow down the tasks. After a crash, the last events may be delivered again.
+ * Writes the progress of webhooks to the store. With a durable store, all changes within a short time are written in
+ * one transaction, so that deliveries do not slow down the tasks. After a crash, the last events may be delivered
+ * again.
  */
 import type { Logger } from '../log/logger.ts';
 import type { PushChange, TaskStore } from '../store/store.ts';
@@ -45,7 +46,7 @@ export class ProgressWriter {
     if (this.#changes.size === 0) return;
     const batch = this.#changes;
     this.#changes = new Map();
-    // A store may throw at once, so that this is reset only after it is set.
+    // `finally` is asynchronous, so `#writing` is reset after this assignment, even if the store throws synchronously.
     this.#writing = this.#write(batch).finally(() => {
       this.#writing = undefined;
     });

@@ -18,19 +18,21 @@ import type { DeadLetter, PushProgress, PushRecord } from '../store/store.ts';
 import type { Deliver, DeliveryOutcome, FailedDelivery, Post } from './deliver.ts';
 import type { Delayed, DeliveryGate } from './gate.ts';
 
-/** The number of retries that are made even if the webhook has failed for long. */
+/** Number of retries that are always made, even if the webhook has failed for a long time. */
 const FIRST_RETRIES = 5;
-/** Maximum delay between two attempts, also if the receiver asks for a longer one. */
+/** Maximum delay between two attempts, even if the receiver asks for a longer delay. */
 const MAX_DELAY_MS = 3_600_000;
 /** A webhook whose next attempt is later than this is closed, and opened again in time. */
 export const PARK_MS = 20_000;
-/** A time of the next attempt that is further away than this was stored before the clock was set back. */
+/**
+ * Maximum time until the next attempt. If a stored time is further away, the clock was set back after it was stored.
+ */
 export const MAX_WAIT_MS = MAX_DELAY_MS + 1000;
 const MAX_REASON_CHARS = 300;
 /** The size up to which a webhook keeps the task in memory between two events. */
 const MAX_KEPT_BYTES = 64 * 1024;
 
-/** When a webhook that fails is tried again, and when it is given up. */
+/** The limits for retries of a failing webhook. */
 export interface WebhookLimits {
   /** The delay before the first retry, in milliseconds. It doubles with each retry, up to an hour. */
   readonly pushRetryMs: number;
@@ -38,7 +40,7 @@ export interface WebhookLimits {
   readonly pushGiveUpMs: number;
 }
 
-/** Returns the time of the next attempt. It is now if the clock was set back. */
+/** Returns the time of the next attempt, or `now` if the clock was set back. */
 export function dueTime({ dueAt = 0 }: Pick<PushProgress, 'dueAt'>, now: number): number {
   return dueAt > now + MAX_WAIT_MS ? now : dueAt;
 }
@@ -69,7 +71,7 @@ export class Webhook {
   /** The result of the last call of `#taskAt`, unless it is large. */
   #folded: Loaded | undefined;
   #busy = false;
-  /** Whether it waits for the time of the next attempt. */
+  /** Whether the webhook waits for the time of the next attempt. */
   #waits = false;
   #finishing = false;
   #readerEnded = false;
@@ -99,7 +101,7 @@ export class Webhook {
     this.#goOn();
   }
 
-  /** Resolves when every stored event was delivered, or waits for a retry after a restart. */
+  /** Resolves when every stored event was delivered or is left for a retry after a restart. */
   finish(): Promise<void> {
     this.#finishing = true;
     if (!this.#busy) this.#goOn();
@@ -126,7 +128,10 @@ export class Webhook {
     else this.#reader?.resume();
   }
 
-  /** Delivers one event. The reader continues only after `take` has returned, so this always waits first. */
+  /**
+   * Delivers one event. Awaits before it does anything else, because the reader must not be resumed before `take` has
+   * returned.
+   */
   async #handle(entry: Published): Promise<void> {
     let post: Post | 'unknown' | undefined = 'unknown';
     const prepared = async (): Promise<Post | undefined> => {
@@ -179,7 +184,8 @@ export class Webhook {
       return await gate.pass(passage, post, this.#abort.signal);
     } catch (error) {
       logger.debug({ err: error, taskId, configId: config.id }, 'a webhook did not respond');
-      // The owner of the task sees the reason. The message may contain addresses of the network.
+      // The owner of the task sees the reason, so it does not contain the error's message, which may have internal
+      // addresses.
       const isTimeout = error instanceof Error && /^(?:Abort|Timeout)Error$/.test(error.name);
       return { failed: isTimeout ? 'timeout' : (systemCode(error) ?? 'no response') };
     }
@@ -205,7 +211,7 @@ export class Webhook {
       default:
     }
     if ('failed' in outcome) return this.#fail(seq, outcome);
-    // The delays differ, so that the webhooks of one host do not all come back at the same time.
+    // The delays are random, so that the webhooks of one host are not all tried again at the same time.
     const wait = Math.max(outcome.delayMs, this.#options.limits.pushRetryMs) * (1 + Math.random());
     this.#report({ ...this.#progress, dueAt: Math.ceil(now() + wait) });
     return false;

@@ -18,7 +18,7 @@ interface Webhook extends Scope {
 }
 
 export class MemoryPush {
-  /** The webhooks by task id and id. Only tasks with webhooks are here. */
+  /** The webhooks by task id and configuration id. The map contains only tasks with webhooks. */
   readonly #tasks = new Map<string, Map<string, Webhook>>();
   readonly #due = new Set<Webhook>();
   #positions = 0;

@@ -56,7 +56,7 @@ export interface MemoryStoreOptions {
    * all tasks are unfinished, new tasks are refused.
    */
   readonly maxTasks?: number | undefined;
-  /** Maximum size of all tasks in bytes, roughly counted. Default: 1 GiB. */
+  /** Maximum total size of all tasks in bytes, which is estimated. Default: 1 GiB. */
   readonly maxBytes?: number | undefined;
   /** Returns the current time in milliseconds. Default: `Date.now`. */
   readonly now?: (() => number) | undefined;

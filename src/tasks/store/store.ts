@@ -35,7 +35,9 @@ export interface TaskHead extends Scope {
   /** Time of the last status change, in milliseconds. Lists are sorted by it, newest first. */
   readonly updatedAt: number;
   readonly createdAt: number;
-  /** Time of the last event of a working task, in milliseconds, if it is an artifact event and the store is durable. */
+  /**
+   * Time of a working task's last event, in milliseconds. Set only if it is an artifact event and the store is durable.
+   */
   readonly artifactAt?: number | undefined;
   /** Time at which the task expires, in milliseconds. Undefined if it never expires. */
   readonly expiresAt?: number | undefined;
@@ -48,7 +50,8 @@ export interface Append extends Scope {
   readonly taskId: string;
   readonly contextId: string;
   /**
-   * The expected sequence number of the task's last entry. 0 creates the task: the first new entry is the Task itself.
+   * The expected sequence number of the task's last entry. If it is 0, the append creates the task, and its first entry
+   * is the Task itself.
    */
   readonly expected: number;
   readonly entries: readonly LogEntry[];
@@ -88,7 +91,7 @@ export interface ListPage {
   readonly next?: string | undefined;
 }
 
-/** How far the delivery of a task's events to a webhook has come. */
+/** The progress of the delivery of a task's events to a webhook. */
 export interface PushProgress {
   /** Sequence number of the last event that was delivered or became a dead letter. */
   readonly cursor: number;
@@ -163,9 +166,9 @@ export interface FinishedTask extends Scope {
   readonly taskId: string;
   /** Time at which the task ended, in milliseconds. */
   readonly endedAt: number;
-  /** Number of its end. The ends of all tasks are numbered in their order. */
+  /** Position of the task in the order in which all tasks ended. */
   readonly position: number;
-  /** Whether a webhook has not got all events of the task. */
+  /** Whether a webhook has not received all events of the task. */
   readonly isDue: boolean;
 }
 
@@ -177,13 +180,13 @@ export interface FinishedQuery {
 
 /** The part of a store that removes old tasks. */
 export interface StoreRetention {
-  /** Returns the size of the stored data in bytes. Space that removed tasks have left does not count. */
+  /** Returns the size of the stored data in bytes. Free space from removed tasks does not count. */
   size(): MaybePromise<number>;
   /** Returns finished tasks of all scopes, in the order in which they ended, the oldest first. */
   finished(query: FinishedQuery): MaybePromise<readonly FinishedTask[]>;
   /**
-   * Removes tasks in their order, in one short transaction. A task that continues meanwhile is skipped. Returns how many
-   * tasks are done. Call it again for the others: a very large task needs several calls.
+   * Removes tasks in the given order, in one short transaction. Skips a task that has continued in the meantime.
+   * Returns how many tasks are done. Call it again for the others, because a very large task needs several calls.
    */
   remove(tasks: readonly FinishedTask[]): MaybePromise<number>;
   /** Gives a small part of the free space back to the file system. Returns whether there is more. */
@@ -236,10 +239,11 @@ export interface TaskStore {
   delete(scope: Scope, taskId: string): MaybePromise<boolean>;
 
   /**
-   * Saves a webhook. Replaces the webhook with the same id, except its dead letters up to `progress.cursor`.
+   * Saves a webhook. Replaces the webhook with the same id, but keeps its dead letters up to `progress.cursor`.
    *
-   * An append to a task that waits or has ended (`isSettled`) sets `dueAt` to 0 if it is undefined, in the same
-   * transaction. So the events of a task that continues are delivered even if the process ends right after the append.
+   * An append to a task that waits or has ended (`isSettled`) also sets an undefined `dueAt` of the task's webhooks to
+   * 0, in the same transaction. So the events of a task that continues are delivered even if the process ends right
+   * after the append.
    */
   savePush(record: PushRecord): MaybePromise<void>;
   /** Returns the task's webhooks in the order in which they were first saved. */
@@ -247,7 +251,7 @@ export interface TaskStore {
   deletePush(taskId: string, configId: string): MaybePromise<void>;
   /**
    * Saves the progress of webhooks in one transaction. Ignores webhooks that do not exist. If `dueAt` is undefined, but
-   * the task has entries after the cursor, stores 0, because the task has continued meanwhile.
+   * the task has entries after the cursor, stores 0, because the task has continued in the meantime.
    */
   savePushProgress(changes: readonly PushChange[]): MaybePromise<void>;
   /** Returns the webhooks of all scopes that have a `dueAt`, earliest first. */
