@@ -1,5 +1,5 @@
 /**
- * Returns a copy of the response. Its body fails as soon as `check` throws. `check` is called with each chunk before
+ * Returns a copy of the response whose body fails as soon as `check` throws. `check` is called with each chunk before
  * the reader receives the chunk, so it can limit the size of the response.
  *
  *     let bytes = 0;
@@ -29,7 +29,7 @@ export function limitBody(response: Response, check: (chunk: Uint8Array) => void
     { highWaterMark: 0 },
   );
   const { status, statusText, headers, url } = response;
-  // A constructed response has no URL, but error messages need it.
+  // A constructed response has no URL, but error messages need the URL.
   return Object.defineProperty(new Response(body, { status, statusText, headers }), 'url', {
     value: url,
   });

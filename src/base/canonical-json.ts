@@ -1,13 +1,13 @@
 /**
- * Writes JSON in the canonical form of RFC 8785, so that a signature over it can be verified by other programs. The
- * value must come from JSON: numbers are finite, and nothing is undefined except members, which are left out.
+ * Writes JSON in the canonical form of RFC 8785, so that other programs can verify a signature over the text. The
+ * value must come from JSON, so all numbers are finite. Members that are undefined are left out.
  */
 export function canonicalJson(value: unknown): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
   const members = Object.entries(value)
     .filter(([, member]) => member !== undefined)
-    // The RFC sorts by UTF-16 code units, as JavaScript compares strings.
+    // The RFC sorts by UTF-16 code units. JavaScript compares strings in the same way.
     .toSorted(([one], [other]) => (one < other ? -1 : 1))
     .map(([name, member]) => `${JSON.stringify(name)}:${canonicalJson(member)}`);
   return `{${members.join(',')}}`;

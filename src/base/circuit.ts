@@ -1,28 +1,29 @@
 /**
- * Circuit breakers: one for each target, for example a model of a provider, or the host of webhooks. While a circuit is
- * closed, calls are allowed. After several consecutive failures it opens for some time and rejects calls. Then it allows
- * one call, the probe, whose outcome closes the circuit or opens it again.
+ * Circuit breakers. Each target has one. A target is, for example, a model of a provider or the host of webhooks.
+ * While a circuit is closed, calls are allowed. After several consecutive failures, the circuit opens for some time
+ * and rejects calls. Then it allows one call, the probe. The outcome of the probe closes the circuit or opens it
+ * again.
  *
- * One caller must not be able to close a target for the others, because its own requests may be the cause of the
- * failures. So a caller's failures open the circuit for this caller. The circuit opens for all callers only if several
- * of them fail, and each caller then has its own probe. A caller is, for example, a workspace or the owner of tasks.
+ * One caller must not be able to block a target for the others, because its own requests may be the cause of the
+ * failures. So a caller's failures open the circuit only for this caller. The circuit opens for all callers only if
+ * several of them fail. Each caller then has its own probe. A caller is, for example, a workspace or the owner of
+ * tasks.
  *
- * A target may also ask for a pause, for example with Retry-After. The gateway's key for a provider belongs to all
- * callers, so the pause applies to all of them. But other callers wait only for `openMs`, and then find out for
- * themselves.
+ * A target may also ask for a pause, for example with Retry-After. The gateway's key for a provider is shared by all
+ * callers, so the pause applies to all of them. But the other callers wait only for `openMs` and then try again.
  */
 import { BoundedMap } from './bounded-map.ts';
 
 export interface CircuitSettings {
-  /** The number of consecutive failures within `windowMs` that opens the circuit. */
+  /** Number of consecutive failures within `windowMs` that opens the circuit. */
   readonly failures: number;
   readonly windowMs: number;
   readonly openMs: number;
-  /** The circuit opens only if the first of these failures is at least this old. Default: 0. */
+  /** Minimum age of the first of these failures when the circuit opens. Default: 0. */
   readonly minMs?: number;
 }
 
-/** Why a target asked for a pause. */
+/** The error with which a target asked for a pause. */
 export interface PauseCause {
   readonly retryAfterMs?: number | undefined;
 }
@@ -43,30 +44,32 @@ export interface Permit {
 /** The time until a call may be allowed, and the reason. */
 export interface CircuitWait<Cause> {
   readonly ms: number;
-  /** The error with which the target asked for a pause. Undefined if the circuit is open. */
+  /** The error with which the target asked for a pause, or undefined if the wait has another reason. */
   readonly cause: Cause | undefined;
 }
 
 export interface Circuits<Cause extends PauseCause = PauseCause> {
   /** Returns the permit for a call, or undefined if the circuit is open. */
   enter(target: string, caller: string): Permit | undefined;
-  /** Returns undefined if a call is allowed now. */
+  /** Returns the time until the next call is allowed, or undefined if a call is allowed now. */
   wait(target: string, caller: string): CircuitWait<Cause> | undefined;
-  /** Stops calls to a target because it asked for it. The caller is the one whose call got the error. */
+  /** Stops calls to a target that has asked for a pause. `caller` is the caller whose call failed with `error`. */
   pause(target: string, caller: string, error: Cause): void;
   /** Whether a circuit is open for at least one caller. */
   readonly open: boolean;
 }
 
-/** The length of a wait while a probe is in progress. The duration of the probe is unknown. */
+/** Wait that is reported while a probe is in progress, because the duration of the probe is unknown. */
 const PROBE_WAIT_MS = 1000;
 /** Maximum length of a pause. */
 const MAX_PAUSE_MS = 3_600_000;
-/** Maximum numbers of targets and callers with failures that are remembered. The oldest ones are forgotten. */
+/**
+ * Maximum number of targets, and maximum number of callers per target. The least recently used entries are dropped.
+ */
 const MAX_TARGETS = 512;
 const MAX_CALLERS = 512;
 
-/** The circuit of one target as one caller sees it. */
+/** The state of a target's circuit for one caller. */
 interface View {
   failures: number[];
   openUntil: number | undefined;
@@ -78,7 +81,7 @@ interface Circuit<Cause> {
   readonly views: BoundedMap<View>;
   /** The latest failures of all callers. */
   failures: { readonly caller: string; readonly time: number }[];
-  /** Set while the circuit is open for all callers, until a probe succeeds. */
+  /** Time until which the circuit is open for all callers. It is set until a probe succeeds. */
   openUntil: number | undefined;
   pause: { caller: string; since: number; until: number; cause: Cause } | undefined;
 }
@@ -88,9 +91,9 @@ export function createCircuits<Cause extends PauseCause = PauseCause>(
   now: () => number,
 ): Circuits<Cause> {
   const { failures: maxFailures, windowMs, openMs, minMs = 0 } = settings;
-  /** Maximum number of failures of one caller that count for the others. */
+  /** Maximum number of one caller's failures that count for all callers. */
   const maxOfOne = Math.max(1, Math.floor(maxFailures / 2));
-  /** Only targets with failures are here. */
+  /** The circuits of the targets that have failures or a pause. */
   const circuits = new BoundedMap<Circuit<Cause>>(MAX_TARGETS);
 
   function circuitOf(target: string): Circuit<Cause> {
@@ -129,7 +132,7 @@ export function createCircuits<Cause extends PauseCause = PauseCause>(
     }
   }
 
-  /** Keeps the first failure, which decides about `minMs`, and the last ones. */
+  /** Makes room for one more failure. Keeps the first failure, because `minMs` is measured from it. */
   function latest<Failure>(failures: Failure[]): Failure[] {
     return failures.length < maxFailures ? failures : failures.toSpliced(1, 1);
   }
@@ -146,7 +149,7 @@ export function createCircuits<Cause extends PauseCause = PauseCause>(
   function closed(target: string, caller: string): Permit {
     return {
       begun() {},
-      // Calls that started before the circuit opened have no effect while it is open.
+      // A success of a call that started before the circuit opened does not close the circuit.
       ok() {
         const circuit = circuits.get(target);
         if (!circuit) return;

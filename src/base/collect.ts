@@ -1,6 +1,7 @@
 /**
- * Collects data that arrives in chunks. A peer chooses the size of the chunks, and one chunk of a single byte needs
- * hundreds of bytes of memory. So the chunks are copied, and memory grows only with the size of the data.
+ * Collects data that arrives in chunks. The peer chooses the size of the chunks, and even a chunk of one byte needs
+ * hundreds of bytes of memory. So the chunks are copied into one buffer, and memory grows only with the size of the
+ * data.
  */
 
 const FIRST_CAPACITY = 8 * 1024;
@@ -19,7 +20,7 @@ export class ByteCollector {
   add(chunk: Uint8Array): void {
     const size = this.#size + chunk.length;
     if (this.#size === 0) {
-      // Most bodies are a single chunk, which need not be copied.
+      // Most bodies are a single chunk, which is not copied.
       this.#bytes = chunk;
     } else {
       if (size > this.#bytes.length) this.#grow(size);
@@ -39,10 +40,13 @@ export class ByteCollector {
   }
 }
 
-/** The number of pieces that are joined to one string. */
+/** Number of pieces that are joined into one string. */
 const PIECES = 256;
 
-/** Collects text. A string that is built with `+=` needs about 32 bytes for each piece until it is read. */
+/**
+ * Collects text. Joins the pieces, because a string that is built with `+=` needs about 32 bytes for each piece until
+ * it is read.
+ */
 export class TextCollector {
   readonly #joined: string[] = [];
   #pieces: string[] = [];
@@ -60,7 +64,7 @@ export class TextCollector {
     this.#pieces = [];
   }
 
-  /** Returns the text, and starts again with an empty text. */
+  /** Returns the text and clears the collector. */
   take(): string {
     const text = this.#joined.join('') + this.#pieces.join('');
     this.#joined.length = 0;

@@ -1,4 +1,4 @@
-/** Helpers for errors of unknown origin. */
+/** Functions for errors of unknown origin. */
 import { oneLine } from './text.ts';
 
 /** Returns the error's message in one line, or its name if it has no message. */
@@ -7,7 +7,7 @@ export function reasonOf(error: unknown): string {
   return oneLine(message);
 }
 
-/** Returns the code of a failed system call, such as `ENOENT`. */
+/** Returns the code of a failed system call, such as `ENOENT`, or undefined for any other error. */
 export function systemCode(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string'
     ? error.code

@@ -8,7 +8,7 @@ const IMAGES: readonly (readonly [type: string, at: number, magic: string])[] = 
   ['image/webp', 8, 'WEBP'],
 ];
 
-/** Maximum size of an image. It is about 5 MB in base64, which is the limit of the model vendors. */
+/** Maximum size of an image. In base64 it is about 5 MB, which is the limit of the model vendors. */
 export const MAX_IMAGE_BYTES = 3_750_000;
 
 /** Returns the media type of an image, or undefined if the file is not an image that models support. */
@@ -23,7 +23,7 @@ export function isPdf(head: Uint8Array): boolean {
   return latin1(head, 0, 5) === '%PDF-';
 }
 
-/** Returns a size for people: `12 bytes`, `1.5 KB`, `3.0 MB`. */
+/** Returns the size as text for people: `12 bytes`, `1.5 KB`, `3.0 MB`. */
 export function sizeOf(bytes: number): string {
   if (bytes < 1024) return `${bytes} bytes`;
   const kilo = bytes / 1024;

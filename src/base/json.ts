@@ -13,7 +13,8 @@ export function isObject(value: unknown): value is Record<string, unknown> {
 }
 
 /**
- * Returns a copy without the members that are undefined. If the copy is spread, the defaults of these members are kept.
+ * Returns a copy without the members that are undefined. When the copy is spread over defaults, the defaults of the
+ * missing members are kept.
  *
  *     const settings = { retries: 3, ...defined(options) };
  */
@@ -25,8 +26,8 @@ export function defined<T extends object>(
 }
 
 /**
- * Returns the JSON with these characters escaped. They may stand in JSON as they are, but some programs, such as
- * httpx-sse before 0.4.2, end a line of an event stream there.
+ * Returns the JSON with U+0085, U+2028 and U+2029 escaped. JSON may contain these characters, but some programs treat
+ * them as the end of a line in an event stream. An example is httpx-sse before 0.4.2.
  */
 export function lineSafe(json: string): string {
   return SEPARATOR.test(json) ? json.replaceAll(SEPARATORS, escaped) : json;

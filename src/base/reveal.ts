@@ -1,12 +1,13 @@
 /**
- * Makes invisible characters visible, for text that a person reads before they approve it. A control character could
- * move the cursor and hide a part of a command. A bidirectional or zero-width character could disguise it.
+ * Invisible characters, which are made visible in text that a person reads before an approval. A control character
+ * could move the cursor and hide a part of a command. A bidirectional or zero-width character could disguise a
+ * command.
  *
  *     reveal('rm a\rls') // 'rm a␍ls'
  */
 const HIDDEN =
   /(?!\n|\t|\ufe0e|\ufe0f)[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]/gu;
-/** The symbols for the control characters 0 to 31 start here. */
+/** The first of the symbols for the control characters 0 to 31. */
 const CONTROL_PICTURES = 0x2400;
 const DELETE = 0x7f;
 
@@ -20,11 +21,11 @@ export function reveal(text: string): string {
   });
 }
 
-/** Characters that JSON may contain unescaped, and that a terminal acts on or does not show. */
+/** Characters that may be unescaped in JSON, but that a terminal interprets or does not show. */
 const UNESCAPED = /[\u007f-\u009f\u2028\u2029\p{Cf}]/gu;
 
 /**
- * Escapes the characters in JSON text that a terminal acts on or does not show. The value stays the same.
+ * Escapes the characters in JSON text that a terminal interprets or does not show. The value stays the same.
  *
  *     printableJson('{"a":"\u009b"}') // '{"a":"\\u009b"}'
  */

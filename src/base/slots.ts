@@ -1,27 +1,30 @@
 /**
- * Limits the number of concurrent calls. Further calls wait in a queue. Slots are shared fairly between callers
- * (for example workspaces): a free slot goes to the waiting caller that has the fewest. While there are several callers,
- * one caller cannot take all slots, because its calls may take minutes.
+ * Limits the number of concurrent calls. Further calls wait in a queue. Slots are shared fairly between callers (for
+ * example workspaces): a free slot goes to the waiting caller that holds the fewest slots. While there are several
+ * callers, no caller can take all slots, because its calls may take minutes.
  */
 
 /** Maximum number of calls of one caller in the queue. Further calls are rejected. */
 const MAX_WAITING = 1000;
-/** The part of the slots that one caller cannot take while there are others. At least one slot, if there are two. */
+/**
+ * Share of the slots that a single caller cannot take while there are other callers. With two or more slots, this is
+ * at least one slot.
+ */
 const RESERVE = 1 / 4;
-/** How long a caller counts as a user after it asked for a slot. */
+/** Time in milliseconds after its last request during which a caller counts as present. */
 const SEEN_MS = 10 * 60_000;
 
 export interface Slots {
-  /** Whether the caller would get a slot at once. */
+  /** Returns whether the caller would get a slot at once. */
   free(caller: string): boolean;
   /**
-   * Waits for a slot and returns a function that releases it. If the signal is aborted, throws its reason. Throws a
-   * QueueFullError if the caller has too many calls in the queue.
+   * Waits for a slot and returns a function that releases it. Throws the signal's reason if the signal is aborted.
+   * Throws a QueueFullError if the caller has too many calls in the queue.
    */
   take(caller: string, signal: AbortSignal): Promise<() => void>;
 }
 
-/** One caller has too many calls in the queue. */
+/** The error for a caller that has too many calls in the queue. */
 export class QueueFullError extends Error {
   override readonly name = 'QueueFullError';
   constructor() {
@@ -39,7 +42,7 @@ export function createSlots(max = Number.POSITIVE_INFINITY, now: () => number = 
   let taken = 0;
   /** The callers that hold a slot or wait for one. */
   const shares = new Map<string, Share>();
-  /** The two callers that asked last, with the times. */
+  /** The two callers that asked for a slot most recently, with the times of their requests. */
   const seen = new Map<string, number>();
 
   function see(caller: string): void {
@@ -73,11 +76,14 @@ export function createSlots(max = Number.POSITIVE_INFINITY, now: () => number = 
     if (held === 0 && queue.size === 0) shares.delete(caller);
   }
 
-  /** Counts a slot for the caller, and returns a function that releases it. Only its first call has an effect. */
+  /**
+   * Counts a slot for the caller. Returns a function that releases the slot. Only the first call of this function has
+   * an effect.
+   */
   function hold(caller: string, share: Share): () => void {
     taken++;
     share.held++;
-    // Now the caller is the last one in the order in which callers get a slot.
+    // Moves the caller to the end of the order in which callers get a slot.
     shares.delete(caller);
     shares.set(caller, share);
     let holding = true;
@@ -91,7 +97,10 @@ export function createSlots(max = Number.POSITIVE_INFINITY, now: () => number = 
     };
   }
 
-  /** Gives a free slot to the waiting caller with the fewest slots. Of several such callers, the first one gets it. */
+  /**
+   * Gives a free slot to the waiting caller with the fewest slots. If several callers have equally few, the first of
+   * them gets the slot.
+   */
   function grant(): void {
     let best: Share | undefined;
     for (const [caller, share] of shares) {

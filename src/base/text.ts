@@ -1,4 +1,4 @@
-/** Helpers that trim and shorten a text, and that find the intended name for a misspelled word. */
+/** Functions that trim and shorten a text, and that find the intended name for a misspelled word. */
 
 /** Returns the first `limit` characters. Never splits a surrogate pair. */
 export function cutText(text: string, limit: number): string {
@@ -19,7 +19,7 @@ export function trimEndOf(text: string, chars: string): string {
   return text.slice(0, end);
 }
 
-/** Returns the text in one line: line feeds, with the white space around them, become single spaces. */
+/** Returns the text in one line. Each line feed, together with the white space around it, becomes a single space. */
 export function oneLine(text: string): string {
   const lines = text.split('\n').map((line) => line.trim());
   return lines.filter((line) => line !== '').join(' ');
@@ -48,9 +48,9 @@ function distance(from: string, to: string): number {
 }
 
 interface Similarity {
-  /** The part of the word and of each name that is compared. Default: all of it. */
+  /** Returns the part of the word or name that is compared. Default: the whole text. */
   readonly compared?: (text: string) => string;
-  /** How many letters may differ from this name. Default: 2, or 1 for a short word. */
+  /** Returns the maximum number of letters that may differ from this name. Default: 2, or 1 for a short word. */
   readonly maxDistance?: (name: string) => number;
 }
 
@@ -68,7 +68,7 @@ export function nearestNames(
   return [...names]
     .map((name) => {
       const other = compared(name);
-      // The words differ by at least this many letters. This avoids a comparison with a very long word.
+      // The words differ by at least this many letters. If this is too many, the slow comparison is skipped.
       const apart = Math.abs(sought.length - other.length);
       return { name, changes: apart > maxDistance(name) ? apart : distance(sought, other) };
     })
@@ -78,8 +78,8 @@ export function nearestNames(
 }
 
 /**
- * Splits a text before its last character. A stream of text holds back the last character until more text comes or the
- * text ends, so that the chunk that ends the text is not empty.
+ * Splits a text before its last character. A stream of text holds back the last character until more text arrives or
+ * the text ends. So the final chunk is never empty.
  */
 export function splitLast(text: string): { readonly now: string; readonly held: string } {
   const size = (text.codePointAt(text.length - 2) ?? 0) > 0xffff ? 2 : 1;

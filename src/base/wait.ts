@@ -1,8 +1,8 @@
-/** Functions that wait: with an abort signal, with a timeout, or with a growing delay between attempts. */
+/** Functions for waiting: with an abort signal, with a timeout, or with a growing delay between attempts. */
 
 export type MaybePromise<T> = T | Promise<T>;
 
-/** The longest delay that a timer accepts. A timer with a longer delay would fire at once. */
+/** Maximum delay of a timer. A timer with a longer delay would fire at once. */
 export const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /**

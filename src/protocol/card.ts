@@ -26,8 +26,8 @@ export const AgentCapabilities = z.looseObject({
 export type AgentCapabilities = z.infer<typeof AgentCapabilities>;
 
 /**
- * Security schemes by name, with their scopes. A caller must meet all schemes of a requirement. If there are several
- * requirements, one of them is enough.
+ * The names of security schemes, with the scopes of each. A caller must satisfy all schemes of a requirement. If
+ * there are several requirements, the caller must satisfy only one of them.
  */
 export const SecurityRequirement = z.record(z.string(), z.array(z.string()));
 export type SecurityRequirement = z.infer<typeof SecurityRequirement>;
@@ -91,7 +91,7 @@ export const SecurityScheme = z.discriminatedUnion('type', [
 ]);
 export type SecurityScheme = z.infer<typeof SecurityScheme>;
 
-/** One address of the agent, with its binding and protocol version. */
+/** One address of the agent, with the binding and the protocol version of this address. */
 export const AgentInterface = z.looseObject({
   url: z.string().min(1),
   protocolBinding: z.string().min(1),
@@ -109,9 +109,10 @@ export const AgentCardSignature = z.looseObject({
 export type AgentCardSignature = z.infer<typeof AgentCardSignature>;
 
 /**
- * The agent card in the internal format, which is the same for both protocol versions. The addresses are in
- * `supportedInterfaces`, as in 1.0. This field can also express `url`, `preferredTransport` and `additionalInterfaces`
- * of 0.3. All other fields have their 0.3 names. The codecs convert between this format and the versions.
+ * The agent card in the internal format, which is the same for both protocol versions. As in 1.0, the addresses are
+ * in `supportedInterfaces`. This field also replaces `url`, `preferredTransport` and `additionalInterfaces` of 0.3.
+ * All other fields have their 0.3 names. The codecs convert between the internal format and the formats of the
+ * versions.
  */
 export const AgentCard = z.looseObject({
   name: z.string().min(1),

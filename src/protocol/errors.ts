@@ -11,7 +11,7 @@ export const ERRORS = {
   methodNotFound: entry(-32601, 404, 'NOT_FOUND', 'METHOD_NOT_FOUND', 'Method not found'),
   invalidParams: entry(-32602, 400, 'INVALID_ARGUMENT', 'INVALID_PARAMS', 'Invalid parameters'),
   internal: entry(-32603, 500, 'INTERNAL', 'INTERNAL', 'Internal error'),
-  // JSON-RPC leaves -32000 to implementations. Peers use it for any failure that has no code of its own.
+  // JSON-RPC reserves -32000 for implementations. Peers use it for all failures that have no specific code.
   serverError: entry(-32000, 500, 'INTERNAL', 'SERVER_ERROR', 'Server error'),
   taskNotFound: entry(-32001, 404, 'NOT_FOUND', 'TASK_NOT_FOUND', 'Task not found'),
   taskNotCancelable: entry(
@@ -124,7 +124,7 @@ export const ERRORS = {
   ),
 } as const;
 
-/** The name of an error in the catalogue, `ERRORS`. */
+/** The name of an error in the catalogue `ERRORS`. */
 export type ErrorKind = keyof typeof ERRORS;
 
 function entry(code: number, http: number, status: string, reason: string, message: string) {
@@ -142,10 +142,10 @@ export interface ErrorDetail {
   /** Details for the peer, such as the task's id. */
   readonly info?: Readonly<Record<string, string>>;
   readonly violations?: readonly FieldViolation[];
-  /** Replaces the reason in the catalogue, for an error with several reasons. */
+  /** The reason that replaces the one in the catalogue. It is needed for errors with several reasons. */
   readonly reason?: string;
   readonly retryAfterSeconds?: number;
-  /** The unchanged `data` of a remote peer's error. Set by clients only. */
+  /** The unchanged `data` of a remote peer's error. Only clients set it. */
   readonly data?: unknown;
 }
 
@@ -180,7 +180,7 @@ for (const kind of Object.keys(ERRORS) as ErrorKind[]) {
   if (!byCode.has(ERRORS[kind].code)) byCode.set(ERRORS[kind].code, kind);
   byReason.set(ERRORS[kind].reason, kind);
 }
-// Names that a2a-go and drafts of 1.0 use.
+// These names are used by a2a-go and by drafts of 1.0.
 byReason.set('UNSUPPORTED_CONTENT_TYPE', 'contentTypeNotSupported');
 byReason.set('AUTHENTICATED_EXTENDED_CARD_NOT_CONFIGURED', 'extendedCardNotConfigured');
 

@@ -3,12 +3,12 @@ import type * as z from 'zod';
 import { A2AError } from './errors.ts';
 
 export const MAX_JSON_DEPTH = 100;
-/** Maximum number of objects, arrays and keys together. Larger JSON would block the event loop. */
+/** Maximum total number of objects, arrays and keys. Larger JSON would block the event loop. */
 export const MAX_JSON_NODES = 100_000;
 
 /**
- * Rejects JSON that is nested too deeply, is too large, or has a `__proto__` key. Deep nesting would exhaust the stack
- * of recursive code, and a copied `__proto__` key would change the prototype of the copy.
+ * Throws if JSON is nested too deeply, is too large, or has a `__proto__` key. Deep nesting would exhaust the stack
+ * of recursive code. A copied `__proto__` key would change the prototype of the copy.
  */
 export function inspectJson(value: unknown): void {
   nodes = 0;
@@ -35,7 +35,7 @@ function walk(value: object, depth: number): void {
     }
     return;
   }
-  // On parsed JSON, for-in visits own keys only, including an own `__proto__`.
+  // For parsed JSON, for-in visits only own keys, including an own `__proto__`.
   for (const key in value) {
     count(1);
     if (key === '__proto__') {
@@ -46,7 +46,7 @@ function walk(value: object, depth: number): void {
   }
 }
 
-/** Parses JSON text. Throws A2AError `parse` if it is not JSON. */
+/** Parses JSON text. Throws the A2AError `parse` if the text is not JSON. */
 export function parseJsonText(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -55,7 +55,7 @@ export function parseJsonText(text: string): unknown {
   }
 }
 
-/** Parses `value` with a schema. Throws `invalidParams` with the invalid fields. */
+/** Parses `value` with a schema. Throws an `invalidParams` error that lists the invalid fields. */
 export function parseWith<T>(schema: z.ZodType<T>, value: unknown, what = 'parameters'): T {
   const result = schema.safeParse(value);
   if (result.success) return result.data;

@@ -1,11 +1,11 @@
 /** The content that agents exchange: parts, messages and artifacts. */
 import * as z from 'zod';
 
-/** A free-form JSON object. Its content is unknown and kept unchanged. */
+/** A free-form JSON object. Its content is not interpreted and is kept unchanged. */
 export const Metadata = z.record(z.string(), z.unknown());
 export type Metadata = z.infer<typeof Metadata>;
 
-/** The metadata key under which a message has its sender. Only the server sets it. */
+/** The metadata key under which the sender of a message is stored. Only the server sets it. */
 export const SOURCE_KEY = 'parley.source';
 
 const partFields = {
@@ -60,7 +60,7 @@ export type DataPart = z.infer<typeof DataPart>;
 export const Part = z.discriminatedUnion('kind', [TextPart, FilePart, DataPart]);
 export type Part = z.infer<typeof Part>;
 
-/** An id or a name that a peer chooses. Lone surrogates and NUL are invalid, because not every store can store them. */
+/** An id or a name that a peer chooses. Lone surrogates and NUL are invalid, because some stores cannot store them. */
 export const Id = z
   .string()
   .min(1)
@@ -69,7 +69,9 @@ export const Id = z
     message: 'must be well-formed Unicode without NUL',
   });
 
-/** A short list of strings. The whole list has one check, so that a million invalid items produce only one error. */
+/**
+ * A short list of strings. One check covers the whole list, so that a million invalid items produce only one error.
+ */
 export const Texts = z.custom<string[]>(
   (value) =>
     Array.isArray(value) &&
@@ -100,7 +102,7 @@ export const Message = z.looseObject({
 });
 export type Message = z.infer<typeof Message>;
 
-/** An output of a task, in parts: `{ artifactId, name, parts }`. */
+/** An output of a task, which consists of parts: `{ artifactId, name, parts }`. */
 export const Artifact = z.looseObject({
   artifactId: z.string().min(1),
   name: z.string().optional(),
@@ -111,7 +113,7 @@ export const Artifact = z.looseObject({
 });
 export type Artifact = z.infer<typeof Artifact>;
 
-/** Returns the text of all text parts, joined. */
+/** Returns the joined text of all text parts. */
 export function textOf(parts: readonly Part[]): string {
   let text = '';
   for (const part of parts) if (part.kind === 'text') text += part.text;

@@ -1,6 +1,6 @@
 /**
- * The table of operations: their names and REST routes in each protocol version, their parameters and results, and the
- * access that they need.
+ * The table of operations. It has their names and REST routes in each protocol version, their parameters and results,
+ * and the access that they need.
  */
 import * as z from 'zod';
 import { AgentCard } from './card.ts';
@@ -28,25 +28,25 @@ export interface RestRoute {
   readonly path: string;
 }
 
-/** The kind of access of an operation. It is used to decide whether a caller may use the operation. */
+/** The kind of access that an operation needs. It is used to decide whether a caller may use the operation. */
 export interface OperationAccess {
   readonly access: 'read' | 'write';
   readonly on: 'message' | 'task' | 'pushConfig' | 'card';
 }
 
 interface Method<Params> extends OperationAccess {
-  /** The JSON-RPC method names. 0.3 has no ListTasks, so we use the name from later drafts. */
+  /** The JSON-RPC method names. 0.3 has no ListTasks, so the name from later drafts is used. */
   readonly names: Readonly<Record<ProtocolVersion, string>>;
   readonly rest: Readonly<Record<ProtocolVersion, readonly [RestRoute, ...RestRoute[]]>>;
   readonly params: z.ZodType<Params>;
-  /** The schema of the result. For a stream, the schema of one event. */
+  /** The schema of the result. For a stream, it is the schema of one event. */
   readonly result: z.ZodType;
   readonly stream: boolean;
 }
 
 type VerbAndPath = readonly [verb: RestRoute['verb'], path: string];
 
-/** Makes the REST routes of both versions. The paths of 0.3 are those of 1.0 with the prefix /v1. */
+/** Makes the REST routes of both versions. The paths of 0.3 are the paths of 1.0 with the prefix /v1. */
 function routes(first: VerbAndPath, ...others: VerbAndPath[]): Method<unknown>['rest'] {
   const under =
     (prefix: string) =>
@@ -108,8 +108,9 @@ export const METHODS: { readonly [O in Operation]: Method<ParamsOf<O>> } = {
   },
   subscribe: {
     names: { '0.3': 'tasks/resubscribe', '1.0': 'SubscribeToTask' },
-    // The text of the 1.0 specification says POST, and its protobuf definition says GET, so both are accepted. Clients
-    // try the first route first: most servers of 1.0 know POST only, and Python's server of 0.3 knows GET only.
+    // The text of the 1.0 specification requires POST, and its protobuf definition requires GET, so both are
+    // accepted. Clients try the first route first. Most servers of 1.0 support only POST, and Python's server of 0.3
+    // supports only GET.
     rest: {
       '0.3': routes(['GET', SUBSCRIBE], ['POST', SUBSCRIBE])['0.3'],
       '1.0': routes(['POST', SUBSCRIBE], ['GET', SUBSCRIBE])['1.0'],

@@ -13,7 +13,7 @@ export const PushAuthentication = z.looseObject({
 });
 export type PushAuthentication = z.infer<typeof PushAuthentication>;
 
-/** A webhook: the address for a task's events, and the credentials. */
+/** A webhook: the address to which a task's events are sent, and the credentials. */
 export const PushNotificationConfig = z.looseObject({
   id: Id.optional(),
   url: z.string().min(1).max(2048),
@@ -29,7 +29,7 @@ export const TaskPushNotificationConfig = z.looseObject({
 });
 export type TaskPushNotificationConfig = z.infer<typeof TaskPushNotificationConfig>;
 
-/** Options for the answer to a message: accepted media types, blocking, history, and webhook. */
+/** Options for the response to a message: accepted media types, blocking, history and webhook. */
 export const MessageSendConfiguration = z.looseObject({
   acceptedOutputModes: Texts.optional(),
   /** Whether the call waits until the task is settled. Default: true. */
@@ -57,8 +57,8 @@ export const TaskQueryParams = z.looseObject({ ...TaskIdParams.shape, historyLen
 export type TaskQueryParams = z.infer<typeof TaskQueryParams>;
 
 /**
- * The parameters for following a task. `after` is added by Parley: the sequence number of the last event that the
- * client has received. The stream continues after this event, without a snapshot.
+ * The parameters for following a task. `after` is an addition of Parley. It is the sequence number of the last event
+ * that the client has received. The stream continues after this event, without a snapshot.
  */
 export const SubscribeParams = z.looseObject({
   ...TaskIdParams.shape,
@@ -66,7 +66,7 @@ export const SubscribeParams = z.looseObject({
 });
 export type SubscribeParams = z.infer<typeof SubscribeParams>;
 
-/** The filter and the page of a list of tasks. */
+/** The parameters for listing tasks: the filter and the page. */
 export const ListTasksParams = z.looseObject({
   contextId: z.string().optional(),
   status: TaskState.optional(),
@@ -85,7 +85,7 @@ export type ListTasksParams = z.infer<typeof ListTasksParams>;
 /** One page of tasks. */
 export const ListTasksResult = z.looseObject({
   tasks: z.array(Task),
-  /** The token of the next page. Empty on the last page. */
+  /** The token of the next page, or an empty string on the last page. */
   nextPageToken: z.string(),
   pageSize: z.int(),
   totalSize: z.int(),
@@ -93,8 +93,8 @@ export const ListTasksResult = z.looseObject({
 export type ListTasksResult = z.infer<typeof ListTasksResult>;
 
 /**
- * The parameters for reading a webhook. In 0.3, the configuration's id is optional. Default: the task's first
- * configuration.
+ * The parameters for reading a webhook. In 0.3, the id of the configuration is optional. If it is missing, the task's
+ * first configuration is read.
  */
 export const GetPushConfigParams = z.looseObject({
   ...TaskIdParams.shape,

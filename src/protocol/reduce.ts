@@ -1,9 +1,10 @@
 /**
  * Computes a task from its log, one event at a time.
  *
- * `reduce` never throws: if the state machine does not allow an event, the task stays unchanged. The time that it takes
- * depends on the size of the event and not of the task, because it changes the given task in place and returns it. It
- * never changes an event, and the task never shares arrays with an event. So one event can be applied to many tasks.
+ * `reduce` never throws. If the state machine does not allow an event, the task stays unchanged. `reduce` changes the
+ * given task in place and returns it, so its running time depends on the size of the event and not on the size of the
+ * task. It never changes an event, and the task never shares arrays with an event. So one event can be applied to
+ * many tasks.
  *
  *   let task: Task | undefined;
  *   for (const { event } of log) task = reduce(task, event);
@@ -13,9 +14,9 @@ import type { Task, TaskEvent, TaskState } from './task.ts';
 import { isTerminal } from './task-state.ts';
 
 /**
- * The metadata key of an artifact whose text parts are pieces of one text. The value is true. If a text part without
- * metadata is appended to such an artifact, it is joined with the text before it. In any other artifact, the parts stay
- * apart, because a peer may have meant them as separate items.
+ * The metadata key of an artifact whose text parts are chunks of one text. The value is true. If a text part without
+ * metadata is appended to such an artifact, it is joined with the previous text part. In any other artifact, the
+ * parts stay separate, because a peer may have sent them as separate items.
  */
 export const ONE_TEXT_KEY = 'parley.oneText';
 
@@ -88,7 +89,10 @@ function remember(task: Task, message: Message): void {
   if (history.at(-1)?.messageId !== message.messageId) history.push(message);
 }
 
-/** The positions of artifacts by id, for tasks with many artifacts. Linear searches would take quadratic time there. */
+/**
+ * The positions of artifacts by id, for tasks with many artifacts. Without them, linear searches would take quadratic
+ * time.
+ */
 const positions = new WeakMap<Artifact[], Map<string, number>>();
 const FEW = 16;
 
@@ -117,14 +121,14 @@ function addArtifact(artifacts: Artifact[], update: Artifact, append: boolean): 
   if (metadata) known.metadata = { ...known.metadata, ...metadata };
 }
 
-/** Appends parts to an artifact, and joins texts if the artifact is one text. Changes the artifact. */
+/** Appends parts to an artifact. If the artifact has `ONE_TEXT_KEY`, joins its text parts. Changes the artifact. */
 export function appendParts(artifact: Artifact, added: readonly Part[]): void {
   const { parts, metadata } = artifact;
   const isOneText = metadata?.[ONE_TEXT_KEY] === true;
   for (const part of added) if (!isOneText || !joined(parts, part)) parts.push(part);
 }
 
-/** Adds a text to the last part if both are plain text. Returns whether the part needs no place of its own. */
+/** Joins a text with the last part if both are plain text. Returns false if `added` must become a part of its own. */
 function joined(parts: Part[], added: Part): boolean {
   if (!isPlainText(added)) return false;
   if (added.text === '') return true;
@@ -135,7 +139,7 @@ function joined(parts: Part[], added: Part): boolean {
   return true;
 }
 
-/** Returns whether the part has a text and nothing else. */
+/** Returns whether the part has a text and no other fields. */
 function isPlainText(part: Part): part is TextPart {
   if (part.kind !== 'text') return false;
   for (const field in part) if (field !== 'kind' && field !== 'text') return false;

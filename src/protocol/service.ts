@@ -1,8 +1,8 @@
 /**
  * The operations of the protocol as one interface.
  *
- * The server's handler and every client implement it, so a program can use an agent in the same process or across the
- * network in the same way.
+ * The server's handler and every client implement this interface. So a program uses an agent in the same way in its
+ * own process and across the network.
  */
 import type { AgentCard } from './card.ts';
 import type * as params from './params.ts';
@@ -16,22 +16,25 @@ export interface User {
   readonly [key: string]: unknown;
 }
 
-/** The data of a call in addition to its parameters. */
+/** Data about a call, in addition to its parameters. */
 export interface Call {
-  /** The authenticated user. Only the server sets it, never the peer. */
+  /** The authenticated user. Only the server sets this field. It is never read from a request. */
   readonly user?: User | undefined;
   /** URIs of the extensions that are active for this call. */
   readonly extensions?: readonly string[] | undefined;
-  /** On servers: the protocol version of the request. */
+  /** On servers: the protocol version of the request. Not used by clients. */
   readonly version?: ProtocolVersion | undefined;
-  /** On servers: the address of the agent for the caller, without a trailing slash. */
+  /** On servers: the URL at which the caller reaches the agent, without a trailing slash. Not used by clients. */
   readonly base?: string | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** On clients: additional headers for this request. */
+  /** On clients: additional headers for this request. Not used by servers. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
-/** One event of a stream. `seq` is its sequence number in the task's log, if the peer sends it. */
+/**
+ * One event of a stream. `seq` is the event's sequence number in the task's log, or undefined if the peer does not
+ * send it.
+ */
 export interface StreamItem {
   readonly event: StreamEvent;
   readonly seq?: number | undefined;
@@ -74,8 +77,8 @@ export type UnaryService = {
 };
 
 /**
- * The operations that stream. The promise rejects if the request is refused, and resolves when the agent has accepted
- * it.
+ * The operations that stream. The promise resolves when the agent has accepted the request, and rejects if the agent
+ * refuses it.
  */
 export type StreamService = {
   [O in keyof StreamTypes]: (
@@ -85,7 +88,7 @@ export type StreamService = {
 };
 
 /**
- * The operations of the protocol. A server's handler and every client binding implement it.
+ * The operations of the protocol. The server's handler and every client binding implement this interface.
  *
  *   const task = await service.getTask({ id });
  */

@@ -1,8 +1,9 @@
-/** The groups of task states. This file loads no schema. */
+/** Groups of task states. This file loads no schema. */
 import type { TaskState } from './task.ts';
 
 /**
- * Returns whether the state is terminal. No event follows a terminal state, unless the agent continues completed tasks.
+ * Returns whether the state is terminal. No event follows a terminal state, except for an agent that continues
+ * completed tasks.
  */
 export function isTerminal(state: TaskState): boolean {
   return (
@@ -15,12 +16,15 @@ export function isFailure(state: TaskState): boolean {
   return isTerminal(state) && state !== 'completed';
 }
 
-/** Returns whether the agent waits for input or authentication. Then a blocking send returns, and a stream ends. */
+/**
+ * Returns whether the agent waits for input or authentication. In this state, a blocking send returns and a stream
+ * ends.
+ */
 export function isInterrupted(state: TaskState): boolean {
   return state === 'input-required' || state === 'auth-required';
 }
 
-/** Returns whether the state is terminal or interrupted. Then no further event comes until a client acts. */
+/** Returns whether the state is terminal or interrupted. No further event follows until a client acts. */
 export function isSettled(state: TaskState): boolean {
   return isTerminal(state) || isInterrupted(state);
 }

@@ -3,8 +3,8 @@ import * as z from 'zod';
 import { Artifact, Message, Metadata } from './message.ts';
 
 /**
- * The states of both versions. `unknown` is the state in 0.3 of a task whose state is not known. `unspecified` is the
- * zero value in 1.0. Agents do not use these two states.
+ * The task states of both versions. In 0.3, `unknown` means that the state of the task is not known. In 1.0,
+ * `unspecified` is the zero value. Agents do not use these two states.
  */
 export const TaskState = z.enum([
   'submitted',
@@ -51,7 +51,10 @@ export const TaskStatusUpdateEvent = z.looseObject({
   taskId: z.string().min(1),
   contextId: z.string(),
   status: TaskStatus,
-  /** Whether the state is settled (terminal or interrupted). 1.0 has no such field: there the stream just ends. */
+  /**
+   * Whether the state is settled (terminal or interrupted). 1.0 does not have this field. Its streams end without a
+   * final flag.
+   */
   final: z.boolean(),
   metadata: Metadata.optional(),
 });
@@ -70,7 +73,7 @@ export const TaskArtifactUpdateEvent = z.looseObject({
 });
 export type TaskArtifactUpdateEvent = z.infer<typeof TaskArtifactUpdateEvent>;
 
-/** An event in a task's log. The first is always the Task itself. */
+/** An event in a task's log. The first event is always the Task itself. */
 export const TaskEvent = z.discriminatedUnion('kind', [
   Task,
   TaskStatusUpdateEvent,
@@ -78,7 +81,7 @@ export const TaskEvent = z.discriminatedUnion('kind', [
 ]);
 export type TaskEvent = z.infer<typeof TaskEvent>;
 
-/** An event of a stream: a task's event, or one Message instead of a task. */
+/** An event of a stream: an event of a task, or a single Message if the agent creates no task. */
 export const StreamEvent = z.discriminatedUnion('kind', [
   Task,
   Message,
@@ -87,12 +90,15 @@ export const StreamEvent = z.discriminatedUnion('kind', [
 ]);
 export type StreamEvent = z.infer<typeof StreamEvent>;
 
-/** One entry of a task's log. `seq` is the number of the entry, from 1 without gaps. */
+/**
+ * One entry of a task's log. `seq` is the number of the entry. The first entry has the number 1, and there are no
+ * gaps.
+ */
 export interface LogEntry {
   readonly seq: number;
   readonly event: TaskEvent;
 }
 
-/** The result of sending a message: a task, or a message if the agent needs no task. */
+/** The result of sending a message: a task, or a message if the agent creates no task. */
 export const SendResult = z.discriminatedUnion('kind', [Task, Message]);
 export type SendResult = z.infer<typeof SendResult>;

@@ -1,5 +1,6 @@
 /**
- * Makes a time-ordered UUID (version 7), in Node and in browsers. In Node, `randomUUIDv7` of node:crypto is faster.
+ * Makes a time-ordered UUID (version 7). It works in Node and in browsers. In Node, `randomUUIDv7` of node:crypto is
+ * faster.
  *
  * The UUID consists of the time in milliseconds (48 bits), the version, 12 random bits, the variant, and 62 random
  * bits.

@@ -1,9 +1,12 @@
 /** The supported protocol versions, oldest first. */
 export const VERSIONS = ['0.3', '1.0'] as const;
-/** A version of A2A. */
+/** A supported version of A2A. */
 export type ProtocolVersion = (typeof VERSIONS)[number];
 
-/** Returns the version for a text such as `1.0.3`, or undefined if it is not supported. The patch number is ignored. */
+/**
+ * Returns the version for a text such as `1.0.3`, or undefined if the version is not supported. The patch number is
+ * ignored.
+ */
 export function versionOf(text: string): ProtocolVersion | undefined {
   if (text === '1.0' || text === '0.3') return text;
   const [major, minor, patch, ...rest] = text.trim().split('.');

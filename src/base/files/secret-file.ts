@@ -1,4 +1,4 @@
-/** Files with a secret that the program creates itself. */
+/** Files with secrets that this program creates. */
 import { randomBytes } from 'node:crypto';
 import { closeSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -6,9 +6,9 @@ import { systemCode } from '../errors.ts';
 import { makeFolder } from './make-folder.ts';
 
 /**
- * Reads a file with a secret. If it does not exist, creates it with the result of `make`, with access for the owner
- * only. The file is created whole: another process that starts at the same time, or after a power failure, finds either
- * all of it or none. If two processes create the file at the same time, both return the content of the first.
+ * Reads a file with a secret. If the file does not exist, creates it with the result of `make`, with access for the
+ * owner only. The file appears with its complete content, so other processes never read a part of it, even after a
+ * power failure. If two processes create the file at the same time, both return the content of the first.
  */
 export function readOrCreateSecret(file: string, make: () => string | Uint8Array): Buffer {
   return readSecret(file) ?? create(file, make());
@@ -36,7 +36,7 @@ function create(file: string, secret: string | Uint8Array): Buffer {
     } finally {
       closeSync(descriptor);
     }
-    // Unlike a rename, a link fails if the file exists by now.
+    // Unlike a rename, a link fails if another process has created the file in the meantime.
     linkSync(draft, file);
     return content;
   } catch (error) {

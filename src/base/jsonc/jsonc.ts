@@ -1,6 +1,6 @@
 /**
- * Parses JSON with comments and trailing commas, as people write it in configuration files. The result has the line of
- * each value.
+ * Parses JSON with comments and trailing commas, as in configuration files. The result contains the line of each
+ * value.
  */
 import {
   findNodeAtLocation,
@@ -23,7 +23,7 @@ export interface Jsonc {
   lineOf(path: readonly PropertyKey[]): number;
 }
 
-/** The text is not valid JSON. */
+/** The error for a text that is not valid JSON. */
 export class JsoncError extends Error {
   override readonly name = 'JsoncError';
   readonly line: number;
@@ -54,7 +54,7 @@ const MESSAGES: Readonly<Record<ReturnType<typeof printParseErrorCode>, string>>
 };
 
 /**
- * Parses a text, or throws a JsoncError.
+ * Parses a text. Throws a JsoncError if it is invalid.
  *
  *     const json = parseJsonc('{ "port": 80, } // web');
  *     json.value; // { port: 80 }
@@ -103,7 +103,7 @@ function check(text: string): void {
       onArrayBegin: (_offset, _length, line) => begin(line),
       onArrayEnd: end,
       onError(code, offset, _length, line) {
-        // Only one character is shown, because the text may be a secret.
+        // Only one character is shown, because the text may contain a secret.
         const found =
           offset < text.length ? `found ${JSON.stringify(text[offset])}` : 'the file ends';
         fail(`${MESSAGES[printParseErrorCode(code)]}, ${found}`, line);

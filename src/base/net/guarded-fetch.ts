@@ -1,6 +1,6 @@
 /**
  * `fetch` functions for addresses that are not trusted. Private networks are not allowed. Redirects are not followed,
- * because credentials in the headers are meant only for this host.
+ * because the credentials in the headers are meant only for the original host.
  */
 import type { IncomingMessage } from 'node:http';
 import { isLoopback } from '../loopback.ts';
@@ -12,7 +12,10 @@ const RESPONSE_MS = 60_000;
 export interface GuardedFetchOptions {
   /** Private networks that are allowed, in CIDR notation. */
   readonly allowNetworks?: readonly string[] | undefined;
-  /** Timeout until the response starts. A streamed body may take longer. Default: 60 seconds. 0 means no timeout. */
+  /**
+   * Maximum time in milliseconds until the response starts. A streamed body may take longer. Default: 60 seconds. 0
+   * means no timeout.
+   */
   readonly timeoutMs?: number | undefined;
 }
 
@@ -23,7 +26,10 @@ export interface GuardedFetchOptions {
 export function guardedFetch(options: GuardedFetchOptions = {}): typeof globalThis.fetch {
   const { allowNetworks, timeoutMs = RESPONSE_MS } = options;
   const guard = networkGuard(allowNetworks);
-  /** The signal of a Request stops following the caller's signal when the Request is garbage-collected. */
+  /**
+   * Keeps the Request of each response alive. The signal of a garbage-collected Request would no longer follow the
+   * caller's signal.
+   */
   const requests = new WeakMap<IncomingMessage, readonly unknown[]>();
 
   return async (input, init) => {
@@ -53,8 +59,9 @@ export function guardedFetch(options: GuardedFetchOptions = {}): typeof globalTh
 }
 
 /**
- * Returns a `fetch` function for the server at `address`, which is trusted, and for the other addresses that this server
- * names, which are not: they are guarded, unless they have the server's host, or both are on this machine.
+ * Returns a `fetch` function for the server at `address` and for the URLs that this server names. Requests to the
+ * server's own host are not guarded. Requests to any other host are guarded, unless this host and the server are both
+ * on this machine.
  */
 export function fetchNamedBy(
   address: string,
@@ -69,7 +76,10 @@ export function fetchNamedBy(
   };
 }
 
-/** Returns whether a request to the host reaches this machine. Many cards contain 0.0.0.0. */
+/**
+ * Returns whether a request to the host reaches this machine. The unspecified addresses are included, because many
+ * cards contain 0.0.0.0.
+ */
 function isThisMachine(host: string): boolean {
   return isLoopback(host) || host === '0.0.0.0' || host === '::';
 }
@@ -87,8 +97,8 @@ function toWebResponse(response: IncomingMessage, url: string): Response {
   const empty = status === 204 || status === 205 || status === 304;
   if (empty) response.resume();
   const { Readable } = process.getBuiltinModule('node:stream');
-  // The cast is needed because `toWeb` returns Node's own type of a web stream. `Response` accepts it.
+  // The cast is needed, because `toWeb` returns Node's own stream type. `Response` accepts this stream.
   const body = empty ? null : (Readable.toWeb(response) as ReadableStream<Uint8Array<ArrayBuffer>>);
-  // A constructed response has no URL, but error messages need it.
+  // A constructed response has no URL, but error messages need the URL.
   return Object.defineProperty(new Response(body, { status, headers }), 'url', { value: url });
 }

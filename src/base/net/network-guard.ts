@@ -1,9 +1,9 @@
 /**
- * Protects against server-side request forgery: limits the addresses that can be reached when a URL comes from someone
- * else.
+ * Protects against server-side request forgery. A guard limits the addresses that can be reached through a URL from
+ * an untrusted source.
  *
- * Private networks are closed unless the operator has opened them. An address is checked when the connection is made,
- * after the host name was resolved, and the socket connects to this address. So a name cannot point to a private address
+ * Private networks are closed unless the operator has opened them. The guard checks the address after the host name
+ * was resolved, and the socket connects to this same address. So a host name cannot be changed to a private address
  * after the check.
  *
  * Node's modules are loaded on first use, so that the client can import this module in a browser.
@@ -11,16 +11,16 @@
 import type { LookupFunction } from 'node:net';
 
 /**
- * All addresses that are not global: loopback, private, link-local, shared, documentation, benchmarking, reserved and
- * multicast networks, and IPv6 addresses that stand for an IPv4 address (NAT64, 6to4, Teredo). IPv4-mapped addresses
- * are checked as IPv4. See the special-purpose address registries of IANA.
+ * All networks whose addresses are not global: loopback, private, link-local, shared, documentation, benchmarking,
+ * reserved and multicast networks. The list also contains the IPv6 networks that embed IPv4 addresses (NAT64, 6to4,
+ * Teredo). IPv4-mapped addresses are checked as IPv4. See the special-purpose address registries of IANA.
  */
 const CLOSED = [
   '0.0.0.0/8',
   '10.0.0.0/8',
   '100.64.0.0/10',
   '127.0.0.0/8',
-  // The metadata service of Azure. It has a public address, but only virtual machines in Azure can reach it.
+  // The address of Azure's metadata service. It is a public address that only virtual machines in Azure can reach.
   '168.63.129.16/32',
   '169.254.0.0/16',
   '172.16.0.0/12',
@@ -33,7 +33,7 @@ const CLOSED = [
   '203.0.113.0/24',
   '224.0.0.0/4',
   '240.0.0.0/4',
-  // Only 2000::/3 is assigned for global unicast. The three networks before it and after it are all the rest.
+  // Only 2000::/3 is assigned for global unicast. The next three networks contain all other IPv6 addresses.
   '::/3',
   '4000::/2',
   '8000::/1',
@@ -130,10 +130,11 @@ interface Networks {
   has(address: string, family: number): boolean;
 }
 
-/** Returns the set of these networks, in CIDR notation. Throws a RangeError if one is invalid. */
+/** Returns the set of the networks with these CIDR notations. Throws a RangeError if a notation is invalid. */
 function networks(cidrs: readonly string[]): Networks {
   const { BlockList, isIP } = builtinNet();
-  // There is a list for each family, because a BlockList also compares IPv4 addresses with networks such as ::/3.
+  // Each address family has its own list, because a BlockList also compares IPv4 addresses with networks such as
+  // ::/3.
   const lists = { ipv4: new BlockList(), ipv6: new BlockList() };
   for (const cidr of cidrs) {
     const [address = '', prefix = '', ...rest] = cidr.split('/');

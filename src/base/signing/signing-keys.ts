@@ -1,9 +1,9 @@
 /**
- * The keys with which a server signs its webhooks and its agent cards: Ed25519.
+ * The Ed25519 keys with which a server signs its webhooks and its agent cards.
  *
- * The first key of a file signs. The server publishes all keys of the file in `/.well-known/jwks.json`, so that a peer
- * can still verify what an earlier key has signed. To rotate the keys, put a new key in front of the others and restart
- * the server; remove the old key some days later.
+ * The first key of a file signs. The server publishes all keys of the file in `/.well-known/jwks.json`, so that a
+ * peer can still verify signatures of an earlier key. To rotate the keys, put a new key in front of the others and
+ * restart the server. Remove the old key some days later.
  */
 import {
   createHash,
@@ -33,13 +33,13 @@ export interface PublicKeyJwk {
 export interface SigningKeys {
   /** The id of the key that signs. */
   readonly kid: string;
-  /** The public keys, the one that signs first. */
+  /** The public keys. The key that signs comes first. */
   readonly publicKeys: readonly PublicKeyJwk[];
   /** Signs the data with Ed25519. Returns the 64 bytes of the signature. */
   sign(data: string | Uint8Array): Buffer;
 }
 
-/** Means that a file has no usable signing key. The message says what to do. */
+/** The error for a file without a usable signing key. The message explains what to do. */
 export class SigningKeyError extends Error {
   override readonly name = 'SigningKeyError';
 }
@@ -67,12 +67,12 @@ export function signingKeys(text: string): SigningKeys {
   return signingKeysOf(keys);
 }
 
-/** Reads the keys in a file of the operator. */
+/** Reads the keys from a file that the operator has created. */
 export function readSigningKeys(file: string): SigningKeys {
   return explain(file, () => signingKeys(readFileSync(file, 'utf8')));
 }
 
-/** Reads the keys in a file of this program. Creates the file, with a new key, if it does not exist. */
+/** Reads the keys from this program's own file. If the file does not exist, creates it with a new key. */
 export function openSigningKeys(file: string): SigningKeys {
   return explain(file, () => signingKeys(readOrCreateSecret(file, newKeyText).toString()));
 }
@@ -129,7 +129,7 @@ function parsed<Result>(parse: () => Result): Result {
   try {
     return parse();
   } catch (error) {
-    // The reason is not quoted, because a parser may repeat a part of the key.
+    // The message does not quote the parser's error, because this error may contain a part of the key.
     throw new SigningKeyError(`the key cannot be read: ${CREATE_HINT}`, { cause: error });
   }
 }
@@ -163,7 +163,7 @@ function publicKeyOf({ key, kid }: FoundKey): PublicKeyJwk {
     format: 'jwk',
   });
   const shape = { crv: 'Ed25519', kty: 'OKP', x } as const;
-  // RFC 7638: the members in alphabetical order, without white space.
+  // RFC 7638 requires the members in alphabetical order and without white space.
   const thumbprint = () => createHash('sha256').update(JSON.stringify(shape)).digest('base64url');
   return { ...shape, kid: kid ?? thumbprint(), alg: 'EdDSA', use: 'sig' };
 }

@@ -1,6 +1,6 @@
 /**
- * Checks that the file of an open database is still there and readable. SQLite does not notice if another program
- * deletes or replaces the file: writes succeed, but no process will find the data again.
+ * Checks that the file of an open database still exists and is readable. SQLite does not notice if another program
+ * deletes or replaces the file. Writes then succeed, but the data is lost when the database is closed.
  */
 import { statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
@@ -11,8 +11,9 @@ export interface FileCheck {
   /** Throws a StoreError if the file at the database's path is no longer the file that is open. */
   present(): void;
   /**
-   * Like `present`, and reads the file with a new connection, because the open one has most pages in its cache. Throws
-   * a StoreError if the file is damaged. `query` should read the first and the last pages.
+   * Makes the check of `present`, and runs `query` on a new connection. Throws a StoreError if the file is damaged.
+   * `query` should read the first and the last pages. The open connection cannot be used, because it has most pages
+   * in its cache.
    */
   readable(query: string): void;
 }

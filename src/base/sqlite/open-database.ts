@@ -12,7 +12,7 @@ const JOURNAL_BYTES = 64 * 1024 * 1024;
 
 export interface DatabaseOptions {
   readonly schema: Schema;
-  /** Maximum time to wait for other processes. This process is blocked meanwhile. */
+  /** Maximum time to wait for other processes, in milliseconds. The wait blocks this process. */
   readonly busyMs: number;
   /** `FULL`: a commit survives a power failure. `NORMAL` (the default): a commit survives a crash of the process. */
   readonly synchronous?: 'NORMAL' | 'FULL' | undefined;
@@ -36,7 +36,7 @@ export function openDatabase(file: string, options: DatabaseOptions): DatabaseSy
     db = new DatabaseSync(file, { timeout: busyMs, enableForeignKeyConstraints: foreignKeys });
     checkVersion(db, file, schema);
     db.exec(`PRAGMA synchronous = ${synchronous}; PRAGMA temp_store = MEMORY`);
-    // This has no effect on a file with tables, until it is vacuumed.
+    // For a file that already has tables, this takes effect only after a VACUUM.
     if (options.incrementalVacuum) db.exec('PRAGMA auto_vacuum = INCREMENTAL');
     migrate(db, schema);
     // Another process may have migrated the database to a newer version since the first check.

@@ -6,7 +6,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { StoreError } from './store-error.ts';
 
 export interface Schema {
-  /** SQLite's `application_id`. It prevents changes to the database of another program. */
+  /** SQLite's `application_id`. It prevents changes to databases of other programs. */
   readonly applicationId: number;
   readonly steps: readonly string[];
 }
@@ -19,7 +19,7 @@ export function checkVersion(
 ): void {
   const version = pragma(db, 'user_version');
   const isUsed = version !== 0 || db.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get();
-  // The id is read last, because another process may be creating the tables and the id at this moment.
+  // The id is read last, because another process may be creating the tables and setting the id at this moment.
   if (isUsed && pragma(db, 'application_id') !== applicationId) {
     throw new StoreError(`${path} is a database of another program`, {
       hint: 'choose another path',
@@ -33,7 +33,7 @@ export function checkVersion(
   }
 }
 
-/** Applies the missing steps up to `to`, either all of them or none. */
+/** Applies the missing migration steps up to version `to`, either all of them or none. */
 export function migrate(
   db: DatabaseSync,
   { applicationId, steps }: Schema,
@@ -42,8 +42,8 @@ export function migrate(
   if (pragma(db, 'user_version') >= to) return;
   db.exec('BEGIN EXCLUSIVE');
   try {
-    // The version is read again, because another process may have migrated the database in the meantime. If that was a
-    // newer Parley, the version is already higher than `to`.
+    // The version is read again, because another process may have migrated the database in the meantime. A newer
+    // Parley may have migrated it to a version higher than `to`.
     const version = pragma(db, 'user_version');
     if (version < to) {
       for (const step of steps.slice(version, to)) db.exec(step);

@@ -11,7 +11,7 @@ export type StoreErrorCode =
   /** The file cannot be opened, or is not a database of this program. */
   | 'unusable';
 
-/** The error for a store that cannot be used. The message is one line. `hint` tells the user what to do. */
+/** The error for a store that cannot be used. The message is one line. `hint` explains what to do. */
 export class StoreError extends Error {
   override readonly name = 'StoreError';
   readonly code: StoreErrorCode;

@@ -1,14 +1,14 @@
-/** Checks of a tool call: its options, and whether it waits or has ended. This file loads no schema. */
+/** Functions that check the options and the status of a tool call. This file loads no schema. */
 import type { ConfirmationOption, ToolCall, ToolCallConfirmation } from './tool-call.ts';
 
 /** The ids of confirmation options that clients treat specially. */
 export const OPTION = {
-  /** Runs the call once. Questions that a tool asks do not have this option. */
+  /** Runs the call once. A question from a tool does not have this option. */
   once: 'proceed_once',
   cancel: 'cancel',
-  /** Writes different content, which must be in `file_details`. */
+  /** Writes the content in `file_details` instead of the proposed content. */
   modify: 'modify',
-  /** Answers a question with a text, which must be in `answer` or in a text part of the same message. */
+  /** Answers a question with a text. The text must be in `answer` or in a text part of the same message. */
   words: 'answer',
 } as const;
 
@@ -33,12 +33,15 @@ export function hasEnded({ status }: ToolCall): boolean {
   return status === 'SUCCEEDED' || status === 'FAILED' || status === 'CANCELLED';
 }
 
-/** Returns whether a text can be a slash command. A path such as `/etc/hosts` cannot, so it may be an answer. */
+/**
+ * Returns whether a text can be a slash command. A path such as `/etc/hosts` is not a command, so it may be an
+ * answer.
+ */
 export function mayBeCommand(text: string): boolean {
   return /^\/[^\s/]+(?:\s|$)/.test(text);
 }
 
-/** The key of gemini-cli's dialect in `metadata` (coder-agent.ts). */
+/** The key of gemini-cli's dialect in `metadata`. See coder-agent.ts. */
 export const CODER_AGENT = 'coderAgent';
 
 /** Returns whether a call or an answer was sent in gemini-cli's dialect. */
@@ -47,8 +50,8 @@ export function isCoderAgentForm(value: object): boolean {
 }
 
 /**
- * Returns the option that a confirmation selects. A client of gemini-cli's dialect does not know the options of a call.
- * If it selects "always" where only this call can be allowed, this call is allowed.
+ * Returns the id of the option that a confirmation selects. A client of gemini-cli's dialect does not receive the
+ * options of a call. It may select "always" where this option is not offered. Then only this call is allowed.
  */
 export function selectedOption(
   confirmation: ToolCallConfirmation,

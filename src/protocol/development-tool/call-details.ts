@@ -1,12 +1,12 @@
 /**
- * What a person has to see before they approve a call: the command, the change, or the text of the request, and all
- * arguments that these do not contain. Every display of a confirmation request uses these details.
+ * The details that a person must see before they approve a call. These are the command, the change or the text of the
+ * request, and all arguments that are not shown there. Every display of a confirmation request uses these details.
  */
 import { reveal } from '../../base/index.ts';
 import type { Json } from './message.ts';
 import type { FileDiff, ToolCall } from './tool-call.ts';
 
-/** Maximum length of JSON that is written on one line. */
+/** Maximum length of JSON that is shown on one line. */
 const MAX_SHORT = 60;
 
 export type CallDetail =
@@ -20,9 +20,9 @@ export type CallDetail =
 
 type RequestedCall = Pick<ToolCall, 'tool_name' | 'input_parameters' | 'confirmation_request'>;
 
-/** The tool whose change in several files is described as text. */
+/** The tool that changes several files. Its change is described as text. */
 const PATCH_TOOL = 'apply_patch';
-/** The tools whose text has all arguments: a question of the agent, and a question of an MCP server. */
+/** The tools whose text already contains all arguments: a question of the agent, and a question of an MCP server. */
 const QUESTION_TOOLS: ReadonlySet<string> = new Set(['ask_user', 'elicitation']);
 
 export function callDetails(call: RequestedCall): CallDetail[] {
@@ -46,7 +46,9 @@ export function callDetails(call: RequestedCall): CallDetail[] {
   return [{ kind: 'text', text }, ...argumentsOf(args, isShown)];
 }
 
-/** Returns whether the text ends with the value. A short value may be a part of any text, for example of a word. */
+/**
+ * Returns whether the text ends with the value as a whole word. A short value could also be the end of a longer word.
+ */
 function endsWith(text: string, value: string): boolean {
   return text === value || (/\s/.test(text.at(-value.length - 1) ?? '') && text.endsWith(value));
 }
@@ -61,8 +63,8 @@ function argumentsOf(
 }
 
 /**
- * Returns the value of an argument for people: a text of several lines as it is, and everything else as JSON. Its
- * invisible characters are visible.
+ * Returns the value of an argument as text for people. A text of several lines is returned as it is, and every other
+ * value as JSON. Invisible characters are made visible.
  */
 export function argumentText(value: Json): { readonly text: string; readonly block: boolean } {
   const block = typeof value === 'string' && value.includes('\n');
@@ -90,7 +92,8 @@ function textOfDetail(detail: CallDetail): string {
       return `${reveal(detail.tool)} (MCP server ${reveal(detail.server)})`;
     case 'argument': {
       const { text, block } = argumentText(detail.value);
-      // The bar shows where the text ends, so that it cannot imitate another argument.
+      // The bar at the start of each line shows where the text ends, so that the text cannot imitate another
+      // argument.
       return `${reveal(detail.name)}:${block ? `\n${text.replaceAll(/^/gm, '| ')}` : ` ${text}`}`;
     }
     default:

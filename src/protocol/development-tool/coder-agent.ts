@@ -1,13 +1,14 @@
 /**
- * The dialect of gemini-cli's a2a-server. It is the predecessor of this extension, and its clients and servers do not
- * name the extension.
+ * The dialect of gemini-cli's a2a-server, which is the predecessor of this extension. Its clients and servers do not
+ * declare the extension.
  *
  *   metadata.coderAgent of the first message      { kind: 'agent-settings', workspacePath, autoExecute? }
  *   metadata.coderAgent of a status update        { kind }, a CoderAgentKind
- *   a data part of a status update's message      the call, as gemini-cli's scheduler has it, or a thought
+ *   a data part of a status update's message      the call in the format of gemini-cli's scheduler, or a thought
  *   a data part of the client's message           the answer: { callId, outcome, newContent? }
  *
- * These functions read the dialect as values of the extension, so that the rest of the program knows only one form.
+ * These functions convert the dialect to values of the extension, so that the rest of the program handles only one
+ * format.
  */
 import * as z from 'zod';
 import { defined, isObject } from '../../base/index.ts';
@@ -55,8 +56,8 @@ interface DialectRequest {
 }
 
 /**
- * Returns whether the client of a request speaks this dialect: its message does, or the first message of the task did.
- * CODER_AGENT among the extensions says so, too. It stands for a message that is no longer known.
+ * Returns whether the client of a request uses this dialect. The request, its message or the first message of the
+ * task shows this. If the first message is not available, CODER_AGENT among the extensions shows it.
  */
 export function speaksCoderAgent(request: DialectRequest): boolean {
   const { extensions, message, metadata, first } = request;
@@ -72,7 +73,7 @@ const Settings = z.looseObject({
   autoExecute: z.boolean().optional(),
 });
 
-/** Returns the client's settings in a message's metadata. gemini-cli has other fields too; they are ignored. */
+/** Returns the client's settings in a message's metadata. Other settings of gemini-cli are ignored. */
 export function coderAgentSettings(metadata: Metadata | undefined): AgentSettings | undefined {
   if (coderAgentKind(metadata) !== 'agent-settings') return undefined;
   const settings = parseWith(Settings, metadata?.[CODER_AGENT], `metadata.${CODER_AGENT}`);
@@ -180,7 +181,7 @@ function requestIn(details: SentDetails): ConfirmationRequest {
   return { options, generic_details: { description: details.prompt ?? details.title ?? type } };
 }
 
-/** gemini-cli's server does not send the options of a call. It accepts these. */
+/** Returns the options of a call. gemini-cli's server does not send them, but it accepts these. */
 function optionsOf(type: string): ConfirmationOption[] {
   const always =
     type === 'mcp'
@@ -235,18 +236,20 @@ const Confirmation = z.looseObject({
   newContent: z.string().optional(),
 });
 
-/** Returns whether the data of a user's part is meant as an answer in this dialect. It may still be invalid. */
+/**
+ * Returns whether the data of a user's part is meant as an answer in this dialect. The answer may still be invalid.
+ */
 export function isCoderAgentAnswer(data: unknown): data is object {
   if (!isObject(data) || 'tool_call_id' in data || 'selected_option_id' in data) return false;
   return 'callId' in data && 'outcome' in data;
 }
 
 /**
- * Reads an answer in this dialect. Throws if it is invalid. With `newContent`, the client approves other content
- * than was proposed, which is the option `modify`.
+ * Reads an answer in this dialect. Throws if it is invalid. An answer with `newContent` becomes the option `modify`,
+ * because the client replaces the proposed content.
  */
 export function readCoderAgentAnswer(data: object): ToolCallConfirmation {
-  // A misspelt content would be ignored, and then the server would write something else than the person approved.
+  // A misspelled `newContent` would be ignored. Then the server would write content that the person has not approved.
   const misspelt = Object.keys(data).find(
     (field) => field !== 'newContent' && plainName(field) === 'newcontent',
   );
@@ -264,9 +267,9 @@ export function readCoderAgentAnswer(data: object): ToolCallConfirmation {
 }
 
 /**
- * Makes a function that reads the events of one stream. gemini-cli's server repeats the state before the answer in the
- * updates of the calls that the answer has started, and newer ones send all pieces of a text with one message id. Then
- * the task would seem to wait, and the pieces would seem to be repetitions.
+ * Makes a function that corrects the events of one stream. In the updates of calls that an answer has started,
+ * gemini-cli's server repeats the state before the answer. The task would still seem to wait. Newer servers send all
+ * chunks of a text with the same message id. The chunks would seem to be duplicates.
  */
 export function createCoderAgentReader(): (event: StreamEvent) => StreamEvent {
   let lastId: string | undefined;
@@ -286,7 +289,7 @@ export function createCoderAgentReader(): (event: StreamEvent) => StreamEvent {
   };
 }
 
-/** Returns whether an artifact of a server of this dialect is the output of a running call, and not an answer. */
+/** Returns whether an artifact from a server of this dialect is the output of a running call and not an answer. */
 export function isCoderAgentOutput(artifactId: string): boolean {
   return /^tool-.+-output$/.test(artifactId);
 }

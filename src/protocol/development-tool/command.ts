@@ -10,7 +10,7 @@ export const SlashCommandArgument = message({
 });
 export type SlashCommandArgument = z.infer<typeof SlashCommandArgument>;
 
-// Declared explicitly, because the type is recursive.
+// The type is declared explicitly, because it is recursive.
 export type SlashCommand = {
   name: string;
   description: string;
@@ -24,11 +24,14 @@ export const SlashCommand: z.ZodType<SlashCommand> = z.looseObject({
   sub_commands: z.array(z.lazy(() => SlashCommand)),
 });
 
-/** Added by Parley: the workspace whose commands are meant. A server with one workspace needs neither field. */
+/**
+ * The fields that select the workspace of the commands (an addition of Parley). A server with one workspace needs
+ * neither field.
+ */
 const CommandPlace = {
-  /** The conversation. Its workspace counts. */
+  /** The id of a conversation. The commands are those of its workspace. */
   contextId: Id.optional(),
-  /** The workspace of a new conversation, as in AgentSettings. */
+  /** The path of the workspace for a new conversation, as in AgentSettings. */
   workspace_path: z.string().min(1).max(4096).optional(),
 };
 
@@ -58,12 +61,12 @@ export type CommandExecutionStatus = z.infer<typeof CommandExecutionStatus>;
 
 export const ExecuteSlashCommandResponse = message({
   /**
-   * The task in which the command runs. In a live session, the id of the message that starts its turn. Empty if the
-   * command did not start.
+   * The id of the task in which the command runs. In a live session, it is the id of the message that starts the
+   * command's turn. It is empty if the command did not start.
    */
   execution_id: z.string(),
   status: CommandExecutionStatus,
-  /** Why the command failed to start, or that it waits in the queue of a live session. */
+  /** The reason why the command failed to start, or a note that the command waits in the queue of a live session. */
   message: z.string().optional(),
 });
 export type ExecuteSlashCommandResponse = z.infer<typeof ExecuteSlashCommandResponse>;

@@ -1,4 +1,6 @@
-/** Recognizes and reads the confirmations that clients send, in the format of the extension or of gemini-cli. */
+/**
+ * Recognizes and reads the confirmations that clients send, in the format of the extension or in that of gemini-cli.
+ */
 import { isObject, shorten } from '../../base/index.ts';
 import { A2AError } from '../errors.ts';
 import { parseWith } from '../json.ts';
@@ -9,8 +11,8 @@ import { ToolCallConfirmation } from './tool-call.ts';
 const CONFIRMATION_FIELDS = new Set(Object.keys(ToolCallConfirmation.in.shape));
 
 /**
- * Returns whether a data part of a user's message is meant as a confirmation. It may still be invalid. A client may
- * have misspelt one of the fields, and such a part must not be taken for something else.
+ * Returns whether a data part of a user's message is meant as a confirmation. The confirmation may still be invalid.
+ * A client may have misspelled a field, and such a part must not be treated as other data.
  */
 export function looksLikeConfirmation(data: unknown): boolean {
   if (!isObject(data)) return false;
@@ -20,8 +22,8 @@ export function looksLikeConfirmation(data: unknown): boolean {
 }
 
 /**
- * Reads a confirmation that a client sends. Throws if it is invalid. An unknown field is refused, because it may be a
- * misspelt one, and then the server would do something else than the person approved.
+ * Reads a confirmation from a client. Throws if it is invalid. An unknown field is refused, because it may be a
+ * misspelled field. If it were ignored, the server could do something that the person has not approved.
  */
 export function readConfirmation(data: unknown): ToolCallConfirmation {
   if (isCoderAgentAnswer(data)) return readCoderAgentAnswer(data);

@@ -15,9 +15,9 @@ export const DevelopmentToolEventKind = z.enum([
 export type DevelopmentToolEventKind = z.infer<typeof DevelopmentToolEventKind>;
 
 /**
- * The client that sent a message, in a session that several clients share. The name may be the client's own choice.
- * `kind` (`terminal`, `a2a`, `acp` or `http`) and `at` (the time) are only in stored messages, for the list of
- * approvals.
+ * The client that sent a message, in a session that several clients share. Clients may choose their own names. `kind`
+ * (`terminal`, `a2a`, `acp` or `http`) and `at` (the time) are only in stored messages. The list of approvals uses
+ * them.
  */
 export const EventSource = message({
   client: Id,
@@ -27,21 +27,21 @@ export const EventSource = message({
 });
 export type EventSource = z.infer<typeof EventSource>;
 
-/** The usage of the session. Unknown values are missing. */
+/** The usage of the session. Fields with an unknown value are missing. */
 export const SessionUsage = message({
-  /** The size of the conversation in tokens, as the next request sends it. After /compress it is an estimate. */
+  /** The number of tokens of the conversation in the next request. After /compress, it is an estimate. */
   contextTokens: z.int().min(0).optional(),
-  /** The size of the model's context window. */
+  /** The size of the model's context window in tokens. */
   contextLimit: z.int().min(0).optional(),
   costUsd: z.number().min(0).optional(),
 });
 export type SessionUsage = z.infer<typeof SessionUsage>;
 
-/** Added by Parley to the calls, thoughts and events of a helper (a sub-agent). */
+/** The fields that Parley adds to the calls, thoughts and events of a helper (a sub-agent). */
 export const HelperMark = message({
   /** The helper's name. */
   agent: z.string().optional(),
-  /** The `task` call that the helper works for. */
+  /** The id of the `task` call that the helper works for. */
   parentToolCallId: Id.optional(),
 });
 export type HelperMark = z.infer<typeof HelperMark>;
@@ -53,20 +53,20 @@ export const DevelopmentToolEvent = message({
   user_tier: z.string().optional(),
   /** An error of the agent itself, not of one of its tools. */
   error: z.string().optional(),
-  /** Added by Parley: a code for the limit that ended the turn, such as `step-limit`. */
+  /** A code for the limit that ended the turn, such as `step-limit` (an addition of Parley). */
   errorCode: z.string().optional(),
-  /** Added by Parley: the id of the pending request, or of the failure in the server's log. */
+  /** The id of the pending request, or of the failure in the server's log (an addition of Parley). */
   correlationId: Id.optional(),
   source: EventSource.optional(),
-  /** Added by Parley: the usage, which is sent when a turn ends or waits for an answer. */
+  /** The usage of the session, which is sent when a turn ends or waits for an answer (an addition of Parley). */
   usage: SessionUsage.optional(),
-  /** Added by Parley: the approval mode of the session, which is sent together with the usage. */
+  /** The approval mode of the session, which is sent together with the usage (an addition of Parley). */
   approval: z.string().optional(),
   ...HelperMark.shape,
 });
 export type DevelopmentToolEvent = z.infer<typeof DevelopmentToolEvent>;
 
-/** A thought of the agent. Of a helper, also the text that it says beside its calls. */
+/** A thought of the agent. For a helper, this also includes the text between its calls. */
 export const AgentThought = message({
   subject: z.string(),
   description: z.string(),
@@ -78,9 +78,9 @@ export type AgentThought = z.infer<typeof AgentThought>;
 export const AgentSettings = message({
   /** The absolute path of the workspace. It may be omitted if the server has only one workspace. */
   workspace_path: z.string().min(1).max(4096).optional(),
-  /** Added by Parley: whether tools run without asking. The server must allow this. */
+  /** Whether tools run without asking (an addition of Parley). The server must allow this. */
   autoExecute: z.boolean().optional(),
-  /** Added by Parley: additional MCP servers for this session. */
+  /** Additional MCP servers for this session (an addition of Parley). */
   mcpServers: McpServers.optional(),
 });
 export type AgentSettings = z.infer<typeof AgentSettings>;

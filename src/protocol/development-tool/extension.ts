@@ -1,7 +1,9 @@
 /**
- * The URI and the version of the development-tool extension, and functions that read and write its value in `metadata`.
+ * The URI and the version of the development-tool extension, and functions that read and write its value in
+ * `metadata`.
  *
- * The URI contains a semantic version: `v0` means any 0.x. Versions with the same major number are compatible.
+ * The URI contains a semantic version. `v0` stands for all versions 0.x. Versions with the same major number are
+ * compatible.
  */
 import { isObject } from '../../base/index.ts';
 import { A2AError } from '../errors.ts';
@@ -61,15 +63,15 @@ const SETTINGS: ReadonlyMap<string, string> = new Map(
   Object.keys(AgentSettings.shape).map((field) => [plainName(field), field]),
 );
 
-/** Returns the names of the fields that are settings, or that a client may have meant as settings. */
+/** Returns the names of the fields that are settings or misspelled settings. */
 function settingsFields(value: object): string[] {
   return Object.keys(value).filter((field) => SETTINGS.has(plainName(field)));
 }
 
 /**
- * Returns the client's settings in a message's metadata, in the format of the extension or of gemini-cli. Throws if the
- * settings are invalid, if the name of a setting is misspelt (`workspacePath`), or if they stand beside the extension's
- * URI instead of under it.
+ * Returns the client's settings in a message's metadata, in the format of the extension or in that of gemini-cli.
+ * Throws if the settings are invalid or if the name of a setting is misspelled (`workspacePath`). Also throws if the
+ * settings are next to the extension's URI instead of under it.
  */
 export function settingsIn(metadata: Metadata | undefined): AgentSettings | undefined {
   return extensionSettings(metadata) ?? coderAgentSettings(metadata);
@@ -87,7 +89,7 @@ function extensionSettings(metadata: Metadata | undefined): AgentSettings | unde
   if (value === undefined) return undefined;
   if (isObject(value)) {
     const fields = settingsFields(value);
-    // The value may also have the fields of an event or the client's name, which are not settings.
+    // The value may also contain the fields of an event or the client's name. These are not settings.
     if (fields.length === 0) return undefined;
     for (const field of fields) {
       const name = SETTINGS.get(plainName(field));
@@ -99,8 +101,9 @@ function extensionSettings(metadata: Metadata | undefined): AgentSettings | unde
 }
 
 /**
- * Throws if the metadata of a request has settings. They are valid only in the metadata of its message. Clients of
- * gemini-cli's server send its settings there too. That server ignores them, and so does this one.
+ * Throws if the metadata of a request contains settings of the extension, because they are valid only in the metadata
+ * of the message. Clients of gemini-cli's server also send gemini-cli's settings in the request. Those are ignored
+ * here, as gemini-cli's server does.
  */
 export function refuseRequestSettings(metadata: Metadata | undefined): void {
   if (extensionSettings(metadata) === undefined) return;
@@ -118,7 +121,10 @@ export function eventIn(metadata: Metadata | undefined): DevelopmentToolEvent | 
     : parseWith(DevelopmentToolEvent, value, 'DevelopmentToolEvent');
 }
 
-/** Returns the `kind` in a status update's metadata, in this format or in gemini-cli's. The rest is not checked. */
+/**
+ * Returns the `kind` in a status update's metadata, in the format of the extension or in that of gemini-cli. The
+ * other fields are not checked.
+ */
 export function updateKind(metadata: Metadata | undefined): string | undefined {
   const value = metadata?.[EXTENSION_URI];
   const kind: unknown = isObject(value) ? value['kind'] : undefined;

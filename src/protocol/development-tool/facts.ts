@@ -1,5 +1,5 @@
 /**
- * Reads development-tool events: converts status updates, messages and tasks into typed facts. All views of a session
+ * Converts status updates, messages and tasks with development-tool events into typed facts. All views of a session
  * (ACP, the terminal UI, the command line, the flat API) use these facts.
  *
  *   for (const fact of readStatus(event).facts) if (fact.kind === 'text') process.stdout.write(fact.text);
@@ -17,15 +17,15 @@ import { textPlace } from './message-ids.ts';
 import { ToolCall, type ToolCallConfirmation } from './tool-call.ts';
 
 export type Fact =
-  /** A person prompts the agent. `source` is the client that sent the prompt. */
+  /** A prompt from a person. `source` is the client that sent the prompt. */
   | {
       readonly kind: 'prompt';
       readonly parts: readonly Part[];
       readonly source?: EventSource;
-      /** Whether the same message also answers a call. Then the prompt does not start a turn. */
+      /** Whether the same message also answers a call. Such a prompt does not start a turn. */
       readonly besideAnswer?: boolean;
     }
-  /** A person answers the confirmation request of a call. */
+  /** A person's answer to the confirmation request of a call. */
   | {
       readonly kind: 'answer';
       readonly confirmation: ToolCallConfirmation;
@@ -36,13 +36,19 @@ export type Fact =
   | { readonly kind: 'thought'; readonly thought: AgentThought }
   /** An image or another file that is part of the agent's answer. */
   | { readonly kind: 'file'; readonly file: FilePart['file'] }
-  /** A tool call has started, changed or ended. `call` is its complete new state. `files` are images that it returned. */
+  /**
+   * A tool call that has started, changed or ended. `call` is its complete new state. `files` are the images that it
+   * returned.
+   */
   | {
       readonly kind: 'call';
       readonly call: ToolCall;
       readonly files?: readonly FilePart['file'][];
     }
-  /** The task has a new state. `text` is the question in words (input-required) or an error. Early logs repeat the answer. */
+  /**
+   * A new state of the task. `text` is an error or, for input-required, the question in words. In early logs, it
+   * repeats the answer.
+   */
   | { readonly kind: 'state'; readonly state: TaskState; readonly text: string };
 
 export interface StatusReading {
@@ -62,10 +68,13 @@ export function readStatus({ status, metadata }: TaskStatusUpdateEvent): StatusR
   return { about, facts: [{ kind: 'state', state, text: message ? textOf(message.parts) : '' }] };
 }
 
-/** Returns the correlation id of a failure, under which the server's log has the reason. */
+/**
+ * Returns the correlation id of a failure, or undefined if there is none. The server's log contains the reason under
+ * this id.
+ */
 export function failureId({ status, metadata }: TaskStatusUpdateEvent): string | undefined {
   if (status.state !== 'failed') return undefined;
-  // The agent's own failures have the id in the extension's metadata, and failures of the server beside it.
+  // If the agent itself fails, the id is in the extension's metadata. If the server fails, the id is next to it.
   const id = metadataIn(metadata)?.correlationId ?? metadata?.['correlationId'];
   return typeof id === 'string' ? id : undefined;
 }
@@ -102,7 +111,7 @@ function agentFacts(parts: readonly Part[]): Fact[] {
   const files = parts.flatMap((part) => (part.kind === 'file' ? [part.file] : []));
   const facts = parts.flatMap(agentFact);
   if (files.length === 0) return facts;
-  // Files beside a call are its output.
+  // Files in the same message as a call are the output of the call.
   const [only] = facts;
   if (facts.length === 1 && only?.kind === 'call') return [{ ...only, files }];
   return [...facts, ...files.map((file): Fact => ({ kind: 'file', file }))];
@@ -129,7 +138,7 @@ export function messagesOf({ history = [], status }: Task): readonly Message[] {
   return status.message ? [...history, status.message] : history;
 }
 
-/** Reads a task. Returns the facts that its events would have given. Each turn ends with a `state` fact. */
+/** Reads a task. Returns the same facts as its events. Each turn ends with a `state` fact. */
 export function readTask(task: Task): Fact[] {
   const { history = [], status } = task;
   const facts: Fact[] = [];
@@ -141,12 +150,12 @@ export function readTask(task: Task): Fact[] {
   const messages = isTerminal(status.state) ? history : messagesOf(task);
   for (const [index, message] of messages.entries()) {
     const next = messages[index + 1];
-    // The agent's last message before a prompt is a part of its answer, or else the text of a state.
+    // The agent's last message before a prompt is either part of its answer or the text of a state.
     const closes = message.role === 'agent' && next?.role === 'user' && isPrompt(next);
     const isText = !textPlace(message) && message.parts.every(({ kind }) => kind === 'text');
     if (!closes || !isText) for (const fact of readMessage(message)) add(fact);
     if (!closes) continue;
-    // If a call waits, the prompt is an answer in words, and the turn continues.
+    // If a call waits, the prompt is an answer to it in words, and the turn continues.
     const state = waiting.calls.length > 0 ? 'input-required' : 'completed';
     add({ kind: 'state', state, text: isText ? textOf(message.parts) : '' });
   }
@@ -161,7 +170,10 @@ function isPrompt(message: Message): boolean {
   return readMessage(message).some(({ kind }) => kind === 'prompt');
 }
 
-/** The text of a turn's answer: what the agent says after its last call. Pass every fact of the turn to `take`. */
+/**
+ * Collects the text of a turn's answer, which is the text after the agent's last call. Pass every fact of the turn to
+ * `take`.
+ */
 export class AnswerReader {
   #text = '';
 
@@ -175,7 +187,7 @@ export class AnswerReader {
   }
 }
 
-/** The calls that wait for a person's answer, oldest first. Pass every fact of the task to `take`. */
+/** Collects the calls that wait for a person's answer, oldest first. Pass every fact of the task to `take`. */
 export class WaitingCalls {
   readonly #calls = new Map<string, ToolCall>();
 

@@ -1,6 +1,6 @@
 /**
- * The development-tool extension: the schemas and types of its messages, its version, and the reader of its events
- * (facts.ts).
+ * The development-tool extension: the schemas and types of its messages, its version, and the functions that read its
+ * events (facts.ts).
  *
  *   type                       where it is sent
  *   AgentSettings              metadata of a session's first message, under EXTENSION_URI

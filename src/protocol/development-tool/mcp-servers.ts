@@ -1,18 +1,18 @@
 /**
- * The configuration of MCP servers: in settings.json, in the settings of a client, and in the flat API.
+ * The configuration of MCP servers. It is used in settings.json, in a client's settings and in the flat API.
  *
  * The schema accepts the fields that other products use: `type`, `httpUrl` (Gemini CLI), `serverUrl` (Windsurf),
- * `timeout`, `enabled`. It converts them to one form, which it accepts, too.
+ * `timeout`, `enabled`. It converts them to one form. The schema also accepts this form.
  */
 import * as z from 'zod';
 
 const NAMES_AND_VALUES = z.record(z.string().min(1).max(256), z.string().max(32_768));
 const TOOL_NAMES = z.array(z.string().max(256)).max(1_000);
 const MAX_NAME_LENGTH = 64;
-/** Names of servers are the prefixes of the names of tools: `SERVER__TOOL`. */
+/** The valid names of servers. A server's name is the prefix of the names of its tools: `SERVER__TOOL`. */
 const NAME = /^[A-Za-z0-9](?:_?[A-Za-z0-9.-])*$/;
 
-/** An http or https URL. A URL with a variable is checked when the variable is replaced. */
+/** An http or https URL. A URL with a variable is checked after the variable was replaced. */
 const Address = z
   .string()
   .refine((url) => url.includes('${') || /^https?:$/.test(URL.parse(url)?.protocol ?? ''), {
@@ -106,7 +106,7 @@ const McpServer = Fields.check(({ value, issues }) => {
 }).transform((server) => {
   const { command, args, env, cwd, headers, oauth, includeTools, excludeTools } = server;
   const url = addressOf(server);
-  // Gemini CLI and Claude Code write milliseconds, Cline and Roo Code seconds.
+  // Gemini CLI and Claude Code specify milliseconds. Cline and Roo Code specify seconds.
   const { timeout = 0 } = server;
   const timeoutMs = server.timeoutMs ?? (timeout < 1000 ? timeout * 1000 : timeout);
   const disabled = server.disabled ?? (server.enabled === false ? true : undefined);
@@ -144,8 +144,8 @@ function problemOf(server: z.infer<typeof Fields>): string | undefined {
 }
 
 /**
- * MCP servers by name. Other products allow any name. Here a name is the prefix of names of tools (`SERVER__TOOL`), so
- * other characters are replaced by `-`.
+ * MCP servers by name. Other products allow any name. Here the name becomes the prefix of the names of tools
+ * (`SERVER__TOOL`), so invalid characters are replaced with `-`.
  */
 export const McpServers = z
   .record(z.string().min(1).max(256), McpServer)

@@ -10,7 +10,10 @@ import { isObject } from '../../base/index.ts';
 /** Any JSON value. */
 export type Json = string | number | boolean | null | readonly Json[] | Struct;
 
-/** google.protobuf.Struct: any JSON object. Values come from a JSON parser, so only the outermost type is checked. */
+/**
+ * google.protobuf.Struct: any JSON object. The schema checks only the outermost type, because all values come from a
+ * JSON parser.
+ */
 export interface Struct {
   readonly [key: string]: Json;
 }
@@ -37,7 +40,9 @@ export function oneOf<Field extends string>(rule: 'exactly' | 'at most', fields:
   };
 }
 
-/** Returns the name of a field without its case style, so that `workspacePath` and `workspace_path` are equal. */
+/**
+ * Returns a field name in lower case and without separators, so that `workspacePath` and `workspace_path` are equal.
+ */
 export function plainName(field: string): string {
   return field.toLowerCase().replaceAll(/[^a-z0-9]/g, '');
 }

@@ -19,10 +19,10 @@ export const FileDiff = message({
   file_name: z.string(),
   /** The absolute path. */
   file_path: z.string(),
-  /** The content before the change. Missing for a new file. */
+  /** The content before the change, or undefined for a new file. */
   old_content: z.string().optional(),
   new_content: z.string(),
-  /** The diff as text for display. */
+  /** The diff as text, for display. */
   formatted_diff: z.string().optional(),
 });
 export type FileDiff = z.infer<typeof FileDiff>;
@@ -85,13 +85,16 @@ export const ToolCall = message({
   /** A one-line description for people. */
   description: z.string().optional(),
   input_parameters: Struct,
-  /** The output of a running tool so far. Each update replaces it. */
+  /** The output of the running tool so far. Each update replaces the previous output. */
   live_content: z.string().optional(),
   output: ToolOutput.optional(),
   error: ErrorDetails.optional(),
-  /** Present only while the call waits for an answer. */
+  /** The question to the person. Present only while the call waits for an answer. */
   confirmation_request: ConfirmationRequest.optional(),
-  /** Added by Parley: the id of this request. An answer with the id of an earlier request is refused. */
+  /**
+   * The id of the confirmation request (an addition of Parley). An answer with the id of an earlier request is
+   * refused.
+   */
   correlationId: Id.optional(),
   ...HelperMark.shape,
 })
@@ -101,7 +104,8 @@ export const ToolCall = message({
       issues.push({ code: 'custom', input: call, path: [field], message });
     };
     const { status } = call;
-    // FAILED requires an error. CANCELLED may have an error. No other status may have an error.
+    // A call with the status FAILED must have an error, and a CANCELLED call may have one. With any other status, an
+    // error is invalid.
     if ((call.output !== undefined) !== (status === 'SUCCEEDED')) {
       complain('output', 'required when the status is SUCCEEDED, and not allowed otherwise');
     }
@@ -123,8 +127,9 @@ export type ModifiedFileDetails = z.infer<typeof ModifiedFileDetails>;
 /**
  * A person's answer to a ConfirmationRequest.
  *
- * The specification has `file_details` in a oneof called `modified_details`. In JSON, the name of a oneof is not a
- * field, but some clients send it as one. So the content is read from both places, which must not contradict each other.
+ * In the specification, `file_details` belongs to a oneof with the name `modified_details`. In JSON, the name of a
+ * oneof is not a field, but some clients send it as a field. So the content is read from both places. If both are
+ * present, they must be equal.
  */
 export const ToolCallConfirmation = message({
   tool_call_id: Id,
@@ -133,11 +138,11 @@ export const ToolCallConfirmation = message({
   /** The content to write instead of the proposed content. Only the option `modify` uses it. */
   file_details: ModifiedFileDetails.optional(),
   modified_details: z.strictObject({ file_details: ModifiedFileDetails.optional() }).optional(),
-  /** Added by Parley: the id of the request. If it is present, it must be correct. */
+  /** The id of the confirmation request (an addition of Parley). If it is present, it must match the request. */
   correlationId: Id.optional(),
-  /** Added by Parley: the reason for declining a call. It is sent to the model. */
+  /** The reason for declining a call (an addition of Parley). The reason is sent to the model. */
   reason: z.string().max(4096).optional(),
-  /** Added by Parley: the text of the option `answer`. It is sent to the model. */
+  /** The text for the option `answer` (an addition of Parley). The text is sent to the model. */
   answer: z.string().min(1).max(100_000).optional(),
 })
   .check(({ value: { file_details: plain, modified_details: nested }, issues }) => {

@@ -1,5 +1,5 @@
 /**
- * The parts of the protocol that need no schema. A module that must load fast imports them from here, because
+ * The exports of the protocol that need no schema. A module that must load fast imports them from here, because
  * protocol/index.ts loads zod and all schemas.
  */
 export {

@@ -1,6 +1,6 @@
 /**
- * Encodes and decodes agent cards. Each version has its own encoder. There is one decoder for all versions, because a
- * client does not know a card's version before it reads the card, and a card may be valid in both versions.
+ * Encodes and decodes agent cards. Each version has its own encoder. There is only one decoder, because a client
+ * cannot know a card's version before it reads the card. A card may also be valid in both versions.
  */
 import { isObject } from '../../base/index.ts';
 import {
@@ -18,8 +18,8 @@ const OLD_VERSION = '0.3';
 const DEFAULT_TRANSPORT = 'JSONRPC';
 
 /**
- * Encodes a card for 0.3. It contains only the 0.3 addresses. If there are none, it contains all addresses, because a
- * 0.3 card must have an address.
+ * Encodes a card for 0.3. The result contains only the addresses for 0.3. If there are none, it contains all
+ * addresses, because a 0.3 card must have an address.
  */
 export function encodeCardV03(card: AgentCard): Raw {
   const { supportedInterfaces, capabilities, ...rest } = card;
@@ -109,7 +109,7 @@ function readCard(raw: Raw): Raw {
   };
 }
 
-/** Returns the addresses in the list of 1.0, then the addresses that are only in the fields of 0.3. */
+/** Returns the addresses in the 1.0 list, followed by the addresses that are only in the 0.3 fields. */
 function readInterfaces(raw: Raw): Raw[] {
   const interfaces: Raw[] = [];
   if (Array.isArray(raw.supportedInterfaces)) {
@@ -163,15 +163,18 @@ function encodeRequirement(requirement: SecurityRequirement): unknown {
 }
 
 /**
- * Reads `{name: [scope]}` or `{schemes: {name: {list: [scope]}}}`. In the first format, a scheme with the name
- * "schemes" has an array, so the formats cannot be confused.
+ * Reads `{name: [scope]}` or `{schemes: {name: {list: [scope]}}}`. The formats cannot be confused: in the first
+ * format, the value of a scheme with the name "schemes" would be an array.
  */
 function readRequirement(raw: unknown): unknown {
   if (!isObject(raw) || !isObject(raw.schemes)) return raw;
   return mapValues(raw.schemes, (scopes) => (isObject(scopes) ? (scopes.list ?? []) : scopes));
 }
 
-/** In 1.0, the name of the only member identifies the type of a scheme. */
+/**
+ * The member names of the scheme types in 1.0. A scheme has exactly one member, and the member's name identifies the
+ * type.
+ */
 const MEMBERS = {
   apiKey: 'apiKeySecurityScheme',
   http: 'httpAuthSecurityScheme',
@@ -197,7 +200,10 @@ function encodeScheme(scheme: SecurityScheme): Raw {
   }
 }
 
-/** The flows, preferred first. In 1.0, a scheme has only one flow, so the first of these that is present is used. */
+/**
+ * The OAuth flows in order of preference. In 1.0, a scheme has only one flow, so the first flow that is present is
+ * used.
+ */
 const FLOWS = [
   'authorizationCode',
   'clientCredentials',
@@ -232,8 +238,8 @@ function readScheme(given: unknown, name: string): unknown {
 }
 
 /**
- * Reads the format `{scheme: {$case: 'member', value}}`, which is internal to the JavaScript SDK 1.3.0 but sent by its
- * servers.
+ * Reads the format `{scheme: {$case: 'member', value}}`. This is an internal format of the JavaScript SDK 1.3.0, but
+ * its servers send it.
  */
 function unboxed(raw: Raw, field: string): Raw {
   const box = raw[field];
@@ -249,7 +255,8 @@ function withoutNulls(raw: Raw): Raw {
 }
 
 /**
- * Maps the values of an object whose names come from a peer. With `fromEntries`, even "__proto__" is an ordinary key.
+ * Maps the values of an object whose keys come from a peer. Uses `fromEntries`, which treats even "__proto__" as an
+ * ordinary key.
  */
 function mapValues<T>(
   object: Readonly<Record<string, T>>,

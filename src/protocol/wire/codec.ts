@@ -1,8 +1,9 @@
 /**
- * A codec converts between the internal format and the JSON of one protocol version. It is pure and independent of
- * HTTP. No other code depends on the format of a version.
+ * A codec converts between the internal format and the JSON of one protocol version. It has no side effects and is
+ * independent of HTTP. No other code depends on the format of a version.
  *
- * Decoding validates known fields (`invalidParams` names the field) and keeps unknown fields. Encoding never fails.
+ * Decoding validates known fields and keeps unknown fields. An `invalidParams` error names the invalid field.
+ * Encoding never fails.
  */
 import type { AgentCard } from '../card.ts';
 import type { A2AError } from '../errors.ts';

@@ -6,8 +6,8 @@ import { v03Rest } from './v03-rest.ts';
 import { v1 } from './v1.ts';
 
 /**
- * Returns the codec of a version and a binding. In 1.0, all bindings have the same JSON. In 0.3, REST differs from
- * JSON-RPC.
+ * Returns the codec for a version and a binding. In 1.0, all bindings use the same JSON. In 0.3, REST uses a
+ * different format from JSON-RPC.
  */
 export function codecOf(version: ProtocolVersion, binding: Binding): WireCodec {
   if (version === '1.0') return v1;

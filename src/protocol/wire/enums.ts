@@ -1,8 +1,8 @@
-/** The enumerations of the protobuf definitions: names and numbers. */
+/** The names and numbers of the protobuf enumerations. */
 import type { Role } from '../message.ts';
 import { TaskState } from '../task.ts';
 
-/** The names of the states in 1.0. 1.0 has no equivalent of the state `unknown` in 0.3. */
+/** The names of the states in 1.0. The 0.3 state `unknown` has no equivalent in 1.0. */
 export const STATE_NAMES: Readonly<Record<TaskState, string>> = {
   unspecified: 'TASK_STATE_UNSPECIFIED',
   submitted: 'TASK_STATE_SUBMITTED',
@@ -42,7 +42,8 @@ function protoStates(): Map<unknown, TaskState> {
 export const STATES_V1: ReadonlyMap<unknown, TaskState> = protoStates();
 
 /**
- * The states in 0.3 by their own names, and by the protobuf names of REST peers, which write `CANCELLED` with two l.
+ * The states in 0.3 by their own names, and by the protobuf names that REST peers use. In 0.3, the protobuf name of
+ * `canceled` is spelled `CANCELLED`.
  */
 export const STATES_V03: ReadonlyMap<unknown, TaskState> = new Map<unknown, TaskState>([
   ...STATES_V1,

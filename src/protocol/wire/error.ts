@@ -15,10 +15,10 @@ import type { Raw } from './read.ts';
 
 const TYPE = 'type.googleapis.com/google.rpc.';
 const DOMAIN = 'a2a-protocol.org';
-/** Maximum length of a peer's error message, which is shown to users and logged. */
+/** Maximum length of a peer's error message, because the message is shown to users and logged. */
 const MAX_MESSAGE = 2000;
 
-/** The errors that JSON-RPC defines. Their codes are specific enough. Other errors are sent with a reason. */
+/** The errors that JSON-RPC defines. Their codes are specific enough, so they are sent without a reason. */
 const PLAIN: ReadonlySet<ErrorKind> = new Set<ErrorKind>([
   'parse',
   'invalidRequest',
@@ -28,11 +28,12 @@ const PLAIN: ReadonlySet<ErrorKind> = new Set<ErrorKind>([
 ]);
 
 /**
- * Returns the google.rpc details of an error. With `always`, they include the reason even if the JSON-RPC code implies
- * it. REST needs the reason, because it has no such code and several errors share an HTTP status.
+ * Returns the google.rpc details of an error. With `always`, the details include the reason even if the JSON-RPC code
+ * implies it. REST needs the reason, because its errors have no JSON-RPC code and several errors share an HTTP
+ * status.
  */
 export function errorDetails(error: A2AError, always: boolean): unknown[] {
-  // A gateway passes on the details from a remote peer.
+  // A gateway forwards the details of a remote peer's error.
   if (Array.isArray(error.detail.data)) return error.detail.data;
   const { info, violations, reason } = error.detail;
   const details: unknown[] = [];
@@ -58,15 +59,15 @@ export function errorData(error: A2AError): unknown {
 }
 
 /**
- * What a failed REST request was about: a task, the cancellation of a task, a push configuration, or the extended card.
- * Some servers send no code, and then one HTTP status stands for several errors.
+ * The subject of a failed REST request: a task, the cancellation of a task, a push configuration, or the extended
+ * card. It is needed for servers that send no error code, because several errors share an HTTP status.
  */
 export type ErrorSubject = 'task' | 'cancel' | 'push' | 'card';
 
 /**
- * Decodes the error in a JSON-RPC response, a REST body of any version, or any other body of a failed request. The kind
- * is taken from the reason, then from the JSON-RPC code, then from the HTTP status and the subject of the request.
- * Never throws.
+ * Decodes the error in a JSON-RPC response, in a REST body of any version, or in any other body of a failed request.
+ * The kind of the error is determined from the reason. If there is no reason, the JSON-RPC code is used, and then the
+ * HTTP status with the subject of the request. Never throws.
  */
 export function decodeError(raw: unknown, http?: number, subject?: ErrorSubject): A2AError {
   const error = errorObject(raw);
@@ -74,10 +75,10 @@ export function decodeError(raw: unknown, http?: number, subject?: ErrorSubject)
   const facts = Array.isArray(data) ? factsOfDetails(data) : factsOfData(data);
   const said = textOfError(error);
   const reason = facts.reason ?? reasonOfProblem(error.type);
-  // A 404 without a text of its own comes from the server's router: the path is wrong.
+  // A 404 without a specific message comes from the server's router, which means that the path is wrong.
   const routed = /^(not found\.?)?$/i.test(said);
   const read = kindOf(error, reason, http, routed ? undefined : subject);
-  // ADK's server loses the codes of its SDK's errors, and sends all of them as internal errors.
+  // ADK's server loses the error codes of its SDK and sends all errors as internal errors.
   const kind = read === 'internal' && /^Task not found(:|$)/.test(said) ? 'taskNotFound' : read;
   const message = said === '' ? undefined : said.slice(0, MAX_MESSAGE);
   return new A2AError(kind, message, {
@@ -90,8 +91,8 @@ export function decodeError(raw: unknown, http?: number, subject?: ErrorSubject)
 }
 
 /**
- * Returns the text of an error. FastAPI's is in `detail`, as a text or as a list of invalid fields. RFC 9457 has `title`
- * and `detail`.
+ * Returns the text of an error. FastAPI sends it in `detail`, as a string or as a list of invalid fields. RFC 9457
+ * uses `title` and `detail`.
  */
 function textOfError({ message, detail, title }: Raw): string {
   const fields = Array.isArray(detail)
@@ -102,7 +103,7 @@ function textOfError({ message, detail, title }: Raw): string {
   return typeof text === 'string' ? text : '';
 }
 
-/** Returns the reason in the type of an RFC 9457 problem, which drafts of 1.0 and older Go servers send. */
+/** Returns the reason in the `type` of an RFC 9457 problem. Drafts of 1.0 and older Go servers use this format. */
 function reasonOfProblem(type: unknown): string | undefined {
   const name = typeof type === 'string' ? PROBLEM.exec(type)?.[1] : undefined;
   return name?.toUpperCase().replaceAll('-', '_');

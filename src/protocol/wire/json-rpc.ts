@@ -1,6 +1,6 @@
 /**
- * The envelopes of JSON-RPC 2.0, as A2A uses them: one request per message, no batches and no notifications. The codecs
- * convert what is inside.
+ * The envelopes of JSON-RPC 2.0, as A2A uses them: one request per message, no batches and no notifications. The
+ * codecs convert the parameters and results inside.
  *
  *   const request = jsonRpcRequest(v1, 1, 'getTask', { id: 't1' });
  *   const task = v1.decodeResult('getTask', readJsonRpcResponse(v1, await post(request)));
@@ -10,7 +10,7 @@ import { A2AError } from '../errors.ts';
 import { METHODS, type Operation, type ParamsOf } from '../methods.ts';
 import type { WireCodec } from './codec.ts';
 
-/** The id of a request. A response to a request without a readable id has the id null. */
+/** The id of a request. If a request has no readable id, its response has the id null. */
 export type JsonRpcId = string | number | null;
 
 /** A JSON-RPC request. `params` is in the format of the codec's version. */
@@ -35,11 +35,11 @@ export interface JsonRpcFailure {
   readonly error: { readonly code: number; readonly message: string; readonly data?: unknown };
 }
 
-/** Maximum length of an id, which the response repeats. */
+/** Maximum length of an id, because the response repeats the id. */
 const MAX_ID = 256;
 
 /**
- * Client: makes the request for an operation, with the method name and the parameters of the codec's version.
+ * Client: makes the request for an operation, with the method name and the parameter format of the codec's version.
  *
  *   JSON.stringify(jsonRpcRequest(v03, 1, 'cancelTask', { id: 't1' }));
  */
@@ -53,7 +53,7 @@ export function jsonRpcRequest<O extends Operation>(
   return { jsonrpc: '2.0', id, method, params: codec.encodeParams(operation, params) };
 }
 
-/** Server: makes the response with a result, which the codec has encoded. */
+/** Server: makes the response with a result. The codec must have encoded the result. */
 export function jsonRpcResult(id: JsonRpcId, result: unknown): JsonRpcResult {
   return { jsonrpc: '2.0', id, result };
 }
@@ -63,15 +63,18 @@ export function jsonRpcFailure(codec: WireCodec, id: JsonRpcId, error: A2AError)
   return { jsonrpc: '2.0', id, error: codec.encodeError(error) };
 }
 
-/** Server: returns the id of a request, even if the request is invalid otherwise. Returns null if it has no valid id. */
+/**
+ * Server: returns the id of a request, even if the rest of the request is invalid. Returns null if there is no valid
+ * id.
+ */
 export function jsonRpcIdOf(raw: unknown): JsonRpcId {
   const id = isObject(raw) ? raw['id'] : null;
   return typeof id === 'number' || (typeof id === 'string' && id.length <= MAX_ID) ? id : null;
 }
 
 /**
- * Server: checks the envelope of a parsed request. Throws `invalidRequest`. The codec checks the parameters, and
- * `inspectJson` the depth and the size of JSON from an untrusted client.
+ * Server: checks the envelope of a parsed request. Throws `invalidRequest`. Does not check the parameters, which the
+ * codec does. Does not limit the depth and the size of the JSON, which `inspectJson` does.
  *
  *   const { id, method, params } = readJsonRpcRequest(JSON.parse(body));
  *   const operation = operationOf('1.0', method);
@@ -83,7 +86,7 @@ export function readJsonRpcRequest(raw: unknown): JsonRpcRequest {
   if (typeof id === 'string' && id.length > MAX_ID) {
     throw invalid(`id: must have at most ${MAX_ID} characters`);
   }
-  // A2A has no notifications. A request without an id is answered as if its id were null.
+  // A2A has no notifications. A request without an id is handled as if its id were null.
   if (id != null && typeof id !== 'string' && typeof id !== 'number') {
     throw invalid('id: must be a string or a number');
   }
@@ -93,8 +96,8 @@ export function readJsonRpcRequest(raw: unknown): JsonRpcRequest {
 }
 
 /**
- * Client: returns the result of a parsed response, for the codec to decode. Throws the error if the response has one.
- * `http` is the HTTP status of a failed request.
+ * Client: returns the result of a parsed response, which the codec must decode. Throws the error if the response
+ * contains one. `http` is the HTTP status of a failed request.
  */
 export function readJsonRpcResponse(codec: WireCodec, raw: unknown, http?: number): unknown {
   if (!isObject(raw)) throw new A2AError('invalidAgentResponse', 'Not a JSON-RPC response');

@@ -1,12 +1,12 @@
 /**
  * In ProtoJSON, a field has two names. Writers use the JSON name (`taskId`), but readers must also accept the name in
- * the .proto file (`task_id`). This module replaces the names from the .proto file by the JSON names, before other code
- * reads the JSON.
+ * the .proto file (`task_id`). This module replaces the .proto names with the JSON names before other code reads the
+ * JSON.
  */
 import { isObject } from '../../base/index.ts';
 import type { Raw } from './read.ts';
 
-/** The JSON name of a field, and whether to convert its value. Fields without an entry need no change. */
+/** The JSON name of a field, and whether to convert its value. Fields that need no change have no entry. */
 interface Field {
   readonly name: string;
   /**
@@ -34,14 +34,14 @@ const INSIDE = `artifact artifacts artifactUpdate authentication config configs 
 const MESSAGES = `accepted_output_modes artifact_id artifact_update context_id history_length include_artifacts last_chunk
   message_id next_page_token page_size page_token status_timestamp_after status_update task_id total_size`;
 
-/** The names in `lf.a2a.v1`, without those in the card. */
+/** The field names in `lf.a2a.v1`, except those of the card. */
 export const NAMES_V1: Names = fieldsOf(
   namesOf(
     `${MESSAGES} media_type reference_task_ids return_immediately task_push_notification_config`,
   ),
 );
 
-/** The names in `a2a.v1` (0.3), without those in the card. The JSON names of three fields are different words. */
+/** The field names in `a2a.v1` (0.3), except those of the card. The JSON names of three fields are different words. */
 export const NAMES_V03: Names = fieldsOf([
   ...namesOf(`${MESSAGES} config_id file_with_bytes file_with_uri mime_type push_notification push_notification_config
     push_notification_config_id`),
@@ -60,8 +60,8 @@ function fieldsOf(names: readonly (readonly [proto: string, json: string])[]): N
 }
 
 /**
- * Replaces names at all levels. If both names are present, the value of the JSON name is used. Usually no name has to
- * be replaced. Then each key is read once, nothing is copied, and the value itself is returned.
+ * Replaces names at all levels. If both names of a field are present, the value under the JSON name is used. If no
+ * name has to be replaced, which is the usual case, returns the value itself without copying it.
  */
 export function withJsonNames(value: unknown, names: Names): unknown {
   if (Array.isArray(value)) return listWithJsonNames(value, names);

@@ -1,4 +1,7 @@
-/** Helpers for reading a peer's JSON: errors that name the field, and conversion of text to numbers and booleans. */
+/**
+ * Functions for reading a peer's JSON. They throw errors that name the field, and convert text to numbers and
+ * booleans.
+ */
 import { isObject } from '../../base/index.ts';
 import type * as z from 'zod';
 import { A2AError } from '../errors.ts';
@@ -19,7 +22,7 @@ export function objectAt(value: unknown, field: string): Raw {
   return value;
 }
 
-/** Returns the parameters as an object. Only two operations allow missing parameters. */
+/** Returns the parameters as an object. Parameters may be missing only for two operations. */
 export function paramsObject(operation: Operation, raw: unknown): Raw {
   if (raw == null && (operation === 'getExtendedCard' || operation === 'listTasks')) return {};
   return objectAt(raw, 'params');
@@ -37,8 +40,8 @@ export function dropEmpty(out: Raw, key: string): void {
 }
 
 /**
- * Converts text to a number, as in query strings and ProtoJSON. Other values are returned unchanged, for the schema to
- * check.
+ * Converts a text to a number, because numbers may be text in query strings and ProtoJSON. Returns other values
+ * unchanged, so that the schema checks them.
  */
 export function intOf(value: unknown): unknown {
   return typeof value === 'string' && /^-?\d{1,15}$/.test(value) ? Number(value) : value;
@@ -51,8 +54,8 @@ export function boolOf(value: unknown): unknown {
 const INTEGERS = ['historyLength', 'pageSize', 'after'] as const;
 
 /**
- * Reads parameters that may come from a query string, where numbers and booleans are text, and empty text means absent.
- * Returns a copy that the caller may change.
+ * Reads parameters that may come from a query string. There, numbers and booleans are text, and an empty text means
+ * absent. Returns a copy that the caller may change.
  */
 export function queryParams(raw: Raw): Raw {
   const out = { ...raw };
@@ -75,7 +78,9 @@ export function queryParams(raw: Raw): Raw {
 
 const schemas: { readonly [O in Operation]: { readonly params: z.ZodType<ParamsOf<O>> } } = METHODS;
 
-/** Validates parameters with the operation's schema. `rename` converts field names in errors to the peer's names. */
+/**
+ * Validates parameters with the operation's schema. `rename` converts the field names in errors to those of the peer.
+ */
 export function validated<O extends Operation>(
   operation: O,
   value: unknown,
@@ -102,7 +107,7 @@ function renamed(error: A2AError, rename: (field: string) => string = (field) =>
   );
 }
 
-/** Reads a peer's response. Converts the error `invalidParams` into `invalidAgentResponse`. */
+/** Reads a peer's response. Converts an `invalidParams` error to `invalidAgentResponse`. */
 export function answer<T>(read: () => T): T {
   try {
     return read();
@@ -118,8 +123,8 @@ export function answer<T>(read: () => T): T {
 }
 
 /**
- * Converts base64 to the internal format: standard alphabet, with padding. Peers may use the URL-safe alphabet, omit
- * the padding, and break the text into lines.
+ * Converts base64 to the internal format, which has the standard alphabet and padding. Peers may use the URL-safe
+ * alphabet, omit the padding, or break the text into lines.
  */
 export function base64At(written: unknown, field: string): string {
   if (typeof written !== 'string') refuse(field, 'must be a base64 string');

@@ -1,8 +1,8 @@
 /**
- * Reads messages, tasks and events of either version into the internal format. The result is then validated with a
+ * Reads messages, tasks and events of both versions into the internal format. The result is then validated with a
  * schema. The versions differ only in parts and names. A `Dialect` describes these differences.
  *
- * This is a hot path on the server, so each object is copied only once, and loops are plain.
+ * This is a hot path on the server, so each object is copied only once, and plain loops are used.
  */
 import { isObject } from '../../base/index.ts';
 import type { Role } from '../message.ts';
@@ -13,9 +13,12 @@ import { dropEmpty, dropNull, objectAt, refuse, type Raw } from './read.ts';
 export interface Dialect {
   readonly states: ReadonlyMap<unknown, TaskState>;
   readonly roles: ReadonlyMap<unknown, Role>;
-  /** The state of a status without a state. proto3 omits zero values, so this is the zero value. */
+  /**
+   * The state of a status that has no `state` field. proto3 omits zero values, so this is the state with the value
+   * zero.
+   */
   readonly noState: TaskState;
-  /** Whether the version is 0.3, in which messages may have their parts in `content`, and events have `final`. */
+  /** Whether the version is 0.3. In 0.3, messages may have their parts in `content`, and events have `final`. */
   readonly old: boolean;
   /** Returns whether a part is empty. Some peers send an empty part for a null value. */
   readonly isBlank: (part: Raw) => boolean;
@@ -31,8 +34,8 @@ export interface Reader {
 }
 
 /**
- * Makes a reader. With `lenient`, parts may be missing, and empty parts are dropped. This is for a peer's responses.
- * Requests must follow the protocol.
+ * Makes a reader. With `lenient`, parts may be missing, and empty parts are dropped. This option is for a peer's
+ * responses. Requests must follow the protocol.
  */
 export function createReader(dialect: Dialect, lenient: boolean): Reader {
   const { states, roles, noState, old, isBlank, part } = dialect;
@@ -139,7 +142,7 @@ export function createReader(dialect: Dialect, lenient: boolean): Reader {
 }
 
 /**
- * Reads an event from the member that has the name of the event's kind. Returns undefined if there is no known member.
+ * Reads an event from the member that is named after the event's kind. Returns undefined if there is no known member.
  */
 export function readMember(reader: Reader, raw: Raw): Raw | undefined {
   if (raw.artifactUpdate != null)

@@ -1,6 +1,6 @@
 /**
- * Decodes a peer's responses for clients. Reads them leniently, and then validates them. Throws `invalidAgentResponse`
- * if a response is invalid.
+ * Decodes a peer's responses for clients. The responses are read leniently and then validated. Throws
+ * `invalidAgentResponse` if a response is invalid.
  */
 import { isObject } from '../../base/index.ts';
 import * as z from 'zod';
@@ -19,8 +19,8 @@ import { decodeCard } from './card.ts';
 import { answer, objectAt, refuse, type Raw } from './read.ts';
 import type { Reader } from './reader.ts';
 
-// The internal schemas, but messages and artifacts may be without parts, because an empty last chunk is common and must
-// not break a stream.
+// The internal schemas with one exception: messages and artifacts may have no parts. An empty last chunk is common
+// and must not break a stream.
 const parts = z.array(Part);
 const message = Message.extend({ parts });
 const artifact = Artifact.extend({ parts });

@@ -4,9 +4,9 @@ import type { ProtocolVersion } from '../version.ts';
 import { errorData, errorDetails } from './error.ts';
 
 /**
- * Encodes the body of a REST error. 1.0 specifies google.rpc.Status, with the HTTP status as its code. 0.3 specifies a
- * JSON-RPC error "or equivalent". The SDKs of 0.3 send and expect this error directly, and not inside an `error`
- * member.
+ * Encodes the body of a REST error. 1.0 specifies google.rpc.Status, with the HTTP status as its code. 0.3 specifies
+ * a JSON-RPC error "or equivalent". The SDKs of 0.3 send and expect the JSON-RPC error itself, without an enclosing
+ * `error` member.
  */
 export function encodeRestError(error: A2AError, version: ProtocolVersion): object {
   if (version === '0.3') {

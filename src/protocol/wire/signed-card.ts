@@ -1,12 +1,12 @@
 /**
  * The texts of an agent card that a signature may cover (A2A 1.0, section 8.4).
  *
- * The specification wants the card as it is sent, without `signatures`, as canonical JSON. The public SDKs sign another
- * text: they parse the card first, which drops the fields that they do not know, and then drop all empty values. So a
- * card has several texts. A signer signs each of them, and a verifier tries each of them.
+ * According to the specification, the text is the canonical JSON of the card without `signatures`. The public SDKs
+ * sign another text. They parse the card first, which drops unknown fields, and then remove all empty values. So a
+ * card has several texts. A signer signs all of them, and a verifier tries all of them.
  *
- * Each text comes with the card that it describes. After a verification only this card may be used, because fields that
- * are not in the text are not signed.
+ * Each text comes with the card that it describes. After a verification, only this card may be used, because fields
+ * that are not in the text are not signed.
  */
 import { canonicalJson, isObject } from '../../base/index.ts';
 import type { AgentCard, AgentExtension } from '../card.ts';
@@ -22,8 +22,8 @@ export interface SignedText {
 }
 
 /**
- * Returns the texts of a card, which is JSON in the format of any version. With a version, returns only the texts for
- * SDKs of this version.
+ * Returns the texts of a card. The card is JSON in the format of any version. If `version` is given, returns only the
+ * texts for SDKs of this version.
  */
 export function signedTexts(sent: unknown, version?: ProtocolVersion): SignedText[] {
   const { signatures: _, ...whole } = objectAt(sent, 'card');
@@ -32,14 +32,16 @@ export function signedTexts(sent: unknown, version?: ProtocolVersion): SignedTex
   if (version !== '0.3') {
     const known = known1(card);
     const { securitySchemes: _schemes, ...schemeless } = known;
-    // Python's SDK from 1.0, and the JavaScript SDK for a card that it did not parse.
+    // The text of Python's SDK from 1.0. The JavaScript SDK signs the same text for a card that it did not parse.
     texts.push(...python(signedText(known)));
-    // The JavaScript SDK 1.3 loses the security schemes of a card that it has parsed.
+    // The text of the JavaScript SDK 1.3 for a parsed card. This SDK loses the security schemes when it parses a
+    // card.
     texts.push(signedText(schemeless));
   }
   if (version !== '1.0') {
     const known = known03(card);
-    // Python's SDK 0.3 leaves out the types of the security schemes, so the schemes cannot be read from this text.
+    // The text of Python's SDK 0.3. It omits the types of the security schemes, so the schemes cannot be read from
+    // this text.
     const { security: _security, securitySchemes: _schemes, ...readable } = known;
     texts.push(...python(signedText(known, readable)));
   }
@@ -50,7 +52,10 @@ function signedText(content: Raw, readable: Raw = content): SignedText {
   return { text: canonicalJson(content), card: () => decodeCard(readable) };
 }
 
-/** Python's SDKs escape all characters outside ASCII, against the RFC. */
+/**
+ * Returns the text, and also the text as Python's SDKs write it if that is different. Contrary to the RFC, Python's
+ * SDKs escape all non-ASCII characters.
+ */
 function python(signed: SignedText): SignedText[] {
   const text = signed.text.replaceAll(
     /[\u007f-\uffff]/g,
@@ -59,7 +64,7 @@ function python(signed: SignedText): SignedText[] {
   return [signed, { ...signed, text }];
 }
 
-/** The fields of a message that an SDK knows. A field with `true` is kept whole. */
+/** The fields of a message that an SDK supports. The value of a field with `true` is kept unchanged. */
 interface Fields {
   readonly [name: string]: true | Fields;
 }
@@ -114,12 +119,17 @@ function known1(card: AgentCard): Raw {
   return compact(pick(encoded, FIELDS_1));
 }
 
-/** `required` of an extension is the only boolean of a 1.0 card that cannot tell false from absent. */
+/**
+ * Removes `required` from an extension if it is false. In a 1.0 card, this is the only boolean for which false and
+ * absent are the same.
+ */
 function withoutFalse({ required, ...rest }: AgentExtension): AgentExtension {
   return required === true ? { ...rest, required } : rest;
 }
 
-/** Pydantic leaves out the fields that have their default value. */
+/**
+ * Returns the fields of a 0.3 card that Python's SDK writes. Pydantic omits the fields that have their default value.
+ */
 function known03(card: AgentCard): Raw {
   const { preferredTransport, securitySchemes, ...rest } = encodeCardV03(card);
   const schemes = isObject(securitySchemes)
@@ -151,7 +161,7 @@ function compact(card: unknown): Raw {
   return isObject(kept) ? kept : {};
 }
 
-/** Removes empty texts, lists and objects, and objects that become empty. */
+/** Removes empty strings, lists and objects. Also removes objects that become empty. */
 function withoutEmpty(value: unknown): unknown {
   if (value === '' || value === null) return undefined;
   if (Array.isArray(value)) {

@@ -1,8 +1,11 @@
-/** Reads ProtoJSON of 0.3 (`a2a.v1`), which some REST peers send instead of the JSON in the specification. */
+/** Reads ProtoJSON of 0.3 (`a2a.v1`), which some REST peers send instead of the specification's JSON. */
 import { isObject } from '../../base/index.ts';
 import { base64At, dropEmpty, dropNull, intOf, objectAt, refuse, type Raw } from './read.ts';
 
-/** Returns whether a message is ProtoJSON: its role has a protobuf name, or its parts are in `content`. */
+/**
+ * Returns whether a message is in ProtoJSON. In this case, its role has a protobuf name or its parts are in
+ * `content`.
+ */
 export function isProtoMessage(message: Raw): boolean {
   const { role } = message;
   return Array.isArray(message.content) || (typeof role === 'string' && role.startsWith('ROLE_'));
@@ -44,13 +47,13 @@ function readProtoFile(raw: Raw, at: string): Raw {
   return out;
 }
 
-/** The start of the base64 of PNG, JPEG, GIF, RIFF (WebP, WAV), PDF, ZIP, gzip, Ogg and MP3 files. */
+/** The first base64 characters of PNG, JPEG, GIF, RIFF (WebP, WAV), PDF, ZIP, gzip, Ogg and MP3 files. */
 const SIGNATURES = /^(iVBORw0KGgo|\/9j\/|R0lGOD|UklGR|JVBERi0|UEsDB|H4sI|T2dnU|SUQz)/;
 
 /**
- * Returns the base64 of a file's content. Python's SDK of 0.3 encodes it twice. This is undone only where it is certain:
- * the decoded content is base64 from start to end, it is the base64 of a known binary format, and the file is not
- * declared as text.
+ * Returns the base64 of a file's content. Python's SDK of 0.3 encodes the content twice. The second encoding is
+ * removed only if it is certain. The decoded content must be valid base64 of a known binary format, and the file must
+ * not be declared as text.
  */
 function onceEncoded(bytes: string, mimeType: unknown): string {
   if (typeof mimeType === 'string' && mimeType.startsWith('text/')) return bytes;
@@ -70,7 +73,7 @@ export function readProtoPush(raw: Raw): Raw {
     const { schemes = [] } = inside;
     const blank =
       Array.isArray(schemes) && schemes.length === 0 && inside.credentials === undefined;
-    // Protobuf may send an empty message for an unset field.
+    // A peer may send an empty protobuf message for an unset field.
     if (blank) delete out.authentication;
     else out.authentication = inside;
   }
@@ -84,7 +87,7 @@ export function readProtoConfiguration(raw: Raw): Raw {
     out.pushNotificationConfig = readProtoPush(objectAt(pushNotification, at));
   }
   dropNull(out, 'acceptedOutputModes');
-  // proto3 omits false, so here a missing field means false. In JSON-RPC, it means true.
+  // proto3 omits false, so a missing field means false here. In JSON-RPC, a missing field means true.
   out.blocking ??= false;
   // In the protobuf definition of 0.3, zero means no limit.
   if (intOf(out.historyLength ?? 0) === 0) delete out.historyLength;

@@ -1,7 +1,7 @@
 /**
  * The codec of the REST binding of 0.3. It writes ProtoJSON of `a2a.v1`, and not the JSON of the JSON-RPC binding.
  *
- * The specification puts a result into a member with the name of its kind (sections 7.1 and 7.9), and otherwise
+ * The specification puts a result into a member that is named after its kind (sections 7.1 and 7.9). For the rest it
  * requires "structurally equivalent" JSON (section 3.2.3). But both public SDKs of 0.3 and the compatibility kit read
  * only the protobuf mapping, which has other names and enumerations. So this codec writes the protobuf mapping. It
  * reads both formats, with the help of v03.ts.
@@ -40,7 +40,7 @@ function encodePart(given: Part): Raw {
 }
 
 /**
- * Encodes a message without `referenceTaskIds`, because the protobuf definition of 0.3 has no such field, and strict
+ * Encodes a message without `referenceTaskIds`. The protobuf definition of 0.3 does not have this field, and strict
  * peers reject unknown fields.
  */
 function encodeMessage(message: Message): Raw {
@@ -65,7 +65,7 @@ function encodeArtifact(artifact: Artifact): Raw {
 }
 
 function encodeStatus({ state, message, timestamp }: TaskStatus): Raw {
-  // Only the protobuf definition of 0.3 writes this name with two l.
+  // Only the protobuf definition of 0.3 spells this name with a double L.
   const name = state === 'canceled' ? 'TASK_STATE_CANCELLED' : STATE_NAMES[state];
   const out: Raw = { state: name };
   if (message !== undefined) out.message = encodeMessage(message);
@@ -124,7 +124,7 @@ function encodeSend({ message, configuration, ...rest }: MessageSendParams): Raw
     const { pushNotificationConfig, blocking = true, ...others } = configuration;
     out.configuration = {
       ...others,
-      // Always written, because a missing value means false here, but true in JSON-RPC.
+      // The field is always written, because a missing value means false here, but true in JSON-RPC.
       blocking,
       ...(pushNotificationConfig && { pushNotification: pushNotificationConfig }),
     };

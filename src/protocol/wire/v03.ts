@@ -1,6 +1,6 @@
 /**
  * The codec of version 0.3. Its JSON is nearly the same as the internal format, so the encoder usually returns its
- * argument itself. So the server needs to serialize such an event only once.
+ * argument unchanged. This allows the server to serialize an event only once.
  *
  * The decoder reads the JSON of the specification and the ProtoJSON of some REST peers.
  */
@@ -34,12 +34,12 @@ import {
 } from './v03-proto.ts';
 
 /**
- * In 0.3, a data part must contain an object. Any other value is sent as `{value}`, with this key in the part's
- * metadata.
+ * The metadata key that marks a wrapped data part. In 0.3, a data part must contain an object. Any other value is
+ * sent as `{value}` with this mark.
  */
 export const WRAPPED = 'parley:wrapped';
 
-// Encoding: each function returns its argument if nothing has to change.
+// Encoding. Each function returns its argument if nothing has to change.
 
 function wrapped(part: DataPart): DataPart {
   return {
@@ -150,7 +150,7 @@ const encodeResult: { readonly [O in UnaryOperation]: (result: ResultOf<O>) => u
   getExtendedCard: encodeCardV03,
 };
 
-// Decoding: each function returns the internal format.
+// Decoding. Each function returns the internal format.
 
 function isWrapped(part: Raw): boolean {
   return (
@@ -171,7 +171,7 @@ function unwrapped(part: Raw): Raw {
   return out;
 }
 
-/** Reads a part. A part without `kind` is ProtoJSON. */
+/** Reads a part. A part without `kind` is in ProtoJSON. */
 function readPart(raw: unknown, list: string, index: number): Raw {
   if (!isObject(raw)) refuse(`${list}[${index}]`, 'must be an object');
   const part =
@@ -179,7 +179,10 @@ function readPart(raw: unknown, list: string, index: number): Raw {
   return isWrapped(part) ? unwrapped(part) : part;
 }
 
-/** Checks the bytes of a file, because clients of other versions could not read a task with other bytes. */
+/**
+ * Converts the bytes of a file to standard base64. Throws if they are not base64, because clients of other versions
+ * could not read the task.
+ */
 function withBase64(part: Raw, list: string, index: number): Raw {
   const { file } = part;
   if (!isObject(file) || typeof file.bytes !== 'string') return part;
@@ -243,8 +246,8 @@ function readList(raw: Raw): Raw {
 }
 
 /**
- * Reads `{taskId, pushNotificationConfig}`. Over REST, it is the whole body or the field `config` of the body, and the
- * task's id comes from a resource name or from the path.
+ * Reads `{taskId, pushNotificationConfig}`. In REST, the configuration is the whole body or the field `config` of the
+ * body. The task's id is then in a resource name or in the path.
  */
 function readTaskPush(raw: Raw): Raw {
   if (typeof raw.taskId === 'string' && isObject(raw.pushNotificationConfig)) return raw;
@@ -277,7 +280,9 @@ const readParams: { readonly [O in Operation]: (raw: Raw) => Raw } = {
   getExtendedCard: queryParams,
 };
 
-/** Reads an event. In JSON-RPC, the event has a `kind`. In REST, it is in the member with the name of its kind. */
+/**
+ * Reads an event. In JSON-RPC, the event has a `kind`. In REST, the event is in a member with the name of its kind.
+ */
 function readEvent(value: unknown): Raw {
   const raw = objectAt(value, 'result');
   switch (raw.kind) {

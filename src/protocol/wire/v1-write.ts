@@ -1,6 +1,6 @@
 /**
  * The encoder of version 1.0. It writes only fields of the protocol, because strict ProtoJSON parsers reject other
- * fields. The order of fields is fixed, so that the objects share hidden classes in V8.
+ * fields. The order of fields is fixed, so that V8 can use the same hidden class for all objects of a kind.
  */
 import type { Artifact, Message, Part } from '../message.ts';
 import type { Operation, ParamsOf, ResultOf, UnaryOperation } from '../methods.ts';
@@ -117,8 +117,8 @@ export function encodeEvent(event: StreamEvent): Raw {
 }
 
 /**
- * Returns the JSON of a plain text chunk, which is the most frequent event, without creating objects first. Returns
- * undefined for other events.
+ * Returns the JSON text of a plain text chunk without creating objects first, because this is the most frequent
+ * event. Returns undefined for other events.
  */
 export function eventText(event: StreamEvent): string | undefined {
   if (event.kind !== 'artifact-update') return undefined;
@@ -184,7 +184,7 @@ function encodeList(params: ListTasksParams): Raw {
   return out;
 }
 
-/** Adds the fields that nearly every request may have. */
+/** Adds the fields that almost every request may have. */
 function alongside(out: Raw, { metadata, tenant }: { metadata?: unknown; tenant?: unknown }): Raw {
   if (metadata !== undefined) out.metadata = metadata;
   if (tenant !== undefined) out.tenant = tenant;
@@ -198,7 +198,7 @@ export const encodeParams: { readonly [O in Operation]: (params: ParamsOf<O>) =>
     alongside(historyLength === undefined ? { id } : { id, historyLength }, { tenant }),
   listTasks: encodeList,
   cancelTask: (params) => alongside({ id: params.id }, params),
-  // `after` is added by Parley. A client sets it only if the peer supports it.
+  // `after` is an addition of Parley. A client sets it only if the peer supports it.
   subscribe: ({ id, after, tenant }) =>
     alongside(after === undefined ? { id } : { id, after }, { tenant }),
   setPushConfig: encodeTaskPush,

@@ -1,9 +1,9 @@
 /**
- * The codec of version 1.0: ProtoJSON of `lf.a2a.v1`.
+ * The codec of version 1.0, which uses ProtoJSON of `lf.a2a.v1`.
  *
- * The name of a member identifies the kind of an object, parts are flat, and enumerations have their protobuf names.
- * Null means absent, and so does an empty string in most fields. Unknown fields are kept if the internal format has the
- * same object.
+ * In this format, the name of a member identifies the kind of an object. Parts are flat, and enumerations have their
+ * protobuf names. Null means absent, and so does an empty string in most fields. Unknown fields are kept in objects
+ * that also exist in the internal format.
  */
 import { isObject } from '../../base/index.ts';
 import type { Operation } from '../methods.ts';
@@ -148,7 +148,7 @@ function readList(raw: Raw): Raw {
   return out;
 }
 
-/** Reads `{taskId, id}`. Parameters of a REST path already have the internal names. */
+/** Reads `{taskId, id}`. Parameters from a REST path already have the internal names. */
 function readPushIds(raw: Raw): Raw {
   const { taskId, ...rest } = queryParams(raw);
   if (taskId == null) return rest;
@@ -174,7 +174,7 @@ const readParams: { readonly [O in Operation]: (raw: Raw) => Raw } = {
   getExtendedCard: queryParams,
 };
 
-/** Returns the 1.0 name of a field in a schema error. */
+/** Returns the 1.0 name of a field, for a schema error. */
 function rename(operation: Operation, field: string): string {
   switch (operation) {
     case 'sendMessage':
