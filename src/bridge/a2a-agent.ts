@@ -3,13 +3,15 @@
  *
  *   await serve(toA2AAgent(llmAgent({ name: 'weather', … }))).listen(4000);
  *
- * turn.ts runs a turn. presenter.ts decides what is sent to the client. question.ts writes the questions for the client
- * and reads its answers. A run ends in one of these ways:
+ * turn.ts runs a turn. presenter.ts decides what is sent to the client. question.ts writes the questions for the
+ * client and reads its answers. A run ends in one of these ways:
  *
- * - The agent is done, or has escalated without a parent agent: `completed`. Its answers are artifacts.
- * - Questions are open: `input-required`, or `auth-required` if all of them ask for authorization.
- * - There is an error event: `failed`. The cause is only in our log.
- * - The task is canceled: its run is canceled too, including the tasks of remote agents for this run.
+ * - The agent is done, or has escalated without a parent agent. The task is `completed`, and the answers are
+ *   artifacts.
+ * - Questions are open. The task is `auth-required` if all of them ask for authorization, and otherwise
+ *   `input-required`.
+ * - There is an error event. The task is `failed`, and the cause is only in the server's log.
+ * - The task is canceled. The run is canceled too, including the tasks of remote agents for this run.
  *
  * Nothing is kept in memory between executions, because the session contains everything that a waiting run needs.
  */
@@ -30,13 +32,13 @@ import { answersQuestion, readAnswers } from './question.ts';
 import { openTurn, placeOf, runTurn } from './turn.ts';
 import { answerViews } from './views.ts';
 
-/** The options of `toA2AAgent`: those of the runner, and those that control what clients see. */
+/** The options of `toA2AAgent`: the options of the runner, and options that control what clients see. */
 export interface A2AAgentOptions
   extends
     ConverterOptions,
     Partial<Omit<RunnerOptions, 'agent'>>,
     Pick<AgentOptions, 'answersByContext' | 'continues'> {
-  /** Fields that override the agent's profile on its card. */
+  /** Fields that override those of the agent's profile on the card. */
   readonly profile?: Partial<AgentProfile>;
 }
 

@@ -1,5 +1,5 @@
 /**
- * Converts between the parts of A2A and those of the framework. All functions are pure, and none of them throws.
+ * Converts between the parts of A2A and those of the framework. All functions are pure and never throw.
  *
  *   framework                 A2A
  *   text                      text
@@ -7,15 +7,16 @@
  *   blob (base64)             file with bytes
  *   file (a URI)              file with a URI
  *   data                      data
- *   function call, response   not sent; with `exposeToolCalls` a data part, marked with `parley.functionCall: true` or
+ *   function call, response   not sent; with `exposeToolCalls` a data part, marked with `parley.functionCall: true`
+ *   or
  *                             `parley.functionResponse: true`, followed by the response's files with the same mark
  *
  * Parts from a peer are only content. A part that is marked as a thought becomes a thought. No other metadata has an
- * effect, and a data part stays data. So a peer cannot make or answer a call, transfer the conversation, or set state.
- * The metadata of model vendors (`provider`) is never sent to a peer.
+ * effect, and a data part stays data. So a peer cannot make or answer a call, transfer the conversation, or set
+ * state. The metadata of model vendors (`provider`) is never sent to a peer.
  *
- * A2A 1.0 allows data that is not an object. It becomes `{ value }`. Bytes without a media type get
- * `application/octet-stream`. A2A 0.3 accepts base64 in another alphabet. It is converted to standard base64.
+ * In A2A 1.0, data may be a value that is not an object. Such a value becomes `{ value }`. Bytes without a media type
+ * get `application/octet-stream`. A2A 0.3 accepts base64 in another alphabet. It is converted to standard base64.
  */
 import { type JsonObject, type JsonValue, isObject } from '../base/index.ts';
 import { randomUUIDv7 } from 'node:crypto';
@@ -41,7 +42,7 @@ export const MARKS = {
 /** The media type for bytes without a media type. */
 const UNKNOWN_MEDIA_TYPE = 'application/octet-stream';
 
-/** The parts that a peer can send: neither calls nor responses. */
+/** The parts that a peer can send. They include neither calls nor responses. */
 export type ReceivedPart =
   | TextContentPart
   | ThoughtPart

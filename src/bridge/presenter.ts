@@ -1,4 +1,7 @@
-/** Converts a run to events for the client of a plain A2A agent: its answers, saved artifacts, questions and end. */
+/**
+ * Converts a run to events for the client of a plain A2A agent: the answers, the saved artifacts, the questions and
+ * the end of the run.
+ */
 import type { TaskState } from '../protocol/index.ts';
 import type { ExecutorEvent } from '../tasks/index.ts';
 import type { ArtifactContent, BlobPart, Event, Question } from '../agent/index.ts';
@@ -45,7 +48,7 @@ export function a2aPresenter(options: PresenterOptions): TurnPresenter {
   };
 }
 
-/** An error for our log, with the cause of a failed run. */
+/** The error for the server's log, with the cause of a failed run. */
 class RunFailed extends Error {
   override readonly name = 'RunFailed';
   constructor({ author, error }: Event) {
@@ -60,7 +63,7 @@ function asking(questions: readonly Question[], problem?: string): ExecutorEvent
 }
 
 /**
- * Returns the event for a saved artifact. Even a text is sent as a file, so that it is not mistaken for a part of the
+ * Returns the event for a saved artifact. A text is also sent as a file, so that it is not mistaken for a part of the
  * answer.
  */
 function saved(name: string, content: ArtifactContent): ExecutorEvent {

@@ -1,23 +1,27 @@
 /**
  * Makes the profile for an agent's card from the agent's name, description and tools.
  *
- * There is a skill for the agent, for each of its sub-agents and for each of their tools. A toolset is one skill,
- * because its tools are listed only when a run needs them, and listing them may require a network. If an agent or a
- * tool has no description, its name is used, because the card requires a text (A2A 1.0, AgentCard and AgentSkill). To
- * show other skills or none, use the overrides.
+ * The card has a skill for the agent, for each of its sub-agents and for each of their tools. A toolset is one skill,
+ * because its tools are listed only when a run needs them, and listing them may require network access. If an agent
+ * or a tool has no description, its name is used, because the card requires a text (A2A 1.0, AgentCard and
+ * AgentSkill). To show other skills or none, use the overrides.
  */
 import type { AgentSkill } from '../protocol/index.ts';
 import type { AgentProfile } from '../tasks/index.ts';
 import { type Agent, isToolset } from '../agent/index.ts';
 
 const DEFAULT_VERSION = '1.0.0';
-/** Text and data are always read. Files of every type are accepted, and the agent decides which files it can use. */
+/**
+ * The media types that an agent accepts. Text and data are always read. Files of every type are accepted, and the
+ * agent decides which of them it can use.
+ */
 const INPUT_MODES = ['text/plain', 'application/json', '*/*'];
 /**
- * Answers are text, and questions have a data part. An agent that creates files must list their types in the overrides.
+ * The media types of an agent's output. Answers are text, and questions have a data part. An agent that creates files
+ * must list their types in the overrides.
  */
 const OUTPUT_MODES = ['text/plain', 'application/json'];
-/** Maximum number of skills on the card. It is limited, because every client reads the whole card. */
+/** Maximum number of skills on the card, because every client reads the whole card. */
 const MAX_SKILLS = 200;
 const MAX_DESCRIPTION = 1000;
 

@@ -1,20 +1,22 @@
 /**
  * Makes the message that asks a person, and reads the answers from the person's reply.
  *
- * The message has the question as text. It lists the options. For a confirmation it also shows the tool and its
- * arguments. For programs it has a data part:
+ * The message contains the question as text, with its options. For a confirmation, the text also shows the tool and
+ * its arguments. For programs, the message has a data part:
  * `{ "questions": [{ id, kind, text, agent, tool?, args?, options?, detail? }] }`.
  *
- * The next message to the task answers in one of two ways:
+ * The next message to the task can answer in two ways:
  *
- * - With a data part for each question. For a confirmation it is `{ "questionId": …, "confirmed": true }`. `args`
- *   changes the arguments of the call. For any other question it is `{ "questionId": …, "value": … }`.
- * - With text, if exactly one question is open: yes or no for a confirmation, any text or file for another question.
+ * - With a data part for each question. For a confirmation, the data is `{ "questionId": …, "confirmed": true }`, and
+ *   `args` can change the arguments of the call. For any other question, the data is `{ "questionId": …, "value": …
+ *   }`.
+ * - With text, if exactly one question is open. A confirmation is answered with yes or no. Any other question is
+ *   answered with any text or file.
  *
  * Files in the message are added to the conversation, so models see them, and tools find them in their history.
  *
- * If a reply to a confirmation is neither a clear yes nor a clear no, the question is asked again. If several questions
- * are open, a reply in text is not accepted, because it is unclear which question it answers.
+ * If a reply to a confirmation is neither a clear yes nor a clear no, the question is asked again. If several
+ * questions are open, a reply in text is not accepted, because it is unclear which question it answers.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { isObject, type JsonObject, type JsonValue, shorten } from '../base/index.ts';
@@ -24,7 +26,7 @@ import { fromA2AParts, type ReceivedPart } from './converter.ts';
 import type { ReadAnswers } from './turn.ts';
 import { yesOrNo } from './yes-no.ts';
 
-/** Maximum length of the arguments in the text. The data part has the complete arguments. */
+/** Maximum length of the arguments in the text. The data part contains the complete arguments. */
 const MAX_ARGS_TEXT = 2000;
 
 /** Returns the message that asks these questions. `problem` is the reason why the last answer was not accepted. */
@@ -63,10 +65,7 @@ interface CallQuestion extends Pick<Question, 'kind' | 'text'> {
   readonly args?: object | undefined;
 }
 
-/**
- * Returns the question's text. If the question is about a call that the text does not mention, the call follows the
- * text.
- */
+/** Returns the question's text. If the question is about a call that the text does not mention, appends the call. */
 export function withCall({ kind, text, tool, args }: CallQuestion): string {
   const lines = [text];
   const named = tool !== undefined && text.includes(tool);
@@ -104,9 +103,8 @@ export function readAnswers(message: Message, open: readonly Question[]): ReadAn
 }
 
 /**
- * Returns whether a message that does not name its task is an answer to the question in `asked`. There must be exactly
- * one question. An answer to a confirmation must be exactly one of the offered words, because any other text may be the
- * next request.
+ * Returns whether a message without a task id answers the question in `asked`. There must be exactly one question. An
+ * answer to a confirmation must be exactly one of the offered words, because any other text may be a new request.
  */
 export function answersQuestion(message: Message, asked: Message | undefined): boolean {
   const [question, ...others] = (asked?.parts ?? []).flatMap(questionsIn);
@@ -122,13 +120,15 @@ export function answersQuestion(message: Message, asked: Message | undefined): b
 
 interface AskedQuestion {
   readonly kind: unknown;
-  /** The names of the options, and the ids if they have any. */
+  /** The names of the options, and their ids if they have any. */
   readonly options: readonly string[];
-  /** Whether a remote agent asks for the approval of a call, and the answer selects one of the options. */
+  /**
+   * Whether a remote agent asks for the approval of a call. The answer to such a question selects one of the options.
+   */
   readonly isApproval: boolean;
 }
 
-/** Returns the questions in a part that `questionMessage` made. */
+/** Returns the questions in a data part of `questionMessage`. */
 function questionsIn(part: A2APart): AskedQuestion[] {
   const questions: unknown =
     part.kind === 'data' && isObject(part.data) ? part.data['questions'] : undefined;
@@ -183,7 +183,7 @@ function answerOf(data: JsonObject, question: Question): Answer | undefined {
     questionId,
     confirmed: said,
     ...(args !== undefined && { args }),
-    // A value in addition to the decision is the reason for it. A value that was the decision itself is not repeated.
+    // `value` is the reason for the decision. It is omitted if it is the decision itself.
     ...(value !== undefined && word === undefined && { value }),
   };
 }
@@ -200,7 +200,7 @@ function spoken(text: string, parts: readonly ReceivedPart[]): JsonValue | undef
 }
 
 /**
- * Returns the offered option that the answer names, even if the case of the letters differs. Otherwise returns the
+ * Returns the option that the answer names, ignoring the case of the letters. If there is no such option, returns the
  * answer.
  */
 function chosen(value: JsonValue, { options = [] }: Question): JsonValue {

@@ -1,17 +1,17 @@
 /**
  * Converts the events of a run to events of a task.
  *
- * - The answers of an agent in a turn are one artifact, separated by blank lines. Their pieces are sent as they arrive.
- *   The complete answer follows. It adds only the missing parts, and the final answer closes the artifact
- *   (`lastChunk`). The last character of the pieces is kept back, so that something is missing. If a callback has changed
+ * - The answers of an agent in a turn form one artifact, separated by blank lines. Chunks are sent as they arrive.
+ *   The complete answer follows and adds only the missing parts. The final answer closes the artifact (`lastChunk`).
+ *   The last character of the chunks is held back, so that the closing event is not empty. If a callback has changed
  *   an answer, the artifact is replaced.
  * - Thoughts are sent in a `working` status before their answer, as parts that are marked as thoughts. They are not
- *   sent in pieces, because each message stays in the task's history.
+ *   sent in chunks, because each message stays in the task's history.
  * - Calls and their responses are sent in a `working` status, and only with `exposeToolCalls`.
  *
- * Several agents may answer in a turn. When another agent speaks, another artifact begins, so that their order is kept.
- * Agents that run in parallel have different branches, and each has its own artifact. A translation belongs to one
- * execution.
+ * Several agents may answer in a turn. When another agent speaks, a new artifact begins, so that the order of the
+ * answers is kept. Agents that run in parallel have different branches, and each has its own artifact. A translation
+ * belongs to one execution.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { splitLast } from '../base/index.ts';
@@ -33,7 +33,7 @@ const AUTHOR = 'parley.author';
 export interface Translation {
   /** Returns the task's events for an event of the run. The event's artifact delta, questions and error are ignored. */
   translate(event: Event): ExecutorEvent[];
-  /** Returns the events for the text that is kept back. Called when no complete answer follows. */
+  /** Returns the events for the text that is held back. It is called when no complete answer follows. */
   flush(): ExecutorEvent[];
   /**
    * Returns the last answer. If agents ran in parallel, returns the last answer of each agent. Answers before a
@@ -42,15 +42,15 @@ export interface Translation {
   finalText(): string;
 }
 
-/** Where the text of a turn belongs in its task. */
+/** The artifacts of a turn in its task. */
 export interface TurnArtifacts {
-  /** The id of the turn's first artifact. Further ones have ids that start with it. */
+  /** The id of the turn's first artifact. The ids of its further artifacts start with this id. */
   readonly artifactId: string;
-  /** The artifacts that the task has already. A turn that continues after a question continues its artifact. */
+  /** The artifacts that the task already has. After a question, a turn continues its artifact. */
   readonly known?: readonly Artifact[] | undefined;
 }
 
-/** What an agent says in this turn. */
+/** The state of an agent's answers in this turn. */
 interface Utterance {
   readonly key: string;
   readonly branch: string;
@@ -58,9 +58,9 @@ interface Utterance {
   readonly artifact: Artifact;
   /** Whether a part of the artifact was sent. */
   begun: boolean;
-  /** The text of the current answer that has been sent so far. */
+  /** The part of the current answer's text that was already sent. */
   text: string;
-  /** The last character of the text so far. It has not been sent. */
+  /** The last character of the text so far, which was not sent yet. */
   held: string;
   thought: string;
   thoughtSent: number;
@@ -77,7 +77,10 @@ export function createTranslation(options: ConverterOptions, turn: TurnArtifacts
   );
   let count = own.length;
 
-  /** Returns the answer that an agent is giving, or begins one. It continues the artifact if the same agent spoke last. */
+  /**
+   * Returns the state of the agent's current answer. If the same agent spoke last, its artifact is continued.
+   * Otherwise a new artifact begins.
+   */
   function utteranceOf(event: Event): Utterance {
     const { author, branch = '' } = event;
     const key = `${author} ${branch}`;
@@ -95,7 +98,7 @@ export function createTranslation(options: ConverterOptions, turn: TurnArtifacts
     return utterance;
   }
 
-  /** Returns the event with the next parts of an artifact, or with all its parts. */
+  /** Returns the event with the next parts of an artifact. With `isAll`, returns the event that replaces all parts. */
   function chunk(utterance: Utterance, parts: A2APart[], isAll = false): ArtifactEvent {
     const { artifact, key, branch } = utterance;
     const append = utterance.begun && !isAll;
@@ -156,7 +159,7 @@ export function createTranslation(options: ConverterOptions, turn: TurnArtifacts
     appendParts(artifact, said);
     const lastChunk = isFinalResponse(event) && { lastChunk: true };
     if (!isKept) {
-      // An artifact needs at least one part, even if its text was removed.
+      // An artifact needs at least one part, even if a callback has removed its text.
       const all = artifact.parts.length > 0 ? [...artifact.parts] : [EMPTY];
       events.push({ ...chunk(utterance, all, true), ...lastChunk });
     } else {
@@ -172,7 +175,7 @@ export function createTranslation(options: ConverterOptions, turn: TurnArtifacts
     final.note(event);
     const { parts } = event.content;
     if (event.partial === true) return piece(event, parts);
-    // Tool responses may arrive between the pieces of an answer. They do not end the answer.
+    // Tool responses may arrive between the chunks of an answer. They do not end the answer.
     const responds = parts.length > 0 && parts.every(({ kind }) => kind === 'function-response');
     const events = responds ? [] : whole(event, parts);
     const calls = parts.filter((part) => !isSaid(part));
@@ -202,14 +205,17 @@ function thoughts(utterance: Utterance, options: ConverterOptions): ExecutorEven
   return parts.length > 0 ? [working(parts)] : [];
 }
 
-/** Returns the parts of an answer as they follow what the agent has said before: after a blank line. */
+/**
+ * Returns the parts of an answer. If the agent has already answered in this turn, a blank line is added before the
+ * text.
+ */
 function following({ artifact }: Utterance, parts: A2APart[]): A2APart[] {
   const [first, ...others] = parts;
   if (first?.kind !== 'text' || artifact.parts.length === 0) return parts;
   return [{ ...first, text: `\n\n${first.text}` }, ...others];
 }
 
-/** Returns the parts of an answer that were not sent in pieces: the rest of its text, and its files. */
+/** Returns the parts of an answer that were not sent in chunks: the rest of its text, and its files. */
 function restOf(answer: readonly ContentPart[], text: string): A2APart[] {
   const rest = answer.filter(({ kind }) => kind !== 'text');
   return toA2AParts(text === '' ? rest : [{ kind: 'text', text }, ...rest]);

@@ -1,11 +1,11 @@
 /**
  * Runs a turn of a task as a run of the agent framework.
  *
- * The session is identified by the task's context and the user that the server has authenticated. A turn is one run.
- * The run's id is derived from the task, so any process with the same session store can find the run for an answer.
+ * The session is identified by the task's context and the authenticated user. A turn is one run. The run's id is
+ * derived from the task, so any process with the same session store can find the run for an answer.
  *
- * A presenter decides what is sent to the client about the run. A reader interprets the answers. The open questions are
- * those in the session. The task's log only shows them.
+ * A presenter decides what is sent to the client about the run. A reader interprets the answers. The session
+ * determines which questions are open. The task's log only shows them.
  *
  *   using run = await openTurn(sessions, app, context);
  *   yield* runTurn({ context, run, runner, presenter, reader, begin });
@@ -42,16 +42,18 @@ export interface TurnPresenter {
   /** Returns the events to send before the run starts or continues. */
   start(): Events;
   /**
-   * Processes the events of earlier executions of the run, and returns the events that are missing in the task's log.
+   * Processes the events from earlier executions of the run. Returns the events that are missing in the task's log.
    */
   recall?(run: OpenRun): Events;
   /** Called when the run gets these answers. */
   answered?(answers: readonly Answer[]): void;
   present(event: Event): Events;
-  /** Set while the presenter holds text back. If no event arrives within this time, `pause` is called. */
+  /**
+   * The time in milliseconds after which `pause` is called if no event arrives, or undefined if no text is held back.
+   */
   readonly pauseAfterMs?: number | undefined;
   pause?(): Events;
-  /** Returns all that the presenter holds back. */
+  /** Returns the events for everything that the presenter holds back. */
   flush?(): Events;
   /**
    * Returns the event for a run that waits for answers. `problem` is the reason why the last answer was not accepted.
@@ -59,13 +61,13 @@ export interface TurnPresenter {
   ask(questions: readonly Question[], problem?: string): ExecutorEvent;
   complete(): ExecutorEvent;
   /**
-   * Returns the event for a failed run. `event` has the error. May throw instead, and then the server reports the
+   * Returns the event for a failed run. `event` contains the error. If this method throws, the server reports the
    * failure.
    */
   fail(event: Event): ExecutorEvent;
   /** Returns the event for an answer to a question that is no longer in the session. */
   lost(message: string): ExecutorEvent;
-  /** Returns the events to send before the turn ends, in whatever way. */
+  /** Returns the events to send before the turn ends for any reason. */
   close?(): Events;
   /** Returns the event for a turn that the server ends with this status. Default: the status unchanged. */
   ended?(last: StatusEvent): StatusEvent;
@@ -76,7 +78,7 @@ export interface ReadAnswers {
   readonly answers: readonly Answer[];
   /** The files in the message. */
   readonly files?: readonly (BlobPart | FileContentPart)[];
-  /** The reason why there is no answer, for the sender. The question is asked again. */
+  /** The reason why there is no answer. It is sent to the person, and the question is asked again. */
   readonly problem?: string;
 }
 
@@ -84,8 +86,8 @@ export interface ReadAnswers {
 export interface TurnReader {
   read(questions: readonly Question[]): ReadAnswers;
   /**
-   * Receives answers that arrive while the turn runs. It is closed before the turn ends, after the answers that are on
-   * their way have arrived.
+   * Receives answers that arrive while the turn runs. It is closed before the turn ends, after all arriving answers
+   * were received.
    */
   readonly inbox?: AnswerInbox & { arriving(): Promise<unknown> | undefined; close(): void };
 }
@@ -96,7 +98,7 @@ export interface Turn {
   readonly runner: Runner;
   readonly presenter: TurnPresenter;
   readonly reader: TurnReader;
-  /** Returns the message and the options for the start of the run. Called only if the run has not begun. */
+  /** Returns the message and the options for the start of the run. It is called only if the run has not begun. */
   begin(): MaybePromise<Omit<BeginOptions, 'signal' | 'inbox'>>;
 }
 
@@ -120,7 +122,7 @@ export async function* runTurn(turn: Turn): AsyncGenerator<ExecutorEvent> {
   if (presenter.recall && (begun || resumed)) yield* presenter.recall(run);
   const end = run.events.findLast(({ error }) => error !== undefined);
   if (end) {
-    // The process died after the run had ended, and before the task did.
+    // The process ended after the end of the run and before the end of the task.
     if (presenter.close) yield* presenter.close();
     if (end.error?.code !== 'canceled') yield presenter.fail(end);
     else yield presenter.ended ? presenter.ended(CANCELED) : CANCELED;
@@ -145,13 +147,13 @@ export async function* runTurn(turn: Turn): AsyncGenerator<ExecutorEvent> {
     try {
       failure = yield* present(noting(events, presented), presenter);
     } catch (error) {
-      // An aborted run stores responses to its calls, but it does not yield them.
+      // An aborted run stores responses to its calls, but does not yield them.
       for (const event of run.events) {
         if (!presented.has(event.id)) yield* presenter.present(event);
       }
       throw error;
     }
-    // The server has stopped the turn, and reports the reason itself.
+    // The server has stopped the turn and reports the reason itself.
     if (signal.aborted) return;
     if (failure) {
       if (presenter.close) yield* presenter.close();
@@ -205,7 +207,7 @@ export async function* present(
       }
     }
   } catch (error) {
-    // The text that the presenter holds back is part of the session.
+    // The text that the presenter holds back is already in the session, so it must also be sent.
     if (presenter.flush) yield* presenter.flush();
     throw error;
   } finally {
@@ -222,7 +224,7 @@ async function settlesWithin(ms: number, work: Promise<unknown>): Promise<boolea
   return settled;
 }
 
-/** Opens the run of a task's turn. This reads its session, which is not read again during the turn. */
+/** Opens the run of a task's turn. This reads the session, which is not read again during the turn. */
 export function openTurn(
   sessions: SessionStore,
   app: string,
@@ -251,13 +253,13 @@ function runIdOf({ task, turn }: CancelContext): string {
 /** The user of a session without an authenticated caller. */
 const ANONYMOUS = 'anonymous';
 
-/** Returns the user of a session. The same id in two tenants stands for two users. An empty id counts as no id. */
+/** Returns the user of a session. The same id in two tenants identifies two users. An empty id counts as no id. */
 export function userOf({ user, tenant }: Pick<RequestContext, 'user' | 'tenant'>): string {
   const id = user === undefined || user.id === '' ? ANONYMOUS : escaped(user.id);
   return tenant === '' ? id : `${encodeURIComponent(tenant)}/${id}`;
 }
 
-/** Escapes an id, so that it cannot be equal to the anonymous user or to a user of another tenant. */
+/** Escapes an id so that it is different from the anonymous user and from all users of other tenants. */
 function escaped(id: string): string {
   return id === ANONYMOUS || id.includes('/') ? `/${id}` : id;
 }

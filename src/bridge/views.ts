@@ -1,6 +1,6 @@
 /**
- * The views of tasks whose last status repeats the final answer in the log. Clients get the answer once, as an artifact,
- * unless they get the view `repeated`.
+ * The views of tasks whose final answer is also repeated in the last status of the log. Clients get the answer only
+ * once, as an artifact. Only clients with the view `repeated` also get the repetition.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import type { Message, Metadata, TaskStatus } from '../protocol/index.ts';
@@ -48,7 +48,7 @@ const once: LogView = {
 
 const repeated: LogView = { name: 'repeated', task: (task) => task, update: (event) => event };
 
-/** Returns the views for an agent. `repeats` returns whether a request gets the view `repeated`. */
+/** Returns the views for an agent. `repeats` decides whether a request gets the view `repeated`. */
 export function answerViews(repeats: (request: ViewRequest) => boolean): LogViews {
   return {
     all: [once, repeated],

@@ -1,4 +1,4 @@
-/** Recognizes yes and no in the text of a person. */
+/** Recognizes yes and no in a person's text. */
 import { trimEndOf } from '../base/index.ts';
 
 const YES = new Set([
@@ -13,8 +13,8 @@ const NO = new Set([
 ]);
 
 /**
- * Maximum length of a text that is checked. All phrases above are shorter. Without a limit, a very long text could take
- * too much time.
+ * Maximum length of a text that is checked. All phrases above are shorter. Checking a very long text could take too
+ * much time.
  */
 const MAX_LENGTH = 100;
 

@@ -1,18 +1,19 @@
 /**
  * Makes a remote A2A agent usable like any other agent of the framework.
  *
- *   const weather = remoteAgent({ name: 'weather', description: 'Knows the weather', url: 'https://weather.example' });
+ *   const weather = remoteAgent({ name: 'weather', description: 'Knows the weather', url: 'https://weather.example'
+ *   });
  *   const team = sequentialAgent({ name: 'team', subAgents: [planner, weather] });
  *
- * Each session has one conversation (`contextId`) with the remote agent. The remote agent receives everything that was
- * said since its last turn. Its content arrives as partial events and then as one complete event. Its questions become
- * questions of the run, and the answers are sent to the same task. Aborting a run, or canceling it while it waits,
- * cancels the remote task. Our events contain the ids of the remote task. So a run can continue after a crash, no
- * matter whether the remote agent is working or waits for an answer.
+ * Each session has one conversation (`contextId`) with the remote agent. In each turn, the remote agent receives the
+ * part of the conversation since its last turn. Its content arrives as partial events and then as one complete event.
+ * Its questions become questions of the run, and the answers are sent to the same task. Aborting a run, or canceling
+ * a run that waits, cancels the remote task. The run's events contain the ids of the remote task. So a run can
+ * continue after a crash, whether the remote agent is working or waiting for an answer.
  *
  * The remote agent is not trusted. Everything that it sends is used only as content. Its metadata cannot change the
- * state, the branch or the author, and cannot transfer the conversation. If the remote agent violates the protocol or a
- * limit, the run ends with an error event.
+ * state, the branch or the author, and cannot transfer the conversation. If the remote agent violates the protocol or
+ * a limit, the run ends with an error event.
  */
 import { reasonOf } from '../../base/index.ts';
 import type { Agent } from '../../agent/index.ts';
@@ -39,8 +40,8 @@ export interface RemoteAgentProfile {
   /** The name of the agent. It must be unique among the agents of a run. */
   readonly name: string;
   /**
-   * The purpose of the agent. Other agents use it to decide which agent to choose. Default: the card's description,
-   * once the card is known.
+   * The purpose of the agent. Other agents use it to choose an agent. Default: the description on the card, after the
+   * card was fetched.
    */
   readonly description?: string;
   /** Whether a message after a completed task continues this task. By default, it starts a new task. */
@@ -53,8 +54,8 @@ export type RemoteAgentOptions = RemoteAgentProfile &
   (
     | RemoteConnectionOptions
     /**
-     * An existing client, for example for an agent in the same process. It has its own credentials and protocol
-     * version.
+     * An existing client, for example for an agent in the same process. The client has its own credentials and
+     * protocol version.
      */
     | { readonly client: AgentClient }
   );
@@ -96,7 +97,7 @@ export function remoteAgent(options: RemoteAgentOptions): Agent {
           if (call.received || !isOver(error, turn)) {
             const code = remoteErrorCode(error);
             const said = quote(reasonOf(error), MAX_DESCRIPTION);
-            // The agent may have moved to another address.
+            // The card is fetched again next time, because the agent may have moved to another address.
             if (code === 'remote-unreachable') connection.forget();
             yield call.failure(new RemoteAgentError(code, `the remote agent ${name}: ${said}`));
             return;

@@ -1,4 +1,4 @@
-/** Runs one turn of a remote agent. It starts with a message and ends with a result, a question or a failure. */
+/** Runs one turn of a remote agent. A turn starts with a message and ends with a result, a question or a failure. */
 import { pause, raceAbort, systemCode } from '../../base/index.ts';
 import type { RunContext, Event, EventFields } from '../../agent/index.ts';
 import {
@@ -48,13 +48,13 @@ export class RemoteCall {
   readonly #lifetime = new Lifetime();
   /** Aborted when the run or the lifetime is aborted. */
   readonly #over: AbortSignal;
-  /** A partial event. All partial events have the id of the complete event. */
+  /** The template of all partial events. Its id is also the id of the complete event. */
   readonly #piece: Event;
   #received = false;
   /** Whether the turn of the remote agent has ended. */
   #complete = false;
   #items: AsyncIterator<StreamItem> | undefined;
-  /** The next item of the stream, while it is awaited. */
+  /** The next item of the stream, or undefined if no item is awaited. */
   #pending: Promise<IteratorResult<StreamItem, unknown>> | undefined;
 
   constructor(
@@ -95,7 +95,7 @@ export class RemoteCall {
       lifetime.release();
       if (client && !this.#complete) await this.#abandon(client);
       lifetime.end(new ConnectionError('closed', 'the turn has ended'));
-      // This is not awaited, because the remote agent may be slow to close the stream.
+      // The result is not awaited, because the remote agent may be slow to close the stream.
       this.#items?.return?.().catch(() => undefined);
     }
     yield* this.#outcome();
@@ -104,13 +104,13 @@ export class RemoteCall {
   /** Returns the error event that ends the run. */
   failure({ code, message }: RemoteAgentError): Event {
     const fields: EventFields = { error: { code, message } };
-    // Without a note in this event, the message is sent again in the next turn.
+    // This event has no note, so the message is sent again in the next turn.
     if (!this.#received) return this.#context.event(fields);
     const { state = 'unknown' } = this.#reading;
     return this.#keep(fields, isSettled(state) && !isInterrupted(state) ? state : 'canceled');
   }
 
-  /** Connects to the remote agent. If its card must be fetched, this may take at most `quietMs`. */
+  /** Connects to the remote agent. If the agent's card must be fetched, this may take at most `quietMs`. */
   #connect(): Promise<AgentClient> {
     const { quietMs } = this.#limits;
     const late = `it did not send its card within ${quietMs} ms`;
@@ -126,7 +126,7 @@ export class RemoteCall {
       return client.resubscribe(taskId, options)[Symbol.asyncIterator]();
     }
     const streams = client.card.capabilities.streaming === true;
-    // The id of a new task is needed at once, because without it the task can be neither resumed nor canceled.
+    // The id of a new task is needed at once. Without the id, the task can be neither resumed nor canceled.
     const blocking = streams ? {} : { blocking: taskId !== undefined };
     const stream = client.stream(
       { messageId, parts: [...parts] },
@@ -164,7 +164,7 @@ export class RemoteCall {
         yield this.#keep({}, 'working');
       }
       if (parts.length > 0) yield { ...this.#piece, content: { role: 'model', parts } };
-      // After the last event, only the grace period limits the time.
+      // After the last event, only the grace period limits the wait.
       lifetime.wait(!reading.over);
     }
   }
@@ -177,7 +177,7 @@ export class RemoteCall {
     const parts = this.#reading.whole();
     const content = { role: 'model', parts } as const;
     const { id } = this.#piece;
-    // An agent that asks nothing waits for the next prompt. gemini-cli's server ends every turn so.
+    // An agent that asks nothing is waiting for the next prompt. gemini-cli's server ends every turn in this way.
     const asksNothing = isInterrupted(state) && this.#reading.waitingCalls?.length === 0;
     if (state === 'completed' || asksNothing) {
       yield { ...this.#keep({ content }, state), id };
@@ -194,8 +194,8 @@ export class RemoteCall {
   }
 
   /**
-   * Returns one event with all questions of the remote agent, so that either all of them are stored together with the
-   * note, or none.
+   * Returns one event with all questions of the remote agent. So the questions and the note are stored together or
+   * not at all.
    */
   #asking(state: TaskState): Event {
     const { waitingCalls, lastMessage } = this.#reading;
@@ -232,7 +232,7 @@ export class RemoteCall {
     const deadline = AbortSignal.timeout(this.#limits.cancelMs);
     let id = this.#received || aborted ? this.#reading.taskId : undefined;
     if (id === undefined && aborted && this.#pending) {
-      // The message may have started a task, whose id is in the first event.
+      // The message may have started a task. The id of this task is in the first event.
       const first = await raceAbort(this.#pending, deadline).catch(() => undefined);
       id = first?.done === true || first === undefined ? undefined : taskIdOf(first.value.event);
     }

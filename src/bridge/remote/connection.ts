@@ -1,9 +1,9 @@
 /**
- * The connection to a remote agent. The agent's card is fetched when it is first needed, and then reused. Each run has
- * its own client, with the run's credentials and limits.
+ * The connection to a remote agent. The agent's card is fetched when it is first needed, and then reused. Each run
+ * has its own client, with the run's credentials and limits.
  *
- * Requests are sent only to the origin of the address and to `trustedOrigins`. No redirect and no card can cause them to
- * be sent elsewhere.
+ * Requests are sent only to the origin of the address and to `trustedOrigins`. Redirects and cards cannot change
+ * this.
  */
 import type { CanceledRun, SessionKey } from '../../agent/index.ts';
 import type { MaybePromise } from '../../base/index.ts';
@@ -21,7 +21,7 @@ import {
 } from '../../client/index.ts';
 import type { AgentCard } from '../../protocol/index.ts';
 
-/** The request for which a function returns the headers. */
+/** The request for which a function returns headers. */
 export interface RemoteRequest {
   readonly url: string;
   readonly method: string;
@@ -40,7 +40,7 @@ export interface RemoteConnectionOptions extends Preference {
   readonly headers?: RemoteHeaders | ((request: RemoteRequest) => MaybePromise<RemoteHeaders>);
   /** Further origins to which the URLs on the card may point, for example `https://api.example`. */
   readonly trustedOrigins?: readonly string[];
-  /** Whose signatures of the agent's card are accepted. Default: the signature is not verified. */
+  /** The signers whose signatures of the agent's card are accepted. Default: the signature is not verified. */
   readonly verify?: CardTrust;
   /** The URIs of the extensions that every request activates. */
   readonly extensions?: readonly string[];
@@ -81,7 +81,7 @@ export function remoteConnection(
             ? (request: { url: string; method: string }) => headers({ ...request, session, runId })
             : headers,
         fetch,
-        // There is no timeout here, because RemoteCall limits the time until a response.
+        // No timeout is set here, because RemoteCall limits the time until a response.
         timeoutMs: 0,
         idleTimeoutMs: limits.idleMs,
         maxEventBytes: limits.maxEventBytes,

@@ -1,10 +1,10 @@
 /**
  * Assembles the content of a remote agent's turn from its stream.
  *
- * The artifacts are the answer, in the order in which they started. The message of a status is a thought, unless there
- * is no other content. The message of the last status is added to the answer, unless it repeats the artifacts. Each
- * piece is returned as it arrives. The pieces together are the complete content, unless the remote agent replaces an
- * artifact.
+ * The artifacts are the answer, in the order in which they started. The message of a status is a thought, unless
+ * there is no other content. The message of the last status is added to the answer, unless it repeats the artifacts.
+ * Each chunk is returned when it arrives. The chunks together are the complete content, unless the remote agent
+ * replaces an artifact.
  */
 import type { Artifact, Part as A2APart } from '../../protocol/index.ts';
 import { fromA2AParts, type ReceivedPart } from '../converter.ts';
@@ -15,7 +15,7 @@ interface Section {
   /** The length of the artifact before this turn. */
   base: SaidLength;
   parts: ReceivedPart[];
-  /** Whether any text of the artifact was returned. */
+  /** Whether a text of the artifact was already returned. */
   hasText: boolean;
 }
 
@@ -30,7 +30,9 @@ export class RemoteContent {
   /** Whether the text so far ends in the middle of a line. */
   #open = false;
 
-  /** For a continued task, `said` is the length of each artifact that is already in this session. */
+  /**
+   * `said` is the length of each artifact that is already in this session, or undefined if the task is not continued.
+   */
   constructor(guard: RemoteTaskGuard, said: Readonly<Record<string, SaidLength>> | undefined) {
     this.#guard = guard;
     for (const [id, base] of Object.entries(said ?? {})) {
@@ -38,7 +40,7 @@ export class RemoteContent {
     }
   }
 
-  /** Adds an artifact or a chunk of it. Returns the new parts. */
+  /** Adds an artifact or a chunk of an artifact. Returns the new parts. */
   artifact({ artifactId, parts }: Artifact, append: boolean): ReceivedPart[] {
     // ADK's server sends the first chunk of an artifact with `append`, so this is not an error.
     const section = this.#artifacts.get(artifactId) ?? this.#begin(artifactId);
@@ -62,7 +64,7 @@ export class RemoteContent {
     return said.map(asThought);
   }
 
-  /** Adds a thought. Returns it. */
+  /** Adds a thought and returns it. */
   thought(text: string): ReceivedPart[] {
     const thoughts: ReceivedPart[] = this.#receive([{ kind: 'text', text }]).map(asThought);
     this.#progress.push(...thoughts);
@@ -138,8 +140,8 @@ export class RemoteContent {
   }
 
   /**
-   * Converts received parts and checks the limits. `isNew` is false for a snapshot, because its parts were counted when
-   * they arrived.
+   * Checks the limits and converts received parts. `isNew` is false for a snapshot, because its parts were counted
+   * when they arrived.
    */
   #receive(parts: readonly A2APart[], isNew = true): ReceivedPart[] {
     this.#guard.parts(parts, isNew);
@@ -167,7 +169,7 @@ export class RemoteContent {
     // Some remote agents include their thoughts in the last message.
     const withThoughts = sections.map(({ parts }) => allText(parts));
     if (isMadeOf(text, withThoughts)) return true;
-    // Some remote agents also include earlier turns. Only the length of these turns is known here.
+    // Some remote agents also include the text of earlier turns. Only the length of this text is known here.
     return sections.some(({ base }, at) => {
       const said = withThoughts[at]!;
       return base[0] > 0 && text.length === base[0] + said.length && text.endsWith(said);
@@ -177,8 +179,7 @@ export class RemoteContent {
 
 /**
  * Returns whether the text consists only of some of the pieces, in any order, ignoring white space. Each piece is
- * compared only at the end of the previous piece, because searching the whole text for each piece could take quadratic
- * time.
+ * compared only where the previous piece ends. Searching the whole text for each piece could take quadratic time.
  */
 function isMadeOf(text: string, pieces: readonly string[]): boolean {
   const whole = squeeze(text);
@@ -213,7 +214,7 @@ function allText(parts: readonly ReceivedPart[]): string {
   return parts.map((part) => ('text' in part ? part.text : '')).join('');
 }
 
-/** Adds a part. Consecutive texts are joined. */
+/** Adds a part. Joins consecutive texts. */
 function append(parts: ReceivedPart[], part: ReceivedPart): void {
   const last = parts.at(-1);
   if ((part.kind === 'text' || part.kind === 'thought') && last?.kind === part.kind) {
@@ -224,8 +225,8 @@ function append(parts: ReceivedPart[], part: ReceivedPart): void {
 }
 
 /**
- * Returns the parts, with a blank line before the first text if the previous text ends in the middle of a line
- * (`open`).
+ * Returns the parts. If `open` is true, the previous text ends in the middle of a line, and a blank line is inserted
+ * before the first text.
  */
 function separated(parts: readonly ReceivedPart[], open: boolean): ReceivedPart[] {
   const first = open ? parts.findIndex((part) => part.kind === 'text') : -1;
@@ -249,7 +250,7 @@ function measure(parts: readonly ReceivedPart[]): SaidLength {
   return [text, others];
 }
 
-/** Removes the given length from the start of the parts, and returns the rest. */
+/** Returns the parts without this length at their start. */
 function without(parts: readonly ReceivedPart[], [text, others]: SaidLength): ReceivedPart[] {
   return parts.flatMap((part): ReceivedPart[] => {
     if (!('text' in part)) return others-- > 0 ? [] : [part];

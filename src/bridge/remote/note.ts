@@ -9,8 +9,8 @@ import { ConfirmationOption } from '../../protocol/development-tool/index.ts';
 import { isInterrupted, TaskState } from '../../protocol/index.ts';
 
 /**
- * The size of the part of an artifact that is already in this session: the length of its texts, and the number of its
- * other parts.
+ * The size of the part of an artifact that is already in this session. It consists of the length of the texts and the
+ * number of other parts.
  */
 const SaidLength = z.tuple([z.int().min(0), z.int().min(0)]);
 export type SaidLength = z.infer<typeof SaidLength>;
@@ -21,15 +21,15 @@ const RemoteNote = z.object({
   state: TaskState,
   /** The id of the last session event that the remote agent has received. */
   seen: z.string().optional(),
-  /** The length of each artifact, if the task may be continued. */
+  /** The length of each artifact, or undefined if the task cannot be continued. */
   said: z.record(z.string(), SaidLength).optional(),
-  /** The open questions: our ids, and the ids of the remote agent if it has sent any. */
+  /** The open questions. Each has our id, and the remote agent's id if the agent has sent one. */
   questions: z
     .array(
       z.object({
         id: z.string(),
         remote: z.string().optional(),
-        /** The options of a call of gemini-cli's server, to which the answer selects one of these. */
+        /** The options of a call of gemini-cli's server. The answer must select one of them. */
         options: z.array(ConfirmationOption).optional(),
       }),
     )

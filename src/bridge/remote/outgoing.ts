@@ -1,9 +1,9 @@
 /**
  * Makes the message to a remote agent from everything in the session that the agent has not received yet.
  *
- * The user's content is sent unchanged. Turns of other agents are sent as context, "[name] said: …", and marked in the
- * metadata. Tool calls, their responses, thoughts and the remote agent's own turns are not sent. Instructions are not
- * sent either, because they are not events.
+ * The user's content is sent unchanged. Turns of other agents are sent as context in the form "[name] said: …", and
+ * their parts are marked in the metadata. Tool calls, their responses, thoughts and the remote agent's own turns are
+ * not sent. Instructions are not sent either, because they are not events.
  */
 import { createHash } from 'node:crypto';
 import type { RunContext, ContentPart, Event } from '../../agent/index.ts';
@@ -14,7 +14,7 @@ import { noteOf } from './note.ts';
 /** The metadata key of a part that is not from the user. Its value contains the author. */
 const CONTEXT_MARK = 'parley.context';
 
-/** Maximum length of the conversation that is sent. Only the end of a longer conversation is sent. */
+/** Maximum length of the conversation that is sent. If the conversation is longer, only its end is sent. */
 const MAX_CONTEXT_LENGTH = 2 ** 20;
 const MAX_CONTEXT_PARTS = 500;
 
@@ -27,7 +27,7 @@ export interface Unseen {
 }
 
 /**
- * Returns the parts of these events that `agent` has not received. The events are those that the agent's branch sees.
+ * Returns the parts of `events` that `agent` has not received. `events` are the events that the agent's branch sees.
  */
 export function unseen(events: readonly Event[], agent: string): Unseen {
   const received = receivedBy(events, agent);
@@ -51,7 +51,7 @@ export function unseen(events: readonly Event[], agent: string): Unseen {
   return { parts: apart(turns.toReversed()), seen: events.at(-1)?.id };
 }
 
-/** Puts each turn on its own lines, because receivers often join the texts of a message. */
+/** Joins the turns and puts each turn on its own lines, because receivers often join the texts of a message. */
 function apart(turns: readonly A2APart[][]): A2APart[] {
   const parts: A2APart[] = [];
   for (const turn of turns) {
@@ -66,7 +66,7 @@ function apart(turns: readonly A2APart[][]): A2APart[] {
 
 /**
  * Returns a function that checks whether the agent has received an event. Each note of the agent contains the last
- * event that the agent received in the branch of the note. Events of parallel branches do not count as received.
+ * event that the agent has received in the note's branch. Events of parallel branches do not count as received.
  */
 function receivedBy(
   events: readonly Event[],
@@ -95,7 +95,7 @@ function sees(branch: string | undefined, other: string | undefined): boolean {
 function partsOf(event: Event): A2APart[] {
   const parts =
     event.content?.parts.filter((part) => part.kind !== 'text' || part.text !== '') ?? [];
-  // This includes the messages that are stored in the user's name after a cancellation.
+  // The parts include the messages that are stored in the user's name after a cancellation.
   if (event.author === 'user') return toA2AParts(parts, HIDDEN);
   return event.error ? [] : parts.flatMap((part) => contextOf(part, event.author));
 }
@@ -111,9 +111,8 @@ function contextText(text: string, author: string): A2APart {
 }
 
 /**
- * Returns the id of a message. The same message at the same point of a run has the same id in every process. So a
- * server that detects duplicate messages by their id, such as a Parley server, ignores a message that is sent again
- * after a crash.
+ * Returns the id of a message. The same message at the same point of a run has the same id in every process. So if a
+ * message is sent again after a crash, a server that detects duplicates by id, such as a Parley server, ignores it.
  */
 export function messageIdFor(
   { session: { app, user, id }, runId, path }: RunContext,

@@ -1,9 +1,9 @@
 /**
  * Converts a remote agent's questions to questions of the run, and the answers to a message for the remote agent.
  *
- * All remote agents ask in text. Parley's agents also send their questions as data (../question.ts). In this case each
- * question keeps its options, and everything else is in `detail`. All of this is only shown to people, because a tool
- * of the remote agent is not one of our tools.
+ * All remote agents ask in text. Parley's agents also send their questions as data (../question.ts). Then each
+ * question keeps its options, and all other data is in `detail`. This data is only shown to people, because a tool of
+ * the remote agent is not one of our tools.
  */
 import { type JsonValue, isObject, shorten } from '../../base/index.ts';
 import * as z from 'zod';
@@ -21,9 +21,11 @@ import { yesOrNo } from '../yes-no.ts';
 import type { RemoteNote } from './note.ts';
 
 export interface RemoteQuestion {
-  /** The remote agent's own id of the question, or undefined if it has sent none. */
+  /** The remote agent's own id of the question, or undefined if the agent has not sent an id. */
   readonly remote: string | undefined;
-  /** The options of the call that the question is about, if the answer has to select one of them. */
+  /**
+   * The options of the call that the question is about, or undefined if the answer does not have to select an option.
+   */
   readonly options?: ConfirmationOption[] | undefined;
   readonly question: Pick<Question, 'kind' | 'text'> &
     Pick<Partial<Question>, 'options' | 'detail'>;
@@ -53,7 +55,7 @@ const Asked = z.object({
 });
 type Asked = z.infer<typeof Asked>['questions'][number];
 
-/** Returns the questions in these parts. If the parts contain no question, returns one with a default text. */
+/** Returns the questions in these parts. If there are none, returns one question with a default text. */
 export function remoteQuestions(parts: readonly A2APart[], auth: boolean): RemoteQuestion[] {
   for (const part of parts) {
     const asked = part.kind === 'data' ? Asked.safeParse(part.data).data : undefined;
@@ -68,8 +70,8 @@ export function remoteQuestions(parts: readonly A2APart[], auth: boolean): Remot
 }
 
 /**
- * Returns the questions about calls of an agent that speaks the dialect of gemini-cli's server. Each has the options of
- * its call.
+ * Returns the questions about calls, for an agent that uses the dialect of gemini-cli's server. Each question has the
+ * options of its call.
  */
 export function callQuestions(calls: readonly ToolCall[]): RemoteQuestion[] {
   return calls.slice(0, MAX_QUESTIONS).map((call) => {
@@ -78,7 +80,7 @@ export function callQuestions(calls: readonly ToolCall[]): RemoteQuestion[] {
     const text = `${description ?? tool_name}\n${detailText(callDetails(call))}`;
     const names = options.map(({ name }) => shorten(name, MAX_OPTION));
     const question = { kind: 'input', text: shorten(text, MAX_TEXT), options: names } as const;
-    // Even if the call is too long, the detail says that this is the approval of a call.
+    // Even if the call is too long to be included, the detail shows that the question is the approval of a call.
     const detail = { detail: { confirmation_request: {} }, ...detailed([call]) };
     return { remote, options, question: { ...question, ...detail } };
   });
@@ -120,7 +122,7 @@ export function remoteAnswers(
   });
 }
 
-/** Returns the id of the option that an answer selects. An answer that is not clear rejects the call. */
+/** Returns the id of the option that an answer selects. An unclear answer rejects the call. */
 function outcomeOf({ value, confirmed }: Answer, options: readonly ConfirmationOption[]): string {
   const said = typeof value === 'string' ? value.trim().toLowerCase() : '';
   const chosen = options.find(
@@ -136,7 +138,7 @@ function asData({ confirmed, args, value }: Answer, questionId: string): A2APart
     ...(args !== undefined && { args }),
     ...(value !== undefined && { value }),
   };
-  // An empty answer means no. The same applies to our own tools.
+  // An empty answer means no, as for our own tools.
   const data = Object.keys(given).length > 0 ? given : { confirmed: false };
   return { kind: 'data', data: { questionId, ...data } };
 }

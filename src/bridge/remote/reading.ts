@@ -1,6 +1,6 @@
 /**
- * Reads the events of a remote agent's turn. The events must follow the protocol: one task or one message, one context,
- * and nothing after the end. Otherwise `take` throws.
+ * Reads the events of a remote agent's turn. The events must follow the protocol: they belong to one task or are one
+ * message, they have one context, and no event follows the end. Otherwise `take` throws.
  */
 import { RemoteAgentError, RemoteTaskGuard, type RemoteLimits } from '../../client/index.ts';
 import {
@@ -31,12 +31,12 @@ export interface Expected {
   readonly contextId: string | undefined;
   /** The state of the task when the message was sent. */
   readonly before: TaskState | undefined;
-  /** For a continued task: the length of each artifact that is already in this session. */
+  /** The length of each artifact that is already in this session, or undefined if the task is not continued. */
   readonly said: Readonly<Record<string, SaidLength>> | undefined;
 }
 
 export interface Taken {
-  /** The parts to show at once. */
+  /** The parts that can be shown at once. */
   readonly parts: readonly ReceivedPart[];
   /** Whether the event contained anything new. */
   readonly progress: boolean;
@@ -51,7 +51,7 @@ export class RemoteReading {
   #stale = false;
   #lastId: string | undefined;
   #lastMessage: readonly A2APart[] = [];
-  /** The calls that wait for an answer, if the agent speaks the dialect of gemini-cli's server. */
+  /** The calls that wait for an answer, or undefined if the agent does not use the dialect of gemini-cli's server. */
   #waiting: WaitingCalls | undefined;
 
   constructor(limits: Required<RemoteLimits>, expected: Expected) {
@@ -73,27 +73,28 @@ export class RemoteReading {
     return this.#state;
   }
 
-  /** Whether the turn has ended. After that, no event may follow. */
+  /** Whether the turn has ended. No event may follow the end. */
   get over(): boolean {
     return this.#over;
   }
 
-  /** The message of the last status. */
+  /** The parts of the message in the last status. */
   get lastMessage(): readonly A2APart[] {
     return this.#lastMessage;
   }
 
   /**
-   * The calls that the agent asks about. Undefined if it asks in its last message, as all agents do that do not speak
-   * the dialect of gemini-cli's server. Without a call, an agent of this dialect waits for the next prompt.
+   * The calls that the agent asks about, if the agent uses the dialect of gemini-cli's server. If the list is empty,
+   * this agent waits for the next prompt. Undefined for all other agents, because they ask in their last message.
    */
   get waitingCalls(): readonly ToolCall[] | undefined {
     return this.#waiting?.calls;
   }
 
-  /** Returns all content of this turn. To be called after the stream has ended. */
+  /** Returns all content of this turn. It must be called after the stream has ended. */
   whole(): ReceivedPart[] {
-    // Nothing followed the snapshot, so it is the result of the message and not the state before it.
+    // No event followed the snapshot, so the snapshot is the result of the message and not the state before the
+    // message.
     if (this.#stale && this.#state === 'completed') this.#content.closing(this.#lastMessage);
     return this.#content.whole();
   }
@@ -146,11 +147,11 @@ export class RemoteReading {
   #status({ state, message }: TaskStatus, first: boolean): Taken {
     const changed = state !== this.#state;
     this.#state = state;
-    // A stream may start with the state of the task before the message arrived.
+    // The first state of a stream may be the task's state before the message arrived.
     this.#stale = first && state === this.#before;
     if (isSettled(state) && !this.#stale) this.#over = true;
     if (changed) this.#lastMessage = [];
-    // A message with the role "user" is our own message, which the server repeats for other readers.
+    // A message with the role "user" is our own message. The server repeats it for other clients.
     if (message === undefined || message.role === 'user') return { parts: [], progress: changed };
     this.#guard.parts(message.parts, false);
     this.#lastMessage = message.parts;
@@ -179,7 +180,7 @@ export class RemoteReading {
       return { parts, progress: true };
     }
     const taken = this.#status(event.status, false);
-    // The agent does not ask, so its last words belong to the answer.
+    // The agent asks nothing, so its last message belongs to the answer.
     const says = isInterrupted(state) && this.#waiting.calls.length === 0 && message;
     const last = says ? this.#content.closing(message.parts) : taken.parts;
     return { ...taken, parts: last };

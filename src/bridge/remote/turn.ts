@@ -10,7 +10,7 @@ import { remoteAnswers } from './question.ts';
 import type { Expected } from './reading.ts';
 
 export interface RemoteTurn extends Expected {
-  /** The parts to send. Undefined if the task was started by an earlier process and is still running. */
+  /** The parts to send, or undefined if the turn follows a task that an earlier process has started. */
   readonly parts: readonly A2APart[] | undefined;
   /** The id of the message. The ids of the remote agent's questions start with this id. */
   readonly messageId: string;
@@ -57,7 +57,7 @@ export function nextTurn(
   return send(isOpen ? continuing(last) : newTask(last?.contextId), news.parts, true);
 }
 
-/** Returns the open questions of the remote agent in this run, with our ids. */
+/** Returns the open questions of the remote agent in this run, with their ids in this run. */
 export function openQuestions(context: RunContext): [string, Question][] {
   const noted = parseNote(context.checkpoint());
   if (!noted?.questions || !isInterrupted(noted.state)) return [];
@@ -72,7 +72,7 @@ export function openQuestions(context: RunContext): [string, Question][] {
   });
 }
 
-/** Returns a turn that sends the same message as the first message of a new task in the same conversation. */
+/** Returns a turn that sends the same message, but as the first message of a new task in the same conversation. */
 export function toNewTask(turn: RemoteTurn): RemoteTurn {
   return { ...turn, ...newTask(turn.contextId) };
 }
