@@ -29,7 +29,7 @@ export interface Coder {
   readonly agent: A2AAgent;
   readonly workspaces: WorkspaceAgents;
   readonly commands: Commands;
-  /** Throws if the user may not send this message. The executor checks the same. */
+  /** Throws if the user may not send this message. The executor makes the same check. */
   requireRoles(message: Message, user: User | undefined, isWaiting?: boolean): void;
   /** The ids of the current tasks of live sessions (live/hub.ts). */
   readonly live: Set<string>;

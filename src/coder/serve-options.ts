@@ -56,8 +56,8 @@ export function coderServeOptions(
 }
 
 /**
- * For every 0.x version of the extension, returns the URI that is on the card. For other extensions, returns undefined.
- * Refuses other major versions.
+ * Returns the URI on the card for every 0.x version of the extension, and undefined for other extensions. Throws for
+ * other major versions of the extension.
  */
 function extensionOf(uri: string): string | undefined {
   refuseIncompatible([uri]);

@@ -1,7 +1,7 @@
 /**
  * Reads the answer to a question from a message. A message selects one of the offered options, or answers with text. A
- * text answer to a confirmation is an option's name or id, yes, no, or a reason for declining, which is passed to the
- * model.
+ * text answer to a confirmation is the name or id of an option, yes or no. Any other text declines the call, and the
+ * model gets the text as the reason.
  */
 import type { Answer, Question } from '../../agent/index.ts';
 import { isObject, type JsonValue } from '../../base/index.ts';
@@ -38,8 +38,8 @@ export function confirmationsIn({ parts }: Message): ToolCallConfirmation[] {
 }
 
 /**
- * Returns the answer that an accepted message gives to a question. If the message contains confirmations, its text is
- * the answer for the option `answer`. With other options, the model gets the text as the person's words.
+ * Returns the answer to a question in an accepted message. In a message with confirmations, the text is the answer if
+ * the option `answer` was selected. With any other option, the text is passed to the model in addition to the answer.
  */
 export function answerIn(message: Message, question: Question): Answer | undefined {
   const words = textOf(message.parts).trim();
@@ -57,14 +57,14 @@ export function answerIn(message: Message, question: Question): Answer | undefin
   return said.length > 0 ? { ...answer, words: said.join('\n') } : answer;
 }
 
-/** Returns whether the text of the confirmation's message is the answer to its question. */
+/** Returns whether the text of the message is the answer of this confirmation. */
 function takesWords({ selected_option_id: option, answer }: ToolCallConfirmation): boolean {
   return option === OPTION.words && answer === undefined;
 }
 
 /**
- * Finds the answer to a question in the messages of a task. If the process died, the run may not have received this
- * answer. Only messages after the request are read, because the same call may have asked before.
+ * Finds the answer to a question in the messages of a task. After a crash, the run may not have received this answer.
+ * Messages before the request are ignored, because the same call may have asked before.
  */
 export function unheardAnswer(
   messages: readonly Message[],
@@ -129,8 +129,8 @@ function wordsAnswer(question: Question, said: string): Answer {
 }
 
 /**
- * Returns the id of the option that a text chooses when a call needs approval: the option with this name or id, or the
- * option that a plain yes or no stands for. Returns undefined for any other text.
+ * Returns the id of the option that a text selects for a call that needs approval. The text is the name or id of an
+ * option, or a plain yes or no. Returns undefined for any other text.
  */
 export function approvalIn(
   words: string,
@@ -141,7 +141,10 @@ export function approvalIn(
   return exactOption(words, options) ?? plain;
 }
 
-/** Returns the id of the option whose name or id the text is. `modify` needs content, so a text cannot choose it. */
+/**
+ * Returns the id of the option whose name or id equals the text. The option `modify` is excluded, because it needs
+ * content.
+ */
 export function exactOption(
   words: string,
   options: readonly ConfirmationOption[],
@@ -153,7 +156,7 @@ export function exactOption(
   return named?.id === OPTION.modify ? undefined : named?.id;
 }
 
-/** Returns the option whose name a person has typed. `answer` and `cancel` are chosen by their ids only. */
+/** Returns the option whose name equals the typed text. The options `answer` and `cancel` are excluded. */
 export function optionNamed(
   words: string,
   options: readonly ConfirmationOption[],
@@ -163,10 +166,7 @@ export function optionNamed(
   return choices.find(({ name }) => name.toLowerCase() === said);
 }
 
-/**
- * Returns an approval. It contains the fingerprint of the preview, so that the tool can detect whether the files have
- * changed.
- */
+/** Returns an approval with the fingerprint of the preview. The tool uses the fingerprint to detect changed files. */
 function approval(question: Question, choice: Readonly<Record<string, JsonValue>>): Answer {
   const { fingerprint } = requestOf(question);
   const value = { ...choice, ...(fingerprint !== undefined && { fingerprint }) };

@@ -1,9 +1,10 @@
 /**
- * The list of approvals of a conversation: which calls were allowed, rejected or answered, by whom, from where and when.
+ * The list of approvals of a conversation: which calls were allowed, rejected or answered, by whom, from where and
+ * when.
  *
- * It is read from the session's log, so it covers all tasks of the conversation and survives a restart. The decisions of
- * people are copied there from the task's log when they are accepted. A call that the mode or a rule allows is noted in
- * the state that its result sets.
+ * The list is read from the session's log, so it covers all tasks of the conversation and survives a restart. When a
+ * person's decision is accepted, it is copied from the task's log to the session's log. If the mode or a rule allows a
+ * call, this is recorded in the state that the result of the call sets.
  */
 import * as z from 'zod';
 import { createEvent, type Event, type MutableState } from '../../agent/index.ts';
@@ -15,13 +16,13 @@ import { CallStates, type CallDecision } from './call-states.ts';
 const KEY = 'coder.approvals';
 const MAX_CALL = 2000;
 const MAX_WORDS = 1000;
-/** Maximum number of calls that are noted in the state of a helper. Its result passes them on. */
+/** Maximum number of a helper's calls that are recorded in its state. */
 const MAX_NOTED = 50;
-/** Maximum length of a call and of words in a line of the list. */
+/** Maximum length of each text in a line of the list. */
 const MAX_SHOWN = 200;
 
 const Approval = z.object({
-  /** When it was decided: ISO 8601. */
+  /** The time of the decision, in ISO 8601 format. */
   at: z.string(),
   decision: z.enum(['approved', 'rejected', 'answered', 'automatic']),
   tool: z.string(),
@@ -31,11 +32,11 @@ const Approval = z.object({
   call: z.string(),
   /** The name of the helper that made the call. */
   agent: z.string().optional(),
-  /** The option that was chosen: its id and its name. */
+  /** The id and the name of the selected option. */
   option: z.object({ id: z.string(), name: z.string() }).optional(),
-  /** The person's own words, or why the call needed no approval. */
+  /** The person's own words, or the reason why the call needed no approval. */
   reason: z.string().optional(),
-  /** Who decided. Missing if the mode or a rule decided. `kind` is terminal, a2a, acp or http. */
+  /** The client that decided, or undefined if the mode or a rule decided. `kind` is terminal, a2a, acp or http. */
   by: z
     .object({ client: z.string(), name: z.string().optional(), kind: z.string().optional() })
     .optional(),
@@ -57,8 +58,8 @@ export function approvalsIn(events: readonly Event[]): Approval[] {
 }
 
 /**
- * Returns an approval as one line of text. A client may have chosen its own name, so the name is quoted, and nothing in
- * the line can look like another line.
+ * Returns an approval as one line of text. A client can choose its own name, so the name is quoted. Line breaks in all
+ * texts are replaced, so that no text can imitate another line.
  */
 export function approvalLine({ at, decision, call, agent, option, reason, by }: Approval): string {
   const name = by?.name === undefined ? '' : `"${oneLine(by.name).replaceAll('"', "'")}" `;
@@ -73,13 +74,13 @@ function oneLine(text: string): string {
   return shorten(reveal(text.replaceAll(/\s+/g, ' ').trim()), MAX_SHOWN);
 }
 
-/** Returns the events that store the decisions of these messages of a task in the session. */
+/** Returns the session events that record the decisions in these messages of a task. */
 export function decisionEvents(task: Task, messages: readonly Message[]): Event[] {
   const { decisions } = new CallStates(task);
   return messages.flatMap(({ messageId }) => {
     const own = decisions.filter((decision) => decision.messageId === messageId);
     if (own.length === 0) return [];
-    // The event is an aside of its own, so models never see it. The store skips an id that it already has.
+    // The event is marked as an aside, so models never see it. The store ignores an event whose id it already has.
     const id = `approvals-${messageId}`;
     const metadata: JsonObject = { [KEY]: own.map((decision) => approvalOf(decision)) };
     return { ...createEvent({ runId: id, author: 'user' }, { aside: true, metadata }), id };
@@ -110,7 +111,7 @@ function approvalOf({ call, option, words, source }: CallDecision): Approval & J
   };
 }
 
-/** Notes in the state that the mode or a rule allows a call. */
+/** Records in the state that the mode or a rule allows a call. */
 export function noteAllowed(
   { state, callId, agent }: { state: MutableState; callId: string; agent?: string | undefined },
   { tool, call, reason }: { tool: string; call: string; reason: string },
@@ -124,7 +125,7 @@ export function noteAllowed(
     ...(agent !== undefined && { agent }),
     reason,
   };
-  // Only the last state of a helper becomes part of the session, so the state of a helper has all of its calls.
+  // Only the last state of a helper is copied to the session, so each state contains all calls of the helper.
   const before = agent === undefined ? [] : (Approvals.safeParse(state.get(KEY)).data ?? []);
   const others = before.filter((each) => each.agent === agent).slice(1 - MAX_NOTED);
   state.set(KEY, [...others, noted] as (Approval & JsonObject)[]);

@@ -1,7 +1,6 @@
 /**
- * The calls of a task and the decisions about them, computed from the task's log. So every process, and every client
- * that joins late, has the same data. This data determines which answers are accepted: only the first answer to a
- * request counts.
+ * The calls of a task and the decisions about them. They are computed from the task's log, so every process and every
+ * client gets the same result. Only the first answer to a request is accepted.
  */
 import {
   type ConfirmationRequest,
@@ -23,9 +22,9 @@ import { approvalIn, exactOption, optionNamed } from './answers.ts';
 /** A person's decision about a call, with the call as it was shown. */
 export interface CallDecision {
   readonly call: ToolCall;
-  /** The id of the selected option. For a text answer, the option with the same meaning. */
+  /** The id of the selected option. A text answer is mapped to the option with the same meaning. */
   readonly option: string;
-  /** The person's own words: a reason, an answer or another text. Empty if there are none. */
+  /** The person's own text, for example a reason or an answer. Empty if there is none. */
   readonly words: string;
   readonly source: EventSource | undefined;
   /** The message with the decision. */
@@ -35,7 +34,7 @@ export interface CallDecision {
 interface Resolution {
   /** The name of the client that decided. */
   readonly by: string;
-  /** The selected option. For a text answer, the option with the same meaning. */
+  /** The id of the selected option. A text answer is mapped to the option with the same meaning. */
   readonly option: string;
 }
 
@@ -76,7 +75,7 @@ export class CallStates {
   #note(call: ToolCall): void {
     const before = this.calls.get(call.tool_call_id);
     this.calls.set(call.tool_call_id, call);
-    // If this is a new request of the same call, an answer to the previous request does not count.
+    // A new request of the same call invalidates the answer to the previous request.
     const isNew = before?.correlationId !== call.correlationId;
     if (call.confirmation_request && isNew) this.#resolved.delete(call.tool_call_id);
   }
@@ -127,8 +126,8 @@ export class CallStates {
 }
 
 /**
- * Throws if the confirmation lacks the content that its option needs, or has content that its option does not use. Such
- * content must not be ignored, because the person expects it to take effect.
+ * Throws if the confirmation lacks the content that its option needs, or has content that its option does not use.
+ * Unused content is refused, because the person expects it to take effect.
  */
 function checkContent(confirmation: ToolCallConfirmation, beside: string): void {
   const { selected_option_id: option, file_details, answer } = confirmation;
@@ -148,12 +147,12 @@ function checkContent(confirmation: ToolCallConfirmation, beside: string): void 
 }
 
 /**
- * Throws if a text cannot be the answer to the open questions of a task: if it is empty, or if it approves several calls
- * that its sender was not shown.
+ * Throws if a text cannot be the answer to the open questions of a task. This is the case if the text is empty, or if
+ * it approves several calls that were not shown to its sender.
  *
- * A client with the extension is shown the calls. A client without it is shown the questions in the status message. If
- * a client with the extension sent the previous message, the status message has no questions. Then a "yes" of a client
- * without the extension is accepted only if at most one call waits for approval.
+ * A client with the extension sees the calls. A client without the extension sees the questions in the status message.
+ * The status message has no questions if the previous message came from a client with the extension. In this case, a
+ * client without the extension can approve with text only if at most one call waits for approval.
  */
 export function checkWords(text: string, task: Task, isActive: boolean): void {
   if (text.trim() === '') {
@@ -177,9 +176,9 @@ export function checkWords(text: string, task: Task, isActive: boolean): void {
 }
 
 /**
- * Returns whether a message that does not name the task is an answer to the calls that wait in it. An answer to calls
- * that need approval must be exactly the name or the id of an option of each of them, because any other text may be the
- * next prompt. A question of the model is answered by any text, if no other question is open.
+ * Returns whether a message that does not name the task answers the waiting calls of the task. If the calls need
+ * approval, the text must be exactly the name or id of an option of each call, because any other text may be the next
+ * prompt. If the only waiting call is a question of the model, any text answers it.
  */
 export function answersCalls({ parts }: Message, calls: readonly ToolCall[]): boolean {
   const text = textOf(parts).trim();

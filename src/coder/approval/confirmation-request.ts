@@ -1,8 +1,8 @@
 /**
  * The confirmation request for a call, in the format of the development-tool extension.
  *
- * A question of the framework contains the confirmation request in its `detail`. So the request is stored in the
- * session, and every process shows the same request.
+ * The `detail` of a question contains the confirmation request. The question is stored in the session, so every process
+ * shows the same request.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import type { Question } from '../../agent/index.ts';
@@ -18,8 +18,8 @@ import type { Preview } from '../tools/tool.ts';
 import { optionsFor, type CallToApprove } from './options.ts';
 
 /**
- * Maximum length of a call in a question for clients without the extension, and the length of its end. The middle of a
- * longer call is left out, because a command can do harm at either end.
+ * Maximum length of a call in a question for clients without the extension. Only the middle of a longer call is left
+ * out, because a command can do harm at either end. MAX_CALL_END is the length of the end that is shown.
  */
 const MAX_CALL_TEXT = 16 * 1024;
 const MAX_CALL_END = 4 * 1024;
@@ -67,21 +67,22 @@ function detailsOf(preview: Preview): Omit<ConfirmationRequest, 'options'> {
   }
 }
 
-/** Maximum number of a question's own options. The request also has the two options below. */
+/** Maximum number of a question's own options. FREE_TEXT and CANCEL are added to these. */
 const MAX_CHOICES = 30;
-/** The option to answer with a text. Every question of a tool has it in addition to its own options. */
+/** The option to answer with a text. Every question of a tool has this option. */
 export const FREE_TEXT: ConfirmationOption = {
   id: OPTION.words,
   name: 'Answer in your own words',
 };
-/** The option not to answer. Every question of a tool has it in addition to its other options. */
+/** The option not to answer. Every question of a tool has this option. */
 export const CANCEL: ConfirmationOption = { id: OPTION.cancel, name: 'Do not answer' };
 
 /** Returns the confirmation request that represents a question. */
 export function requestOf(question: Question): AskedRequest {
   const own = readDetail(question.detail);
   if (own) return own;
-  // The model chooses the texts. They are not used as ids, because a text may be equal to the id of another option.
+  // The model chooses the names of the options. The ids are generated, because a name may be equal to the id of another
+  // option.
   const texts = new Set((question.options ?? []).map((text) => text.trim()));
   texts.delete('');
   const choices = [...texts]
@@ -105,8 +106,8 @@ function readDetail(detail: unknown): AskedRequest | undefined {
 }
 
 /**
- * Returns all open questions as text, for clients that do not support the extension. One text answer answers all of
- * them.
+ * Returns all open questions as text, for clients that do not support the extension. One text message answers all of
+ * these questions.
  */
 export function questionText(questions: readonly Question[]): string {
   const confirmations = questions.filter(({ kind }) => kind === 'confirmation');
@@ -120,7 +121,7 @@ export function questionText(questions: readonly Question[]): string {
   return lines.join('\n\n');
 }
 
-/** Names the options that all these questions have, and that need nothing but their name. */
+/** Returns the names of the options that all these questions have and that need no further input. */
 function optionNames(questions: readonly Question[]): string {
   const [first = [], ...others] = questions.map((question) => requestOf(question).request.options);
   const common = first.filter(
@@ -138,12 +139,12 @@ function withCall(question: Question): string {
   const { tool = '', args = {}, text } = question;
   const call = { tool_name: tool, input_parameters: args, confirmation_request: request };
   const details = bothEnds(detailText(callDetails(call)));
-  // The details repeat these texts completely.
+  // The details already contain this text.
   const repeated = request.mcp_details || text === request.generic_details?.description;
   return repeated ? details : `${shorten(reveal(text), MAX_INTRODUCTION)}\n${details}`;
 }
 
-/** Returns the text. If it is too long, its middle is replaced by a note. */
+/** Returns the text. The middle of a long text is replaced by a note. */
 function bothEnds(text: string): string {
   if (text.length <= MAX_CALL_TEXT) return text;
   const head = cutText(text, MAX_CALL_TEXT - MAX_CALL_END);

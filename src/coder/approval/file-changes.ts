@@ -2,9 +2,9 @@
  * Records which session wrote which file, so that two sessions in one workspace do not overwrite each other's work.
  *
  * A session may change a file if no other session has changed the file since this session last read or wrote it. If
- * this session has not read or written the file, the start of its run is used instead. Changes by people and by shell
- * commands are not recorded. They are detected by the fingerprint of the preview, and by the exact text that `edit`
- * requires.
+ * this session has neither read nor written the file, only changes since the start of its run count. Changes by people
+ * and by shell commands are not recorded. The fingerprint of the preview detects such changes, and so does the exact
+ * text that `edit` requires.
  */
 import { BoundedMap } from '../../base/index.ts';
 import { inTurn } from '../files/queue.ts';
@@ -35,12 +35,12 @@ export class FileChanges {
     if (this.#began.get(runId) === undefined) this.#began.set(runId, this.now());
   }
 
-  /** Returns the time for `saw`. Call this before you read the file. The time is a counter, not a clock. */
+  /** Returns the current time for `saw`. Must be called before the file is read. The time is a counter, not a clock. */
   now(): number {
     return ++this.#clock;
   }
 
-  /** Records that the session knows the content that the file had at the time `at`. */
+  /** Records that the session has seen the content that the file had at the time `at`. */
   saw({ session }: Actor, file: string, at: number): void {
     this.#seen.set(`${session}\0${file}`, at);
   }

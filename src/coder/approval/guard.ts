@@ -27,7 +27,7 @@ export interface Modes {
 export interface GuardOptions extends Modes {
   /** The root folder of the workspace. */
   readonly root: string;
-  /** The name of the main agent. Other agents are helpers. Default: there are no helpers. */
+  /** The name of the main agent. All other agents are helpers. Default: there are no helpers. */
   readonly agent?: string;
   readonly rules: readonly PolicyRule[];
   /** Saves a rule for later sessions. */
@@ -48,7 +48,7 @@ export const MODE_KEY = 'coder.approval';
 const BY_STRICTNESS: readonly ApprovalMode[] = ['plan', 'ask', 'auto-edit', 'yolo'];
 const GRANTS_KEY = 'coder.grants';
 const MAX_GRANTS = 500;
-/** Maximum number of calls per tool that are allowed and have not run yet. */
+/** Maximum number of allowed calls per tool that have not run yet. */
 const MAX_ALLOWED = 256;
 /** Maximum number of cached previews per tool. */
 const MAX_PREVIEWS = 16;
@@ -67,7 +67,7 @@ export function guarded(tool: CoderTool, options: GuardOptions): Tool {
     MAX_PREVIEWS,
   );
 
-  /** Why the mode or a rule allows the calls that have not run yet. */
+  /** For each allowed call that has not run yet, the reason why the mode or a rule allows it. */
   const allowed = new BoundedMap<string>(MAX_ALLOWED);
 
   async function previewOf(args: JsonObject, context: ToolContext): Promise<Preview> {
@@ -89,7 +89,8 @@ export function guarded(tool: CoderTool, options: GuardOptions): Tool {
     ...(tool.cancel && { cancel: async (callId, run) => tool.cancel?.(callId, run) }),
     ...(tool.sequential !== undefined && { sequential: tool.sequential }),
 
-    // The preview of an edit depends on its files. A person must see the change that will be made.
+    // The preview of an edit is made after earlier calls that may change its files. So a person sees the change that
+    // will be made.
     confirmsAfter(args, earlier) {
       if (tool.effect !== 'edit') return false;
       const changed = options.filesOf(earlier.name, earlier.args);
@@ -101,7 +102,7 @@ export function guarded(tool: CoderTool, options: GuardOptions): Tool {
       const key = previewKey(context);
       const policy = policyOf(options, context.state);
       const files = filesNamedIn(args);
-      // An error of the preview may quote a file, so a call that is denied gets no preview.
+      // A denied call gets no preview, because an error of the preview may quote the file.
       if (files) refuse(decide(policy, tool, args, undefined, files));
       const preview = await previewOf(args, context);
       const { decision, reason } = refuse(decide(policy, tool, args, preview, files), key);

@@ -1,8 +1,8 @@
 /**
  * The options for a call that needs approval, and the rules that each option adds.
  *
- * "Always" applies only to this command, this file or this host. A command line can be always allowed only if its
- * commands are plain words, because a rule cannot match other commands.
+ * "Always" applies only to this command, this file or this host. It is offered for a command line only if all commands
+ * in the line are plain words, because a rule cannot match other commands.
  */
 import type { JsonObject } from '../../base/index.ts';
 import type { ConfirmationOption, FileDiff } from '../../protocol/development-tool/index.ts';
@@ -22,7 +22,7 @@ export type OptionId =
   | 'modify'
   | 'cancel';
 
-/** Maximum number of commands in a command line that can be always allowed. */
+/** Maximum number of commands in a command line for which "always" is offered. */
 const MAX_COMMANDS = 8;
 
 /** A call that needs approval. */
@@ -113,7 +113,7 @@ function filesOf(diffs: readonly FileDiff[], root: string): string[] {
   return diffs.map(({ file_path }) => relative(root, file_path));
 }
 
-/** Describes what "always" would allow. Returns undefined if the call cannot be always allowed. */
+/** Describes what "always" would allow. Returns undefined if "always" is not possible for the call. */
 function subjectOf(call: CallToApprove): string | undefined {
   const rules = narrowRules(call);
   if (!rules) return undefined;

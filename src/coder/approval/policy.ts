@@ -87,7 +87,7 @@ export function rulesFrom(
   return [...BUILT_IN, ...settings, ...session];
 }
 
-/** Returns what is wrong with a rule, for its author, or undefined if the rule is valid. */
+/** Returns an error message if the rule is invalid, or undefined if it is valid. */
 export function problemOf({ tool, pattern }: PolicyRule): string | undefined {
   if (!/__|[*?]/.test(tool) && !TOOLS.has(tool)) {
     return `unknown tool "${tool}"; use one of ${[...TOOLS].join(', ')}, or a tool of an MCP server as "SERVER__TOOL"`;
@@ -129,7 +129,10 @@ export function decide(
   );
 }
 
-/** An edit quotes the old content, and its errors do too. So it needs the right to read the file. */
+/**
+ * Returns a denial if the call edits a file that may not be read. The errors of such an edit could quote the old
+ * content. This does not apply to `write_file`.
+ */
 function denialOfReading(
   policy: Policy,
   { name, effect }: Subject,
@@ -140,7 +143,7 @@ function denialOfReading(
   return ruled?.decision === 'deny' ? ruled : undefined;
 }
 
-/** Returns the rules that are about some files of the tool. */
+/** Returns the rules with a pattern that apply to the tool in this workspace. */
 function fileRules({ rules, root }: Policy, tool: string): PolicyRule[] {
   return rules.filter(
     (rule) => rule.pattern !== undefined && countsIn(rule, root) && isAbout(rule, tool, undefined),
@@ -148,9 +151,9 @@ function fileRules({ rules, root }: Policy, tool: string): PolicyRule[] {
 }
 
 /**
- * Returns a function that tells whether a tool may show the file or folder with this real path in its result, or
- * undefined if it may show all. The rules for the tool and those for reading files apply. `approved` is true if a person
- * approved the call; the result then contains files that a rule asks about.
+ * Returns a function that checks whether the result of a tool may contain the file or folder with a real path. Returns
+ * undefined if the result may contain all files. The rules for the tool and the rules for reading files apply. If a
+ * person has approved the call, `approved` is true, and the result may contain files for which a rule asks.
  */
 export function resultFilter(
   policy: Policy,
@@ -198,7 +201,7 @@ function inMode(mode: ApprovalMode, { name, effect }: Subject, ruled: Ruled | un
 
 /** The decision of the rules. */
 interface Ruled extends Verdict {
-  /** True if the call needs approval because it is uncertain whether a rule denies it. */
+  /** True if the call needs approval because a rule may deny it, but this is uncertain. */
   readonly mayBeDenied?: boolean;
 }
 
@@ -211,7 +214,7 @@ function countsIn({ workspace }: PolicyRule, root: string): boolean {
 }
 
 function isAbout(rule: PolicyRule, name: string, preview: Preview | undefined): boolean {
-  // `a__*` means the tools of the server `a`, not those of a server with the name `a__b`.
+  // `a__*` matches the tools of the server `a`, but not the tools of a server with the name `a__b`.
   const server = /^([^*?]+)__\*$/.exec(rule.tool)?.[1];
   if (rule.decision === 'allow' && server !== undefined && preview?.kind === 'mcp') {
     return preview.server === server;
@@ -231,7 +234,7 @@ function severityOf(ruled: Ruled | undefined): number {
   return ruled?.mayBeDenied === true ? 2 : SEVERITY[ruled?.decision ?? 'ask'];
 }
 
-/** Returns the strictest decision. Undefined means that the mode decides, and counts as `ask`. */
+/** Returns the strictest decision. An undefined decision means that the mode decides. It counts as `ask`. */
 function strictest(verdicts: readonly (Ruled | undefined)[]): Ruled | undefined {
   let result = verdicts[0];
   for (const one of verdicts) {
@@ -301,7 +304,8 @@ interface Target {
 
 function verdict(rules: readonly PolicyRule[], targets: readonly Target[]): Verdict | undefined {
   if (targets.length === 0) {
-    // There is nothing to match. To be safe, a rule with a pattern then allows nothing, but still asks or denies.
+    // The call has no file or host to match. To be safe, a rule with a pattern does not allow the call, but can still
+    // ask or deny.
     const rule = rules.findLast((one) => one.pattern === undefined || one.decision !== 'allow');
     return rule && said(rule);
   }
@@ -361,7 +365,7 @@ function pathMatcher(pattern: string): ((file: string) => boolean) | undefined {
   }
 }
 
-/** Returns the path as it is written, and the path with symbolic links resolved, both relative to the workspace. */
+/** Returns the path as it was given and the path with symbolic links resolved. Both are relative to the workspace. */
 function namesOf(root: string, file: string): string[] {
   const written = path.resolve(root, file);
   return [...new Set([relative(root, written), relative(realPath(root), realPath(written))])];

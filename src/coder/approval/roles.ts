@@ -4,7 +4,7 @@ import { LIVE_ROLES } from '../../live/client/roles/index.ts';
 import { settingsIn } from '../../protocol/development-tool/index.ts';
 import { A2AError, type Metadata, type User } from '../../protocol/index.ts';
 
-/** The user in the requests of a client of a live session. */
+/** The user in a request from a client of a live session. */
 export interface LiveUser extends User {
   readonly id: '';
   /** The client's id in the session. Default: `a2a`. */

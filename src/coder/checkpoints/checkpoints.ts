@@ -50,7 +50,10 @@ export interface Checkpoint {
   readonly label: string;
   /** Data of the caller, for example the position in the conversation. */
   readonly extra: JsonObject;
-  /** Files that are not ignored but missing, because they are too large, not readable, or in another repository. */
+  /**
+   * Files that are not ignored but are not in the checkpoint. They are too large, not readable, or in another
+   * repository.
+   */
   readonly skipped: readonly string[];
 }
 
@@ -60,8 +63,8 @@ export interface Checkpoints {
   /** Returns the checkpoints, newest first. */
   list(signal?: AbortSignal): Promise<readonly Checkpoint[]>;
   /**
-   * Restores the files, and removes files that were added later. Before that, takes a checkpoint with the data `extra`
-   * and returns it as `before`, so that the restore can be undone.
+   * Restores the files and removes files that were added later. Before that, takes a checkpoint with the data `extra`,
+   * so that the restore can be undone. Returns this checkpoint as `before`.
    */
   restore(
     id: string,
@@ -103,7 +106,7 @@ export async function openCheckpoints(options: CheckpointOptions): Promise<Check
   const name = createHash('sha256').update(workspace).digest('hex').slice(0, 16);
   const repository = path.join(path.resolve(options.dataFolder), 'checkpoints', name);
   const shared = path.join(repository, 'index');
-  // Each process has its own index, so that a lock of another process, or of a crashed process, cannot block it.
+  // Each process has its own index file. A lock file of another process, or of a crashed process, cannot block it.
   const index = path.join(repository, `index-${randomBytes(6).toString('hex')}`);
   const place: Place = { repository, workspace, index };
   await explained(() => prepare(place, options.dataFolder));
@@ -147,7 +150,7 @@ export async function openCheckpoints(options: CheckpointOptions): Promise<Check
     await git(place, ['update-ref', REFS + id, commit.toString().trim()], { signal });
     await saveIndex(index, shared);
     taken += 1;
-    // This runs in the background. If it fails, it is tried again later.
+    // Pruning runs in the background. If it fails, it is tried again later.
     if (taken % PRUNE_EVERY === 1) inTurn(removeOld).catch(() => {});
     return { id, ...note };
   }
@@ -173,7 +176,7 @@ export async function openCheckpoints(options: CheckpointOptions): Promise<Check
         }
         const target = REFS + id;
         const args = ['ls-tree', '-r', '-z', '--name-only', '--full-tree', target];
-        // Also store files that will be overwritten and are ignored now.
+        // Also store files that are ignored now but will be overwritten by the restore.
         const also = splitZ(await git(place, args, { signal }));
         const note = { ...extra, restores: id };
         const before = await take(`before restoring ${id}`, note, signal, also);
@@ -213,7 +216,7 @@ async function prepare({ repository, workspace }: Place, dataFolder: string): Pr
   await git({ repository, workspace }, ['init', '--quiet', '--template=']);
   const excluded = [...EXCLUDED];
   const data = await realpath(dataFolder);
-  // The workspace may be the home folder, which contains the data folder.
+  // The data folder may be inside the workspace, for example if the workspace is the home folder.
   if (isInside(workspace, data) && data !== workspace) {
     excluded.push(`/${path.relative(workspace, data).replaceAll(/[\\*?[\]!# ]/g, '\\$&')}/`);
   }
@@ -285,7 +288,7 @@ function isPlain(file: string): boolean {
 
 /** Returns a function that classifies a file that git reports as new or changed. */
 function classifier(workspace: string): (file: string) => Promise<'kept' | 'skipped' | 'gone'> {
-  /** For each folder, whether its path contains no link. */
+  /** For each folder, true if its path contains no link. */
   const folders = new Map<string, boolean>();
   const isOwn = async (folder: string): Promise<boolean> => {
     const known = folders.get(folder);
@@ -330,14 +333,17 @@ async function drop(place: Place, ids: readonly string[]): Promise<void> {
   await git(place, ['update-ref', '--stdin'], { input });
 }
 
-/** Saves the index for the next process, so that this process does not have to read all files again. */
+/** Saves the index for the next process, so that the next process does not have to read all files again. */
 async function saveIndex(index: string, shared: string): Promise<void> {
   const draft = `${index}-draft`;
   await copyIndex(index, draft);
   await rename(draft, shared);
 }
 
-/** Copies the index with its time, because git reads all files again that are not older than the index. */
+/**
+ * Copies the index and its modification time. The time is kept, because git reads every file again that is not older
+ * than the index.
+ */
 async function copyIndex(from: string, to: string): Promise<void> {
   const { mtimeMs } = await stat(from);
   await copyFile(from, to);

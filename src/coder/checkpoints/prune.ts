@@ -7,9 +7,9 @@ import { git, type Place } from './git.ts';
 const MAX_REPOSITORY_KIB = 1024 * 1024;
 /** Maximum number of loose objects. If there are more, git packs them. */
 const MAX_LOOSE_OBJECTS = 5000;
-/** How long unused objects are kept. They are kept because another process may be about to use them. */
+/** How long unused objects are kept, because another process may be about to use them. */
 const GRACE = '1.hour.ago';
-/** The age from which an index is assumed to belong to a crashed process. */
+/** The age at which an index file is assumed to belong to a crashed process. */
 const STALE_INDEX_MS = 24 * 3_600_000;
 
 export interface PruneOptions {

@@ -1,4 +1,4 @@
-/** Restores the files of a checkpoint. Only files that differ between the two checkpoints are changed. */
+/** Restores the files of a checkpoint. Changes only files that differ from a checkpoint of the current files. */
 import { lstat, realpath, rm, rmdir } from 'node:fs/promises';
 import path from 'node:path';
 import { git, GitError, joinZ, splitZ, type Place } from './git.ts';
@@ -36,8 +36,8 @@ export async function restoreFiles(place: Place, options: RestoreOptions): Promi
     (changes[at] === 'D' ? added : wanted).push(changes[at + 1]!);
   }
 
-  // Restore .gitignore files first. Files that they ignored may have existed at the time of the checkpoint, although no
-  // checkpoint contains them.
+  // Restore .gitignore files first, because a file that they ignore is not removed. Such a file may have existed at the
+  // time of the checkpoint, although the checkpoint does not contain it.
   const rules = wanted.filter((file) => path.posix.basename(file) === '.gitignore');
   const rulesGone = added.filter((file) => path.posix.basename(file) === '.gitignore');
   const removed = await remove(place, rulesGone);
@@ -70,7 +70,7 @@ export async function restoreFiles(place: Place, options: RestoreOptions): Promi
 async function ignoredOf(place: Place, files: readonly string[]): Promise<string[]> {
   if (files.length === 0) return [];
   try {
-    // Git reads these names as patterns. With the prefix `./`, no name starts with a special character.
+    // Git reads these names as patterns. With the prefix `./`, no name starts with a special character of patterns.
     const input = joinZ(files.map((file) => `./${file}`));
     const output = await git(place, ['check-ignore', '--no-index', '-z', '--stdin'], { input });
     return splitZ(output).map((file) => file.slice(2));
@@ -82,7 +82,7 @@ async function ignoredOf(place: Place, files: readonly string[]): Promise<string
 }
 
 /**
- * Writes files from the index to the work tree. Git does not write through links, and replaces a link or a file that is
+ * Writes files from the index to the work tree. Git does not write through links. It replaces a link or a file that is
  * in the place of a folder.
  */
 async function write(place: Place, files: readonly string[]): Promise<void> {

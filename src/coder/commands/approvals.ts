@@ -17,7 +17,7 @@ export const approvalsCommand: CoderCommand = {
     const shown = all.slice(-MAX_LISTED);
     const left = all.length - shown.length;
     if (left > 0) yield `${left} earlier approvals are not shown; parley export prints them.\n`;
-    // Clients show the text as Markdown, which could hide a part of a call. Nothing in a line can end the code block.
+    // The list is a code block, because Markdown could hide a part of a call. No text in a line can end the code block.
     yield ['```', ...shown.map(approvalLine), '```'].join('\n');
   },
 };

@@ -25,7 +25,7 @@ export interface CoderCommand {
   readonly subCommands?: readonly CoderCommand[];
   /**
    * Returns whether the command, with these arguments, changes something outside the conversation: files, memory,
-   * settings, the mode or the model. Then only clients with the role `approve` may run it.
+   * settings, the mode or the model. Only clients with the role `approve` may run such a command.
    */
   readonly changes?: (args: string) => boolean;
   /** Returns whether the command, with these arguments, may ask a person first. */
@@ -36,11 +36,11 @@ export interface CoderCommand {
   readonly prompt?: (args: string) => Filled;
   /** Returns the content for the model. Called when the turn starts, not when the command is accepted. */
   readonly content?: (args: string, signal: AbortSignal) => Promise<readonly ContentPart[]>;
-  /** Returns what is wrong with the arguments, in one line, or undefined. */
+  /** Returns an error message of one line if the arguments are invalid, or undefined if they are valid. */
   readonly check?: (args: string) => string | undefined;
 }
 
-/** The reason why a command failed, in one line for the person. */
+/** Thrown if a command fails. The message is one line for the person. */
 export class CommandError extends Error {
   override readonly name = 'CommandError';
 }

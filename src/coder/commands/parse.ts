@@ -36,7 +36,7 @@ export function parsePath(
   const text = `/${[...path, args.trim()].join(' ').trim()}`;
   const typed = isPlain ? parseTyped(text, commands) : undefined;
   if (typed?.kind === 'problem') return typed;
-  // An unknown subcommand would be parsed as an argument.
+  // If fewer names were parsed than `path` has, an unknown subcommand was parsed as an argument.
   if (typed?.kind === 'command' && typed.path.length >= path.length) return typed;
   const names = commands.map(({ name }) => `/${name}`).join(', ');
   return {

@@ -38,8 +38,9 @@ const BUILT_IN: readonly CoderCommand[] = [
 ];
 
 /**
- * Returns the built-in command that a message runs with a change outside the conversation, or undefined. Custom
- * commands are prompts for the model, so each change that they cause is a tool call with its own approval.
+ * Returns the built-in command in a message if the command changes something outside the conversation. Otherwise
+ * returns undefined. Custom commands are prompts for the model, so each change that they cause is a tool call with its
+ * own approval.
  */
 export function changingCommand(message: Message): CoderCommand | undefined {
   const typed = builtInCommand(message);
@@ -47,7 +48,7 @@ export function changingCommand(message: Message): CoderCommand | undefined {
   return typed.command.changes?.(typed.args) === true ? typed.command : undefined;
 }
 
-/** Returns the built-in command that a message runs, or undefined if it runs none. */
+/** Returns the built-in command in a message, or undefined if there is none. */
 export function builtInCommand({ parts: [first] }: Message): Typed | undefined {
   if (first?.kind !== 'text') return undefined;
   const typed = parseTyped(first.text, BUILT_IN);
@@ -56,7 +57,7 @@ export function builtInCommand({ parts: [first] }: Message): Typed | undefined {
 
 export interface CommandsPlace {
   readonly configFolder: string;
-  /** The workspace. If it is unknown (undefined), only the user's commands are loaded. */
+  /** The workspace, or undefined to load only the user's commands. */
   readonly workspace: string | undefined;
   /** The MCP servers of the session, whose prompts are commands. */
   readonly mcp?: Pick<McpTools, 'prompts'> | undefined;

@@ -43,7 +43,7 @@ export type FoundCommand =
   | { readonly kind: 'command'; readonly text: string; readonly mayAsk: boolean }
   | { readonly kind: 'problem'; readonly problem: string };
 
-/** The session or workspace that a request for commands means. */
+/** The session or workspace whose commands a client requests. */
 export interface CommandPlace extends GetAllSlashCommandsRequest {
   /** The MCP servers of the session's client. */
   readonly mcpServers?: McpServers | undefined;
@@ -80,16 +80,16 @@ export interface ReadMessage {
   readonly aside: boolean;
   /** Calls to make before the model is called. */
   readonly opening: readonly ToolCallRequest[];
-  /** Returns the content of the message, with the files that the message mentions. `files`: where they are read. */
+  /** Returns the content of the message and of the files that the message mentions. The files are read from `files`. */
   readonly parts: (signal: AbortSignal, files?: Workspace) => Promise<readonly ContentPart[]>;
 }
 
 export interface Commands extends CommandService {
-  /** Increases when the commands have changed, because an MCP server has other prompts. */
+  /** A number that increases when the commands have changed because the prompts of an MCP server have changed. */
   readonly edition: number;
-  /** Calls the listener after each such change. Returns a function that ends this. */
+  /** Calls the listener after each change of the commands. Returns a function that removes the listener. */
   onChange(listener: () => void): () => void;
-  /** Tells the listeners that the commands have changed. */
+  /** Notifies the listeners that the commands have changed. */
   changed(): void;
   /** Finds the command of a request, and checks its arguments. Throws like `execute`. */
   find(request: ExecuteSlashCommandRequest & CommandPlace, call: Call): Promise<FoundCommand>;
@@ -108,7 +108,7 @@ export function createCommands(options: CommandsOptions): Commands {
   const listeners = new Set<() => void>();
   let edition = 0;
 
-  /** Returns the workspace that a request means, or undefined if it does not say which. */
+  /** Returns the workspace of a request, or undefined if the request does not specify one of several workspaces. */
   function placeOf({ contextId, workspace_path, mcpServers }: CommandPlace, { user }: Call) {
     const settings = {
       ...(workspace_path !== undefined && { workspace_path }),
@@ -228,7 +228,7 @@ export function createCommands(options: CommandsOptions): Commands {
         parts: (signal, files) => withContext(parts, agent, signal, files),
       });
       if (first?.kind !== 'text' || !first.text.startsWith('/')) return said(message.parts);
-      // A prompt of an MCP server that has not answered yet would be taken for text.
+      // Wait for the server's prompts, because an unknown prompt would be treated as text.
       const [, server] = /^\/([^\s/:]+):/.exec(first.text) ?? [];
       if (server !== undefined) await agent.mcp.awaitPrompts(server);
       const typed = parseTyped(first.text, await commandsOf(agent));
@@ -297,13 +297,13 @@ function shellCall(command: string): ToolCallRequest {
   return { name: SHELL_TOOL, args: { command } };
 }
 
-/** Returns the calls that read the resources of MCP servers that the text mentions: `@SERVER:URI`. */
+/** Returns the calls that read the MCP resources in the text. A text mentions a resource as `@SERVER:URI`. */
 async function resourceCalls(
   parts: Message['parts'],
   { mcp }: WorkspaceAgent,
 ): Promise<ToolCallRequest[]> {
   const mentions = parts.flatMap((part) => (part.kind === 'text' ? mentionsIn(part.text) : []));
-  // A slow server is waited for at most as long as at the start of a turn.
+  // This signal is never aborted. `resourceCall` has its own timeout for a slow server.
   const { signal } = new AbortController();
   const calls = mentions.slice(0, MAX_RESOURCES).map((each) => mcp.resourceCall(each, signal));
   return (await Promise.all(calls)).filter((call) => call !== undefined);

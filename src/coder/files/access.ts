@@ -49,7 +49,7 @@ export async function openAccess(folders: readonly string[], pin: boolean): Prom
       const wanted = resolve(first, path);
       for (const { named, real } of given) {
         if (isInside(real, wanted)) return wanted;
-        // The path of the root may have been given as a link.
+        // The given path of the root may contain links.
         if (isAbsolute(path) && isInside(named, wanted)) return join(real, relative(named, wanted));
       }
       throw outside(path);

@@ -93,8 +93,8 @@ const exactly = (line: string): string => line;
 const withoutEnd = (line: string): string => line.trimEnd();
 
 /**
- * Returns the positions of all occurrences, which may overlap. `compared` is the part of a line that counts. This is
- * the algorithm of Knuth, Morris and Pratt: a search for every position would take quadratic time in a file whose lines
+ * Returns the positions of all occurrences, which may overlap. `compared` returns the part of a line that is compared.
+ * This is the algorithm of Knuth, Morris and Pratt, because a naive search takes quadratic time in a file whose lines
  * are nearly all equal.
  */
 function find(
@@ -104,7 +104,7 @@ function find(
   compared: (line: string) => string,
 ): number[] {
   const keys = wanted.map(compared);
-  // fallback[n]: after n lines have matched and the next one does not, this many still match at a later position.
+  // If n lines have matched and the next line does not match, fallback[n] lines still match at a later position.
   const fallback = [0, 0];
   for (let at = 1, matched = 0; at < keys.length; at += 1) {
     while (matched > 0 && keys[at] !== keys[matched]) matched = fallback[matched] ?? 0;

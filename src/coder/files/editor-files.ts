@@ -2,7 +2,7 @@
  * A workspace as an editor shows it: text files are read from the editor's buffers, which may have unsaved changes, and
  * written through the editor.
  *
- * The rules for paths are those of the disk, and are checked first. The disk is used for everything that the editor
+ * Paths are checked first, with the same rules as for files on disk. The disk is used for everything that the editor
  * cannot do: for files that are not UTF-8 text or are larger than MAX_BUFFER_BYTES, for removing a file, for changing
  * its mode, and for files that the editor does not read.
  */

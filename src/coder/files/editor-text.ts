@@ -1,12 +1,12 @@
-/** Reads and writes single texts in an editor. */
+/** Reads and writes the text of single files in an editor. */
 import { EditorError, type EditorFiles } from '../../live/client/editor/index.ts';
 import { FileError } from './file-error.ts';
 import { toLf } from './text.ts';
 
-/** An editor that reads and writes. */
+/** An editor that can read and write files. */
 export type EditorWriter = Required<EditorFiles>;
 
-/** Returns the text of a file in the editor, or undefined if the editor does not read it. */
+/** Returns the text of a file in the editor, or undefined if the editor cannot read the file. */
 export async function contentIn(files: EditorFiles, path: string): Promise<Buffer | undefined> {
   try {
     return Buffer.from(await files.read(path));

@@ -4,14 +4,14 @@
  */
 import { trimEndOf } from '../../base/index.ts';
 
-/** Limits, so that finding the hint does not take longer than the edit. */
+/** Limits of the search. Without them, it could take longer than the edit. */
 const MAX_LINES = 20_000;
 const MAX_PLACES_PER_LINE = 200;
 const MAX_WANTED_LINES = 1000;
 const MAX_COMPARED = 200;
 const SHOWN_LINES = 8;
 const SHOWN_CHARS = 200;
-/** The minimum similarity of a line that is shown. */
+/** Minimum similarity of the line that is shown. */
 const MIN_SIMILARITY = 0.5;
 
 /** Returns one or more sentences that explain what is wrong with the quote. */

@@ -2,14 +2,17 @@
  * Patterns for paths: `*` and `?` within a name, `**` for any number of folders, `[a-z]`, `{a,b}`. A pattern without a
  * slash matches names in any folder, as in .gitignore.
  *
- * The patterns come from models. They are not compiled to regular expressions, because matching these can take
- * exponential time. Here, the time is proportional to the length of the path times the length of the pattern.
+ * The patterns come from models. They are not compiled to regular expressions, because matching a regular expression
+ * can take exponential time. Here, the time is proportional to the length of the path times the length of the pattern.
  */
 import { FileError } from './file-error.ts';
 
 const MAX_PATTERN = 1000;
 const MAX_ALTERNATIVES = 200;
-/** Maximum length of all patterns together after the expansion of braces. Each of them is matched with every path. */
+/**
+ * Maximum total length of the patterns after the expansion of braces. Each of these patterns is matched with every
+ * path.
+ */
 const MAX_EXPANDED = 10_000;
 
 type Token =

@@ -1,10 +1,11 @@
 /**
  * A handle on a file or folder that stays valid when the path is renamed or replaced by a link.
  *
- * After a path was checked, it may lead to another file by the time it is opened. On Linux a handle is an open O_PATH
- * descriptor. Opening it follows links, but does not open devices or pipes. After it has been opened, /proc/self/fd/N
- * gives its real path. All further work uses the descriptor: /proc/self/fd/N is the file itself, and
- * /proc/self/fd/N/name is a name in exactly this folder. So the file cannot be replaced between the check and the use.
+ * A path may lead to another file after it was checked and before it is opened. Therefore, on Linux a handle is a
+ * descriptor that is opened with O_PATH. This follows links, but does not open devices or pipes. Then the real path of
+ * the file is read from /proc/self/fd/N and checked. All further work uses the descriptor: /proc/self/fd/N is the file
+ * itself, and /proc/self/fd/N/name is a name in exactly this folder. So the file cannot be replaced between the check
+ * and the use.
  *
  * Without /proc, the real path is resolved first. After the use, `confirm` resolves it again and compares the file with
  * the checked file. A write is confirmed after the temporary file has been written and before it is renamed. A link
@@ -46,8 +47,8 @@ export interface PathHandleOptions {
 }
 
 /**
- * Opens the file or folder at the path, and follows links. It may be of any kind and in any place, so check `path` and
- * `stats` before you use it.
+ * Opens the file or folder at the path, and follows links. The result may be of any kind and in any place, so check
+ * `path` and `stats` before you use it.
  */
 export function openPathHandle(path: string, options: PathHandleOptions = {}): Promise<PathHandle> {
   return (options.pin ?? canPin) ? pinned(path, options) : resolved(path, options);
@@ -116,8 +117,8 @@ export function sameFile(a: BigIntStats, b: BigIntStats): boolean {
 }
 
 /**
- * Returns whether both are the same file with the same size and the same times. In this case the content is probably
- * the same too.
+ * Returns whether both are the same file with the same size and the same times. If so, the content is probably the same
+ * too.
  */
 export function sameVersion(a: BigIntStats, b: BigIntStats): boolean {
   return sameFile(a, b) && a.size === b.size && a.mtimeNs === b.mtimeNs && a.ctimeNs === b.ctimeNs;

@@ -2,7 +2,7 @@
 const PIECE = 256 * 1024;
 const FEED = 0x0a;
 
-/** The bytes of a file: of an open file, or in memory. */
+/** A source of bytes, which is an open file or a buffer. */
 export interface ByteReader {
   read(
     buffer: Buffer,

@@ -46,7 +46,8 @@ export function replaceMatches(
   const [lf, crlf] = [toLf(replacement), toCrlf(replacement)];
   let result = '';
   let done = 0;
-  // The replacement gets the line end of the line in which the passage starts, or of the line before if there is none.
+  // The replacement gets the line end of the line in which the passage starts. If this line has no line end, the line
+  // end of the previous line is used.
   let end = -1;
   let isLast = false;
   for (const { from, to } of matches) {

@@ -13,7 +13,10 @@ const NO_NEWLINE = /^\\ /;
 /** The lines of the patch, and the current position. */
 interface Reader {
   readonly lines: readonly string[];
-  /** For each line, the index of the first line from there on that is not empty, or the number of lines. */
+  /**
+   * For each line, the index of this line or the first later line that is not empty. If there is none, the number of
+   * lines.
+   */
   readonly nextText: readonly number[];
   at: number;
 }
@@ -195,7 +198,7 @@ function filePatch(head: Head, hunks: readonly Hunk[]): FilePatch {
   return { kind: 'update', path: from, ...(from !== to && { moveTo: to }), hunks, ...executable };
 }
 
-/** Returns the hunks of a new file. The file ends with a line feed unless the patch says otherwise. */
+/** Returns the hunks of a new file. The file ends with a line feed, unless the patch marks it as a file without one. */
 function asNewFile(hunks: readonly Hunk[]): Hunk[] {
   return hunks.map((hunk) => ({ ...hunk, newlineAtEnd: hunk.newlineAtEnd ?? true }));
 }

@@ -5,8 +5,8 @@
  * in this step, before any file has changed. Then each temporary file is renamed. If a rename fails, the earlier
  * renames are undone.
  *
- * A file that was read from an editor is written through the editor, after the same checks. So are new files. If the
- * editor refuses to write, its refusal counts: the file is not written to the disk instead.
+ * New files, and files that were read from an editor, are written through the editor after the same checks. If the
+ * editor refuses to write a file, the file is not written to the disk instead.
  */
 import { randomBytes } from 'node:crypto';
 import type { BigIntStats } from 'node:fs';
@@ -32,7 +32,7 @@ export interface Snapshot {
   readonly bytes: Buffer;
   /** The state of the file on disk. */
   readonly stats: BigIntStats;
-  /** Set if `bytes` are those of an editor's buffer. `unsaved`: the file on disk has other content. */
+  /** Set if `bytes` come from an editor's buffer. `unsaved` is true if the file on disk has other content. */
   readonly buffer?: { readonly unsaved: boolean } | undefined;
 }
 
@@ -44,7 +44,7 @@ export interface Change {
   readonly before: Snapshot | undefined;
   /** The new content, or undefined to remove the file. */
   readonly after: Buffer | undefined;
-  /** Whether the file is executable. If undefined, this is unchanged. */
+  /** Whether the file is executable. If undefined, the executable bits are unchanged. */
   readonly executable?: boolean | undefined;
 }
 
@@ -71,14 +71,14 @@ export interface Writer {
   checkWritable(path: string): Promise<void>;
   /**
    * Applies all changes or none. Fails if a file differs from `before`. Returns the paths of files whose content on
-   * disk differs from the new content, because the editor that wrote them has not saved them, or has formatted them.
+   * disk differs from the new content, because an editor has not saved or has reformatted them.
    */
   apply(changes: readonly Change[], options?: ApplyOptions): Promise<readonly string[]>;
 }
 
 export interface ApplyOptions {
   readonly editor?: EditorFiles;
-  /** If it is aborted, no further file is written. An editor may wait long for a person. */
+  /** A signal that stops writing further files. It is needed, because an editor may wait long for a person. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -141,7 +141,7 @@ export function createWriter(access: Access, own: readonly string[]): Writer {
     }
   }
 
-  /** Opens the deepest folder of the path that exists. */
+  /** Opens the deepest existing folder of the path. */
   async function nearest(absolute: string): Promise<PathHandle> {
     try {
       return await openHandle(absolute, show(absolute));
@@ -351,7 +351,7 @@ async function undo({ change, place: { folder, name }, editor }: Staged): Promis
   return rename(folder.at(temporary), folder.at(name));
 }
 
-/** Returns the editor if it writes this file: a text that was read from the editor, or a new file. */
+/** Returns the editor if it can write this file. An editor writes new files, and files that were read from it. */
 function writerFor(
   { before, after, executable }: Change,
   files: EditorFiles | undefined,
@@ -361,7 +361,7 @@ function writerFor(
   return { read: (path) => files.read(path), write: (path, text) => files.write!(path, text) };
 }
 
-/** Writes the file through the editor, if its buffer still has the content that the change is based on. */
+/** Writes the file through the editor. Throws if the editor's buffer has changed since the file was read. */
 async function writeIn(
   editor: EditorWriter,
   { folder, name, shown }: Place,

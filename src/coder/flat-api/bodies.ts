@@ -25,7 +25,7 @@ const Settings = z.strictObject({
 });
 type Settings = z.infer<typeof Settings>;
 
-/** Unknown fields are refused, because a misspelt one could change what was approved. */
+/** Unknown fields are refused, because a misspelt field could change the meaning of an approval. */
 const Confirmation = z.strictObject({
   kind: z.literal('tool-call-confirmation'),
   toolCallId: Id,
@@ -37,12 +37,12 @@ const Confirmation = z.strictObject({
   newContent: z.string().optional(),
   /** The text of the option `answer`. */
   answer: Text.optional(),
-  /** Why the call is declined. */
+  /** The reason why the call is declined. */
   reason: z.string().max(4096).optional(),
 });
 type Confirmation = z.infer<typeof Confirmation>;
 
-/** Settings that stand beside `agentSettings` instead of in it. */
+/** The schema of a setting that is outside `agentSettings` by mistake. */
 const misplaced = z.undefined({ error: 'must be in agentSettings' }).optional();
 const MISPLACED = { workspacePath: misplaced, autoExecute: misplaced, mcpServers: misplaced };
 
@@ -85,7 +85,7 @@ export const ListCommands = z.looseObject({
   workspacePath: z.string().min(1).max(4096).optional(),
 });
 
-/** Returns the conversation and the workspace that a request about commands names. */
+/** Returns the conversation and the workspace in a request about commands. */
 export function commandPlace({
   contextId,
   workspacePath: workspace_path,

@@ -99,7 +99,7 @@ async function outcome(id: string, call: Call, handler: RequestHandler): Promise
       if (event.kind !== 'status-update') continue;
       state = event.status.state;
       for (const fact of readStatus(event).facts) {
-        // The text of the last state repeats the answer, unless no answer was streamed.
+        // The text of the last state repeats the answer. It is needed only if no answer was streamed.
         if (fact.kind === 'text' || (fact.kind === 'state' && event.final && said.length === 0)) {
           said.push(fact.text);
         }

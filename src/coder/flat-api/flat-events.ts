@@ -13,7 +13,7 @@
  *
  * Calls and thoughts of a helper also have its name (`agent`) and the `task` call that it works for
  * (`parentToolCallId`). Each event also has the `taskId` and the `contextId`. Prompts are not sent, because a client
- * knows its own prompts.
+ * already has its own prompts.
  */
 import { defined } from '../../base/index.ts';
 import {

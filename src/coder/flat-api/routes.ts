@@ -49,7 +49,7 @@ export function flatRoutes({ workspaces, commands }: FlatApiOptions): OwnRoute[]
       const { contextId, agentSettings } = parseWith(CreateTask, body ?? {}, 'body');
       const metadata = settingsMetadata(agentSettings);
       if (metadata) {
-        // Without a context, the task begins a conversation of its own.
+        // Without a context id, the task starts a new conversation.
         const place = placeOf(call, contextId ?? randomUUIDv7());
         await workspaces.check(metadata, place, { isReservation: true });
       }
@@ -65,13 +65,14 @@ export function flatRoutes({ workspaces, commands }: FlatApiOptions): OwnRoute[]
     async open({ body, call, handler }) {
       const request = parseWith(StreamMessage, body ?? {}, 'body');
       const { taskId } = request;
-      // Until the first message, the settings of POST /tasks count, and the client is told so if it sends others.
+      // The settings of POST /tasks apply until the first message. If the client sends other settings, the stream
+      // starts with the settings in force.
       const task = taskId === undefined ? undefined : await handler.getTask({ id: taskId }, call);
       const settings =
         task && (await workspaces.overruling(settingsMetadata(request.agentSettings), task));
       const { agentSettings: _, ...withoutSettings } = request;
       const message = messageFrom(settings ? withoutSettings : request);
-      // In version 1.0 a stream starts with the task, which provides the state before the message.
+      // In version 1.0, a stream starts with the task. It contains the state before the message.
       const caller: Call = { user: call.user, version: '1.0', extensions: [EXTENSION_URI] };
       const stream = await handler.streamMessage({ message }, caller);
       const events = new FlatEvents({ known: taskId !== undefined, settings });

@@ -40,8 +40,8 @@ export function coderAgentCall(call: ToolCall): Record<string, unknown> {
 }
 
 /**
- * Returns what the person has to see before they approve the call. gemini-cli has fixed options for each type. Parley
- * adds those of this call, so that a client can offer them.
+ * Returns the details that a person has to see before they approve the call. gemini-cli has fixed options for each type
+ * of call. Parley adds the actual options of this call, so that a client can offer them.
  */
 function detailsOf(call: ToolCall): Record<string, unknown> {
   const { confirmation_request: request, description, tool_name } = call;

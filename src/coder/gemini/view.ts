@@ -1,6 +1,6 @@
 /**
- * The view for clients of gemini-cli's a2a-server, which do not know the development-tool extension but its predecessor,
- * `metadata.coderAgent`. They work with this server unchanged:
+ * The view for clients of gemini-cli's a2a-server. These clients use `metadata.coderAgent`, which is the predecessor of
+ * the development-tool extension. They work with this server unchanged:
  *
  *   state-change            the state of the task. A turn ends with `input-required`, because the task accepts the next
  *                           prompt
@@ -8,8 +8,8 @@
  *   tool-call-update        a data part with the call
  *   tool-call-confirmation  a data part with a call that waits for an answer
  *
- * The client's answers are read by approval/answers.ts, like all others. Updates with messages of users are shown to it
- * without the message, because it would take the text for the agent's.
+ * Answers of these clients are read by approval/answers.ts, like all other answers. An update with a user's message is
+ * sent without the message, because these clients would show it as a message of the agent.
  */
 import { defined } from '../../base/index.ts';
 import {
@@ -79,7 +79,10 @@ function detailsOf(about: DevelopmentToolEvent | undefined, metadata: Metadata =
   return defined({ model, userTier, error, correlationId });
 }
 
-/** A change of the state has no message, unless the task failed. The questions are the calls that wait for an answer. */
+/**
+ * Converts a status. The message is left out if the task is completed or waits for an answer, or if a user wrote it.
+ * Questions are sent as calls that wait for an answer.
+ */
 function statusOf({ state, message, ...status }: TaskStatus): TaskStatus {
   const isOver = state === 'completed';
   const hides = isOver || isInterrupted(state) || message?.role === 'user';
@@ -97,7 +100,7 @@ function messageOf({ metadata, ...message }: Message): Message {
   return rest ? { ...shown, metadata: rest } : shown;
 }
 
-/** Shows a part of an agent's message. */
+/** Converts a part of an agent's message. */
 function partOf(part: Part): Part {
   if (part.kind !== 'data') return part;
   const [fact] = readMessage({ kind: 'message', messageId: 'part', role: 'agent', parts: [part] });

@@ -20,7 +20,7 @@ import { FileError } from '../files/file-error.ts';
 import { binaryKind } from '../files/text.ts';
 import type { Workspace } from '../files/workspace.ts';
 
-/** Maximum size of the text of one file. Of a longer text, only the beginning is used. */
+/** Maximum size of the text of one file. Only the beginning of a longer text is used. */
 const MAX_TEXT_BYTES = 256 * 1024;
 /** Maximum size of a PDF document. Images have a lower limit, because a larger image makes a vendor refuse the request. */
 const MAX_BLOB_BYTES = 5 * 1024 * 1024;

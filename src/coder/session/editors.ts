@@ -1,9 +1,9 @@
 /**
- * The editors of the clients that are connected now.
+ * The editors of the connected clients.
  *
- * The session's state has the id of the editor that started the turn, so that it also holds after a question, and for
- * helpers. Ids are random: a stored id never means another editor. If this editor has left, the files on disk and the
- * local shell are used.
+ * The id of the editor that started the turn is stored in the session's state. So it is still known after a question,
+ * and helpers can use it. Ids are random, so a stored id never refers to another editor. If the editor has
+ * disconnected, the files on disk and the local shell are used.
  */
 import { randomUUID } from 'node:crypto';
 import type { MutableState, State } from '../../agent/index.ts';
@@ -16,7 +16,7 @@ const EDITOR_KEY = 'coder.editor';
 export class Editors {
   readonly #editors = new Map<string, Editor>();
 
-  /** Adds an editor. Its id belongs into the user of the client's messages. */
+  /** Adds an editor and returns its id. The id must be the `editor` of the user in the client's messages. */
   add(editor: Editor): string {
     const id = randomUUID();
     this.#editors.set(id, editor);
@@ -27,7 +27,7 @@ export class Editors {
     this.#editors.delete(id);
   }
 
-  /** Returns the editor that started the turn, if it is still there. */
+  /** Returns the editor that started the turn, or undefined if it is no longer available. */
   of(state: Pick<MutableState, 'get'>): Editor | undefined {
     const id = state.get(EDITOR_KEY);
     const editor = typeof id === 'string' ? this.#editors.get(id) : undefined;
@@ -35,7 +35,7 @@ export class Editors {
   }
 }
 
-/** Returns the state of a turn that this user starts. `before` is the state of the session. */
+/** Returns the state for a turn that this user starts. `before` is the state of the session. */
 export function editorState(user: User | undefined, before: State | undefined): State {
   const id = user?.['editor'];
   if (typeof id === 'string') return { [EDITOR_KEY]: id };

@@ -1,6 +1,7 @@
 /**
- * The texts about a failed turn. Peers learn that the turn failed, and a correlation id. The person who runs the program
- * learns the reason and what to do next: the terminal and `parley -p` show it, and it is in the log.
+ * Error messages of failed turns. Peers get only a general message and a correlation id. The person who runs the
+ * program gets the reason and the next step. These are shown in the terminal and by `parley -p`, and are written to the
+ * log.
  */
 import { trimEndOf } from '../../base/index.ts';
 import type { Event } from '../../agent/index.ts';
@@ -8,7 +9,7 @@ import type { Event } from '../../agent/index.ts';
 /** A failed run. */
 type Failure = Pick<Event, 'error'>;
 
-/** Failures whose reason peers may know. */
+/** Messages for failures whose reason may be sent to peers, by the code of the failure. */
 const FAILURES: Readonly<Record<string, string>> = {
   'step-limit': 'The turn has reached its limit of model calls.',
   'time-limit': 'The turn has reached its time limit.',
@@ -18,7 +19,10 @@ const FAILURES: Readonly<Record<string, string>> = {
   'model-exhausted': 'script exhausted.',
 };
 
-/** The next step for the person, by the code of the failure. Most messages of models already name it. */
+/**
+ * The next step for the person, by the code of the failure. Most error messages of models already contain the next
+ * step.
+ */
 const NEXT: Readonly<Record<string, string>> = {
   'model-no-key': 'Then start Parley again, or use /model to select another model.',
   'model-bad-key': 'Then start Parley again, or use /model to select another model.',
@@ -30,17 +34,17 @@ const NEXT: Readonly<Record<string, string>> = {
   'cost-limit': 'Start a new session, or raise limits.maxCostUsd in settings.json.',
 };
 
-/** Returns the code of a failure, if peers may know it. */
+/** Returns the code of a failure if it may be sent to peers, or else undefined. */
 export function publicCode({ error }: Failure): string | undefined {
   return error && Object.hasOwn(FAILURES, error.code) ? error.code : undefined;
 }
 
-/** Returns whether the model failed, and not the agent. */
+/** Returns whether the failure was caused by the model. */
 export function isModelFailure({ error }: Failure): boolean {
   return error?.code.startsWith('model-') === true;
 }
 
-/** Returns the text about a failure for peers. It contains no internal details. */
+/** Returns the error message for peers. It contains no internal details. */
 export function publicReason(failure: Failure): string {
   const known = FAILURES[failure.error?.code ?? ''];
   return known ?? (isModelFailure(failure) ? 'The model gave no answer.' : 'The agent failed.');

@@ -39,8 +39,8 @@ const HELPER = 'helper';
 const TASK = 'task';
 
 /**
- * Returns the name that people see for the one who works for a call: the helper of a `task` call, or the MCP server that
- * asks something during a call of its tool.
+ * Returns the name that people see. For a `task` call, it is the name of the helper. For any other call, it is the name
+ * of the MCP server whose tool is called.
  */
 export function speakerOf(
   call: { readonly tool_name: string; readonly input_parameters: JsonObject } | undefined,
@@ -86,7 +86,7 @@ export function taskTool(
       } catch (error) {
         const failure = modelFailureIn(error);
         if (!failure) throw error;
-        // Clients see the error of the call, so the reason goes only to the person who runs the program.
+        // Clients see the error of the call, so only the person who runs the program gets the full reason.
         notify(helperFailed(fullReason(failure)));
         throw new Error(`${HELPER} failed: ${publicReason(failure)}`, { cause: error });
       }
@@ -95,7 +95,7 @@ export function taskTool(
   });
 }
 
-/** Returns the failure of the helper's model, or undefined for another error. */
+/** Returns the failure of the helper's model, or undefined if the error has another cause. */
 function modelFailureIn(error: unknown): { readonly error: EventError } | undefined {
   const cause: unknown = error instanceof Error ? error.cause : undefined;
   const known = Failure.safeParse(cause).data;

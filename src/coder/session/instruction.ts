@@ -17,7 +17,7 @@ not what you expected to see.
 export interface InstructionOptions {
   readonly workspace: string;
   readonly configFolder: string;
-  /** What MCP servers say about their use. */
+  /** The instructions of MCP servers about their use. */
   readonly servers?: string | undefined;
   readonly signal?: AbortSignal;
 }

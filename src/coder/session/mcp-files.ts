@@ -1,6 +1,6 @@
 /**
- * Files from MCP servers that no model accepts: `mcp-files` in the data folder. Only the user may read them. If there are
- * too many files, the oldest are removed.
+ * Saves files from MCP servers that no model accepts. They are stored in `mcp-files` in the data folder, and only the
+ * user may read them. If there are too many files, the oldest are removed.
  */
 import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
@@ -14,7 +14,7 @@ const MAX_TOTAL_BYTES = 200 * 1024 * 1024;
 export function mcpFiles(dataFolder: string, failed: (error: unknown) => void): SaveMcpFile {
   const folder = path.join(dataFolder, 'mcp-files');
   return async ({ bytes, mediaType }) => {
-    // The name sorts by time, and contains nothing that the server chose but a plain word.
+    // The name sorts by time. Only the file extension comes from the server, and it is a plain word.
     const type = /\/([a-z0-9]{1,8})$/.exec(mediaType)?.[1] ?? 'bin';
     const time = new Date().toISOString().replaceAll(/\D/g, '');
     const file = path.join(folder, `${time}-${randomBytes(4).toString('hex')}.${type}`);

@@ -1,6 +1,6 @@
 /**
- * Logs in to an MCP server: shows a URL to the person, and waits for the browser at a loopback address. Only the person
- * at this machine starts a login, with `parley mcp login`.
+ * Logs in to an MCP server. Shows a URL to the person, and waits for the browser's redirect to a loopback address. Only
+ * the person at this machine can start a login, with `parley mcp login`.
  */
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { once } from 'node:events';
@@ -12,7 +12,7 @@ import { expandVariables } from '../settings/expand-variables.ts';
 import { mcpLogins, oauthFetch, type LoginPlace } from './mcp-logins.ts';
 
 const CALLBACK = '/callback';
-/** How long the person may take. */
+/** The time limit of a login. */
 const TIMEOUT_MS = 5 * 60_000;
 
 interface LoggedServer extends LoginPlace {
@@ -32,7 +32,7 @@ export async function logInToMcpServer(options: LoginOptions): Promise<void> {
   const { url, oauth = {} } = addressed(options);
   const state = randomBytes(32).toString('base64url');
   const answer = Promise.withResolvers<URLSearchParams>();
-  // If the login fails before the person has answered, the answer is not awaited.
+  // If the login fails early, the promise is not awaited. Its rejection must then be ignored.
   answer.promise.catch(() => {});
   const listener = listen(state, answer.resolve);
   try {
@@ -65,22 +65,22 @@ export async function logInToMcpServer(options: LoginOptions): Promise<void> {
   }
 }
 
-/** Forgets the login. Returns false if there is none. */
+/** Removes the stored login. Returns false if there is none. */
 export function logOutOfMcpServer(options: LoggedServer): Promise<boolean> {
   return mcpLogins(options.name, addressed(options).url, options).remove();
 }
 
-/** Returns the settings of the server with its variables replaced. Throws if it is a program. */
+/** Returns the settings of the server with its variables replaced. Throws if the server is a local program. */
 function addressed({ server }: LoggedServer) {
   const { url, oauth } = expandVariables(server, process.env);
   if (url === undefined) throw new Error('it is a program, and needs no login');
   return { url, oauth };
 }
 
-/** Returns a server that takes the redirect of the browser, if it repeats the state. */
+/** Returns an HTTP server that receives the redirect of the browser. It ignores requests without the correct state. */
 function listen(state: string, answer: (query: URLSearchParams) => void): Server {
   return createServer((request, response) => {
-    // Anybody on this machine may send a request, and not every target is a URL: `//`.
+    // Any program on this machine may send a request. The target may be an invalid URL, for example `//`.
     const target = URL.parse(request.url ?? '/', 'http://127.0.0.1');
     const query = target?.pathname === CALLBACK ? target.searchParams : undefined;
     const isOurs = query !== undefined && isSame(query.get('state') ?? '', state);

@@ -1,6 +1,6 @@
 /**
- * The logins to MCP servers: `mcp-logins` in the data folder. Only the user may read these files. With a secret key they
- * are encrypted.
+ * Stores the logins to MCP servers in `mcp-logins` in the data folder. Only the user may read these files. They are
+ * encrypted if there is a secret key.
  *
  * A login belongs to the name and the URL of a server. If the URL in the settings changes, the tokens are not sent to
  * the new address.
@@ -19,7 +19,7 @@ import { readText } from '../settings/settings.ts';
 
 const MAX_RESPONSE_BYTES = 1024 * 1024;
 const SALT_BYTES = 16;
-/** Each login has its own salt, and gets a new one when its tokens are refreshed. */
+/** Maximum number of cached sealers. Each login has its own salt, and gets a new salt when its tokens are refreshed. */
 const MAX_SEALERS = 100;
 
 /** Encrypts and decrypts text. `open` returns undefined if the text was encrypted with another key. */
@@ -30,9 +30,9 @@ export interface Sealer {
 
 export interface LoginPlace {
   readonly dataFolder: string;
-  /** Makes the encryption for a salt. By default the logins are not encrypted. */
+  /** Creates the sealer for a salt. By default the logins are not encrypted. */
   readonly sealer?: ((salt: Uint8Array) => Sealer) | undefined;
-  /** Private networks that an authorization server may be in. */
+  /** Private networks in which an authorization server may be. */
   readonly allowNetworks?: readonly string[] | undefined;
 }
 
@@ -51,7 +51,7 @@ export function mcpLogins(
   url: string,
   place: LoginPlace,
 ): McpLogins & {
-  /** Removes the login. Returns false if there is none. */
+  /** Removes the login. Returns false if there is no login. */
   remove(): Promise<boolean>;
 } {
   const id = createHash('sha256').update(url).digest('hex').slice(0, 16);
@@ -79,7 +79,7 @@ export function mcpLogins(
   };
 }
 
-/** Returns the authorization of a server in the settings. */
+/** Returns the authorization for a server in the settings. */
 export function storedAuthorization(
   name: string,
   url: string,
@@ -90,8 +90,9 @@ export function storedAuthorization(
 }
 
 /**
- * Returns the `fetch` for a login. The address of the authorization server comes from the MCP server, so it must not be
- * in a private network, unless it is the host of the MCP server itself, or both are on this machine.
+ * Returns the `fetch` function for a login. The MCP server chooses the address of the authorization server, so this
+ * address must not be in a private network. There are two exceptions: the host of the MCP server itself, and this
+ * machine if the MCP server is on this machine too.
  */
 export function oauthFetch(
   url: string,
@@ -100,7 +101,7 @@ export function oauthFetch(
   return boundedFetch(MAX_RESPONSE_BYTES, fetchNamedBy(url, { allowNetworks }));
 }
 
-/** The encryption for each salt. It is kept, because deriving a key is slow on purpose. */
+/** The sealers by salt. They are cached, because deriving a key is slow on purpose. */
 const sealers = new BoundedMap<Sealer>(MAX_SEALERS);
 
 function sealerFor(salt: Uint8Array, { sealer }: LoginPlace): Sealer | undefined {
@@ -111,7 +112,7 @@ function sealerFor(salt: Uint8Array, { sealer }: LoginPlace): Sealer | undefined
   return found;
 }
 
-/** Parses a file. A damaged one counts as empty, so that the next login replaces it. */
+/** Parses a file. A damaged file counts as empty, so that the next login replaces it. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);

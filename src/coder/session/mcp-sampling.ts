@@ -1,5 +1,5 @@
 /**
- * Lets an MCP server use the session's model. The approval policy applies: a person is asked unless the mode or a rule
+ * Lets an MCP server use the session's model. A person must approve each request, unless the approval mode or a rule
  * for `mcp_sampling__SERVER` decides. The tokens count as usage of the session.
  */
 import type { JsonValue } from '../../base/index.ts';
@@ -12,7 +12,9 @@ export interface McpSamplingOptions {
   readonly guard: GuardOptions;
   /** Returns the model of a session with this state. */
   readonly modelOf: (state: (key: string) => JsonValue | undefined) => Model;
-  /** Called if the model fails, because clients and the server do not learn the reason. Must not throw. */
+  /**
+   * Called with the error if the model fails, because clients and the MCP server do not get the error. Must not throw.
+   */
   readonly failed: (error: unknown) => void;
 }
 
@@ -22,7 +24,8 @@ export function mcpSampling(server: string, { guard, modelOf, failed }: McpSampl
     server,
     modelOf: ({ state }) => modelOf((key) => state.get(key)),
     used(model, usage, { agent, runId, callId, state }) {
-      // The session contains only the call of the main agent: the call of the server's tool, or that of a helper.
+      // Only calls of the main agent are in the session. Such a call is the call of the server's tool, or the `task`
+      // call of a helper.
       const call = agent === guard.agent ? callId.slice(0, callId.lastIndexOf('/')) : runId;
       noteCallUsage(state, call, model, usage);
     },

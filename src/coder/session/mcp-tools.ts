@@ -1,7 +1,7 @@
 /**
- * The tools, prompts and resources of MCP servers. The approval policy applies to calls of tools, and to resources, which
- * a tool reads. If a server is unavailable, only its tools are missing. The first turn waits for a server that is slow to
- * start. Later turns use its tools as soon as it has answered.
+ * The tools, prompts and resources of MCP servers. The approval policy applies to tool calls. It also applies to
+ * resources, because a tool reads them. If a server is unavailable, only its tools are missing. The first turn waits
+ * for a server that is slow to start. Later turns use its tools as soon as it has answered.
  */
 import { basename } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -56,7 +56,7 @@ export interface McpToolsOptions {
   readonly promptsChanged?: () => void;
   /** Saves a file that no model accepts. */
   readonly saveFile?: SaveMcpFile;
-  /** Where the logins to servers in the settings are. Without it, no login is used. */
+  /** The place where logins to servers in the settings are stored. If undefined, no login is used. */
   readonly logins?: LoginPlace;
   /** How long the first turn waits for a server. Default: ten seconds. */
   readonly timeoutMs?: number;
@@ -73,9 +73,12 @@ export interface McpTools extends Toolset {
   awaitPrompts(server: string): Promise<void>;
   /** Returns the status of each server, with its resources. */
   overview(signal: AbortSignal): Promise<readonly McpOverview[]>;
-  /** Returns what the connected servers say about their use, for the instruction of the model. */
+  /** Returns the instructions of the connected servers about their use, for the system instruction of the model. */
   instructions(): string | undefined;
-  /** Returns the call that reads the resource of a mention `SERVER:URI`, or undefined if it is not such a mention. */
+  /**
+   * Returns the call that reads the resource in a mention `SERVER:URI`. Returns undefined if the mention has another
+   * form, or if the server cannot read resources.
+   */
   resourceCall(mention: string, signal: AbortSignal): Promise<ToolCallRequest | undefined>;
   close(): Promise<void>;
 }
@@ -115,7 +118,7 @@ export function mcpTools(servers: McpServers, options: McpToolsOptions): McpTool
     });
   /** The prompts of each server that has answered. */
   const prompts = new Map<string, readonly McpPrompt[]>();
-  /** The servers whose prompts are being read. `again`: they may have changed since. */
+  /** The servers whose prompts are being read. `again` is true if the prompts may have changed since the request. */
   const reads = new Map<string, { again: boolean; done: Promise<void> }>();
   const closing = new AbortController();
   /** The names of the servers that were reported as unavailable. */
@@ -129,8 +132,8 @@ export function mcpTools(servers: McpServers, options: McpToolsOptions): McpTool
   }
 
   /**
-   * Reads the prompts of a server again, and tells the clients if they have changed. A server gets one request at a
-   * time, however often it says that its prompts have changed. Never rejects.
+   * Reads the prompts of a server again, and notifies the clients if the prompts have changed. Sends one request at a
+   * time, even if the server reports several changes. Never rejects.
    */
   function readPrompts(name: string, set: McpToolset): Promise<void> {
     const running = reads.get(name);
@@ -273,9 +276,9 @@ export async function probeMcp(
 }
 
 interface Look {
-  /** Lists the server's tools. Rejects if it takes too long. */
+  /** Lists the server's tools. Rejects after the timeout. */
   tools(signal: AbortSignal): Promise<readonly Tool[]>;
-  /** Connects to the server, and reports a problem, or undefined after a success. A turn may wait for it meanwhile. */
+  /** Connects to the server in the background. Calls `report` with the problem, or with undefined after a success. */
   first(signal: AbortSignal, report: (problem: string | undefined) => void): void;
 }
 
@@ -326,7 +329,7 @@ interface OpenOptions extends Pick<
   McpToolsOptions,
   'cwd' | 'log' | 'saveFile' | 'logins' | 'sampling'
 > {
-  /** Whether the server is in the settings, and not a client's. */
+  /** True if the server is in the settings, false if a client has specified it. */
   readonly own: boolean;
   readonly fetch: McpToolsOptions['guardedFetch'];
   readonly listChanged?: () => void;
@@ -339,9 +342,10 @@ function openServer(name: string, server: McpServers[string], options: OpenOptio
     const { timeoutMs, includeTools, excludeTools, roots = own } = expanded;
     return mcpToolset(configOf(name, expanded, options), {
       log: (line) => options.log(name, line),
-      // A wrong hint of the server affects only the order of its own calls, not whether a person is asked.
+      // Calls of tools without a read-only hint run in order. A wrong hint affects only this order, not whether a call
+      // needs approval.
       sequential: true,
-      // A server that a client brings does not learn our folders.
+      // A server that a client has specified does not get the paths of our folders.
       ...(own && roots && { roots: [rootOf(options.cwd)] }),
       ...(options.sampling && { sampling: options.sampling(name) }),
       ...(timeoutMs !== undefined && { callTimeoutMs: timeoutMs }),
@@ -360,7 +364,7 @@ function configOf(name: string, server: McpServers[string], options: OpenOptions
   if (command !== undefined) {
     return { name, command, cwd, ...(args && { args }), ...(env && { env }) };
   }
-  // The URL may contain a secret from a variable.
+  // The message does not contain the URL, because the URL may contain a secret from a variable.
   if (!URL.canParse(url)) throw new Error('its url is not a URL');
   const { fetch, own, logins } = options;
   const hasToken = Object.keys(headers ?? {}).some(
@@ -378,7 +382,7 @@ function configOf(name: string, server: McpServers[string], options: OpenOptions
   };
 }
 
-/** Stands for a server whose settings cannot be used. */
+/** Returns a toolset for a server with invalid settings. Its requests fail with the error. */
 function unusable(name: string, error: unknown): McpToolset {
   const fail = () => Promise.reject(error instanceof Error ? error : new Error(reasonOf(error)));
   return {

@@ -1,6 +1,7 @@
 /**
- * The names of the models that a session can use, and of those that sessions use. The latter are cached, so that most
- * messages are accepted without reading their session. While a turn runs, the name of its model is always cached.
+ * The names of the available models, and the name of each session's current model. The names for sessions are cached,
+ * so that most messages can be accepted without reading the session. While a turn runs, the name of its model is always
+ * cached.
  */
 import type { Model, SessionStore } from '../../agent/index.ts';
 import { BoundedMap, type MaybePromise } from '../../base/index.ts';
@@ -11,7 +12,7 @@ import { sessionKey, sessionName, type SessionOwner } from './session-owner.ts';
 const MAX_CACHED = 1000;
 
 export class ModelNames {
-  /** The names to choose from. */
+  /** The names of the models that a session can select. */
   readonly choices: readonly string[];
   readonly #sessions: SessionStore;
   readonly #default: Model;

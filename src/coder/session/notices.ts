@@ -1,4 +1,4 @@
-/** The words of the notices for the person who runs the program. Other clients do not get them. */
+/** The texts of the notices for the person who runs the program. Other clients do not get these notices. */
 import { reasonOf } from '../../base/index.ts';
 import type { ModelError } from '../../agent/index.ts';
 import type { OwnerNotice } from '../../live/client/index.ts';
@@ -42,7 +42,7 @@ export function noPrice(model: string): OwnerNotice {
   return problem(`limits.maxCostUsd has no effect: the price of ${model} is unknown.`);
 }
 
-/** `inSettings` is false if a client has added the server. */
+/** Returns the notice about an unavailable server. `inSettings` is false if a client has added the server. */
 export function mcpUnavailable(name: string, reason: string, inSettings: boolean): OwnerNotice {
   const known = `the MCP server ${name} `;
   const what = reason.startsWith(known) ? reason : `${known}is unavailable: ${reason}`;

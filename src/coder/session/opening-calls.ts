@@ -30,7 +30,7 @@ export function openingState(runId: string, calls: readonly ToolCallRequest[]): 
 export const openingCalls: Callbacks = {
   beforeModel(_request, { runId, state }) {
     const opening = Opening.safeParse(state.get(KEY)).data;
-    // Ignore calls of an earlier run that ended before it ran them.
+    // Ignore the calls of an earlier run that ended before these calls were made.
     if (opening?.runId !== runId) return undefined;
     state.set(KEY, null);
     const parts = opening.calls.map(({ name, args }) => ({

@@ -13,7 +13,10 @@ export const MODEL_KEY = 'coder.model';
 /** Maximum number of models that are cached in addition to the workspace's model. */
 const MAX_MODELS = 16;
 
-/** Returns the names to choose from: the model of the workspace, then the others. A session may also use another one. */
+/**
+ * Returns the names of the models to choose from, starting with the model of the workspace. A session may also use a
+ * model that is not in this list.
+ */
 export function modelChoices(model: Model, others: readonly string[] = []): readonly string[] {
   return [...new Set([model.name, ...others])];
 }

@@ -12,7 +12,7 @@ export function sessionKey(owner: SessionOwner): SessionKey {
   return { app: APP, user: userOf(owner), id: owner.contextId };
 }
 
-/** Returns the session's name in a map. */
+/** Returns a string that identifies the session, for use as a key of a map. */
 export function sessionName(owner: SessionOwner): string {
   return JSON.stringify([userOf(owner), owner.contextId]);
 }

@@ -17,7 +17,9 @@ export interface SessionStatus {
 
 type Agent = Pick<WorkspaceAgent, 'model' | 'modelOf' | 'mode' | 'loosest'>;
 
-/** `runId` is the run that asks. Rewinds by other runs after its start do not count for it. */
+/**
+ * Returns the status of a session for the run `runId`. Rewinds by other runs after the start of this run are ignored.
+ */
 export function sessionStatus(
   { events, state }: Pick<Session, 'events' | 'state'>,
   agent: Agent,

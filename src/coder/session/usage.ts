@@ -3,7 +3,7 @@
  *
  * It is computed from the session's events, so that every process gets the same result. A helper's own session ends
  * with its job. Therefore its usage is stored in the state of the session that called the helper, under the id of the
- * call. The usage of an MCP server's requests for the model is stored in the same way.
+ * call. The tokens that an MCP server uses by sampling are stored in the same way.
  */
 import type { JsonValue } from '../../base/index.ts';
 import * as z from 'zod';

@@ -95,7 +95,7 @@ export interface WorkspaceAgentOptions extends Modes {
 export interface WorkspaceAgent extends Modes {
   readonly root: string;
   readonly workspace: Workspace;
-  /** Returns the workspace as the editor shows it that has started the turn with this state. */
+  /** Returns the workspace as it is in the editor that started the turn with this state. */
   readonly viewOf: ViewOf;
   readonly model: Model;
   /** The names of the models to choose from. */
@@ -291,8 +291,8 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions): Promis
 }
 
 /**
- * Records the start of each run before its first model call. Files that other sessions change later count as unknown to
- * the run.
+ * Records the start of each run before its first model call. If another session changes a file after this start, the
+ * run counts as not knowing the file.
  */
 function changesPlugin(changes: FileChanges): Plugin {
   return {

@@ -3,8 +3,8 @@
  *
  * A client may specify a workspace in the settings of its first message. The workspace must be inside one of the roots
  * that the operator has configured. The session stores the workspace. A session without settings works in the only
- * root. If there are several roots, the client has to specify a workspace. A later message cannot change the settings:
- * otherwise an approval could be used to run the approved call somewhere else.
+ * root. If there are several roots, the client has to specify a workspace. A later message cannot change the settings,
+ * because an approval could then be used to run the approved call in another workspace.
  *
  * A workspace agent stays open for the next turn. If too many agents are open, the least recently used idle agent is
  * closed.
@@ -89,8 +89,8 @@ export interface WorkspaceAgents {
   readonly editors: Editors;
   readonly sessions: SessionStore;
   /**
-   * Checks the settings in the metadata of a message, or of a new task, before it is accepted. The first message of a
-   * session decides. Settings of a later message must be equal to those in force. Throws `invalidParams` otherwise.
+   * Checks the settings in the metadata of a message or of a new task. The first message of a session determines the
+   * settings. Throws `invalidParams` if the settings are invalid, or if a later message has other settings.
    */
   check(
     metadata: Metadata | undefined,
@@ -106,14 +106,18 @@ export interface WorkspaceAgents {
     task: Task,
   ): Promise<{ readonly workspacePath: string; readonly autoExecute: boolean } | undefined>;
   /**
-   * Returns the folder of a session, or the folder that a new session with these settings would have, and the agent if
-   * it is open. Returns undefined if the client has to specify a folder, because there are several. Throws like `check`.
+   * Returns the folder of a session, and its agent if the agent is open. For a new session, returns the folder that
+   * these settings select. Returns undefined if there are several folders and the client has to specify one. Throws
+   * like `check`.
    */
   placeFor(
     settings: AgentSettings,
     session: Omit<SessionOwner, 'contextId'> & { readonly contextId: string | undefined },
   ): Promise<{ readonly folder: string; readonly agent: WorkspaceAgent | undefined } | undefined>;
-  /** Forgets the settings of a session's first message. Call it when the turn has ended, and the session has them. */
+  /**
+   * Removes the settings of a session's first message from memory. Call this after the turn, when the session has
+   * stored them.
+   */
   release(session: SessionOwner): void;
   /**
    * Returns the agent that works on a task. `state` is the state of the session. If it is not given, it is read from
@@ -139,9 +143,12 @@ export interface AcquiredAgent {
 export interface SettingsPlace {
   /** The task that the message is for. */
   readonly task?: Task | undefined;
-  /** Whether the operator made the task, as in a live session. Then its settings replace those of the session. */
+  /**
+   * Whether the operator created the task, as in a live session. The settings of such a task override those of the
+   * session.
+   */
   readonly isOwn?: boolean;
-  /** Whether the settings are those of a new task, whose first message comes later. */
+  /** Whether the settings belong to a new task that has no message yet. */
   readonly isReservation?: boolean;
 }
 
@@ -196,7 +203,7 @@ export async function openWorkspaceAgents(
     return folder;
   }
 
-  /** Returns the settings of the session, or undefined if it has not begun. */
+  /** Returns the settings of the session, or undefined if the session has not begun. */
   async function sessionSettings(
     owner: SessionOwner,
     known?: State,
@@ -207,7 +214,7 @@ export async function openWorkspaceAgents(
     return state?.[WORKSPACE_KEY] === undefined ? claims.get(sessionName(owner)) : {};
   }
 
-  /** Returns the settings that a task works with, or undefined if its first message will decide. */
+  /** Returns the settings of a task, or undefined if its first message will determine them. */
   async function settingsOf(
     task: Task,
     owner: SessionOwner,
@@ -219,7 +226,7 @@ export async function openWorkspaceAgents(
     return reserved ? { ...begun, ...reserved } : (begun ?? (first && {}));
   }
 
-  /** Throws if the client's settings differ from those in force. A setting that is missing does not differ. */
+  /** Throws if the client's settings differ from those in force. A missing setting does not count as a difference. */
   async function requireEqual(asked: AgentSettings | undefined, force: AgentSettings) {
     if (!asked) return;
     const different = await firstDifference(asked, force);
@@ -248,7 +255,9 @@ export async function openWorkspaceAgents(
     return sameServers ? undefined : 'mcpServers';
   }
 
-  /** Returns the agent for a choice, and opens it if necessary. Sessions with the same choice share an agent. */
+  /**
+   * Returns the agent for these settings, and opens it if necessary. Sessions with the same settings share an agent.
+   */
   function agentFor(choice: Choice): Opened {
     const name = nameOf(choice);
     let opened = agents.get(name);
@@ -283,7 +292,7 @@ export async function openWorkspaceAgents(
       workspace: folder,
       trusted,
     });
-    // The program has already told its operator about the roots.
+    // The program has already shown this warning for the roots.
     if (untrusted !== undefined && !roots.includes(folder)) {
       logger.warn({ file: untrusted }, 'settings ignored: the workspace is not trusted');
     }
@@ -318,7 +327,7 @@ export async function openWorkspaceAgents(
       }
       const begun = await sessionSettings(owner);
       const reserved = task && settingsIn(task.metadata);
-      // A client may have made the task before another task of the same session got other settings.
+      // After the client created this task, another task of the same session may have got other settings.
       if (begun && reserved && !isOwn) await requireEqual(reserved, begun);
       const force = task ? await settingsOf(task, owner) : begun;
       if (force) {
@@ -383,7 +392,7 @@ interface Opened {
   holds: number;
 }
 
-/** Returns the key of the agent for a choice. */
+/** Returns the key of the agent for these settings. */
 function nameOf({ folder, autoExecute, mcpServers }: Choice): string {
   return JSON.stringify([folder, autoExecute, mcpServers]);
 }
@@ -406,7 +415,7 @@ function userMessages(task: Task): Message[] {
   return messagesOf(task).filter(({ role }) => role === 'user');
 }
 
-/** Returns whether the task has got its first message. */
+/** Returns whether the task has received its first message. */
 export function hasBegun(task: Task): boolean {
   return userMessages(task).length > 0;
 }
