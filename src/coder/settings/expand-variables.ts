@@ -5,7 +5,8 @@
  *   ${NAME:-default}       the variable, or the default if it is not set or empty
  *   $NAME                  the variable. If it is not set, the text stays as it is
  *
- * This is done only for servers in the settings, never for servers of a client: a client could read our keys with it.
+ * Variables are replaced only for servers in the settings. They are never replaced for servers of a client, because the
+ * client could then read our keys.
  */
 import type { McpServers } from '../../protocol/development-tool/index.ts';
 
@@ -14,7 +15,7 @@ export type Variables = Readonly<Record<string, string | undefined>>;
 
 const VARIABLE = /\$\{(?:env:)?([A-Za-z_]\w*)(?::-([^}]*))?\}|\$([A-Z_][A-Z0-9_]*)/g;
 
-/** Throws if a variable is not set and has no default. */
+/** Returns the settings of a server with its variables replaced. Throws if a variable is not set and has no default. */
 export function expandVariables(server: Server, variables: Variables): Server {
   const expand = (text: string): string =>
     text.replaceAll(VARIABLE, (whole, braced?: string, otherwise?: string, bare?: string) => {

@@ -72,7 +72,7 @@ export const Settings = z.strictObject({
 });
 export type Settings = z.infer<typeof Settings>;
 
-/** The JSON Schema (2020-12) that is published with the package. */
+/** Returns the JSON Schema (2020-12) that is published with the package. */
 export function settingsJsonSchema(): Record<string, unknown> {
   return {
     title: 'Settings of Parley',

@@ -1,6 +1,6 @@
 /**
- * Loads and merges settings: the user's (`settings.json` in the configuration folder), then the workspace's
- * (`.parley/settings.json`), which are used only if the user trusts the workspace.
+ * Loads and merges settings. The user's settings are in `settings.json` in the configuration folder. The workspace's
+ * settings are in `.parley/settings.json`, and are used only if the user trusts the workspace.
  *
  * A field of the workspace's settings overrides the same field of the user's settings. MCP servers and limits are
  * merged by name. The workspace's policy rules come after the user's rules. The last rule that matches a call decides.
@@ -75,7 +75,7 @@ export async function loadSettings(options: {
   if (workspace === undefined) return { settings, files };
 
   const file = workspaceSettingsFile(workspace);
-  // Nothing in an untrusted workspace is read, so nothing in it can cause an error.
+  // No file in an untrusted workspace is read, so such a file cannot cause an error.
   if (!trusted) {
     const own = [file, workspaceCommandsFolder(workspace)];
     const there = await Promise.all(own.map(isThere));
@@ -106,10 +106,7 @@ export function parseSettings(file: string, text: string): Settings {
   return readWith(file, text, Checked);
 }
 
-/**
- * The schema of the settings. It also refuses policy rules that can never match, because such a rule protects against
- * nothing.
- */
+/** The schema of the settings. It also refuses policy rules that can never match, because such a rule has no effect. */
 const Checked = Settings.check(({ value: { policy = [] }, issues }) => {
   for (const [at, rule] of policy.entries()) {
     const message = problemOf(rule);

@@ -1,5 +1,5 @@
 /**
- * The workspaces that the user trusts: `trusted.json` in the configuration folder, a list of real paths.
+ * The workspaces that the user trusts. Their real paths are listed in `trusted.json` in the configuration folder.
  *
  * Trust applies to one folder only, not to the folders inside it. A user who trusts a folder of projects does not
  * necessarily trust every project that is cloned into it later.

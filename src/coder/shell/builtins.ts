@@ -17,8 +17,8 @@ const SETTERS = new Set(
 );
 
 /**
- * Variables whose value bash itself runs, evaluates or reads settings from: PS4 with `set -x`, BASH_ENV at the start of
- * another bash, BASH_CMDS, and the integers RANDOM, OPTIND and others.
+ * Variables whose values bash runs, evaluates or uses as settings. Examples are PS4 with `set -x`, BASH_ENV at the
+ * start of another bash, BASH_CMDS, and integers such as RANDOM and OPTIND.
  */
 const EVALUATED =
   /^(?:BASH\w*|ENV|PS\d|PROMPT_COMMAND|SHELLOPTS|S?RANDOM|SECONDS|LINENO|HISTCMD|OPTIND|OPTERR)$/;
@@ -41,7 +41,9 @@ const NUMBER = /^"?\$[?#$!]"?$/;
 
 type Check = (words: readonly Word[]) => boolean;
 
-/** For each builtin, whether a call with these arguments does only what the parser understands. */
+/**
+ * For each builtin, a function that returns whether a call with these arguments does only what the parser understands.
+ */
 const UNDERSTOOD: Readonly<Record<string, Check>> = {
   declare: declares('fFglprux'),
   typeset: declares('fFglprux'),
@@ -87,8 +89,8 @@ export function hidesCommand({ words: [program, ...rest] }: SimpleCommand): bool
 }
 
 /**
- * Returns whether an assignment, as it is written, only stores its value. Bash evaluates the subscript of an array, and
- * some variables have an effect of their own.
+ * Returns whether an assignment only stores its value. `written` is its source text. Bash evaluates the subscript of an
+ * array, and an assignment to some variables has side effects.
  */
 export function isPlainAssignment(written: string): boolean {
   const name = /^([A-Za-z_]\w*)\+?=/.exec(written)?.[1];
@@ -96,21 +98,25 @@ export function isPlainAssignment(written: string): boolean {
 }
 
 /**
- * Returns whether a shell that gets this operand reads a script file. From standard input or another descriptor, it
- * would read commands that are not in a file.
+ * Returns whether the operand makes a shell read a script file. Returns false if the shell would read commands from
+ * standard input or another descriptor.
  */
 export function isScriptFile(operand: Word | undefined): boolean {
   if (!operand?.literal || operand.text === '-') return false;
-  // A command before may have changed to /dev or /proc/self/fd, so the last name counts too.
+  // An earlier command may have changed the folder to /dev or /proc/self/fd, so names such as `stdin` or `0` are
+  // refused too.
   return !/(?:^|\/)(?:dev|proc)\/|(?:^|\/)(?:stdin|\d+)$/.test(operand.text);
 }
 
-/** The name of a variable, an option, or another literal word that names no element of an array. */
+/** Returns whether the word is literal and names neither an array element nor a variable that bash evaluates. */
 function isPlain({ text, literal }: Word): boolean {
   return literal && !text.includes('[') && !EVALUATED.test(text);
 }
 
-/** Returns the check of a builtin that declares variables and has these options. Arrays and integers are evaluated. */
+/**
+ * Returns the check for a builtin that declares variables and has these options. The check refuses arrays and integers,
+ * because bash evaluates them.
+ */
 function declares(letters: string): Check {
   const options = new RegExp(`^[-+][${letters}-]*$`);
   return (words) =>
@@ -125,7 +131,7 @@ function setsOptions(words: readonly Word[]): boolean {
   for (let index = 0; index < words.length; index++) {
     const { text, literal } = words[index]!;
     if (!literal) return false;
-    // From here on, the words are positional parameters.
+    // All words from here on are positional parameters.
     if (text === '--' || text === '-' || !/^[-+]/.test(text)) return true;
     if (!SET_LETTERS.test(text)) return false;
     if (!text.endsWith('o')) continue;

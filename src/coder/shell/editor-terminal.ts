@@ -1,10 +1,10 @@
 /**
- * Runs commands in the terminals of an editor, in place of the local shell. The person sees the command there, and may
- * stop it.
+ * Runs commands in the terminals of an editor instead of the local shell. The person sees the command in the editor,
+ * and may stop it there.
  *
- * As in the local shell, the command is run by bash, its standard input is empty, and it has a timeout. Of the editor's
- * environment it gets everything except the secrets and the variables that commandEnvironment leaves out. The editor ends
- * the processes of a command.
+ * As in the local shell, the command is run by bash, its standard input is empty, and it has a timeout. The command
+ * inherits the editor's environment, in which known secrets are empty (see environment.ts). The editor kills the
+ * processes of a command.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { ToolError } from '../../agent/index.ts';
@@ -17,15 +17,15 @@ import { terminalEnvironment } from './environment.ts';
 import { LIVE_BYTES, liveInterval, type Outcome, type Shell } from './shell.ts';
 import { createTranscript, type Transcript } from './transcript.ts';
 
-/** How much of the output the editor keeps: more than a transcript of it. */
+/** Maximum output that the editor keeps, in bytes. It is larger than a transcript of the output. */
 const OUTPUT_BYTES = 128 * 1024;
-/** The minimum interval between two requests for the output. Each returns all of it. */
+/** Minimum interval between two requests for the output. Each request returns the whole output. */
 const POLL_MS = 500;
 /** How long to wait for the end of a command that was killed. */
 const LAST_WAIT_MS = 2000;
 const TRUNCATED = '[… the start of the output was cut …]\n';
 
-/** Returns what runs the command of a call. `cwd` is the root of the workspace. */
+/** Returns a shell that runs the command of one call. `cwd` is the root of the workspace. */
 export function terminalRunner(
   terminals: EditorTerminals,
   callId: string,
@@ -97,7 +97,7 @@ async function follow(
       last = recent;
     }
   } catch {
-    // The command has ended, or the editor has left. `run` reports it.
+    // The command has ended, or the editor has disconnected. `run` reports the error.
   }
 }
 
@@ -108,12 +108,12 @@ async function transcriptOf(terminal: EditorTerminal): Promise<Transcript> {
   return transcript;
 }
 
-/** An editor that tells neither a code nor a signal does not know how the command ended. */
+/** Returns the outcome of a command. If the editor reports neither an exit code nor a signal, the signal is unknown. */
 function asOutcome({ code, signal }: Pick<Outcome, 'code' | 'signal'>) {
   return { code, signal: code === null ? (signal ?? 'an unknown signal') : signal };
 }
 
-/** Returns the error of a command that was started, or may have been. */
+/** Returns the error for a command that was started or may have been started. */
 function unknownOutcome(error: unknown): unknown {
   if (!(error instanceof EditorError)) return error;
   const why =

@@ -1,10 +1,10 @@
 /**
- * The environment of a command: the user's environment without Parley's secrets, and with variables that make programs
- * non-interactive.
+ * The environment of a command. It is the user's environment without Parley's secrets, and with variables that make
+ * programs non-interactive.
  */
 import { absoluteFolders } from '../../base/files/index.ts';
 
-/** The names of variables that commands do not get: API keys of models, and Parley's own variables. */
+/** The names of variables that commands do not get, such as API keys of models and Parley's own variables. */
 const SECRET =
   /^(PARLEY_.*|(GEMINI|GOOGLE|GOOGLE_GENERATIVE_AI|ANTHROPIC|OPENAI|OPENAI_COMPATIBLE)_API_KEY|ANTHROPIC_AUTH_TOKEN)$/i;
 /** Variables that would make the shell run other code before the approved command. */
@@ -39,7 +39,9 @@ export function commandEnvironment(from: NodeJS.ProcessEnv): Record<string, stri
   return { ...environment, ...NON_INTERACTIVE };
 }
 
-/** Returns whether commands must not see the variable. MARKER is not a secret: each command gets its own value. */
+/**
+ * Returns whether commands must not see the variable. MARKER is not a secret, because each command gets its own value.
+ */
 export function isSecret(name: string): boolean {
   return SECRET.test(name) && name !== MARKER;
 }
@@ -49,8 +51,8 @@ const KNOWN_SECRETS =
   'GEMINI_API_KEY GOOGLE_API_KEY GOOGLE_GENERATIVE_AI_API_KEY ANTHROPIC_API_KEY ANTHROPIC_AUTH_TOKEN OPENAI_API_KEY OPENAI_COMPATIBLE_API_KEY PARLEY_SECRET_KEY PARLEY_A2A_TOKEN PARLEY_TOKEN BASH_ENV ENV PROMPT_COMMAND PS4';
 
 /**
- * Returns the variables for a command in the terminal of an editor. The command inherits the editor's environment, from
- * which nothing can be removed, so the variables in KNOWN_SECRETS get an empty value.
+ * Returns the variables for a command in the terminal of an editor. The command inherits the editor's environment. No
+ * variable can be removed from this environment, so the variables in KNOWN_SECRETS get an empty value.
  */
 export function terminalEnvironment(): Record<string, string> {
   const hidden = KNOWN_SECRETS.split(' ').map((name) => [name, '']);

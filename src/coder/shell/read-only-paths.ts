@@ -3,7 +3,8 @@
  * sandbox run what they contain:
  *
  * - `.parley`, whose settings name MCP servers and rules, and `.git`, whose configuration and hooks name programs, in
- *   the root and in every folder below. Also a repository elsewhere in the workspace that a `.git` file leads to.
+ *   the root and in every folder below. A repository elsewhere in the workspace is included if a `.git` file points to
+ *   it.
  * - The hooks folder and the included files that the configuration of a repository names.
  * - Names that do not exist yet in the root: `.parley` and `.git`, and in a root that is not a repository also `HEAD`,
  *   because git takes a folder with `HEAD`, `objects` and `refs` for a repository.
@@ -59,7 +60,7 @@ export function readOnlyPaths(root: string, nested: readonly string[]): ReadOnly
     if (!isInside(root, file) || file === root) return;
     const stats = statsOf(file);
     if (stats?.isSymbolicLink()) {
-      // A link cannot be covered by a mount, and could be replaced.
+      // A symbolic link cannot be covered by a mount, so a command could replace the link.
       if (path.dirname(file) === root) throw new Error(linkMessage(file));
       protect(realOf(file) ?? file);
     } else if (stats) existing.add(file);
@@ -85,7 +86,9 @@ function linkMessage(file: string): string {
   return `the sandbox cannot protect ${file}, because it is a symbolic link; replace the link by its target, or remove --sandbox`;
 }
 
-/** Returns the repository that a `.git` file leads to, and the files that its configuration names. */
+/**
+ * Returns the repository that a `.git` file points to, and the files that the configuration of the repository names.
+ */
 function namedByGit(folder: string): string[] {
   const git = path.join(folder, '.git');
   const stats = statsOf(git);
@@ -100,7 +103,7 @@ function namedByGit(folder: string): string[] {
       if (!/^(?:true|false|~.*)$/i.test(value.trim())) found.push(path.resolve(base, value.trim()));
     }
   }
-  // The folder of hooks may be a link into the workspace.
+  // The hooks folder may be a link to a folder in the workspace.
   const hooks = path.join(repository, 'hooks');
   if (statsOf(hooks)?.isSymbolicLink()) found.push(realOf(hooks) ?? hooks);
   return found;

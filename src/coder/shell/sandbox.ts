@@ -1,9 +1,10 @@
 /**
  * Runs commands in a sandbox with bubblewrap. The sandbox has no network, and write access only to the workspace and a
- * private /tmp. All its processes end with the command. It does not show the processes outside, or Parley's own folders.
+ * private /tmp. All processes in the sandbox end with the command. Processes outside the sandbox and Parley's own
+ * folders are not visible in the sandbox.
  *
- * A command must not leave behind what later runs outside the sandbox, so `.git`, `.parley` and similar paths are
- * read-only (read-only-paths.ts).
+ * A command must not leave files that are later run outside the sandbox. Therefore `.git`, `.parley` and similar paths
+ * are read-only (read-only-paths.ts).
  */
 import { execFile } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, readlinkSync, rmdirSync } from 'node:fs';
@@ -17,7 +18,7 @@ import { findNested, readOnlyPaths, type ReadOnlyPaths } from './read-only-paths
 export interface Sandboxed {
   readonly file: string;
   readonly args: string[];
-  /** Must be called once, when the program and all its processes have ended, or were not started. */
+  /** Must be called once, after the program and all its processes have ended, or if they were not started. */
   readonly done: () => void;
 }
 
@@ -107,12 +108,12 @@ function bubblewrap(
   ];
 }
 
-/** How many commands of this process have an empty folder mounted at each path. */
+/** For each path, the number of commands of this process that have an empty folder mounted there. */
 const occupied = new Map<string, number>();
 
 /**
- * For a mount, bubblewrap creates an empty folder in the workspace. Returns a function that removes the folders when no
- * command needs them any more.
+ * Records that a command uses these mount points. For each of them, bubblewrap creates an empty folder in the
+ * workspace. Returns a function that removes the folders that no command needs any more.
  */
 function occupy(paths: readonly string[]): () => void {
   for (const file of paths) occupied.set(file, (occupied.get(file) ?? 0) + 1);

@@ -32,8 +32,8 @@ export interface ShellRunOptions {
   readonly signal: AbortSignal;
   readonly timeoutMs?: number | undefined;
   /**
-   * Called with the last 8 KB of output, at first up to eight times a second. The longer the command runs, the less
-   * often this is called, because listeners may store the output. Must not throw.
+   * Called with the last 8 KB of output, at first up to eight times a second. The calls become rarer the longer the
+   * command runs, because listeners may store the output. Must not throw.
    */
   readonly onOutput?: (recent: string) => void;
 }

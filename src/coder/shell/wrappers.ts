@@ -110,7 +110,7 @@ export function unwrap({ words }: SimpleCommand): Inner {
   let unclear = false;
   if (name === 'env' && words[start]?.text === '-') start++;
   if (name === 'env' || name === 'sudo' || name === 'doas') {
-    // Any name is allowed here, even that of a function of the shell (`BASH_FUNC_git%%`).
+    // Any name is allowed here, even the name of an exported shell function (`BASH_FUNC_git%%`).
     for (; words[start]?.text.includes('='); start++) {
       assigns = true;
       unclear ||= !isPlainAssignment(words[start]!.text);

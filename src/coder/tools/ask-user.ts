@@ -23,7 +23,7 @@ export function askUserTool(): CoderTool {
     description: DESCRIPTION,
     input: Arguments,
     effect: 'talk',
-    // Several questions can be open at once, and reads do not wait for the answer. Later changes do.
+    // Several questions can be open at once. Later reads do not wait for an answer, but later changes do.
     sequential: false,
     asks: true,
     describe: ({ question }) => `Ask: ${question}`,

@@ -17,8 +17,8 @@ export interface ToolDefinition<Input extends z.ZodObject> {
   readonly input: Input;
   readonly effect: Effect;
   /**
-   * Whether the calls of one model answer run in order. Default: true, unless the tool only reads. "Edit, then test"
-   * must test the edited files.
+   * Whether calls of this tool run in order with the other calls of the same model response. Default: true, unless the
+   * tool only reads. For example, a test that follows an edit must test the edited files.
    */
   readonly sequential?: boolean;
   readonly asks?: boolean;
@@ -37,10 +37,12 @@ export interface ToolDefinition<Input extends z.ZodObject> {
   readonly cancel?: (...call: Parameters<NonNullable<Tool['cancel']>>) => Promise<void>;
 }
 
-/** Returns the workspace as the editor shows it that has started the turn, or the workspace itself. */
+/**
+ * Returns the workspace as it is in the editor that started the turn, or the workspace on disk if there is no editor.
+ */
 export type ViewOf = (context: { readonly state: Pick<MutableState, 'get'> }) => Workspace;
 
-/** The schema of a path argument, which several tools have. */
+/** Returns the schema of a path argument, which several tools use. */
 export const workspacePath = () =>
   z.string().describe('Relative to the workspace, or absolute inside it.');
 

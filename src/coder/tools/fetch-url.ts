@@ -42,7 +42,7 @@ export function fetchUrlTool(options: FetchPageOptions = {}): CoderTool {
         text: text.slice(0, MAX_CHARACTERS).toWellFormed(),
         ...(cut && { note: 'The page is longer. This is its start.' }),
       };
-      // The model gets the page of an error, too, because it often says what is wrong.
+      // The model also gets the content of an error page, because it often explains the error.
       if (status >= 400)
         throw new FetchError(errorType(status), shown, { statusCode: status, response });
       return respond(response, shown);

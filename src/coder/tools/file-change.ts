@@ -84,7 +84,7 @@ export function fileChangeTool<Input extends z.ZodObject>(
   });
 }
 
-/** Returns the note for files that an editor has written, and that differ on disk. */
+/** Returns the note about files that an editor has written and whose content on disk differs. */
 function noteOn(differing: readonly string[]): string {
   if (differing.length === 0) return '';
   return ` The editor has the new content, but ${differing.join(', ')} on disk differs: the editor has not saved it, or has formatted it. Commands and searches use the file on disk.`;
@@ -115,7 +115,7 @@ function sameContent(one: Snapshot | undefined, other: Snapshot | undefined): bo
   return one.stats.mode === other.stats.mode && one.bytes.equals(other.bytes);
 }
 
-/** Returns the plan with the person's modification. Throws if it is not the plan that the person saw. */
+/** Returns the plan with the person's modification. Throws if the person saw another plan. */
 function asAnswered(
   planned: Plan,
   { confirmation: answer }: ToolContext,

@@ -89,7 +89,7 @@ export function runShellCommandTool(options: RunShellCommandOptions): CoderTool 
   });
 }
 
-/** Returns how a command ended, for the model. */
+/** Returns how a command ended, as data for the model. */
 export function endOf({ code, signal, durationMs, timedOut }: Outcome): JsonObject {
   return {
     exit_code: code,
@@ -102,7 +102,9 @@ export function endOf({ code, signal, durationMs, timedOut }: Outcome): JsonObje
   };
 }
 
-/** Returns the error of a command that failed. Its first line says how the command ended, then follows the output. */
+/**
+ * Returns the error for a command that failed. The first line describes how the command ended. The output follows it.
+ */
 function failureOf(outcome: Outcome, response: JsonObject): ToolError | undefined {
   const { output, code, signal, timedOut, durationMs } = outcome;
   if (code === 0 && !timedOut) return undefined;

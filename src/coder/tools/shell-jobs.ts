@@ -36,7 +36,7 @@ export function shellJobsTool(shell: Shell): CoderTool {
     description: DESCRIPTION,
     input: Arguments,
     effect: 'read',
-    // It can stop a job, and each call returns only the new output.
+    // The order of calls matters, because a call may stop a job, and each call returns only the new output.
     sequential: true,
     files: () => [],
     describe({ job, stop }) {

@@ -32,23 +32,23 @@ export type Preview =
 export interface CoderTool extends Tool {
   readonly effect: Effect;
   /**
-   * Returns the files that the call changes. Without it, the call may change any file if it is sequential. Throws if
-   * the arguments are invalid.
+   * Returns the files that the call changes. If this function is missing, a sequential call may change any file. Throws
+   * if the arguments are invalid.
    */
   files?(args: JsonObject): readonly string[];
-  /** Whether the call first asks the person, and starts only with the answer. */
+  /** Whether a call asks the person a question before it starts. */
   readonly asks?: boolean;
   /** Describes a call in one line for people, for example `Write src/a.ts`. */
   describe(args: JsonObject): string;
   /**
-   * Returns what the call would do, without doing it. If it is already known that `run` would throw an error, throws
-   * this error. A person may answer the `edit` of one file with other content, which `run` reads with
+   * Describes what the call would do, without doing it. If an error of `run` can already be detected, throws the same
+   * error. If an `edit` changes one file, a person may answer with other content. `run` reads this content with
    * `newContentOf(context.confirmation)`.
    */
   preview(args: JsonObject, context: ToolContext): MaybePromise<Preview>;
   /**
    * Runs the call. `preview` is the preview of this call, if there was one. With it, `run` does not have to plan the
-   * change again. A tool that finds files leaves out those that `shows` returns false for.
+   * change again. A tool that finds files leaves out each file for which `shows` returns false.
    */
   run(
     args: JsonObject,
@@ -58,10 +58,10 @@ export interface CoderTool extends Tool {
   ): MaybePromise<unknown>;
 }
 
-/** Returns whether the policy lets a result contain the file or folder with this real path. */
+/** Returns whether the policy allows a result to contain the file or folder with this real path. */
 export type Shows = (file: string) => boolean;
 
-/** The last line of a result if files may be missing. It does not depend on whether a file is missing. */
+/** The last line of a result from which files may have been left out. It is added even if no file was left out. */
 export const LEFT_OUT = '[files that a rule protects are left out]';
 
 /** The output of a successful call that people see. It is the `display` of a response. */

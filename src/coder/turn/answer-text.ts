@@ -1,6 +1,6 @@
 /**
- * Numbers the chunks of a turn's text. A turn may have several executions, each with its own presenter. They continue
- * the numbers in the task's log.
+ * Numbers the chunks of a turn's text. A turn may have several executions, each with its own presenter. Each execution
+ * continues the numbering in the task's log.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import {
@@ -14,17 +14,17 @@ import { textOf, type Message } from '../../protocol/index.ts';
 import type { ExecutionContext } from '../../tasks/index.ts';
 
 export class AnswerText {
-  /** The place of the next chunk. */
+  /** The position of the next chunk. */
   #next: TextPlace;
-  /** The place after the last chunk in the log. */
+  /** The position after the last chunk in the log. */
   readonly #after: TextPlace | undefined;
   /**
-   * The paragraphs that earlier executions of this turn have sent, as far as they have not been recalled. Those of slash
-   * commands are never recalled.
+   * The paragraphs that earlier executions of this turn have sent and that `unsent` has not matched yet. Paragraphs of
+   * slash commands are never matched.
    */
   #sent: string[] = [];
   #isOver = false;
-  /** Whether an earlier version of the program has sent text in this turn. It did not number its chunks. */
+  /** Whether the turn has text from an earlier version of the program, which did not number its chunks. */
   #isEarly = false;
 
   constructor({ task, turn }: Pick<ExecutionContext, 'task' | 'turn'>) {
@@ -55,15 +55,15 @@ export class AnswerText {
     return textId({ ...place, isLast });
   }
 
-  /** The next chunk starts a paragraph, because the agent has done something else than to speak. */
+  /** Makes the next chunk start a new paragraph. Called when something other than text was sent. */
   pause(): void {
     const { paragraph, chunk } = this.#next;
     if (chunk > 0) this.#next = { ...this.#next, paragraph: paragraph + 1, chunk: 0 };
   }
 
   /**
-   * Takes the next text of the run, which may have been sent before the process died. Returns the rest to send, or
-   * undefined if all of it was sent.
+   * Takes the next text of the run. A part of it may have been sent before the process died. Returns the rest, or
+   * undefined if nothing has to be sent.
    */
   unsent(text: string, isLast: boolean): string | undefined {
     if (this.#isEarly) return undefined;
@@ -73,13 +73,13 @@ export class AnswerText {
     return rest;
   }
 
-  /** The next chunk belongs to the last paragraph in the log. */
+  /** Makes the next chunk continue the last paragraph in the log. */
   #goOn(): void {
     const { paragraph, chunk } = this.#next;
     if (chunk === 0 && paragraph - 1 === this.#after?.paragraph) this.#next = this.#after;
   }
 
-  /** Returns the part of a text that is not among the sent paragraphs. One text may have several of them. */
+  /** Returns the part of a text that has not been sent yet. The text may have been sent as several paragraphs. */
   #restOf(text: string): string {
     for (const from of this.#sent.keys()) {
       let rest = text;

@@ -1,4 +1,4 @@
-/** Parts of the updates of calls, for the presenter. */
+/** Functions of the presenter for the updates of calls. */
 import type { FunctionResponsePart } from '../../agent/index.ts';
 import { isObject, type JsonValue } from '../../base/index.ts';
 import {
@@ -19,7 +19,7 @@ export function announced(call: ToolCall): ToolCall {
   return rest;
 }
 
-/** Returns the call without what it shows only until it ends. */
+/** Returns the call without the data that is shown only until the call ends. */
 export function quiet(call: ToolCall): ToolCall {
   const { live_content: _, ...rest } = announced(call);
   return rest;
@@ -33,7 +33,7 @@ export function quiet(call: ToolCall): ToolCall {
 const LIVE_MS = 100;
 const LIVE_SHARE = 1 / 60;
 
-/** Decides how often a running call is shown. */
+/** Decides when a running call is shown again. */
 export class LivePace {
   /** For each running call: when it was first shown, and when it was last shown. */
   readonly #shown = new Map<string, { readonly since: number; readonly last: number }>();
@@ -63,7 +63,7 @@ export function liveContent(value: JsonValue): string | undefined {
   return typeof total === 'number' ? `${progress} of ${total}` : String(progress);
 }
 
-/** Returns a response for a call of a helper that has ended without telling what became of the call. */
+/** Returns the response for a call whose helper ended without reporting the outcome of the call. */
 export function unreported(
   { tool_call_id: id, tool_name: name }: ToolCall,
   { error = { type: 'stopped' } }: FunctionResponsePart,

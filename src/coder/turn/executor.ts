@@ -10,7 +10,7 @@
  *   running. The first answer to a call counts. A later answer is refused, with the name of the client that answered
  *   first.
  * - A text answer to a confirmation is an option's name, yes, no, or a reason for declining, which is passed to the
- *   model. With the name or id of an option, the text need not name the task: its context is enough.
+ *   model. If the text is exactly the name or id of an option, the message may name only the context and not the task.
  * - After a crash the turn continues. Calls that were running are not repeated. Calls that waited for an answer still
  *   wait.
  */
@@ -63,9 +63,9 @@ import { requireMessageRoles, type MessageRules } from './message-roles.ts';
 import { DevelopmentToolPresenter } from './presenter.ts';
 import { developmentToolView, isActive, namedExtensions, plainView } from '../views/views.ts';
 
-/** The error of a run whose turn the server has ended. */
+/** The error of a run whose turn was ended by the server. */
 const INTERRUPTED = { code: 'interrupted', message: 'the server ended the turn' };
-/** The error of a call in the task's log that the user has stopped. */
+/** The error of a call that was stopped by the user. */
 const STOPPED = { message: 'stopped by the user', type: 'stopped' };
 const NO_RUN = { events: [], questions: [], delegated: async () => [] };
 
@@ -87,8 +87,8 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
   const concluding = new Set<string>();
 
   /**
-   * Returns whether the client gets the calls of a task as data, by the extension or in gemini-cli's dialect. The first
-   * message of a live session may be that of another client.
+   * Returns whether the client gets the calls of a task as data, either with the extension or in gemini-cli's dialect.
+   * The first message of a live session does not count, because another client may have sent it.
    */
   function knowsCalls(context: RequestContext, task: Task): boolean {
     const first = options.isLive(task.id) ? undefined : task.history?.[0];
@@ -135,7 +135,7 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
     }
     let inbox = concluding.has(task.id) ? undefined : inboxes.get(task.id);
     if (isWaiting && !concluding.has(task.id)) {
-      // Other clients may answer before the turn has started again. The new inbox also drops answers of an earlier
+      // Other clients may answer before the turn has started again. The new inbox also discards answers of an earlier
       // message that was accepted but not stored.
       inbox = new Inbox();
       inboxes.set(task.id, inbox);
@@ -149,7 +149,8 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
       brief: knowsCalls(context, task),
       // A live session continues for every client, even if the client does not support the extension.
       continues: knowsCalls(context, task) || options.isLive(task.id),
-      // The turn may close its inbox after this function returns, and before the message is appended.
+      // This is a getter, because the turn may close its inbox after this function returns and before the message is
+      // appended.
       get deliver() {
         return confirmations.length > 0 && inbox?.open
           ? (received: Message, stored: Promise<void>) => {
@@ -189,7 +190,7 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
     inboxes.set(id, inbox);
     try {
       const { turn: messages, resumed, task } = context;
-      // The first message of a turn answers nothing.
+      // The first message of a turn contains no answers.
       if (messages.length > 1) {
         await record(context, task, resumed ? messages.slice(1) : messages.slice(-1));
       }
@@ -206,7 +207,9 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
     if (inboxes.get(taskId)?.begun === false) inboxes.delete(taskId);
   }
 
-  /** Ends the run of a task that the server ends, and returns the last updates of its calls and its last status. */
+  /**
+   * Ends the run of a task when the server ends the task. Returns the last updates of its calls and its last status.
+   */
   async function conclude(context: ConcludeContext, last: StatusEvent): Promise<StatusEvent[]> {
     const { task, signal } = context;
     const failed = (error: unknown): void =>
@@ -231,18 +234,20 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
       failed(error);
       return await lastUpdates(context, last);
     } finally {
-      // By then, the last status is in the log.
+      // This callback runs after the last status has been written to the log.
       setImmediate(() => concluding.delete(task.id));
     }
   }
 
-  /** Returns the message and the state of a turn that was stopped before its run began. Undefined for a command. */
+  /**
+   * Returns the message and the state of a turn that was stopped before its run began. Returns undefined for a command.
+   */
   async function unheard({ turn, signal }: ConcludeContext, { agent, state }: AcquiredAgent) {
     const { aside, parts } = await commands.read(turn[0]!, agent);
     return aside ? undefined : { message: await parts(signal), state };
   }
 
-  /** Returns the updates that end a task. Without its run, only the task's log says which calls are open. */
+  /** Returns the updates that end a task. If `run` is missing, the open calls are known only from the task's log. */
   async function lastUpdates(
     context: CancelContext,
     last: StatusEvent,
@@ -283,7 +288,7 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
     try {
       acquired = await workspaces.acquire(context, run.session?.state ?? {});
     } catch (error) {
-      // The settings were valid when the message arrived. The folder may be gone since.
+      // The settings were valid when the message arrived, but the folder may have been removed since then.
       if (!(error instanceof A2AError)) throw error;
       const { message } = error;
       yield* await lastUpdates(context, { kind: 'status-update', state: 'failed', message });

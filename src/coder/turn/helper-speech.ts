@@ -1,15 +1,15 @@
 /**
- * The text and the thoughts of a helper, as its caller's turn shows them.
+ * The text and the thoughts of a helper, as they are shown in the caller's turn.
  *
- * Nothing that a helper says is sent as text of the answer, because clients would take it for the agent's own answer.
- * Its text is the output of the `task` call while it arrives. The helper's last answer is also the result of this call.
- * Text beside calls is sent as a thought when it is complete.
+ * A helper's text is never sent as text of the answer, because clients would show it as the agent's own answer. While
+ * the text is streamed, it is shown as the output of the `task` call. The helper's last answer is also the result of
+ * this call. Text that accompanies calls is sent as a thought when it is complete.
  */
 import { contentText, isFinalResponse, type Event } from '../../agent/index.ts';
 import type { AgentThought, HelperMark } from '../../protocol/development-tool/index.ts';
 import { thoughtOf } from './speech.ts';
 
-/** Maximum number of characters of the text that are kept while it arrives. */
+/** Maximum number of characters of a streamed text that are kept. */
 const MAX_TEXT = 16 * 1024;
 
 export class HelperSpeech {
@@ -24,7 +24,7 @@ export class HelperSpeech {
     this.model = model;
   }
 
-  /** Returns the thoughts that an event completes, and the end of the text that the helper is saying. */
+  /** Processes an event. Returns the thoughts that are now complete, and the end of the text that is being streamed. */
   hear(event: Event): { readonly thoughts: readonly AgentThought[]; readonly text: string } {
     const { content, partial, metadata } = event;
     if (typeof metadata?.['model'] === 'string') this.model = metadata['model'];
@@ -34,7 +34,7 @@ export class HelperSpeech {
       else if (part.kind === 'text') {
         thoughts.push(...this.#endThought());
         this.#text += part.text;
-        // The text is shown again with each piece, so a long text would make every piece slower.
+        // The text is limited, because all of it is shown again with each piece.
         if (this.#text.length > MAX_TEXT) this.#text = this.#text.slice(-MAX_TEXT / 2);
       }
     }

@@ -26,7 +26,7 @@ export class Inbox implements AnswerInbox {
     return this.#messages.size === 0 && this.#arriving.size === 0;
   }
 
-  /** Adds a message when it is stored. */
+  /** Adds a message as soon as it has been stored. */
   put(message: Message, stored: Promise<void>): void {
     const arrival = stored.then(
       () => this.#add(message),
@@ -37,7 +37,10 @@ export class Inbox implements AnswerInbox {
     void arrival.then(() => this.#arriving.delete(arrival));
   }
 
-  /** Returns a promise that resolves when all messages so far are stored or have failed, or undefined if none wait. */
+  /**
+   * Returns a promise that resolves when each of the current messages has been stored or has failed. Returns undefined
+   * if there are no such messages.
+   */
   arriving(): Promise<unknown> | undefined {
     return this.#arriving.size > 0 ? Promise.all(this.#arriving) : undefined;
   }

@@ -1,6 +1,6 @@
 /**
- * Decides which roles a message requires. This is the only place, for every API: the executor calls it for every
- * message, and a live session calls it before it queues a prompt.
+ * Decides which roles a message requires. All APIs use this module. The executor calls it for every message, and a live
+ * session calls it before it queues a prompt.
  *
  *   an answer to a call (a confirmation)                                  approve
  *   an answer in words, to a task that waits                              approve
@@ -20,7 +20,10 @@ export interface MessageRules {
   readonly terminalSetsMode: boolean;
 }
 
-/** Throws if the user may not send this message. `isWaiting`: the message goes to a task that waits for an answer. */
+/**
+ * Throws if the user may not send this message. `isWaiting` is true if the message is for a task that waits for an
+ * answer.
+ */
 export function requireMessageRoles(
   message: Message,
   user: User | undefined,

@@ -1,4 +1,7 @@
-/** Finds the updates that a task's log lacks, because the process died after it had stored them in the session. */
+/**
+ * Finds updates that are missing in a task's log. The process stored them in the session, but died before it wrote them
+ * to the log.
+ */
 import type { Question } from '../../agent/index.ts';
 import {
   hasEnded,
@@ -12,8 +15,8 @@ import { requestOf } from '../approval/confirmation-request.ts';
 import type { AnswerText } from './answer-text.ts';
 
 /**
- * Returns a function that takes the updates of the run in order, and returns those that the log lacks. `calls` are the
- * calls in the log, and `questions` the open questions of the session.
+ * Returns a function that takes each update of the run in order, and returns it if it is missing in the log. `calls`
+ * are the calls in the log. `questions` are the open questions of the session.
  */
 export function missingUpdates(
   calls: ReadonlyMap<string, ToolCall>,

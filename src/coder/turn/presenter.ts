@@ -2,9 +2,10 @@
  * Converts the events of a run to status updates of the development-tool extension. The metadata of a status update
  * contains its kind. Each execution has its own presenter.
  *
- * - Text and thoughts are collected before they are sent (speech.ts). What a helper says is in helper-speech.ts.
- * - A call is sent in full each time it changes: PENDING when it needs approval, waits for its turn or begins, EXECUTING
- *   with its output, then SUCCEEDED, FAILED or CANCELLED.
+ * - Text and thoughts are collected before they are sent (speech.ts). helper-speech.ts handles the text and thoughts of
+ *   helpers.
+ * - A call is sent in full each time it changes: PENDING when it needs approval, waits for its turn or begins,
+ *   EXECUTING with its output, then SUCCEEDED, FAILED or CANCELLED.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import {
@@ -56,12 +57,14 @@ import { missingUpdates } from './missing-updates.ts';
 import { ShownImages } from './shown-images.ts';
 import { Speech, type Utterance } from './speech.ts';
 
-/** Maximum number of characters of a running call's output that are shown. The end of the output is shown. */
+/** Maximum number of characters of a running call's output. Only the end of a longer output is shown. */
 const MAX_LIVE = 8 * 1024;
 
 interface PresenterOptions {
   readonly context: Pick<ExecutionContext, 'task' | 'turn' | 'resumed'>;
-  /** Whether the client supports the extension, and so sees the calls themselves and not the questions in words. */
+  /**
+   * Whether the client supports the extension. Such a client gets the calls, and does not need the questions in words.
+   */
   readonly isActive: boolean;
   /** The workspace's agent, or undefined if it cannot be opened. */
   readonly agent:
@@ -120,14 +123,14 @@ export class DevelopmentToolPresenter implements TurnPresenter {
   ): AsyncGenerator<StatusEvent> {
     const { events, questions } = run;
     const { calls } = new CallStates(this.#options.context.task);
-    // Texts that were sent before get no new numbers.
+    // The replay below uses a numbering of its own, because texts that were already sent must not get new numbers.
     const answer = this.#answer;
     this.#answer = new AnswerText(this.#options.context);
     const missing = missingUpdates(calls, questions, answer);
     for (const call of calls.values()) {
       this.#told.add(call.tool_call_id);
       if (call.correlationId !== undefined) this.#asked.add(call.correlationId);
-      // The session does not contain the calls of a helper.
+      // A helper's calls are in the task's log, but not in the session.
       if (hasEnded(call)) this.#ended.add(call.tool_call_id);
       else this.#calls.set(call.tool_call_id, call);
     }
@@ -135,7 +138,7 @@ export class DevelopmentToolPresenter implements TurnPresenter {
       yield* this.present(event).flatMap(missing);
     }
     this.#answer = answer;
-    // Calls that wait for their turn are shown already.
+    // Calls that wait for their turn were already shown as PENDING.
     for (const { tool_call_id: id, status, confirmation_request } of calls.values()) {
       const call = this.#calls.get(id);
       if (call && status === 'PENDING' && !confirmation_request)
@@ -144,7 +147,7 @@ export class DevelopmentToolPresenter implements TurnPresenter {
   }
 
   /**
-   * Returns the last updates of calls that the task's log shows and the session does not, so that every call ends. Such
+   * Returns the final updates of calls that are in the task's log but not in the session, so that every call ends. Such
    * a call belonged to a helper that was interrupted, or its session was lost.
    */
   close(error: ErrorDetails = UNKNOWN): StatusEvent[] {
@@ -156,7 +159,7 @@ export class DevelopmentToolPresenter implements TurnPresenter {
     });
   }
 
-  /** Returns the last status, which the server has chosen, with the extension's metadata. */
+  /** Adds the extension's metadata to the last status, which the server has chosen. */
   ended(last: StatusEvent): StatusEvent {
     const { message, metadata } = last;
     const error = typeof message === 'string' ? message : undefined;
@@ -175,7 +178,10 @@ export class DevelopmentToolPresenter implements TurnPresenter {
     }
   }
 
-  /** Called before the run of a command while the turn waits. What it says does not end the turn's text. */
+  /**
+   * Called before a command runs while the turn waits for an answer. The output of the command does not end the turn's
+   * text.
+   */
   beside(): void {
     this.#speech.isBeside = true;
   }
@@ -265,7 +271,10 @@ export class DevelopmentToolPresenter implements TurnPresenter {
     return [...out, ...this.#ofCalls(event)];
   }
 
-  /** Presents an event of a helper. Its calls are calls of the task like any other, marked with the helper's name. */
+  /**
+   * Presents an event of a helper. The helper's calls are presented like other calls of the task, but with the helper's
+   * name.
+   */
   #ofHelper({ callId, event }: DelegatedEvent): StatusEvent[] {
     const helper = this.#helperOf(callId);
     const out: StatusEvent[] = [];
@@ -288,7 +297,7 @@ export class DevelopmentToolPresenter implements TurnPresenter {
     return [...out, ...this.#ofCalls(event)];
   }
 
-  /** Removes the live output of a call: the helper has said its text completely. */
+  /** Removes the live output of a call after the helper has completed its text. */
   #endLive(callId: string): StatusEvent[] {
     const call = this.#calls.get(callId);
     if (call?.live_content === undefined) return [];
@@ -321,7 +330,7 @@ export class DevelopmentToolPresenter implements TurnPresenter {
     return out;
   }
 
-  /** Notes that a command has set the session's model. The value null stands for the model of the workspace. */
+  /** Records that a command has set the session's model. The value null stands for the model of the workspace. */
   #noteModel(chosen: JsonValue | undefined): void {
     if (chosen === undefined) return;
     this.#model =
@@ -348,7 +357,7 @@ export class DevelopmentToolPresenter implements TurnPresenter {
 
   #note(calls: readonly FunctionCallPart[], mark: HelperMark = {}): void {
     for (const call of calls) {
-      // A call that is in the task's log is known already, in its latest state.
+      // If the call is in the task's log, it is already known in its latest state.
       if (!this.#calls.has(call.id)) this.#calls.set(call.id, { ...this.#callOf(call), ...mark });
     }
   }
@@ -366,9 +375,9 @@ export class DevelopmentToolPresenter implements TurnPresenter {
 
   #ask(question: Question): StatusEvent[] {
     const { id, callId, tool = question.agent, args = {} } = question;
-    // The session contains the question of an MCP server, but not that it has ended.
+    // The session contains the question of an MCP server, but does not record that the question has ended.
     if (this.#ended.has(id)) return [];
-    // The question of a helper is shown with the helper's own call, which the session does not contain.
+    // A helper's question is shown with the helper's own call, which is not in the session.
     const mark = callId === undefined ? {} : this.#helperOf(id.slice(0, id.lastIndexOf('/'))).mark;
     this.#note([{ kind: 'function-call', id, name: tool, args }], mark);
     const call = this.#pendingCall(this.#calls.get(id)!, question);
@@ -392,7 +401,9 @@ export class DevelopmentToolPresenter implements TurnPresenter {
     };
   }
 
-  /** Shows that a call waits for its turn: it is PENDING, and needs no answer. The calls before it are shown first. */
+  /**
+   * Shows that a call waits for its turn. Such a call is PENDING and needs no answer. Earlier calls are shown first.
+   */
   #wait(callId: string): StatusEvent[] {
     const call = this.#calls.get(callId);
     if (!call) return [];
@@ -431,7 +442,7 @@ export class DevelopmentToolPresenter implements TurnPresenter {
       tool_name: response.name,
       input_parameters: {},
     };
-    // A helper's calls end with it: those without a response get one here.
+    // When a helper ends, its open calls end too. Each of them gets a response here.
     const open = [...this.#calls.values()].filter(
       ({ parentToolCallId }) => parentToolCallId === response.id,
     );

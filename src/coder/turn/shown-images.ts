@@ -1,8 +1,8 @@
 /**
- * The images that the clients of a turn see: those that a tool returned, and those that the model made.
+ * The images of a turn that clients see. They come from tools or from the model.
  *
- * An image becomes a file part in the task's log, which every client reads that joins later. So images are limited, and
- * larger ones are not shown: the text beside them says what they are.
+ * An image becomes a file part in the task's log. Every client that joins later reads this part, so the size of images
+ * is limited. A larger image is not shown, and clients see only the text beside it.
  */
 import type { Content, ContentPart } from '../../agent/index.ts';
 import { toA2AParts } from '../../bridge/index.ts';
@@ -15,7 +15,7 @@ const MAX_IMAGES = 4 * 1024 * 1024;
 export class ShownImages {
   #left = MAX_IMAGES;
 
-  /** Returns the images among the parts that may be shown. */
+  /** Returns the images among the parts that are small enough to be shown. */
   of(parts: Content['parts'] = []): Part[] {
     return toA2AParts(parts.filter((part) => this.#fits(part)));
   }

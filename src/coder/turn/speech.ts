@@ -2,7 +2,7 @@
  * Collects the text and the thoughts that the agent streams, until they are sent.
  *
  * - Text is collected for about a tenth of a second. Smaller pieces would fill the task's history, because each piece
- *   stays there as a message. While more text may come, the last character is kept back, but not for long.
+ *   stays there as a message. While more text may follow, the last character is held back for a short time.
  * - A thought is sent as a whole, before the text or the call that follows it.
  */
 import { contentText, isFinalResponse, type Event } from '../../agent/index.ts';
@@ -11,22 +11,25 @@ import type { AgentThought } from '../../protocol/development-tool/index.ts';
 import type { Part } from '../../protocol/index.ts';
 import type { ShownImages } from './shown-images.ts';
 
-/** Collected text is sent after this time, or when it has this many characters. */
+/** Collected text is sent after GATHER_MS, or when it has GATHER_CHARS characters. */
 const GATHER_MS = 100;
 const GATHER_CHARS = 2048;
-/** The last character is sent after this time. */
+/** The time after which the last character is sent. */
 const HELD_MS = 500;
 
 /** A part of a message to send, and the kind of its event. */
 export interface Utterance {
   readonly kind: 'THOUGHT' | 'TEXT_CONTENT';
   readonly part: Part;
-  /** Whether the agent has completed its answer. The text is empty if it was sent before. */
+  /** Whether this part completes the agent's answer. If the whole text was sent before, the part is empty. */
   readonly isLast?: boolean;
 }
 
 export class Speech {
-  /** Whether a command speaks while the turn waits. It does not complete the answer. */
+  /**
+   * Whether a command runs while the turn waits for an answer. The output of such a command does not complete the
+   * answer.
+   */
   isBeside = false;
   readonly #images: ShownImages;
   #text = '';
@@ -41,18 +44,18 @@ export class Speech {
     this.#images = images;
   }
 
-  /** The time after which `pause` has something to send. Undefined if it has nothing. */
+  /** The time after which `pause` must be called, or undefined if there is nothing to send. */
   get pauseMs(): number | undefined {
     if (this.#thought !== '' || splitLast(this.#text).now !== '') return GATHER_MS;
     return this.#text === '' ? undefined : HELD_MS;
   }
 
-  /** Returns what has to be sent because nothing has come for a while. */
+  /** Returns the utterances to send after no text has arrived for a while. */
   pause(): Utterance[] {
     return this.#flush(splitLast(this.#text).now !== '');
   }
 
-  /** Takes a piece of an answer. Returns what has to be sent now. */
+  /** Adds a piece of an answer. Returns the utterances to send now. */
   piece({ content }: Event): Utterance[] {
     const out: Utterance[] = [];
     for (const part of content?.parts ?? []) {
@@ -74,10 +77,10 @@ export class Speech {
     return out;
   }
 
-  /** Takes a complete answer. Returns what has not been sent yet. */
+  /** Processes a complete answer. Returns the utterances that have not been sent yet. */
   whole(event: Event): Utterance[] {
     const text = contentText(event.content);
-    // The pieces are a part of the answer, unless it was changed afterwards.
+    // The answer starts with the collected pieces, unless it was changed afterwards.
     const isWhole = text.startsWith(this.#said + this.#text);
     const rest = isWhole ? text.slice(this.#said.length) : this.#text + text;
     this.#text = '';

@@ -32,7 +32,7 @@ import {
 } from '../../protocol/index.ts';
 import type { LogView, ViewRequest } from '../../tasks/index.ts';
 
-/** Separates what the agent says before a call from what it says after it. */
+/** Separates the text before a call from the text after the call. */
 const PARAGRAPH = '\n\n';
 
 export const developmentToolView: LogView = {
@@ -59,7 +59,10 @@ export const developmentToolView: LogView = {
   },
 };
 
-/** Whether a message is only for clients without the extension: questions in words, and the empty end of a text. */
+/**
+ * Returns whether a message is only for clients without the extension. Such a message is a question in words, or the
+ * empty end of a text.
+ */
 function isForPlain(message: Message): boolean {
   return isQuestionInWords(message) || (isEmpty(message) && textPlace(message)?.isLast === true);
 }
@@ -117,7 +120,7 @@ class Answers {
   }
 }
 
-/** Returns the parts of a message as they stand in the artifact. */
+/** Returns the parts of a message as they appear in the artifact. */
 function partsOf({ parts }: Message, { paragraph, chunk: at }: TextPlace): Part[] {
   const [first, ...others] = parts;
   if (first?.kind !== 'text' || paragraph === 0 || at > 0) return [...parts];
@@ -190,7 +193,9 @@ function plainMessage(message: Message): [Message] | undefined {
   ];
 }
 
-/** Returns the metadata without the values of the extension and the value of `other`, or undefined if none are left. */
+/**
+ * Returns the metadata without the values of the extension and of `other`. Returns undefined if no metadata is left.
+ */
 export function withoutExtension(
   metadata: Metadata | undefined,
   other?: string,
