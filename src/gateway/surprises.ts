@@ -97,7 +97,7 @@ function* aboutModels(
   }
 }
 
-/** Finds models without a price, which are refused to callers with a budget in money. */
+/** Finds models without a price. Callers with a budget in money cannot use such models. */
 function* aboutBudgets({ budgets = {}, providers = {}, models = {} }: Settings) {
   if (!hasAmount(budgets)) return;
   for (const [name, { pricing }] of Object.entries(models)) {

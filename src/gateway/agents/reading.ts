@@ -70,7 +70,7 @@ export class Reading {
     return this.#settled;
   }
 
-  /** Whether events may have been lost or repeated. */
+  /** True if events may have been lost or repeated. */
   get doubtful(): boolean {
     return this.#doubtful;
   }

@@ -1,9 +1,9 @@
 /**
- * Admits requests to a model: enforces the limits of the model (limits.ts), and selects the providers that can take its
- * files. Every endpoint uses `admitted` before each call, and before anything is reserved or sent.
+ * Admits requests to a model. Enforces the limits of the model (limits.ts), and selects the providers that accept the
+ * files of the request. Every endpoint calls `admitted` before it reserves or sends anything.
  *
- * A request that the model cannot take is refused, with one exception: a limit of tokens that is larger than the
- * model's is lowered, because it is only an upper bound.
+ * A request that the model does not support is refused. There is one exception: if the request allows more output
+ * tokens than the model, the number is lowered, because it is only an upper bound.
  */
 import type { Content, ContentPart, ModelRequest } from '../../agent/index.ts';
 import type { Relay } from '../../agent/internal/index.ts';
@@ -22,26 +22,29 @@ const FILE_WORDS: Readonly<Record<FileKind, string>> = {
   file: 'other files',
 };
 
-/** The kinds of files that a request to a provider can contain. A model of the provider may accept fewer. */
+/** The kinds of files that a request to a provider can contain. A model of the provider may accept fewer kinds. */
 const PROVIDER_FILES: Readonly<Record<ProviderConfig['type'], readonly FileKind[]>> = {
   openai: ['image', 'pdf'],
   'openai-compatible': ['image', 'audio', 'pdf'],
   anthropic: ['image', 'pdf'],
   google: FILE_KINDS,
   offline: [],
-  // A script answers whatever it is asked.
+  // A script answers every request.
   scripted: FILE_KINDS,
 };
 
-/** The kinds of files that a provider downloads, if a request contains their address. The gateway downloads none. */
+/**
+ * The kinds of files that a provider downloads if a request contains their address. The gateway itself downloads no
+ * files.
+ */
 const PROVIDER_DOWNLOADS: typeof PROVIDER_FILES = {
   ...PROVIDER_FILES,
   'openai-compatible': [],
 };
 
 /**
- * Returns the request as the model's limits allow it, and the model with only the providers that can take its files.
- * Throws `contentTypeNotSupported` or `invalidParams` if the model cannot take the request.
+ * Returns the request within the model's limits, and the model with only the providers that accept the files. Throws
+ * `contentTypeNotSupported` or `invalidParams` if the model does not support the request.
  */
 export function admitted(
   target: ModelTarget,
@@ -82,8 +85,8 @@ function checkLength(target: ModelTarget, request: ModelRequest): void {
 }
 
 /**
- * Counts a prompt for the context window. Unlike the count for budgets, it is not rounded up to the vendor that needs
- * the most: close to the limit, the provider decides.
+ * Counts a prompt for the context window. Unlike the count for budgets, it is not the highest count of all vendors. If
+ * the prompt is close to the limit, the provider decides whether to accept it.
  */
 export function promptTokens(request: ModelRequest): number {
   return tokenCounter([]).prompt(request);
@@ -110,9 +113,9 @@ function limited(request: ModelRequest, limits: ModelLimits): ModelRequest {
 interface SentFile {
   readonly kind: FileKind;
   readonly mediaType: string;
-  /** Whether the request contains only the address of the file. */
+  /** True if the request contains only the address of the file. */
   readonly isAddress: boolean;
-  /** Whether a tool returned it. A provider that does not accept it gets a note instead. */
+  /** True if a tool returned the file. A provider that does not accept such a file gets a note instead. */
   readonly fromTool: boolean;
 }
 
@@ -142,7 +145,10 @@ function kindOf(part: ContentPart): FileKind | undefined {
   return type === 'image' || type === 'audio' || type === 'video' ? type : 'file';
 }
 
-/** Returns the providers that can take the files. A provider that gets the client's own request decides itself. */
+/**
+ * Returns the providers that accept the files. Always includes providers that get the client's own request, because
+ * they check the files themselves.
+ */
 function takers(
   target: ModelTarget,
   files: readonly SentFile[],

@@ -91,7 +91,7 @@ export function createWatch({
       return {
         call(candidate) {
           const { name: provider, config } = candidate.provider;
-          // Each call overwrites the attribute. So at the end it contains the provider that answered.
+          // Each call overwrites the attribute. So in the end, it contains the provider that answered.
           span?.set({ [GEN_AI.provider]: VENDOR_NAMES[config.type] ?? provider });
           return callOf(operation, candidate);
         },

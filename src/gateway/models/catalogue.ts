@@ -1,7 +1,7 @@
 /**
  * Resolves a model name to providers. The workspace's model cards are looked up first, then the models in the
- * configuration, then the names that providers list. An unknown name is an error; there is no fallback to another
- * model.
+ * configuration, then the names that providers list. An unknown name is an error, because there is no fallback to
+ * another model.
  */
 import { nearestNames } from '../../base/index.ts';
 import { A2AError } from '../../protocol/index.ts';
@@ -33,7 +33,7 @@ export interface ModelTarget {
 
 export interface ListedModel {
   readonly name: string;
-  /** The creation time of the model card, in milliseconds. Undefined for models without a card. */
+  /** The creation time of the model card in milliseconds, or undefined for models without a card. */
   readonly createdAt?: number;
   readonly owner: string;
   readonly limits?: Pick<ModelLimits, 'contextWindow' | 'maxOutputTokens'>;
@@ -42,7 +42,7 @@ export interface ListedModel {
 export interface Catalogue {
   /** Finds the providers of a model. Throws `invalidParams` if the name is unknown or has no usable provider. */
   resolve(workspace: string, name: string, apiType: ApiType): ModelTarget;
-  /** Returns the models that the workspace can use, at most MAX_LISTED. */
+  /** Returns at most MAX_LISTED models that the workspace can use. */
   list(workspace: string): readonly ListedModel[];
   find(workspace: string, name: string): ListedModel | undefined;
 }
@@ -117,8 +117,8 @@ export function createCatalogue(
   }
 
   /**
-   * Returns the candidates of an entry. `otherwise` is the provider's name for the model if the entry does not specify
-   * one.
+   * Returns the candidates of an entry. `otherwise` is the provider's name for the model if the entry does not contain
+   * it.
    */
   function follow(
     name: string,

@@ -1,4 +1,4 @@
-/** The chunks of answers: which of them a caller sees, how many tokens they have, and how they are joined. */
+/** Functions for the chunks of an answer. They select the visible chunks, count tokens and join texts. */
 import type { FinishReason, ModelChunk } from '../../agent/index.ts';
 import { cutOff, type RawChunk } from '../../agent/internal/index.ts';
 import type { JsonObject } from '../../base/index.ts';
@@ -15,10 +15,10 @@ interface FinishChunk {
 export type AnswerChunk = Exclude<ModelChunk, { kind: 'thought' | 'finish' }> | FinishChunk;
 /** A chunk of an answer with the model's thoughts. */
 export type FullChunk = Exclude<ModelChunk, { kind: 'finish' }> | FinishChunk;
-/** A chunk of a relayed answer. If the first chunk is raw, all chunks before `finish` are. */
+/** A chunk of a relayed answer. If the first chunk is raw, all chunks before `finish` are raw. */
 export type RelayedChunk = FullChunk | RawChunk;
 
-/** Returns the chunks. If the model does not stream, each text is one chunk. */
+/** Returns the chunks of the answer. If the model does not support streaming, joins the chunks of each text. */
 export function asStreamed(
   target: ModelTarget,
   chunks: AsyncGenerator<RelayedChunk>,
@@ -30,7 +30,7 @@ async function* inOnePiece(chunks: AsyncGenerator<RelayedChunk>): AsyncGenerator
   let held: { kind: 'text' | 'thought'; text: string; provider?: JsonObject } | undefined;
   for await (const chunk of chunks) {
     const isText = chunk.kind === 'text' || chunk.kind === 'thought';
-    // A chunk with data of the vendor ends its block.
+    // The vendor's data is always in the last chunk of a block.
     if (isText && held?.kind === chunk.kind && held.provider === undefined) {
       held.text += chunk.text;
       if (chunk.provider) held.provider = chunk.provider;
@@ -46,7 +46,7 @@ async function* inOnePiece(chunks: AsyncGenerator<RelayedChunk>): AsyncGenerator
 /** A chunk as a provider returns it. */
 export type SourceChunk = ModelChunk | RawChunk;
 
-/** Returns the next chunk that a caller may see. Other chunks do not count as the start of an answer. */
+/** Returns the next visible chunk. Invisible chunks do not count as the start of an answer. */
 export async function nextVisible(
   chunks: AsyncIterator<SourceChunk>,
   name: string,
@@ -60,15 +60,15 @@ export async function nextVisible(
 }
 
 /**
- * Returns whether the chunk has content. An empty text with data of the vendor has: the data belongs to the text before
- * it.
+ * Returns whether the chunk has content. A chunk with the vendor's data has content even if its text is empty, because
+ * the data belongs to the text before it.
  */
 export function isContent(chunk: SourceChunk): boolean {
   if (chunk.kind !== 'text' && chunk.kind !== 'thought') return true;
   return chunk.text !== '' || chunk.provider !== undefined;
 }
 
-/** Returns whether the chunk is part of the answer itself. Thoughts are not. */
+/** Returns whether the chunk is part of the answer itself. Thoughts and empty texts are not. */
 export function isSaid(chunk: SourceChunk): boolean {
   return chunk.kind !== 'thought' && (chunk.kind !== 'text' || chunk.text !== '');
 }

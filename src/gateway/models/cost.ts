@@ -1,4 +1,4 @@
-/** The tokens of an answer as the vendor reports them, and the cost according to the model card. */
+/** Computes the cost of an answer from its tokens and the price on the model card. */
 import type { Usage } from '../../agent/index.ts';
 import type { Pricing } from '../cards/schema.ts';
 import type { Money } from '../budgets/spending.ts';
@@ -6,7 +6,7 @@ import type { Candidate } from './catalogue.ts';
 
 /** The `usage` in a task's last message. */
 export interface Used extends Usage {
-  /** True if the vendor reported no tokens. Then they are estimated from the length of the texts. */
+  /** True if the vendor reported no tokens, so that they were estimated from the texts. */
   readonly estimated?: true;
   readonly cost?: Money;
   readonly provider: string;

@@ -14,21 +14,21 @@ import { failsOver, isProviderFault, pausesProvider } from './failure.ts';
 
 export interface FailoverOptions<Answer> {
   readonly candidates: readonly Candidate[];
-  /** The workspace of the caller. Circuit breakers and slots are fair between workspaces. */
+  /** The workspace of the caller. Circuit breakers and slots treat each workspace as a separate caller. */
   readonly workspace: string;
   /** Calls a candidate. Resolves as soon as its answer has started. Throws a ModelError if the call fails. */
   begin(candidate: Candidate, signal: AbortSignal): Promise<Answer>;
   /** The caller's signal. */
   readonly signal: AbortSignal;
-  /** The deadline for all candidates together, as a time of `performance.now`. */
+  /** The deadline for all candidates together, on the clock of `performance.now`. */
   readonly deadline: number;
-  /** Aborted by the caller's signal or at the deadline. */
+  /** A signal that is aborted at the deadline or by the caller's signal. */
   readonly within: AbortSignal;
   readonly random: () => number;
   /** The delay before the first retry. It doubles with each further retry. */
   readonly delayMs: number;
   /**
-   * Called for each failure. `next` is the next step: try the same candidate again, try another one, or give up. Must
+   * Called for each failure. `next` is the next step: retry the same candidate, try another candidate, or give up. Must
    * not throw.
    */
   onFailure?(
@@ -43,20 +43,20 @@ export interface Answering<Answer> {
   readonly candidate: Candidate;
   readonly answer: Answer;
   /**
-   * Called when the answer has ended: it is complete, the model failed, or the reader stopped. Only the first call has
-   * an effect.
+   * Ends the answer. `whole`: the answer is complete. `broken`: the model failed. `left`: the reader stopped. Only the
+   * first call has an effect.
    */
   end(how: 'whole' | 'broken' | 'left'): void;
 }
 
 /** Maximum delay before a retry, if the provider does not request a longer one. */
 const MAX_DELAY_MS = 5000;
-/** If a candidate requests a longer delay (Retry-After), another candidate is tried. */
+/** Maximum Retry-After that is accepted from a candidate. If it is longer, another candidate is tried. */
 const SHORT_WAIT_MS = 1000;
 /** Maximum Retry-After that is accepted from the last candidate. */
 const LONG_WAIT_MS = 30_000;
 
-/** Thrown if no candidate answered. The message may contain the candidate's name for the model. */
+/** Thrown if no candidate answered. The message of `error` may contain the candidate's name for the model. */
 export class NoAnswer extends Error {
   readonly error: ModelError;
   readonly candidate: Candidate | undefined;
@@ -105,7 +105,10 @@ export async function firstAnswer<Answer>(
   throw failure ?? new NoAnswer(noneReady(candidates, workspace));
 }
 
-/** If all candidates are rate-limited, waits for the first one, unless this takes too long. */
+/**
+ * Waits until one candidate can be called, if all candidates are rate-limited. Does not wait if this would take too
+ * long.
+ */
 async function untilOneIsReady(options: FailoverOptions<unknown>): Promise<void> {
   const { candidates, workspace, within, deadline } = options;
   const first = firstReady(candidates, workspace);
@@ -114,7 +117,7 @@ async function untilOneIsReady(options: FailoverOptions<unknown>): Promise<void>
   await pause(first.ms, within);
 }
 
-/** Returns the shortest wait of the candidates, or undefined if one of them can be called now. */
+/** Returns the shortest wait among the candidates, or undefined if a candidate can be called now. */
 function firstReady(
   candidates: readonly Candidate[],
   workspace: string,
@@ -130,7 +133,7 @@ function firstReady(
 
 /**
  * Calls one candidate, and retries up to its number of attempts. Returns undefined if its circuit is open. If all
- * attempts fail, throws the last error. The candidate's slot is free during the delay before a retry.
+ * attempts fail, throws the last error. Releases the candidate's slot during the delay before a retry.
  */
 async function tryCandidate<Answer>(
   candidate: Candidate,
@@ -214,8 +217,8 @@ function noneReady(candidates: readonly Candidate[], workspace: string): ModelEr
 }
 
 /**
- * Converts an error to a ModelError. For an internal error, the caller gets only the information that the call failed.
- * The cause is in the log.
+ * Converts an error to a ModelError. The message for an internal error contains no details, because callers see it. The
+ * details are only in the log.
  */
 export function modelError(error: unknown): ModelError {
   if (error instanceof ModelError) return error;

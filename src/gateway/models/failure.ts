@@ -27,8 +27,8 @@ const WORDS: Readonly<Record<ModelErrorCode, readonly [ErrorKind, string]>> = {
 };
 
 /**
- * Converts a ModelError to an error for the caller. `as` is the model's name in the message of `error`. It is replaced
- * by `name`, the caller's name for the model.
+ * Converts a ModelError to an error for the caller. `as` is the model's name in the message of `error`. In the result,
+ * it is replaced by `name`, which is the caller's name for the model.
  */
 export function failureOf(error: ModelError, name: string, as?: string): A2AError {
   const [kind, words] = WORDS[error.code];
@@ -36,10 +36,10 @@ export function failureOf(error: ModelError, name: string, as?: string): A2AErro
   const detail = retryAfterMs !== undefined && {
     retryAfterSeconds: Math.max(1, Math.ceil(retryAfterMs / 1000)),
   };
-  // Without a status, our own code rejected the request. Then the message is our own, and explains what to change.
+  // An error without a status comes from our own code. Its message is safe for callers, and explains what to change.
   const own = error.code === 'invalid-request' && error.status === undefined && as !== undefined;
   const message = own ? error.message.replaceAll(as, name) : `${name} ${words}`;
-  // Clients shorten the conversation or change the request according to the code.
+  // Depending on this code, clients shorten the conversation or change the request.
   const reason = kind === 'invalidParams' ? error.vendorCode?.toUpperCase() : undefined;
   return new A2AError(kind, `The model ${message}`, {
     ...detail,
@@ -47,7 +47,7 @@ export function failureOf(error: ModelError, name: string, as?: string): A2AErro
   });
 }
 
-/** The `reason` of an error about a prompt that is too long. Clients shorten the conversation. */
+/** The `reason` of an error about a prompt that is too long. Clients then shorten the conversation. */
 export const CONTEXT_LENGTH_EXCEEDED = 'CONTEXT_LENGTH_EXCEEDED';
 
 /** Thrown if a model fails after its answer has started. No other provider is tried, and the usage is charged. */
@@ -69,7 +69,8 @@ export function failsOver({ code }: ModelError): boolean {
 
 /**
  * Returns whether the circuit breaker counts the error. It does not count errors that the caller's request may have
- * caused, such as unknown models (404) and models that the key may not use (403), nor limits of the provider.
+ * caused, such as unknown models (404) and models that the key may not use (403). It does not count rate limits of the
+ * provider either.
  */
 export function isProviderFault(error: ModelError): boolean {
   const { code, status = 0 } = error;
@@ -81,8 +82,8 @@ export function isProviderFault(error: ModelError): boolean {
 }
 
 /**
- * Returns whether the model must not be called for a while: the provider said for how long (Retry-After), or the
- * account has no credit left.
+ * Returns whether the model must not be called for a while. This is the case if the provider sent Retry-After, or if
+ * the account has no credit left.
  */
 export function pausesProvider({ code, retryAfterMs }: ModelError): boolean {
   return code === 'no-credit' || (code === 'rate-limit' && retryAfterMs !== undefined);

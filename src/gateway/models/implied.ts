@@ -28,9 +28,8 @@ export function withImplied(
 }
 
 /**
- * Returns the model for tasks that do not specify one, if the configuration does not either: the first model of the
- * only real provider. Returns undefined if there is no or more than one real provider. Providers from environment
- * variables do not count.
+ * Returns the default model if the configuration does not contain one. This is the first model of the only configured
+ * provider that is not `offline` or `scripted`. Returns undefined if there is no such provider, or more than one.
  */
 export function impliedDefaultModel(config: ProvidersConfig = {}): string | undefined {
   const real = Object.values(config).filter(({ type }) => type !== OFFLINE && type !== 'scripted');

@@ -9,7 +9,7 @@ export type FileKind = 'image' | 'audio' | 'video' | 'pdf' | 'file';
 type Feature = FileKind | 'streaming' | 'tools';
 
 export interface ModelLimits {
-  /** What the model cannot do. */
+  /** The features that the model does not support. */
   readonly without: ReadonlySet<Feature>;
   /** Maximum number of tokens of a prompt. */
   readonly contextWindow?: number | undefined;
@@ -56,7 +56,7 @@ export function isTextFile(mediaType: string): boolean {
 }
 
 /**
- * Returns whether the model answers in pieces. If not, a client that asks for a stream gets the answer in one piece.
+ * Returns whether the model supports streaming. If not, a client that requests a stream gets each text in one chunk.
  */
 export function streams({ limits }: { readonly limits: ModelLimits }): boolean {
   return !limits.without.has('streaming');

@@ -1,14 +1,14 @@
 /**
- * The models of the gateway: resolves names, calls providers, and counts usage.
+ * The models of the gateway. This file resolves names, calls providers, and counts usage.
  *
  *   const models = createModels({ config, cards, spending });
  *   const target = models.resolve(caller.workspace, 'gpt-6.1-sol', 'chat');
  *   for await (const chunk of models.chat(target, request, { caller, signal })) …
  *
  * Usage is counted only here, once per answer, for the candidate that answered. Before the call, the prompt and the
- * answer are reserved in the caller's budgets, and the answer is limited to what there is room for. An incomplete
- * answer is counted too, because the vendor charges for it. If the vendor does not report the usage, it is estimated
- * (token-count.ts).
+ * answer are reserved in the caller's budgets. The length of the answer is limited to the room in the budgets. An
+ * incomplete answer is counted too, because the vendor charges for it. If the vendor does not report the usage, it is
+ * estimated (token-count.ts).
  */
 import {
   userContent,
@@ -55,9 +55,9 @@ export interface AskOptions {
   readonly caller: Pick<Caller, 'workspace' | 'keyId' | 'traceparent'> &
     Partial<Pick<Caller, 'keyName' | 'subject'>>;
   readonly signal: AbortSignal;
-  /** The context and the task that the call belongs to, for budgets, usage, spans and the log. */
+  /** The context that the call belongs to. Together with `taskId`, it is used for budgets, usage, spans and the log. */
   readonly contextId?: string | undefined;
-  /** True if the vendor does not charge for the call. Then it needs no budget, and is not counted. */
+  /** True if the vendor does not charge for the call. Such a call needs no budget and is not counted. */
   readonly free?: boolean | undefined;
   readonly taskId?: string | undefined;
 }
@@ -70,8 +70,9 @@ export interface Models extends Catalogue {
   /** The model for tasks that do not specify a model. */
   readonly defaultModel: string;
   /**
-   * Rejects if the model cannot take the request (admission.ts), or if the caller's budgets have no room for it. Needed
-   * only for requests that are accepted before their call starts: `chat` and `embed` check this themselves.
+   * Rejects if the model does not support the request (admission.ts), or if the caller's budgets have no room for it.
+   * Needed only for requests that are accepted before their call starts, because `chat` and `embed` check this
+   * themselves.
    */
   check(caller: AskOptions['caller'], target: ModelTarget, request: ModelRequest): Promise<void>;
   /**
@@ -85,7 +86,7 @@ export interface Models extends Catalogue {
   ): AsyncGenerator<AnswerChunk>;
   /**
    * Streams one answer like `chat`, with the model's thoughts. A provider that accepts the format of `relay` gets the
-   * client's own request, and its answer is passed on unchanged, as raw chunks. Other providers get `request`.
+   * client's own request. Its answer is returned unchanged, as raw chunks. Other providers get `request`.
    */
   answer(
     target: ModelTarget,
@@ -148,7 +149,7 @@ export function createModels(options: ModelsOptions): Models {
 
   /**
    * Tries the candidates until one answers or the deadline has passed. `end` of the result must be called, because it
-   * stops the timer.
+   * stops the timer and ends the reservation.
    */
   async function ask<Answer>(
     target: ModelTarget,
@@ -171,7 +172,7 @@ export function createModels(options: ModelsOptions): Models {
     const { traceparent } = caller;
     const attribution = { caller, ...origin };
     const watched = watch.start(target, { traceparent, attribution, settings: limited });
-    /** The candidate that is being called, before it answers. */
+    /** The candidate that is called now and has not answered yet. */
     let called: Candidate | undefined;
     const over = new AbortController();
     const timer = setTimeout(() => {
@@ -222,7 +223,7 @@ export function createModels(options: ModelsOptions): Models {
       };
     } catch (error) {
       clearTimeout(timer);
-      // A vendor charges for the prompt even if the caller leaves before the answer starts.
+      // A vendor charges for the prompt even if the caller aborts before the answer starts.
       const failed = error instanceof NoAnswer;
       if (called !== undefined) {
         const used = usedAt(called, estimated(target, request, 0, relay), target.pricing);
@@ -284,7 +285,7 @@ export function createModels(options: ModelsOptions): Models {
       if (used !== undefined) return used;
       used = usedAt(candidate, usage ?? estimated(target, request, tokens, relay), target.pricing);
       asking.end(how, { used, reason });
-      // This is needed even after the last chunk, because it releases the connection and its timers.
+      // `return` is needed even after the last chunk, because it releases the connection and its timers.
       void started.rest.return?.().catch(() => undefined);
       return used;
     }
@@ -391,14 +392,14 @@ const OUTCOMES = { whole: 'ok', broken: 'cut-off', left: 'canceled' } as const s
   Record<Ending, string>
 >;
 
-/** An answer in progress, and the candidate that gives it. `end` is called once, when the answer has ended. */
+/** An answer in progress, and its candidate. `end` must be called once, when the answer has ended. */
 interface Asking<Answer> extends Omit<Answering<Answer>, 'end'> {
-  /** Tells how many tokens of the answer have arrived. */
+  /** Records how many tokens of the answer have arrived. */
   readonly seen: Reservation['seen'];
   readonly end: (how: Ending, answered: Omit<Answered, 'candidate'>) => void;
 }
 
-/** Returns the call for the budgets. */
+/** Returns the call that is reserved in the budgets. */
 function planned(
   caller: AskOptions['caller'],
   target: ModelTarget,

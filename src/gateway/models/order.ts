@@ -10,7 +10,7 @@ export function ordered<Item extends { readonly weight: number }>(
   const total = byWeight.reduce((sum, { weight }) => sum + weight, 0);
   let point = random() * total;
   const at = byWeight.findIndex(({ weight }) => (point -= weight) < 0);
-  // `at` is -1 if all weights are 0, or because of a rounding error. Then take the first candidate.
+  // `at` is -1 if all weights are 0, or because of a rounding error. In both cases, take the first candidate.
   const [first] = byWeight.splice(Math.max(0, at), 1);
   return first === undefined ? [] : [first, ...byWeight];
 }

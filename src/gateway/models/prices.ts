@@ -1,6 +1,6 @@
 /**
- * The prices of models. A model card belongs to a workspace, but its budgets in money belong to the operator. So a card
- * cannot make a model cheaper than the price that the operator has configured for the same model of the same provider.
+ * The prices of models. A workspace writes its own model cards, but the operator sets its budgets in money. So a card
+ * cannot set a lower price than the operator has configured for the same model of the same provider.
  */
 import type { Pricing } from '../cards/schema.ts';
 
@@ -13,12 +13,12 @@ export interface PricedModel {
 export class OperatorPrices {
   readonly #prices = new Map<string, Pricing>();
 
-  /** Adds a price of the configuration. If a model has several prices, the highest one counts. */
+  /** Adds a price from the configuration. If a model has several prices, the highest price is used. */
   add(model: PricedModel, pricing: Pricing): void {
     this.#prices.set(keyOf(model), higher(this.#prices.get(keyOf(model)), pricing));
   }
 
-  /** Returns the price of a card for the models that it may call. */
+  /** Returns the price of a card, raised to the operator's prices for the models that the card may call. */
   of(models: readonly PricedModel[], card: Pricing | undefined): Pricing | undefined {
     let price = card;
     for (const model of models) {
@@ -33,7 +33,7 @@ function keyOf({ provider, model }: PricedModel): string {
   return JSON.stringify([provider, model]);
 }
 
-/** Returns the higher of two prices. Prices in different currencies cannot be compared, so the operator's price counts. */
+/** Returns the higher of two prices. If the currencies differ, returns the operator's price. */
 function higher(card: Pricing | undefined, operator: Pricing): Pricing {
   if (card?.currency !== operator.currency) return operator;
   const { inputPricePerToken: input, outputPricePerToken: output } = operator;

@@ -1,7 +1,7 @@
 /**
- * Counts the tokens of a prompt for budgets. A provider with the client's own API gets the client's request, which may
- * have texts that the converted request does not have, in fields that only this API knows. They count too: otherwise a
- * long prompt could be hidden in them.
+ * Counts the tokens of a prompt for budgets. A provider with the client's own API gets the client's request unchanged.
+ * This request may contain texts that the converted request does not contain. These texts are counted too, because
+ * otherwise a caller could hide a long prompt in them.
  */
 import type { ModelRequest } from '../../agent/index.ts';
 import type { Relay } from '../../agent/internal/index.ts';
@@ -9,13 +9,17 @@ import type { ModelTarget } from './catalogue.ts';
 import { type TokenCounter, tokenCounter } from './token-count.ts';
 
 /**
- * The client's own request may be longer by this many characters and by this part of it, because it has ids and other
- * short fields that are no text. The count of the rest is higher than the real one by more than that.
+ * The client's own request may be longer than the converted request without being counted: by this number of
+ * characters, plus this fraction of its length. The difference comes from ids and other short fields. It is covered by
+ * the count of the prompt, which is deliberately too high.
  */
 const SHORT_FIELDS = 1000;
 const SHORT_PART = 1 / 8;
 
-/** Encrypted thoughts. A vendor refuses them if they are not its own, so no text can be hidden in them. */
+/**
+ * Fields with encrypted thoughts. They are not counted. No text can be hidden in them, because a vendor refuses data
+ * that it did not encrypt itself.
+ */
 const ENCRYPTED: ReadonlySet<string> = new Set([
   'encrypted_content',
   'reasoningEncryptedContent',
@@ -25,7 +29,7 @@ const ENCRYPTED: ReadonlySet<string> = new Set([
   'thought_signature',
 ]);
 
-/** Counts the prompt for the provider that needs the most. */
+/** Returns the number of tokens of the prompt, for the provider with the highest count. */
 export function promptOf(
   { candidates }: Pick<ModelTarget, 'candidates'>,
   request: ModelRequest,
@@ -39,7 +43,7 @@ export function promptOf(
   return counter.prompt(request) + more;
 }
 
-/** Counts the part of the client's own request that the converted request does not have, by its length. */
+/** Estimates the tokens of the texts that are only in the client's own request, from the difference in length. */
 function unconverted(body: unknown, request: ModelRequest, counter: TokenCounter): number {
   const text = JSON.stringify(body, withoutEncrypted) ?? '';
   const converted = JSON.stringify(request, withoutEncrypted).length;

@@ -36,7 +36,7 @@ export interface Provider {
   readonly config: ProviderConfig;
   readonly circuits: Circuits<ModelError>;
   readonly slots: Slots;
-  /** Whether the provider supports the API type at all. */
+  /** True for each API type that the provider supports. */
   readonly can: Readonly<Record<ApiType, boolean>>;
   /** The models that the configuration lists for this provider. */
   readonly serves: Readonly<Record<ApiType, readonly string[]>>;
@@ -44,8 +44,8 @@ export interface Provider {
   chat(model: string): Model;
   embeddings(model: string): EmbeddingModel;
   /**
-   * Sends a request in the provider's own format. Undefined if the provider has none. Throws a ModelError if there is
-   * no key.
+   * Sends a request in the provider's own format. Undefined if the provider has no format of its own. Throws a
+   * ModelError if there is no API key.
    */
   relay?(
     request: Relay,
@@ -95,7 +95,8 @@ function createProvider(
 }
 
 /**
- * The hint that the offline model gives. It does not mention API keys, because callers of the gateway cannot set one.
+ * The hint in the answers of the offline model. It does not mention API keys, because callers of the gateway cannot set
+ * them.
  */
 const ANOTHER_MODEL =
   'To use a real model, choose one from the list at /v1/models. The operator of this gateway can add more models.';
@@ -126,7 +127,7 @@ function clientsOf(
   }
   const vendor = VENDORS[type];
   if (vendor === undefined) throw new ModelError('invalid-request', `unknown vendor ${type}`);
-  // The key in the environment must be sent only to the vendor's own address.
+  // An API key from the environment must be sent only to the vendor's own address.
   const apiKey = config.apiKey ?? (config.baseUrl === undefined ? keyIn(env, vendor) : undefined);
   const keyProblem =
     apiKey === undefined && vendor.keyOptional !== true

@@ -1,7 +1,7 @@
 /**
- * Counts the tokens of a prompt or an answer without the vendor's tokenizer. Budgets are reserved with this count, and
- * it is used if a vendor reports no usage. It is close for text and code in English, and rather too high than too low
- * elsewhere.
+ * Counts the tokens of a prompt or an answer without the vendor's tokenizer. The count is used to reserve budgets, and
+ * as the usage if a vendor reports none. It is accurate for English text and code. For other content, it tends to be
+ * too high.
  *
  *   tokenCounter(target.candidates).prompt({ messages: [userContent('Hello')] });
  */
@@ -12,7 +12,7 @@ import { isTextFile } from './limits.ts';
 type Vendor = ProviderConfig['type'];
 
 interface Tokenizer {
-  /** How many more tokens than our count the vendor's tokenizer needs. */
+  /** Factor by which the vendor's tokenizer produces more tokens than our count. */
   readonly factor: number;
   readonly digitsPerToken: number;
 }
@@ -25,31 +25,37 @@ const TOKENIZERS: Readonly<Record<Vendor, Tokenizer>> = {
   offline: { factor: 1, digitsPerToken: 2 },
   scripted: { factor: 1, digitsPerToken: 2 },
 };
-/** The tokens around each message, and around the whole prompt. */
+/** Number of tokens that vendors add to each message, and to the whole prompt. */
 const PER_MESSAGE = 5;
 const PER_PROMPT = 8;
-/** The tokens around each declaration of a tool, and the instructions that vendors add if there are tools. */
+/** Number of tokens that vendors add to each declaration of a tool, and to a prompt with tools. */
 const PER_TOOL = 16;
 const WITH_TOOLS = 350;
-/** The most that an image takes. */
+/** Maximum number of tokens of an image. */
 const PER_IMAGE = 1700;
-/** Characters of base64 per token of other files: sound, video and documents. */
+/** Number of base64 characters per token of other files, such as audio, video and documents. */
 const FILE_CHARS_PER_TOKEN = 64;
 
-/** The fields with text in the answers of all vendors. */
+/** Matches the fields that contain text in the answers of all vendors. */
 const ANSWER_TEXT =
   /"(?:text|content|delta|partial_json|thinking|arguments|reasoning|reasoning_content)":\s?"((?:[^"\\]|\\.)*)"/g;
 
 const LETTERS_IN_SHORT_WORD = 7;
 const LETTERS_PER_TOKEN = 4.5;
 const SPACES_PER_TOKEN = 16;
-/** The tokens of a punctuation character after another one, in a run of usual length, such as the `":{"` of JSON. */
+/**
+ * Number of tokens of a punctuation character that follows another one, as in the `":{"` of JSON. It applies only to
+ * the first USUAL_MARKS characters of a run.
+ */
 const NEXT_MARK = 0.25;
 const USUAL_MARKS = 4;
 const CYRILLIC = 0.5;
-/** The tokens of each half of a surrogate pair. */
+/** Number of tokens of each half of a surrogate pair. */
 const HALF_EMOJI = 1.5;
-/** So many letters and digits in a row are no words but, for example, base64, which needs more tokens per character. */
+/**
+ * Minimum length of a run of letters and digits that is not treated as words but as encoded data, such as base64.
+ * Encoded data has more tokens per character.
+ */
 const OPAQUE_CHARS = 32;
 const OPAQUE_TOKENS = 0.75;
 
@@ -60,7 +66,7 @@ const SPACE = 4;
 const MARK = 5;
 const OTHER = 6;
 const END = 0;
-/** The kinds of the characters of ASCII. */
+/** The kind of each ASCII character. */
 const ASCII = Uint8Array.from({ length: 128 }, (_, code) => {
   if (code >= 97 && code <= 122) return LOWER;
   if (code >= 65 && code <= 90) return UPPER;
@@ -68,7 +74,7 @@ const ASCII = Uint8Array.from({ length: 128 }, (_, code) => {
   return code === 32 ? SPACE : MARK;
 });
 
-/** Counts tokens for the vendor that needs the most. */
+/** Counts tokens for the vendor with the highest count. */
 export interface TokenCounter {
   /** Counts a whole request. */
   readonly prompt: (request: ModelRequest) => number;
@@ -139,21 +145,24 @@ function countFile({ mediaType, data }: BlobPart, count: Count): number {
 }
 
 /**
- * Counts a text as tokenizers split it: a short word with the space before it is one token, a long word has several,
- * punctuation characters that stand together share tokens, and other scripts need up to one token per character.
+ * Counts a text in the way that tokenizers split it. A short word with the space before it is one token. A long word
+ * has several tokens. Adjacent punctuation characters share tokens. Other scripts have up to one token per character,
+ * and emoji have more.
  */
 function rawCount(text: string, digitsPerToken: number): number {
   let tokens = 0;
-  /** The kind of the character before the current one, and how many of its kind are in a row. */
+  /** The kind of the last character, and the length of the current run of this kind. */
   let last = 0;
   let same = 0;
-  /** The letters of the current word. */
+  /** Number of letters in the current word. */
   let word = 0;
-  /** The letters and digits in a row, whether they have a digit, and the count before them. */
+  /**
+   * The current run of letters and digits: its length, whether it contains a digit, and the number of tokens before it.
+   */
   let run = 0;
   let hasDigit = false;
   let before = 0;
-  // One more step ends the last word.
+  // The additional step after the last character ends the last word.
   for (let at = 0; at <= text.length; at++) {
     const code = text.charCodeAt(at);
     const kind = at === text.length ? END : (ASCII[code] ?? OTHER);
@@ -183,7 +192,7 @@ function rawCount(text: string, digitsPerToken: number): number {
   return tokens;
 }
 
-/** Returns the tokens of a character outside ASCII. */
+/** Returns the number of tokens of a UTF-16 code unit outside ASCII. */
 function otherTokens(code: number): number {
   if (code >= 0x400 && code < 0x530) return CYRILLIC;
   return code >= 0xd800 && code < 0xe000 ? HALF_EMOJI : 1;

@@ -1,6 +1,4 @@
-/**
- * Who made a call of a model or an agent, and for which task. Spans and log lines have the same fields as usage rows.
- */
+/** The caller and the task of a call to a model or an agent. Spans and log lines have the same fields as usage rows. */
 import { defined } from '../../base/index.ts';
 import { GEN_AI } from './gen-ai.ts';
 import type { Attributes } from './telemetry.ts';
@@ -10,7 +8,7 @@ export interface Attribution {
     readonly workspace: string;
     readonly keyId?: string | undefined;
     readonly keyName?: string | undefined;
-    /** The subject of the JWT of a caller without a key. */
+    /** The subject of the JWT, for a caller without a key. */
     readonly subject?: string | undefined;
   };
   readonly contextId?: string | undefined;

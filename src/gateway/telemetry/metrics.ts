@@ -13,7 +13,7 @@ export const METRICS_CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
 /** Maximum number of series of one metric. */
 const MAX_SERIES = 1000;
-/** Longer label values are truncated. */
+/** Maximum length of a label value. Longer values are truncated. */
 const MAX_LABEL_CHARS = 200;
 const OTHER = 'other';
 /** The sampling interval of the event loop delay. */
@@ -33,7 +33,7 @@ export interface Metrics extends Meter {
 }
 
 interface Series {
-  /** The labels as text, for example `{verb="GET",route="/x"}`. Empty if there are no labels. */
+  /** The labels as text, for example `{verb="GET",route="/x"}`. The text is empty if there are no labels. */
   readonly labels: string;
   value: number;
   /** The number of observations in each bucket of a histogram, not cumulative. */
@@ -168,7 +168,10 @@ function labelsText(family: MetricFamily, labels: Labels): string {
   return `{${names.map((name) => `${name}="${escapeLabel(labels[name] ?? '')}"`).join(',')}}`;
 }
 
-/** Returns the key of a series of a metric. It is not escaped, to save time: every request computes some keys. */
+/**
+ * Returns the key of a series of a metric. The key is not escaped, because keys are computed for every request and
+ * escaping takes time.
+ */
 function keyOf({ labels: names = [] }: MetricFamily, labels: Labels): string {
   let key = '';
   for (const name of names) key += `${(labels[name] ?? '').slice(0, MAX_LABEL_CHARS)}\0`;

@@ -10,7 +10,7 @@ import type { TraceContext } from './trace-context.ts';
 
 const MAX_QUEUE = 2048;
 const BATCH = 512;
-/** Maximum time that a span waits until its batch is full. */
+/** Maximum time that a span waits for more spans in its batch. */
 const LINGER_MS = 2000;
 const TIMEOUT_MS = 10_000;
 const MAX_TRIES = 4;
@@ -89,7 +89,7 @@ export function createExporter(options: ExporterOptions): Exporter {
         continue;
       }
       count('dropped', batch.length);
-      // Logged once per outage, not once per batch.
+      // The problem is logged once per outage, not for every batch.
       if (!complained) logger.warn({ problem, spans: batch.length }, 'failed to export spans');
       complained = true;
     }

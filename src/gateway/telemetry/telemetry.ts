@@ -26,7 +26,7 @@ export interface SpanOptions {
 export type Attributes = Readonly<Record<string, string | number | boolean | readonly string[]>>;
 
 export interface Span {
-  /** The `traceparent` header for calls that are made within the span. Undefined if tracing is off. */
+  /** The `traceparent` header for calls within the span, or undefined if tracing is off. */
   readonly traceparent: string | undefined;
   set(attributes: Attributes): void;
   /**

@@ -125,8 +125,8 @@ function startSpan(
   const parent = parseTraceparent(options.parent);
   const context = childOf(parent);
   const traceparent = traceparentOf(context);
-  // The caller does not sample this trace, so the span is not exported. The traceparent passes this decision on to
-  // nested calls.
+  // The caller does not sample this trace, so the span is not exported. The `traceparent` of nested calls contains this
+  // decision.
   if (!context.sampled) return { ...NO_SPAN, traceparent };
   const attributes: Record<string, Attributes[string]> = {};
   const startNs = now();

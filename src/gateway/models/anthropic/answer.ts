@@ -1,6 +1,6 @@
 /**
- * Converts an answer to Anthropic's format. The events of a stream are made first. A complete message is the fold of
- * its events, as in Anthropic's own clients.
+ * Converts an answer to Anthropic's format. The answer is always converted to the events of a stream. A complete
+ * message is built from these events, as in Anthropic's own clients.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import type { JsonObject, JsonValue } from '../../../base/index.ts';
@@ -25,9 +25,9 @@ const PING_MS = 15_000;
 export interface Head {
   readonly id: string;
   readonly model: string;
-  /** An estimate. The last event has the number that the provider reports. */
+  /** Estimated number of input tokens. The last event has the number that the provider reports. */
   readonly inputTokens: number;
-  /** How the client gets the model's thoughts. `signed`: without their text. */
+  /** How the client gets the model's thoughts. `signed` means only their signatures, without their text. */
   readonly thoughts: 'none' | 'signed' | 'full';
 }
 
@@ -80,8 +80,8 @@ function text(value: JsonValue | undefined): string {
 }
 
 /**
- * Returns the answer as server-sent events. If the model is silent, for example because it writes the input of a tool,
- * the client gets pings.
+ * Returns the answer as server-sent events. While no chunk arrives, for example because the model writes the input of a
+ * tool, the client gets pings.
  */
 export async function* messageFrames(
   head: Head,
@@ -102,7 +102,7 @@ export async function* messageFrames(
   }
 }
 
-/** Returns whether the promise is still pending after the time. Throws if it is rejected before. */
+/** Returns whether the promise is still pending after the time. Throws if the promise rejects within this time. */
 async function isLate(promise: Promise<unknown>, ms: number): Promise<boolean> {
   const late = Promise.withResolvers<true>();
   const timer = setTimeout(late.resolve, ms, true);
@@ -166,14 +166,15 @@ async function* events(head: Head, chunks: AsyncIterable<FullChunk>): AsyncGener
         }
         if (chunk.text !== '' && head.thoughts === 'full')
           yield delta({ type: 'thinking_delta', thinking: chunk.text });
-        // Data of the vendor ends a block (agent/models/provider.ts).
+        // The vendor's data is always in the last chunk of a block (agent/models/provider.ts).
         if (chunk.provider !== undefined) yield* close(chunk.provider);
         break;
       }
       case 'function-call': {
         yield* close();
         const { id, name, args, provider } = callable(chunk, head);
-        // A tool_use block cannot contain data of the vendor, so a block before it does (request.ts).
+        // A tool_use block cannot contain the vendor's data, so the data is sent in a separate block before it
+        // (request.ts).
         if (provider !== undefined && head.thoughts !== 'none')
           yield* whole({ type: 'redacted_thinking', data: ownSignature(provider) });
         const caller = { type: 'direct' };
@@ -231,7 +232,7 @@ function messageStart({ id, model, inputTokens }: Head): JsonObject {
   };
 }
 
-/** Returns the token counts. At Anthropic, `input_tokens` does not include tokens from the cache. */
+/** Returns the token counts. In Anthropic's API, `input_tokens` does not include tokens from the cache. */
 function usageOf(
   used: Pick<Used, 'inputTokens' | 'outputTokens' | 'cachedTokens' | 'thoughtTokens'>,
 ): JsonObject {

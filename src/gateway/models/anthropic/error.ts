@@ -9,7 +9,7 @@ import { CONTEXT_LENGTH_EXCEEDED } from '../failure.ts';
 
 /** The `reason` of a budget error (budgets/spending.ts). */
 const BUDGET = 'BUDGET_EXHAUSTED';
-/** Anthropic's status for an overloaded model. Its clients retry after it. */
+/** Anthropic's status for an overloaded model. Anthropic's clients retry after this status. */
 const OVERLOADED = 529;
 
 const TYPES: Readonly<Record<number, string>> = {
@@ -23,12 +23,18 @@ const TYPES: Readonly<Record<number, string>> = {
   [OVERLOADED]: 'overloaded_error',
 };
 
-/** All clients of Anthropic send this header. */
+/**
+ * Returns whether a client of Anthropic's API sent the request. All of these clients send the header
+ * `anthropic-version`.
+ */
 export function isAnthropicClient(request: Pick<FailedRequest, 'header'>): boolean {
   return request.header('anthropic-version') !== undefined;
 }
 
-/** Errors at the paths of the Messages API, and at all paths below /v1 for clients of Anthropic. */
+/**
+ * The error format for the paths of the Messages API. For clients of Anthropic's API, it applies to all paths below
+ * /v1.
+ */
 export const anthropicErrors: ErrorFormat = {
   applies: (path, request) =>
     /^\/v1\/messages(?:\/|$)/.test(path) || (path.startsWith('/v1/') && isAnthropicClient(request)),
@@ -45,7 +51,7 @@ export function errorBody(
 ): { readonly type: 'error'; readonly error: object; readonly request_id: string } {
   const status = statusOf(error);
   const type = TYPES[status] ?? (status < 500 ? 'invalid_request_error' : 'api_error');
-  // Clients recognize these words and shorten the conversation.
+  // Clients recognize this prefix and shorten the conversation.
   const prefix = error.reason === CONTEXT_LENGTH_EXCEEDED ? 'prompt is too long: ' : '';
   return { type: 'error', error: { type, message: prefix + error.message }, request_id: requestId };
 }

@@ -7,7 +7,7 @@ import type { ListedModel } from '../catalogue.ts';
 const MAX_PAGE = 1000;
 const DEFAULT_PAGE = 20;
 
-/** Selects a page of the list: the models after or before a model. */
+/** Selects a page of the list. The page starts after one model or ends before another. */
 export const ModelsQuery = z.object({
   limit: whole(1, MAX_PAGE, DEFAULT_PAGE),
   after_id: z.string().optional(),
@@ -28,7 +28,10 @@ export const ModelInfoPage = z.looseObject({
   last_id: z.string().nullable(),
 });
 
-/** Returns a page of the models. Throws `invalidParams` if the model before or after the page does not exist. */
+/**
+ * Returns a page of the models. Throws `invalidParams` if the model that the page starts after or ends before does not
+ * exist.
+ */
 export function modelInfoPage(
   models: readonly ListedModel[],
   { limit, after_id: after, before_id: before }: z.infer<typeof ModelsQuery>,
@@ -58,7 +61,7 @@ export function modelInfo({ name, createdAt = 0, limits }: ListedModel): z.infer
     id: name,
     display_name: name,
     created_at: new Date(createdAt).toISOString(),
-    // The gateway knows only the limits, if the card has them.
+    // A model card has no capabilities in Anthropic's format.
     capabilities: null,
     deprecated_at: null,
     lifecycle: 'active',

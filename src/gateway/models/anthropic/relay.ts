@@ -1,6 +1,6 @@
 /**
- * Relays a request to Anthropic, or to another provider with Anthropic's API. The provider gets the client's own
- * request, with the provider's name of the model. Only the name of the model is changed in the answer.
+ * Relays a request to Anthropic, or to another provider with Anthropic's API. In the request, only the name of the
+ * model is changed to the provider's name. In the answer, the name is changed back.
  */
 import { isObject } from '../../../base/index.ts';
 import type { FinishReason, Usage } from '../../../agent/index.ts';
@@ -21,19 +21,20 @@ const REASONS: Readonly<Record<string, FinishReason>> = {
 };
 /** The smallest number of tokens for thoughts that Anthropic accepts. */
 const MIN_THINKING = 1024;
-/** Headers of the client that the provider gets. */
+/** Headers of the client's request that are forwarded to the provider. */
 const HEADERS = ['anthropic-version', 'anthropic-beta'];
 const MAX_HEADER_CHARS = 4096;
 
 export interface RelayInput {
   header(name: string): string | undefined;
-  /** Clients that use beta features send `beta=true`. */
+  /** The query of the request. Clients that use beta features send `beta=true`. */
   readonly query: { readonly beta?: string | undefined };
 }
 
 /** Returns the relay of one request to `/v1/messages`. */
 export function messagesRelay(body: MessagesBody, input: RelayInput): Relay {
-  // A fast answer costs more than the price on the model card. `service_tier` stays, because no tier has a price of its own.
+  // `speed` is removed, because a fast answer costs more than the price on the model card. `service_tier` is kept,
+  // because all tiers have the same price.
   const { speed: _, ...fields }: MessagesBody & { readonly speed?: unknown } = body;
   let counts: Record<string, number> = {};
   let reason: FinishReason = 'other';
@@ -109,7 +110,10 @@ function headersOf(input: RelayInput): Record<string, string> {
   return Object.fromEntries(sent);
 }
 
-/** Lowers the tokens for thoughts if a budget has lowered `max_tokens`, because Anthropic requires less than that. */
+/**
+ * Lowers the tokens for thoughts if a budget has lowered `max_tokens`, because Anthropic requires that they are fewer
+ * than `max_tokens`.
+ */
 function thinkingWithin({ thinking, max_tokens: asked }: MessagesBody, maxTokens: number): object {
   const budget = thinking?.budget_tokens ?? 0;
   if (maxTokens >= asked || budget < maxTokens) return {};
@@ -118,7 +122,7 @@ function thinkingWithin({ thinking, max_tokens: asked }: MessagesBody, maxTokens
   return { thinking: { ...thinking, budget_tokens: lowered } };
 }
 
-/** Returns the messages without the thoughts of other vendors' models. Anthropic refuses their signatures. */
+/** Returns the messages without the thoughts of other vendors' models, because Anthropic refuses their signatures. */
 function withoutForeign(messages: readonly InputMessage[]): readonly InputMessage[] {
   return messages.flatMap((message) => {
     const { role, content } = message;
@@ -128,7 +132,8 @@ function withoutForeign(messages: readonly InputMessage[]): readonly InputMessag
       return type !== 'redacted_thinking' || typeof data !== 'string' || !isOwnSignature(data);
     });
     if (own.length === content.length) return [message];
-    // Anthropic refuses an empty message, and joins consecutive messages of the user.
+    // Anthropic refuses an empty message. It is left out, because Anthropic joins the user messages before and after
+    // it.
     return own.length === 0 ? [] : [{ ...message, content: own }];
   });
 }

@@ -38,13 +38,13 @@ import { carriedIn } from './signature.ts';
 const ONLY_ANTHROPIC = ['container', 'mcp_servers', 'inference_geo'] as const;
 /**
  * The defaults of Anthropic. They are not sent to other vendors, because some models refuse every temperature or
- * effort, and Claude Code always sends an effort.
+ * effort. Claude Code always sends an effort.
  */
 const DEFAULT_TEMPERATURE = 1;
 const DEFAULT_EFFORT = 'high';
 
 const EFFORTS = ['low', 'medium', 'high', 'xhigh', 'max'] as const;
-/** Numbers of tokens for thoughts from which the level is medium or high. */
+/** Minimum numbers of tokens for thoughts for the levels medium and high. */
 const MEDIUM_BUDGET = 4096;
 const HIGH_BUDGET = 16_384;
 /** The start of a text that Claude Code sends to Anthropic before its prompt. It is not part of the prompt. */
@@ -67,7 +67,7 @@ export function messagesRequest(body: MessagesBody): ModelRequest {
   };
 }
 
-/** Returns how much the model thinks. A budget in tokens becomes the nearest level. */
+/** Returns the settings for thoughts. A number of tokens is converted to a level. */
 function thinkingOf({
   thinking,
   output_config: config,
@@ -90,7 +90,7 @@ function levelOf(budget: unknown): (typeof EFFORTS)[number] | undefined {
 
 /**
  * Converts the part of the request that determines its input tokens. Without `strict`, a block that cannot be converted
- * becomes data. This is good enough to estimate the tokens of a request that Anthropic gets unchanged.
+ * becomes a data part. This is accurate enough to estimate the tokens of a request that Anthropic gets unchanged.
  */
 export function inputOf(body: CountBody, { strict }: { readonly strict: boolean }): ModelRequest {
   const refused = strict ? ONLY_ANTHROPIC.find((field) => hasEffect(body[field])) : undefined;
@@ -105,7 +105,7 @@ export function inputOf(body: CountBody, { strict }: { readonly strict: boolean 
   };
 }
 
-/** Returns the texts of blocks, without other blocks. */
+/** Returns the text of all text blocks. Ignores other blocks. */
 function plainText(content: BlockList): string {
   if (typeof content === 'string') return content;
   return content
@@ -148,7 +148,7 @@ function toolsOf(
   return { tools: declared, toolChoice: { tool: name }, ...single };
 }
 
-/** Returns the tools after the changes in system messages. A tool whose loading is deferred is always there. */
+/** Returns the tools after the changes in system messages. Always includes tools with deferred loading. */
 function changedTools({ tools, messages }: CountBody): readonly AnthropicTool[] {
   const systems = messages.filter(({ role }) => role === 'system');
   const all = [...(tools ?? [])];
@@ -166,13 +166,13 @@ function changedTools({ tools, messages }: CountBody): readonly AnthropicTool[] 
 }
 
 /**
- * Converts the messages. Consecutive messages of the same role become one content, as at Anthropic. Each tool call must
- * have its result in the next user message. Other vendors have no system messages in a conversation, so these become
- * marked texts of the user at the same place.
+ * Converts the messages. Consecutive messages of the same role become one content, as in Anthropic's API. Each tool
+ * call must have its result in the next user message. Other vendors do not support system messages within a
+ * conversation, so these messages become marked texts of the user.
  */
 function contentsOf(messages: readonly InputMessage[], strict: boolean): Content[] {
   const contents: { role: Content['role']; parts: ContentPart[] }[] = [];
-  /** The names of the tools that were called, by the id of the call. */
+  /** The names of the called tools, by the id of the call. */
   const called = new Map<string, string>();
   /** The ids of the calls that have no result yet. */
   const open = new Set<string>();
@@ -188,7 +188,7 @@ function contentsOf(messages: readonly InputMessage[], strict: boolean): Content
     }
     if (content === undefined && strict) throw refusal(at, 'required');
     const blocks = typeof content === 'string' ? [{ type: 'text', text: content }] : content;
-    /** Data of another vendor for the next tool call (answer.ts). */
+    /** The data of another vendor that belongs to the next tool call (answer.ts). */
     let carried: JsonObject | undefined;
     const parts = (blocks ?? []).flatMap((block, place): ContentPart[] => {
       try {
@@ -274,7 +274,7 @@ function shown(block: Block, at: string): (FilePart | Extract<ContentPart, { kin
       return [{ kind: 'text', text: [`${title} (${source}):`, ...texts].join('\n') }];
     }
     case 'tool_reference': {
-      // Tools whose loading is deferred are always loaded, so the reference only names the tool.
+      // Tools with deferred loading are always loaded, so the reference becomes a text with the tool's name.
       const { tool_name: name } = read(ToolReferenceBlock, block, at);
       return [{ kind: 'text', text: `The tool ${name} is available.` }];
     }
@@ -283,7 +283,7 @@ function shown(block: Block, at: string): (FilePart | Extract<ContentPart, { kin
   }
 }
 
-/** Converts a source. `mediaType` is the type of a source that does not contain its type. */
+/** Converts a source. `mediaType` is the default for a source without a media type. */
 function fromSource(
   source: Source,
   mediaType: string,
@@ -304,7 +304,7 @@ function fromSource(
       const { content } = source;
       if (typeof content === 'string') return [{ kind: 'text', text: content }];
       return content.flatMap((block, place) => {
-        // This also limits the depth.
+        // Only these types are allowed, which also limits the nesting depth.
         if (block.type === 'text' || block.type === 'image')
           return shown(block, `${at}.content.${place}`);
         throw refusal(`${at}.content.${place}.type`, 'must be text or image');

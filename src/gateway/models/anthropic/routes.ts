@@ -55,7 +55,7 @@ export function anthropicRoutes({ models, api }: AnthropicRoutesOptions): readon
     let tokens: number | undefined;
     if (own !== undefined) {
       const relay = countRelay(body, input, (count) => (tokens = count));
-      // Not every provider with this API counts tokens. Then they are estimated.
+      // Not every provider with this API can count tokens. If the provider cannot, the tokens are estimated.
       await api.tryRelay(input, { target: own, request, relay });
     }
     const headers = { 'request-id': newRequestId() };

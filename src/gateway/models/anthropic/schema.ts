@@ -2,8 +2,8 @@
  * The schemas of Anthropic's Messages API, with the fields that the gateway uses. Other fields are kept, because a
  * provider of the type `anthropic` gets the client's own request.
  *
- * BlockList have a loose schema here. A block of an unknown type reaches Anthropic unchanged, so request.ts checks a
- * block only if the request is converted for another provider.
+ * The schema of blocks is loose, because Anthropic also gets blocks of unknown types. request.ts checks the blocks only
+ * if the request is converted for another provider.
  */
 import * as z from 'zod';
 import { isObject, type JsonObject } from '../../../base/index.ts';
@@ -24,7 +24,7 @@ const BlockList = z.union([z.string(), z.array(Block).max(MAX_BLOCKS)], {
 });
 export type BlockList = z.infer<typeof BlockList>;
 
-/** A system message in the conversation may have only settings, and no content. */
+/** A message of the conversation. A system message may have settings without content. */
 const InputMessage = z.looseObject({
   role: z.enum(['user', 'assistant', 'system']),
   content: BlockList.optional(),
@@ -71,7 +71,7 @@ export const CountBody = z.looseObject({
 export type CountBody = z.infer<typeof CountBody>;
 
 export const MessagesBody = CountBody.extend({
-  /** With 0, Anthropic only fills its cache. */
+  /** Maximum number of output tokens. With 0, Anthropic only fills its cache. */
   max_tokens: z.int().min(0),
   temperature: z.number().min(0).max(1).nullish(),
   top_p: z.number().min(0).max(1).nullish(),
@@ -115,7 +115,7 @@ export const ToolResultBlock = z.looseObject({
 });
 export const ToolReferenceBlock = z.looseObject({ tool_name: z.string() });
 
-/** A change of the tools in a system message. The type of the block is `tool_addition` or `tool_removal`. */
+/** A block of a system message that changes the tools. Its type is `tool_addition` or `tool_removal`. */
 export const ToolChangeBlock = z.looseObject({
   tool: z.union([
     z.looseObject({ type: z.literal('tool_reference'), name: z.string() }),

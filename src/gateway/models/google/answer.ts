@@ -20,7 +20,7 @@ const REASONS = {
 export interface Head {
   readonly model: string;
   readonly responseId: string;
-  /** Whether the client gets the model's thoughts. */
+  /** True if the client gets the model's thoughts. */
   readonly thoughts: boolean;
 }
 
@@ -43,7 +43,7 @@ export async function completeAnswer(
   throw new TypeError('the answer has no finish chunk');
 }
 
-/** Returns the answers of a stream, each with a part. */
+/** Returns the answers of a stream. Each of them has one part. */
 export async function* answers(
   head: Head,
   chunks: AsyncIterable<FullChunk>,
@@ -58,7 +58,10 @@ export async function* answers(
   }
 }
 
-/** Adds a part. Pieces of the same text become one part, unless a signature belongs to the first piece. */
+/**
+ * Adds a part. Joins it with the last part if both are pieces of the same text. A part with a signature is complete, so
+ * nothing is joined to it.
+ */
 function append(parts: JsonObject[], part: JsonObject): void {
   const last = parts.at(-1);
   const [before, text] = [last?.['text'], part['text']];
@@ -71,8 +74,8 @@ function append(parts: JsonObject[], part: JsonObject): void {
 type Chunk = Exclude<FullChunk, { kind: 'finish' }>;
 
 /**
- * Returns a function that converts the chunks of an answer. The signature of a call contains the thoughts before it, as
- * Google's signatures do, because some clients do not send thoughts back.
+ * Returns a function that converts the chunks of an answer. The signature of a call also contains the thoughts before
+ * the call, because some clients do not send thoughts back. Google's signatures contain them too.
  */
 function partsOf(head: Head): (chunk: Chunk) => JsonObject | undefined {
   let thoughts: CarriedThought[] = [];
@@ -98,7 +101,7 @@ function partOf(chunk: Chunk, head: Head): JsonObject | undefined {
   const signature = provider !== undefined && { thoughtSignature: signatureOf(provider) };
   switch (chunk.kind) {
     case 'text': {
-      // Only Google has signatures of texts.
+      // Only Google's models sign texts.
       const own = provider && googleSignature(provider);
       if (chunk.text === '' && own === undefined) return undefined;
       return { text: chunk.text, ...(own !== undefined && { thoughtSignature: own }) };
@@ -132,7 +135,7 @@ function ended(
   return { ...answer, usageMetadata: usageOf(used) };
 }
 
-/** Returns the token counts. At Google, `candidatesTokenCount` does not include thoughts. */
+/** Returns the token counts. In Google's API, `candidatesTokenCount` does not include thoughts. */
 function usageOf({ inputTokens, outputTokens, cachedTokens, thoughtTokens = 0 }: Used): JsonObject {
   return {
     promptTokenCount: inputTokens,

@@ -17,7 +17,7 @@ export function errorBody(error: A2AError): object {
   const { reason, detail } = error;
   const { status } = ERRORS[kindOf(error)];
   const { violations = [], retryAfterSeconds } = detail;
-  // Clients recognize these words and shorten the conversation.
+  // Clients recognize this prefix and shorten the conversation.
   const prefix =
     reason === CONTEXT_LENGTH_EXCEEDED
       ? 'The input token count exceeds the maximum number of tokens allowed. '
@@ -42,7 +42,10 @@ function statusOf(error: A2AError): number {
   return ERRORS[kindOf(error)].http;
 }
 
-/** The name of the model is in the path, so an unknown model is a path that does not exist. */
+/**
+ * Returns the kind of the error in Google's API. An unknown model is `notFound`, because the model's name is part of
+ * the path.
+ */
 function kindOf({ kind, reason }: A2AError): A2AError['kind'] {
   return reason === MODEL_NOT_FOUND || kind === 'methodNotFound' ? 'notFound' : kind;
 }

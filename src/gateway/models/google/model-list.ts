@@ -8,7 +8,7 @@ const MAX_PAGE = 1000;
 const DEFAULT_PAGE = 50;
 const METHODS = ['generateContent', 'countTokens'];
 
-/** Selects a page of the list. The token of the next page is the number of models before it. */
+/** Selects a page of the list. The token of a page is the number of models before the page. */
 export const ModelsQuery = z.object({
   pageSize: whole(1, MAX_PAGE, DEFAULT_PAGE),
   pageToken: whole(0, undefined, 0),

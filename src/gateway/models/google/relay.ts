@@ -1,6 +1,6 @@
 /**
- * Relays a request to Google, or to another provider with Google's API. The provider gets the client's own request.
- * Only the name of the model is changed in the answer.
+ * Relays a request to Google, or to another provider with Google's API. The provider gets the client's own request. In
+ * the answer, only the name of the model is changed.
  */
 import { isObject } from '../../../base/index.ts';
 import type { FinishReason, Usage } from '../../../agent/index.ts';
@@ -21,11 +21,13 @@ const REASONS: Readonly<Record<string, FinishReason>> = {
   PROHIBITED_CONTENT: 'content-filter',
   SPII: 'content-filter',
 };
-/** Google accepts this instead of the signature of a call that another vendor's model made. */
+/**
+ * Placeholder for the signature of a call that another vendor's model made. Google accepts it instead of a signature.
+ */
 const FOREIGN_CALL = 'skip_thought_signature_validator';
 
 export interface Asked {
-  /** The caller's name of the model. */
+  /** The caller's name for the model. */
   readonly model: string;
   readonly body: GenerateBody;
   readonly stream: boolean;
@@ -50,7 +52,7 @@ export function generateRelay({ model: name, body, stream }: Asked): Relay {
       // A tier may cost more than the price on the model card.
       serviceTier: undefined,
     }),
-    // In a JSON string, the quotation marks of this text would be escaped.
+    // Inside a JSON string, the quotation marks would be escaped. So the pattern matches only members of the answer.
     rewrite: (text) => text.replaceAll(/"modelVersion":\s*"[^"\\]*"/g, () => replacement),
     watched: /"(?:finishReason|usageMetadata|blockReason)":|"error":\s*\{/,
     read(event) {
@@ -93,14 +95,17 @@ export function countRelay(body: CountBody, onCount: (tokens: number) => void): 
   };
 }
 
-/** Returns the path of a model. A model card may have any name, so the name must not lead to another path. */
+/**
+ * Returns the path of a model. Encodes the name and removes segments such as `..`, because a model card may contain any
+ * name.
+ */
 function pathOf(model: string): string {
   const segments = (model.includes('/') ? model : `models/${model}`).split('/');
   const safe = segments.filter((segment) => !/^\.*$/.test(segment)).map(encodeURIComponent);
   return `/${safe.join('/')}`;
 }
 
-/** Returns the content without the thoughts and signatures of other vendors' models. Google refuses them. */
+/** Returns the content without the thoughts and signatures of other vendors' models, because Google refuses them. */
 function withoutForeign(content: InputContent): InputContent[] {
   const { parts = [] } = content;
   if (!parts.some(isForeign)) return [content];

@@ -18,14 +18,14 @@ import { carriedIn } from './signature.ts';
 import { jsonSchemaOf } from './tool-schema.ts';
 
 /**
- * The defaults of Google. They are not sent to other vendors, because some models refuse these settings, and Gemini CLI
+ * The defaults of Google. They are not sent to other vendors, because some models refuse these settings. Gemini CLI
  * always sends them.
  */
 const DEFAULTS = { temperature: [1], topP: [0.95, 1], topK: [64] } as const;
 const DEFAULT_LEVEL = 'high';
 
 const LEVELS = ['minimal', 'low', 'medium', 'high'] as const;
-/** Numbers of tokens for thoughts from which the level is medium or high. */
+/** Minimum numbers of tokens for thoughts for the levels medium and high. */
 const MEDIUM_BUDGET = 4096;
 const HIGH_BUDGET = 16_384;
 /** Fields of `generationConfig` that only Google supports, and that would change the answer. */
@@ -33,8 +33,8 @@ const ONLY_GOOGLE = ['responseLogprobs', 'speechConfig'] as const;
 const JSON_TYPE = 'application/json';
 
 /**
- * Throws `invalidParams` if the request has a field that no provider may get: several answers, because a budget
- * reserves one, and the operator's caches.
+ * Throws `invalidParams` if the request asks for several answers or uses a cache. Budgets reserve only one answer, and
+ * the provider's caches belong to the operator.
  */
 export function checkRequest({ generationConfig, cachedContent }: Partial<GenerateBody>): void {
   if ((generationConfig?.candidateCount ?? 1) !== 1)
@@ -69,7 +69,7 @@ export function generateRequest(body: GenerateBody): ModelRequest {
   };
 }
 
-/** Converts the part of the request that determines its tokens, for a request that Google gets unchanged. */
+/** Converts only the fields that determine the number of tokens, for a request that Google gets unchanged. */
 export function roughRequest(body: GenerateBody): ModelRequest {
   return { ...inputOf(body, { strict: false }), ...limitOf(body) };
 }
@@ -79,7 +79,7 @@ function limitOf({ generationConfig }: GenerateBody): Pick<ModelRequest, 'maxOut
   return maxOutputTokens === undefined ? {} : { maxOutputTokens };
 }
 
-/** Returns how much the model thinks. A budget in tokens becomes the nearest level. */
+/** Returns the settings for thoughts. A number of tokens is converted to a level. */
 function thinkingOf({
   generationConfig,
 }: GenerateBody): Pick<ModelRequest, 'reasoning' | 'thoughts'> {
@@ -97,7 +97,7 @@ function thinkingOf({
 }
 
 function levelOf(budget: number | undefined): ModelRequest['reasoning'] {
-  // -1: the model decides.
+  // With -1, the model decides.
   if (budget === undefined || budget < 0) return undefined;
   if (budget === 0) return 'none';
   if (budget < MEDIUM_BUDGET) return 'low';
@@ -106,7 +106,7 @@ function levelOf(budget: number | undefined): ModelRequest['reasoning'] {
 
 /**
  * Converts the part of the request that determines its input tokens. Without `strict`, a part that cannot be converted
- * becomes data. This is good enough to estimate the tokens of a request that Google gets unchanged.
+ * becomes a data part. This is accurate enough to estimate the tokens of a request that Google gets unchanged.
  */
 export function inputOf(
   body: GenerateBody,
@@ -172,15 +172,15 @@ interface OpenCall {
 }
 
 /**
- * Converts the contents. Consecutive contents of the same role become one. A response without the id of a call belongs
- * to the first call of this function that has no response yet.
+ * Converts the contents. Consecutive contents of the same role become one content. A function response without an id
+ * belongs to the first call of this function that has no response yet.
  */
 function contentsOf(given: readonly InputContent[], strict: boolean): Content[] {
   const contents: { role: Content['role']; parts: ContentPart[] }[] = [];
   /** The calls that have no response yet. */
   let open: OpenCall[] = [];
   let calls = 0;
-  /** The thoughts in the signatures of the content's calls. */
+  /** The thoughts that the signatures of the content's calls contain. */
   let thoughts: CarriedThought[] = [];
 
   for (const [index, { role: as, parts = [] }] of given.entries()) {
@@ -199,7 +199,7 @@ function contentsOf(given: readonly InputContent[], strict: boolean): Content[] 
     const last = contents.at(-1);
     const into = last?.role === role ? last.parts : [];
     if (last?.role !== role) contents.push({ role, parts: into });
-    // Gemini CLI, for example, sends no thoughts back.
+    // Some clients, such as Gemini CLI, do not send thoughts back. Then the thoughts in the signatures are used.
     const isSent = converted.some((part) => part?.kind === 'thought');
     if (role === 'model' && !isSent)
       into.push(...thoughts.map((each) => ({ kind: 'thought' as const, ...each })));
@@ -250,10 +250,7 @@ function contentsOf(given: readonly InputContent[], strict: boolean): Content[] 
   }
 }
 
-/**
- * Adds a part. Pieces of a thought become one thought, because its signature belongs to the whole thought. The last
- * piece has the signature.
- */
+/** Adds a part. Joins the pieces of a thought, because the signature in the last piece belongs to the whole thought. */
 function add(parts: ContentPart[], part: ContentPart): void {
   const last = parts.at(-1);
   const isPiece =

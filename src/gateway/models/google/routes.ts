@@ -36,7 +36,7 @@ export interface GoogleRoutesOptions {
 }
 
 export function googleRoutes({ models, api }: GoogleRoutesOptions): readonly GatewayRoute[] {
-  /** `alt` is undefined if the answer is not a stream. */
+  /** Answers a request. `alt` is undefined if the answer is not a stream. */
   async function generate(
     { body, ...input }: Omit<RouteInput<GenerateBody, unknown>, 'query'>,
     alt?: string,

@@ -9,10 +9,10 @@ const MAX_CONTENTS = 100_000;
 const MAX_PARTS = 10_000;
 const MAX_TOOLS = 1024;
 const MAX_STOPS = 64;
-/** The API's own fields are not nested deeper. */
+/** Maximum nesting depth of the API's own fields. */
 const MAX_DEPTH = 12;
 
-/** The fields that the gateway reads. The API accepts their names in snake_case too. */
+/** The names of the fields that the gateway reads. The API accepts these names in snake_case too. */
 const NAMES = new Set([
   'systemInstruction',
   'toolConfig',
@@ -51,7 +51,7 @@ const NAMES = new Set([
   'thinkingBudget',
   'thinkingLevel',
 ]);
-/** Fields whose values are data of the client. */
+/** Fields whose values are data of the client. The names in these values are not changed. */
 const DATA = new Set([
   'args',
   'response',
@@ -61,7 +61,7 @@ const DATA = new Set([
   'responseJsonSchema',
   'labels',
 ]);
-/** Lists. The API accepts a single item instead. */
+/** Fields whose values are lists. The API accepts a single item instead of a list. */
 const LISTS = new Set(['contents', 'parts', 'tools', 'functionDeclarations', 'stopSequences']);
 
 /** Returns the request with the names in camelCase, and without fields that are null. */
@@ -172,7 +172,7 @@ const Fields = z.looseObject({
 export const GenerateBody = z.preprocess((body) => normalized(body), Fields);
 export type GenerateBody = z.infer<typeof GenerateBody>;
 
-/** A request to count tokens has only the contents, or a whole request. */
+/** A request to count tokens. It contains either only the contents, or a whole request. */
 export const CountBody = z.preprocess(
   (body) => normalized(body),
   z.union([

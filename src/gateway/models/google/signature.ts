@@ -1,7 +1,7 @@
 /**
  * Signatures of thoughts and calls. Clients send them back unchanged in the next request. Google's own signatures are
- * passed on as they are. Data of other vendors is encoded as a signature of ours. A signature is bytes in base64,
- * because some clients decode it.
+ * passed on as they are. Data of other vendors is encoded as a signature of the gateway. Every signature is valid
+ * base64, because some clients decode it.
  */
 import { isObject, type JsonObject } from '../../../base/index.ts';
 import {
@@ -12,7 +12,7 @@ import {
   isCarried,
 } from '../vendor-api/carried.ts';
 
-/** Returns a signature with the vendor's data, and with the thoughts before a call. */
+/** Returns a signature that contains the vendor's data, and the thoughts before a call. */
 export function signatureOf(
   provider: JsonObject,
   thoughts: readonly CarriedThought[] = [],
@@ -31,7 +31,7 @@ export function isOwnSignature(signature: string): boolean {
   return isCarried(Buffer.from(signature.slice(0, 16), 'base64').toString('utf8'));
 }
 
-/** Returns the vendor's data in a signature. Returns undefined if a signature of ours is invalid. */
+/** Returns the vendor's data in a signature, or undefined if a signature of the gateway is invalid. */
 export function carriedIn(signature: string): Carried | undefined {
   if (!isOwnSignature(signature)) return { provider: { google: { thoughtSignature: signature } } };
   return decodeCarried(Buffer.from(signature, 'base64').toString('utf8'));

@@ -1,15 +1,15 @@
 /**
- * The two formats of a stream in Google's API: server-sent events with `alt=sse`, and otherwise a JSON array whose
- * elements are sent one after another.
+ * The two formats of a stream in Google's API. With `alt=sse`, the stream consists of server-sent events. Otherwise the
+ * stream is a JSON array, whose elements are sent one after another.
  */
 
 export interface StreamFormat {
   readonly headers?: Readonly<Record<string, string>>;
   /** Returns the text of one answer. */
   item(answer: object): string;
-  /** Returns the text of the last item, after which nothing follows. */
+  /** Returns the text of the last answer, including the end of the stream. */
   last(answer: object): string;
-  /** Returns the end of a complete stream. */
+  /** Returns the end of a stream after its last `item`. */
   end(): string;
 }
 
@@ -42,7 +42,7 @@ export async function* formatted(
   if (end !== '') yield end;
 }
 
-/** Returns the answers in server-sent events. Each text has complete events. */
+/** Returns the answers in server-sent events. Each text must consist of complete events. */
 export async function* answersIn(texts: AsyncIterable<string>): AsyncGenerator<object> {
   for await (const text of texts) {
     for (const event of text.split(/\r?\n\r?\n/)) {

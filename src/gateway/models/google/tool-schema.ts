@@ -2,7 +2,7 @@
 import { isObject, type JsonObject, type JsonValue } from '../../../base/index.ts';
 
 const MAX_DEPTH = 64;
-/** Keywords with numbers. The API has some of them as strings. */
+/** Keywords whose values are numbers. Clients may send these numbers as strings. */
 const NUMBERS = new Set([
   'minItems',
   'maxItems',
@@ -43,7 +43,7 @@ function typeOf(type: JsonValue, isNullable: boolean): [string, JsonValue][] {
   return [['type', isNullable ? [name, 'null'] : name]];
 }
 
-/** Converts the schemas of properties. The keys are the client's own names. */
+/** Converts the schemas of properties. Keeps their names, because the client has chosen them. */
 function eachOf(schemas: JsonObject, depth: number): JsonObject {
   return Object.fromEntries(
     Object.entries(schemas).map(([name, schema]) => [name, nested(schema, depth)]),

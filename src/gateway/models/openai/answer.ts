@@ -49,8 +49,8 @@ export async function completion(head: Head, chunks: AsyncIterable<FullChunk>): 
 }
 
 /**
- * Returns the answer as server-sent events. After a failure there is no [DONE], so that clients do not mistake it for a
- * short answer.
+ * Returns the answer as server-sent events. After a failure, no `[DONE]` is sent, so that clients do not treat the
+ * incomplete answer as complete.
  */
 export async function* completionFrames(
   head: Head,
@@ -93,7 +93,7 @@ export function event(value: unknown): string {
   return `data: ${JSON.stringify(value)}\n\n`;
 }
 
-/** Returns a call of the model. Throws if the chunk is a file, or if the arguments of the call are invalid. */
+/** Returns the tool call in the chunk. Throws if the chunk is a file, or if the arguments of the call are invalid. */
 export function callOf(
   chunk: Extract<FullChunk, { kind: 'blob' | 'function-call' }>,
   model: string,

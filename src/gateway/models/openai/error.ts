@@ -7,7 +7,7 @@ import { MODEL_NOT_FOUND } from '../catalogue.ts';
 /** The `reason` of a budget error (budgets/spending.ts). */
 const BUDGET = 'BUDGET_EXHAUSTED';
 
-/** The paths of OpenAI's API that the gateway has, and those below them. */
+/** Matches the paths of OpenAI's API that the gateway serves, and all paths below them. */
 const PATHS = /^\/v1\/(?:chat|completions|embeddings|models|responses)(?:\/|$)/;
 
 export const openaiErrors: ErrorFormat = {
@@ -33,7 +33,7 @@ function typeOf(status: number, reason: string): string {
   return status < 500 ? 'invalid_request_error' : 'server_error';
 }
 
-/** Returns the code of an error as OpenAI's API has it, or null. */
+/** Returns the code of the error in OpenAI's API, or null if there is none. */
 export function openaiCode({ reason, httpStatus, detail }: A2AError): string | null {
   if (reason === BUDGET) return 'insufficient_quota';
   if (httpStatus === 401) return 'invalid_api_key';

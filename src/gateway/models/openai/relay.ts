@@ -1,6 +1,6 @@
 /**
  * Relays a chat request to a provider with OpenAI's chat API. The provider gets the client's own request, so that
- * fields that we do not know have their effect. The name of the model is changed in both directions.
+ * fields that the gateway does not support still have an effect. The name of the model is changed in both directions.
  */
 import { isObject } from '../../../base/index.ts';
 import type { FinishReason, Usage } from '../../../agent/index.ts';
@@ -23,8 +23,8 @@ export function chatRelay(body: ChatBody): Relay {
   const includeUsage = options?.include_usage === true;
   const replacement = `"model":${JSON.stringify(name)}`;
   return {
-    // A provider of the type `openai` has the Responses API. A compatible server may be in the operator's own network,
-    // so it must not download files for callers.
+    // Providers of the type `openai` are called through the Responses API, so they are not accepted here. A compatible
+    // server may be in the operator's own network, so it must not download files for callers.
     accepts: (type) => type === 'openai-compatible' && !hasAddresses(body),
     stream,
     path: () => '/chat/completions',
@@ -32,12 +32,12 @@ export function chatRelay(body: ChatBody): Relay {
       ...body,
       model,
       ...limitOf(body, maxOutputTokens),
-      // The usage is needed for the budgets, even if the client does not ask for it.
+      // The usage is needed for the budgets, even if the client does not request it.
       ...(stream && { stream_options: { ...options, include_usage: true } }),
       // A tier may cost more than the price on the model card.
       service_tier: undefined,
     }),
-    // In a JSON string, the quotation marks of this text would be escaped.
+    // Inside a JSON string, the quotation marks would be escaped. So the pattern matches only members of the answer.
     rewrite: (text) => text.replaceAll(/"model":\s*"[^"\\]*"/g, () => replacement),
     watched: /"usage":\s*\{|"finish_reason":\s*"|"error":\s*\{/,
     read(event) {
@@ -57,8 +57,9 @@ export function chatRelay(body: ChatBody): Relay {
 }
 
 /**
- * Returns the limit of the answer in the fields that the client used, or else in the one that all servers know. A
- * server may know only one of the fields, so a request with both has the limit in both.
+ * Returns the limit of the answer in the fields that the client used. If the client used neither field, returns it in
+ * `max_tokens`, which all servers support. If the client used both, returns it in both, because a server may support
+ * only one of them.
  */
 function limitOf(body: ChatBody, limit: number | undefined): object {
   if (limit === undefined) return {};

@@ -49,11 +49,11 @@ type ChatSettings = Pick<
 >;
 
 /**
- * Converts the request. `relayed`: only providers with the same API get it. Then they judge what is supported. Throws
- * `invalidParams` with the name of an invalid field.
+ * Converts the request. If `relayed` is true, only providers with the same API get the request, and they check whether
+ * its fields are supported. Throws `invalidParams` with the name of an invalid field.
  */
 export function chatRequest(body: ChatBody, relayed = false): ModelRequest {
-  // Budgets reserve one answer, so several are refused for every provider.
+  // Budgets reserve only one answer, so a request for several answers is refused.
   if (isSet(body.n) && body.n !== 1) throw invalidField('n', 'must be 1: send several requests');
   for (const [field, hasNoEffect] of Object.entries(UNSUPPORTED)) {
     const value = body[field];
@@ -124,7 +124,7 @@ function toolsOf({
   };
 }
 
-/** Converts a tool. Both of OpenAI's APIs have these fields. */
+/** Converts a tool. The chat API and the Responses API have the same fields. */
 export function declarationOf({
   name,
   description,
@@ -205,7 +205,7 @@ function contentsOf(messages: readonly ChatMessage[]): Content[] {
         break;
       }
       default:
-      // System and developer messages are handled in chatRequest.
+      // System and developer messages are handled in chatMessages.
     }
   }
   close('messages');
@@ -236,8 +236,8 @@ function userPart(part: UserPart, at: string): ContentPart {
 }
 
 /**
- * Returns the file at a data URL, or at an HTTPS address, which the provider downloads. The gateway itself downloads
- * nothing. A provider that does not download files refuses the request.
+ * Returns the file in a data URL, or the address of a file. Only providers download files from addresses, never the
+ * gateway itself.
  */
 export function fileAt(url: string, at: string, mediaTypes: string): BlobPart | FileContentPart {
   const match = /^data:([\w.+-]+\/[\w.+-]+)(?:;[\w=.+-]+)*;base64,([\w+/=-]*)$/.exec(url);
@@ -249,7 +249,7 @@ export function fileAt(url: string, at: string, mediaTypes: string): BlobPart | 
   throw invalidField(at, 'must be a URL of the form data:TYPE;base64,… or https://…');
 }
 
-/** Returns the text of a tool message, and its files. */
+/** Returns the text and the files of a tool message. */
 function toolContent(
   content: Extract<ChatMessage, { role: 'tool' }>['content'],
   at: string,
@@ -282,7 +282,7 @@ export function argumentsOf(text: string, at: string): JsonObject {
     // The cast is safe, because the result of JSON.parse is JSON.
     if (isObject(args)) return args as JsonObject;
   } catch {
-    // Reported below, together with JSON that is not an object.
+    // The error is reported below, as for JSON that is not an object.
   }
   throw invalidField(at, 'must be a JSON object');
 }

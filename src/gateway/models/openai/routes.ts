@@ -146,7 +146,7 @@ export function openaiRoutes({ models, api }: OpenaiRoutesOptions): readonly Gat
   ];
 }
 
-/** Both vendors have the list of models at the same path. */
+/** Returns an error in the client's format. OpenAI and Anthropic have the list of models at the same path. */
 function modelsError(error: A2AError, request: FailedRequest): RouteAnswer {
   return isAnthropicClient(request) ? anthropicErrors.error(error, request) : errorAnswer(error);
 }

@@ -36,7 +36,7 @@ const ChatToolCall = z.looseObject({
   id: z.string().min(1),
   type: z.literal('function'),
   function: z.looseObject({ name: z.string().min(1), arguments: z.string() }),
-  /** Google's clients send the signature of a thought in this field. */
+  /** The field in which clients of Google's models send the signature of a thought. */
   extra_content: z
     .looseObject({ google: z.looseObject({ thought_signature: z.string() }).optional() })
     .nullish(),
@@ -54,7 +54,7 @@ const ChatMessage = z.discriminatedUnion('role', [
     role: z.literal('assistant'),
     content: z.union([z.string(), z.array(AssistantPart).max(MAX_PARTS)]).nullish(),
     tool_calls: z.array(ChatToolCall).max(MAX_TOOLS).nullish(),
-    /** The thoughts of the model, as DeepSeek and others have them. `reasoning` is OpenRouter's name. */
+    /** The thoughts of the model. DeepSeek and others use this name, and OpenRouter uses `reasoning`. */
     reasoning_content: z.string().nullish(),
     reasoning: z.string().nullish(),
   }),

@@ -1,12 +1,12 @@
 /**
- * The requests that the gateway's own tasks may contain, over A2A and in the dialect: the skill `chat-completion` as a
- * data part, and settings in the metadata of any message.
+ * Reads the requests of the gateway's own tasks, in A2A and in the dialect. A request is a data part for the skill
+ * `chat-completion`, or any other message with settings in its metadata.
  *
  *   { "kind": "data", "data": { "messages": [{ "role": "user", "content": "Hello" }], "model": "fast", "temperature": 0 } }
  *   { "kind": "text", "text": "Hello" }  with the metadata  { "model": "fast", "temperature": 0 }
  *
- * The conversation is in the format of OpenAI's chat completions, and so are the settings. A setting has an effect or
- * is refused, but is never ignored. Other metadata is the client's own, and is kept with the task.
+ * The conversation and the settings are in the format of OpenAI's chat completions. A setting is never ignored. It
+ * either has an effect or is refused. Other metadata belongs to the client and is stored with the task.
  */
 import { isDeepStrictEqual } from 'node:util';
 import * as z from 'zod';
@@ -62,12 +62,15 @@ export const CHAT_COMPLETION_SCHEMA = z.toJSONSchema(ChatCompletion, {
   target: 'draft-7',
 });
 
-/** What a message asks of a model. */
+/** The request that a message contains. */
 export interface AskedChat {
-  /** The name of the model, or undefined if the request names none. */
+  /** The name of the model, or undefined if the request does not contain a name. */
   readonly model: string | undefined;
   readonly request: ModelRequest;
-  /** Whether the request contains its whole conversation. Otherwise it continues the conversation of its context. */
+  /**
+   * True if the request contains the whole conversation. Otherwise the request continues the conversation of its
+   * context.
+   */
   readonly isWhole: boolean;
 }
 
@@ -96,7 +99,9 @@ export function askedChat(message: Message, metadata: Metadata): AskedChat {
   };
 }
 
-/** Returns the model of a request for embeddings. Throws if the request has a setting for answers. */
+/**
+ * Returns the model of a request for embeddings. Throws if the request has a setting that has no effect on embeddings.
+ */
 export function embeddingModel(metadata: Metadata): string | undefined {
   const { model, ...others } = settingsIn(metadata);
   const [field] = Object.keys(others);
@@ -105,8 +110,8 @@ export function embeddingModel(metadata: Metadata): string | undefined {
 }
 
 /**
- * Returns the data of the skill, or undefined if the message is ordinary content. Data beside text or files is content,
- * unless it has `messages`.
+ * Returns the data part of the skill, or undefined if the message is ordinary content. If the message also has texts or
+ * files, a data part without `messages` is ordinary content.
  */
 function completionIn({ parts }: Message): unknown {
   const data = parts.flatMap((part) => (part.kind === 'data' ? [part.data] : []));
@@ -144,7 +149,7 @@ function readAt<Schema extends z.ZodType>(schema: Schema, value: unknown, at: st
   throw invalidField(path, why ?? 'invalid');
 }
 
-/** Does the work. The field in its error is a field of `at`. */
+/** Runs `work`. If `work` reports an invalid field, adds `at` to the name of the field. */
 function inside<Result>(at: string, work: () => Result): Result {
   try {
     return work();

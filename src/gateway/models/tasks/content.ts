@@ -5,7 +5,7 @@ import { fromA2AMessage } from '../../../bridge/index.ts';
 import type { Message } from '../../../protocol/index.ts';
 
 const UNKNOWN_TYPE = 'application/octet-stream';
-/** The types of files at addresses, which clients often do not send. */
+/** Media types by file extension. They are used for files at addresses, because clients often do not send the type. */
 const TYPES: Readonly<Record<string, string>> = {
   png: 'image/png',
   jpg: 'image/jpeg',
@@ -15,7 +15,10 @@ const TYPES: Readonly<Record<string, string>> = {
   pdf: 'application/pdf',
 };
 
-/** Converts a message. A file without a media type gets the type of its content or of its name. */
+/**
+ * Converts a message. A file without a media type gets the type of its content, or of the file extension in its
+ * address.
+ */
 export function modelContent(message: Pick<Message, 'role' | 'parts'>): Content {
   const { role, parts } = fromA2AMessage(message);
   return { role, parts: parts.map(typed) };

@@ -32,12 +32,11 @@ export const ANSWER = 'answer';
 
 const MAX_TASKS = 50;
 const MAX_CHARS = 400_000;
-/** A task that a model executes has only one user message, so a short history is enough. */
+/** Number of messages that are read of each task. It is small, because a model's task has only one user message. */
 const HISTORY = 2;
 
 /**
- * `handler` is a function, because the request handler is created after the executor that uses the result of
- * `earlierTurns`.
+ * Creates the function that reads earlier turns. `handler` is a function, because the request handler is created later.
  */
 export function earlierTurns(handler: () => Pick<RequestHandler, 'listTasks'>): EarlierTurns {
   /**
@@ -106,14 +105,14 @@ function shownTo(target: ModelTarget): (part: ContentPart) => ContentPart {
 
 /**
  * Returns the user's message and the answer. The turn is empty if one of them is missing, because models require
- * alternating roles. If the message has its whole conversation, so has the turn (`isWhole`).
+ * alternating roles. If the message contains its whole conversation, the turn contains it too, and `isWhole` is true.
  */
 function turnOf({ history = [], status, artifacts = [], metadata = {} }: Task): {
   readonly turn: Content[];
   readonly isWhole: boolean;
 } {
   const message = history.find(({ role }) => role === 'user');
-  // A long answer is complete only in its artifact.
+  // Only the artifact contains a long answer completely.
   const whole = artifacts.find(({ artifactId }) => artifactId === ANSWER);
   const answer =
     textOf(whole?.parts ?? []) ||
@@ -125,7 +124,10 @@ function turnOf({ history = [], status, artifacts = [], metadata = {} }: Task): 
   return { turn: [...messages, said], isWhole };
 }
 
-/** Reads the request of an earlier task. A task of an earlier version may have data that is not accepted any more. */
+/**
+ * Reads the request of an earlier task. If the request is no longer valid, reads it as ordinary content, because it may
+ * come from an earlier version of Parley.
+ */
 function askedIn(
   message: Message,
   metadata: Metadata,

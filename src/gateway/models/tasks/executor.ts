@@ -1,10 +1,10 @@
 /**
  * Executes the gateway's own tasks with a model.
  *
- * The answer is streamed as the artifact `answer`, whose metadata contains the usage. The last status repeats both, for
- * clients of the gateway's dialect. The model also gets the earlier turns of the conversation, which are the completed
- * tasks of the same context, unless the request has its own conversation (chat-completion.ts). Embeddings are returned
- * as one artifact with a data part.
+ * The answer is streamed as the artifact `answer`, whose metadata contains the usage. The last status repeats the
+ * answer and the usage, for clients of the gateway's dialect. The model also gets the earlier turns of the
+ * conversation, which are the completed tasks of the same context. It does not get them if the request contains the
+ * whole conversation (chat-completion.ts). Embeddings are returned as one artifact with a data part.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { userContent, type ModelRequest } from '../../../agent/index.ts';
@@ -46,7 +46,7 @@ export interface ModelExecutorOptions {
 interface Asked {
   readonly target: ModelTarget;
   readonly request: ModelRequest;
-  /** Whether earlier turns are not part of the conversation. */
+  /** True if the request contains the whole conversation, so that earlier turns are not added. */
   readonly isWhole: boolean;
 }
 
@@ -59,7 +59,7 @@ export function modelExecutor({
   models,
   earlierTurns,
 }: ModelExecutorOptions): Required<Pick<AgentExecutor, 'receive' | 'execute'>> {
-  /** Reads a request. The message of a model's task is the only one, because the task never waits for an answer. */
+  /** Reads a request. A model's task has only one message, because it never asks for input. */
   function asked(workspace: string, message: Message, metadata: Metadata): Asked {
     const { api_type: apiType = 'chat' } = metadata;
     if (!isApiType(apiType)) {
@@ -105,7 +105,8 @@ export function modelExecutor({
           yield sent({ kind: 'file', file: { bytes: chunk.data, mimeType: chunk.mediaType } });
         } else if (chunk.kind === 'finish') {
           const { used, reason } = chunk;
-          // Without the reason, a caller could take an answer that was cut off for a complete one.
+          // The reason is needed because a caller could otherwise mistake an answer that was cut off for a complete
+          // answer.
           const usage = { usage: used, ...(reason !== 'stop' && { finishReason: reason }) };
           if (held !== '') {
             const last = sent({ kind: 'text', text: held }, true);
@@ -157,7 +158,7 @@ export function modelExecutor({
       }
       if (task.status.state !== 'working') yield { kind: 'status-update', state: 'working' };
       const workspace = user?.id ?? '';
-      // After a restart, the user is only the workspace.
+      // After a restart, `user` contains only the workspace, so the stored caller is used.
       const caller =
         user instanceof Caller
           ? user

@@ -14,7 +14,7 @@ export interface CarriedThought {
 export interface Carried {
   /** The data, by vendor. */
   readonly provider: JsonObject;
-  /** The call that the data belongs to. Undefined if it belongs to the thought. */
+  /** The id of the call that the data belongs to, or undefined if the data belongs to a thought. */
   readonly callId?: string | undefined;
   /** The thoughts before the call, for clients that send only the call back. */
   readonly thoughts?: readonly CarriedThought[] | undefined;
@@ -22,7 +22,7 @@ export interface Carried {
 
 const PREFIX = 'parley.';
 const MAX_CHARS = 1_000_000;
-/** The fields that a client may send back. A client could send anything here, so other fields are removed. */
+/** The fields that a client may send back. Other fields are removed, because a client could send anything. */
 const FIELDS = new Set([
   'signature',
   'redactedData',
@@ -44,12 +44,12 @@ export function encodeCarried({ provider, callId, thoughts = [] }: Carried): str
     : text;
 }
 
-/** Whether the text comes from `encodeCarried`. */
+/** Returns whether the text comes from `encodeCarried`. */
 export function isCarried(text: string | null | undefined): text is string {
   return text?.startsWith(PREFIX) === true;
 }
 
-/** Returns the data in the text, or undefined if there is none, or if it is invalid. */
+/** Returns the data in the text, or undefined if there is no valid data. */
 export function decodeCarried(text: string): Carried | undefined {
   if (!isCarried(text) || text.length > MAX_CHARS) return undefined;
   try {

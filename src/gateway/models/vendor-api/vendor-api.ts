@@ -10,7 +10,8 @@
  *     whole: (chunks) => messageOf(chunks), frames: (chunks) => eventsOf(chunks), failure: (error) => eventOf(error),
  *   }) })
  *
- * With `relay`, a provider that accepts the client's format gets the client's request, and its answer is passed on.
+ * With `relay`, a provider that accepts the client's format gets the client's own request, and its answer is returned
+ * in the same format.
  */
 import type { ModelRequest } from '../../../agent/index.ts';
 import type { Relay } from '../../../agent/internal/index.ts';
@@ -27,8 +28,9 @@ export interface Exchange {
   /** The caller's name for the model, or the resolved model. */
   readonly model: string | ModelTarget;
   /**
-   * The request for providers with another format. Its limits are used for all providers. A function is called with
-   * true if all providers of the model accept the format of `relay`. It must then accept features that we do not know.
+   * The request for providers with another format. Its limits apply to all providers. If it is a function, the argument
+   * is true if all providers of the model accept the format of `relay`. The function must then accept features that the
+   * gateway does not support.
    */
   readonly request: ModelRequest | ((relayed: boolean) => ModelRequest);
   readonly stream: boolean;
@@ -42,7 +44,7 @@ export interface Exchange {
   failure(error: A2AError): string;
   /** Returns work that must be complete before the client gets the next piece of a relayed answer. */
   pending?(): Promise<void> | undefined;
-  /** Converts a relayed stream, if the client does not get server-sent events. */
+  /** Converts a relayed stream for clients that do not get server-sent events. */
   passed?(texts: AsyncIterable<string>): AsyncIterable<string>;
   /** The headers of a stream. Default: those of server-sent events. */
   readonly streamHeaders?: Readonly<Record<string, string>>;
@@ -60,8 +62,8 @@ export interface VendorApi {
     work: (signal: AbortSignal) => Promise<T>,
   ): Promise<T>;
   /**
-   * Sends a request that costs nothing, for example to count tokens. Only providers with the client's API get it.
-   * Ignores a failure of the providers, because not every provider has every method of its API.
+   * Sends a request that costs nothing, for example to count tokens. Only providers with the client's API get the
+   * request. Ignores failures, because not every provider supports every method of the API.
    */
   tryRelay(
     input: Pick<RouteInput<unknown>, 'caller' | 'call'>,
@@ -71,7 +73,7 @@ export interface VendorApi {
       readonly relay: Relay;
     },
   ): Promise<void>;
-  /** The number of answers in progress. They are not tasks, so the task handler does not count them. */
+  /** Number of answers in progress. The task handler does not count them, because they are not tasks. */
   readonly running: number;
 }
 
@@ -127,7 +129,8 @@ export function createVendorApi({ models }: { readonly models: Models }): Vendor
       }
       const texts = isRaw ? passed(raw(all, exchange), exchange) : exchange.frames(translated(all));
       const frames = untilFailure(texts, (error) => exchange.failure(error), signal);
-      // If the frames are never read, their generator has not started and cannot end the chunks. So end them here.
+      // If the frames are never read, their generator never starts and cannot end the chunks. So the chunks are ended
+      // here.
       const end = () => {
         leave();
         void chunks.return(undefined).catch(() => undefined);
@@ -232,8 +235,8 @@ async function* startingWith<T>(
 }
 
 /**
- * Returns the items of the source. If the reader stops early, calls `end`, which stops the source at once. Otherwise
- * the source would continue until its next item.
+ * Returns the items of the source. If the reader stops early, calls `end`, which stops the source at once. Without
+ * `end`, the source would stop only at its next item.
  */
 function stoppable<T>(source: AsyncGenerator<T>, end: () => void): AsyncIterable<T> {
   return {

@@ -1,4 +1,4 @@
-/** Converts an answer to a response of the Responses API, complete or as the events of a stream. */
+/** Converts an answer to a response of the Responses API, either complete or as the events of a stream. */
 import { randomUUIDv7 } from 'node:crypto';
 import type { FinishReason } from '../../../../agent/index.ts';
 import { A2AError } from '../../../../protocol/index.ts';
@@ -27,7 +27,7 @@ const INCOMPLETE: Readonly<Partial<Record<FinishReason, string>>> = {
   'content-filter': 'content_filter',
 };
 
-/** Returns the fields of a response that are known before the answer. */
+/** Returns the fields of a response that are known before the answer starts. */
 export function responseOf(body: ResponsesBody): ResponseObject {
   return {
     id: freshId('resp'),
@@ -59,7 +59,7 @@ export function responseOf(body: ResponsesBody): ResponseObject {
 export interface AnswerOptions {
   readonly response: ResponseObject;
   readonly customTools: ReadonlySet<string>;
-  /** Called with the complete response before the client gets its end. */
+  /** Stores the complete response. Called before the client gets the end of the response. */
   readonly save: (response: ResponseObject) => Promise<void>;
 }
 
@@ -121,7 +121,7 @@ function createWriter({ response, customTools }: AnswerOptions) {
     return frameOf({ type, sequence_number: sequence++, ...fields });
   }
 
-  /** Starts an item. The item counts as part of the output when it is done. */
+  /** Starts an item. The item is added to the output when it is complete. */
   function* start(kind: OpenItem['kind']): Generator<string> {
     const index = output.length;
     const item: OutputItem =
@@ -165,7 +165,7 @@ function createWriter({ response, customTools }: AnswerOptions) {
     yield event('response.output_item.done', { output_index: index, item });
   }
 
-  /** Writes an item that has no deltas. */
+  /** Writes the events of an item without deltas. */
   function* single(item: OutputItem): Generator<string> {
     const index = output.length;
     yield event('response.output_item.added', { output_index: index, item });
@@ -201,7 +201,7 @@ function createWriter({ response, customTools }: AnswerOptions) {
       case 'thought': {
         const { kind, text, provider } = chunk;
         if (open?.kind !== kind) {
-          // A text without content has only data of the vendor, for which a message has no field.
+          // A chunk with an empty text contains only the vendor's data, and a message has no field for such data.
           if (kind === 'text' && text === '') return;
           yield* close();
           yield* start(kind);

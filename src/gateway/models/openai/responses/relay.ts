@@ -1,6 +1,7 @@
 /**
- * Relays a request of the Responses API to OpenAI. The gateway stores responses itself, so the vendor stores nothing:
- * it gets the whole conversation, and the response gets the gateway's id.
+ * Relays a request of the Responses API to OpenAI. The gateway stores responses itself, so OpenAI is asked not to store
+ * them. Therefore each request contains the whole conversation, and the id of the response is replaced by the gateway's
+ * id.
  */
 import { isObject } from '../../../../base/index.ts';
 import type { FinishReason, Usage } from '../../../../agent/index.ts';
@@ -16,7 +17,7 @@ export interface ResponsesRelayOptions {
   readonly items: readonly Item[];
   /** Fields of our response that replace the vendor's. */
   readonly response: ResponseObject;
-  /** Called with the complete response. */
+  /** Called with the output of the complete response. */
   readonly onResponse: (output: readonly unknown[]) => void;
 }
 
@@ -68,8 +69,8 @@ export function responsesRelay(body: ResponsesBody, options: ResponsesRelayOptio
 }
 
 /**
- * Returns the item for OpenAI. The data of other vendors in a reasoning item is removed. OpenAI's own data is restored,
- * if the item was made from the answer of another route to OpenAI.
+ * Returns the item as OpenAI accepts it. Removes a reasoning item that contains only the data of other vendors. If the
+ * gateway encoded OpenAI's own data in the item, restores this data.
  */
 function forOpenai(item: Item): readonly Item[] {
   const { encrypted_content: encrypted } = ReasoningItem.safeParse(item).data ?? {};

@@ -28,10 +28,10 @@ import {
 } from './schema.ts';
 
 /**
- * Unsupported fields that would change the answer, with a function that returns true for values without an effect. A
- * provider with the same API gets those of UNSUPPORTED, but not those of NEVER: conversations and prompts that are
- * stored in the operator's account belong to no workspace, and no budget can reserve them or an answer in the
- * background.
+ * Unsupported fields that would change the answer. Each function returns true for values that have no effect. A
+ * provider with the same API gets the fields in UNSUPPORTED. The fields in NEVER are always refused, because
+ * conversations and prompts in the operator's account belong to no workspace, and because budgets cannot reserve
+ * background answers.
  */
 const NEVER: Readonly<Record<string, (value: unknown) => boolean>> = {
   background: (value) => value === false,
@@ -49,9 +49,9 @@ const CUSTOM_PARAMETERS = {
 };
 
 export interface ResponsesRequestOptions {
-  /** The items before those of the body, from earlier responses. */
+  /** The items of earlier responses, which precede the items of the body. */
   readonly earlier: readonly Item[];
-  /** Whether only providers with the same API get the request. Then they judge what is supported. */
+  /** True if only providers with the same API get the request. They check whether its fields are supported. */
   readonly relayed: boolean;
 }
 
@@ -121,7 +121,7 @@ function toolsOf(
   };
 }
 
-/** Converts a tool. Tools that run at the vendor are left out, because a model can answer without them. */
+/** Converts a tool. Leaves out tools that the vendor runs, because a model can answer without them. */
 function declaration(tool: ResponseTool): ToolDeclaration[] {
   const { type, name } = tool;
   if (name === undefined) return [];
@@ -251,7 +251,7 @@ function textOf(content: ItemContent): string {
     .join('');
 }
 
-/** Returns the data in `encrypted_content`. What is not ours comes from OpenAI itself. */
+/** Returns the data in `encrypted_content`. A text that the gateway did not encode comes from OpenAI. */
 function carriedIn(text: string, itemId: string | null | undefined): Carried | undefined {
   if (isCarried(text)) return decodeCarried(text);
   const openai = { reasoningEncryptedContent: text, ...(isSet(itemId) && { itemId }) };

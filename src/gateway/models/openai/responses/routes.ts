@@ -27,7 +27,7 @@ export function responsesRoutes({ api }: { readonly api: VendorApi }): readonly 
       onResponse(output) {
         const known = output.flatMap((item) => Item.safeParse(item).data ?? []);
         saving = save({ ...response, status: 'completed', output: known });
-        // The error is reported by `pending`.
+        // `pending` returns this promise, so the error is reported there.
         saving.catch(() => undefined);
       },
     });

@@ -56,7 +56,7 @@ const Reasoning = z.looseObject({
   summary: z.array(z.looseObject({ text: z.string() })).nullish(),
   encrypted_content: z.string().nullish(),
 });
-/** An item of another type, which only a provider with the same API understands. */
+/** An item of another type. Only providers with the same API support such items. */
 const Other = z.looseObject({ type: z.string() });
 
 export const Item = z.union([Message, FunctionCall, CustomCall, CallOutput, Reasoning, Other]);
@@ -67,7 +67,10 @@ export const CustomCallItem = CustomCall;
 export const CallOutputItem = CallOutput;
 export const ReasoningItem = Reasoning;
 
-/** Tools of other types run at the vendor. Only a provider with the same API has them. */
+/**
+ * A tool. The vendor runs tools of types other than `function` and `custom`. Only providers with the same API have such
+ * tools.
+ */
 const ResponseTool = z.looseObject({
   type: z.string(),
   name: z.string().min(1).max(128).optional(),

@@ -1,8 +1,8 @@
 /**
- * Stored responses, for `previous_response_id`. Each is a completed task of the caller's workspace, at an endpoint of
- * its own (`responses`), so that no other endpoint shows it. Its context is the id of the response. It has the items of
- * the request and of the answer, but not those of earlier responses, which `previous` names. It expires like every
- * task.
+ * Stores responses for `previous_response_id`. A stored response is a completed task of the caller's workspace. The
+ * task belongs to a separate endpoint (`responses`), so that no other endpoint shows it. The task's context id is the
+ * id of the response. The task contains the items of the request and of the answer. The items of earlier responses are
+ * in the response with the id `previous`. The task expires like any other task.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import * as z from 'zod';
@@ -35,7 +35,7 @@ export async function store(
   previous: string | undefined,
 ): Promise<void> {
   const data = { response, input: [...input], ...(previous !== undefined && { previous }) };
-  // A conversation of this size could not be continued.
+  // A larger response is not stored, because its conversation could not be continued.
   if (JSON.stringify(data).length > MAX_CHARS) return;
   await handler.sendMessage(
     {
@@ -44,7 +44,7 @@ export async function store(
         messageId: randomUUIDv7(),
         role: 'user',
         contextId: response.id,
-        // The cast changes only the type: all of it comes from JSON.
+        // The copy through JSON changes only the type, because all of the data comes from JSON.
         parts: [{ kind: 'data', data: JSON.parse(JSON.stringify(data)) }],
       },
       metadata: { model: String(response['model']), api_type: 'response' },
@@ -53,7 +53,7 @@ export async function store(
   );
 }
 
-/** Returns a stored response, or undefined. */
+/** Returns a stored response, or undefined if it does not exist. */
 export async function stored(
   { caller, call, handler }: Input,
   id: string,
@@ -64,7 +64,7 @@ export async function stored(
   return part?.kind === 'data' ? Stored.safeParse(part.data).data : undefined;
 }
 
-/** Deletes a stored response. Returns false if there is none. */
+/** Deletes a stored response. Returns false if it does not exist. */
 export async function removeStored({ caller, call, handler }: Input, id: string): Promise<boolean> {
   if (!ID.test(id)) return false;
   const own = ownCall(caller, call);
