@@ -1,8 +1,8 @@
 /**
  * The interface between an agent and the runner. agents/ has the built-in kinds of agents.
  *
- * An agent is immutable and has no state of its own: a run's data is in its context and in the session's events. So one
- * agent can serve any number of runs at once.
+ * An agent is immutable and has no state of its own. The data of a run is in its context and in the session's events.
+ * So one agent can serve any number of runs at the same time.
  */
 import type { JsonValue } from '../base/index.ts';
 import type { Artifacts } from './artifact.ts';
@@ -22,26 +22,26 @@ import type { MutableState, Tool, Toolset } from './tool.ts';
  */
 export interface Agent {
   /**
-   * The agent's name: letters, digits, `_` and `-`. It must be unique among the agents that run together, and not
-   * `user`.
+   * The agent's name, which consists of letters, digits, `_` and `-`. It must be unique among the agents that run
+   * together. It must not be `user`.
    */
   readonly name: string;
-  /** The purpose of the agent. Other agents and people use it to decide which agent to choose. */
+  /** The purpose of the agent. Other agents and people use it to choose an agent. */
   readonly description: string;
   readonly subAgents: readonly Agent[];
   /** The tools that the agent card lists. */
   readonly tools?: readonly (Tool | Toolset)[];
   readonly callbacks?: Callbacks;
   /**
-   * Does the work and yields events. Each event is stored before the next one is requested, and is then in
+   * Does the work and yields events. Each event is stored before the next event is requested. It is then in
    * `context.events`. If the agent has to wait for a person, the function returns. When the answer arrives, the
    * function is called again with the same run id.
    */
   run(context: RunContext): AsyncIterable<Event>;
   /**
-   * Called after a run was canceled, if the run may have been waiting for this agent. Ends the work that the agent has
-   * delegated, for example a remote task. Work in this process is stopped by the run's abort signal instead. Errors are
-   * ignored.
+   * Ends the work that the agent has delegated, for example a remote task. It is called after a run was canceled, if
+   * the run may have been waiting for this agent. It does not have to stop work in this process, because the run's
+   * abort signal does this. Errors are ignored.
    */
   cancel?(run: CanceledRun): Promise<void>;
 }
@@ -69,14 +69,18 @@ export interface RunContext {
   readonly resumed: boolean;
   /** Returns the answer to this question in this run, or undefined if there is none yet. */
   answer(questionId: string): Answer | undefined;
-  /** Returns the last checkpoint that this agent stored at this path in this run (`actions.checkpoint`). */
+  /**
+   * Returns the last checkpoint that this agent has stored at this path in this run (`actions.checkpoint`), or
+   * undefined if there is none.
+   */
   checkpoint(): JsonValue | undefined;
   /**
    * Creates an event of this agent. It includes the changes of `state` and `artifacts` since the agent's last event.
    */
   event(fields?: EventFields): Event;
   /**
-   * Creates an event that asks a question. The agent chooses the `id`. It must return after it has yielded the event.
+   * Creates an event that asks a question. The agent chooses the `id`. The agent must return after it has yielded the
+   * event.
    */
   question(id: string, question: Partial<Question> & Pick<Question, 'text'>): Event;
   /** Runs another agent, including its callbacks, as part of this run. */
@@ -85,7 +89,9 @@ export interface RunContext {
 
 /** The options of `ctx.run`. Example: `ctx.run(agent, { step: 2 })`. */
 export interface ChildOptions {
-  /** The number of this repetition, if the same agent runs several times. The number becomes part of the path. */
+  /**
+   * The number of this repetition, if the same agent runs several times. The number becomes part of the agent's path.
+   */
   readonly step?: number;
   /** Whether the agent gets its own branch. Set this for agents that run in parallel. */
   readonly parallel?: boolean;

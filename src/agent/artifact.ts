@@ -1,6 +1,6 @@
 /**
- * Versioned files that agents and tools save. Every store must pass the tests in test/contract/artifact-store.ts.
- * A name that starts with `user:` belongs to the user, any other name to the session.
+ * Versioned files that agents and tools save. Every store must pass the tests in test/contract/artifact-store.ts. An
+ * artifact whose name starts with `user:` belongs to the user. Any other artifact belongs to the session.
  */
 import type { BlobPart, TextContentPart } from './content.ts';
 import type { SessionKey } from './session.ts';
@@ -31,7 +31,8 @@ export interface ArtifactStore {
 }
 
 /**
- * The artifacts of one session, for an agent or a tool. The next event's `artifactDelta` contains the saved versions.
+ * The artifacts of one session, for an agent or a tool. The versions that were saved are listed in the next event's
+ * `artifactDelta`.
  */
 export interface Artifacts {
   save(name: string, content: ArtifactContent): Promise<number>;

@@ -1,14 +1,16 @@
-/** The text that tells models about a canceled run, and the data for agents that have delegated part of the run. */
+/**
+ * The texts that inform models about a canceled run, and the data for agents that have delegated a part of the run.
+ */
 import type { Event } from './event.ts';
 import type { SessionKey, SessionStore } from './session.ts';
 
 /** The reason in the responses to the calls of a canceled run. */
 export const STOPPED_BY_USER = 'stopped by the user';
 
-/** When a request is canceled, this text is stored after it as a message of the user. */
+/** The user message that is stored after a request that was canceled. */
 export const CANCELED_REQUEST = '[The user canceled this request.]';
 
-/** A canceled run, as an agent or a tool gets it in `cancel`. */
+/** The data about a canceled run that `cancel` of an agent or a tool receives. */
 export interface CanceledRun {
   readonly runId: string;
   readonly session: SessionKey;

@@ -1,12 +1,13 @@
 /**
  * The events of a session, in order.
  *
- * A run starts with the user's event, and stops when the agent is done or waits for a person. All events of a run have
- * the run's id. They contain everything that the run needs after a restart: calls without a response, open questions
- * and their answers, and the checkpoints of sequences. So any process with the same session store can continue a run.
+ * A run starts with the user's event, and stops when the agent is done or waits for a person. All events of a run
+ * have the run's id. They contain everything that the run needs after a restart: calls without a response, open
+ * questions, answers, and the checkpoints of sequences. So any process with the same session store can continue a
+ * run.
  *
- * A partial event is a chunk of a complete event that follows, and has the same id. Partial events are shown but not
- * stored.
+ * A partial event is a chunk of a complete event that follows later. Both have the same id. Partial events are shown
+ * but not stored.
  */
 import type { JsonObject, JsonValue } from '../base/index.ts';
 import { randomUUIDv7 } from 'node:crypto';
@@ -22,14 +23,18 @@ export interface Usage {
   readonly thoughtTokens?: number;
 }
 
-/** A question to a person. The run continues when it is answered. */
+/** A question to a person. The run continues when the question is answered. */
 export interface Question {
-  /** The question's id. For the question of a tool, it is the call's id. */
+  /** The id of the question. The question of a tool has the id of the call. */
   readonly id: string;
-  /** The call that waits for the answer, if an agent that runs as a tool asks. The question then has its own id. */
+  /**
+   * The id of the call that waits for the answer. It is set only if an agent that runs as a tool asks. The question
+   * then has an id of its own.
+   */
   readonly callId?: string;
   /**
-   * `confirmation`: asks whether a call is allowed. `auth`: asks for authorization. `input`: asks for anything else.
+   * The kind of question. `confirmation` asks whether a call is allowed. `auth` asks for authorization. `input` asks
+   * for anything else.
    */
   readonly kind: 'confirmation' | 'input' | 'auth';
   /** The text of the question, for people. */
@@ -51,15 +56,18 @@ export interface Question {
 export interface Answer {
   readonly questionId: string;
   /**
-   * The answer to a confirmation. If it is missing, the answer is no. In the answer to any other question, false means
-   * that the person has chosen not to answer.
+   * The answer to a confirmation. If it is missing, the answer is no. For any other question, false means that the
+   * person has chosen not to answer.
    */
   readonly confirmed?: boolean;
-  /** In the answer to a confirmation: arguments that replace those of the call. */
+  /** The arguments that replace those of the call, in the answer to a confirmation. */
   readonly args?: JsonObject;
   /** The answer to any other question, or the reason why a call is declined. */
   readonly value?: JsonValue;
-  /** A text that the person sent with the answer. The model gets it as a message of the person, after the response. */
+  /**
+   * A text that the person sent with the answer. The model gets this text as a message of the person, after the
+   * response.
+   */
   readonly words?: string;
 }
 
@@ -70,7 +78,7 @@ export interface Compaction {
   readonly summary: string;
 }
 
-/** A rewind: the conversation continues from an earlier point. See run/conversation.ts. */
+/** A rewind, which makes the conversation continue from an earlier point. See run/conversation.ts. */
 export interface Rewind {
   /** The id of the last event that remains part of the conversation, or null to restart the conversation. */
   readonly to: string | null;
@@ -79,28 +87,35 @@ export interface Rewind {
 /** The effects of an event, in addition to its content. */
 export interface Actions {
   /**
-   * The state keys to set, with their values. Null removes a key. The prefix `user:`, `app:` or `temp:` sets the scope.
-   * Without a prefix, the scope is the session.
+   * The state keys to set, with their values. Null removes a key. The prefix `user:`, `app:` or `temp:` determines
+   * the scope. A key without a prefix belongs to the session.
    */
   readonly stateDelta?: Readonly<Record<string, JsonValue>>;
   /** The saved artifacts, with their new version numbers. */
   readonly artifactDelta?: Readonly<Record<string, number>>;
   /** The name of the agent to which the conversation is transferred. */
   readonly transferTo?: string;
-  /** Whether the agent escalates. This ends the sequences around it, up to and including the nearest loop. */
+  /**
+   * Whether the agent escalates. An escalation ends the sequences around the agent, up to and including the nearest
+   * loop.
+   */
   readonly escalate?: boolean;
   readonly questions?: readonly Question[];
   /** Answers to open questions of the run. */
   readonly answers?: readonly Answer[];
-  /** The progress of the agent at `path`. A resumed run continues from there. */
+  /** The progress of the agent at `path`. A resumed run continues from this checkpoint. */
   readonly checkpoint?: { readonly path: string; readonly value: JsonValue };
-  /** In a partial event: the progress of a running call. */
+  /** The progress of a running call. Only partial events have this field. */
   readonly progress?: { readonly callId: string; readonly value: JsonValue };
-  /** In a partial event: the ids of calls that wait until earlier calls of the same answer have ended. */
+  /**
+   * The ids of calls that wait until earlier calls of the same answer have ended. Only partial events have this
+   * field.
+   */
   readonly waits?: readonly string[];
   /**
-   * In a partial event: an event of an agent that runs as a tool, and the call that it works for. The event is stored
-   * only in that agent's own session, and has the ids of that session: read it with `delegatedIn`.
+   * An event of an agent that runs as a tool, and the call that the agent works for. Only partial events have this
+   * field. The inner event is stored only in that agent's own session, and has the ids of that session. Read it with
+   * `delegatedIn`.
    */
   readonly delegated?: { readonly callId: string; readonly event: Event };
   readonly compaction?: Compaction;
@@ -123,17 +138,17 @@ export interface EventError {
 export interface Event {
   readonly id: string;
   readonly runId: string;
-  /** `user`, or the agent's name. */
+  /** The author of the event: `user` or the agent's name. */
   readonly author: string;
   /**
    * The branch of an agent that runs in parallel, for example `team.left`. The agent sees only the events before the
-   * branch and those of its own branch.
+   * branch and the events of its own branch.
    */
   readonly branch?: string;
   /** The time of the event, in milliseconds since 1970. */
   readonly timestamp: number;
   readonly partial?: boolean;
-  /** In the user's event that starts a run: whether the run is an aside, which models never see. */
+  /** Whether the run is an aside, which models never see. Set in the user's event that starts the run. */
   readonly aside?: boolean;
   readonly content?: Content;
   readonly usage?: Usage;
@@ -143,13 +158,13 @@ export interface Event {
   readonly longRunningToolIds?: readonly string[];
   readonly actions: Actions;
   /**
-   * Data of the agent itself. For example, a remote agent stores the ids of the remote task here. The runner sets
-   * `interrupted` for an answer whose end is missing.
+   * Data that the agent itself stores. For example, a remote agent stores the ids of the remote task here. The runner
+   * sets `interrupted` if the end of an answer is missing.
    */
   readonly metadata?: JsonObject;
 }
 
-/** The fields that the author of an event sets. The run sets the others. */
+/** The fields that the author of an event sets. The run sets the other fields. */
 export type EventFields = Partial<Omit<Event, 'id' | 'runId' | 'timestamp'>>;
 
 /**

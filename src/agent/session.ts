@@ -5,7 +5,7 @@
  * - no prefix: this session
  * - `user:`: all sessions of the user in the app
  * - `app:`: all sessions of the app
- * - `temp:`: the current run; these keys are never stored
+ * - `temp:`: the current run; keys with this prefix are never stored
  */
 import type { JsonValue } from '../base/index.ts';
 import type { Event } from './event.ts';
@@ -17,7 +17,7 @@ export interface SessionKey {
   readonly id: string;
 }
 
-/** The values of the state, by key. The keys include the prefixes of the scopes. */
+/** The values of the state by key. Each key includes the prefix of its scope. */
 export type State = Readonly<Record<string, JsonValue>>;
 
 /** A session without its events and state. Times are in milliseconds. */
@@ -28,7 +28,7 @@ export interface SessionSummary extends SessionKey {
 
 /** A session with its events and state. */
 export interface Session extends SessionSummary {
-  /** The state of all scopes except `temp:`. The keys include the prefixes. */
+  /** The state of all scopes except `temp:`. Each key includes the prefix of its scope. */
   readonly state: State;
   /** The events, in the order in which they were appended. */
   readonly events: readonly Event[];
@@ -45,14 +45,14 @@ export interface SessionStore {
   open(key: SessionKey, state?: State): Promise<Session>;
   get(key: SessionKey): Promise<Session | undefined>;
   /**
-   * Stores the events and their state deltas, either all of them or none. Concurrent calls take effect in the order in
-   * which they were made. The events are stored when the promise resolves. Events whose id is already in the session
-   * are skipped. Partial events and `temp:` keys are not stored. Returns the number of stored events. The cost of a
-   * call does not depend on the number of events in the session.
+   * Stores the events and their state deltas, either all of them or none. Concurrent calls take effect in the order
+   * in which they were made. The events are stored when the promise resolves. An event whose id is already in the
+   * session is skipped. Partial events and `temp:` keys are not stored. Returns the number of stored events. The cost
+   * of a call does not depend on the number of events in the session.
    */
   append(key: SessionKey, events: readonly Event[]): Promise<number>;
   /**
-   * Returns the user's sessions. The session that changed last comes first. `before` is the id of the last session of
+   * Returns the user's sessions, the most recently changed session first. `before` is the id of the last session on
    * the previous page.
    */
   list(
@@ -66,7 +66,7 @@ export interface SessionStore {
   close(): Promise<void>;
 }
 
-/** The session does not exist, or was deleted. */
+/** The error for a session that does not exist or was deleted. */
 export class SessionNotFound extends Error {
   override readonly name = 'SessionNotFound';
   constructor(key: SessionKey) {

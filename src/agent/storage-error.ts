@@ -1,7 +1,7 @@
 /** The errors of session and artifact stores, and the checks that all of these stores make. */
 import type { SessionKey } from './session.ts';
 
-/** Maximum length of the names of apps, users and artifacts, and of the ids of sessions and events, in UTF-16 units. */
+/** Maximum length in UTF-16 code units of names (of apps, users and artifacts) and ids (of sessions and events). */
 export const MAX_ID_LENGTH = 512;
 
 /** The reason why a store failed. */
@@ -19,7 +19,7 @@ export type StorageErrorCode =
   | 'closed';
 
 /**
- * A session or artifact store failed. The message is one line and says what to do.
+ * The error of a session or artifact store. The message is one line and explains what to do.
  *
  *   if (error instanceof StorageError && error.code === 'busy') await retryLater();
  */
@@ -43,7 +43,10 @@ export function checkKey(key: SessionKey): void {
   checkId('session id', key.id);
 }
 
-/** Checks an id. Refuses lone surrogates and NUL, because a database could store two different ids as the same text. */
+/**
+ * Throws if an id is invalid. Lone surrogates and NUL are invalid, because a database could store two different ids
+ * as the same text.
+ */
 export function checkId(what: string, id: string): void {
   if (typeof id !== 'string') throw new StorageError('invalid', `the ${what} is not a string`);
   if (id === '') throw new StorageError('invalid', `the ${what} is empty`);

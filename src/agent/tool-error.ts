@@ -2,9 +2,9 @@
 import type { JsonValue } from '../base/index.ts';
 import { messageOf } from './errors.ts';
 
-/** The type of a failed call. People and models get a message in addition. */
+/** The type of a failed call. In addition, people and models get a message. */
 export type ToolErrorType =
-  /** The arguments do not match the schema, or do not make sense. */
+  /** The arguments do not match the schema or do not make sense. */
   | 'invalid_arguments'
   /** The tool, the file or the object does not exist. */
   | 'not_found'
@@ -12,13 +12,13 @@ export type ToolErrorType =
   | 'denied'
   /** A person declined the call. */
   | 'declined'
-  /** The call does not fit the present state, for example because a file has changed. */
+  /** The call conflicts with the current state, for example because a file has changed. */
   | 'conflict'
   | 'too_large'
   | 'timeout'
   /** The host could not be reached, or the connection was lost. */
   | 'network'
-  /** The command ended with an exit code other than 0, or by a signal. */
+  /** The command ended with an exit code other than 0, or was ended by a signal. */
   | 'exit_code'
   /** The call was stopped, or never started because the run was stopped. */
   | 'stopped'
@@ -30,11 +30,14 @@ export type ToolErrorType =
 /** The error of a failed call, for programs. */
 export interface ToolErrorDetails {
   readonly type: ToolErrorType;
-  /** A status code that belongs to the type, for example the exit code of a command. */
+  /** A status code with more detail, for example the exit code of a command. */
   readonly statusCode?: number;
 }
 
-/** Identifies the class below, because a tool may come from another copy of this package. */
+/**
+ * The symbol that identifies the class below. `instanceof` is not enough, because a tool may come from another copy
+ * of this package.
+ */
 const TOOL_ERROR = Symbol.for('parley.tool-error');
 
 /**
@@ -71,7 +74,7 @@ export interface FailedResponse {
   readonly response: JsonValue;
   readonly isError: true;
   readonly error: ToolErrorDetails;
-  /** The message for people, if the model gets a different response. */
+  /** The message for people, or undefined if it is the same as the response. */
   readonly display?: string;
 }
 

@@ -9,7 +9,7 @@ import type { JsonObject, JsonValue } from '../base/index.ts';
 /** Maximum length of a response in characters of JSON. This is about 25,000 tokens. */
 export const MAX_RESPONSE_LENGTH = 100_000;
 const MAX_DEPTH = 100;
-/** Maximum number of values that are converted, so that a conversion does not take too long. */
+/** Maximum number of values that are converted. It limits the time of a conversion. */
 const MAX_VALUES = 200_000;
 
 export function jsonResponse(value: unknown, maxLength = MAX_RESPONSE_LENGTH): JsonValue {
@@ -20,7 +20,10 @@ export function jsonResponse(value: unknown, maxLength = MAX_RESPONSE_LENGTH): J
   return text.length > maxLength ? elide(text, maxLength) : json;
 }
 
-/** Shortens a long text: keeps its start and its end, with a note between them about the omitted characters. */
+/**
+ * Returns the text. If it is too long, keeps only its start and its end, with a note about the omitted characters
+ * between them.
+ */
 export function elide(text: string, maxLength: number): string {
   if (text.length <= maxLength) return text;
   const half = Math.floor(maxLength / 2);
@@ -31,7 +34,7 @@ export function elide(text: string, maxLength: number): string {
   return `${head}\n[… ${missing} characters left out …]\n${tail}`;
 }
 
-/** Returns a server's text for a list: on one line, without control characters, and shortened. */
+/** Returns a text from a server for use in a list: on one line, without control characters, and shortened. */
 export function listed(text: string, maxLength: number): string {
   return elide(text, maxLength)
     .replaceAll(/[\s\p{Cc}\p{Cf}]+/gu, ' ')
@@ -40,7 +43,7 @@ export function listed(text: string, maxLength: number): string {
 
 class Conversion {
   readonly #maxLength: number;
-  /** The objects that contain the current value, to detect cycles. */
+  /** The objects that contain the current value. They are needed to detect cycles. */
   readonly #above = new Set<object>();
   #values = 0;
 
@@ -74,7 +77,7 @@ class Conversion {
     try {
       return this.#contents(value, depth + 1);
     } catch (error) {
-      // A getter or a toJSON method has thrown.
+      // The error comes from a getter or from a toJSON method.
       return `[unreadable: ${error instanceof Error ? error.message : String(error)}]`;
     } finally {
       this.#above.delete(value);

@@ -1,9 +1,9 @@
 /**
- * The interface between a tool and an agent. tools/ makes tools from functions with a zod schema, and from the tools of
- * an MCP server.
+ * The interface between a tool and an agent. The modules in tools/ make tools from functions with a zod schema and
+ * from the tools of an MCP server.
  *
- * A tool that throws does not end the run: the model gets the error's message as the call's response. A ToolError has a
- * type in addition. Only an abort of the signal ends the run.
+ * A tool that throws does not end the run. The model gets the error's message as the call's response. A ToolError
+ * also has a type. Only an abort of the signal ends the run.
  */
 import type { JsonObject, JsonValue, MaybePromise } from '../base/index.ts';
 import type { Artifacts } from './artifact.ts';
@@ -14,7 +14,7 @@ import type { Model, ToolDeclaration } from './model.ts';
 import type { SessionKey, SessionStore } from './session.ts';
 
 /**
- * The state, for agents, tools and callbacks. After `set`, `get` returns the new value at once. The change is stored
+ * The state for agents, tools and callbacks. After `set`, `get` returns the new value at once. The change is stored
  * with the next event.
  */
 export interface MutableState {
@@ -24,7 +24,7 @@ export interface MutableState {
 }
 
 /**
- * The context that a tool gets with each call: data about the call, and functions that the tool can use.
+ * The context of a tool call: data about the call, and functions that the tool can use.
  *
  *   run: ({ city }, context: ToolContext) => context.answer ? book(city) : context.ask({ text: 'Are you sure?' })
  */
@@ -40,31 +40,31 @@ export interface ToolContext {
   readonly signal: AbortSignal;
   /** The conversation so far, including the call. */
   readonly history: readonly Content[];
-  /** The person's answer to the tool's question, or undefined when the tool is first called. */
+  /** The person's answer to the tool's question, or undefined in the first call of the tool. */
   readonly answer: Answer | undefined;
   /** The person's answer to the confirmation of this call, or undefined if no confirmation was needed. */
   readonly confirmation?: Answer | undefined;
   /** Shows the progress of the call to people. The progress is not stored. */
   progress(value: JsonValue): void;
-  /** Asks a person: `return ctx.ask({ text: 'Which city?' })`. The tool is called again with the answer. */
+  /** Asks a person a question: `return ctx.ask({ text: 'Which city?' })`. The tool is called again with the answer. */
   ask(question: Partial<Omit<Question, 'id' | 'agent'>> & Pick<Question, 'text'>): Waiting;
-  /** After this step, the named agent continues instead of this one. */
+  /** Transfers the conversation to the named agent. That agent continues after this step. */
   transferTo(agent: string): void;
-  /** After this step, the agent ends and returns control to its parent. */
+  /** Ends the agent after this step, and returns control to its parent. */
   escalate(): void;
   /** The services for tools that run another agent. */
   readonly services: ToolServices;
 }
 
-/** What a tool needs to run another agent. */
+/** The data that a tool needs to run another agent. */
 export interface ToolServices {
   readonly sessions: SessionStore;
   readonly defaultModel: Model | undefined;
 }
 
 /**
- * Symbols that identify the classes below. A tool may come from another copy of this package, and then a plain
- * `instanceof` would fail.
+ * Symbols that identify the classes below. `instanceof` is not enough, because a tool may come from another copy of
+ * this package.
  */
 const WAITING = Symbol.for('parley.waiting');
 const RICH_RESPONSE = Symbol.for('parley.rich-response');
@@ -81,7 +81,7 @@ export class Waiting {
   }
 
   readonly question: Question;
-  /** All questions. There are several only if an agent that runs as a tool has several open questions. */
+  /** All questions. There can be several questions only if an agent that runs as a tool has asked them. */
   readonly questions: readonly Question[];
   constructor(question: Question, ...others: readonly Question[]) {
     this.question = question;
@@ -116,7 +116,7 @@ export class RichResponse {
   }
 }
 
-/** The question to a person before the call is made. */
+/** The question that a person must answer before the call is made. */
 export interface ToolConfirmation {
   readonly text: string;
   readonly options?: readonly string[];
@@ -130,11 +130,11 @@ export interface ToolConfirmation {
  */
 export interface Tool extends ToolDeclaration {
   /**
-   * Returns whether a person must confirm this call: false, true, or the question to ask. With true, the question is
-   * generated from the call. Called before `run`, with valid arguments.
+   * Returns whether a person must confirm this call: false, true, or the question to ask. If it returns true, the
+   * question is generated from the call. It is called before `run`, with valid arguments.
    */
   confirm?(args: JsonObject, context: ToolContext): MaybePromise<boolean | ToolConfirmation>;
-  /** Validates and converts the arguments. Throws an error that tells the model what is wrong. */
+  /** Validates and converts the arguments. Throws an error that explains to the model what is wrong. */
   parse?(args: JsonObject): JsonObject;
   /**
    * Runs the tool. Returns the response: JSON, undefined, a RichResponse, or `ctx.ask(…)`. If the tool is
@@ -142,30 +142,36 @@ export interface Tool extends ToolDeclaration {
    */
   run(args: JsonObject, context: ToolContext): MaybePromise<unknown>;
   /**
-   * Whether the order matters among the calls of one model answer. A call of a sequential tool runs after all earlier
-   * calls of the answer have ended, and later calls wait for it. Default: false, the calls run concurrently.
+   * Whether calls of this tool run in the order of the model's answer. A call of a sequential tool runs after all
+   * earlier calls of the answer have ended, and later calls wait for it. Default: false. The calls then run
+   * concurrently.
    */
   readonly sequential?: boolean;
   /**
-   * Returns whether `confirm` depends on an earlier call of the same answer that has not ended. Then `confirm` is called
-   * when that call has ended. Only calls of sequential tools are passed as `earlier`. Must not throw. Default: false, so
-   * that a person sees the questions of all calls at once.
+   * Returns whether `confirm` depends on an earlier call of the same answer that has not ended. `confirm` is then
+   * called after that call has ended. Only calls of sequential tools are passed as `earlier`. Must not throw. By
+   * default, `confirm` depends on no other call, so that a person sees the questions of all calls at once.
    */
   confirmsAfter?(args: JsonObject, earlier: FunctionCallPart): boolean;
-  /** Whether the response arrives later, from outside. Until then, people see the value that `run` returned. */
+  /**
+   * Whether the response arrives later, from outside the run. Until then, people see the value that `run` returned.
+   */
   readonly longRunning?: boolean;
   /**
-   * Called for each open call of a canceled run. Cancels work that the call started elsewhere, for example the run of
-   * another agent.
+   * Cancels work that a call has started elsewhere, for example the run of another agent. It is called for each open
+   * call of a canceled run.
    */
   cancel?(callId: string, run: CanceledRun): Promise<void>;
 }
 
-/** Tools that are listed only when a run needs them, such as those of an MCP server. */
+/** Tools that are listed only when a run needs them, such as the tools of an MCP server. */
 export interface Toolset {
   readonly name: string;
   tools(signal: AbortSignal): Promise<readonly Tool[]>;
-  /** Called for each open call of a canceled run, as `Tool.cancel` is. The call may be of another tool. */
+  /**
+   * Cancels work that a call has started elsewhere, like `Tool.cancel`. It is called for each open call of a canceled
+   * run, including calls of tools outside this toolset.
+   */
   cancel?(callId: string, run: CanceledRun): Promise<void>;
   close?(): Promise<void>;
 }

@@ -1,10 +1,10 @@
 /**
- * Makes an agent available as a tool of another agent, the caller. The agent runs in its own session, and its answer is
- * the response to the call.
+ * Makes an agent available as a tool of another agent, the caller. The agent runs in its own session, and its answer
+ * is the response to the call.
  *
  * The agent shares the state and the artifacts of the caller. The caller's run shows each event of the agent
  * (`actions.delegated`), but does not store it, so the caller's model does not see it. When the agent asks questions,
- * the call asks the same questions, each with its own id, and any process can resume the agent's run with the answers.
+ * the call asks the same questions, each with its own id. Any process can resume the agent's run with the answers.
  * The id of the agent's session is derived from the call. The session is deleted when the run ends or is canceled.
  */
 import type { JsonObject, JsonValue } from '../../base/index.ts';
@@ -32,9 +32,9 @@ import { checkArguments, parametersOf } from '../tools/function-tool.ts';
 
 /** The name and the description of the tool for the calling model. */
 export interface AgentToolOptions {
-  /** Default: the agent's name. */
+  /** The name of the tool. Default: the agent's name. */
   readonly name?: string;
-  /** Default: the agent's description. */
+  /** The description of the tool. Default: the agent's description. */
   readonly description?: string;
 }
 
@@ -76,7 +76,7 @@ export function agentTool(agent: Agent, options: AgentToolOptions = {}): Tool {
         const earlier = answers.length > 0 ? await earlierEvents(context) : [];
         const own = openAnswers(answers, context.callId, earlier);
         if (answers.length > 0 && own.length === 0) {
-          // The agent received these answers itself, and was active when the process died.
+          // The agent has already received these answers, and was active when the process ended.
           const { session, callId, services, signal } = context;
           const key = delegatedSession(session, callId);
           await cancelRun(tree, services.sessions, key, callId, signal).catch(() => undefined);
@@ -84,7 +84,7 @@ export function agentTool(agent: Agent, options: AgentToolOptions = {}): Tool {
         }
         outcome = await follow(runner, { message, answers: own, earlier }, context);
       } catch (failure) {
-        // An aborted call is never resumed, so its session is not needed.
+        // An aborted call is never resumed, so its session is no longer needed.
         await forget().catch(() => undefined);
         throw failure;
       }
@@ -123,7 +123,7 @@ function runnerFor(agent: Agent, context: ToolContext): Runner {
   );
 }
 
-/** What an agent starts with or continues with. */
+/** The data with which an agent starts or continues. */
 interface Input {
   readonly message: string;
   /** The person's answers to open questions of the agent. */
@@ -180,7 +180,8 @@ async function follow(runner: Runner, input: Input, context: ToolContext): Promi
   if (input.earlier.length > 0) context.progress({ work: work.text });
   let asked = false;
   let error: EventError | undefined;
-  // An agent that ran in parallel may have answered before another one asked.
+  // The stored events are included, because one of several parallel agents may have answered before another agent
+  // asked.
   const final = new FinalText();
   for (const event of input.earlier) final.note(event);
   for await (const event of begin(runner, at, input, context)) {

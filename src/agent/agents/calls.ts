@@ -1,11 +1,11 @@
 /**
- * Makes the tool calls of one model answer. Yields their progress, and each outcome as it arrives.
+ * Makes the tool calls of one model answer. Yields the progress of the calls, and each outcome when it arrives.
  *
- * - A call of a sequential tool runs after all earlier calls of the answer have ended, and later calls wait for it. The
- *   other calls run concurrently.
- * - Questions do not wait: a person can see and answer the questions of all calls at once. Only a question that depends
- *   on an earlier call (`Tool.confirmsAfter`) is asked when that call has ended.
- * - A call has ended when its response is stored. So after a crash the log shows which calls cannot have begun.
+ * - A call of a sequential tool runs after all earlier calls of the answer have ended, and later calls wait for it.
+ *   The other calls run concurrently.
+ * - Questions do not wait. A person can see and answer the questions of all calls at once. The exception is a
+ *   question that depends on an earlier call (`Tool.confirmsAfter`). It is asked when that call has ended.
+ * - A call has ended when its response is stored. So after a crash, the log shows which calls cannot have begun.
  */
 import { raceAbort, type JsonValue } from '../../base/index.ts';
 import type { Content } from '../content.ts';
@@ -32,14 +32,14 @@ interface Entry {
   readonly at: number;
   readonly tool: Tool | undefined;
   readonly isSequential: boolean;
-  /** Whether the call may have been active when the process ended. Then it is not repeated. */
+  /** Whether the call may have been active when an earlier process ended. Such a call is not repeated. */
   readonly mayHaveBegun: boolean;
   phase: 'unprepared' | 'preparing' | 'ready' | 'running' | 'asking' | 'ended';
   /** The prepared call. */
   work?: CallWork;
-  /** The earlier call that the question of this call depends on. */
+  /** The earlier call on which the question of this call depends. */
   asksAfter?: Entry | undefined;
-  /** Whether it was shown that the call waits for its turn. */
+  /** Whether people were already shown that the call is waiting. */
   waits?: boolean;
 }
 
@@ -48,12 +48,15 @@ export async function* settleCalls(setup: CallsSetup): AsyncGenerator<Event> {
   const { inbox } = scope.inner;
   const entries = entriesOf(setup);
   const outcomes: Outcome[] = [];
-  /** The latest progress of each call. A slow reader misses some values, but does not delay the calls. */
+  /** The latest progress of each call. A slow reader misses some values, but it does not delay the calls. */
   const shown = new Map<string, JsonValue>();
-  /** Events of agents that run as tools. `taken` resumes the agent, so that it does not run ahead of the reader. */
+  /**
+   * Events of agents that run as tools. `taken` lets the agent continue, so that an agent is never ahead of the
+   * reader.
+   */
   const relayed: { readonly event: Event; readonly taken: () => void }[] = [];
   let wake: (() => void) | undefined;
-  /** The number of calls that are being prepared or that run. */
+  /** The number of calls that are being prepared or are running. */
   let active = 0;
 
   function arrive(outcome: Outcome): void {
@@ -97,12 +100,15 @@ export async function* settleCalls(setup: CallsSetup): AsyncGenerator<Event> {
     follow(entry, entry.work!.run());
   }
 
-  /** Continues every call that does not have to wait. Returns the ids of the calls that have begun to wait. */
+  /** Continues every call that does not have to wait. Returns the ids of the calls that now have to wait. */
   function advance(): string[] {
     const waiting: string[] = [];
     const earlier: Entry[] = [];
     let behindSequential = false;
-    /** Whether an earlier call is being prepared. It may still ask a question, which must be shown before this call. */
+    /**
+     * Whether an earlier call is being prepared. That call may still ask a question, which must be shown before this
+     * call.
+     */
     let behindPreparing = false;
     for (const entry of entries) {
       if (entry.phase === 'ended') continue;
@@ -128,7 +134,7 @@ export async function* settleCalls(setup: CallsSetup): AsyncGenerator<Event> {
     if (active === 0) return;
     const showing = [...shown];
     // Progress is shown only once per round, so that frequent progress of one call does not delay the outcomes of
-    // others.
+    // other calls.
     shown.clear();
     for (const [callId, value] of showing) {
       yield scope.event({ partial: true, actions: { progress: { callId, value } } });
@@ -163,7 +169,7 @@ export async function* settleCalls(setup: CallsSetup): AsyncGenerator<Event> {
 
 interface Outcome {
   readonly entry: Entry;
-  /** The event with the call's response or question. Undefined if the call is prepared. */
+  /** The event with the call's response or question, or undefined if the call is prepared and can run. */
   readonly event: Event | undefined;
   readonly failure?: { readonly error: unknown };
 }
@@ -181,8 +187,9 @@ function nextOutcome(outcomes: Outcome[], entries: readonly Entry[]): Outcome | 
 }
 
 /**
- * Returns the entries of the calls. A call from before the run was resumed may have begun, with two exceptions: it had
- * to wait for an earlier call that has no response either, or its question was not answered before.
+ * Returns the entries of the calls. A call that was made before the run was resumed may have begun, with two
+ * exceptions. It has not begun if it had to wait for an earlier call that has no response either. It has not begun if
+ * its question was unanswered until now.
  */
 function entriesOf({ scope, calls, tools, made }: CallsSetup): Entry[] {
   const blocked = scope.inner.index.blockedCalls();

@@ -7,9 +7,9 @@
  *     else yield ctx.question('city', { text: 'Which city?' });
  *   });
  *
- * The yielded strings are chunks of one answer. They are shown at once, and stored together at the next event or at the
- * end. When the run is resumed after an answer or a crash, the function runs again from its start. With `ctx.answer`
- * and `ctx.checkpoint` it can find out what was done before.
+ * The yielded strings are chunks of one answer. They are shown at once, and stored together at the next event or at
+ * the end. When the run is resumed after an answer or a crash, the function runs again from its start. With
+ * `ctx.answer` and `ctx.checkpoint`, the function can find out what was done before.
  */
 import type { Agent, RunContext } from '../agent.ts';
 import type { Content } from '../content.ts';
@@ -18,8 +18,8 @@ import type { Event, EventFields } from '../event.ts';
 import { agentOf, type WorkflowOptions } from './workflow.ts';
 
 /**
- * What a custom agent may yield: a chunk of its answer, the fields of an event, or an event from `ctx.event` or
- * `ctx.run`.
+ * The values that a custom agent may yield: a chunk of its answer, the fields of an event, or an event from
+ * `ctx.event` or `ctx.run`.
  */
 export type CustomAgentYield = string | EventFields | Event;
 

@@ -1,6 +1,7 @@
 /**
- * An agent's instruction: text with the placeholders `{key}` for a value of the state and `{artifact.name}` for the
- * text of an artifact. The value of `{key?}` may be missing. `{{key}}` is the literal text `{key}`.
+ * An agent's instruction is a text with placeholders. `{key}` is replaced with a value of the state, and
+ * `{artifact.name}` with the text of an artifact. The value for `{key?}` may be missing. `{{key}}` is the literal
+ * text `{key}`.
  *
  * Inserted values are not searched for placeholders.
  */

@@ -1,11 +1,12 @@
 /**
  * An agent that calls a language model and runs the tools that the model requests:
  *
- *   const weather = llmAgent({ name: 'weather', model: 'google:gemini-3-flash', instruction: '…', tools: [forecast] });
+ *   const weather = llmAgent({ name: 'weather', model: 'google:gemini-3-flash', instruction: '…', tools: [forecast]
+ *   });
  *
- * The session's events determine the next step. If there are calls without a response, the tools are run. Otherwise the
- * model is called. An answer without tool calls ends the agent's work. So any process can resume a run where it
- * stopped.
+ * The session's events determine the next step. If there are calls without a response, the tools are run. Otherwise
+ * the model is called. An answer without tool calls ends the agent's work. Because the state is in the events, any
+ * process can resume a run where it stopped.
  */
 import type { JsonObject, JsonValue } from '../../base/index.ts';
 import type { z } from 'zod';
@@ -31,22 +32,25 @@ import { transferText, transferTool } from './transfer.ts';
 export interface LlmAgentOptions {
   readonly name: string;
   readonly description?: string;
-  /** Default: the runner's `defaultModel`. */
+  /** The model or its name. Default: the runner's `defaultModel`. */
   readonly model?: string | Model;
   readonly instruction?: Instruction;
   readonly tools?: readonly (Tool | Toolset)[];
   /** The agents to which this agent may transfer the conversation. */
   readonly subAgents?: readonly Agent[];
-  /** The state key under which the answer is stored: as text, or as a parsed value if there is an `outputSchema`. */
+  /**
+   * The state key under which the answer is stored. The answer is stored as text, or as a parsed value if there is an
+   * `outputSchema`.
+   */
   readonly outputKey?: string;
-  /** The answer must be JSON that matches this schema. Otherwise the run fails. */
+  /** The schema of the answer, which must then be JSON. The run fails if the answer does not match the schema. */
   readonly outputSchema?: z.ZodType;
   /** The schema of the arguments when the agent is used as a tool. Default: one string, `request`. */
   readonly inputSchema?: z.ZodObject;
-  /** `none`: the model sees only the current turn, and not the conversation before it. */
+  /** The part of the conversation that the model sees. With `none`, the model sees only the current turn. */
   readonly includeContents?: 'default' | 'none';
   readonly generation?: GenerationOptions;
-  /** The conditions for replacing older parts of the conversation with a summary. False: never replace them. */
+  /** The conditions for replacing older parts of the conversation with a summary, or false to never replace them. */
   readonly compaction?: CompactionOptions | false;
   readonly callbacks?: Callbacks;
   readonly disallowTransferToParent?: boolean;
@@ -172,7 +176,7 @@ async function requestOf(
   const instruction = await resolveInstruction(options.instruction ?? '', scope.hookContext);
   const system = [instruction, transferText(scope)].filter((text) => text !== '').join('\n\n');
   const messages = historyOf(scope.events, view);
-  // Models require that the last message is from the user.
+  // Models require that the last message comes from the user.
   if (messages.at(-1)?.role !== 'user') {
     messages.push({ role: 'user', parts: [{ kind: 'text', text: 'Go on.' }] });
   }
@@ -251,6 +255,6 @@ function checkToolNames(agent: string, tools: readonly { readonly name: string }
 
 function jsonSchemaOf(schema: z.ZodType): JsonObject {
   const { $schema: _, ...rest } = schema.toJSONSchema();
-  // A JSON Schema is plain JSON, but zod's type for it is wider.
+  // A JSON Schema is plain JSON, but zod's type for it allows more.
   return JSON.parse(JSON.stringify(rest)) as JsonObject;
 }

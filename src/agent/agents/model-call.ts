@@ -1,6 +1,6 @@
 /**
- * Sends one request to a model, and calls the hooks before and after it. Yields the chunks as they arrive, then the
- * complete answer as one event.
+ * Sends one request to a model, and calls the hooks before and after the request. Yields the chunks as they arrive,
+ * and then the complete answer as one event.
  */
 import type { JsonObject } from '../../base/index.ts';
 import { randomUUID } from 'node:crypto';
@@ -17,7 +17,7 @@ import {
 import { firstResult, type ModelAnswer } from '../plugin.ts';
 import type { RunScope } from '../run/run-context.ts';
 
-/** Maximum size of an answer, in characters of text, thoughts, base64 and calls. */
+/** Maximum size of an answer, in characters. The size includes text, thoughts, base64 and calls. */
 const MAX_ANSWER = 32 * 2 ** 20;
 const MAX_CALLS = 128;
 /** Maximum number of chunks of an answer, including empty chunks. */
@@ -33,7 +33,7 @@ export interface ModelCall {
 
 export interface CompletedAnswer {
   readonly actions: Actions;
-  /** The ids of the calls that stay open. */
+  /** The ids of the calls of long-running tools, which stay open. */
   readonly longRunning: readonly string[];
   /** The ids of the calls of sequential tools. */
   readonly sequential: readonly string[];
@@ -98,11 +98,14 @@ export async function* callModel(call: ModelCall): AsyncGenerator<Event> {
     },
     actions,
   });
-  // The complete answer has the same id as its chunks, so that readers can match them.
+  // The complete answer has the same id as its chunks, so that readers can match the answer with the chunks.
   yield { ...event, id: piece.id };
 }
 
-/** Keeps the vendor's id of a call, because the vendor expects it back. Replaces it only if it is not unique. */
+/**
+ * Keeps the vendor's id of a call, because the vendor expects this id in the response. Replaces the id only if it is
+ * not unique.
+ */
 function withOwnId(part: FunctionCallPart, { inner }: RunScope): FunctionCallPart {
   const id = inner.newCallId(part.id);
   if (id !== undefined) return part;

@@ -1,7 +1,7 @@
 /**
  * The common part of sequences and loops.
  *
- * After each agent a checkpoint is stored, so that a resumed run continues with the agent that waited.
+ * A checkpoint is stored after each agent, so that a resumed run continues with the agent that waited.
  */
 import type { JsonValue } from '../../base/index.ts';
 import type { Agent, RunContext } from '../agent.ts';
@@ -54,8 +54,8 @@ function progressOf(noted: JsonValue | undefined): { round: number; step: number
 }
 
 /**
- * Returns whether an agent has escalated since the last checkpoint of this sequence or of a sequence that contains it.
- * This is the case if the process died after the escalation and before the next checkpoint was stored.
+ * Returns whether an agent has escalated since the last checkpoint of this sequence or of an enclosing sequence. This
+ * happens if the process ended after the escalation and before the next checkpoint was stored.
  */
 function hasEscalated({ events, runId, path }: RunScope, agents: readonly Agent[]): boolean {
   const names = new Set<string>();

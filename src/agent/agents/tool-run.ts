@@ -1,9 +1,9 @@
 /**
- * Makes one tool call in two steps: `prepare` checks it and asks for its confirmation, and `run` runs the tool. The
- * result of each step is an event with the tool's response or with a question.
+ * Makes one tool call in two steps: `prepare` checks the call and asks for its confirmation, and `run` runs the tool.
+ * Each step results in an event with the tool's response or with a question.
  *
- * An error becomes the response, so that the model can correct its call. A call that was active when the process died
- * is not repeated, because its effects are unknown.
+ * An error becomes the response, so that the model can correct its call. A call that was active when the process
+ * ended is not repeated, because its effects are unknown.
  */
 import type { JsonObject, JsonValue } from '../../base/index.ts';
 import { storedEvents, workFor } from '../delegated.ts';
@@ -20,18 +20,18 @@ import { failedResponse, ToolError, type ToolErrorType } from '../tool-error.ts'
 import { jsonResponse } from '../tool-result.ts';
 import { RichResponse, Waiting, type Tool, type ToolContext } from '../tool.ts';
 
-/** Maximum length of a response in characters of JSON. Models cannot read more. */
+/** Maximum length of a response in characters of JSON, because models cannot read more. */
 const MAX_RESPONSE = 1_000_000;
 
 export interface CallSetup {
   readonly scope: RunScope;
   readonly call: OpenCall;
   readonly tools: ReadonlyMap<string, Tool>;
-  /** Whether the call may have been active when the process ended. Then it is not repeated. */
+  /** Whether the call may have been active when an earlier process ended. Such a call is not repeated. */
   readonly mayHaveBegun: boolean;
   readonly history: () => readonly Content[];
   readonly progress: (value: JsonValue) => void;
-  /** Shows an event of an agent that runs as this tool. Resolves when the reader has taken it. */
+  /** Shows an event of an agent that runs as this tool. Resolves when the reader has received the event. */
   readonly show: (event: Event) => Promise<void>;
 }
 
@@ -43,7 +43,7 @@ interface ReadyCall extends ToolInvocation {
 export class CallWork {
   readonly #setup: CallSetup;
   readonly #changes: Changes;
-  /** The JSON arguments, before the schema converts them. */
+  /** The arguments as JSON, before the schema converts them. */
   #args: JsonObject = {};
   #ready: ReadyCall | undefined;
   #transferTo: string | undefined;
@@ -57,7 +57,7 @@ export class CallWork {
 
   /**
    * Checks the call and asks for its confirmation. Returns undefined if the call can run. Otherwise returns the event
-   * with its question, or with its response if it is not going to run. Throws only when the run is aborted.
+   * with the question, or with the response if the call will not run. Throws only when the run is aborted.
    */
   async prepare(): Promise<Event | undefined> {
     const { scope, call, tools, mayHaveBegun } = this.#setup;
@@ -182,8 +182,8 @@ export class CallWork {
   }
 
   /**
-   * Ends work that a call has started elsewhere, because the call itself will not continue. If it is the work of an agent
-   * that ran as this tool, returns what the agent had done.
+   * Ends work that a call has started elsewhere, because the call itself will not continue. If an agent ran as this
+   * tool, returns a summary of the agent's work.
    */
   async #abandon(): Promise<string> {
     const { scope, call, tools } = this.#setup;
@@ -196,7 +196,7 @@ export class CallWork {
     try {
       await tool.cancel(callId, { runId, session, events, sessions, signal });
     } catch {
-      // The call may not have started any work.
+      // An error is ignored, because the call may not have started any work.
     }
     return workFor(callId, shown);
   }

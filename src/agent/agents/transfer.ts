@@ -1,6 +1,6 @@
 /**
- * The tool that transfers a conversation to another agent, and the instruction that tells the model when to use this
- * tool.
+ * The tool that transfers a conversation to another agent, and the instruction that explains to the model when to use
+ * it.
  */
 import type { Agent } from '../agent.ts';
 import { TRANSFER_TOOL } from '../run/history.ts';

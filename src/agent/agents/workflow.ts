@@ -1,4 +1,4 @@
-/** Agents that run other agents: in sequence, or in a loop. parallel.ts runs them in parallel. */
+/** Agents that run other agents in sequence or in a loop. parallel.ts runs agents in parallel. */
 import type { Agent } from '../agent.ts';
 import type { Callbacks } from '../plugin.ts';
 import { runSteps, type LoopAgent } from './steps.ts';
@@ -37,7 +37,8 @@ export function sequentialAgent(options: WorkflowOptions): Agent {
 }
 
 /**
- * Makes an agent that repeats its sub-agents until one escalates or the maximum number of iterations is reached.
+ * Makes an agent that repeats its sub-agents until one of them escalates or the maximum number of iterations is
+ * reached.
  *
  *   const improve = loopAgent({ name: 'improve', subAgents: [writer, critic], maxIterations: 3 });
  */

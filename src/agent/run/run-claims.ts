@@ -13,7 +13,9 @@ interface Claim {
 
 const claims = new WeakMap<SessionStore, Map<string, Claim>>();
 
-/** Waits for the lock of a run and takes it. Fails at once if another caller is answering one of the same questions. */
+/**
+ * Waits for the lock of a run and takes it. Throws at once if another caller is answering one of the same questions.
+ */
 export async function claimRun(
   store: SessionStore,
   key: SessionKey,

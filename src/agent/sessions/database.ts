@@ -1,6 +1,6 @@
 /**
- * The SQLite file that contains sessions and artifacts. Several stores and processes may have it open. A write waits
- * for other writes, but only for a limited time.
+ * The SQLite file that contains sessions and artifacts. Several stores and processes may have the file open. A write
+ * waits for other writes, but only for a limited time.
  */
 import type { DatabaseSync } from 'node:sqlite';
 import {
@@ -14,7 +14,10 @@ import { StorageError } from '../storage-error.ts';
 
 /** The options of the SQLite stores. */
 export interface SqliteOptions {
-  /** `normal` (the default): stored data survives a crash of the process. `full`: it also survives a power failure. */
+  /**
+   * How well stored data is protected. `normal` (the default): it survives a crash of the process. `full`: it also
+   * survives a power failure.
+   */
   readonly durability?: 'normal' | 'full';
   /**
    * Maximum time that a call waits for other processes, in milliseconds. The wait blocks this process. Default: 5,000.
@@ -78,7 +81,7 @@ const STEPS: readonly string[] = [
   `,
 ];
 
-/** The application id is "Pagt" in ASCII. */
+/** The schema of the file. The application id is "Pagt" in ASCII. */
 const SESSIONS: Schema = { applicationId: 0x50616774, steps: STEPS };
 
 /** An open database. Its methods throw StorageErrors. A call that fails changes nothing. */
@@ -104,7 +107,7 @@ export class Database {
     return this.#db.prepare(sql);
   }
 
-  /** Runs `work` in a transaction. Other processes cannot write meanwhile. */
+  /** Runs `work` in a transaction. Other processes cannot write during the transaction. */
   write<T>(work: () => T): T {
     return this.#transaction('BEGIN IMMEDIATE', 'write to', work);
   }
@@ -138,7 +141,10 @@ function toStorageError(error: unknown): unknown {
   return new StorageError(error.code, `${error.message}: ${error.hint}`, error.cause);
 }
 
-/** Parses a stored value, or throws a StorageError. Example: `readable('an event', (): Event => JSON.parse(json))`. */
+/**
+ * Parses a stored value. Throws a StorageError if this fails. Example: `readable('an event', (): Event =>
+ * JSON.parse(json))`.
+ */
 export function readable<T>(what: string, parse: () => T): T {
   try {
     return parse();

@@ -1,11 +1,11 @@
 /**
  * Keeps sessions in memory.
  *
- * An event is kept as JSON text until it is first read, and as a frozen object after that. So the store never shares an
- * object with its callers, stored events cannot change, and a `get` parses only new events.
+ * An event is kept as JSON text until it is first read, and as a frozen object after that. So the store never shares
+ * an object with its callers, stored events cannot change, and a `get` parses only new events.
  *
- * When a limit is reached, the store removes the session whose last change is the oldest. The state of users and apps
- * is never removed. When this state fills the store, appends are refused.
+ * When a limit is reached, the store removes the least recently changed session. The state of users and apps is never
+ * removed. When this state fills the store, appends are refused.
  */
 import type { JsonValue } from '../../base/index.ts';
 import type { Event } from '../event.ts';
@@ -25,16 +25,15 @@ import { checkKey, checkOwner, StorageError, toJson } from '../storage-error.ts'
 /** The limits of `memorySessions`. */
 export interface MemorySessionsOptions {
   /**
-   * Maximum number of sessions. If there are more, the session whose last change is the oldest is removed. Default:
-   * 100,000.
+   * Maximum number of sessions. If there are more, the least recently changed session is removed. Default: 100,000.
    */
   readonly maxSessions?: number;
   /**
-   * Maximum total size, in characters of JSON. If it is exceeded, sessions are removed in the same way. Default: 256
-   * Mi.
+   * Maximum total size, in characters of JSON. If it is exceeded, the least recently changed sessions are removed.
+   * Default: 256 Mi.
    */
   readonly maxSize?: number;
-  /** Maximum size of one session, in characters of JSON. Appends beyond it are refused. Default: 64 Mi. */
+  /** Maximum size of one session, in characters of JSON. Appends that would exceed it are refused. Default: 64 Mi. */
   readonly maxSessionSize?: number;
   /** Returns the current time in milliseconds. Default: `Date.now`. */
   readonly now?: () => number;
@@ -173,7 +172,7 @@ class MemorySessions implements SessionStore {
     return this.#now();
   }
 
-  /** Returns the state of a user or an app. A new state is kept only if there are changes for it. */
+  /** Returns the state of a user or an app. A new state is stored only if there are changes for it. */
   #scope(key: string, changes: ReadonlyMap<string, unknown>): ScopeState {
     const scope = this.#shared.get(key) ?? new ScopeState();
     if (changes.size > 0) this.#shared.set(key, scope);
@@ -192,8 +191,8 @@ class MemorySessions implements SessionStore {
   }
 
   /**
-   * Removes the oldest sessions until the limits are met. The session that was just written is never removed, because
-   * it is the last one and is within the limits.
+   * Removes the least recently changed sessions until the limits are met. The session that was just written is never
+   * removed, because it is the last one and is within the limits.
    */
   #makeRoom(): void {
     for (const session of this.#sessions.values()) {
@@ -236,7 +235,7 @@ class StoredSession {
   readonly state = new ScopeState();
   size = 0;
   readonly #parsed: Event[] = [];
-  /** The events after the parsed events, as JSON text. */
+  /** The events that were not parsed yet, as JSON text. They follow the parsed events. */
   #texts: string[] = [];
 
   constructor({ app, user, id }: SessionKey, now: number) {
@@ -261,7 +260,7 @@ class StoredSession {
   }
 }
 
-/** Changes by scope and key. A value is JSON text, or undefined if the key is removed. */
+/** The changes by scope and key. A value is JSON text, or undefined if the key is removed. */
 type Changes = Readonly<Record<StoredScope, ReadonlyMap<string, string | undefined>>>;
 
 function changesOf(deltas: readonly (State | undefined)[]): Changes {
@@ -281,7 +280,7 @@ function changesOf(deltas: readonly (State | undefined)[]): Changes {
 class ScopeState {
   readonly #values = new Map<string, { readonly value: JsonValue; readonly size: number }>();
 
-  /** Returns by how many characters the changes would increase the size. */
+  /** Returns the number of characters by which the changes would increase the size. */
   growth(changes: ReadonlyMap<string, string | undefined>): number {
     let growth = 0;
     for (const [key, json] of changes) {
@@ -307,7 +306,7 @@ class ScopeState {
   }
 }
 
-/** The key is JSON, because names may contain any separator. */
+/** Returns the key of a session. The key is JSON, because names may contain any separator. */
 function sessionKey({ app, user, id }: SessionKey): string {
   return JSON.stringify([app, user, id]);
 }

@@ -14,7 +14,7 @@ export interface PreparedEvent {
   readonly json: string;
 }
 
-/** Checks the events. Returns those to store, as JSON and without duplicates. */
+/** Checks the events. Returns the events to store, as JSON and without duplicates. */
 export function prepareEvents(events: readonly Event[]): PreparedEvent[] {
   if (events.length > MAX_BATCH) {
     throw new StorageError('invalid', `one append has more than ${MAX_BATCH} events`);

@@ -1,11 +1,11 @@
 /**
  * Keeps sessions in a SQLite file, which several processes may share.
  *
- * An append is one transaction: it adds the events, changes the state, and updates the session's row. If it
- * fails, for example because the disk is full, nothing is stored, and a later append may succeed.
+ * An append is one transaction: it adds the events, changes the state, and updates the session's row. If it fails,
+ * for example because the disk is full, nothing is stored, and a later append may succeed.
  *
- * Events never change, so the events of recently read sessions are cached. A repeated read loads only newer events,
- * even if another process has written them.
+ * Events never change, so the events of recently read sessions are cached. When a session is read again, only newer
+ * events are loaded, including those of other processes.
  */
 import { BoundedMap, type JsonValue } from '../../base/index.ts';
 import type { Event } from '../event.ts';
@@ -25,7 +25,7 @@ import { checkKey, checkOwner, StorageError, toJson } from '../storage-error.ts'
 
 /** The options of `sqliteSessions`. */
 export interface SqliteSessionsOptions extends SqliteOptions {
-  /** Maximum size of one session, in characters of JSON. Appends beyond it are refused. Default: 64 Mi. */
+  /** Maximum size of one session, in characters of JSON. Appends that would exceed it are refused. Default: 64 Mi. */
   readonly maxSessionSize?: number;
 }
 
@@ -45,7 +45,7 @@ export function sqliteSessions(path: string, options: SqliteSessionsOptions = {}
   }
 }
 
-/** Maximum number of sessions that one transaction removes. */
+/** Maximum number of sessions that one transaction deletes. */
 const PRUNE_AT_ONCE = 50;
 
 /** The row of a session. */
@@ -55,7 +55,7 @@ interface Row extends SessionSummary {
   readonly size: number;
 }
 
-/** Maximum number of cached sessions, and the maximum size of each in characters of JSON. */
+/** Maximum number of cached sessions, and maximum size of each cached session in characters of JSON. */
 const MAX_KEPT = 32;
 const MAX_KEPT_SIZE = 8 * 2 ** 20;
 
@@ -72,7 +72,7 @@ interface Kept {
 
 class SqliteSessions implements SessionStore {
   readonly #db: Database;
-  /** The cached sessions, in the order of the last read. */
+  /** The cached sessions, in the order in which they were last read. */
   readonly #kept = new BoundedMap<Kept>(MAX_KEPT);
   readonly #sql: ReturnType<typeof prepare>;
   readonly #maxSessionSize: number;
@@ -87,7 +87,7 @@ class SqliteSessions implements SessionStore {
 
   async open(key: SessionKey, state?: State): Promise<Session> {
     checkKey(key);
-    // Usually the session exists, and a read does not wait for writers.
+    // Usually the session exists. Then a read is enough, which does not wait for writers.
     const known = this.#db.read(() => this.#load(key));
     if (known) return known;
     return this.#db.write(() => {
@@ -169,7 +169,7 @@ class SqliteSessions implements SessionStore {
       const found = this.#db.write(() => this.#pruneSome(app, before));
       pruned += found;
       if (found < PRUNE_AT_ONCE) return pruned;
-      // Lets other writers continue.
+      // The pause lets other writers continue.
       await new Promise((resolve) => setImmediate(resolve));
     }
   }
@@ -219,7 +219,7 @@ class SqliteSessions implements SessionStore {
     this.#kept.delete(name);
     const isSame = before?.row === session.row && before.createdAt === session.createdAt;
     let kept = isSame ? this.#readOn(session, before) : undefined;
-    // The cache is stale if the session was deleted and created again.
+    // The cache is outdated if the session was deleted and created again.
     if (kept?.size !== session.size) kept = this.#readOn(session);
     if (kept.size <= MAX_KEPT_SIZE) {
       this.#kept.set(name, kept);

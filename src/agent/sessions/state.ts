@@ -1,9 +1,9 @@
 /**
  * The rules for the four scopes of the state, which all stores follow.
  *
- * The prefix of a key determines its scope, and is part of the stored key: `user:name` is stored for the user as
- * `user:name`. Any string is a valid key, even `__proto__`. So stores keep scopes in Maps, and convert them to objects
- * with own properties only.
+ * The prefix of a key determines its scope and is part of the stored key. For example, `user:name` is stored in the
+ * user's state as `user:name`. Any string is a valid key, even `__proto__`. So stores keep scopes in Maps, and
+ * convert them to objects that have only own properties.
  */
 import type { JsonValue } from '../../base/index.ts';
 import type { Event } from '../event.ts';
@@ -18,13 +18,13 @@ export function stateScopeOf(key: string): StateScope {
   return key.startsWith('temp:') ? 'temp' : 'session';
 }
 
-/** Yields the changes of a delta in the stored scopes, that is, without `temp:`. Null removes the key. */
+/** Yields the changes of a delta in the stored scopes, which are all scopes except `temp:`. Null removes the key. */
 export function* storedChanges(
   delta: State | undefined,
 ): Generator<readonly [scope: StoredScope, key: string, value: JsonValue]> {
   for (const [key, value] of Object.entries(delta ?? {})) {
     const scope = stateScopeOf(key);
-    // The type excludes undefined, but an object literal may contain it.
+    // The type excludes undefined, but an object literal may still contain it.
     if (scope !== 'temp' && value !== undefined) yield [scope, key, value];
   }
 }
