@@ -20,11 +20,14 @@ export interface ServeLimits extends NonNullable<HandlerOptions['limits']> {
   readonly maxStreams?: number;
   readonly maxStreamsPerClient?: number;
   /**
-   * Maximum number of bytes that wait in memory for all clients: of bodies that are being received, and of answers that
-   * clients have not read. Further requests get 503. Bodies and answers up to 64 KB are not counted.
+   * Maximum number of bytes that wait in memory for all clients. These are bodies that are being received, and answers
+   * that clients have not read. Further requests get 503. Bodies and answers up to 64 KB are not counted.
    */
   readonly maxPendingBytes?: number;
-  /** The same for one client: a user, or an address without authentication. Further requests get 429. Default: a quarter. */
+  /**
+   * The same limit for one client, which is a user, or an address if there is no authentication. Further requests get
+   * 429. Default: a quarter of `maxPendingBytes`.
+   */
   readonly maxPendingBytesPerClient?: number;
   readonly heartbeatMs?: number;
   /**
@@ -38,7 +41,7 @@ export interface ServeLimits extends NonNullable<HandlerOptions['limits']> {
   readonly maxSockets?: number;
 }
 
-/** The limits that apply if the options name none. */
+/** The default limits. */
 export const LIMITS = {
   maxBodyBytes: 10 * 1024 * 1024,
   maxStreams: 50_000,
@@ -65,11 +68,11 @@ export interface ServeOptions {
   readonly extendedCard?: Partial<AgentCard> | ((call: Call) => Partial<AgentCard>) | true;
   readonly store?: HandlerOptions['store'];
   /**
-   * How long finished tasks are kept: by default for 30 days, and while the store is smaller than 2 GB. False: for ever.
-   * Unfinished tasks are never removed.
+   * How long finished tasks are kept. By default, they are kept for 30 days, and only while the store is smaller than 2
+   * GB. If this is false, they are kept forever. Unfinished tasks are never removed.
    */
   readonly retention?: Retention | false;
-  /** False if the caller calls `handler.expire` regularly. By default, the server does, and applies `retention`. */
+  /** False if the caller calls `handler.expire` regularly. By default, the server calls it, and applies `retention`. */
   readonly sweep?: false;
   readonly authenticate?: Authenticate;
   /** The settings for webhooks, or false to turn them off. By default, webhooks reach only public addresses. */

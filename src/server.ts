@@ -124,7 +124,7 @@ export function serve(agent: A2AAgent, options: ServeOptions = {}): AgentServer 
     limits: options.limits,
     deliver: webhooks && webhookDelivery(webhooks, signing),
     streaming: offered.streaming,
-    // If no modes are given, every type is accepted, although the card lists only text.
+    // If no input modes are given, every media type is accepted, although the card lists only text.
     inputModes: options.card?.defaultInputModes ?? agent.profile.inputModes,
     deduplicate: options.deduplicate,
     onState: options.onState,
@@ -194,7 +194,7 @@ export function serve(agent: A2AAgent, options: ServeOptions = {}): AgentServer 
     const requestTimeout = limits.requestTimeoutMs;
     const headersTimeout = Math.min(HEADERS_MS, requestTimeout);
     const upgrades = await openUpgrades();
-    // The module is not imported, because the module namespace of node:http loads undici, which takes most of the
+    // This is not an import statement, because the module namespace of node:http loads undici, which takes most of the
     // start-up time.
     const server = process.getBuiltinModule('node:http').createServer(
       {

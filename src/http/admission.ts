@@ -21,7 +21,7 @@ export interface AdmissionOptions {
 }
 
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?$/i;
-/** The longest name of a host in DNS, with a dot at the end and a port. */
+/** Maximum length of a Host header: the longest DNS name, with a dot at the end and a port. */
 const MAX_HOST_CHARS = 260;
 const LOOPBACK_ADDRESS = /^(?:::1$|(?:::ffff:)?127\.)/i;
 
@@ -53,7 +53,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
 
   function checkHost(request: TransportRequest): void {
     const host = request.header('host') ?? '';
-    // The address in the card is made from this header, and signing a longer card takes more time.
+    // The URL in the card is made from this header, and it takes more time to sign a longer card.
     if (host.length > MAX_HOST_CHARS) {
       throw new A2AError('invalidRequest', 'The Host header is too long');
     }
@@ -78,7 +78,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
 
   return {
     check(request) {
-      // A proxy may have checked one of the values, and this server would use the other.
+      // A proxy may have checked one of the values, while this server would use another one.
       if (request.repeated !== undefined) {
         throw new A2AError('invalidRequest', `The header ${request.repeated} must occur only once`);
       }

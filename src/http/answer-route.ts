@@ -34,7 +34,7 @@ export async function answerRoute(
   return counted(app.pending, request, user, fullReply(reply, headers));
 }
 
-/** Makes a reply of text in chunks. It counts as an open stream, like a stream of events. */
+/** Makes a reply with text in chunks. The reply counts as an open stream, like a stream of events. */
 function textReply(
   app: AppContext,
   request: TransportRequest,
@@ -51,7 +51,7 @@ function textReply(
   }
 }
 
-/** Returns the error reply of a route, in the route's own format or else in the protocol's format. */
+/** Returns the error reply of a route, in the route's own format if it has one, else in the protocol's format. */
 export function routeError(
   failure: A2AError,
   describe: AppContext['describe'],

@@ -2,7 +2,8 @@
  * Turns each HTTP request into a reply. The adapters (adapters/node.ts, adapters/fetch.ts) only read the body and write
  * the reply.
  *
- * The steps for a request: check Host and Origin, find the route, authenticate, read the body, run JSON-RPC or REST.
+ * The steps for a request are: check Host and Origin, find the route, authenticate, read the body, and run JSON-RPC or
+ * REST.
  */
 import { BoundedMap } from '../base/index.ts';
 import { A2AError, codecOf, type ProtocolVersion, type User } from '../protocol/index.ts';
@@ -69,7 +70,7 @@ function createMounts(app: AppContext, mounts: Mounts) {
     return endpoint;
   }
 
-  /** Answers a request for the card of an agent whose name the client has dropped. */
+  /** Answers a request for a card without the agent's name. See `MountOptions.unnamed`. */
   async function unnamedCard(outer: TransportRequest, user: User | undefined): Promise<Reply> {
     const { path } = mounts;
     const at = outer.url.indexOf('?');
@@ -122,7 +123,7 @@ function createMounts(app: AppContext, mounts: Mounts) {
 
 function createEndpoint(app: AppContext): Endpoint {
   const startedAt = new Date().toUTCString();
-  // To sign a card takes time, so a client that sends many Host headers must not displace the cards that are in use.
+  // It takes time to sign a card, so a client that sends many Host headers must not displace the cards that are in use.
   const cards = new BoundedMap<EncodedCard>(MAX_CARDS);
   let cardsOf: object | undefined;
 
@@ -182,7 +183,7 @@ function createEndpoint(app: AppContext): Endpoint {
           return notAllowed(app, request, [...allow], found.version);
         }
         if (!found && ours) return notAllowed(app, request, ours.allow);
-        // Until the version is chosen, errors have the format of the path's version.
+        // Until the version is chosen, errors have the format of the version of the path.
         isProtocol = found !== undefined;
         target = found;
         target = restVersion(app, request, query, found);
@@ -208,7 +209,7 @@ function createEndpoint(app: AppContext): Endpoint {
   };
 }
 
-/** The signer of the card, if the server signs its cards. The keys are published only at the root. */
+/** Returns the signer of the card, if the server signs its cards. The keys are published only at the root. */
 function signerOf(
   { signing, signsCards }: AppContext,
   { base, mount = '' }: TransportRequest,
@@ -228,8 +229,8 @@ function describer({ describe }: AppContext, own?: RouteMatch): AppContext['desc
 }
 
 /**
- * Returns the target in the requested version, or undefined if this version does not have it. A header may select 0.3
- * on a 1.0 path, but not 1.0 on a 0.3 path.
+ * Returns the target in the requested version, or undefined if this version does not have the target. A header may
+ * select 0.3 on a 1.0 path, but not 1.0 on a 0.3 path.
  */
 function restVersion(
   app: AppContext,
@@ -256,8 +257,8 @@ const USUAL_HEADERS =
 const HEADER_NAMES = /^[\w!#$%&'*+.^`|~, -]{1,2048}$/;
 
 /**
- * Answers a browser that asks what a page of an allowed origin may send. All headers that it names are allowed, because
- * the vendors' SDKs have their own (`anthropic-version`, `x-goog-api-key`, `x-stainless-os` …), and the origin decides.
+ * Answers a CORS preflight request. All requested headers are allowed, because the origin was already checked, and
+ * vendors' SDKs send headers of their own (`anthropic-version`, `x-goog-api-key`, `x-stainless-os` …).
  */
 function preflight(request: TransportRequest): FullReply {
   const asked = request.header('access-control-request-headers') ?? '';

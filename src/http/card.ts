@@ -102,7 +102,7 @@ export function encodeCard(
   return { body, etag: bodyEtag(body) };
 }
 
-/** Adds the signatures for one version, for a card that is encoded later. */
+/** Adds the signatures for one version to a card that is encoded later. */
 export function signCard(
   card: AgentCard,
   signer: CardSigner,

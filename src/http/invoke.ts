@@ -20,8 +20,8 @@ export async function invoke<O extends UnaryOperation>(
 }
 
 /**
- * Starts a stream. `after` is the sequence number of the last event that the client has received, or undefined if it is
- * unknown.
+ * Starts a stream. `after` is the sequence number of the last event that the client has received, or undefined if this
+ * is unknown.
  */
 export function invokeStream(
   handler: RequestHandler,

@@ -24,8 +24,8 @@ import type { FullReply, Reply, TransportRequest } from './request.ts';
 import { errorHeaders, openStream, peerError, STREAM_HEADERS, TransportCall } from './respond.ts';
 
 /**
- * Errors that are sent as JSON with their own HTTP status, because proxies and clients react to it. All other errors
- * are sent with status 200, as in 0.3.
+ * Errors that are sent as JSON with their own HTTP status, because proxies and clients react to this status. All other
+ * errors are sent with status 200, as in 0.3.
  */
 const WITH_STATUS = new Set([
   'unauthenticated',
@@ -37,7 +37,7 @@ const WITH_STATUS = new Set([
 
 const JSON_HEADERS = { 'content-type': 'application/json' };
 
-/** Answers a request. With `refusal`, only its envelope is read, and the request gets this error. */
+/** Answers a request. With `refusal`, only the envelope of the request is read, and the answer is this error. */
 export async function answerJsonRpc(
   app: AppContext,
   request: TransportRequest,
@@ -101,8 +101,8 @@ export async function answerJsonRpc(
 
 /**
  * Makes an error response. If the client requested a stream, the response is a stream with the error as its only event,
- * because the clients of the Python and Go SDKs read the error code only there. A subscription to a finished task gets
- * JSON with the error's HTTP status: the compatibility kit of 1.0 takes any event stream for success.
+ * because the clients of the Python and Go SDKs read the error code only in a stream. A subscription to a finished task
+ * gets JSON with the error's HTTP status, because the compatibility kit of 1.0 treats any event stream as success.
  */
 export function jsonRpcError(
   error: A2AError,

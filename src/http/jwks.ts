@@ -6,7 +6,10 @@ import type { FullReply, TransportRequest } from './request.ts';
 /** The path of the key set. It needs no authentication. */
 export const JWKS_PATH = '/.well-known/jwks.json';
 
-/** A receiver fetches the set again when it meets an unknown key, so a longer time would delay only a revocation. */
+/**
+ * How long a receiver may cache the key set. It fetches the set again for an unknown key, so a longer time would delay
+ * only the revocation of keys.
+ */
 const MAX_AGE_SECONDS = 300;
 
 /** Returns the public keys. */

@@ -3,9 +3,9 @@
  *
  *   serve(agent, { mounts: { path: '/agents', find: (name, user) => agents.get(name) }, authenticate, … });
  *
- * Then `/agents/weather` is an A2A agent with a card, and with JSON-RPC and REST in both versions. Requests for the
- * card are authenticated too, because `find` may return different agents for different callers. `authenticate` gets the
- * path of the mount. The user that it returns determines which tasks are visible. A mount has no tasks of its own.
+ * In this example, `/agents/weather` is an A2A agent with a card, and with JSON-RPC and REST in both versions. Requests
+ * for the card are authenticated too, because `find` may return different agents for different callers. `authenticate`
+ * gets the path of the mount. The returned user determines which tasks are visible. A mount has no tasks of its own.
  */
 import type { MaybePromise } from '../base/index.ts';
 import type { AgentCard, User } from '../protocol/index.ts';
@@ -29,8 +29,8 @@ export interface MountOptions {
   find(name: string, user: User | undefined): MaybePromise<MountedAgent | undefined>;
   /**
    * Returns the name of the agent whose card is at `PATH/.well-known/agent-card.json`, or undefined if there is none.
-   * Clients that resolve this path relative to `PATH/NAME`, without a trailing slash, request it instead of the agent's
-   * own card.
+   * Clients that resolve the card's path relative to `PATH/NAME`, without a trailing slash, request this card instead
+   * of the agent's own card.
    */
   unnamed?(user: User | undefined): string | undefined;
 }
@@ -62,7 +62,7 @@ export class MountedRequest implements TransportRequest {
   readonly mount: string;
   readonly #outer: TransportRequest;
 
-  /** `length` is the length of the path in the request's URL that `mount` replaces. */
+  /** `length` is the length of the path at the start of the request's URL, which `mount` replaces. */
   constructor(outer: TransportRequest, length: number, mount = outer.url.slice(0, length)) {
     this.#outer = outer;
     this.method = outer.method;

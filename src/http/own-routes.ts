@@ -6,8 +6,9 @@
  *     routes: [{ verb: 'GET', path: '/notes/{id}', handle: async ({ values }) => ({ body: noteOf(values.id) }) }],
  *   });
  *
- * The checks, the authentication and the limits are the same as for the protocol. A route takes precedence over
- * protocol paths that start with a tenant, or that have a parameter where the route has a literal segment.
+ * The checks, the authentication and the limits are the same as for the protocol. A route takes precedence over a
+ * protocol path that starts with a tenant, and over a protocol path that has a parameter in the place of one of the
+ * route's literal segments.
  */
 import { type A2AError, operationOf, type Call, VERSIONS } from '../protocol/index.ts';
 import type { Opening, Published, RequestHandler, TaskStream } from '../tasks/index.ts';
@@ -83,7 +84,7 @@ export interface JsonRoute extends RouteBase {
   handle(request: RouteRequest): Promise<RouteReply | RouteText>;
 }
 
-/** A route that answers with a task's events as server-sent events. An error of `open` becomes an error reply. */
+/** A route that answers with a task's events as server-sent events. If `open` rejects, the answer is an error reply. */
 export interface StreamRoute extends RouteBase {
   open(request: RouteRequest): Promise<RouteStream>;
 }

@@ -1,6 +1,7 @@
 /**
- * Limits the bytes that wait in memory for clients, in total and per client: bodies that are being received, and
- * answers that were written but not read. Small ones are not counted, because the number of connections limits them.
+ * Limits the bytes that wait in memory for clients, in total and per client. These are bodies that are being received,
+ * and answers that were written but not read. Small bodies and answers are not counted, because the number of
+ * connections limits them.
  */
 import { A2AError, type User } from '../protocol/index.ts';
 import type { FullReply, TransportRequest } from './request.ts';
@@ -27,8 +28,8 @@ export class PendingBytes {
   }
 
   /**
-   * Counts more bytes of a client. Throws `rateLimited` or `unavailable` if there are too many. If nothing else is
-   * waiting, any number is accepted, so that the largest body or answer is possible with every limit.
+   * Counts more bytes of a client. Throws `rateLimited` or `unavailable` if there are too many. If no other bytes are
+   * counted, any number is accepted, so that even a small limit allows a large body or answer.
    */
   take(client: string, bytes: number): void {
     const held = this.#byClient.get(client) ?? 0;
@@ -48,7 +49,7 @@ export class PendingBytes {
     this.#byClient.set(client, held + bytes);
   }
 
-  /** Gives bytes back that were counted. */
+  /** Stops counting bytes that `take` has counted. */
   give(client: string, bytes: number): void {
     if (bytes === 0) return;
     this.#total -= bytes;

@@ -8,13 +8,18 @@ export interface TransportRequest {
   /** The path and the query, without the adapter's mount point. */
   readonly url: string;
   header(name: string): string | undefined;
-  /** The name of a header that must occur only once and occurs more often, if the adapter can tell. */
+  /**
+   * The name of a header that occurs more than once although this is not allowed. Undefined if there is none, or if the
+   * adapter cannot detect it.
+   */
   readonly repeated?: string | undefined;
   /** The server's address for clients, including the mount point, for example `http://127.0.0.1:4000`. */
   readonly base: string;
   /** The client's address, for limits. */
   readonly remote: string;
-  /** Whether the request came over loopback. Then a web page could have sent it, so its Host is checked. */
+  /**
+   * Whether the request came over loopback. Its Host is then checked, because any web page could have sent the request.
+   */
   readonly local: boolean;
   /**
    * The path of the mounted agent, for example `/agents/weather`, if several agents share the server. Not part of
@@ -29,7 +34,7 @@ export interface FullReply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
-  /** Must be called once, when the client has read the reply. */
+  /** Function that the adapter must call once, when the client has read the reply. */
   readonly release?: () => void;
 }
 

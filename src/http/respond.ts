@@ -38,8 +38,8 @@ export function peerError(app: Pick<AppContext, 'logger'>, error: unknown): A2AE
 }
 
 /**
- * Parses the body of a request outside JSON-RPC. Returns undefined if there is no body. The body `null` counts as none:
- * clients of the Go SDK send it with requests that have no parameters.
+ * Parses the body of a request outside JSON-RPC. Returns undefined if there is no body. The body `null` counts as no
+ * body, because clients of the Go SDK send it with requests that have no parameters.
  */
 export function parseBody(text: string): unknown {
   if (text.trim() === '') return undefined;
@@ -136,7 +136,7 @@ export async function streamReply(
   }
 }
 
-/** Returns the response headers of an error: how to authenticate, or when to retry. */
+/** Returns the additional response headers of an error, which state how to authenticate or when to retry. */
 export function errorHeaders({ detail, kind }: A2AError): Record<string, string> {
   if (kind === 'unauthenticated') return { 'www-authenticate': 'Bearer' };
   const seconds = detail.retryAfterSeconds;

@@ -27,7 +27,7 @@ import {
 } from './respond.ts';
 import { decodeSegment, pathPattern, type PathPattern, pathValues } from './path-pattern.ts';
 
-/** Our own operations, in addition to those of the protocol. */
+/** Parley's own operations, in addition to those of the protocol. */
 type OwnAction = 'readLog' | 'listDeadLetters' | 'retryDeadLetters';
 type Action = Operation | OwnAction;
 
@@ -155,7 +155,10 @@ function isOwn(action: Action): action is OwnAction {
   return !Object.hasOwn(METHODS, action);
 }
 
-/** Runs one of our own operations. They are not part of the REST binding, so events have the format of JSON-RPC. */
+/**
+ * Runs one of Parley's own operations. They are not part of the REST binding, so their events have the format of
+ * JSON-RPC.
+ */
 async function answerOwn(
   { handler }: AppContext,
   request: TransportRequest,

@@ -1,22 +1,22 @@
 /**
  * The bodies of requests to webhooks. In 0.3 each request has the whole task, and a task may have many webhooks. So a
- * body is made only when its request is sent, and only a few large ones exist at the same time.
+ * body is made only when its request is sent, and only a few large bodies exist at the same time.
  */
 import { createSlots, type Slots } from '../base/index.ts';
 import { codecOf } from '../protocol/index.ts';
 import type { Delivery, DeliveryOutcome } from '../tasks/index.ts';
 
-/** Bodies of more characters are large. */
+/** Maximum length of a body that does not count as large. */
 const LARGE_CHARS = 256 * 1024;
 /** Maximum number of large bodies. They are shared fairly between the webhooks' origins. */
 const MAX_LARGE = 8;
 
 export class WebhookBodies {
   readonly #large = createSlots(MAX_LARGE);
-  /** One task at a time is loaded and encoded. */
+  /** The slot for loading and encoding a task. Only one task at a time is loaded and encoded. */
   readonly #making = createSlots(1);
 
-  /** Calls `send` with the body of the delivery. If the task no longer exists, there is nothing to send. */
+  /** Calls `send` with the body of the delivery. If the task no longer exists, nothing is sent. */
   async use(
     delivery: Delivery,
     signal: AbortSignal,

@@ -2,8 +2,8 @@
  * Delivers webhooks over HTTP. A request has the format of the protocol version in which the webhook was configured.
  *
  * The client chooses the URL, so requests are restricted: by default, private networks are not allowed, and redirects
- * are never followed. Each request is signed by the convention of Standard Webhooks, so that a receiver can check where
- * it comes from, put events in order, and drop events that it already has.
+ * are never followed. Each request is signed as specified by Standard Webhooks, so that a receiver can verify the
+ * sender, put events in order, and drop repeated events.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { guardedRequest, networkGuard } from '../base/net/index.ts';
@@ -17,18 +17,18 @@ import { WebhookBodies } from './webhook-bodies.ts';
 export interface WebhookOptions {
   /** Private networks that webhooks may reach, in CIDR notation. */
   readonly allowNetworks?: readonly string[];
-  /** The time in which a webhook must answer, in milliseconds. Default: 15 seconds. */
+  /** The timeout for the answer of a webhook, in milliseconds. Default: 15 seconds. */
   readonly timeoutMs?: number;
   /**
-   * Whether webhooks of 0.3 get a request for every event. By default they get none for artifact updates, because each
-   * request of 0.3 has the whole task. Webhooks of 1.0 always get every event.
+   * Whether webhooks of 0.3 get a request for every event. By default, they get no requests for artifact updates,
+   * because each request of 0.3 contains the whole task. Webhooks of 1.0 always get every event.
    */
   readonly everyEvent?: boolean;
   /** Sends the requests instead of the built-in HTTP client, for example through a queue. */
   readonly deliver?: DeliverWebhook;
 }
 
-/** A request to a webhook. It is signed, and complete except for the connection. */
+/** A request to a webhook. It is complete and already signed. */
 export interface WebhookRequest {
   /** The value of the header `webhook-id`. It is the same in all attempts to deliver an event. */
   readonly id: string;
@@ -42,8 +42,8 @@ export interface WebhookRequest {
 }
 
 /**
- * Sends a request to a webhook once. If it rejects, or returns a failure, the event is sent again later. Later events of
- * the same webhook wait until then. Without a result, the event counts as taken.
+ * Sends a request to a webhook once. If this rejects, or returns a failure, the event is sent again later, and the
+ * following events of the webhook wait. If this returns undefined, the event counts as delivered.
  */
 export type DeliverWebhook = (
   request: WebhookRequest,
@@ -159,14 +159,14 @@ function signatureOf(
   return { ...headers, 'webhook-signature': `v1a,${signature}` };
 }
 
-/** Returns the outcome for an HTTP status. Only 410 ends a webhook. All other failures may pass. */
+/** Returns the outcome for an HTTP status. Only status 410 ends a webhook. All other failures may be temporary. */
 function outcomeOf(status: number, retryAfter: string | undefined): DeliveryOutcome {
   if (status >= 200 && status < 300) return 'taken';
   if (status === 410) return 'gone';
   return { failed: `HTTP ${status}`, retryAfterMs: retryAfterMs(retryAfter) };
 }
 
-/** Returns the value of a Retry-After header, which has seconds or a date, in milliseconds. */
+/** Returns the delay in a Retry-After header, in milliseconds. The header contains seconds or a date. */
 function retryAfterMs(value: string | undefined): number | undefined {
   if (value === undefined) return undefined;
   const ms = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now();

@@ -1,6 +1,7 @@
 /**
- * Counts the tasks of a context by state. A context may have a million tasks, so they are counted once, when the
- * context is first listed. After that, each change updates the counts. Contexts that are never listed are not counted.
+ * Counts the tasks of a context by state. A context may have a million tasks, so its tasks are counted only once, when
+ * the context is first listed. After that, each change updates the counts. Contexts that are never listed are not
+ * counted.
  */
 import { BoundedMap } from '../base/index.ts';
 import type { TaskState } from '../protocol/index.ts';

@@ -1,4 +1,7 @@
-/** Describes the file of a task store for the operator. Works while a server uses the file, and changes nothing. */
+/**
+ * Describes the file of a task store for the operator. It can be used while a server uses the file, and changes
+ * nothing.
+ */
 import { DatabaseSync } from 'node:sqlite';
 import { toStoreError } from '../base/sqlite/index.ts';
 import { ChangeClock } from '../tasks/index.ts';
@@ -13,7 +16,7 @@ export interface StoreReport {
   readonly tasks: number;
   /** Number of finished tasks that ended before `endedBefore`. */
   readonly old: number;
-  /** Whether the free part of the file is given back to the file system. */
+  /** Whether the free part of the file can be given back to the file system. */
   readonly givesBack: boolean;
 }
 

@@ -25,12 +25,18 @@ const HEADER = 'SQLite format 3\0';
 const BUSY_MS = 2000;
 const CACHE_KIB = 16_000;
 
-/** Maximum size of a file of an earlier version that is rewritten when it is opened. It takes less than a second. */
+/**
+ * Maximum size of a file from an earlier version that is rewritten when it is opened. Rewriting takes less than a
+ * second.
+ */
 const VACUUM_BYTES = 64 * 1024 * 1024;
 
 export interface OpenStore {
   readonly db: DatabaseSync;
-  /** Throws a StoreError if the file was deleted or replaced. It is fast, because it looks only from time to time. */
+  /**
+   * Throws a StoreError if the file was deleted or replaced. Looks at the file at most once per CHECK_MS, so that it is
+   * fast.
+   */
   checkPresent(): void;
   /** Throws a StoreError if the file was deleted or replaced, or if it is damaged. */
   checkReadable(): void;
@@ -44,12 +50,13 @@ export interface OpenStoreOptions {
 }
 
 /**
- * How often to look whether the file was deleted or replaced. Otherwise clients would get acknowledgements for data that
- * is lost. To look before each transaction would make it slower by several percent.
+ * Minimum time between two checks whether the file was deleted or replaced. Without the checks, clients would get
+ * acknowledgements for data that is lost. A check before each transaction would make transactions several percent
+ * slower.
  */
 const CHECK_MS = 100;
 
-/** Changes no data, but needs new pages, so it fails if the disk or the file is full. */
+/** Statements that change no data, but need new pages, so they fail if the disk or the file is full. */
 export const PROBE =
   "INSERT INTO meta VALUES ('probe', zeroblob(65536)); DELETE FROM meta WHERE key = 'probe'";
 
@@ -68,8 +75,8 @@ export function openStoreFile(path: string, options: OpenStoreOptions): OpenStor
     opened = db;
     const check = fileCheck(db);
     let checkedAt = -Infinity;
-    // The file is not mapped into memory (mmap_size): a read would be 5 % faster, but if another program truncates the
-    // file, the process would end with SIGBUS instead of an error.
+    // The file is not mapped into memory (mmap_size). Reads would be 5 % faster, but if another program truncated the
+    // file, SIGBUS would end the process.
     db.exec(`PRAGMA cache_size = -${CACHE_KIB}; PRAGMA mmap_size = 0`);
     if (statSync(file).size <= VACUUM_BYTES) allowReclaim(db);
     return {
@@ -135,7 +142,9 @@ function takeLock(file: string): { release(): void; abandon(): void } {
   const held = lock;
   return {
     release: () => held.close(),
-    /** Releases the lock. Removes the lock file if it was created here, because the file may not be a store. */
+    /**
+     * Releases the lock. Removes the lock file if it was created here, because the file beside it may not be a store.
+     */
     abandon: () => {
       if (made) rmSync(path, { force: true });
       held.close();

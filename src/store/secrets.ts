@@ -1,9 +1,9 @@
 /**
  * Encrypts secrets at rest with AES-256-GCM.
  *
- * The key is the operator's (PARLEY_SECRET_KEY). Without one, it is random and stored in a file that is created when the
- * first secret is encrypted. Older keys still decrypt: the operator's previous key, and further lines of the file. So a
- * new key can be introduced without losing secrets.
+ * The operator provides the key (PARLEY_SECRET_KEY). Otherwise a random key is stored in a file, which is created when
+ * the first secret is encrypted. Older keys can still decrypt. They are the operator's previous key and the further
+ * lines of the file. So a new key can be introduced without losing secrets.
  */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes, scryptSync } from 'node:crypto';
 import { reasonOf } from '../base/index.ts';
@@ -17,15 +17,15 @@ const KEY_BYTES = 32;
 /** The form of random keys: at least 32 bytes in base64 or base64url. Other keys may be passphrases. */
 const RANDOM_KEY = /^[\w+/-]{43,}=*$/;
 
-/** Where the keys for secrets at rest come from. */
+/** The sources of the keys for secrets at rest. */
 export interface SecretKeyOptions {
   /** The operator's key. It may be a passphrase. */
   readonly secretKey?: string | undefined;
-  /** The operator's key before `secretKey`. It only decrypts. */
+  /** The operator's previous key, which is used only to decrypt. */
   readonly previousSecretKey?: string | undefined;
   /**
-   * A file with a key per line. Without `secretKey`, the first line encrypts, and the file is created if it does not
-   * exist. All lines decrypt.
+   * A file with a key per line. Without `secretKey`, the key in the first line is used to encrypt, and the file is
+   * created if it does not exist. All keys in the file are used to decrypt.
    */
   readonly secretKeyFile?: string | undefined;
 }
@@ -39,9 +39,12 @@ interface SecretKey {
 
 /** The keys for secrets at rest. */
 export interface SecretKeys {
-  /** Returns the key that encrypts. Creates it if needed. Throws a StoreError if there is no key and none can be made. */
+  /**
+   * Returns the key for encryption, and creates it if needed. Throws a StoreError if there is no key and none can be
+   * created.
+   */
   current(): SecretKey;
-  /** Returns all keys that decrypt, the current one first. Throws a StoreError if the key file cannot be read. */
+  /** Returns all keys for decryption, the current one first. Throws a StoreError if the key file cannot be read. */
   all(): readonly SecretKey[];
 }
 
@@ -91,7 +94,7 @@ function linesOf(content: Buffer | undefined): SecretKey[] {
   });
 }
 
-/** What `SecretBox.open` found. */
+/** The result of `SecretBox.openAny`. */
 export interface OpenedSecret {
   readonly text: string;
   /** Whether the secret was encrypted with an older key. Encrypt it again, so that the older key can be removed. */
@@ -114,8 +117,8 @@ export class SecretBox {
   }
 
   /**
-   * Encrypts a text. The result has the nonce, the tag and the ciphertext. It can be decrypted only with the same
-   * `place`. Throws a StoreError if there is no key.
+   * Encrypts a text. The result consists of the nonce, the tag and the ciphertext. It can be decrypted only with the
+   * same `place`. Throws a StoreError if there is no key.
    */
   seal(text: string, place: string): Uint8Array {
     const nonce = randomBytes(NONCE_BYTES);
@@ -130,7 +133,7 @@ export class SecretBox {
     return this.openAny(sealed, place)?.text;
   }
 
-  /** Like `open`, and tells whether the text was encrypted with an older key. */
+  /** Decrypts like `open`, and also returns whether the text was encrypted with an older key. */
   openAny(sealed: Uint8Array, place: string): OpenedSecret | undefined {
     if (sealed.length < NONCE_BYTES + TAG_BYTES) return undefined;
     for (const [at, key] of this.#keys.all().entries()) {
@@ -140,7 +143,10 @@ export class SecretBox {
     return undefined;
   }
 
-  /** The derivation from a passphrase is deliberately slow (about 50 ms), so that guesses cannot be tried quickly. */
+  /**
+   * Derives the encryption key. Derivation from a passphrase is deliberately slow (about 50 ms), so that an attacker
+   * cannot try many passphrases.
+   */
   #derive({ text, isRandom }: SecretKey): Uint8Array {
     const name = `${isRandom} ${text}`;
     const known = this.#derived.get(name);

@@ -1,9 +1,9 @@
 /**
  * The webhooks of the SQLite store.
  *
- * Webhooks are stored encrypted, because their URLs, tokens and credentials may be secret. If there is no key, a webhook
- * with a token or credentials is refused, and others are stored as text. A webhook whose key is missing cannot be read.
- * It is skipped and logged, and works again if the store is opened with that key.
+ * Webhooks are stored encrypted, because their URLs, tokens and credentials may be secret. If there is no key, a
+ * webhook with a token or credentials is refused, and other webhooks are stored in plain text. A webhook whose key is
+ * missing cannot be read. It is skipped and logged, and works again when the store is opened with this key.
  */
 import type { DatabaseSync } from 'node:sqlite';
 import { reasonOf } from '../base/index.ts';
@@ -223,7 +223,10 @@ export class SqlitePush {
     this.#sql.dropAll.run(task);
   }
 
-  /** Encrypts the webhooks again that were encrypted with an older key. Logs a failure, and never throws. */
+  /**
+   * Encrypts webhooks that were encrypted with an older key again, with the current key. Logs failures, and never
+   * throws.
+   */
   reseal(): void {
     const { logger, secrets } = this.#options;
     let changed = 0;
@@ -255,7 +258,7 @@ export class SqlitePush {
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
       if ((config.token ?? config.authentication?.credentials) === undefined) return json;
-      // The operator's log has the reason. A client must not see the path of the key file.
+      // Only the log contains the reason, because a client must not see the path of the key file.
       logger.error({ err: error }, `cannot encrypt the secrets of a webhook: ${error.hint ?? ''}`);
       throw new A2AError(
         'invalidParams',

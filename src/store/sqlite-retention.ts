@@ -5,18 +5,21 @@ import { ChangeClock, type StoreRetention } from '../tasks/index.ts';
 import type { Version } from './batch-changes.ts';
 import { Query } from './statements.ts';
 
-/** Maximum number of log entries that are removed in one transaction. More would block the event loop. */
+/**
+ * Maximum number of log entries that are removed in one transaction. More entries would block the event loop for too
+ * long.
+ */
 const MAX_ENTRIES = 5000;
-/** Number of pages that one step gives back. */
+/** Number of pages that one call of `reclaim` gives back. */
 const STEP_PAGES = 256;
-/** Free pages up to this number, and up to this part of the data, are kept for new tasks. */
+/** Number of free pages that are kept for new tasks, in pages and as a fraction of the data. The larger one applies. */
 const SPARE_PAGES = 1024;
 const SPARE_PART = 0.05;
 
 /** The value of `auto_vacuum` in files whose free pages can be given back. */
 const INCREMENTAL = 2;
 
-/** What is needed of the store. */
+/** The part of the store that the removal needs. */
 interface Store {
   /** Runs the work in a transaction. */
   transaction<Result>(work: () => Result): Result;
@@ -69,7 +72,8 @@ export function sqliteRetention(db: DatabaseSync, store: Store): StoreRetention 
             store.drop(taskId, version);
             continue;
           }
-          // A large task is removed in parts, the end first. So clients do not see a part of it.
+          // A large task is removed in parts, starting with its last entries. The entry with the status is in the first
+          // part, so that clients never see an incomplete task.
           const [status = 1] = statusSeq.get(taskId) ?? [];
           const after = Math.min(version.seq - MAX_ENTRIES, status - 1);
           if (done === 0) store.dropEvents(taskId, version, after);

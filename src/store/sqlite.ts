@@ -53,8 +53,8 @@ import { prepareStatements, type HeadRow, type StateCount, type Statements } fro
 /** The options of `sqliteStore`. */
 export interface SqliteStoreOptions extends SecretKeyOptions {
   /**
-   * With `normal` (the default), stored appends survive a crash of the process. With `full`, also a crash of the
-   * machine.
+   * With `normal` (the default), stored appends survive a crash of the process. With `full`, they also survive a crash
+   * of the machine.
    */
   readonly durability?: 'normal' | 'full' | undefined;
   readonly logger?: Logger | undefined;
@@ -104,7 +104,7 @@ export class SqliteStore implements TaskStore {
   readonly #clock: ChangeClock;
   readonly #cursors: Cursors;
   readonly #push: SqlitePush;
-  /** These three caches are cleared when a transaction is rolled back. */
+  /** This cache and the next two are cleared when a transaction is rolled back. */
   readonly #versions = new Map<string, Version>();
   readonly #scopes = new Map<string, number>();
   readonly #contexts = new ContextCounts();
@@ -142,7 +142,7 @@ export class SqliteStore implements TaskStore {
         this.#sql.setStatus.run(state, statusSeq, changed, id);
       }
       this.#writeCounts(changes);
-      // The cache is cleaned only now, because a status must stay in it until it is written.
+      // The cache is cleaned only now, because a status must stay in the cache until it is written.
       for (const { taskId } of batch) {
         const version = this.#versions.get(taskId);
         if (version && isTerminal(version.state)) this.#versions.delete(taskId);
@@ -223,8 +223,8 @@ export class SqliteStore implements TaskStore {
   }
 
   /**
-   * Removes the entries after `after`, and the message ids of the task. If the entry with the status is removed, the task
-   * is not found any more. Runs in the caller's transaction.
+   * Removes the entries after `after`, and the message ids of the task. If the entry with the status is removed, the
+   * task is no longer found. Runs in the caller's transaction.
    */
   #dropEvents(taskId: string, { id, scope }: Version, after: number): void {
     for (const [accepts] of this.#sql.accepted.all(id)) {
@@ -334,7 +334,10 @@ export class SqliteStore implements TaskStore {
     return 'ok';
   }
 
-  /** Adds the time of the last event, if that is an artifact event. Only a working task can end with one. */
+  /**
+   * Adds the time of the last event, if this is an artifact event. Only in a working task can the last event be an
+   * artifact event.
+   */
   #withArtifactTime(head: TaskHead): TaskHead {
     if (head.status.state !== 'working') return head;
     const [at] = this.#sql.eventTime.get(head.taskId, head.seq) ?? [];

@@ -2,7 +2,7 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import type { TaskState } from '../protocol/index.ts';
 
-/** The columns of a task's head. `json` is the log entry that has the status. */
+/** The columns of a task's head. `json` is the log entry with the task's status. */
 export type HeadRow = [
   taskId: string,
   contextId: string,

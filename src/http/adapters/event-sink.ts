@@ -15,7 +15,7 @@ import { type PendingBytes, UNCOUNTED_BYTES } from '../pending-bytes.ts';
 import type { StreamReply } from '../request.ts';
 
 const LAST_CHUNK = '0\r\n\r\n';
-/** If the gathered text is longer than this, it is written immediately. */
+/** Maximum length of the gathered text. Longer text is written immediately. */
 const GATHER = 32 * 1024;
 
 interface SinkOptions extends UnreadOptions {
@@ -58,7 +58,7 @@ export class EventSink implements StreamSink, Beating, Paced {
   #room = true;
   /** True until the first event is taken. */
   silent = true;
-  /** The unread bytes that are counted. */
+  /** Number of unread bytes that are counted in `pending`. */
   #unread = 0;
 
   constructor(response: ServerResponse, reply: StreamReply, pace: Pace, options: SinkOptions) {
@@ -126,7 +126,7 @@ export class EventSink implements StreamSink, Beating, Paced {
   }
 
   #write(): void {
-    // node:http would cork the socket until the next tick. Because it is corked here, `uncork` writes the data
+    // node:http would cork the socket until the next tick. If the socket is corked here first, `uncork` writes the data
     // immediately.
     const { socket } = this.#response;
     socket?.cork();
@@ -138,7 +138,9 @@ export class EventSink implements StreamSink, Beating, Paced {
     this.#count();
   }
 
-  /** Counts what the client has not read, if it is much. Disconnects the client if too much is waiting already. */
+  /**
+   * Counts the bytes that the client has not read, if there are many. Disconnects the client if this exceeds a limit.
+   */
   #count(): void {
     const bytes = this.#response.writableLength - this.#unread;
     if (bytes <= UNCOUNTED_BYTES) return;
@@ -150,7 +152,7 @@ export class EventSink implements StreamSink, Beating, Paced {
     }
   }
 
-  /** Gives the counted bytes back. Called when the client has read them, or is gone. */
+  /** Stops counting the unread bytes. Called when the client has read them or has disconnected. */
   forget(): void {
     this.#options.pending.give(this.#reply.client, this.#unread);
     this.#unread = 0;

@@ -3,7 +3,7 @@
  * client can resume its stream after its last event id.
  */
 export interface Beating {
-  /** The time at which the client stopped reading (performance.now()), or undefined if it keeps up. */
+  /** The time at which the client stopped reading (performance.now()), or undefined if it is reading. */
   stalledAt: number | undefined;
   /** Sends an SSE comment, which clients ignore. */
   beat(): void;

@@ -62,7 +62,7 @@ export class NodeRequest implements TransportRequest {
     return Array.isArray(value) ? value.join(', ') : value;
   }
 
-  /** Of these headers, Node ignores all values but the first. */
+  /** The name of a repeated header, Host or Authorization. Node uses only the first value of these headers. */
   get repeated(): string | undefined {
     const { rawHeaders } = this.#request;
     let host = 0;
@@ -210,7 +210,7 @@ function writeFull(
   options: NodeOptions,
 ): void {
   const { status, body, headers } = reply;
-  // The headers are not merged, because both may have a Vary header.
+  // The two sets of headers are not merged, because both may have a Vary header.
   const flat = flatten(headers);
   if (cors) flat.push(...flatten(cors));
   const bytes = Buffer.byteLength(body);
@@ -265,6 +265,6 @@ function writeStream(
     reply.release();
   });
   heartbeat.add(sink);
-  // Send the headers before the first event, so that the client knows that it is connected.
+  // Send the headers before the first event, so that the client can see that it is connected.
   if (sink.silent) response.flushHeaders();
 }

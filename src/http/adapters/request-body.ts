@@ -15,7 +15,10 @@ export function tooLarge(limit: number): A2AError {
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Returns the text of a body. Throws `parse` if it is not UTF-8: a replaced character would change its meaning. */
+/**
+ * Returns the text of a body. Throws `parse` if it is not UTF-8, because replacement characters would change its
+ * meaning.
+ */
 export function bodyText(bytes: Uint8Array): string {
   try {
     return decoder.decode(bytes);
@@ -25,7 +28,7 @@ export function bodyText(bytes: Uint8Array): string {
 }
 
 /**
- * Reads the body. `clientOf` returns the client whose bytes are counted; it is called only for large bodies. If the
+ * Reads the body. `clientOf` returns the client whose bytes are counted. It is called only for large bodies. If the
  * client disconnects, the promise stays pending and is garbage collected.
  */
 export function readBody(
@@ -86,7 +89,7 @@ export function readBody(
   });
 }
 
-/** Returns the body if a framework has already read it. */
+/** Returns the text of a body that a framework has already read. */
 function parsedBody(request: IncomingMessage): string {
   const body: unknown = Reflect.get(request, 'body');
   if (typeof body === 'string') return body;

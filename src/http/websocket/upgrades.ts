@@ -2,9 +2,9 @@
  * Accepts WebSocket connections on the server's port, for the routes of socket-route.ts. This module is loaded only if
  * there are such routes.
  *
- * The steps for a connection: check Host and Origin (error 403) and the number of connections (error 503), authenticate
- * the caller, and upgrade. A connection with invalid credentials is also upgraded, and then closed with code 4001,
- * because a web page cannot see any other error. Its frames are ignored.
+ * The steps for a connection are: check Host and Origin (error 403), check the number of connections (error 503),
+ * authenticate the caller, and upgrade. A connection with invalid credentials is also upgraded, and then closed with
+ * code 4001, because a web page cannot see any other error. Its frames are ignored.
  *
  * Limits: the size of a frame (close code 1009), the number of frames per second (close code 1008), and the time to
  * answer a ping. Frames are not compressed, because compression needs memory for each connection and time for each
@@ -32,7 +32,7 @@ import {
   tokenIn,
 } from '../socket-route.ts';
 
-/** How long the peer may take to close its side. */
+/** How long to wait until the peer closes its side. */
 const CLOSE_MS = 2000;
 /** Rate limit of frames and pings: the size of a burst, and the number per second after it. */
 const BURST = 400;
@@ -177,7 +177,7 @@ export function createUpgrades(options: UpgradeOptions): Upgrades {
   };
 }
 
-/** A request that may have its token in the subprotocols, because a browser cannot send an Authorization header. */
+/** An upgrade request. Its token may be in the subprotocols, because a browser cannot send an Authorization header. */
 class UpgradeRequest extends NodeRequest {
   override header(name: string): string | undefined {
     const value = super.header(name);
@@ -199,7 +199,7 @@ class UnfinishedFrame {
     this.#client = client;
   }
 
-  /** Throws if too much is waiting already. */
+  /** Throws if the limits of pending bytes are exceeded. */
   add(bytes: number): void {
     this.#bytes += bytes;
     while (this.#bytes > this.#counted + UNCOUNTED_BYTES) {
@@ -277,7 +277,7 @@ class Peer implements PeerSocket {
   watch(ms: number, stalled: () => void): void {
     if (this.#stalled) return;
     this.#stalled = stalled;
-    // The timeout of the socket also restarts when only a part of a frame was sent.
+    // The timeout of the socket restarts even if only a part of a frame was sent.
     this.#raw.setTimeout(ms);
   }
 
