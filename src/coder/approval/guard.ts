@@ -54,7 +54,7 @@ const MAX_ALLOWED = 256;
 const MAX_PREVIEWS = 16;
 const Grants = z.array(PolicyRule);
 
-/** The first progress report of every call. */
+/** The progress report that marks the start of a call. */
 export const BEGUN: JsonObject = { begun: true };
 
 export function guarded(tool: CoderTool, options: GuardOptions): Tool {

@@ -1,8 +1,9 @@
 /**
  * The options for a call that needs approval, and the rules that each option adds.
  *
- * "Always" applies only to this command, this file or this host. It is offered for a command line only if all commands
- * in the line are plain words, because a rule cannot match other commands.
+ * For the shell, "Always allow" applies only to the exact commands of the line. It is offered only if all of these
+ * commands are plain words, because a rule cannot match other commands. For other tools, it can apply to a file, a
+ * host, the whole tool or an MCP server.
  */
 import type { JsonObject } from '../../base/index.ts';
 import type { ConfirmationOption, FileDiff } from '../../protocol/development-tool/index.ts';
@@ -22,7 +23,7 @@ export type OptionId =
   | 'modify'
   | 'cancel';
 
-/** Maximum number of commands in a command line for which "always" is offered. */
+/** Maximum number of commands in a command line for which "Always allow" is offered. */
 const MAX_COMMANDS = 8;
 
 /** A call that needs approval. */
@@ -113,7 +114,7 @@ function filesOf(diffs: readonly FileDiff[], root: string): string[] {
   return diffs.map(({ file_path }) => relative(root, file_path));
 }
 
-/** Describes what "always" would allow. Returns undefined if "always" is not possible for the call. */
+/** Describes what the narrowest rules would allow. Returns undefined if no rule can describe the call. */
 function subjectOf(call: CallToApprove): string | undefined {
   const rules = narrowRules(call);
   if (!rules) return undefined;

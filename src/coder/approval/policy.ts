@@ -234,7 +234,9 @@ function severityOf(ruled: Ruled | undefined): number {
   return ruled?.mayBeDenied === true ? 2 : SEVERITY[ruled?.decision ?? 'ask'];
 }
 
-/** Returns the strictest decision. An undefined decision means that the mode decides. It counts as `ask`. */
+/**
+ * Returns the strictest decision. An undefined decision means that the mode decides. Such a decision counts as `ask`.
+ */
 function strictest(verdicts: readonly (Ruled | undefined)[]): Ruled | undefined {
   let result = verdicts[0];
   for (const one of verdicts) {

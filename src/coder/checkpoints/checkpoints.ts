@@ -38,7 +38,10 @@ const MAX_LABEL = 500;
 const MAX_EXTRA_BYTES = 64 * 1024;
 const DEFAULT_KEEP = 100;
 const DEFAULT_KEEP_DAYS = 30;
-/** The number of new checkpoints after which old checkpoints are removed. */
+/**
+ * Old checkpoints are removed after the first new checkpoint of a process, and then after every PRUNE_EVERY
+ * checkpoints.
+ */
 const PRUNE_EVERY = 25;
 const REFS = 'refs/checkpoints/';
 

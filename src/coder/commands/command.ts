@@ -28,7 +28,7 @@ export interface CoderCommand {
    * settings, the mode or the model. Only clients with the role `approve` may run such a command.
    */
   readonly changes?: (args: string) => boolean;
-  /** Returns whether the command, with these arguments, may ask a person first. */
+  /** Returns whether the command, with these arguments, may ask a person a question. */
   readonly asks?: (args: string) => boolean;
   /** Runs the command. After an answer or a crash, the command runs again from the start. */
   readonly run?: (args: string, context: CommandContext) => AsyncIterable<CustomAgentYield>;

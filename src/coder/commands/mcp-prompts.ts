@@ -53,7 +53,7 @@ function shownName({ name }: McpPromptArgument): string {
   return name.replaceAll(/[^\w.-]+/g, '_').slice(0, 64);
 }
 
-/** Reads `name=value` and values by position. Quotation marks group words. */
+/** Parses arguments that are written as `name=value` or by position. Quotation marks group words. */
 export function promptArguments(
   declared: readonly McpPromptArgument[],
   text: string,

@@ -38,7 +38,7 @@ import { CommandError, toSlashCommand } from './command.ts';
 import { parsePath, parseTyped } from './parse.ts';
 import { loadCommands } from './registry.ts';
 
-/** A command that a client wants to execute: the text that runs it, or the reason why it cannot run. */
+/** The result of the search for a command: the text that runs the command, or the reason why it cannot run. */
 export type FoundCommand =
   | { readonly kind: 'command'; readonly text: string; readonly mayAsk: boolean }
   | { readonly kind: 'problem'; readonly problem: string };
@@ -52,7 +52,7 @@ export interface CommandPlace extends GetAllSlashCommandsRequest {
 export interface CommandService {
   /**
    * Returns the top-level commands with their subcommands. If the server has several workspaces and the request names
-   * none, the commands of workspaces are left out.
+   * none, the result contains no commands of a workspace.
    */
   list(place?: CommandPlace, call?: Call): Promise<SlashCommand[]>;
   /**
@@ -85,7 +85,7 @@ export interface ReadMessage {
 }
 
 export interface Commands extends CommandService {
-  /** A number that increases when the commands have changed because the prompts of an MCP server have changed. */
+  /** The version number of the commands. It increases when the prompts of an MCP server have changed. */
   readonly edition: number;
   /** Calls the listener after each change of the commands. Returns a function that removes the listener. */
   onChange(listener: () => void): () => void;

@@ -7,8 +7,8 @@
  *   *** Delete File: PATH
  *   *** End Patch
  *
- * A hunk starts with a line `@@`, which may contain a line of the file that precedes the hunk. Its other lines start
- * with a space, - or +. `*** End of File` marks a hunk at the end of the file.
+ * A hunk starts with a line `@@`, which may contain a line of the file that precedes the hunk. The other lines of the
+ * hunk start with a space, - or +. `*** End of File` marks a hunk at the end of the file.
  */
 import { badPatch, hunkLine, type FilePatch, type Hunk, type HunkLine } from './patch.ts';
 

@@ -16,7 +16,9 @@ export async function contentIn(files: EditorFiles, path: string): Promise<Buffe
   }
 }
 
-/** Returns whether the texts are the same. Editors may normalize line ends, and hide the byte order mark. */
+/**
+ * Returns whether the texts are equal. Line ends and the byte order mark are ignored, because editors may change them.
+ */
 export function isSameText(one: Buffer, other: Buffer): boolean {
   return one.equals(other) || plain(one) === plain(other);
 }

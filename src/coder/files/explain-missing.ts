@@ -4,7 +4,7 @@
  */
 import { trimEndOf } from '../../base/index.ts';
 
-/** Limits of the search. Without them, it could take longer than the edit. */
+/** Limits of the search. Without these limits, the search could take longer than the edit. */
 const MAX_LINES = 20_000;
 const MAX_PLACES_PER_LINE = 200;
 const MAX_WANTED_LINES = 1000;

@@ -14,7 +14,7 @@ const NO_NEWLINE = /^\\ /;
 interface Reader {
   readonly lines: readonly string[];
   /**
-   * For each line, the index of this line or the first later line that is not empty. If there is none, the number of
+   * For each line, the index of the first line from there on that is not empty. If there is no such line, the number of
    * lines.
    */
   readonly nextText: readonly number[];
@@ -55,7 +55,8 @@ function nextTexts(lines: readonly string[]): number[] {
 }
 
 /**
- * Reads up to the first hunk, or up to the next file if there are no hunks. Returns undefined at the end of the patch.
+ * Reads the header of a file, up to the first hunk. If the file has no hunks, reads up to the next file. Returns
+ * undefined at the end of the patch.
  */
 function readHead(reader: Reader): Head | undefined {
   const head: Head = {};
@@ -170,8 +171,8 @@ function readHunk(reader: Reader, index: number): Hunk {
 }
 
 /**
- * Returns whether a hunk has more lines than its header says. This is assumed if the next line that is not empty looks
- * like a line of a hunk.
+ * Returns whether a hunk has more lines than its header specifies. This is assumed if the next line that is not empty
+ * looks like a line of a hunk.
  */
 function continues({ lines, nextText, at }: Reader): boolean {
   const next = nextText[at] ?? lines.length;

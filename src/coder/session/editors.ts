@@ -1,8 +1,8 @@
 /**
  * The editors of the connected clients.
  *
- * The id of the editor that started the turn is stored in the session's state. So it is still known after a question,
- * and helpers can use it. Ids are random, so a stored id never refers to another editor. If the editor has
+ * The id of the editor that started the turn is stored in the session's state. So the same editor is used after a
+ * question, and by helpers. Ids are random, so a stored id never refers to another editor. If the editor has
  * disconnected, the files on disk and the local shell are used.
  */
 import { randomUUID } from 'node:crypto';

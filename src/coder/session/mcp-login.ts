@@ -32,7 +32,7 @@ export async function logInToMcpServer(options: LoginOptions): Promise<void> {
   const { url, oauth = {} } = addressed(options);
   const state = randomBytes(32).toString('base64url');
   const answer = Promise.withResolvers<URLSearchParams>();
-  // If the login fails early, the promise is not awaited. Its rejection must then be ignored.
+  // If the login fails before the person has answered, this promise is not awaited.
   answer.promise.catch(() => {});
   const listener = listen(state, answer.resolve);
   try {

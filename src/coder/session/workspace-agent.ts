@@ -71,7 +71,9 @@ export interface WorkspaceAgentOptions extends Modes {
   readonly resolve?: (name: string) => Model;
   /** The names of other models that sessions can select, for lists. */
   readonly models?: readonly string[];
-  /** Tells the person who runs the program about the model and the MCP servers. Default: writes to the log. */
+  /**
+   * Notifies the person who runs the program about events of the model and the MCP servers. Default: writes to the log.
+   */
   readonly notify?: Notify;
   readonly sessions: SessionStore;
   readonly changes: FileChanges;
@@ -85,7 +87,7 @@ export interface WorkspaceAgentOptions extends Modes {
   readonly mcpServers?: McpServers;
   /** The `fetch` function for addresses that a client specifies. */
   readonly guardedFetch?: typeof fetch;
-  /** Called when the slash commands have changed, because an MCP server has other prompts. Must not throw. */
+  /** Called when the slash commands have changed because the prompts of an MCP server have changed. Must not throw. */
   readonly commandsChanged?: () => void;
   /** Options for requests to addresses that a model specifies. */
   readonly web?: FetchPageOptions;
@@ -110,7 +112,7 @@ export interface WorkspaceAgent extends Modes {
   /** The tools, except those of MCP servers. */
   readonly tools: readonly Tool[];
   readonly mcp: McpTools;
-  /** Returns undefined if checkpoints are unavailable, because git is missing or the folder has too many files. */
+  /** Returns the checkpoints. Returns undefined if git is missing or the folder has too many files. */
   checkpoints(): Promise<Checkpoints | undefined>;
   /**
    * Describes a call in one line, for people. Returns undefined if the tool is unknown or the arguments are invalid.
@@ -292,7 +294,7 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions): Promis
 
 /**
  * Records the start of each run before its first model call. If another session changes a file after this start, the
- * run counts as not knowing the file.
+ * run must read the file before it may change it.
  */
 function changesPlugin(changes: FileChanges): Plugin {
   return {

@@ -55,7 +55,9 @@ export interface WorkspaceAgentsOptions {
   readonly resolve?: (name: string) => Model;
   /** The names of other models that sessions can select, for lists. */
   readonly models?: readonly string[];
-  /** Tells the person who runs the program about the model and the MCP servers. Default: writes to the log. */
+  /**
+   * Notifies the person who runs the program about events of the model and the MCP servers. Default: writes to the log.
+   */
   readonly notify?: Notify;
   /** The initial approval mode. Default: the mode in the settings, or `ask`. */
   readonly mode?: ApprovalMode;
@@ -74,7 +76,7 @@ export interface WorkspaceAgentsOptions {
   readonly allowClientMcp?: boolean;
   /** Whether clients may turn off approvals. */
   readonly allowAutoExecute?: boolean;
-  /** Called when the slash commands have changed, because an MCP server has other prompts. Must not throw. */
+  /** Called when the slash commands have changed because the prompts of an MCP server have changed. Must not throw. */
   readonly commandsChanged?: () => void;
   /** State that is set at the start of every turn. It overrides the session's state. The value null removes a key. */
   readonly turnState?: State;
@@ -127,7 +129,7 @@ export interface WorkspaceAgents {
     task: SessionOwner & Pick<ExecutionContext, 'task'>,
     state?: State,
   ): Promise<AcquiredAgent>;
-  /** Opens the agents of the roots, so that their problems are known at the start. Never rejects. */
+  /** Opens the agents of the roots, so that their problems are reported at the start. Never rejects. */
   openRoots(): Promise<void>;
   close(): Promise<void>;
 }

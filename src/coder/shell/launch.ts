@@ -96,7 +96,7 @@ async function onPipes({ file, args, cwd, environment, onData }: Launch): Promis
     stream.on('error', () => {});
   }
   const exited = new Promise<Exit>((resolve) => {
-    // Child processes may keep the pipes open forever, so they are closed after a while.
+    // Child processes may keep the pipes open forever, so the pipes are closed after a while.
     child.once('exit', () => setTimeout(close, DRAIN_MS).unref());
     child.once('close', (code, signal) => resolve({ code, signal }));
   });

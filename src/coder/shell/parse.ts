@@ -374,7 +374,7 @@ function reader(text: string, found: Found) {
     if (waiting.length > 0) problem('a substitution follows a here-document');
   }
 
-  /** Reads an expansion at a dollar sign. Returns `$` if it is only a dollar sign. */
+  /** Reads an expansion at a dollar sign. Returns `$` if the dollar sign starts no expansion. */
   function dollar(depth: number, inside: boolean): string {
     at++;
     const next = text[at];

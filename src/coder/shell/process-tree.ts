@@ -1,11 +1,11 @@
 /**
  * Kills a command with all processes that it started.
  *
- * On Linux the processes are found in /proc: the processes of the command's session, its descendants, and every process
- * with the command's mark in its environment. With the mark, even a process that started its own session and was
- * adopted by init is found. On other systems the processes are those of the command's process group. A process that
- * clears its environment and is adopted by init is not found. In the sandbox, even such a process ends with the
- * command.
+ * On Linux the processes are found in /proc. They are the processes of the command's session, the descendants of the
+ * command, and every process with the command's mark in its environment. With the mark, even a process that started its
+ * own session and was adopted by init is found. On other systems the processes are those of the command's process
+ * group. A process that clears its environment and is adopted by init is not found. In the sandbox, even such a process
+ * ends with the command.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -77,7 +77,7 @@ function fromProc({ pid: root, mark }: Root): number[] {
   for (const name of readdirSync('/proc')) {
     const pid = Number(name);
     if (!Number.isInteger(pid) || pid === process.pid) continue;
-    // The name in parentheses may contain any character.
+    // In /proc/PID/stat, the name of the program is in parentheses and may contain any character.
     const stat = read(pid, 'stat');
     const [state, parent, , session] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     if (state === undefined || state === '' || state === 'Z' || state === 'X') continue;
