@@ -13,13 +13,16 @@ import type {
 } from './content.ts';
 import type { Usage } from './event.ts';
 
-/** A tool as a model sees it. */
+/** The description of a tool for a model. */
 export interface ToolDeclaration {
   readonly name: string;
   readonly description: string;
   /** The JSON Schema of the arguments. Its type is `object`. */
   readonly parameters: JsonObject;
-  /** Whether the vendor must make sure that the arguments match the schema. Vendors without this feature ignore it. */
+  /**
+   * Whether the vendor must ensure that the arguments match the schema. Vendors without this feature ignore the
+   * field.
+   */
   readonly strict?: boolean;
 }
 
@@ -30,8 +33,8 @@ export interface ModelRequest {
   readonly messages: readonly Content[];
   readonly tools?: readonly ToolDeclaration[];
   /**
-   * Whether the model calls tools. `none`: it must answer with text. `required`: it must call a tool. `tool`: it must
-   * call this tool. Default: `auto`.
+   * Whether the model calls tools. With `none`, it must answer with text. With `required`, it must call a tool. With
+   * `tool`, it must call this tool. Default: `auto`.
    */
   readonly toolChoice?: 'auto' | 'none' | 'required' | { readonly tool: string };
   readonly maxOutputTokens?: number;
@@ -39,24 +42,24 @@ export interface ModelRequest {
   readonly topP?: number;
   /** The number of most likely tokens from which the model chooses. Vendors without this setting ignore it. */
   readonly topK?: number;
-  /** Stop sequences. The answer ends before the first of these texts that occurs. */
+  /** Stop sequences. The answer ends before the first occurrence of one of these texts. */
   readonly stop?: readonly string[];
   readonly seed?: number;
   readonly presencePenalty?: number;
   readonly frequencyPenalty?: number;
-  /** The answer must be JSON that matches this schema. */
+  /** The schema of the answer, which must then be JSON. */
   readonly outputSchema?: JsonObject;
-  /** The answer must be JSON, with any structure. */
+  /** Whether the answer must be JSON with any structure. */
   readonly json?: true;
-  /** How much the model thinks. Models that do not think, or that have fewer levels, ignore it or use a near level. */
+  /** The amount of thinking. Models that do not think ignore it. Models with fewer levels use a similar level. */
   readonly reasoning?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max';
-  /** Whether the vendor is asked for the model's thoughts. Default: the setting of the model. */
+  /** Whether to request the model's thoughts from the vendor. Default: the setting of the model. */
   readonly thoughts?: boolean;
-  /** How long the answer is. Vendors without this setting ignore it. */
+  /** The length of the answer. Vendors without this setting ignore it. */
   readonly verbosity?: 'low' | 'medium' | 'high';
-  /** False: the vendor is asked for the whole answer at once, because the model cannot stream. */
+  /** False to request the complete answer at once, for models that cannot stream. */
   readonly streaming?: false;
-  /** False: at most one tool call per answer. Further calls of the model are dropped. */
+  /** False to allow at most one tool call per answer. Further calls of the model are dropped. */
   readonly parallelToolCalls?: boolean;
 }
 
@@ -69,7 +72,7 @@ export type ModelChunk =
   | ThoughtPart
   | BlobPart
   | FunctionCallPart
-  /** Always the last chunk. A stream that is interrupted before this chunk throws an error. */
+  /** The last chunk of every answer. If a stream is interrupted before this chunk, it throws an error. */
   | { readonly kind: 'finish'; readonly reason: FinishReason; readonly usage?: Usage };
 
 /**
@@ -78,19 +81,19 @@ export type ModelChunk =
  *   for await (const chunk of model.generate({ messages: [userContent('Hello')] }, signal)) console.log(chunk);
  */
 export interface Model {
-  /** The name, as it is given on the command line: `google:gemini-3-flash`. */
+  /** The name as on the command line, such as `google:gemini-3-flash`. */
   readonly name: string;
-  /** The size of the context window in tokens, if it is known. */
+  /** The size of the context window in tokens, or undefined if it is unknown. */
   readonly contextWindow?: number;
   /** Throws a ModelError if a request cannot succeed, for example because the key is missing. */
   check?(): void;
   /**
-   * Asks the vendor whether it has this model. Throws a ModelError with similar names if it does not. Resolves if the
-   * vendor cannot be asked.
+   * Checks whether the vendor has this model. If it does not, throws a ModelError with similar names. If the check is
+   * not possible, resolves without an error.
    */
   checkName?(signal: AbortSignal): Promise<void>;
   /**
-   * Streams one answer. May throw a ModelError, even after some chunks. After an abort it throws the signal's reason.
+   * Streams one answer. May throw a ModelError, even after some chunks. After an abort, throws the signal's reason.
    */
   generate(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelChunk>;
 }
@@ -115,7 +118,7 @@ export type ModelErrorCode =
   | 'failed';
 
 /**
- * A model failed. The message is one line and says what to do. It never contains keys or headers.
+ * The error of a model. The message is one line and explains what to do. It never contains keys or headers.
  *
  *   if (error instanceof ModelError && error.retryable) await retryLater(error.retryAfterMs);
  */

@@ -1,10 +1,10 @@
 /**
  * Hooks into a run. Callbacks belong to one agent. Plugins belong to a runner and apply to all of its agents.
  *
- * The hooks of the plugins are called first, in the order of the plugins, then the agent's own callback. The first hook
- * that returns a value decides, and the others are not called. A hook that returns nothing changes nothing. An error in
- * a hook ends the run with an error event; the exceptions are described at the hooks. An aborted run does not wait for
- * its hooks, so a hook should stop when `signal` is aborted.
+ * The hooks of the plugins are called first, in the order of the plugins. The agent's own callback is called last.
+ * When a hook returns a value, this value is used and no further hook is called. A hook that returns nothing changes
+ * nothing. An error in a hook ends the run with an error event, unless the description of the hook says otherwise. An
+ * aborted run does not wait for its hooks, so a hook should stop when `signal` is aborted.
  */
 import type { MaybePromise, JsonObject, JsonValue } from '../base/index.ts';
 import type { Artifacts } from './artifact.ts';
@@ -15,7 +15,10 @@ import type { SessionKey } from './session.ts';
 import type { MutableState, Tool, ToolContext } from './tool.ts';
 import type { ToolErrorDetails } from './tool-error.ts';
 
-/** What a hook can read and change. A value that it sets in `state` is stored with the agent's next event. */
+/**
+ * The data that a hook can read and change. A value that the hook sets in `state` is stored with the agent's next
+ * event.
+ */
 export interface HookContext {
   readonly runId: string;
   /** The agent's name. */
@@ -36,15 +39,15 @@ export interface ModelAnswer {
   readonly finishReason?: FinishReason;
 }
 
-/** A tool call, for hooks. */
+/** A tool call, as hooks see it. */
 export interface ToolInvocation {
   readonly id: string;
   readonly tool: Tool;
-  /** The arguments. They match the tool's schema. */
+  /** The arguments, which match the tool's schema. */
   readonly args: JsonObject;
 }
 
-/** The result of a tool call, for hooks. */
+/** The result of a tool call, as hooks see it. */
 export interface ToolResult {
   readonly response: JsonValue;
   readonly isError?: boolean;
@@ -52,7 +55,7 @@ export interface ToolResult {
   readonly error?: ToolErrorDetails;
 }
 
-/** A hook returns nothing, or a value that replaces the default. */
+/** The result of a hook: nothing, or a value that replaces the default. */
 export type HookResult<T> = MaybePromise<T | undefined | void>;
 
 /**
@@ -62,18 +65,18 @@ export type HookResult<T> = MaybePromise<T | undefined | void>;
  */
 export interface Callbacks {
   /**
-   * Called before the agent starts, and again when it is resumed after a person's answer. If the hook returns a
-   * content, this is the agent's answer, and the agent does not run.
+   * Called before the agent starts, and again when the agent is resumed after a person's answer. If the hook returns
+   * a content, this content is the agent's answer, and the agent does not run.
    */
   beforeAgent?(context: HookContext): HookResult<Content>;
   /**
-   * Called when the agent is done, but not if it waits or has failed. A returned content is added to the agent's
-   * answer.
+   * Called when the agent is done, but not if it waits or has failed. If the hook returns a content, this content is
+   * added to the agent's answer.
    */
   afterAgent?(context: HookContext): HookResult<Content>;
   /**
-   * Called before each request. May return another request to send, or an answer. With an answer, the model is not
-   * called.
+   * Called before each request. May return another request, which is sent instead. May return an answer, and then the
+   * model is not called.
    */
   beforeModel?(
     request: ModelRequest,
@@ -81,11 +84,11 @@ export interface Callbacks {
   ): HookResult<{ readonly request: ModelRequest } | { readonly answer: ModelAnswer }>;
   /** Called after each complete answer. May replace the answer, but its chunks may already have been shown. */
   afterModel?(answer: ModelAnswer, context: HookContext): HookResult<ModelAnswer>;
-  /** Called when the model failed. May return an answer to use. Otherwise the run fails. */
+  /** Called when the model has failed. May return an answer, which is used instead. Otherwise the run fails. */
   onModelError?(error: Error, request: ModelRequest, context: HookContext): HookResult<ModelAnswer>;
   /**
    * Called before a tool call is confirmed and run, and again when the call is resumed. May return other arguments,
-   * which are not validated, or a result. With a result, the tool does not run. An error in this hook becomes the
+   * which are not validated. May return a result, and then the tool does not run. An error in this hook becomes the
    * response to the call.
    */
   beforeTool?(
@@ -93,8 +96,8 @@ export interface Callbacks {
     context: ToolContext,
   ): HookResult<{ readonly args: JsonObject } | { readonly result: ToolResult }>;
   /**
-   * Called after a tool returned or failed. May replace the result. An error in this hook becomes the response to the
-   * call.
+   * Called after a tool has returned or failed. May replace the result. An error in this hook becomes the response to
+   * the call.
    */
   afterTool?(
     call: ToolInvocation,
@@ -103,13 +106,13 @@ export interface Callbacks {
   ): HookResult<ToolResult>;
 }
 
-/** The run that a plugin is called for. */
+/** Data about the run for which a plugin is called. */
 export interface RunInfo {
   readonly runId: string;
   readonly session: SessionKey;
 }
 
-/** How a run ended or stopped. */
+/** The way in which a run ended or stopped. */
 export type RunOutcome = 'done' | 'waiting' | 'failed' | 'aborted';
 
 /**
@@ -119,11 +122,11 @@ export type RunOutcome = 'done' | 'waiting' | 'failed' | 'aborted';
  */
 export interface Plugin extends Callbacks {
   readonly name: string;
-  /** Called before the user's message is stored. May replace it. */
+  /** Called before the user's message is stored. May replace the message. */
   onUserMessage?(message: Content, run: RunInfo): HookResult<Content>;
   /**
-   * Called for each event, including partial ones, before it is stored and shown. May replace the event, but not its
-   * id, run, author, branch and `partial`. Every plugin is called, each with the result of the previous one.
+   * Called for each event, including partial events, before the event is stored and shown. May replace the event, but
+   * not its id, run, author, branch and `partial`. Every plugin is called with the result of the previous plugin.
    */
   onEvent?(event: Event, run: RunInfo): HookResult<Event>;
   /**
@@ -146,7 +149,7 @@ export async function firstResult<Name extends keyof Callbacks, Result>(
 ): Promise<Result | undefined> {
   for (const owner of callbacks === undefined ? plugins : [...plugins, callbacks]) {
     const hook = owner[name]?.bind(owner);
-    // `bind` loses the hook's exact type.
+    // `bind` loses the hook's exact type, so a cast is needed.
     const result = hook && (await call(hook as NonNullable<Callbacks[Name]>));
     if (result) return result;
   }

@@ -1,6 +1,6 @@
 /**
- * The files that models accept. A vendor refuses a whole request because of one file that it does not support, and every
- * later request of the session would contain the file again.
+ * The files that models accept. A vendor refuses a whole request because of one unsupported file. Every later request
+ * of the session would contain this file again, so it must not be sent.
  */
 import { imageType, isPdf, MAX_IMAGE_BYTES } from '../../base/index.ts';
 import type { BlobPart } from '../content.ts';
@@ -9,8 +9,8 @@ import type { BlobPart } from '../content.ts';
 const HEAD_LENGTH = 32;
 
 /**
- * Returns the file if some model accepts it, and undefined otherwise. The media type is taken from the bytes, because
- * vendors refuse an image whose declared type is wrong.
+ * Returns the file if at least one model accepts it, and undefined otherwise. The media type is determined from the
+ * bytes, because vendors refuse an image whose declared type is wrong.
  */
 export function acceptedFile(part: BlobPart): BlobPart | undefined {
   const head = Buffer.from(part.data.slice(0, HEAD_LENGTH), 'base64');
@@ -23,11 +23,14 @@ export function acceptedFile(part: BlobPart): BlobPart | undefined {
   return /^(audio|video)\//.test(part.mediaType) ? part : undefined;
 }
 
-/** The types of audio and video that Google's models accept. */
+/** The audio and video types that Google's models accept. */
 const GOOGLE_MEDIA =
   /^(audio\/(wav|x-wav|mp3|mpeg|aiff|aac|ogg|flac)|video\/(mp4|mpeg|mpg|mov|quicktime|avi|x-flv|webm|wmv|3gpp))$/;
 
-/** Returns whether the vendor accepts an accepted file. `vendor` is the name of a provider: `anthropic.messages`. */
+/**
+ * Returns whether the vendor accepts a file that `acceptedFile` returned. `vendor` is the name of a provider, such as
+ * `anthropic.messages`.
+ */
 export function isAcceptedBy(vendor: string, { mediaType }: BlobPart): boolean {
   if (mediaType.startsWith('image/')) return true;
   if (mediaType === 'application/pdf') return /^(anthropic|openai)\.|^google/.test(vendor);

@@ -1,7 +1,7 @@
 /**
  * Embedding models: an adapter for the embedding models of the AI SDK, and a model that needs no network.
  *
- * A vendor's answer is checked: it must have one vector for each text, and all vectors must have the same length.
+ * The answer of a vendor must have one vector for each text, and all vectors must have the same length.
  */
 import { createHash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
@@ -21,13 +21,13 @@ export interface Embeddings {
 export interface EmbeddingModel {
   readonly name: string;
   /**
-   * Returns the vectors of the texts. `dimensions` is the length of the vectors; default: the model's own. Throws a
-   * ModelError, or the signal's reason if the signal is aborted.
+   * Returns the vectors of the texts. `dimensions` is the length of the vectors. By default, the model determines the
+   * length. Throws a ModelError, or the signal's reason if the signal is aborted.
    */
   embed(texts: readonly string[], signal: AbortSignal, dimensions?: number): Promise<Embeddings>;
 }
 
-/** An embedding model of the AI SDK. It is typed structurally, for the same reason as ProviderModel in provider.ts. */
+/** An embedding model of the AI SDK. The type is structural for the same reason as ProviderModel in provider.ts. */
 export interface ProviderEmbeddings {
   readonly specificationVersion: 'v3' | 'v4';
   readonly provider: string;
@@ -38,16 +38,16 @@ export interface ProviderEmbeddings {
 export interface EmbeddingOptions {
   readonly name?: string;
   readonly keyVariable?: string;
-  /** The key. It is removed from error messages. */
+  /** The API key. It is removed from error messages. */
   readonly secret?: string;
-  /** Timeout for all texts together. Default: 2 minutes. */
+  /** Maximum time for all texts together, in milliseconds. Default: 2 minutes. */
   readonly timeoutMs?: number;
 }
 
 const TIMEOUT_MS = 2 * 60_000;
 const MAX_TEXTS = 2048;
 const MAX_DIMENSIONS = 65_536;
-/** Maximum number of texts in one call, if the vendor states no limit. */
+/** Maximum number of texts in one call to a vendor that specifies no limit. */
 const MAX_TEXTS_PER_CALL = 2048;
 
 /** Returns a vendor's model with a timeout and limits. It does not retry failed requests. */
@@ -55,7 +55,7 @@ export function embeddingsFrom(
   given: ProviderEmbeddings,
   options: EmbeddingOptions = {},
 ): EmbeddingModel {
-  // Both versions are called in the same way.
+  // The code below calls both versions in the same way.
   const model = given as EmbeddingModelV4 | EmbeddingModelV3;
   const { name = `${given.provider}:${given.modelId}`, timeoutMs = TIMEOUT_MS } = options;
   const source: ErrorSource = { name, keyVariable: options.keyVariable, secret: options.secret };
@@ -130,15 +130,15 @@ export function embeddingsFrom(
 
 const OFFLINE_DIMENSIONS = 256;
 const MAX_OFFLINE_DIMENSIONS = 1024;
-/** Number of positions of each word. There are several, so that two words rarely collide. */
+/** Number of vector positions for each word. Several positions make collisions between words rare. */
 const PLACES_PER_WORD = 8;
 /** Maximum length of a text. A longer text would block the event loop. */
 const MAX_OFFLINE_CHARS = 100_000;
 
 /**
- * Returns an embedding model that needs no network. It hashes each word, ignoring case, to a few positions of a vector,
- * each with a sign, and then normalizes the vector. Texts with words in common get similar vectors, and the same text
- * always gets the same vector. The model has no knowledge of meaning.
+ * Returns an embedding model that needs no network. The model hashes each word, ignoring case, to a few positions of
+ * a vector, each with a sign. Then it normalizes the vector. Texts with common words get similar vectors, and the
+ * same text always gets the same vector. The model does not consider the meaning of words.
  */
 export function offlineEmbeddings(): EmbeddingModel {
   return {
@@ -177,7 +177,7 @@ function hashed(text: string, dimensions: number): readonly number[] {
     }
   }
   const norm = Math.hypot(...vector);
-  // The values of the words add up to zero.
+  // The norm is zero if the values of the words cancel each other out.
   if (norm === 0) return vector.with(0, 1);
   return vector.map((value) => value / norm);
 }

@@ -1,9 +1,10 @@
 /**
- * Asks a vendor whether it has a model, so that a misspelled name is refused when it is chosen and not at the first
+ * Checks whether a vendor has a model, so that a misspelled name is refused when it is chosen and not at the first
  * request.
  *
- * The name is refused only if the vendor does not know it (404) and its list of models does not contain it. Some servers
- * have no such list, and some keys may not read it. Then the first request shows whether the name is right.
+ * The name is refused only if the vendor responds with 404 and its list of models does not contain the name. Some
+ * servers have no such list, and some keys are not allowed to read it. In these cases, the first request shows
+ * whether the name is correct.
  */
 import * as z from 'zod';
 import { boundedFetch, nearestNames, shorten } from '../../base/index.ts';
@@ -15,10 +16,13 @@ const MAX_BYTES = 8 * 1024 * 1024;
 const MAX_NAMED = 3;
 const MAX_NAME_CHARS = 80;
 
-/** Names that can be a part of a URL's path unchanged. */
+/** Names that can be used unchanged in the path of a URL. */
 const PLAIN = /^(?!.*(?:^|\/)\.{1,2}(?:\/|$))[\w.:@/-]{1,200}$/;
 
-/** Google's list has `models` with names such as `models/gemini-3-flash`. The other vendors' lists have `data` with ids. */
+/**
+ * The vendor's list of models. Google's list has `models` with names such as `models/gemini-3-flash`. The lists of
+ * other vendors have `data` with ids.
+ */
 const List = z.union([
   z
     .object({ models: z.array(z.object({ name: z.string() })) })
@@ -31,9 +35,9 @@ const List = z.union([
 const fetch = boundedFetch(MAX_BYTES);
 
 export interface NamedModel {
-  /** The vendor's prefix, as on the command line. */
+  /** The vendor's prefix in model names. */
   readonly prefix: string;
-  /** The model's name at the vendor. */
+  /** The vendor's name for the model. */
   readonly id: string;
 }
 

@@ -1,7 +1,8 @@
 /**
- * The requests that the offline model understands: plain English with some variation, and the tool for each request.
+ * The requests that the offline model understands, and the tool for each request. The requests are plain English with
+ * some variation.
  *
- * Text in quotes is taken literally.
+ * Quoted text is used literally.
  */
 import type { JsonObject } from '../../base/index.ts';
 
@@ -123,7 +124,7 @@ export const FORMS: readonly Form[] = [
   ),
 ];
 
-/** Returns the step for this request, or undefined if it matches none of the forms. */
+/** Returns the step for this request, or undefined if the request matches no form. */
 export function parseForm(said: string): Step | undefined {
   for (const { tool, parse } of FORMS) {
     const step = parse(said);

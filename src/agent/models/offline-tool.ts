@@ -1,7 +1,8 @@
 /**
  * Finds the tool call for a request to the offline model, using only the declarations of the tools. Examples of
  * requests: `get_weather Paris`, `get_weather {"city":"Paris"}`, `what is the weather in Paris?`. A call is made only
- * if exactly one tool matches and its arguments are clear: they are given as JSON, or at most one argument is required.
+ * if exactly one tool matches and its arguments are clear. Arguments are clear if they are given as JSON or if at
+ * most one argument is required.
  */
 import { type JsonObject, type JsonValue, isObject } from '../../base/index.ts';
 import type { ToolDeclaration } from '../model.ts';
@@ -57,7 +58,7 @@ function fill(required: readonly Parameter[], after: string, said: string): Json
   return value === undefined ? undefined : { [only.name]: value };
 }
 
-/** Removes words such as `today` and `right now` from the end, but not the first word. */
+/** Removes words such as `today` and `right now` from the end of the text. Never removes the first word. */
 function withoutTrailing(text: string): string {
   const words = text.split(/(\s+)/);
   let end = words.length;
@@ -70,7 +71,7 @@ function withoutTrailing(text: string): string {
   return words.slice(0, end).join('');
 }
 
-/** Returns the only value that the request mentions, or undefined if it mentions none or several. */
+/** Returns the value that the request mentions, or undefined if it mentions no value or several values. */
 function chosen(values: readonly string[], said: string): string | undefined {
   const words = said.toLowerCase();
   const [found, another] = values.filter((value) => words.includes(value.toLowerCase()));
@@ -87,7 +88,7 @@ function valueOf({ type }: Parameter, text: string): JsonValue | undefined {
 interface Parameter {
   readonly name: string;
   readonly type: string | undefined;
-  /** The allowed values, if the schema lists them. */
+  /** The allowed values, or undefined if the schema does not list them. */
   readonly values: readonly string[] | undefined;
 }
 

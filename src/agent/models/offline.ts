@@ -1,11 +1,12 @@
 /**
- * A deterministic substitute for a language model. It needs no network and no key, and tells users what it is.
+ * A deterministic substitute for a language model. It needs no network and no key, and its answers explain what it
+ * is.
  *
  * It understands a few plain requests (`list`, `read`, `search`, `create`, `replace`, `run`, `fetch`, `remember`,
  * joined by `then`). It also calls other tools if the request is unambiguous. Each request becomes a real tool call,
  * with real approvals. The calls are made one after the other. Then the model reports what was done.
  *
- * It has no state of its own. It finds its progress in the conversation.
+ * The model has no state of its own. It determines its progress from the conversation.
  */
 import { type JsonObject, type JsonValue, shorten } from '../../base/index.ts';
 import { randomUUIDv7 } from 'node:crypto';
@@ -36,7 +37,7 @@ const FOR_A_MODEL =
 const ABOUT_ME =
   /\b(?:who|what)(?:\s+are|['’]re)\s+you\b|\byour name\b|\bare you (?:an? )?(?:ai|bot|human|robot|model|person)\b/i;
 
-/** Returns the model `offline`. `advice` is a text that tells the user how to get another model. */
+/** Returns the model `offline`. `advice` is a text that explains how to get another model. */
 export function offlineModel(advice: string = FOR_A_MODEL): Model {
   return {
     name: 'offline',
@@ -91,12 +92,12 @@ function decide({ messages, tools = [], toolChoice }: ModelRequest, advice: stri
   return report.join('\n\n');
 }
 
-/** Matches the texts with which history.ts describes what other agents said and did. */
+/** Matches the texts with which history.ts describes the turns of other agents. */
 const TOLD = /^\s*\[[\w-]{1,64}\] (?:said|called|got from|sent)\b/;
 
 /**
- * Returns the text of a message. `own` is the user's text. `all` also has the text of other agents, which may contain
- * the request.
+ * Returns the text of a message. `own` is the user's text. `all` also contains the text of other agents, which may
+ * include the request.
  */
 function wordsOf(content: Content | undefined): { readonly own: string; readonly all: string } {
   const said = (content?.parts ?? []).flatMap((part) => (part.kind === 'text' ? [part.text] : []));
@@ -106,7 +107,7 @@ function wordsOf(content: Content | undefined): { readonly own: string; readonly
   return { own: own.trim() || all, all };
 }
 
-/** Returns the requested calls, or undefined if any part of the request was not understood. */
+/** Returns the requested calls, or undefined if a part of the request was not understood. */
 function planOf(asked: string, offered: readonly ToolDeclaration[]): Step[] | undefined {
   const requests = splitRequests(asked, (said) => understand(said, offered) !== undefined);
   const steps = requests.map((said) => understand(said, offered));
@@ -115,7 +116,10 @@ function planOf(asked: string, offered: readonly ToolDeclaration[]): Step[] | un
   return plan;
 }
 
-/** Tries the known forms whose tool is offered, then the other tools, then the remaining forms. */
+/**
+ * Returns the step for a request, or undefined if it was not understood. Tries the known forms whose tool is offered,
+ * then the other tools, then the remaining forms.
+ */
 function understand(said: string, offered: readonly ToolDeclaration[]): Step | undefined {
   const form = parseForm(said);
   if (form !== undefined && offered.some(({ name }) => name === form.tool)) return form;
@@ -132,7 +136,7 @@ function outcome(step: Step, response: FunctionResponsePart | undefined): string
   return `${step.done}\n${came}`;
 }
 
-/** Returns a tool's response for people: only its text, if it has one. */
+/** Returns a tool's response for people. If the response contains a text, returns only this text. */
 function shown(response: JsonValue): string {
   const text = wordsIn(response);
   if (text === '') return '(nothing)';

@@ -1,14 +1,14 @@
-/** Helpers for the built-in models: they stream a text in small pieces, and estimate token counts. */
+/** Functions for the built-in models. They stream a text in small chunks and estimate token counts. */
 import { setImmediate } from 'node:timers/promises';
 import type { Usage } from '../event.ts';
 import type { ModelRequest } from '../model.ts';
 
 const PIECE_CHARS = 16;
-/** Maximum number of pieces of one text. The pieces of a long text are larger. */
+/** Maximum number of chunks of one text. The chunks of a long text are larger. */
 const MAX_PIECES = 1024;
 const CHARS_PER_TOKEN = 4;
 
-/** Splits a text into small pieces. Never splits a surrogate pair. */
+/** Splits a text into small chunks. Never splits a surrogate pair. */
 export function* pieces(text: string): Generator<string> {
   const size = Math.max(PIECE_CHARS, Math.ceil(text.length / MAX_PIECES));
   let from = 0;
@@ -21,8 +21,8 @@ export function* pieces(text: string): Generator<string> {
 }
 
 /**
- * Yields the text in chunks. The event loop runs after each chunk, so that readers see the text grow and an abort takes
- * effect.
+ * Yields the text in chunks. The event loop runs after each chunk, so that readers see the text grow and an abort
+ * takes effect.
  */
 export async function* streamed<Kind extends 'text' | 'thought'>(
   kind: Kind,
@@ -36,7 +36,7 @@ export async function* streamed<Kind extends 'text' | 'thought'>(
   }
 }
 
-/** Ends a text where a vendor would end it: before a stop sequence, or at the maximum number of tokens. */
+/** Cuts a text in the same way as a vendor: before a stop sequence, or at the maximum number of tokens. */
 export function limited(
   text: string,
   { maxOutputTokens = Infinity, stop = [] }: ModelRequest,

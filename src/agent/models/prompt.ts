@@ -24,15 +24,15 @@ import { ModelError, type ModelRequest, type ToolDeclaration } from '../model.ts
 import { acceptedFile, isAcceptedBy } from './accepted-files.ts';
 import { answerSchema, toolSchema } from './schema.ts';
 
-/** What a model accepts in addition to text. */
+/** The kinds of content that a model accepts in addition to text. */
 export interface Abilities {
-  /** Patterns of URLs that the vendor fetches itself, by media type. */
+  /** Patterns for URLs that the vendor fetches itself, by media type. */
   readonly urls: Readonly<Record<string, readonly RegExp[]>>;
-  /** The vendor's name, as the provider has it: `anthropic.messages`. */
+  /** The provider's name for the vendor, such as `anthropic.messages`. */
   readonly vendor: string;
-  /** Whether a file that the model does not get is an error. By default, the model gets its address as text. */
+  /** Whether a file that cannot be sent to the model is an error. By default, the file's address is sent as text. */
   readonly strict?: boolean | undefined;
-  /** If false, the model gets a note instead of each file. */
+  /** Whether files are sent. If false, the model gets a note instead of each file. */
   readonly files?: boolean;
 }
 
@@ -135,8 +135,8 @@ function isFile(part: { type: string }): part is FileMessagePart {
 }
 
 /**
- * Converts a content to prompt messages. Vendors require tool responses directly after the calls, so the responses come
- * before the other user parts. The files of the responses follow in a user message.
+ * Converts a content to prompt messages. Vendors require tool responses directly after the calls, so the responses
+ * come before the other user parts. The files of the responses follow in a user message.
  */
 function messages(content: Content, abilities: Abilities): Message[] {
   const responses = content.parts.filter((part) => part.kind === 'function-response');
@@ -175,7 +175,7 @@ function modelParts(part: ContentPart, abilities: Abilities): ModelPart[] {
 function userParts(part: ContentPart, abilities: Abilities): UserPart[] {
   switch (part.kind) {
     case 'text':
-      // Vendors refuse an empty text, unless it has vendor metadata.
+      // Vendors refuse an empty text unless it has vendor metadata.
       if (part.text === '' && part.provider === undefined) return [];
       return [{ type: 'text', text: part.text, ...carried(part.provider) }];
     case 'data':
@@ -185,7 +185,7 @@ function userParts(part: ContentPart, abilities: Abilities): UserPart[] {
     case 'file':
       return [file(part, abilities)];
     default:
-      // A user message has no thoughts and no calls.
+      // User messages cannot contain thoughts or calls.
       return [];
   }
 }
@@ -206,8 +206,8 @@ function blob(part: BlobPart): UserPart {
 }
 
 /**
- * Converts a file. If the vendor cannot fetch the file, only its name and URI are sent, as text. Nothing is fetched
- * here.
+ * Converts a file. If the vendor cannot fetch the file, only the file's name and URI are sent, as text. This function
+ * never fetches the file.
  */
 function file(part: FileContentPart, { urls, strict }: Abilities): UserPart {
   const { uri, mediaType, name, provider } = part;
@@ -257,9 +257,9 @@ function filesOf({ name, parts = [] }: FunctionResponsePart, abilities: Abilitie
   return [{ type: 'text', text: `[files from ${name}]` }, ...files];
 }
 
-/** Converts a file of a tool. Instead of a file that the vendor does not accept, the model gets a note. */
+/** Converts a file from a tool. If the vendor does not accept the file, the model gets a note instead. */
 function toolFile(part: BlobPart | FileContentPart, { vendor, files }: Abilities): UserPart {
-  // A URL from a tool is not sent as a file, because the request fails if the vendor cannot fetch it.
+  // A URL from a tool is not sent as a file. If the vendor could not fetch it, the whole request would fail.
   if (part.kind === 'file') return file(part, { urls: {}, vendor });
   if (isText(part.mediaType)) return blob(part);
   const accepted = files === false ? undefined : acceptedFile(part);
@@ -278,7 +278,7 @@ function carried(provider: JsonObject | undefined): { providerOptions?: SharedV4
   return provider === undefined ? {} : { providerOptions: provider as SharedV4ProviderOptions };
 }
 
-/** Changes only the type. The schema is not checked here, because the vendor validates it. */
+/** Changes only the type. The schema is not checked here, because the vendor checks it. */
 function jsonSchema(schema: JsonObject): JSONSchema7 {
   return schema as JSONSchema7;
 }

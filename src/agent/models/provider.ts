@@ -4,12 +4,12 @@
  *     import { createGroq } from '@ai-sdk/groq';
  *     const model = fromProvider(createGroq({ apiKey })('llama-4'));
  *
- * Vendor metadata that must be sent back later (signatures of thoughts, ids of items) is in the field `provider` of a
- * chunk, and later in the same field of the part that is made from the chunks. If a block of text or thought has
- * metadata, it ends with a chunk that has this metadata. So consecutive chunks of the same kind belong to one block,
- * and a chunk with a `provider` is the last one of its block.
+ * Some vendor metadata must be sent back later, for example signatures of thoughts and ids of items. It is in the
+ * field `provider` of a chunk, and later in the same field of the part that is made from the chunks. If a block of
+ * text or thought has metadata, the last chunk of the block contains it. So consecutive chunks of the same kind
+ * belong to one block, and a chunk with a `provider` is the last chunk of its block.
  *
- * A stream that ends without the vendor's finish event is treated as an error, never as a short answer.
+ * If a stream ends without the vendor's finish event, this is an error and never a short answer.
  */
 import type {
   LanguageModelV3,
@@ -34,7 +34,7 @@ import { isJsonObject } from './schema.ts';
 import { streamOf } from './whole-answer.ts';
 
 /**
- * A language model of the AI SDK, specification version 4 or 3. It is typed structurally, so that this package works
+ * A language model of the AI SDK, specification version 4 or 3. The type is structural, so that this package works
  * with different releases of the AI SDK.
  */
 export interface ProviderModel {
@@ -58,13 +58,18 @@ export interface ProviderOptions extends TimeoutOptions {
     | VendorOptions
     | ((request: ModelRequest) => VendorOptions | undefined)
     | undefined;
-  /** The environment variable that contains the key. If the key is refused, the error message names this variable. */
+  /**
+   * The name of the environment variable that contains the key. If the key is refused, the error message names this
+   * variable.
+   */
   readonly keyVariable?: string;
-  /** The key. It is removed from error messages. */
+  /** The API key. It is removed from error messages. */
   readonly secret?: string;
-  /** The settings for retries. False: never retry. */
+  /** The settings for retries, or false to never retry. */
   readonly retry?: ModelRetryOptions | false;
-  /** Maximum number of characters of one answer: text, thoughts, arguments and files together. Default: 32 million. */
+  /**
+   * Maximum number of characters in one answer, including text, thoughts, arguments and files. Default: 32 million.
+   */
   readonly maxChars?: number;
   /** Maximum number of tool calls in one answer. Default: 128. */
   readonly maxCalls?: number;
@@ -83,7 +88,7 @@ type StreamPart = LanguageModelV4StreamPart | LanguageModelV3StreamPart;
 
 /** Returns the model with timeouts, limits and retries. */
 export function fromProvider(given: ProviderModel, options: ProviderOptions = {}): Model {
-  // `specificationVersion` shows whether the model has version 3 or 4.
+  // `specificationVersion` distinguishes the two versions.
   const languageModel = given as LanguageModel;
   const { name = `${given.provider}:${given.modelId}`, contextWindow, retry } = options;
   const source: ErrorSource = { name, keyVariable: options.keyVariable, secret: options.secret };
@@ -111,7 +116,10 @@ export function fromProvider(given: ProviderModel, options: ProviderOptions = {}
   return retry === false ? model : withRetry(model, retry);
 }
 
-/** Returns the time limits. An answer that comes as a whole has no events before its end. */
+/**
+ * Returns the time limits. A complete answer without streaming has no events before its end, so only the total limit
+ * applies.
+ */
 function timeoutsOf({ streaming }: ModelRequest, options: TimeoutOptions): TimeoutOptions {
   const { timeoutMs } = options;
   if (streaming !== false || timeoutMs === undefined) return options;
@@ -131,7 +139,8 @@ async function open(
   const providerOptions = typeof given === 'function' ? given(request) : given;
   const settings = {
     abortSignal,
-    // Raw chunks are needed, because every event of the vendor restarts the idle timeout, even one without content.
+    // Raw chunks are needed, because every event of the vendor restarts the idle timeout, including events without
+    // content.
     includeRawChunks: true,
     ...(providerOptions !== undefined && { providerOptions }),
   };
@@ -152,7 +161,8 @@ async function open(
   try {
     return await ask(call);
   } catch (error) {
-    // Every later request would contain a file that the vendor refuses, such as a damaged image.
+    // The vendor may have refused a file, such as a damaged image. The request is repeated without files, because
+    // every later request would contain the file, too.
     if (strict === true || !refusesContent(error) || !hasFiles(call)) throw error;
     const without = callOptions(request, { ...abilities, urls: {}, files: false });
     return ask(without).catch(() => Promise.reject(error));
@@ -225,7 +235,7 @@ async function* chunks(
         break;
       }
       case 'tool-input-delta':
-        // The complete call follows in a separate part. Here only the size is counted.
+        // The complete call follows in a separate part. Here, only its size is counted.
         count(part.delta);
         break;
       case 'tool-call': {
@@ -273,12 +283,13 @@ async function* chunks(
         return;
       }
       default:
-      // Agents do not use pings, sources, raw events, and the results of tools that the vendor runs itself.
+      // The remaining kinds are not used by agents: pings, sources, raw events, and the results of tools that the
+      // vendor runs itself.
     }
   }
 }
 
-/** Settings that change the answer, but that a vendor may not support. */
+/** Settings that change the answer and that a vendor may not support, with their names for error messages. */
 const SETTINGS: Readonly<Record<string, string>> = {
   temperature: 'a temperature',
   maxOutputTokens: 'this number of output tokens',
@@ -293,8 +304,8 @@ const SETTINGS: Readonly<Record<string, string>> = {
 };
 
 /**
- * The defaults of all vendors. Without them the answer is the same, so they are not refused: many clients always send
- * them, and OpenAI's reasoning models have no temperature.
+ * Values that are the default for all vendors. Omitting them does not change the answer, so they are never refused.
+ * Many clients always send them, although OpenAI's reasoning models do not support a temperature.
  */
 const DEFAULTS: Pick<
   ModelRequest,
@@ -341,7 +352,10 @@ function parseArguments(input: string): { readonly args: JsonObject; readonly pr
   }
 }
 
-/** Returns the call's id, or a new id if it is invalid or not unique. Responses are matched with calls by this id. */
+/**
+ * Returns the call's id, or a new id if this id is invalid or not unique. Responses are matched with calls by this
+ * id.
+ */
 function freshId(id: string, taken: Set<string>): string {
   const usable = id !== '' && id.length <= MAX_CALL_ID_CHARS && !taken.has(id);
   const fresh = usable ? id : `call_${crypto.randomUUID()}`;
@@ -349,19 +363,19 @@ function freshId(id: string, taken: Set<string>): string {
   return fresh;
 }
 
-/** Returns the content of a file in base64, or its URL. Accepts the formats of both specification versions. */
+/** Returns the content of a file as base64, or its URL. Accepts the formats of both specification versions. */
 function base64(data: Extract<StreamPart, { type: 'file' }>['data']): string | URL {
   if (typeof data === 'string') return data;
   if (data instanceof Uint8Array) return Buffer.from(data).toString('base64');
   return data.type === 'url' ? data.url : base64(data.data);
 }
 
-/** Returns whether a vendor's token count is a valid number. Budgets depend on it. */
+/** Returns whether a vendor's token count is valid. The check is needed, because budgets depend on the count. */
 export function isCount(value: number | undefined): value is number {
   return Number.isSafeInteger(value) && Number(value) >= 0;
 }
 
-/** Returns the token counts, or an empty object if the vendor sent no counts or invalid ones. */
+/** Returns the token counts, or an empty object if the vendor sent no counts or invalid counts. */
 function usageOf(usage: Extract<LanguageModelV4StreamPart, { type: 'finish' }>['usage']): {
   readonly usage?: Usage;
 } {

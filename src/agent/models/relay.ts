@@ -1,9 +1,9 @@
 /**
- * Relays a request in a vendor's own format to this vendor. The answer is returned as the vendor sent it, so that
- * fields that we do not know reach the client. Only the events that contain the token counts, the name of the model or
- * the end of the answer are parsed.
+ * Relays a request in a vendor's own format to this vendor. The vendor's answer is returned unchanged, so that the
+ * client also gets fields that this program does not support. Only the events with the token counts, the name of the
+ * model or the end of the answer are parsed.
  *
- * Timeouts, limits and errors are the same as those of a translated request (provider.ts).
+ * Timeouts, limits and errors are the same as for a translated request (provider.ts).
  */
 import { isObject, TextCollector } from '../../base/index.ts';
 import type { Usage } from '../event.ts';
@@ -14,47 +14,59 @@ import type { Vendor, VendorSettings } from './vendors.ts';
 
 /** A request in a vendor's own format, and functions that read the vendor's answer. */
 export interface Relay {
-  /** Whether a vendor of this type accepts the format, for example `anthropic`. */
+  /** Returns whether a vendor of this type accepts the format. Example of a type: `anthropic`. */
   accepts(type: string): boolean;
   /** Whether the answer is a stream of server-sent events. Otherwise it is one JSON object. */
   readonly stream: boolean;
-  /** Returns the path after the vendor's base URL, for example `/messages`. */
+  /** Returns the path to append to the vendor's base URL, for example `/messages`. */
   path(model: string): string;
-  /** Returns the body with the vendor's name of the model. `maxOutputTokens` replaces the client's limit. */
+  /**
+   * Returns the body of the request, with the vendor's name of the model. `maxOutputTokens` replaces the client's
+   * limit.
+   */
   body(model: string, maxOutputTokens: number | undefined): unknown;
-  /** Headers of the client that the vendor gets, for example `anthropic-beta`. */
+  /** Headers of the client that are forwarded to the vendor, for example `anthropic-beta`. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Changes the text of a stream before its events are parsed, for example the model's name. It must be fast. */
+  /**
+   * Changes the text of a stream before its events are parsed, for example to replace the model's name. It must be
+   * fast.
+   */
   rewrite?(text: string): string;
-  /** Matches the events that `read` must get. Other events are passed on unread. It must not have the flag g or y. */
+  /**
+   * The pattern for events that must be passed to `read`. Other events are forwarded without parsing. The pattern
+   * must not have the flag g or y.
+   */
   readonly watched: RegExp;
   /**
-   * Reads an event, or the complete answer. May change it, for example the name of the model. The events come in order,
-   * so it may keep state in its closure. For this reason, each request needs its own Relay.
+   * Reads an event or the complete answer. May change it, for example to replace the model's name. The events arrive
+   * in order, so the function may keep state in its closure. For this reason, each request needs its own Relay.
    */
   read(event: Record<string, unknown>): RelayReading;
 }
 
 export interface RelayReading {
-  /** The token counts up to now. They replace earlier ones. */
+  /** The token counts up to now. They replace the earlier counts. */
   readonly usage?: Usage | undefined;
-  /** Set by the last event of the answer. */
+  /** The reason why the answer ended. Only the last event of the answer sets it. */
   readonly end?: FinishReason | undefined;
-  /** Whether the event reports a failure. It is not passed on. The client gets an error of ours instead. */
+  /**
+   * Whether the event reports a failure. Such an event is not forwarded. The client gets an error in our format
+   * instead.
+   */
   readonly failed?: boolean;
   /** Whether `read` has changed the event. */
   readonly changed?: boolean;
-  /** Whether the client must not get the event. */
+  /** Whether the event must not be forwarded to the client. */
   readonly dropped?: boolean;
 }
 
-/** A piece of an answer in the vendor's format: complete events, or the complete JSON object. */
+/** A chunk of an answer in the vendor's format: complete events, or the complete JSON object. */
 export interface RawChunk {
   readonly kind: 'raw';
   readonly text: string;
 }
 
-/** The vendor and its model. */
+/** The vendor and the model to which a request is relayed. */
 export interface RelayTarget extends TimeoutOptions {
   readonly vendor: Vendor;
   readonly settings: VendorSettings;
@@ -68,15 +80,15 @@ export interface RelayTarget extends TimeoutOptions {
 type RelayChunk = RawChunk | Extract<ModelChunk, { kind: 'finish' }>;
 
 const MAX_BYTES = 256 * 1024 * 1024;
-/** Maximum length of one event, and of a complete answer. */
+/** Maximum length of one event or of a complete answer, in characters. */
 const MAX_EVENT_CHARS = 32_000_000;
 const MAX_ERROR_CHARS = 64 * 1024;
 const EVENT_END = /\r?\n\r?\n/;
-/** The largest part of an event's end (`\\r\\n\\r\\n`) that can arrive before its last character. */
+/** Maximum number of characters of an event's end (`\\r\\n\\r\\n`) that can arrive before its last character. */
 const LONGEST_END = 3;
 const DATA_LINE = /^data: ?/;
 
-/** Sends the request and returns the answer. May throw a ModelError. After an abort it throws the signal's reason. */
+/** Sends the request and yields the answer. May throw a ModelError. After an abort, throws the signal's reason. */
 export async function* relayed(
   request: Relay,
   target: RelayTarget,
@@ -144,12 +156,13 @@ async function* events(
   name: string,
 ): AsyncGenerator<RelayChunk> {
   const rest = new TextCollector();
-  /** The end of `rest`. The next chunk may complete the end of an event. */
+  /** The last characters of `rest`. They may be the start of an event's end, which the next chunk completes. */
   let tail = '';
   let usage: Usage | undefined;
   let end: FinishReason | undefined;
   for await (const text of texts) {
-    // Only the new text is searched: a search of all text would take quadratic time for an event in small chunks.
+    // Only the new text is searched. Searching the whole text would take quadratic time for an event that arrives in
+    // small chunks.
     const recent = tail + text;
     const at = endOfLastEvent(recent) - tail.length;
     if (at <= 0) {
@@ -192,7 +205,7 @@ function endOfLastEvent(text: string): number {
   return Math.max(plain < 0 ? 0 : plain + 2, windows < 0 ? 0 : windows + 4);
 }
 
-/** Reads one event. `text` is set if the event has changed. */
+/** Reads one event. The result has `text` only if the event was changed. */
 function readEvent(
   event: string,
   request: Relay,
@@ -236,7 +249,7 @@ function parse(text: string): Record<string, unknown> | undefined {
   }
 }
 
-/** Returns an error with the fields that vendorError reads. */
+/** Returns an error with the fields that `vendorError` reads. */
 async function failed(response: Response): Promise<unknown> {
   let text = '';
   for await (const bytes of response.body ?? []) {

@@ -1,6 +1,6 @@
 /**
  * Creates models by name: `google:NAME`, `anthropic:NAME`, `openai:NAME`, `openai-compatible:NAME`, `offline`,
- * `scripted:FILE`. Keys and base URLs come from environment variables.
+ * `scripted:FILE`. Keys and base URLs are read from environment variables.
  */
 import { nearestNames } from '../../base/index.ts';
 import { ModelError, type Model } from '../model.ts';
@@ -14,7 +14,7 @@ import { addressOf, VENDORS, type VendorEnvironment, type Vendor } from './vendo
 export interface ResolveOptions {
   /** Environment variables. Default: `process.env`. */
   readonly env?: VendorEnvironment;
-  /** Whether a missing key or base URL is reported at once, and not only at the first request. */
+  /** Whether a missing key or base URL is reported at once instead of at the first request. */
   readonly checkKey?: boolean;
   readonly retry?: ModelRetryOptions;
   /** Maximum time between two events of the vendor. */
@@ -32,7 +32,7 @@ const FORMS = [
 /** Maximum length of an unknown model name in an error message. */
 const MAX_NAME_CHARS = 80;
 
-/** Returns the model with this name. A Model is returned unchanged. */
+/** Returns the model with this name. If a Model is given, returns it unchanged. */
 export function resolveModel(nameOrModel: string | Model, options: ResolveOptions = {}): Model {
   if (typeof nameOrModel !== 'string') return nameOrModel;
   const name = nameOrModel.trim();
@@ -111,7 +111,7 @@ function unknownModel(given: string): ModelError {
   );
 }
 
-/** Guesses the intended model if the vendor's prefix is missing or misspelled. */
+/** Returns the name that was probably meant if the vendor's prefix is missing or misspelled. */
 function nearest(name: string): string | undefined {
   for (const [prefix, { family }] of Object.entries(VENDORS)) {
     const bare = name.slice(name.search(/[:/]/) + 1);

@@ -1,9 +1,9 @@
 /**
  * Retries a request after a temporary failure of the vendor: too many requests, a server error, no connection.
  *
- * A request is retried only before the first chunk of its answer, because a chunk that a person has seen cannot be
- * taken back. The AI SDK's models do not retry. The gateway does not use this module, because it fails over to another
- * provider instead.
+ * A request is retried only before the first chunk of its answer, because a chunk that was shown cannot be withdrawn.
+ * The AI SDK's models do not retry. The gateway does not use this module, because it fails over to another provider
+ * instead.
  */
 import { backoffMs, pause } from '../../base/index.ts';
 import { ModelError, type Model, type ModelChunk, type ModelRequest } from '../model.ts';
@@ -13,15 +13,15 @@ export interface ModelRetryOptions {
   /** Maximum number of attempts. With 1, there are no retries. Default: 4. */
   readonly attempts?: number;
   /**
-   * The delay before the first retry. It doubles with each retry, and is randomly shortened by up to half. Default: 500
-   * ms.
+   * Delay before the first retry, in milliseconds. The delay doubles with each retry and is randomly shortened by up
+   * to half. Default: 500.
    */
   readonly delayMs?: number;
-  /** Maximum delay between two attempts, if the vendor asks for none. Default: 15 seconds. */
+  /** Maximum delay between two attempts, unless the vendor asks for a delay. Default: 15 seconds. */
   readonly maxDelayMs?: number;
   /**
-   * Maximum delay that a vendor may ask for (Retry-After). If the vendor asks for more, the request fails. Default: 60
-   * seconds.
+   * Maximum delay that the vendor may ask for (Retry-After). If the vendor asks for a longer delay, the request
+   * fails. Default: 60 seconds.
    */
   readonly maxRetryAfterMs?: number;
   /** Called before each delay. Must not throw. */

@@ -1,9 +1,9 @@
 /**
  * Converts JSON Schemas to a form that every vendor accepts.
  *
- * The AI SDK handles the peculiarities of each vendor. This module makes the changes that are the same for all vendors:
- * it turns the root into a plain object with properties, and removes keywords that some vendors refuse. The result is
- * never stricter than the original. This is enough, because the tool validates its arguments itself.
+ * The AI SDK handles the differences between vendors. This module makes the changes that all vendors need: it makes
+ * the root a plain object with properties, and removes keywords that some vendors refuse. The result is never
+ * stricter than the original. This is sufficient, because the tool validates its arguments itself.
  */
 import { type JsonObject, type JsonValue, isObject } from '../../base/index.ts';
 
@@ -57,7 +57,7 @@ function clean(schema: JsonObject, depth: number): JsonObject {
   return Object.fromEntries(entries);
 }
 
-/** Converts a map of schemas. Its keys are names, not keywords. */
+/** Converts a map of schemas. Its keys are names and not keywords. */
 function cleanEach(schemas: JsonObject, depth: number): JsonObject {
   return Object.fromEntries(
     Object.entries(schemas).map(([name, schema]) => [
@@ -67,7 +67,7 @@ function cleanEach(schemas: JsonObject, depth: number): JsonObject {
   );
 }
 
-/** Returns whether this is one of the bounds that zod adds to every integer. */
+/** Returns whether the keyword is one of the bounds that zod adds to every integer. */
 function isSafeIntegerBound(key: string, value: JsonValue): boolean {
   return (
     (key === 'minimum' && value === Number.MIN_SAFE_INTEGER) ||

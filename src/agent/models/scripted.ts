@@ -1,8 +1,8 @@
 /**
- * A model that replays a script: for tests, demonstrations and benchmarks.
+ * A model that replays a script. It is used for tests, demonstrations and benchmarks.
  *
- * A script is an array of responses. Each request takes the next response. When no response is left, the request fails.
- * A response is an array of steps:
+ * A script is an array of responses. Each request takes the next response. When no response is left, the request
+ * fails. A response is an array of steps:
  *
  *     [
  *       [{ "thought": { "subject": "Weather", "description": "I have to look it up" } },
@@ -12,7 +12,8 @@
  *       [{ "error": { "status": 429, "message": "slow down" } }]
  *     ]
  *
- * An error step acts like an error of a vendor. If the error is retryable, the retry takes the next response.
+ * An error step has the same effect as an error of a vendor. If the error is retryable, the retry takes the next
+ * response.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { pause, type JsonObject, isObject, reasonOf } from '../../base/index.ts';
@@ -99,7 +100,7 @@ export function scriptedModel(
   return { name, generate };
 }
 
-/** Reads a script from a file. Each model that this function creates starts at the first response. */
+/** Reads a script from a file. Each model that this function returns starts at the first response. */
 export function scriptFromFile(path: string, options: ScriptedOptions = {}): Model {
   const name = `scripted:${path}`;
   let script: unknown;
@@ -117,7 +118,7 @@ export function scriptFromFile(path: string, options: ScriptedOptions = {}): Mod
   return scriptedModel(script, { name, ...options });
 }
 
-/** Checks a script. This does not use zod, because loading zod would take half of the framework's load time. */
+/** Checks a script. Does not use zod, because loading zod would take half of the framework's load time. */
 function checkScript(script: unknown, name: string): asserts script is readonly ScriptedResponse[] {
   function refuse(where: string, what: string): never {
     throw new ModelError('invalid-request', `${name} is not a valid script${where}: ${what}`);

@@ -1,17 +1,17 @@
-/** The time limits of one answer of a vendor: until its first event, between two events, and in total. */
+/** The time limits for one answer of a vendor: until the first event, between two events, and in total. */
 import { ModelError } from '../model.ts';
 import { vendorError, type ErrorSource } from './vendor-error.ts';
 
-/** The time limits of one answer. */
+/** The time limits for one answer. */
 export interface TimeoutOptions {
   /** Maximum time until the vendor's first event. Default: `idleTimeoutMs`. */
   readonly firstEventTimeoutMs?: number;
   /**
-   * Maximum time between two events of the vendor. Default: 5 minutes, because some models think that long without
-   * output.
+   * Maximum time between two events of the vendor. Default: 5 minutes, because some models think for this long
+   * without output.
    */
   readonly idleTimeoutMs?: number;
-  /** Maximum time for a whole answer. Default: 30 minutes. */
+  /** Maximum total time of an answer. Default: 30 minutes. */
   readonly timeoutMs?: number;
 }
 
@@ -19,13 +19,19 @@ const IDLE_TIMEOUT_MS = 5 * 60_000;
 const TIMEOUT_MS = 30 * 60_000;
 
 export interface Timeouts {
-  /** Aborted when the caller's signal is aborted, or on a timeout. The abort reason shows which of the two it was. */
+  /**
+   * The signal for the request. It is aborted when the caller's signal is aborted or a timeout expires. The abort
+   * reason shows which of them happened.
+   */
   readonly signal: AbortSignal;
   /** Waits for `step` and returns its result. Rejects when the signal is aborted or the idle timeout expires. */
   step<T>(step: PromiseLike<T>): Promise<T>;
-  /** Stops the timeout for the first event. Call it when this event has arrived. */
+  /** Stops the timeout for the first event. It must be called when this event has arrived. */
   readonly clearFirst: () => void;
-  /** Returns the reason to throw for a failure of the answer: the timeout, or else the vendor's error. */
+  /**
+   * Returns the error to throw if the answer fails: the timeout's error, or the vendor's error if no timeout has
+   * expired.
+   */
   reason(error: unknown): unknown;
   end(): void;
 }
@@ -80,7 +86,7 @@ export function startTimeouts(
       clearTimeout(first);
       signal.removeEventListener('abort', onAbort);
       leave = undefined;
-      // This closes the connection if the answer was not read completely.
+      // The abort closes the connection if the answer was not read completely.
       lifetime.abort(new Error('the answer is no longer needed'));
     },
   };

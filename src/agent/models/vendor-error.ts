@@ -1,8 +1,8 @@
 /**
- * Converts a vendor's error to a ModelError. Its message is one line and tells the user what to do. It may quote the
- * vendor's message, shortened and without keys.
+ * Converts a vendor's error to a ModelError. The message is one line and explains to the user what to do. It may
+ * quote the vendor's message, shortened and without keys.
  *
- * Errors are recognized by their fields, not their class, so that all provider packages work, even if a package is
+ * Errors are recognized by their fields and not by their class. So all provider packages work, even if a package is
  * installed twice.
  */
 import { shorten } from '../../base/index.ts';
@@ -12,7 +12,7 @@ import { isRetryable, statusError } from './failure.ts';
 export interface ErrorSource {
   /** The model's name. */
   readonly name: string;
-  /** The environment variable that contains the key. */
+  /** The name of the environment variable that contains the key. */
   readonly keyVariable?: string | undefined;
   /** The key, which is removed from messages. */
   readonly secret?: string | undefined;
@@ -22,12 +22,18 @@ const MAX_CHARS = 300;
 const CONTEXT_CODE = 'context_length_exceeded';
 const TOO_LONG =
   /context.?(length|window)|prompt is too long|too many (input )?tokens|input token count|maximum.{0,30}tokens/i;
-/** Only at the start, and only for some statuses, because a message may quote the caller's request. */
+/**
+ * Texts that report that an account has no credit. They count only at the start of a message and only for some
+ * statuses, because a message may quote the caller's request.
+ */
 const NO_CREDIT =
   /^(your |the )?(credit balance is too low|account balance is|insufficient.?(quota|credit|balance|funds)|billing.{0,20}hard limit)/i;
 /** The statuses with which vendors report that an account has no credit. Anthropic uses 400. */
 const NO_CREDIT_STATUSES: ReadonlySet<number> = new Set([400, 402, 403, 429]);
-/** The codes and types of errors about credit: OpenAI, Anthropic, and vendors with OpenAI's format. */
+/**
+ * The error codes and types with which OpenAI, Anthropic and vendors with OpenAI's format report that there is no
+ * credit.
+ */
 const NO_CREDIT_CODES: ReadonlySet<unknown> = new Set([
   'insufficient_quota',
   'insufficient_credits',
@@ -36,7 +42,7 @@ const NO_CREDIT_CODES: ReadonlySet<unknown> = new Set([
   'billing_not_active',
   'billing_error',
 ]);
-/** OpenAI's words for one request that is larger than the limit per minute. Waiting does not help. */
+/** OpenAI's text for a single request that exceeds the limit per minute. A retry does not help. */
 const LARGER_THAN_LIMIT = /^request too large for .{0,80}(tokens|requests) per/i;
 const BAD_KEY = /api.?key.{0,20}(not valid|invalid|expired)|invalid.{0,10}api.?key/i;
 
@@ -63,7 +69,7 @@ export function vendorError(error: unknown, source: ErrorSource): ModelError {
       const message = `${name} cannot be reached (${code ?? said}): check the network and its base URL`;
       return new ModelError('unreachable', message, { retryable: true });
     }
-    // Some vendors report these as an event of the stream, which has no HTTP status.
+    // Some vendors report these errors as an event of the stream, which has no HTTP status.
     if (hasCreditCode(error)) return noCredit(name, said, undefined);
     if (TOO_LONG.test(said) || codeIn(error) === CONTEXT_CODE)
       return tooLong(name, said, undefined);
@@ -129,7 +135,7 @@ function refusal(error: unknown, status: number, said: string, source: ErrorSour
   });
 }
 
-/** Returns the vendor's code of an error, as OpenAI's API has it. */
+/** Returns the vendor's code of an error, in the format of OpenAI's API. */
 function codeIn(error: unknown): string | undefined {
   const problem = field(field(error, 'data'), 'error') ?? field(error, 'error') ?? error;
   const code = field(problem, 'code');
@@ -147,8 +153,9 @@ function inVariable({ keyVariable }: ErrorSource): string {
 }
 
 /**
- * Returns whether the account has no credit or no quota left for today. In this case a retry does not help. OpenAI
- * reports this as a code, Google as the id of a daily quota or the reason of a refusal, and others in words or as 402.
+ * Returns whether the account has no credit or no quota left for today. In this case, a retry does not help. OpenAI
+ * reports this as a code. Google reports it as the id of a daily quota or as the reason of a refusal. Other vendors
+ * report it in the message or with status 402.
  */
 function isOutOfCredit(error: unknown, status: number, said: string): boolean {
   if (status === 402 || hasCreditCode(error)) return true;
@@ -174,7 +181,9 @@ function problemOf(error: unknown): unknown {
   return field(field(error, 'data'), 'error') ?? field(error, 'error') ?? error;
 }
 
-/** Returns the delay that the vendor asks for, in milliseconds: from a header, or from the body (Google). */
+/**
+ * Returns the delay in milliseconds that the vendor asks for. The delay is in a header or, for Google, in the body.
+ */
 function retryAfter(error: unknown): number | undefined {
   const headers = field(error, 'responseHeaders');
   const precise = Number(field(headers, 'retry-after-ms') ?? Number.NaN);

@@ -1,6 +1,6 @@
 /**
- * Creates the models of a vendor, with a given key and base URL. Both come from the environment (resolve.ts) or from a
- * configuration. The vendor's package is loaded at the first request.
+ * Creates the models of a vendor with a given key and base URL. The key and the URL come from the environment
+ * (resolve.ts) or from a configuration. The vendor's package is loaded at the first request.
  */
 import { ModelError, type Model, type ModelRequest } from '../model.ts';
 import { embeddingsFrom, type EmbeddingModel, type EmbeddingOptions } from './embeddings.ts';
@@ -11,7 +11,9 @@ export interface VendorModelOptions extends Omit<
   ProviderOptions,
   'contextWindow' | 'providerOptions' | 'secret'
 > {
-  /** The reason why the model cannot be used. `check` and `generate` throw it. */
+  /**
+   * The reason why the model cannot be used, or undefined if it can be used. `check` and `generate` throw this error.
+   */
   readonly problem?: ModelError | undefined;
   /** Whether to request the model's thoughts from the vendor. */
   readonly thoughts?: boolean;
@@ -46,7 +48,7 @@ export function vendorModel(
     },
     async checkName(signal) {
       if (problem !== undefined) throw problem;
-      // Loaded on demand, because it loads zod.
+      // The module is loaded on demand, because it loads zod.
       const { requireKnown } = await import('./known-model.ts');
       await requireKnown({ prefix: type, id }, vendor, settings, signal);
     },
@@ -90,7 +92,7 @@ function vendorOf(type: string): Vendor {
   throw new ModelError('invalid-request', `unknown vendor ${type}: use one of ${known}`);
 }
 
-/** Returns a function that calls `load` only once. After a failure, the next call tries again. */
+/** Returns a function that calls `load` only once. If `load` fails, the next call tries again. */
 function once<T>(name: string, load: () => Promise<T>): () => Promise<T> {
   let loading: Promise<T> | undefined;
   return () => {

@@ -1,6 +1,6 @@
 /**
- * The supported vendors: the environment variables for their keys and base URLs, and functions that load their models.
- * A vendor's package is loaded when one of its models is first used.
+ * The supported vendors, with the environment variables for their keys and base URLs and the functions that load
+ * their models. A vendor's package is loaded when one of its models is first used.
  */
 import { boundedFetch } from '../../base/index.ts';
 import type { ModelRequest } from '../model.ts';
@@ -13,7 +13,7 @@ export type VendorEnvironment = Readonly<Record<string, string | undefined>>;
 export interface VendorSettings {
   readonly apiKey?: string;
   readonly baseURL: string;
-  /** For OpenAI-compatible servers: whether the server accepts a JSON Schema for the answer. */
+  /** Whether the server accepts a JSON Schema for the answer. Used only for OpenAI-compatible servers. */
   readonly structuredOutputs?: boolean;
 }
 
@@ -21,30 +21,30 @@ type OptionSettings = Pick<ModelRequest, 'thoughts' | 'verbosity' | 'parallelToo
 
 export interface Vendor {
   /**
-   * The environment variables for the key. The first variable that is set is used. If none is set, error messages name
-   * the first one.
+   * The environment variables for the key. The first variable that is set is used. If none is set, error messages
+   * name the first variable.
    */
   readonly keys: readonly [string, ...string[]];
   readonly keyOptional?: boolean;
   /** Returns the headers that contain the key. */
   keyHeaders(key: string): Readonly<Record<string, string>>;
-  /** The query for a long list of models, if the vendor's list has pages. */
+  /** The query that requests a long list of models, for vendors that split the list into pages. */
   readonly listQuery?: string;
-  /** The variable that overrides the base URL. */
+  /** The environment variable that overrides the base URL. */
   readonly addressVariable: string;
-  /** The default base URL. Without it, the variable is required. */
+  /** The default base URL. If it is missing, `addressVariable` is required. */
   readonly address?: string;
   /** The model that is used if only the key is set. */
   readonly defaultModel?: string;
-  /** Matches names of the vendor's models without the prefix. Used for suggestions in error messages. */
+  /** The pattern for names of the vendor's models without the prefix. It is used for suggestions in error messages. */
   readonly family?: RegExp;
   /**
-   * Returns options that differ from the vendor's defaults: no storage at the vendor, and the settings of the request
-   * that the AI SDK has no common option for.
+   * Returns options that differ from the vendor's defaults. They turn off storage at the vendor, and contain the
+   * settings of the request for which the AI SDK has no common option.
    */
   options?(model: string, settings: OptionSettings): VendorOptions | undefined;
   load(model: string, settings: VendorSettings): Promise<ProviderModel>;
-  /** Loads an embedding model. Missing if the vendor has no embedding models. */
+  /** Loads an embedding model. Undefined if the vendor has no embedding models. */
   readonly loadEmbeddings?: (
     model: string,
     settings: VendorSettings,
@@ -52,8 +52,8 @@ export interface Vendor {
 }
 
 /**
- * Maximum size of one response. It is large, because images are sent in base64, and each token in a separate JSON
- * object.
+ * Maximum size of one response. It is large, because images are sent in base64 and each token is sent in a separate
+ * JSON object.
  */
 const MAX_RESPONSE_BYTES = 256 * 1024 * 1024;
 const fetch = boundedFetch(MAX_RESPONSE_BYTES);
@@ -132,7 +132,7 @@ export const VENDORS: Readonly<Record<string, Vendor>> = {
     options: (_model, { verbosity, parallelToolCalls }) => ({
       compatible: {
         ...(verbosity !== undefined && { textVerbosity: verbosity }),
-        // The AI SDK adds options that it does not know to the request.
+        // The AI SDK adds unknown options to the request.
         ...(parallelToolCalls === false && { parallel_tool_calls: false }),
       },
     }),
@@ -160,7 +160,7 @@ function bearer(key: string): Readonly<Record<string, string>> {
   return { authorization: `Bearer ${key}` };
 }
 
-/** Returns the base URL to use. A URL without a path gets the path of the vendor's default URL. */
+/** Returns the base URL to use. If the URL has no path, adds the path of the vendor's default URL. */
 export function addressOf({ address }: Vendor, given: string | undefined): string | undefined {
   if (given === undefined || address === undefined || !URL.canParse(given)) return given ?? address;
   const url = new URL(given);
@@ -169,8 +169,8 @@ export function addressOf({ address }: Vendor, given: string | undefined): strin
 }
 
 /**
- * The sizes of context windows in tokens. The first match is used. If the models of a family differ, the smaller size
- * is listed.
+ * The sizes of context windows in tokens. The first match is used. If the models of a family have different sizes,
+ * the smallest size is listed.
  */
 const CONTEXT_WINDOWS: readonly (readonly [RegExp, number])[] = [
   [/^google:gemini-/, 1_048_576],

@@ -1,4 +1,7 @@
-/** Converts an answer that a vendor sent as a whole to the parts of a stream, so that both are read in the same way. */
+/**
+ * Converts a vendor's complete answer to the parts of a stream, so that complete and streamed answers are read in the
+ * same way.
+ */
 import type {
   LanguageModelV3GenerateResult,
   LanguageModelV3StreamPart,
