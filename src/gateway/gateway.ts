@@ -96,7 +96,7 @@ export interface Gateway {
   /** The handlers for a server of another program. Call `start` too. */
   readonly node: AgentServer['node'];
   readonly fetch: AgentServer['fetch'];
-  /** Starts the health checks of agents and the removal of expired tasks. */
+  /** Starts the health checks of agents and the removal of expired and old tasks. */
   start(): void;
   /** Listens on the port, and calls `start`. */
   listen(port?: number, host?: string): Promise<Listening>;

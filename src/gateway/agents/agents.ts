@@ -1,6 +1,6 @@
 /**
  * The agents behind the gateway. Agents from the configuration are trusted. Agents that callers registered in their
- * workspace are guarded: they may only be in public networks and in networks that the operator allowed. If an agent
+ * workspace are guarded. They may only be in public networks and in networks that the operator allowed. If an agent
  * from the configuration and a registered agent have the same name, the agent from the configuration is used.
  */
 import { setTimeout as delay } from 'node:timers/promises';

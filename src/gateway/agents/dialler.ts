@@ -1,6 +1,6 @@
 /**
- * Creates connections to remote agents. Agents from the configuration are trusted: they may be in any network. Agents
- * that callers registered are guarded: they may only be in public networks and in networks that the operator allowed. A
+ * Creates connections to remote agents. Agents from the configuration are trusted and may be in any network. Agents
+ * that callers registered are guarded. They may only be in public networks and in networks that the operator allowed. A
  * trusted and a guarded agent never share a connection.
  */
 import { Agent, buildConnector, fetch as undiciFetch, type Dispatcher } from 'undici';

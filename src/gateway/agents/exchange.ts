@@ -34,7 +34,7 @@ export interface ExchangeLimits {
 const MAX_UNREAD = 256;
 const MAX_UNREAD_LENGTH = 1024 * 1024;
 
-/** How long to wait for the end of a response whose reader has stopped. */
+/** Maximum time to wait for the end of a response whose reader has stopped. */
 const LINGER_MS = 250;
 
 const ID = 'id: ';
@@ -69,7 +69,7 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterat
   #parse: SseParser | undefined;
   /** The body of a response that is not a stream. */
   #body: ByteCollector | undefined;
-  /** The number of chunks so far. */
+  /** Number of chunks that have arrived. */
   #count = 0;
   /** The chunks that wait for the end of the event loop's turn, and their size. */
   #later: Buffer[] = [];

@@ -145,7 +145,7 @@ export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
     });
     signal.throwIfAborted();
     // If the message may be sent again after a crash, its link is saved before it is sent. The link contains the
-    // sender. Without it, an answer would be sent again with the sender of the previous message.
+    // sender. Without this link, an answer would be sent again with the sender of the previous message.
     const savesFirst = params !== undefined && (isAnswer || settings.deduplicates === true);
     return { reading, follower, service, call, sender, sends: params !== undefined, savesFirst };
   }

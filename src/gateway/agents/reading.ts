@@ -23,7 +23,7 @@ export interface Known {
   readonly task: Task;
   readonly remoteTaskId: string | undefined;
   readonly remoteContextId: string | undefined;
-  /** What is sent to the remote agent now: nothing, the first message of a task, or an answer. */
+  /** The kind of message that is sent to the remote agent: no message, the first message of a task, or an answer. */
   readonly sends: 'nothing' | 'message' | 'answer';
 }
 
@@ -75,9 +75,7 @@ export class Reading {
     return this.#doubtful;
   }
 
-  /**
-   * Records that the agent was connected to again. Events may be missing then, because not every server repeats them.
-   */
+  /** Records a new connection to the agent. Events may be missing after it, because not every server repeats them. */
   doubt(): void {
     this.#doubtful = true;
   }
@@ -191,7 +189,7 @@ export class Reading {
     return [status];
   }
 
-  /** Returns the message without the ids of the remote agent. Returns no message if it has no parts. */
+  /** Returns the message without the ids of the remote agent. Returns an empty object if the message has no parts. */
   #said(message: Message): { message?: Message } {
     this.#messageId = message.messageId;
     if (message.parts.length === 0) return {};

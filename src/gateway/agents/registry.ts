@@ -37,7 +37,7 @@ const StoredHeaders = z.record(z.string(), z.string());
 
 interface Options {
   readonly register: Register;
-  /** Encrypts the agents' headers. Without it, agents with headers are refused. */
+  /** Encrypts the agents' headers. If undefined, agents with headers are refused. */
   readonly secrets: SecretBox | undefined;
   readonly logger: Logger;
   readonly dispatcher: Dispatcher;

@@ -21,9 +21,9 @@ import { createTransports } from './transport.ts';
 
 export interface Health {
   readonly state: 'unknown' | 'healthy' | 'unhealthy';
-  /** When the state last changed, in ISO 8601. */
+  /** Time of the last change of the state, in ISO 8601. */
   readonly since: string;
-  /** When the agent was last checked, in ISO 8601. */
+  /** Time of the last check, in ISO 8601. */
   readonly checkedAt?: string;
   /** The failure of the last check, in one line. */
   readonly error?: string;

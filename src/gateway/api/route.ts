@@ -39,7 +39,7 @@ export type RawInput = RouteInput<unknown, URLSearchParams>;
 
 /** A response with a complete body. */
 export interface RouteAnswer {
-  /** Default: 200. */
+  /** HTTP status. Default: 200. */
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
   /**
@@ -71,7 +71,7 @@ export interface RouteOptions<
   readonly path: string;
   /** The scope that the caller needs, or `open` if the route needs no authentication. */
   readonly scope: ApiScope | 'open';
-  /** Required if the path or the body identifies an object of a workspace. */
+  /** Kind of the object that the path or the body identifies. Required if the object belongs to a workspace. */
   readonly resource?: Resource;
   /** True if the route always responds with a RouteStream. Its responses count towards the limit of open streams. */
   readonly events?: boolean;

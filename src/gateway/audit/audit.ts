@@ -1,6 +1,6 @@
 /**
- * The audit log of each workspace. It records who changed what. The entries of a workspace are numbered. Each workspace
- * has a maximum number of entries. Above this number, each new entry removes the oldest one.
+ * The audit log of each workspace. It records each change and its author. The entries of a workspace are numbered. Each
+ * workspace has a maximum number of entries. Above this number, each new entry removes the oldest one.
  */
 import * as z from 'zod';
 import type { Register } from '../register/register.ts';
@@ -19,8 +19,8 @@ export const AuditRecord = z.object({
 export type AuditRecord = Readonly<z.infer<typeof AuditRecord>>;
 
 /**
- * Records who changed what. `record` is called inside the transaction of the change, so that the change and the entry
- * are stored together or not at all.
+ * Records changes and their authors. `record` must be called inside the transaction of the change, so that the change
+ * and the entry are stored together or not at all.
  */
 export interface Audit {
   record(entry: AuditEntry): void;
@@ -30,7 +30,7 @@ export interface AuditEntry {
   readonly workspace: string;
   /** The caller's `actor`, `cli` for the command line, or `gateway` for the first key. */
   readonly actor: string;
-  /** For example `key.create`, `card.update` or `agent.delete`. */
+  /** Name of the action, for example `key.create`, `card.update` or `agent.delete`. */
   readonly action: string;
   /** The id of the changed object. */
   readonly subject: string;
@@ -40,7 +40,7 @@ export interface AuditEntry {
 
 export interface AuditPage {
   readonly limit: number;
-  /** Only entries with a smaller number are listed. */
+  /** Exclusive upper limit for the numbers of the listed entries. */
   readonly before?: number | undefined;
 }
 

@@ -20,7 +20,7 @@ const FAILURES_PER_ADDRESS: RateLimit = { requestsPerMinute: 30, burst: 30 };
 const AGENT_MOUNT = /^\/agents\/([^/]+)/;
 const JWT = /^[\w-]+\.[\w-]+\.[\w-]*$/;
 
-/** `mount` is `/agents/NAME` for requests to an agent. */
+/** The request to authenticate. `mount` is `/agents/NAME` for requests to an agent. */
 type GatewayRequest = Pick<Parameters<Authenticate>[0], 'header' | 'remote' | 'mount'> &
   Partial<Pick<Parameters<Authenticate>[0], 'url'>>;
 

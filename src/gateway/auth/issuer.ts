@@ -13,7 +13,7 @@ const TIMEOUT_MS = 5000;
 const MAX_BYTES = 1024 * 1024;
 const DISCOVERY_MS = 3_600_000;
 const KEYS_MS = 600_000;
-/** A token with an unknown key id causes another fetch of the key set, at most once in this time. */
+/** Minimum time between two fetches of the key set because of tokens with unknown key ids. */
 const COOLDOWN_MS = 30_000;
 const FAILURE_MS = 5000;
 

@@ -119,9 +119,9 @@ export interface Reservation {
 /** A key's budget, and how much of it is used up. */
 export interface BudgetStatus {
   readonly budget: Budget;
-  /** `amount` is in the budget's currency. */
+  /** Usage in the current period. `amount` is in the budget's currency. */
   readonly spent: { readonly tokens: number; readonly amount: number };
-  /** When the next period begins. */
+  /** The time when the next period begins. */
   readonly resetsAt?: string;
 }
 

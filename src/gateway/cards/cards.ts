@@ -56,7 +56,7 @@ export interface CardsOptions {
   readonly audit: Audit;
   /** The clock, in milliseconds. */
   readonly now?: () => number;
-  /** `cards` and `deleted` are per workspace, `versions` is per card. */
+  /** Limits of the store. `cards` and `deleted` apply to each workspace, and `versions` applies to each card. */
   readonly limits?: CardLimits;
 }
 

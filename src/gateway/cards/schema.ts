@@ -132,10 +132,10 @@ export type CardContent = Readonly<z.infer<typeof CardContent>>;
  * ignored, so that a client can send a card back as it was read.
  */
 export const CardInput = z.object({
-  /** Must be the caller's workspace. */
+  /** Id of the workspace, which must be the caller's own. */
   workspaceId: z.string().optional(),
   name: Name,
-  /** Default for a new card: created from the name. Default for an existing card: unchanged. */
+  /** Slug of the card. If undefined, a new card gets a slug from its name, and an existing card keeps its slug. */
   slug: Slug.optional(),
   description: Description.default(''),
   card: CardContent,
@@ -150,11 +150,11 @@ export const ModelCard = z.object({
   slug: Slug,
   description: z.string(),
   card: CardContent,
-  /** Increases by one with every change. Used as the ETag. */
+  /** Version number, which increases by one with every change. It is used as the ETag. */
   version: z.int().min(1),
   createdAt: z.iso.datetime(),
   updatedAt: z.iso.datetime(),
-  /** Present only on deleted cards. */
+  /** Time of the deletion. Present only on deleted cards. */
   deletedAt: z.iso.datetime().optional(),
 });
 export type ModelCard = Readonly<z.infer<typeof ModelCard>>;
@@ -176,7 +176,7 @@ export const SORTS = ['name', 'slug', 'createdAt', 'updatedAt'] as const;
 export type Sort = (typeof SORTS)[number];
 
 export const CardQuery = PageQuery.extend({
-  /** Must be the caller's workspace. */
+  /** Id of the workspace, which must be the caller's own. */
   workspace_id: z.string().optional(),
   /** Words or parts of words. Each of them must occur in the name, the slug or the description. Case is ignored. */
   q: z.string().max(200).optional(),
@@ -185,7 +185,10 @@ export const CardQuery = PageQuery.extend({
   provider: z.string().max(MAX_NAME_CHARS).optional(),
   /** The type of an enabled capability. */
   capability: z.string().max(MAX_NAME_CHARS).optional(),
-  /** A leading `-` sorts descending. The default is stable: new cards are added at the end. */
+  /**
+   * Sort order. A leading `-` means descending. In the default order, new cards come last, so that earlier pages do not
+   * change.
+   */
   sort: z
     .enum(
       SORTS.flatMap((sort) => [sort, `-${sort}`] as const),

@@ -14,7 +14,7 @@ import { MAX_PAGE } from '../api/page.ts';
 import type { CardQuery, ModelCard, Sort } from './schema.ts';
 import { CARD_COLUMNS, CARD_TABLES, type CardRow, type WorkspaceRow } from './statements.ts';
 
-/** Above this number of rows, scanning the sort index is cheaper than sorting. */
+/** Maximum number of rows that are sorted. Above this number, scanning the sort index is cheaper than sorting. */
 const FEW = 10 * MAX_PAGE;
 const TRIGRAM = 3;
 /** Maximum number of words in a search. Further words are ignored. */

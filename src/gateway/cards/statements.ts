@@ -37,7 +37,7 @@ const WORKSPACE = '(SELECT number FROM card_workspaces WHERE name = ?)';
 
 export function prepareCardStatements(db: DatabaseSync) {
   const command = (sql: string) => db.prepare(sql);
-  /** Rows are returned as arrays, because Node creates arrays twice as fast as objects. */
+  /** Prepares a query whose rows are arrays, because Node creates arrays twice as fast as objects. */
   const query = <Row extends unknown[]>(sql: string) => {
     const statement = db.prepare(sql);
     statement.setReturnArrays(true);

@@ -17,9 +17,9 @@ import { Key, KeyChange, type MadeKey, NewKey, Rotation, WorkspaceName } from '.
 import { makeToken, type RandomBytes, shownPrefix, type Token } from './token.ts';
 import { createVerifier, type VerifiedKey } from './verifier.ts';
 
-/** Maximum number of keys that are not revoked. */
+/** Maximum number of keys of a workspace that are not revoked. */
 const MAX_KEYS_PER_WORKSPACE = 1000;
-/** Maximum number of revoked keys that are still listed. */
+/** Maximum number of revoked keys of a workspace that are still listed. */
 const MAX_REVOKED_PER_WORKSPACE = 1000;
 /** Maximum number of keys of a workspace, including revoked keys. */
 export const MAX_LISTED = MAX_KEYS_PER_WORKSPACE + MAX_REVOKED_PER_WORKSPACE;

@@ -10,15 +10,15 @@ import type { Used } from './cost.ts';
 /** Records one request. The request has only one span, even if several providers are called for it. */
 export interface RequestWatch {
   call(candidate: Candidate): CallWatch;
-  /** `outcome` is `ok` or an error code. */
+  /** Ends the record of the request. `outcome` is `ok` or an error code. */
   end(outcome: string, answer?: Answered): void;
 }
 
 /** Records one call to one provider. */
 export interface CallWatch {
-  /** Called when the first chunk of the answer has arrived. */
+  /** Records that the first chunk of the answer has arrived. */
   begun(): void;
-  /** `outcome` is `ok` or an error code. */
+  /** Ends the record of the call. `outcome` is `ok` or an error code. */
   end(outcome: string): void;
 }
 

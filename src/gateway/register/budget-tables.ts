@@ -6,7 +6,7 @@
  *
  * `budget_counters` has the sums that are compared with budgets. Each row belongs to a holder (a workspace, key,
  * subject or task) and a period. A row is created from `spending` and `reservations` when it is first needed. From then
- * on, each use updates it.
+ * on, each call updates it.
  *
  * `task_spending` has one row per call of a task, for a limited time and with a maximum number of rows per workspace.
  * The rows of a workspace are numbered. There is no index for tasks, because every call would have to update it. So

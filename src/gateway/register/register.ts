@@ -21,7 +21,7 @@ import { ATTRIBUTION_SCHEMA, BUDGETS_SCHEMA } from './budget-tables.ts';
 import { CARDS_SCHEMA } from './card-tables.ts';
 import { KEYS_SCHEMA } from './key-tables.ts';
 
-/** The application id is "PrlG" in ASCII. */
+/** The schema of the register. The application id is "PrlG" in ASCII. */
 const REGISTER: Schema = {
   applicationId: 0x50726c47,
   steps: [

@@ -1,6 +1,6 @@
 /**
- * Relays a request to Anthropic, or to another provider with Anthropic's API. In the request, only the name of the
- * model is changed to the provider's name. In the answer, the name is changed back.
+ * Relays a request to Anthropic, or to another provider with Anthropic's API. The provider gets the client's own
+ * request, with the provider's name for the model. In the answer, only the name of the model is changed.
  */
 import { isObject } from '../../../base/index.ts';
 import type { FinishReason, Usage } from '../../../agent/index.ts';
@@ -34,7 +34,7 @@ export interface RelayInput {
 /** Returns the relay of one request to `/v1/messages`. */
 export function messagesRelay(body: MessagesBody, input: RelayInput): Relay {
   // `speed` is removed, because a fast answer costs more than the price on the model card. `service_tier` is kept,
-  // because all tiers have the same price.
+  // because tiers have no separate prices.
   const { speed: _, ...fields }: MessagesBody & { readonly speed?: unknown } = body;
   let counts: Record<string, number> = {};
   let reason: FinishReason = 'other';

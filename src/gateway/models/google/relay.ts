@@ -47,9 +47,9 @@ export function generateRelay({ model: name, body, stream }: Asked): Relay {
       ...(maxOutputTokens !== undefined && {
         generationConfig: { ...body.generationConfig, maxOutputTokens },
       }),
-      // The name of the model is in the path.
+      // `model` is removed, because the name of the model is in the path.
       model: undefined,
-      // A tier may cost more than the price on the model card.
+      // `serviceTier` is removed, because a tier may cost more than the price on the model card.
       serviceTier: undefined,
     }),
     // Inside a JSON string, the quotation marks would be escaped. So the pattern matches only members of the answer.

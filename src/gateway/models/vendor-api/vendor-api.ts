@@ -42,7 +42,7 @@ export interface Exchange {
   frames(chunks: AsyncIterable<FullChunk>): AsyncIterable<string>;
   /** Returns the end of a stream after a failure. */
   failure(error: A2AError): string;
-  /** Returns work that must be complete before the client gets the next piece of a relayed answer. */
+  /** Returns a promise that must resolve before the client gets the next piece of a relayed answer. */
   pending?(): Promise<void> | undefined;
   /** Converts a relayed stream for clients that do not get server-sent events. */
   passed?(texts: AsyncIterable<string>): AsyncIterable<string>;
