@@ -6,9 +6,8 @@ import { ProviderConfig, type ProvidersConfig } from './config.ts';
 const OFFLINE = 'offline';
 
 /**
- * Returns the configured providers by name. Adds `offline`, and each vendor that can be used with the environment
- * variables and that no configured provider uses. Throws a ModelError if an environment variable has an invalid
- * address.
+ * Returns the configured providers by name. Adds `offline`. Also adds each vendor whose environment variables are set,
+ * unless a configured provider uses this vendor. Throws a ModelError if an environment variable has an invalid address.
  */
 export function withImplied(
   config: ProvidersConfig,

@@ -9,9 +9,9 @@ import type { ModelTarget } from './catalogue.ts';
 import { type TokenCounter, tokenCounter } from './token-count.ts';
 
 /**
- * The client's own request may be longer than the converted request without being counted: by this number of
- * characters, plus this fraction of its length. The difference comes from ids and other short fields. It is covered by
- * the count of the prompt, which is deliberately too high.
+ * Part of the client's own request that is not counted in addition to the converted request: a number of characters,
+ * plus a fraction of its length. This part consists of ids and other short fields. The count of the prompt is too high
+ * by more than this part.
  */
 const SHORT_FIELDS = 1000;
 const SHORT_PART = 1 / 8;

@@ -148,7 +148,7 @@ function toolsOf(
   return { tools: declared, toolChoice: { tool: name }, ...single };
 }
 
-/** Returns the tools after the changes in system messages. Always includes tools with deferred loading. */
+/** Returns the tools after the changes in system messages. Tools with deferred loading are included from the start. */
 function changedTools({ tools, messages }: CountBody): readonly AnthropicTool[] {
   const systems = messages.filter(({ role }) => role === 'system');
   const all = [...(tools ?? [])];

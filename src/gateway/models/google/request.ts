@@ -97,7 +97,7 @@ function thinkingOf({
 }
 
 function levelOf(budget: number | undefined): ModelRequest['reasoning'] {
-  // With -1, the model decides.
+  // A budget of -1 means that the model decides.
   if (budget === undefined || budget < 0) return undefined;
   if (budget === 0) return 'none';
   if (budget < MEDIUM_BUDGET) return 'low';

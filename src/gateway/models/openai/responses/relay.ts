@@ -15,7 +15,7 @@ const ENCRYPTED = 'reasoning.encrypted_content';
 
 export interface ResponsesRelayOptions {
   readonly items: readonly Item[];
-  /** Fields of our response that replace the vendor's. */
+  /** Fields of the gateway's response that replace the vendor's fields. */
   readonly response: ResponseObject;
   /** Called with the output of the complete response. */
   readonly onResponse: (output: readonly unknown[]) => void;

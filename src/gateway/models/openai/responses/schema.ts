@@ -1,6 +1,7 @@
 /**
- * The schemas of OpenAI's Responses API, with the fields that the gateway uses. Other fields are ignored, except that
- * request.ts rejects unsupported fields that would change the answer.
+ * The schemas of OpenAI's Responses API, with the fields that the gateway uses. Other fields are kept, because a
+ * provider with the same API gets the client's own request. For other providers, request.ts rejects unsupported fields
+ * that would change the answer.
  */
 import * as z from 'zod';
 import { Effort, Verbosity } from '../schema.ts';
