@@ -132,7 +132,7 @@ export interface AgentClient extends AsyncDisposable {
 export interface ClientOptions {
   readonly card: AgentCard;
   readonly retry?: RetryOptions | undefined;
-  /** Closes the client when it is aborted. */
+  /** Signal that closes the client when it is aborted. */
   readonly signal?: AbortSignal | undefined;
 }
 

@@ -29,8 +29,9 @@ export interface ConnectOptions extends DiscoverOptions {
   /** The agent's card. If it is undefined, the card is fetched. A given card is not verified. */
   readonly card?: AgentCard | undefined;
   /**
-   * Further origins that may receive `headers`, for example `https://api.example`. By default, only the origin of the
-   * address receives them. If the card leads elsewhere, `connect` throws a ConnectionError with the reason `untrusted`.
+   * Additional origins that may receive `headers`, for example `https://api.example`. By default, only the origin of
+   * the address receives them. If there are headers, but the card has no interface at an allowed origin, `connect`
+   * throws a ConnectionError with the reason `untrusted`.
    */
   readonly trustedOrigins?: readonly string[] | undefined;
   /** The options for the reconnection of streams. */
@@ -62,8 +63,9 @@ export async function connect(
 
 /**
  * Chooses the best interface in the card, and returns a service for it. An interface at another origin than those of
- * `address` and `trustedOrigins` receives no headers. Its address is the agent's choice, so it must not be in a private
- * network, unless it has the host of `address`. In browsers, the rules of the browser apply instead.
+ * `address` and `trustedOrigins` receives no headers. The agent chooses the address of such an interface. So this
+ * address must not be in a private network, unless it has the host of `address`. In browsers, the browser's own rules
+ * apply instead.
  */
 export function openService(
   address: string,
@@ -84,7 +86,7 @@ export function openService(
   return { service: withoutHeaders(service, refusal), endpoint };
 }
 
-/** Returns a `fetch` for the interface at another origin, and converts the guard's error. */
+/** Returns a `fetch` for an interface at another origin. It throws a ConnectionError if the address is not allowed. */
 function guardedFor(address: string): typeof globalThis.fetch {
   const fetch = fetchNamedBy(address, { timeoutMs: 0 });
   return async (input, init) => {
@@ -109,7 +111,7 @@ function isNode(): boolean {
   return typeof process === 'object' && typeof process.getBuiltinModule === 'function';
 }
 
-/** Returns the service. It refuses a call that has headers of its own. */
+/** Wraps a service so that it refuses calls with headers. */
 function withoutHeaders(service: AgentService, refusal: () => Error): AgentService {
   const streams: StreamService = service;
   const others: UnaryService = service;

@@ -31,7 +31,10 @@ export class AgentStream implements AsyncIterable<StreamItem> {
     this.#signals = signals;
   }
 
-  /** The task after the events so far. Undefined before the first event, and if the agent answers with a Message. */
+  /**
+   * The task that results from the events so far. Undefined before the first event, and if the agent answers with a
+   * Message.
+   */
   get task(): Task | undefined {
     return this.#task;
   }

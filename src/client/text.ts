@@ -32,8 +32,9 @@ export function successfulText(answer: SendResult | undefined): string {
 const SEPARATOR = '\n\n';
 
 /**
- * Returns the parts of a task's answer: its artifacts. If they have no text, the answer is the message of the status. If
- * this has no text either, it is what the agent said while it worked, as with gemini-cli's server.
+ * Returns the parts of a task's answer. The answer consists of the artifacts. If they have no text, the answer is the
+ * message of the status. If this message has no text either, the answer consists of the texts that the agent sent while
+ * it worked, as gemini-cli's server does.
  */
 function answerSections(task: Task): Part[][] {
   const { artifacts = [], status } = task;
@@ -66,7 +67,10 @@ export function spokenSections({ history = [] }: Task): Part[][] {
 export function createTextTracker(): (event: StreamEvent) => string {
   const given = new Map<string, string>();
   let current: string | undefined;
-  /** Whether the agent speaks in status updates, as the coding agent does, and the number of its texts so far. */
+  /**
+   * Whether the agent sends its texts in status updates, as the coding agent does, and the number of these texts so
+   * far.
+   */
   let speaks = false;
   let texts = 0;
   let ended = true;

@@ -1,5 +1,5 @@
 /**
- * Receives push notifications: verifies them, drops repeated ones, and hands them over one after the other.
+ * Receives push notifications. Verifies them, drops repeated ones, and passes the others to `onEvent`.
  *
  *   const receiver = webhookReceiver({
  *     jwks: 'https://agent.example/.well-known/jwks.json',
@@ -10,10 +10,10 @@
  *   app.post('/hook', receiver.node);                          // Express, or node:http
  *   Deno.serve(receiver.fetch);                                // a server with fetch handlers
  *
- * A server sends the events of a webhook in order, each at least once: it repeats an event until it gets a 2xx answer.
- * The id of a notification is `TASK.CONFIG.SEQ`. Notifications with the same TASK.CONFIG are handed over one at a time.
- * The receiver remembers the last ids in memory. After a restart, or with several receivers, a notification may be handed
- * over again; store its id with its content to recognize it then.
+ * A server sends the events of a webhook in order. It repeats an event until it gets a 2xx answer, so an event may
+ * arrive more than once. The id of a notification is `TASK.CONFIG.SEQ`. Notifications with the same TASK.CONFIG are
+ * passed on one at a time. The receiver remembers the last ids in memory. After a restart, or with several receivers, a
+ * notification may be passed on again. To recognize it, store the id of each notification with its content.
  */
 import { BoundedMap } from '../base/index.ts';
 import { A2AError, type ProtocolVersion, type StreamEvent } from '../protocol/index.ts';
@@ -33,13 +33,15 @@ export interface Notification {
   /** The task in 0.3, any event in 1.0. */
   readonly event: StreamEvent;
   readonly version: ProtocolVersion;
-  /** The id, which is the same in every attempt to deliver it. Undefined if the server sends none. */
+  /**
+   * The id of the notification, which is the same in all attempts to deliver it. Undefined if the server sends no id.
+   */
   readonly id: string | undefined;
   /** The event's sequence number in the task's log. Undefined if the id has none. */
   readonly seq: number | undefined;
   /**
-   * Whether a later event of this webhook was handed over before this one. The server sends an event late if it had
-   * given it up and somebody sends it again.
+   * Whether a later event of this webhook was passed on before this one. This happens if the server gave up the
+   * delivery of an event, and the delivery was started again later.
    */
   readonly late: boolean;
 }
@@ -52,8 +54,8 @@ export interface WebhookReceiverOptions extends NotificationOptions, WebhookTrus
    */
   readonly onEvent: (notification: Notification) => 'gone' | void | Promise<'gone' | void>;
   /**
-   * Called with errors of `onEvent`, and with errors of the receiver, for example if the keys cannot be fetched. The
-   * sender does not learn them. Must not throw.
+   * Called with errors of `onEvent`, and with errors of the receiver, for example if the keys cannot be fetched. They
+   * are not sent to the sender. Must not throw.
    */
   readonly onError: (error: unknown) => void;
   /** Maximum number of requests that are handled at the same time. Others get 503. Default: 100. */
@@ -72,7 +74,7 @@ export interface WebhookReceiver {
 export interface NodeWebhookRequest extends AsyncIterable<unknown> {
   readonly method?: string | undefined;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  /** Set by body parsers: text or bytes are used, an object cannot be verified. */
+  /** The body, if a body parser has already read it. Text and bytes are used, but an object cannot be verified. */
   readonly body?: unknown;
 }
 
@@ -86,13 +88,13 @@ export interface NodeWebhookResponse {
 const MAX_PENDING = 100;
 /** Maximum size of all bodies that are read at the same time. */
 const MAX_PENDING_BYTES = 2 ** 27;
-/** How many ids, and webhooks, are remembered. */
+/** Maximum number of ids that are remembered, and of webhooks. */
 const REMEMBERED = 10_000;
 
 interface Answer {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
-  /** What is wrong with the request, for its sender. */
+  /** The error message for the sender. */
   readonly text?: string;
 }
 
@@ -132,7 +134,7 @@ export function webhookReceiver(options: WebhookReceiverOptions): WebhookReceive
     }
   }
 
-  /** Returns the announced size of the body, or the largest possible size. */
+  /** Returns the size of the body from the Content-Length header, or the maximum size if there is no such header. */
   function sizeOf(request: IncomingNotification): number {
     const length = request.header('content-length') ?? '';
     return /^\d{1,15}$/.test(length) ? Number(length) : maxBytes;
@@ -163,7 +165,7 @@ export function webhookReceiver(options: WebhookReceiverOptions): WebhookReceive
     return { status: outcome === 'gone' ? 410 : 204 };
   }
 
-  /** Runs the work of a webhook one after the other. */
+  /** Runs the work after all earlier work for the same webhook. */
   async function inTurn<Result>(webhook: string | undefined, work: () => Promise<Result>) {
     if (webhook === undefined) return work();
     const before = queues.get(webhook) ?? Promise.resolve();
@@ -193,7 +195,7 @@ export function webhookReceiver(options: WebhookReceiverOptions): WebhookReceive
 }
 
 interface Place {
-  /** The task and the configuration. */
+  /** The ids of the task and of the configuration, as `TASK.CONFIG`. */
   readonly webhook: string;
   readonly seq: number;
 }

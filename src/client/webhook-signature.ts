@@ -1,5 +1,5 @@
 /**
- * Verifies webhooks that are signed by the Standard Webhooks convention, with Ed25519 (`v1a`). The signature covers the
+ * Verifies webhooks that are signed as specified by Standard Webhooks, with Ed25519 (`v1a`). The signature covers the
  * id, the time and the body, so that a receiver can refuse old requests and recognize repeated ones.
  */
 import { reasonOf } from '../base/index.ts';
@@ -7,7 +7,7 @@ import { A2AError } from '../protocol/index.ts';
 import { fitsAlgorithm, fromBase64, verifySignature, type PublicJwk } from './connection/jws.ts';
 import { RemoteKeySet } from './connection/key-set.ts';
 
-/** Whose signatures of a webhook are accepted. */
+/** The keys whose signatures of webhooks are accepted, and the options of the verification. */
 export interface WebhookTrust {
   /** Public keys of the agents' servers, as JSON. */
   readonly keys?: readonly PublicJwk[] | undefined;
@@ -16,7 +16,7 @@ export interface WebhookTrust {
    * fetched when it is needed, kept for ten minutes, and fetched again when a signature does not match.
    */
   readonly jwks?: string | readonly string[] | undefined;
-  /** The maximum difference between the time of a request and this clock. Default: 300 seconds. */
+  /** Maximum difference between the time of a request and the receiver's clock. Default: 300 seconds. */
   readonly toleranceSeconds?: number | undefined;
   /** A replacement for the global `fetch`, for the key sets. */
   readonly fetch?: typeof globalThis.fetch | undefined;
@@ -36,7 +36,7 @@ export interface SignedHead {
 }
 
 export interface WebhookVerifier {
-  /** Reads the headers before the body is read. Throws `unauthenticated`. */
+  /** Reads the headers before the body is read. Throws `unauthenticated` if they are missing or invalid. */
   head(header: (name: string) => string | undefined): SignedHead;
   /** Throws `unauthenticated` if no signature is valid. */
   verify(head: SignedHead, body: string): Promise<void>;

@@ -24,8 +24,8 @@ const BODY_TIMEOUT_MS = 30_000;
 
 /**
  * Checks the credentials and the signature of a push notification and reads its content: the task in 0.3, any event in
- * 1.0. Throws `unauthenticated` if they are wrong, and `invalidAgentResponse` if the body is not a notification. It does
- * not recognize repeated notifications; `webhookReceiver` does.
+ * 1.0. Throws `unauthenticated` if the credentials or the signature are wrong, and `invalidAgentResponse` if the body
+ * is not a notification. Does not recognize repeated notifications. Use `webhookReceiver` for that.
  *
  *   const event = await readNotification(request, { token });
  */
@@ -54,7 +54,7 @@ export function incoming(request: Request): IncomingNotification {
   };
 }
 
-/** A notification whose credentials and signature are right. */
+/** A notification whose credentials and signature are valid. */
 export interface OpenedNotification {
   readonly event: StreamEvent;
   readonly version: ProtocolVersion;
@@ -94,7 +94,7 @@ export async function openNotification(
   }
 }
 
-/** Compares the digests of two texts, so that the time does not reveal how much of a guess is right. */
+/** Compares the digests of two texts, so that the time does not reveal how many characters of a guess are right. */
 async function equal(a: string, b: string): Promise<boolean> {
   const encoder = new TextEncoder();
   const [one, other] = await Promise.all(

@@ -123,7 +123,7 @@ export class Conversation {
     return this.#ending.signal.aborted;
   }
 
-  /** The prompts that wait for the end of a turn. A prompt that is being sent for the first time does not wait. */
+  /** The prompts that wait for the end of a turn. A prompt that is being sent for the first time is not included. */
   get queued(): readonly QueuedPrompt[] {
     return this.#queue.filter(({ tried }) => !tried).map(({ shown }) => shown);
   }
@@ -138,7 +138,7 @@ export class Conversation {
     return this.isWaiting && this.#heard.isTurnOf(client) ? this.#waiting.calls : [];
   }
 
-  /** Returns where the message is in the log, or undefined if it is not there yet. */
+  /** Returns the position of the message in the log, or undefined if the message is not in the log yet. */
   position(messageId: string): Heard | undefined {
     return this.#heard.get(messageId);
   }
@@ -169,7 +169,7 @@ export class Conversation {
     return this.#queue.find(({ message }) => message.messageId === messageId);
   }
 
-  /** Returns whether a client can resume in this task. It can if this is the current task or a known earlier task. */
+  /** Returns whether a client can resume in this task, which must be the current task or a known earlier task. */
   leads(taskId: string): boolean {
     return taskId === this.#task.id || this.#former.includes(taskId);
   }
@@ -230,8 +230,8 @@ export class Conversation {
   }
 
   /**
-   * Sends an answer. If the agent refuses the answer, throws its error. An answer in words does not name its question. So
-   * it is sent only if every open question was already open when the answer arrived.
+   * Sends an answer. If the agent refuses the answer, throws the agent's error. An answer in words does not name its
+   * question, so it is sent only if every open question was already open when the answer arrived.
    */
   async answer(answer: Sendable, { inWords = false } = {}): Promise<void> {
     this.#check();
@@ -260,7 +260,10 @@ export class Conversation {
     );
   }
 
-  /** Waits until the turn asks again or ends. Returns whether it asks, and only questions that were open before. */
+  /**
+   * Waits until the turn waits for answers again or ends. Returns whether it waits only for answers to questions in
+   * `before`.
+   */
   async #stillAsks(before: ReadonlySet<string>): Promise<boolean> {
     const mayAskAgain = () => this.#openRequests().some((each) => before.has(each));
     while (!this.closed && this.#state === 'busy' && mayAskAgain()) await this.#moved.promise;
@@ -367,7 +370,7 @@ export class Conversation {
     try {
       const sent = await this.#send(next, id);
       if (sent.kind === 'task' && sent.id !== id) {
-        // The message was sent before, in a task that this process has not read.
+        // The message was already sent, in a task that this process has not read.
         this.#heard.add(next.message.messageId, sent);
         this.#move();
       }

@@ -23,13 +23,16 @@ import type { Conversation } from './conversation.ts';
 export interface Presence {
   readonly clients: readonly LiveClient[];
   readonly queued: readonly QueuedPrompt[];
-  /** Increases when the slash commands have changed. */
+  /** A number that increases when the slash commands have changed. */
   readonly commands?: number | undefined;
 }
 
 /** Receives the items of a follower. Its methods must not throw. */
 export interface LiveSink {
-  /** Returns false if the sink is full. The follower then waits for `resume`. `event` does the same. */
+  /**
+   * Takes a snapshot. Returns false if the sink is full. The follower then waits for `resume`. The result of `event`
+   * has the same meaning.
+   */
   snapshot(snapshot: LiveSnapshot): boolean;
   event(taskId: string, entry: Published | Opening): boolean;
   /** Called after each snapshot, after a resumption, and whenever the presence changes. */
@@ -41,10 +44,7 @@ export interface LiveSink {
 /** The position to resume from. `after` is the sequence number of the last event that the client has. */
 export interface Resume {
   readonly after: number;
-  /**
-   * The id of the event's task. Default: the current task. After an earlier task, all tasks that follow it are read
-   * too.
-   */
+  /** The id of the event's task. Default: the current task. If it is an earlier task, all later tasks are read too. */
   readonly taskId?: string | undefined;
 }
 
@@ -60,7 +60,10 @@ export interface Followed {
 /** The delay before a failed read is retried. */
 const LOST_WAIT_MS = 1000;
 
-/** Where to start in a task: at its current state, at its first event, or after the event with this sequence number. */
+/**
+ * The position at which to start in a task: its current state, its first event, or after the event with this sequence
+ * number.
+ */
 type From = 'now' | 'start' | number;
 
 const CALL = { extensions: [EXTENSION_URI] };

@@ -1,4 +1,7 @@
-/** Finds the messages of the clients in the log of a conversation: where they are, and where their turns end. */
+/**
+ * Records the positions of the clients' messages in the log of a conversation, and the positions at which their turns
+ * end.
+ */
 import { isObject } from '../base/index.ts';
 import { isTerminal, SOURCE_KEY, type StreamEvent, type Task } from '../protocol/index.ts';
 import type { LiveClient } from './client/session.ts';
@@ -6,7 +9,7 @@ import type { LiveClient } from './client/session.ts';
 /** Maximum number of messages that are kept. */
 const MAX_MESSAGES = 10_000;
 
-/** Where a message is in the log. */
+/** The task of a message, and the position of the message in the log. */
 export interface Heard {
   readonly taskId: string;
   readonly contextId: string;
@@ -15,7 +18,10 @@ export interface Heard {
     | {
         /** The sequence number of the message. */
         readonly seq: number;
-        /** The turn of the message. `last` is the sequence number of its end, after the turn has ended. */
+        /**
+         * The turn of the message. `last` is the sequence number of the turn's last event, or undefined while the turn
+         * runs.
+         */
         readonly turn: { last?: number };
       }
     | undefined;

@@ -56,7 +56,10 @@ export interface Joining {
   readonly kind: LiveClient['kind'];
   /** The roles of the client. Default: all roles. */
   readonly roles?: readonly LiveRole[] | undefined;
-  /** The files and terminals that the client offers. They are used only if it may prompt and approve. */
+  /**
+   * The files and terminals that the client offers. They are used only if the client has the roles `prompt` and
+   * `approve`.
+   */
   readonly editor?: Editor | undefined;
 }
 
@@ -68,7 +71,7 @@ export interface Live {
   readonly contextId: string;
   readonly handler: RequestHandler;
   readonly clients: readonly LiveClient[];
-  /** Call it after a client has added or removed a webhook. */
+  /** Reads the webhooks of the session again. Call it after a client has added or removed a webhook. */
   refreshWebhooks(): Promise<void>;
   /** Resolves when the session has ended. */
   readonly closed: Promise<void>;

@@ -54,12 +54,12 @@ const BUFFER = 64;
 const SHOWN_CHARS = 500;
 /** The key in the task's metadata that marks the response to a queued prompt. */
 export const QUEUED_KEY = 'parley.queued';
-/** The key in a request's metadata with which a client says that its message is a prompt, and never an answer. */
+/** The key in a request's metadata that marks the message as a prompt, which is never used as an answer. */
 const PROMPT_KEY = 'parley.prompt';
 
 /**
  * The start of every execution id. It distinguishes the id of an execution, which is the id of its message, from the id
- * of a task. Clients choose the ids of their messages, so such an id could be that of a task.
+ * of a task. Clients choose the ids of their messages, so without this prefix a message could have the id of a task.
  */
 const EXECUTION = 'execution-';
 
@@ -160,9 +160,9 @@ export class Member implements LiveSession {
 
   /**
    * Sends a message, which is either a prompt or contains answers to questions. `http` is the call of a client over
-   * HTTP. Such a client may have received the question in words only, so its text with the id of the session's task is
-   * an answer while the task waits. With only the id of the context, it is an answer if the client started the turn and
-   * the text clearly answers the question.
+   * HTTP. Such a client may have received the question only in words. So while the task waits, its text with the id of
+   * the session's task is an answer. Its text with only the id of the context is an answer if the client started the
+   * turn and the text clearly answers the question.
    */
   async send(params: MessageSendParams, http?: Call): Promise<TakenPrompt> {
     const { conversation, coder } = this.#options;
@@ -184,12 +184,13 @@ export class Member implements LiveSession {
       await conversation.answer({ ...params, call }, { inWords });
       return { queued: false, taskId: conversation.task.id };
     }
-    // The executor checks the settings too. A prompt with other settings must not wait in the queue first.
+    // The executor checks the settings too. They are checked here, so that a prompt with other settings is refused
+    // before it is queued.
     await this.#checkSettings(message.metadata);
     const text = textOf(message.parts).slice(0, SHOWN_CHARS);
     const shown: QueuedPrompt = { text, from: this.self.name };
-    // A client over HTTP that does not name the task may not know that it waits. The terminal and `parley attach` answer
-    // with `confirm`: a prompt may have been typed there before the question appeared.
+    // A client over HTTP that does not name the task may be unaware that the task waits. The terminal and `parley
+    // attach` answer with `confirm`, because a prompt may have been typed there before the question appeared.
     const { kind, roles } = this.self;
     const isPrompt = kind === 'terminal' || params.metadata?.[PROMPT_KEY] === true;
     const mayAnswer = !http && !isPrompt && roles.includes('approve');
@@ -230,7 +231,7 @@ export class Member implements LiveSession {
     await coder.workspaces.check(metadata, owner, place);
   }
 
-  /** Returns the session's task for a client that asks for a task, because all messages go there. */
+  /** Returns the session's task to a client that wants to reserve a task, because all messages belong to this task. */
   async reserveTask({ contextId, metadata, tenant }: ReserveParams, call: Call): Promise<Task> {
     requirePromptRoles(metadata, call.user);
     this.checkPlace({ contextId, tenant });
@@ -273,7 +274,7 @@ export class Member implements LiveSession {
     return this.isExecution(id) ? this.queuedTask() : handler.getTask(params, call);
   }
 
-  /** Returns where the execution is in the log, or undefined if there is no such execution or it is queued. */
+  /** Returns the position of the execution in the log, or undefined if there is no such execution or it is queued. */
   #execution(id: string): Heard | undefined {
     return this.isExecution(id) ? this.#options.conversation.position(id) : undefined;
   }
@@ -290,7 +291,7 @@ export class Member implements LiveSession {
       return { ...this.sessionTask(), status: CANCELED };
     }
     if (taskId !== conversation.task.id) {
-      // Another session in the same store may own the task. The terminal would not show that it is canceled.
+      // The task may belong to another session in the same store, whose terminal would not show the cancellation.
       if (!conversation.leads(taskId)) await this.#refuseOther(taskId, call);
       return handler.cancelTask({ ...params, id: taskId }, call);
     }
@@ -300,7 +301,10 @@ export class Member implements LiveSession {
     return handler.getTask({ id: taskId, historyLength: 0 }, call);
   }
 
-  /** Throws, because the task is not one of this session. Throws `taskNotFound` if there is no such task. */
+  /**
+   * Throws `taskNotFound` if the task does not exist. Otherwise throws `taskNotCancelable`, because the task does not
+   * belong to this session.
+   */
   async #refuseOther(taskId: string, call: Call): Promise<never> {
     await this.#options.followed.handler.getTask({ id: taskId, historyLength: 0 }, call);
     const text = 'The task does not belong to this live session, so it can only be read';

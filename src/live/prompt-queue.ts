@@ -1,4 +1,4 @@
-/** The prompts that wait for their turn: their limits and errors. */
+/** The types, limits and errors of the queue of prompts that wait for their turn. */
 import { A2AError, type Call, type Message, type MessageSendParams } from '../protocol/index.ts';
 import { roughSize, sameJson } from '../tasks/index.ts';
 import type { QueuedPrompt } from './client/session.ts';
@@ -17,7 +17,7 @@ export interface Sendable extends Pick<
 
 /** A prompt of a client. */
 export interface Prompt extends Sendable {
-  /** How the other clients see the prompt while it is queued. */
+  /** The form in which other clients see the prompt while it is queued. */
   readonly shown: QueuedPrompt;
   /** Whether the prompt may answer open questions that accept text. */
   readonly mayAnswer: boolean;
@@ -37,7 +37,7 @@ export function checkRoom(queue: readonly WaitingPrompt[]): void {
   throw new A2AError('rateLimited', 'Too many prompts are queued', { retryAfterSeconds: 5 });
 }
 
-/** Throws if a message has the id of a queued message and other content. */
+/** Throws if a message has the id of a queued message, but other content. */
 export function checkSame(queued: Message, message: Message): void {
   if (sameJson(queued, message)) return;
   throw new A2AError(

@@ -1,4 +1,4 @@
-/** The task of a live session: how it is created and continued, and the state of its turn. */
+/** Creates and continues the task of a live session, and determines the state of its turn. */
 import {
   EXTENSION_URI,
   extensionMetadata,
@@ -17,7 +17,10 @@ import type { RequestHandler } from '../tasks/index.ts';
 /** The call context of requests that the session itself makes. */
 export const OWN_CALL: Call = { extensions: [EXTENSION_URI] };
 
-/** `idle`: the next message starts a turn. `busy`: a turn is running. `waiting`: the turn waits for answers. */
+/**
+ * The state of a turn. `idle`: the next message starts a turn. `busy`: a turn is running. `waiting`: the turn waits for
+ * answers.
+ */
 export type TurnState = 'idle' | 'busy' | 'waiting';
 
 interface SessionSettings {

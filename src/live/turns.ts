@@ -45,7 +45,10 @@ export async function turnSettled(
   if (!isOver) throw new A2AError('unavailable', 'The task continues; get it by its id');
 }
 
-/** Returns the task with only this turn: the messages since the turn's message, and the present state of the turn. */
+/**
+ * Returns the task with only this turn. It has the messages since the turn's message, and the current state of the
+ * turn.
+ */
 export async function turnTask(
   handler: RequestHandler,
   heard: Heard,
@@ -66,7 +69,10 @@ export async function turnTask(
   return historyLength === 0 ? rest : { ...rest, history: history.slice(-historyLength) };
 }
 
-/** Returns a page of the log of the turn, from its message to its end, as far as it has come. */
+/**
+ * Returns a page of the log of the turn. The log starts with the turn's message, and ends with the last event of the
+ * turn so far.
+ */
 export async function turnLog(
   handler: RequestHandler,
   { taskId: id, at }: Heard,

@@ -1,6 +1,6 @@
 /**
- * The webhooks of the session's task, as clients of the session: a webhook receives all events, so people see it on the
- * list of clients.
+ * Shows the webhooks of the session's task as clients of the session. A webhook receives all events, so it must appear
+ * on the list of clients.
  */
 import { A2AError } from '../protocol/index.ts';
 import type { Logger, RequestHandler } from '../tasks/index.ts';
@@ -50,7 +50,7 @@ export class Webhooks {
     }
   }
 
-  /** Each task of the conversation has its own webhooks. */
+  /** Reads the webhooks again whenever the conversation moves to a new task, because each task has its own webhooks. */
   async #follow(): Promise<void> {
     const { conversation } = this.#options;
     let taskId: string | undefined = conversation.task.id;

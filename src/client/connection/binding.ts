@@ -25,11 +25,11 @@ export interface Ask {
   readonly method: string;
   readonly url: string;
   readonly body?: unknown;
-  /** What the request is about, for errors without a code. */
+  /** The subject of the request, for errors without a code. */
   readonly subject?: ErrorSubject | undefined;
-  /** The same request with another HTTP method, for a server that does not know the first one. */
+  /** The same request with another HTTP method, for a server that does not support the first method. */
   readonly other?: Ask;
-  /** Called if the other request worked, so that the next call starts with its method. */
+  /** Called if the other request succeeded, so that the next call tries its method first. */
   readonly prefer?: () => void;
 }
 
@@ -71,7 +71,7 @@ function rest({ url, tenant }: Endpoint, codec: WireCodec): HttpBinding {
   const old = codec.version === '0.3';
   const base = new URL(url);
   const prefix = trimEndOf(base.pathname, '/') + (tenant ? `/${encodeURIComponent(tenant)}` : '');
-  /** The HTTP method of `subscribe` that has worked on this connection, if it is not the first one. */
+  /** Whether the other HTTP method of `subscribe` has worked on this connection. */
   let otherWorks = false;
 
   function request(operation: Operation, { verb, path }: RestRoute, params: Params): Ask {
@@ -139,9 +139,9 @@ const PATH_FIELDS: { readonly [O in Operation]?: readonly string[] } = {
 
 function fillPath(path: string, params: Readonly<Record<string, unknown>>): string {
   return path.replace(/\{(\w+)\}/g, (_, name: string) => {
-    // `{id}` in the table is always the task's id. setPushConfig calls it taskId.
+    // `{id}` in the table is always the task's id. In setPushConfig, the parameter is called taskId.
     const value = params[name] ?? (name === 'id' ? params['taskId'] : undefined);
-    // Dot segments are removed from a URL, even if they are escaped, so they would lead to another path.
+    // Dot segments are removed from a URL, even if they are escaped, so they would change the path.
     if (typeof value !== 'string' || value === '' || value === '.' || value === '..') {
       throw new A2AError('invalidParams', `Invalid parameters: ${name}: not usable as an id`);
     }

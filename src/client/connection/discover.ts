@@ -33,8 +33,8 @@ export interface Preference {
 /** The options of `discover`. */
 export interface DiscoverOptions extends HttpOptions, Preference {
   /**
-   * Whose signatures of the card are accepted. Throws a CardSignatureError for a card without such a signature. Default:
-   * the signature is not verified.
+   * The keys whose signatures of the card are accepted. `discover` throws a CardSignatureError for a card without such
+   * a signature. By default, signatures are not verified.
    */
   readonly verify?: CardTrust | undefined;
 }

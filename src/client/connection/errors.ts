@@ -1,6 +1,6 @@
 /**
  * Errors of the connection to an agent. An error that the agent returns is an A2AError. An aborted call rejects with
- * the reason of its signal. So `instanceof` distinguishes the three.
+ * the reason of its signal. So `instanceof` distinguishes the three cases.
  */
 
 import { A2AError, textOf, type Task, type TaskState } from '../../protocol/index.ts';
@@ -15,7 +15,7 @@ export type ConnectionFailure =
   | 'timeout'
   /** The agent redirects to another origin, which must not receive our credentials. */
   | 'redirect'
-  /** The card leads to another origin, which must not receive our credentials. */
+  /** The card has only interfaces at other origins, which must not receive our credentials. */
   | 'untrusted'
   /** No agent card was found. */
   | 'card'
@@ -41,8 +41,8 @@ export class ConnectionError extends Error {
  */
 export class StreamInterruptedError extends ConnectionError {
   /**
-   * The task's id, or undefined if the stream broke before its first event. Then the message may or may not have
-   * arrived.
+   * The task's id, or undefined if the stream broke before its first event. In that case, it is unknown whether the
+   * message has arrived.
    */
   readonly taskId: string | undefined;
   readonly lastSeq: number | undefined;
@@ -61,11 +61,11 @@ export class StreamInterruptedError extends ConnectionError {
 
 /**
  * Means that a task ended without success: it failed, was rejected or was canceled. `text()` and `textChunks()` throw
- * it. The message contains what the agent said about the reason, on one line.
+ * it. The error message contains the agent's explanation, on one line.
  */
 export class TaskFailedError extends Error {
   override readonly name = 'TaskFailedError';
-  /** The whole task, with the artifacts that it has nevertheless. */
+  /** The whole task, including the artifacts that it has. */
   readonly task: Task;
 
   constructor(task: Task) {
@@ -125,7 +125,10 @@ export type RemoteErrorCode =
   | 'remote-canceled'
   | 'remote-rejected';
 
-/** Means that a remote agent gave no usable result. Text from the remote agent is shortened in the message. */
+/**
+ * Means that a remote agent gave no usable result. The error message contains text from the remote agent only in
+ * shortened form.
+ */
 export class RemoteAgentError extends Error {
   override readonly name = 'RemoteAgentError';
   readonly code: RemoteErrorCode;

@@ -1,4 +1,4 @@
-/** Makes an AgentService for a remote agent, which uses `fetch`. */
+/** Makes an AgentService that calls a remote agent with `fetch`. */
 import {
   A2AError,
   type AgentService,
@@ -44,7 +44,7 @@ export interface HttpOptions {
   readonly maxResponseBytes?: number | undefined;
   /** A limit on the total size of all responses. */
   readonly budget?: ByteBudget | undefined;
-  /** Ends every call and stream when it is aborted. */
+  /** Signal that ends every call and stream when it is aborted. */
   readonly signal?: AbortSignal | undefined;
 }
 

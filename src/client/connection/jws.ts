@@ -1,4 +1,4 @@
-/** Verifies signatures with public keys (JWK), by Web Crypto, so that it works in browsers too. */
+/** Verifies signatures with public keys (JWK). Uses Web Crypto, so that it also works in browsers. */
 import { isObject } from '../../base/index.ts';
 
 /** A public key as JSON (RFC 7517). */
@@ -31,7 +31,7 @@ const ED25519: Algorithm = {
 const RSA: Pick<Algorithm, 'key' | 'fields'> = { key: { kty: 'RSA' }, fields: ['kty', 'n', 'e'] };
 const HASH = 'SHA-256';
 
-/** The accepted algorithms. There is none with a shared secret, so a public key cannot be misused as a secret. */
+/** The accepted algorithms. None of them uses a shared secret, so a public key cannot be misused as a secret. */
 const ALGORITHMS: ReadonlyMap<string, Algorithm> = new Map([
   ['EdDSA', ED25519],
   ['Ed25519', ED25519],
@@ -51,7 +51,7 @@ const ALGORITHMS: ReadonlyMap<string, Algorithm> = new Map([
   ],
 ]);
 
-/** Shorter RSA keys can be broken. */
+/** Minimum size of an RSA key. Shorter keys can be broken. */
 const MIN_RSA_BYTES = 256;
 const MAX_HEADER_CHARS = 8192;
 
@@ -62,7 +62,7 @@ export interface JwsHeader {
   readonly jku: string | undefined;
 }
 
-/** Reads a protected header. Returns undefined if it is invalid, or if it requires something that is not supported. */
+/** Reads a protected header. Returns undefined if it is invalid, or if it requires an unsupported feature. */
 export function readJwsHeader(text: string): JwsHeader | undefined {
   if (text.length > MAX_HEADER_CHARS) return undefined;
   const bytes = fromBase64(text);
@@ -96,7 +96,7 @@ export function fitsAlgorithm(key: PublicJwk, alg: string): boolean {
   return key.kty === algorithm.key.kty && key.crv === algorithm.key.crv;
 }
 
-/** Returns whether the signature of the data is valid. A key that does not fit the algorithm verifies nothing. */
+/** Returns whether the signature of the data is valid. Returns false if the key does not fit the algorithm. */
 export async function verifySignature(
   alg: string,
   key: PublicJwk,

@@ -1,4 +1,4 @@
-/** The public keys of a signer, at an address (a JWK set, RFC 7517). */
+/** Fetches and caches the public keys of a signer, which are published as a JWK set (RFC 7517). */
 import { isObject } from '../../base/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import { ConnectionError } from './errors.ts';
@@ -16,7 +16,7 @@ const MAX_AGE_MS = 600_000;
 /** Minimum time between two requests for a set, so that forged signatures do not cause requests. */
 const MIN_AGE_MS = 10_000;
 
-/** Reads a JWK set. Keys of unknown types are kept, because they are not used. */
+/** Reads a JWK set. Keys of unknown types are not an error, because no supported algorithm uses them. */
 export function readKeySet(raw: unknown): PublicJwk[] {
   if (!isObject(raw) || !Array.isArray(raw['keys']) || raw['keys'].length > MAX_KEYS) {
     throw new A2AError('invalidAgentResponse', 'The address has no JWK set');
@@ -69,7 +69,7 @@ export class RemoteKeySet {
   readonly #fetch: typeof globalThis.fetch | undefined;
   #keys: readonly PublicJwk[] = [];
   #fetchedAt = Number.NEGATIVE_INFINITY;
-  /** The last request, when it began, and whether it is still under way. */
+  /** The last request, the time at which it started, and whether it is in progress. */
   #request: Promise<void> = Promise.resolve();
   #requestedAt = Number.NEGATIVE_INFINITY;
   #loading = false;
@@ -81,7 +81,7 @@ export class RemoteKeySet {
 
   /** Returns the keys. Throws if they were never fetched, or are too old, and cannot be fetched now. */
   async keys(): Promise<readonly PublicJwk[]> {
-    // A request that failed a moment ago is not repeated: its error is thrown again.
+    // A request that failed a moment ago is not repeated. Its error is thrown again.
     if (performance.now() - this.#fetchedAt >= MAX_AGE_MS) {
       await (this.#isRecent() ? this.#request : this.#load());
     }
@@ -89,8 +89,8 @@ export class RemoteKeySet {
   }
 
   /**
-   * Returns the keys again after a signature did not match, because the signer may have a new key. Returns undefined if
-   * the set was fetched a moment ago or cannot be fetched.
+   * Fetches the keys again after a signature did not match, because the signer may have a new key. Returns undefined if
+   * the set was requested a moment ago or cannot be fetched.
    */
   async newKeys(): Promise<readonly PublicJwk[] | undefined> {
     if (this.#isRecent() && !this.#loading) return undefined;

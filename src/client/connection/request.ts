@@ -113,7 +113,7 @@ export class Lifetime {
 }
 
 /**
- * Limits the number of bytes that an agent may send in several requests together. Throws `remote-limit` if the limit is
+ * Limits the total number of bytes that an agent may send in all responses. Throws `remote-limit` if the limit is
  * exceeded.
  */
 export class ByteBudget {
@@ -178,7 +178,7 @@ export async function send(
   }
 }
 
-/** Joins the headers. The names and values of later ones replace those of earlier ones. */
+/** Joins the headers. If two sources have a header with the same name, the later source takes precedence. */
 function toHeaders(...sources: readonly (Request['ownHeaders'] | undefined)[]): Headers {
   const headers = new Headers();
   for (const [name, value] of sources.flatMap((source) => Object.entries(source ?? {}))) {
@@ -196,7 +196,8 @@ function toHeaders(...sources: readonly (Request['ownHeaders'] | undefined)[]): 
 }
 
 /**
- * Returns the target of a redirect, null if the target is hidden as in browsers, or undefined if there is no redirect.
+ * Returns the target of a redirect. Returns null if the runtime hides the target, as browsers do, and undefined if
+ * there is no redirect.
  */
 function redirectTarget(response: Response, from: string): string | null | undefined {
   if (response.type === 'opaqueredirect') return null;
@@ -212,9 +213,9 @@ function sameOrigin(a: string, b: string): boolean {
 const LOOPBACK_NAMES: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
 
 /**
- * Returns the origin of an address, to decide whether it may receive our credentials. The three common names of this
- * machine are one origin if the scheme and the port are equal, because many cards have another one than the address
- * that the user wrote. Names below `.localhost` and other loopback addresses are origins of their own.
+ * Returns the origin of an address, to decide whether it may receive our credentials. The three common loopback names
+ * count as one origin if the scheme and the port are equal, because the name in a card often differs from the name that
+ * the user wrote. Names below `.localhost` and other loopback addresses are origins of their own.
  */
 export function credentialOrigin({ origin, protocol, hostname, port }: URL): string {
   return LOOPBACK_NAMES.has(hostname) ? `${protocol}//localhost:${port}` : origin;

@@ -1,6 +1,6 @@
 /**
- * Implements an agent's operations over HTTP, in the binding and version of its endpoint. The transport is a parameter:
- * most clients use `fetch`, and the gateway uses undici's dispatcher.
+ * Implements an agent's operations over HTTP, in the binding and version of its endpoint. The transport is a parameter,
+ * because most clients use `fetch`, but the gateway uses undici's dispatcher.
  */
 import {
   A2AError,
@@ -92,7 +92,7 @@ export function createHttpService(options: ServiceOptions): AgentService {
 
   function resultIn({ head, text }: WholeResponse, asked: Ask): unknown {
     if (text === '' && head.ok) return null;
-    // Some servers send JSON as text/plain: Go guesses the type if the server sets none.
+    // Some servers send JSON as text/plain, because Go guesses the type if the server does not set it.
     if (!mediaType(head).endsWith('json') && !/^\s*[{[]/.test(text)) throw errorOfStatus(head);
     let body: unknown;
     try {
@@ -132,7 +132,8 @@ export function createHttpService(options: ServiceOptions): AgentService {
         return items;
       } catch (error) {
         const unknown = 'head' in opened && isUnknownRoute(error, opened.head, ask);
-        // If both methods are unknown, the first one is the one that the specification prefers.
+        // If both methods are unknown, the error of the first one is kept, because the specification prefers this
+        // method.
         if (!unknown || refusal === undefined) refusal = error;
         if (!unknown) break;
       }
@@ -162,7 +163,8 @@ export function createHttpService(options: ServiceOptions): AgentService {
     ...service,
     async getPushConfig(params, call) {
       if (params.pushNotificationConfigId !== undefined) return service.getPushConfig(params, call);
-      // The id may be omitted only in 0.3, and servers of 0.3 do not agree on the configuration that they return then.
+      // The id may be omitted only in 0.3, and servers of 0.3 differ in the configuration that they return in this
+      // case.
       const [first] = await service.listPushConfigs(params, call);
       if (!first) throw new A2AError('taskNotFound', 'The task has no push configuration');
       return first;
@@ -171,8 +173,8 @@ export function createHttpService(options: ServiceOptions): AgentService {
 }
 
 /**
- * Returns whether the server may know the operation only with another HTTP method. A GET of `/tasks/t1:subscribe` may
- * also be taken for a GET of the task `t1:subscribe`.
+ * Returns whether the server may know the operation only with another HTTP method. A server may also treat a GET of
+ * `/tasks/t1:subscribe` as a GET of the task `t1:subscribe`.
  */
 function isUnknownRoute(error: unknown, { status }: ResponseHead, { method, other }: Ask): boolean {
   if (!(error instanceof A2AError)) return false;

@@ -35,8 +35,8 @@ const LINE_FEED = 10;
 const BYTE_ORDER_MARK = 0xfeff;
 
 /**
- * Makes a parser for one stream. `maxEventBytes` limits the part of an unfinished event that is kept in memory. It is
- * counted in UTF-16 units, which are never more than the bytes in UTF-8.
+ * Makes a parser for one stream. `maxEventBytes` limits the part of an unfinished event that is kept in memory. The
+ * size is counted in UTF-16 units. Their number never exceeds the number of bytes in UTF-8.
  */
 export function createSseParser(maxEventBytes = Number.POSITIVE_INFINITY): SseParser {
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true });

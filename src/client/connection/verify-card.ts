@@ -16,8 +16,8 @@ import { fetchKeySet, KEY_SET_PATH } from './key-set.ts';
 import { credentialOrigin } from './request.ts';
 
 /**
- * Whose signatures are accepted. With `keys`, those of the keys. With `jwks`, those of the keys at these addresses. With
- * neither, or with `true`, those of the keys that the agent's own origin publishes.
+ * The keys whose signatures are accepted: the public keys in `keys`, and the keys at the addresses in `jwks`. With
+ * neither, or with `true`, only keys that the agent's own origin publishes are accepted.
  */
 export type CardTrust =
   | true
@@ -34,7 +34,7 @@ export interface VerifiedCard {
   readonly alg: string;
   /** The id of the key that signed. */
   readonly kid: string | undefined;
-  /** The address from which the key was fetched. Undefined for a key that the caller gave. */
+  /** The address from which the key was fetched. Undefined for a key in `CardTrust.keys`. */
   readonly jku: string | undefined;
 }
 
@@ -42,7 +42,10 @@ export interface VerifiedCard {
 const MAX_SIGNATURES = 16;
 const MAX_KEYS = 4;
 
-/** Verifies a card, which is the JSON that was received from `url`. Throws a CardSignatureError. */
+/**
+ * Verifies a card. `raw` is the JSON that was received from `url`. Throws a CardSignatureError if no signature is
+ * accepted.
+ */
 export async function verifyCard(
   raw: unknown,
   url: string,
@@ -63,7 +66,7 @@ export async function verifyCard(
   };
   let problem: CardSignatureError | undefined;
   const report = (reason: CardSignatureProblem, message: string, cause?: unknown) => {
-    // What was found out about a trusted key is more important than that another key is not trusted.
+    // A problem with a trusted key is more important for the caller than a signature with an untrusted key.
     if (problem === undefined || problem.reason === 'untrusted') {
       problem = new CardSignatureError(reason, message, cause === undefined ? {} : { cause });
     }
@@ -125,7 +128,7 @@ type Place =
   | { readonly keys: readonly PublicJwk[]; readonly jku?: undefined }
   | { readonly keys?: undefined; readonly jku: string };
 
-/** Returns where to look for the key. An address in a signature is used only if the caller trusts it. */
+/** Returns the places at which to look for the key. An address in a signature is used only if the caller trusts it. */
 function placesOf({ jku }: JwsHeader, cardUrl: string, trust: CardTrust): Place[] {
   const { keys, jwks } = trust === true ? {} : trust;
   if (keys || jwks) {

@@ -127,7 +127,7 @@ export class TaskFollower {
   #connection: 'none' | 'opening' | 'open' = 'none';
   #empty = true;
   #first = false;
-  /** True while known events may arrive again, which is until the first new event. */
+  /** True until the first new event of the connection. Until then, known events may arrive again. */
   #repeats = false;
   #error: Error | undefined;
 
@@ -186,8 +186,8 @@ export class TaskFollower {
       }
     }
     this.#started = true;
-    // A snapshot alone is no progress. Otherwise a server that always sends a snapshot and disconnects would be asked
-    // forever.
+    // A snapshot alone does not count as progress. Otherwise the follower would reconnect forever to a server that
+    // always sends a snapshot and disconnects.
     if (!this.#first || event.kind !== 'task') this.#failures = 0;
     this.#first = false;
     if (event.kind === 'artifact-update') {
@@ -328,8 +328,8 @@ export class TaskFollower {
     if (isConnectionFailure(error)) {
       // The agent was silent, but reachable, so the number of attempts is not limited.
       if (opened && error.reason === 'timeout') this.#failures = 0;
-      // Python's server opens a stream for an unknown or finished task, and breaks it. A server that numbers its events
-      // does not, and its task may have another turn.
+      // The server of the Python SDK opens a stream for an unknown or finished task, and then breaks the connection. A
+      // server that numbers its events does not do this, and its task may have another turn.
       const doubtful = subscribed && this.#empty && error.reason === 'broken';
       return doubtful && id !== undefined && this.#lastSeq === undefined
         ? this.#settledTask(id)
@@ -353,7 +353,7 @@ export class TaskFollower {
     );
   }
 
-  /** Called when events are no longer available. Continues with polling if it is allowed, else throws the error. */
+  /** Continues with polling when events are no longer available. Throws the error if polling is not allowed. */
   #giveUp(error: Error): undefined {
     if (this.#options.polls !== true || this.#taskId === undefined) throw error;
     this.#step = 'poll';
@@ -398,9 +398,9 @@ export class TaskFollower {
 }
 
 /**
- * Yields the items of one connection. If `leaves` is true, it ends soon after the last event, even if the agent does
- * not close the stream. For a subscriber, `leaves` is false, because the task may continue. An abort ends the wait
- * immediately, even if the service ignores the signal.
+ * Yields the items of one connection. If `leaves` is true, the iteration ends soon after the last event, even if the
+ * agent does not close the stream. For a subscriber, `leaves` is false, because the task may continue. An abort ends
+ * the wait immediately, even if the service ignores the signal.
  */
 async function* untilLastEvent(
   items: Items,
@@ -472,7 +472,7 @@ function isLastEvent(event: StreamEvent): boolean {
   return event.kind === 'task' ? isTerminal(event.status.state) : settles(event);
 }
 
-/** Returns whether the caller may not see the task. */
+/** Returns whether the caller is not allowed to see the task. */
 function isDenied({ kind }: A2AError): boolean {
   return kind === 'unauthenticated' || kind === 'forbidden';
 }

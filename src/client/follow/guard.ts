@@ -16,7 +16,7 @@ export class RemoteTaskGuard {
   #events = 0;
   #length = 0;
 
-  /** If an expected id is undefined, the id in the first event that has one is expected in all later events. */
+  /** If an expected id is undefined, the first id that an event contains is expected in all later events. */
   constructor(
     limits: Required<RemoteLimits>,
     expected: { readonly taskId: string | undefined; readonly contextId: string | undefined },

@@ -1,9 +1,9 @@
 /**
- * A live session from the view of one client, such as the terminal, an editor or another agent.
+ * A live session as one client sees it. The client may be the terminal, an editor or another agent.
  *
- * It is one conversation with the coding agent, shared by any number of clients. All clients see the same events in the
- * same order. A client may send prompts and answer questions if its roles allow it. The first answer to a question
- * counts.
+ * A live session is one conversation with the coding agent that any number of clients share. All clients see the same
+ * events in the same order. A client may send prompts and answer questions if its roles allow it. The first answer to a
+ * question counts.
  *
  * The session is a task with turns (the virtual task). If a turn fails or is canceled, the task ends and the
  * conversation continues in a new task. The clients then receive a new snapshot.
@@ -90,7 +90,10 @@ export type LiveItem =
       readonly kind: 'presence';
       readonly clients: readonly LiveClient[];
       readonly queued: readonly QueuedPrompt[];
-      /** Increases when the slash commands have changed, because an MCP server has other prompts. Default: 0. */
+      /**
+       * A number that increases when the slash commands have changed, because the prompts of an MCP server have
+       * changed. Default: 0.
+       */
       readonly commands?: number | undefined;
     };
 

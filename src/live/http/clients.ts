@@ -1,7 +1,7 @@
 /**
- * The clients that use the session over plain HTTP. Each is a client of the session like any other. Its name is that of
- * its token, else the name in its message, else `http`. It stays on the list of clients for a moment after its last
- * request, so that a client that sends many short requests does not keep appearing and disappearing.
+ * The clients that use the session over plain HTTP. Each of them is a client of the session like any other. Its name is
+ * the name of its token, else the name in its message, else `http`. The client stays on the list of clients for a
+ * moment after its last request, so that it does not appear and disappear with each of many short requests.
  */
 import { isObject } from '../../base/index.ts';
 import { rolesOf } from '../../coder/index.ts';

@@ -3,7 +3,7 @@
  *
  * Every message is a turn of the shared session, or an answer to one of its questions. The sender is a client of the
  * session, so the terminal shows the client, its prompts and its answers. No request starts a task of its own. Other
- * tasks in the store can be read, and do not run.
+ * tasks in the store can be read, but they are not executed.
  */
 import { namedExtensions, type CommandService } from '../../coder/index.ts';
 import {
@@ -40,7 +40,7 @@ export interface HttpHandlerOptions {
   readonly logger: Logger;
 }
 
-/** The commands of the live port over HTTP: those of the session. Each execution is a turn of the session. */
+/** Returns the commands of the session for clients over HTTP. Each execution of a command is a turn of the session. */
 export function httpCommands(clients: HttpClients, live: () => Live): CommandService {
   return {
     async list(place, call = {}) {
@@ -70,7 +70,7 @@ export function httpHandler(handler: RequestHandler, options: HttpHandlerOptions
     return clients.enter(options.live(), call, message);
   }
 
-  /** Runs a request of a client. */
+  /** Runs a request while its client is in the session. */
   async function during<T>(
     call: Call,
     work: (visit: Visit) => Promise<T>,
@@ -84,7 +84,7 @@ export function httpHandler(handler: RequestHandler, options: HttpHandlerOptions
     }
   }
 
-  /** Returns a stream during which the client is in the session. */
+  /** Returns a stream. The client is in the session until the stream ends. */
   async function streaming(
     call: Call,
     open: (visit: Visit) => Promise<TaskStream>,
@@ -100,7 +100,7 @@ export function httpHandler(handler: RequestHandler, options: HttpHandlerOptions
     }
   }
 
-  /** Sends a message, and returns where it is in the log after its turn has begun. */
+  /** Sends a message. Returns its position in the log, which is known after its turn has begun. */
   async function send(params: MessageSendParams, call: Call, member: Visit['member']) {
     const { queued } = await member.send(params, asMember(call, member.call));
     const heard = member.heard(params.message.messageId);
@@ -157,7 +157,7 @@ export function httpHandler(handler: RequestHandler, options: HttpHandlerOptions
       async ({ member }) => {
         const { queued, heard } = await send(params, call, member);
         if (queued) {
-          // Its own message shows the client that its turn has begun.
+          // The stream starts with the client's own message, which shows the client that its turn has begun.
           const turn = heard.then((each) =>
             streamTurn(handler, each, call, each.at && each.at.seq - 1),
           );
@@ -223,7 +223,7 @@ export function httpHandler(handler: RequestHandler, options: HttpHandlerOptions
     subscribe,
     readLog,
     setPushConfig: changesWebhooks(guarded.setPushConfig, ({ taskId }, member) =>
-      // People see only the webhooks of the session's task.
+      // The list of clients shows only the webhooks of the session's task.
       member.checkPlace({ taskId }),
     ),
     deletePushConfig: changesWebhooks(guarded.deletePushConfig),
@@ -240,7 +240,7 @@ export function httpHandler(handler: RequestHandler, options: HttpHandlerOptions
   };
 }
 
-/** Returns the call with what its message names, because the turn is then read without the message. */
+/** Returns the call with the extensions that its message names, because the turn is later read without the message. */
 function withNamed({ message, metadata }: MessageSendParams, call: Call): Call {
   const { user, version, base, signal, extensions = [] } = call;
   const named = namedExtensions({ extensions, message, metadata }).filter(isCompatible);
@@ -248,7 +248,10 @@ function withNamed({ message, metadata }: MessageSendParams, call: Call): Call {
   return { user, version, base, signal, extensions: named };
 }
 
-/** Returns the call of an HTTP request with the client as its user. The call does not end with the request. */
+/**
+ * Returns the call of an HTTP request with the client as its user. The returned call is not aborted when the request
+ * ends.
+ */
 function asMember({ extensions, version, base }: Call, { user }: Call): Call {
   return { user, extensions, version, base };
 }

@@ -35,7 +35,7 @@ const SILENCE_MS = 250;
 const STALL_MS = 5000;
 const ACP_PATH = '/acp';
 
-/** Joins the session for an ACP client, which has told its name. */
+/** Adds an ACP client with this name to the session. */
 export type Enter = (clientName: string, editor?: Editor) => LiveSession;
 
 /**
@@ -52,7 +52,10 @@ type Arrival = Pick<SocketRequest, 'query' | 'user'>;
 
 export interface LiveServeOptions {
   readonly coder: Pick<Coder, 'workspaces' | 'commands'>;
-  /** Returns the live session, or undefined if it has not started yet. Clients are then asked to try again. */
+  /**
+   * Returns the live session, or undefined if it has not started yet. In that case, clients get an error that asks them
+   * to try again.
+   */
   readonly live: () => Live | undefined;
   /** The tokens of the clients that may join. Without tokens, any local client may join. */
   readonly tokens?: readonly LiveToken[] | undefined;
@@ -66,7 +69,7 @@ type LiveOptions = Pick<ServeOptions, 'authenticate'> &
   Required<Pick<ServeOptions, 'guard' | 'sockets'>> &
   ReturnType<typeof coderServeOptions>;
 
-/** Returns the options with which a server offers the live session, and nothing beside the live session. */
+/** Returns the options for a server that offers only the live session. */
 export function liveServeOptions(options: LiveServeOptions): LiveOptions {
   const { tokens = [], coder, logger } = options;
   const live = () => present(options);
@@ -120,7 +123,8 @@ function acpRoute(options: LiveServeOptions, acp: AcpSocket): SocketRoute {
   return {
     path: ACP_PATH,
     protocols: ['acp'],
-    // The protocol's transport asks for it. The server does not use it, because a WebSocket is one connection.
+    // ACP's WebSocket transport requires this header. The server does not use its value, because a WebSocket is one
+    // connection.
     headers: () => ({ 'Acp-Connection-Id': randomUUID() }),
     open: (socket, request) =>
       guarded(socket, options.logger, () => acp(socket, entrance(options, request))),

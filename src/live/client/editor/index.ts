@@ -1,9 +1,10 @@
 /**
- * What an editor offers to the agent in addition to prompts and answers: its buffers, which may have unsaved changes, and
- * its terminals. They are used in the turns that this editor has started, while it is connected.
+ * The capabilities that an editor offers to the agent, in addition to prompts and answers. These are its buffers, which
+ * may have unsaved changes, and its terminals. They are used only in turns that this editor has started, and only while
+ * it is connected.
  *
- * Every method rejects with an EditorError. None of them waits for ever: an editor that does not answer in time is no
- * longer used.
+ * If a method fails, it rejects with an EditorError. All methods have a timeout. An editor that does not answer in time
+ * is no longer used.
  */
 export interface Editor {
   /** Whether the editor is connected and answers. */
@@ -32,7 +33,7 @@ export interface TerminalProgram {
   readonly cwd: string;
   /** Variables in addition to those of the editor. */
   readonly environment: Readonly<Record<string, string>>;
-  /** If the output is longer, its start is dropped. */
+  /** Maximum size of the output. If the output is longer, its start is dropped. */
   readonly outputBytes: number;
 }
 
@@ -43,11 +44,14 @@ export interface EditorTerminal {
     signal: AbortSignal,
   ): Promise<{ readonly code: number | null; readonly signal: string | null }>;
   kill(): Promise<void>;
-  /** Ends the program if it still runs, and frees the terminal. The editor may go on showing its output. */
+  /** Ends the program if it still runs, and frees the terminal. The editor may continue to show the output. */
   release(): Promise<void>;
 }
 
-/** `refused`: the editor has answered with an error. `gone`: it has not answered, so it may have done the request. */
+/**
+ * The error of a failed request to an editor. `refused`: the editor has answered with an error. `gone`: the editor has
+ * not answered, so it is unknown whether it has executed the request.
+ */
 export class EditorError extends Error {
   override readonly name = 'EditorError';
   readonly kind: 'refused' | 'gone';

@@ -1,2 +1,5 @@
-/** The constants without the rest of the client: live/client/index.ts loads the client and the schemas. */
+/**
+ * The constants for modules that do not need the client. live/client/index.ts would also load the client and the
+ * schemas.
+ */
 export { LIVE_ROLES, MAX_LISTED_CLIENTS } from '../session.ts';
