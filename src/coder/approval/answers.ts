@@ -91,7 +91,7 @@ function isCommand(message: Message): boolean {
   return mayBeCommand(textOf(message.parts)) && !answers;
 }
 
-/** Returns the answer that a confirmation gives to its question. `beside` is the text of the same message. */
+/** Returns the answer to a question in a confirmation. `beside` is the text of the same message. */
 function answerFor(question: Question, confirmation: ToolCallConfirmation, beside: string): Answer {
   const { file_details, reason } = confirmation;
   const option = selectedOption(confirmation, requestOf(question).request.options);

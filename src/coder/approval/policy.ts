@@ -109,7 +109,10 @@ export function problemOf({ tool, pattern }: PolicyRule): string | undefined {
   }
 }
 
-/** Decides about a call. `files` are files that the call uses, in addition to those in its arguments and its preview. */
+/**
+ * Decides about a call. `files` are files that the call uses, in addition to the files in its arguments and its
+ * preview.
+ */
 export function decide(
   policy: Policy,
   tool: Subject,

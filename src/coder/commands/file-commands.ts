@@ -91,8 +91,8 @@ export async function loadFileCommands(options: {
 }
 
 /**
- * Returns the commands as a tree. A folder becomes a command with subcommands. A file with the same name as the folder
- * makes this command runnable too.
+ * Returns the commands as a tree. A folder becomes a command with subcommands. If there is a file with the same name as
+ * the folder, the command of the folder can be run too.
  */
 export function toCommands(files: readonly FileCommand[], depth = 0): CoderCommand[] {
   const groups = Map.groupBy(files, ({ path }) => path[depth]!);

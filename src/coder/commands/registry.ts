@@ -1,6 +1,6 @@
 /**
- * All commands: first the built-in commands, then the custom commands, then the prompts of MCP servers. A command cannot
- * override a command that comes before it.
+ * All commands. The built-in commands come first, then the custom commands, then the prompts of MCP servers. A command
+ * cannot override an earlier command.
  */
 import type { Message } from '../../protocol/index.ts';
 import type { McpTools } from '../session/mcp-tools.ts';

@@ -1,7 +1,7 @@
 /**
  * /restore: restores the files and the conversation of a checkpoint.
  *
- * Files are overwritten, so a person is asked first, as for any tool call. The conversation goes back to the point
+ * Files are overwritten, so a person must approve the restore like a tool call. The conversation goes back to the point
  * before the model requested the change. From a checkpoint of another conversation or of a helper, only the files are
  * restored. A restore can be undone, because a checkpoint is taken before it.
  */

@@ -263,8 +263,8 @@ export function notStarted(message: string): ExecuteSlashCommandResponse {
 const GONE = 'The command no longer exists; /help lists the commands.';
 
 /**
- * Returns the response for a started command. If the command may ask a question first, waits until it asks, continues
- * or ends.
+ * Returns the response for a started command. If the command may ask a question, waits until it asks, continues or
+ * ends.
  */
 export async function beginning(
   events: AsyncIterable<{ readonly event: StreamEvent }>,

@@ -22,7 +22,7 @@ import type { Workspace } from '../files/workspace.ts';
 
 /** Maximum size of the text of one file. Only the beginning of a longer text is used. */
 const MAX_TEXT_BYTES = 256 * 1024;
-/** Maximum size of a PDF document. Images have a lower limit, because a larger image makes a vendor refuse the request. */
+/** Maximum size of a PDF document. Images have a lower limit, because vendors refuse a request with a larger image. */
 const MAX_BLOB_BYTES = 5 * 1024 * 1024;
 /** Maximum total size of the files that one message adds. */
 const MAX_TOTAL_BYTES = 12 * 1024 * 1024;
@@ -33,7 +33,7 @@ const MAX_SCANNED = 10_000;
 
 export interface Context {
   readonly parts: readonly ContentPart[];
-  /** One line for each file that could not be added, to show to the user. */
+  /** One line for each file that could not be added. The lines are shown to the user. */
   readonly problems: readonly string[];
 }
 

@@ -39,8 +39,8 @@ const HELPER = 'helper';
 const TASK = 'task';
 
 /**
- * Returns the name that people see. For a `task` call, it is the name of the helper. For any other call, it is the name
- * of the MCP server whose tool is called.
+ * Returns the displayed name of the agent or server behind a call. For a `task` call, this is the name of the helper.
+ * For any other call, it is the name of the MCP server whose tool is called.
  */
 export function speakerOf(
   call: { readonly tool_name: string; readonly input_parameters: JsonObject } | undefined,

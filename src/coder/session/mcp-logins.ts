@@ -32,7 +32,7 @@ export interface LoginPlace {
   readonly dataFolder: string;
   /** Creates the sealer for a salt. By default the logins are not encrypted. */
   readonly sealer?: ((salt: Uint8Array) => Sealer) | undefined;
-  /** Private networks in which an authorization server may be. */
+  /** Private networks that may contain an authorization server. */
   readonly allowNetworks?: readonly string[] | undefined;
 }
 

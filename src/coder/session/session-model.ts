@@ -64,7 +64,8 @@ export function sessionModel(options: SessionModelOptions): SessionModel {
           yield event;
           if (event.partial === true) continue;
           spending.add(event);
-          // An answer that exceeds the limit is still completed. Only the next request to the model is not made.
+          // An answer that exceeds the limit is still completed. Tool calls are not run, because they would cause
+          // another request to the model.
           if (functionCalls(event.content).length > 0) checkLimits(spending, limits);
         }
       },

@@ -80,7 +80,7 @@ export interface WorkspaceAgentOptions extends Modes {
   readonly editors: Editors;
   readonly configFolder: string;
   readonly dataFolder: string;
-  /** Encrypts the logins to MCP servers. */
+  /** Creates the sealer that encrypts the logins to MCP servers. */
   readonly sealer?: LoginPlace['sealer'];
   readonly sandbox: boolean;
   /** MCP servers in addition to those in the settings. */

@@ -70,7 +70,7 @@ export interface WorkspaceAgentsOptions {
   readonly sessions: SessionStore;
   readonly configFolder: string;
   readonly dataFolder: string;
-  /** Encrypts the logins to MCP servers. By default they are not encrypted. */
+  /** Creates the sealer that encrypts the logins to MCP servers. By default they are not encrypted. */
   readonly sealer?: LoginPlace['sealer'];
   /** Whether clients may specify programs and private addresses as MCP servers. */
   readonly allowClientMcp?: boolean;
@@ -122,8 +122,8 @@ export interface WorkspaceAgents {
    */
   release(session: SessionOwner): void;
   /**
-   * Returns the agent that works on a task. `state` is the state of the session. If it is not given, it is read from
-   * the session store when needed.
+   * Returns the agent that works on a task. `state` is the state of the session. By default, the state is read from the
+   * session store.
    */
   acquire(
     task: SessionOwner & Pick<ExecutionContext, 'task'>,

@@ -71,7 +71,8 @@ export function exactPattern(command: SimpleCommand): string | undefined {
   const { words, assigns } = command;
   if (assigns || words.length === 0 || !words.every((word) => word.literal)) return undefined;
   const pattern = [...words.map((word) => quoted(word.text)), '$'].join(' ');
-  // A program may have the name of a reserved word, as in `sudo fi`. Its pattern would mean something else.
+  // A program may have the name of a reserved word, as in `sudo fi`. A pattern with this name would be parsed
+  // differently.
   const parsed = parsePattern(pattern);
   return parsed && covers(parsed, command) ? pattern : undefined;
 }

@@ -1,13 +1,13 @@
 /**
  * Finds the files and folders of a workspace that commands in the sandbox must not change, because programs outside the
- * sandbox run what they contain:
+ * sandbox run commands from them:
  *
- * - `.parley`, whose settings name MCP servers and rules, and `.git`, whose configuration and hooks name programs, in
- *   the root and in every folder below. A repository elsewhere in the workspace is included if a `.git` file points to
- *   it.
+ * - `.parley` and `.git` in the root and in every folder below. The settings in `.parley` contain MCP servers and
+ *   rules. The configuration and the hooks in `.git` contain programs. A repository elsewhere in the workspace is
+ *   included if a `.git` file points to it.
  * - The hooks folder and the included files that the configuration of a repository names.
- * - Names that do not exist yet in the root: `.parley` and `.git`, and in a root that is not a repository also `HEAD`,
- *   because git takes a folder with `HEAD`, `objects` and `refs` for a repository.
+ * - `.parley` and `.git` in the root, even if they do not exist yet. If the root is not a repository, `HEAD` is
+ *   protected too, because git treats a folder with `HEAD`, `objects` and `refs` as a repository.
  */
 import { accessSync, constants, lstatSync, readFileSync, realpathSync, type Stats } from 'node:fs';
 import { readdir } from 'node:fs/promises';
@@ -19,7 +19,10 @@ const NAMES: readonly string[] = ['.git', '.parley'];
 const MAX_FOLDERS = 10_000;
 const MAX_FOUND = 500;
 const MAX_CONFIG_BYTES = 256 * 1024;
-/** Settings of git that name a file or folder whose content git runs or reads as settings. */
+/**
+ * Settings of git that contain the path of a file or folder. Git runs the content of this file or folder, or reads
+ * settings from it.
+ */
 const NAMING = /^[ \t]*(hookspath|path|fsmonitor)[ \t]*=[ \t]*"?([^"\r\n#;]+)/gim;
 
 export interface ReadOnlyPaths {

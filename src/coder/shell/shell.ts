@@ -24,7 +24,7 @@ export interface ShellOptions {
   readonly sandbox?: Sandbox | undefined;
   /** The environment that commands inherit, without Parley's secrets. Default: the environment of this process. */
   readonly environment?: NodeJS.ProcessEnv;
-  /** Starts a program. Tests replace it to run programs without a terminal. */
+  /** Starts a program. Tests replace this function to run programs without a terminal. */
   readonly launch?: typeof launch;
 }
 
@@ -74,8 +74,8 @@ const MAX_ENDED_JOBS = 16;
 /** The minimum interval between two updates of the output. */
 const LIVE_INTERVAL_MS = 125;
 /**
- * The interval as a share of the running time. A command that runs for ten minutes has about 280 updates, and one that
- * runs for an hour about 370.
+ * The interval as a share of the running time. A command that runs for ten minutes has about 280 updates. A command
+ * that runs for an hour has about 370 updates.
  */
 const LIVE_SHARE = 1 / 50;
 export const LIVE_BYTES = 8 * 1024;
@@ -83,10 +83,10 @@ export const LIVE_BYTES = 8 * 1024;
 const LAST_WAIT_MS = 1000;
 
 /**
- * The outer shell sets up the terminal and is then replaced by the shell of the command, with empty standard input. The
+ * The outer shell sets up the terminal. Then it is replaced by the shell of the command, with empty standard input. The
  * terminal does not process output (-opost), because its handling of line ends is twelve times slower with short lines.
- * An additional descriptor keeps the terminal open, which would otherwise hang up if the command redirected all output
- * (`exec >log 2>&1`).
+ * An additional descriptor keeps the terminal open. Otherwise the terminal would hang up if the command redirected all
+ * output (`exec >log 2>&1`).
  */
 const PROLOGUE = 'stty -opost 2>/dev/null; exec "$0" -c "$1" </dev/null 8>&1';
 

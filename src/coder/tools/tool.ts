@@ -16,9 +16,9 @@ export type Effect = 'read' | 'edit' | 'execute' | 'network' | 'memory' | 'talk'
 export type Preview =
   | { readonly kind: 'execute'; readonly command: string; readonly workingDirectory: string }
   /**
-   * A change with one diff per file. `fingerprint` is a hash of the old files, which is also in the value of the
-   * answer. `modifiable` is true if there is only one file and its new content is shown completely, so that a person
-   * may replace the content.
+   * A change with one diff per file. `fingerprint` is a hash of the old files. The value of the answer contains it too.
+   * `modifiable` is true if a person may replace the new content. This is possible if there is only one file and its
+   * new content is shown completely.
    */
   | {
       readonly kind: 'edit';

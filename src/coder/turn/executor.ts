@@ -9,8 +9,9 @@
  * - A confirmation is accepted while the task waits, and also while it works, because other calls of the turn may be
  *   running. The first answer to a call counts. A later answer is refused, with the name of the client that answered
  *   first.
- * - A text answer to a confirmation is an option's name, yes, no, or a reason for declining, which is passed to the
- *   model. If the text is exactly the name or id of an option, the message may name only the context and not the task.
+ * - A text answer to a confirmation is the name or id of an option, yes or no. Any other text declines the call, and
+ *   the model gets the text as the reason. If the text is exactly the name or id of an option, the message may name
+ *   only the context and not the task.
  * - After a crash the turn continues. Calls that were running are not repeated. Calls that waited for an answer still
  *   wait.
  */

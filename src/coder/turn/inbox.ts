@@ -10,7 +10,10 @@ import { answerIn } from '../approval/answers.ts';
 export class Inbox implements AnswerInbox {
   /** The accepted messages, by the ids of the calls that they answer. */
   readonly #messages = new Map<string, Message>();
-  /** The messages that are not stored yet. An answer takes effect after it is stored, so that a crash cannot undo it. */
+  /**
+   * The messages that are not stored yet. An answer takes effect only after it is stored, so that a crash cannot undo
+   * it.
+   */
   readonly #arriving = new Set<Promise<void>>();
   readonly #listeners = new Set<() => void>();
   #open = true;

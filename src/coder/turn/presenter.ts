@@ -96,10 +96,10 @@ export class DevelopmentToolPresenter implements TurnPresenter {
   readonly #images = new ShownImages();
   readonly #speech = new Speech(this.#images);
   #answer: AnswerText;
-  /** The reason why a slash command failed. */
+  /** The reason why a slash command failed, or undefined if none failed. */
   #problem: string | undefined;
   #model: string;
-  /** The session after another run has changed it. */
+  /** The session after another run has changed it, or undefined if it has not changed. */
   #changed: Session | undefined;
 
   constructor(options: PresenterOptions) {
