@@ -29,8 +29,9 @@ export const FETCH_TOOL = 'fetch_url';
 
 export interface Policy {
   /**
-   * `ask`: reading is allowed, everything else needs approval. `auto-edit`: editing is allowed too. `yolo`: everything
-   * that no rule denies is allowed. `plan`: only reading is allowed.
+   * `ask`: calls that change nothing are allowed, and other calls need approval. `auto-edit`: edits are allowed too.
+   * `yolo`: all calls are allowed, except calls that a rule denies or may deny. `plan`: only calls that change nothing
+   * are allowed.
    */
   readonly mode: ApprovalMode;
   /** The root folder of the workspace. */

@@ -344,7 +344,7 @@ async function saveIndex(index: string, shared: string): Promise<void> {
 }
 
 /**
- * Copies the index and its modification time. The time is kept, because git reads every file again that is not older
+ * Copies the index and its modification time. The time is kept, because git reads again every file that is not older
  * than the index.
  */
 async function copyIndex(from: string, to: string): Promise<void> {

@@ -94,7 +94,7 @@ const withoutEnd = (line: string): string => line.trimEnd();
 
 /**
  * Returns the positions of all occurrences, which may overlap. `compared` returns the part of a line that is compared.
- * This is the algorithm of Knuth, Morris and Pratt, because a naive search takes quadratic time in a file whose lines
+ * The algorithm of Knuth, Morris and Pratt is used, because a naive search takes quadratic time in a file whose lines
  * are nearly all equal.
  */
 function find(

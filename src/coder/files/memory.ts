@@ -4,8 +4,8 @@
  * to what they read last.
  *
  * Parent folders are read up to the root of the repository, or up to the home folder if there is no repository. If
- * there is no repository and the workspace is outside the home folder, only the workspace itself is read, because other
- * users can write to folders such as /tmp and must not give instructions to the agent.
+ * there is no repository and the workspace is outside the home folder, only the workspace itself is read. Other users
+ * can write to folders such as /tmp, and must not give instructions to the agent.
  *
  * The content of these files is sent to the model, so a link must not lead out of the outermost folder. If a file
  * exists twice, as a link or as a copy, only one of them is used.

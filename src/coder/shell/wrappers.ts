@@ -119,7 +119,7 @@ export function unwrap({ words }: SimpleCommand): Inner {
   if (words.slice(0, start).some((word) => !word.literal)) return { problem };
   let rest = words.slice(start);
   if (rest.length === 0) return assigns ? { problem } : {};
-  // In bash, `time` is a reserved word before a pipeline, which may start with an assignment.
+  // In bash, `time` is a reserved word. The pipeline after it may start with an assignment.
   if (name === 'time' && /^\w+(?:\[.*)?\+?=/.test(rest[0]!.text)) unclear = true;
   if (name === 'time' && RESERVED.test(rest[0]!.text)) return { problem };
   // `sudo` accepts options after assignments.
