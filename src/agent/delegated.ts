@@ -1,6 +1,6 @@
 /**
- * Events of agents that run as tools (agents/agent-tool.ts). The run of the caller shows each of them inside a partial
- * event (`actions.delegated`).
+ * Events of agents that run as tools (agents/agent-tool.ts). The caller's run shows each of these events inside a
+ * partial event (`actions.delegated`).
  */
 import { hash } from 'node:crypto';
 import { functionCalls, functionResponses, type Content } from './content.ts';
@@ -16,12 +16,15 @@ export function delegatedSession(session: SessionKey, callId: string): SessionKe
   return { ...session, id: `${PREFIX}${id}` };
 }
 
-/** Returns whether the session is that of an agent that works for a call, and not a conversation of its own. */
+/**
+ * Returns whether the session belongs to an agent that works for a call. Such a session is not a conversation of its
+ * own.
+ */
 export function isDelegatedSession({ id }: Pick<SessionKey, 'id'>): boolean {
   return id.startsWith(PREFIX);
 }
 
-/** Deletes a session, and the sessions of the agents that worked for its calls. Returns whether the session existed. */
+/** Deletes a session and the sessions of the agents that worked for its calls. Returns whether the session existed. */
 export async function deleteWithDelegated(
   sessions: SessionStore,
   key: SessionKey,
@@ -33,7 +36,9 @@ export async function deleteWithDelegated(
   return sessions.delete(key);
 }
 
-/** A call for which an agent may be working. `runId` and `author` are those of the call's event. */
+/**
+ * A call for which an agent may be working. `runId` and `author` are the run id and the author of the call's event.
+ */
 interface Delegation {
   readonly runId: string;
   readonly author: string;
@@ -71,8 +76,8 @@ function openCalls(events: readonly Event[]): Delegation[] {
 }
 
 /**
- * Returns the id, in the caller's run, of a call or a question of an agent that runs as a tool. `callId` is the call
- * that the agent works for.
+ * Returns the id that a call or a question of an agent that runs as a tool has in the caller's run. `callId` is the
+ * id of the call that the agent works for.
  *
  *   delegatedId('call_1', 'call_7'); // call_1/call_7
  */
@@ -80,7 +85,7 @@ export function delegatedId(callId: string, id: string): string {
   return `${callId}/${id}`;
 }
 
-/** Returns a question of an agent that runs as a tool, as the caller's run asks it. */
+/** Returns a question of an agent that runs as a tool, in the form in which the caller's run asks it. */
 export function delegatedQuestion(question: Question, callId: string): Question {
   return { ...question, id: delegatedId(callId, question.id), callId };
 }
@@ -97,8 +102,8 @@ export interface DelegatedEvent {
 }
 
 /**
- * Returns the event that an event of the caller's run shows, or undefined if it shows none. Calls, questions and
- * answers in it have the ids that they have in the caller's run. If agents are nested, returns the innermost event.
+ * Returns the delegated event inside an event of the caller's run, or undefined if there is none. Its calls,
+ * questions and answers have the ids of the caller's run. If agents are nested, returns the innermost event.
  *
  *   const { callId, event } = delegatedIn(shown) ?? {};
  */
@@ -142,14 +147,14 @@ function withIds(content: Content, idOf: (id: string) => string): Content {
   return { ...content, parts };
 }
 
-/** Maximum number of calls in a summary of an agent's work. The last ones are kept. */
+/** Maximum number of calls in a summary of an agent's work. The last calls are kept. */
 const MAX_CALLS = 50;
 /** Maximum length of a call in a summary of an agent's work. */
 const MAX_CALL = 200;
 
 /**
- * A summary of what an agent that runs as a tool has done: a line for each of its calls that has ended. If the agent is
- * stopped, its caller's model gets this summary instead of the agent's answer.
+ * Collects a summary of the work of an agent that runs as a tool. The summary has a line for each call of the agent
+ * that has ended. If the agent is stopped, the caller's model gets this summary instead of the agent's answer.
  */
 export class WorkDone {
   readonly #open = new Map<string, string>();
@@ -159,7 +164,7 @@ export class WorkDone {
     for (const event of events) this.note(event);
   }
 
-  /** Notes an event of the agent. */
+  /** Adds an event of the agent to the summary. */
   note({ content }: Event): void {
     for (const { id, name, args } of functionCalls(content)) {
       const call = `${name} ${JSON.stringify(args)}`;

@@ -1,4 +1,4 @@
-/** Converts the HTTP status of a vendor's error to a ModelError. Scripted models also use this function. */
+/** Converts the HTTP status of a vendor's error to a ModelError. Scripted models also use this module. */
 import { ModelError, type ModelErrorCode } from '../model.ts';
 
 const BY_STATUS: Readonly<Record<number, ModelErrorCode>> = {

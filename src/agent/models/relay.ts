@@ -84,7 +84,7 @@ const MAX_BYTES = 256 * 1024 * 1024;
 const MAX_EVENT_CHARS = 32_000_000;
 const MAX_ERROR_CHARS = 64 * 1024;
 const EVENT_END = /\r?\n\r?\n/;
-/** Maximum number of characters of an event's end (`\\r\\n\\r\\n`) that can arrive before its last character. */
+/** Maximum number of characters of an event's end (`\r\n\r\n`) that can arrive before its last character. */
 const LONGEST_END = 3;
 const DATA_LINE = /^data: ?/;
 

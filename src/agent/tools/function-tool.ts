@@ -1,6 +1,6 @@
 /**
- * Makes a tool from a function. The schema describes the arguments to the model, validates them, and types the
- * function.
+ * Makes a tool from a function. The schema describes the arguments to the model, validates them, and determines the
+ * types of the function's parameters.
  *
  *   const weather = tool({
  *     name: 'get_weather',
@@ -22,7 +22,7 @@ import {
 } from '../tool.ts';
 import { jsonResponse } from '../tool-result.ts';
 
-/** Tool names that every vendor accepts. */
+/** The pattern for tool names that every vendor accepts. */
 const TOOL_NAME = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/;
 /** Maximum number of issues in an error message for the model. */
 const MAX_ISSUES = 5;
@@ -30,9 +30,9 @@ const MAX_ISSUE_LENGTH = 200;
 
 /** The options of `tool`. */
 export interface FunctionToolOptions<Input extends z.ZodObject> {
-  /** The tool's name: at most 64 letters, digits, `_` and `-`. It begins with a letter or `_`. */
+  /** The tool's name. It has at most 64 letters, digits, `_` and `-`, and begins with a letter or `_`. */
   readonly name: string;
-  /** What the tool does and when to use it. The model chooses tools by their description. */
+  /** A text that explains what the tool does and when to use it. The model chooses tools by their description. */
   readonly description: string;
   readonly input: Input;
   /** Whether a person must approve every call, or a function that decides this for each call. */
@@ -41,7 +41,7 @@ export interface FunctionToolOptions<Input extends z.ZodObject> {
     | ((args: z.output<Input>, context: ToolContext) => MaybePromise<boolean | ToolConfirmation>);
   /** Whether the response arrives later, from outside the run. */
   readonly longRunning?: boolean;
-  /** Whether the tool's calls run in the order of the model's answer, and not concurrently with its other calls. */
+  /** Whether the tool's calls run in the order of the model's answer, and not concurrently with the other calls. */
   readonly sequential?: boolean;
   /**
    * Runs the tool. The result is converted to JSON, and shortened if it is too long. If the function throws, the model
@@ -63,7 +63,8 @@ export function tool<Input extends z.ZodObject>(options: FunctionToolOptions<Inp
   const accepted = new WeakMap<object, z.output<Input>>();
 
   function parse(args: JsonObject): JsonObject {
-    // The schema's output may not be JSON (a date, for example), but only `confirm` and `run` receive it.
+    // The schema's output may not be JSON. For example, it may contain a date. This is safe, because only `confirm`
+    // and `run` receive it.
     const parsed = checkArguments(input, args) as z.output<Input> & JsonObject;
     accepted.set(parsed, parsed);
     return parsed;
@@ -102,8 +103,8 @@ export function tool<Input extends z.ZodObject>(options: FunctionToolOptions<Inp
 }
 
 /**
- * Returns the JSON Schema of the input, before defaults and transformations. Types that JSON Schema cannot represent
- * accept any value.
+ * Returns the JSON Schema of the input, before defaults and transformations are applied. Types that JSON Schema
+ * cannot represent accept any value.
  */
 export function parametersOf(input: z.ZodObject): JsonObject {
   const schema: Record<string, unknown> = input.toJSONSchema({

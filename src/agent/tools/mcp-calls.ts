@@ -1,13 +1,13 @@
 /**
- * The calls that an MCP server is executing, and what the server asks for while it executes them: the answer of a person
- * (elicitation) or of the model (sampling).
+ * The calls that an MCP server is executing, and the requests that the server sends during these calls. A request
+ * asks for the answer of a person (elicitation) or of the model (sampling).
  *
- * If a person has to be asked, `run` returns the question like any other tool, so every client can answer it. The call
- * stays open at the server. With the answer, `run` is called again: it responds to the server and waits for the result.
- * If the process has ended in between, the call fails with an unknown outcome.
+ * If a person has to be asked, `run` returns the question like any other tool, so every client can answer it. The
+ * call stays open at the server. When the answer arrives, `run` is called again. It responds to the server and waits
+ * for the result. If the process has ended in between, the call fails with an unknown outcome.
  *
- * MCP does not say to which call a request of the server belongs. If the transport does not say so either, and calls of
- * several sessions are open, the request is refused, because the wrong person could see it.
+ * MCP does not specify to which call a request of the server belongs. If the transport does not show it either, and
+ * calls of several sessions are open, the request is refused, because the wrong person could see it.
  */
 import { BoundedMap, isObject, raceAbort, type JsonObject } from '../../base/index.ts';
 import type {
@@ -31,22 +31,25 @@ import {
   type ServerRequest,
 } from './mcp-server-request.ts';
 
-/** Maximum number of requests of the server in one call. */
+/** Maximum number of requests that the server may send during one call. */
 const MAX_REQUESTS = 20;
-/** Maximum number of requests that wait at the same time. */
+/** Maximum number of requests of one call that wait at the same time. */
 const MAX_WAITING = 5;
-/** Maximum number of open calls per server, including calls that wait for a person. */
+/** Maximum number of open calls per server, including the calls that wait for a person. */
 const MAX_CALLS = 100;
-/** Maximum number of answers of the model for a server in one run. */
+/** Maximum number of model answers that a server may request in one run. */
 const MAX_SAMPLES = 10;
-/** The number of runs for which the answers of the model are counted. */
+/** Maximum number of runs for which model answers are counted. */
 const COUNTED_RUNS = 100;
 
 export interface McpCallsOptions {
   readonly server: string;
-  /** Maximum time without a response, a progress report or a request of the server. */
+  /** Maximum time without a response, a progress report or a request of the server, in milliseconds. */
   readonly timeoutMs: number;
-  /** Gets the model's answers for the server. Its `confirm` decides whether a person is asked first. */
+  /**
+   * The tool that gets the model's answers for the server. Its `confirm` decides whether a person is asked first.
+   * Undefined if the server cannot use a model.
+   */
   readonly sampling: Tool | undefined;
   readonly log: ((line: string) => void) | undefined;
   readonly call: (
@@ -59,14 +62,16 @@ export interface McpCallsOptions {
 export class McpCalls {
   readonly #options: McpCallsOptions;
   readonly #open = new Map<string, OpenCall>();
-  /** The number of the model's answers for the server, by the run. */
+  /** The number of model answers for the server, by run. */
   readonly #samples = new BoundedMap<number>(COUNTED_RUNS);
 
   constructor(options: McpCallsOptions) {
     this.#options = options;
   }
 
-  /** Makes a call, or continues it with a person's answer. Returns its result, or the question of the server. */
+  /**
+   * Makes a call, or continues it with a person's answer. Returns the result of the call or a question of the server.
+   */
   async run(
     tool: McpTool,
     args: JsonObject,
@@ -102,7 +107,7 @@ export class McpCalls {
     this.#end(keyOf(session, callId), 'the call was stopped');
   }
 
-  /** Answers a question of the server, with the help of a person. */
+  /** Answers a question of the server by asking a person. */
   async elicit(params: ElicitRequestParams, context: RequestOrigin): Promise<ElicitationReply> {
     const found = this.#callFor(params, context);
     if (typeof found === 'string') return this.#dismiss(found);
@@ -128,7 +133,7 @@ export class McpCalls {
     return { action: 'cancel' };
   }
 
-  /** Answers a request for the model's answer. */
+  /** Answers a request of the server with the model's answer. */
   async sample(
     params: CreateMessageRequestParams,
     context: RequestOrigin,
@@ -154,11 +159,11 @@ export class McpCalls {
   }
 
   #begin(key: string, tool: McpTool, args: JsonObject, context: ToolContext): OpenCall {
-    // The call was made by a process that has ended.
+    // There is an answer but no open call, so the process that made the call has ended.
     if (context.answer) throw outcomeUnknown();
     if (this.#open.size >= MAX_CALLS) {
       const { server } = this.#options;
-      // A call that has ended waits only for the answer to a question that no longer matters.
+      // An ended call is kept only for the answer to a question that no longer matters.
       const [ended] = [...this.#open].find(([, { ended: over }]) => over) ?? [];
       if (ended !== undefined) this.#open.delete(ended);
       else throw new McpError('tool', `the MCP server ${server} has too many open calls`);
@@ -172,7 +177,7 @@ export class McpCalls {
         return await make(tool, args, options);
       } catch (error) {
         const pages = requiredPages(error);
-        // The server has not executed the call, so it is made again after the person has opened the pages.
+        // The server has not executed the call. The call is made again after the person has opened the pages.
         for (const page of pages) {
           const { action } = await this.#ask(call, page, options.signal);
           if (action !== 'accept') throw error;
@@ -205,7 +210,7 @@ export class McpCalls {
   }
 }
 
-/** The code of the error of a call that needs the person to open a page first. */
+/** The error code for a call that requires the person to open a page first. */
 const PAGE_REQUIRED = -32042;
 const MAX_PAGES = 3;
 
@@ -236,14 +241,14 @@ function keyOf({ app, user, id }: SessionKey, callId: string): string {
   return JSON.stringify([app, user, id, callId]);
 }
 
-/** A call that the server executes, with the requests of the server that wait for an answer. */
+/** A call that the server is executing, with the server's requests that wait for an answer. */
 class OpenCall {
-  /** The session of the call. */
+  /** The key of the call's session. */
   readonly place: string;
   readonly runId: string;
-  /** How the call was made. */
+  /** The options with which the call was made, or undefined before it is made. */
   options: McpCallOptions | undefined;
-  /** The id of the server's task, if the call runs as a task. */
+  /** The id of the server's task, or undefined if the call does not run as a task. */
   taskId: string | undefined;
   onProgress: ((progress: Progress) => void) | undefined;
   ended = false;
@@ -287,7 +292,8 @@ class OpenCall {
       for (const request of this.#requests.splice(0)) request.refuse('the call has ended');
       this.#wake?.();
     });
-    // A call that waits for a person may fail before anybody waits for its result.
+    // The handler prevents an unhandled rejection. A call that waits for a person may fail while its result is not
+    // awaited.
     this.#result.catch(() => {});
   }
 
@@ -305,7 +311,7 @@ class OpenCall {
     return `request_${++this.#count}`;
   }
 
-  /** Returns why the call accepts no further requests, or undefined if it does. */
+  /** Returns the reason why the call accepts no further requests, or undefined if it accepts them. */
   refusal(): string | undefined {
     if (this.#count >= MAX_REQUESTS)
       return `at most ${MAX_REQUESTS} requests per call are answered`;
@@ -332,7 +338,7 @@ class OpenCall {
     this.#stop.abort(reason);
   }
 
-  /** Restarts the timeout. There is none while the server waits for an answer. */
+  /** Restarts the timeout. The timeout is stopped while the server waits for an answer. */
   #watch(): void {
     clearTimeout(this.#timer);
     if (!this.#begun || this.ended || this.#requests.length > 0) return;

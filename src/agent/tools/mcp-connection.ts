@@ -1,10 +1,10 @@
 /**
  * The connection to an MCP server. It is opened when it is first needed, and reopened after it was lost.
  *
- * Concurrent requests share one attempt to connect. After a failed attempt the next attempt is delayed, with
- * exponential backoff up to 30 seconds. Until then, requests fail at once with the reason. A call is not repeated on a
- * new connection, because the server may have executed it. The only exception is a call that the server refused because
- * the session no longer existed there.
+ * Concurrent requests share one attempt to connect. After a failed attempt, the next attempt is delayed, with
+ * exponential backoff up to 30 seconds. During the delay, requests fail at once with the reason. A call is not
+ * repeated on a new connection, because the server may have executed it. The only exception is a call that the server
+ * refused because the session no longer existed.
  */
 import { backoffMs, raceAbort, reasonOf, reveal, type JsonObject } from '../../base/index.ts';
 import type {
@@ -40,25 +40,25 @@ import {
 
 const CLIENT = { name: 'parley', version: '0.1.0' };
 const MAX_RETRY_DELAY_MS = 30_000;
-/** Maximum time to wait for the end of a session. */
+/** Maximum time to wait until a session has ended. */
 const END_TIMEOUT_MS = 1_000;
 /** Maximum number of pages of a list. */
 const MAX_PAGES = 100;
-/** Maximum time of a call, even if it keeps reporting progress or waits for a person. */
+/** Maximum duration of a call, even if it reports progress or waits for a person. */
 const MAX_CALL_MS = 60 * 60_000;
 const NO_ITEMS = { items: [] };
-/** Maximum time to find out whether a server supports MCP 2026-07-28. */
+/** Maximum time of the check whether a server supports MCP 2026-07-28. */
 const PROBE_MS = 3_000;
 
 export interface ConnectionOptions {
   readonly connectTimeoutMs: number;
   readonly callTimeoutMs: number;
-  /** Delay before the second attempt. It doubles for each further attempt. */
+  /** Delay before the second attempt. It doubles with each further attempt. */
   readonly retryDelayMs: number;
   readonly log: ((line: string) => void) | undefined;
   /** Called when the lists of tools, prompts and resources may have changed. */
   readonly changed: () => void;
-  /** Called after `changed` if the server has said so, and not when the connection was lost. */
+  /** Called after `changed` if the server has reported the change. Not called when the connection was lost. */
   readonly listChanged: () => void;
   /** Answers requests of the server. */
   readonly requests: ServerRequests;
@@ -101,17 +101,17 @@ export class McpConnection {
     this.#hide = secretHider(server);
   }
 
-  /** What the server says about its use, as of the last connection. */
+  /** The server's instructions for its use, from the last connection. */
   get instructions(): string | undefined {
     return this.#instructions;
   }
 
-  /** Whether the server has resources, as of the last connection. */
+  /** Whether the server had resources at the last connection. */
   get hasResources(): boolean {
     return this.#hasResources;
   }
 
-  /** Returns the server's tools, at most `limit`. */
+  /** Returns at most `limit` tools of the server. */
   listTools(limit: number, signal: AbortSignal): Promise<Tool[]> {
     return this.#list(limit, signal, async (client, params, options) => {
       const result = await client.request({ method: 'tools/list', params }, options);
@@ -176,9 +176,9 @@ export class McpConnection {
     return found;
   }
 
-  /** Makes a call. The caller is responsible for a timeout that is shorter than `MAX_CALL_MS`. */
+  /** Makes a call. The caller must set its own timeout if it should be shorter than `MAX_CALL_MS`. */
   callTool(tool: Tool, args: JsonObject, call: McpCallOptions): Promise<CallToolResult> {
-    // Without `outputSchema`, the client does not validate the result against a schema of the server.
+    // `outputSchema` is removed, so that the client does not validate the result against a schema of the server.
     const { outputSchema: _unused, ...toolDefinition } = tool;
     return this.#ask('call', call.signal, (client, { signal }) => {
       call.begun();
@@ -233,7 +233,7 @@ export class McpConnection {
       this.#connecting = outsideCalls(() => this.#connect()).finally(
         () => (this.#connecting = undefined),
       );
-      // Prevents an unhandled rejection if every waiting request was aborted.
+      // The handler prevents an unhandled rejection if every waiting request was aborted.
       this.#connecting.catch(() => {});
     }
     return raceAbort(this.#connecting, signal);
@@ -242,7 +242,7 @@ export class McpConnection {
   async #connect(): Promise<Live> {
     const { connectTimeoutMs: timeout } = this.#options;
     const complaint = createComplaint();
-    // One deadline for all transports and protocols that are tried.
+    // All transports and protocol versions that are tried share one deadline.
     const signal = AbortSignal.any([this.#closing.signal, AbortSignal.timeout(timeout)]);
     try {
       return (this.#live = await this.#connectBy(transportKinds(this.#server), complaint, signal));
@@ -256,7 +256,7 @@ export class McpConnection {
     }
   }
 
-  /** Connects by the first transport that the server supports. */
+  /** Connects with the first transport that the server supports. */
   async #connectBy(
     [kind, fallback]: readonly TransportKind[],
     complaint: Complaint,
@@ -266,14 +266,15 @@ export class McpConnection {
       return await this.#open(kind!, complaint, signal);
     } catch (error) {
       if (fallback === undefined || !isLegacyServer(statusOf(error))) throw error;
-      // The first error says more about a server that supports neither transport.
+      // For a server that supports neither transport, the first error is more useful.
       return this.#open(fallback, complaint, signal).catch(() => Promise.reject(error));
     }
   }
 
   /**
-   * Opens the connection. Over HTTP, first tries MCP 2026-07-28, because a newer server can ask for input only with it. A
-   * program would have to be started twice to find out, and can ask with the older protocol.
+   * Opens the connection. Over HTTP, first tries MCP 2026-07-28, because newer servers can ask for input only with
+   * this version. This version is not tried with a program. A program would have to be started twice, and it can ask
+   * for input with the older protocol.
    */
   async #open(kind: TransportKind, complaint: Complaint, signal: AbortSignal): Promise<Live> {
     if (kind === 'http') {
@@ -283,7 +284,8 @@ export class McpConnection {
       try {
         return await this.#openWith(kind, complaint, signal, { versionNegotiation });
       } catch (error) {
-        // An older server may do anything with an unknown request. If there is another reason, the next attempt fails too.
+        // An older server may fail in any way on the unknown request. If the error has another reason, the next
+        // attempt fails too.
         if (signal.aborted) throw error;
       }
     }
@@ -332,7 +334,7 @@ export class McpConnection {
     client.onclose = () => this.#lost(live, reason);
     const limit = AbortSignal.any([signal, tooLarge.signal]);
     try {
-      // Not every transport stops waiting for a server that accepts the connection and never responds.
+      // Some transports wait for ever if a server accepts the connection and does not respond.
       await raceAbort(client.connect(transport, { timeout, signal: limit }), limit);
     } catch (error) {
       await live.end();
@@ -343,7 +345,7 @@ export class McpConnection {
     return live;
   }
 
-  /** Ends the session, and closes the connection or the program. Never fails. */
+  /** Ends the session and closes the connection or the program. Never throws. */
   async #end(client: Client, end: (() => Promise<void>) | undefined): Promise<void> {
     const timeout = AbortSignal.timeout(END_TIMEOUT_MS);
     if (end) await raceAbort(end(), timeout).catch(() => {});
@@ -354,7 +356,8 @@ export class McpConnection {
     if (this.#live !== live) return;
     this.#live = undefined;
     this.#reason = reason;
-    // A server that never answered would otherwise be restarted without a delay.
+    // The delay grows only if the server has never answered. Otherwise a failing server would be restarted at once,
+    // again and again.
     if (live.worked) this.#failures = 0;
     else this.#failed(reason);
     this.#options.changed();
@@ -421,7 +424,8 @@ const MAX_REASON_LENGTH = 300;
 type Complaint = ReturnType<typeof createComplaint>;
 
 /**
- * Finds the reason why a program did not start: the first line of its stderr that mentions an error, or the last line.
+ * Collects stderr to find the reason why a program did not start. The reason is the first line that mentions an
+ * error, or otherwise the last line.
  */
 function createComplaint() {
   let said = '';
@@ -441,7 +445,7 @@ function shortReason(error: unknown, hide: (text: string) => string): string {
   const { cause } = error instanceof Error ? error : {};
   const message = error instanceof Error ? error.message : String(error);
   const text = cause instanceof Error ? `${message}: ${cause.message}` : message;
-  // The text is shortened first, because it comes from the server, and the pattern is slow on very long white space.
+  // The text is shortened first, because it comes from the server and the pattern is slow for very long white space.
   const short = reasonOf(text.slice(0, 4 * MAX_REASON_LENGTH));
   return reveal(hide(short)).slice(0, MAX_REASON_LENGTH);
 }

@@ -1,9 +1,9 @@
 /**
- * The questions of an MCP server to a person (elicitation), as text for people, and their answers.
+ * Converts the questions of an MCP server (elicitation) to text for people, and reads the answers.
  *
- * A form has a few fields with simple values. A person answers with the value if there is one field, with lines such as
- * `name: Ann`, or with a JSON object. The answer is checked against the form, so the server gets only valid values. In
- * URL mode the person opens a page in their own browser. Parley never opens it.
+ * A form has a few fields with simple values. If there is one field, a person answers with the value. Otherwise the
+ * answer has lines such as `name: Ann`, or is a JSON object. The answer is checked against the form, so the server
+ * gets only valid values. In URL mode, the person opens a page in their own browser. Parley never opens the page.
  */
 import { isObject, reveal, type JsonObject, type JsonValue } from '../../base/index.ts';
 import type { ElicitRequestParams } from '@modelcontextprotocol/client';
@@ -24,26 +24,29 @@ const MAX_ANSWER = 100_000;
 const ACCEPT = 'Accept';
 const DECLINE = 'Decline';
 
-/** A value that a person has given. */
+/** A value that a person has entered. */
 type Value = string | number | boolean | string[];
 
-/** The answer for the server. A type, because MCP's result types accept further members. */
+/**
+ * The answer for the server. It is a type alias and not an interface, because MCP's result types accept further
+ * members.
+ */
 export type ElicitationReply = {
   readonly action: 'accept' | 'decline' | 'cancel';
   readonly content?: Record<string, Value>;
 };
 
-/** A question for a person, and how their answer is read. */
+/** A question for a person, and the function that reads the answer. */
 export interface ServerQuestion {
   readonly text: string;
   readonly options: readonly string[];
-  /** The fields, for programs. */
+  /** The fields of the form, for programs. */
   readonly args: JsonObject;
-  /** Returns the result for the server, or what is wrong with the answer. */
+  /** Returns the result for the server, or a description of the problem with the answer. */
   read(answer: Answer): ElicitationReply | { readonly problem: string };
 }
 
-/** Returns the question, or a reason why a person cannot be asked. */
+/** Returns the question, or the reason why a person cannot be asked. */
 export function elicitationQuestion(
   server: string,
   params: ElicitRequestParams,
@@ -83,13 +86,13 @@ interface Field {
   readonly title: string;
   readonly description: string;
   readonly required: boolean;
-  /** Describes the values, for people. */
+  /** The description of the valid values, for people. */
   readonly kind: string;
   readonly choices: readonly { readonly value: string; readonly title: string }[];
   /** Whether several choices can be selected. */
   readonly isList: boolean;
   readonly initial: JsonValue | undefined;
-  /** Converts a person's text, or a value of a JSON object. Throws an error that says what is wrong. */
+  /** Converts a person's text, or a value from a JSON object. Throws an error that describes what is wrong. */
   read(value: unknown): Value;
 }
 
@@ -134,7 +137,7 @@ function formQuestion(server: string, message: string, schema: unknown): ServerQ
   };
 }
 
-/** What is wrong with an answer. */
+/** The error for an invalid answer. */
 class FormError extends Error {}
 
 function hint(fields: readonly Field[]): string {
@@ -314,7 +317,7 @@ function several(value: unknown, choices: Field['choices'], range: Range): strin
   return given.map((each: unknown) => choice(each, choices));
 }
 
-/** Returns the values that a person has given, by the names of their fields. */
+/** Returns the values that a person has entered, by field name. */
 function valuesIn(
   said: string,
   value: JsonValue | undefined,
@@ -328,20 +331,23 @@ function valuesIn(
       const parsed: unknown = JSON.parse(said);
       if (isObject(parsed)) return { ...parsed };
     } catch {
-      // The text may be the value of a field.
+      // The text is not JSON, but it may still be the value of a field.
     }
   }
   const named = namedValues(said, fields);
   if (named) return named;
   const required = fields.filter((field) => field.required);
   const [target] = fields.length === 1 ? fields : required;
-  // "age: 7" is meant for a field, even if the form has no such field.
+  // "age: 7" is meant as a named field, even if the form has no such field.
   const isClear = fields.length === 1 || (required.length === 1 && !/^\w+\s*[:=]/.test(said));
   if (!target || !isClear) throw new FormError(hint(fields));
   return { [target.name]: said };
 }
 
-/** Reads `name: value` for each field: one per line, or several in a line, separated by a comma or semicolon. */
+/**
+ * Reads `name: value` for each field. There is one value per line, or there are several on a line, separated by a
+ * comma or semicolon.
+ */
 function namedValues(
   said: string,
   fields: readonly Field[],
@@ -363,14 +369,16 @@ function namedValues(
   return Object.fromEntries(values);
 }
 
-/** Returns the position after a colon or an equals sign, which may follow blanks. Returns 0 if there is none. */
+/**
+ * Returns the position after a colon or an equals sign, which may follow spaces. Returns 0 if there is no such sign.
+ */
 function valueAt(said: string, position: number): number {
   let at = position;
   while (said[at] === ' ' || said[at] === '\t') at++;
   return said[at] === ':' || said[at] === '=' ? at + 1 : 0;
 }
 
-/** Checks the values, and adds the defaults of fields that have none. */
+/** Checks the values, and adds the defaults of fields without a value. */
 function contentFrom(
   given: Readonly<Record<string, unknown>>,
   fields: readonly Field[],
@@ -397,7 +405,7 @@ function contentFrom(
   return content;
 }
 
-/** Returns whether the person has chosen to give no answer. */
+/** Returns whether the person has chosen not to answer. */
 function isCancelled({ confirmed, value }: Answer): boolean {
   return confirmed === false || value === undefined || value === null || value === '';
 }
@@ -406,13 +414,13 @@ function textOf({ value }: Answer): string {
   return typeof value === 'string' ? value.trim() : '';
 }
 
-/** Returns a server's text for people, shortened. */
+/** Returns a shortened text from a server, for people. */
 function words(text: unknown, max: number): string {
   const isText = typeof text === 'string' || typeof text === 'number';
   return isText ? reveal(elide(String(text).trim(), max)) : '';
 }
 
-/** Returns a server's text on one line, so that it cannot imitate another field. */
+/** Returns a text from a server on one line, so that it cannot imitate another field. */
 function oneLine(text: unknown): string {
   return words(text, MAX_WORDS).replaceAll(/\s+/g, ' ');
 }

@@ -1,6 +1,6 @@
 /**
- * The names under which models see the tools of an MCP server: `SERVER__TOOL`, with only the characters that model
- * vendors accept.
+ * The names under which models see the tools of an MCP server. A name has the form `SERVER__TOOL` and contains only
+ * the characters that model vendors accept.
  */
 import { createHash } from 'node:crypto';
 
@@ -9,10 +9,10 @@ const MAX_NAME_LENGTH = 64;
 const HASH_LENGTH = 8;
 
 /**
- * Gives each tool of a server a unique name. The name depends only on the names of the server and its tools, not on the
- * order of the tools. If several tools would get the same name, only a tool whose own name needed no change gets it. A
- * hash is added to the names of the other tools. A hash also replaces the end of a name that is too long. A tool that
- * is listed twice counts once.
+ * Gives each tool of a server a unique name. The name depends only on the names of the server and its tools, and not
+ * on the order of the tools. Characters that are not allowed are replaced. If several tools would then have the same
+ * name, a tool whose name was not changed keeps it. The other names get a hash at the end. If a name is too long, a
+ * hash replaces its end. A tool that is listed twice counts once.
  */
 export function offeredNames(server: string, tools: readonly string[]): Map<string, string> {
   const wanted = new Map<string, string[]>();

@@ -1,9 +1,9 @@
 /**
  * OAuth for MCP servers over HTTP (MCP 2025-11-25, "Authorization").
  *
- * A person logs in once (`loginToMcp`), in a browser. Afterwards the stored tokens are used and refreshed without a
- * person (`mcpAuthorization`). A session never starts a login: if there are no valid tokens, the server is unavailable,
- * and the error says what to run.
+ * A person logs in once in a browser (`loginToMcp`). After that, the stored tokens are used and refreshed without a
+ * person (`mcpAuthorization`). A session never starts a login. If there are no valid tokens, the server is
+ * unavailable, and the error names the command to run.
  */
 import type {
   FetchLike,
@@ -21,7 +21,7 @@ export interface McpLogin {
     readonly expires_in?: number | undefined;
     readonly scope?: string | undefined;
   };
-  /** The address and the metadata of the authorization server, as found at the login. */
+  /** The address and the metadata of the authorization server, as they were at the login. */
   readonly discovery: Readonly<OAuthDiscoveryState>;
 }
 
@@ -29,18 +29,18 @@ export interface McpLogin {
 export interface McpLogins {
   load(): Promise<McpLogin | undefined>;
   /**
-   * Replaces the login by the result of `change`. Changes of one login run one after the other. If `change` rejects,
-   * nothing is replaced.
+   * Replaces the login with the result of `change`. Changes of one login run one after the other. If `change`
+   * rejects, the login stays unchanged.
    */
   update(change: (login: McpLogin | undefined) => Promise<McpLogin>): Promise<void>;
 }
 
-/** Codes of an authorization server that mean that only a new login helps. */
+/** Error codes of an authorization server after which only a new login helps. */
 const LOST = new Set(['invalid_grant', 'invalid_client', 'unauthorized_client']);
 
 /**
- * Returns the authorization of a server. `needsLogin` is the message of the error if a person has to log in. `fetch` is
- * used for the authorization server.
+ * Returns the authorization for a server. `needsLogin` is the error message if a person has to log in. `fetch` is
+ * used for requests to the authorization server.
  */
 export function mcpAuthorization(
   logins: McpLogins,
@@ -58,7 +58,7 @@ export function mcpAuthorization(
       await logins.update(async (login) => {
         const { tokens } = login ?? {};
         if (!login || !tokens) throw new Error(needsLogin);
-        // Another session or process has refreshed the tokens in the meantime.
+        // If the token is different, another session or process has refreshed it in the meantime.
         if (tokens.access_token !== refused) return login;
         const fresh = await refreshed(login, fetch);
         if (fresh) return { ...login, tokens: fresh };
@@ -71,7 +71,7 @@ export function mcpAuthorization(
   };
 }
 
-/** Returns new tokens, or undefined if the authorization server does not give any. */
+/** Returns new tokens, or undefined if the authorization server refuses to issue them. */
 async function refreshed(
   { client, tokens, discovery }: McpLogin,
   fetch: FetchLike,
@@ -100,12 +100,12 @@ export interface McpLoginOptions {
   readonly logins: McpLogins;
   /** The URL to which the authorization server redirects the browser. */
   readonly redirectUrl: string;
-  /** A random value, which the redirect has to repeat. `authorize` checks it. */
+  /** A random value that the redirect must repeat. `authorize` checks it. */
   readonly state: string;
-  /** A client that is registered already. By default a client is registered. */
+  /** A client that is already registered. By default, a new client is registered. */
   readonly client?: McpLogin['client'] | undefined;
   readonly scopes?: readonly string[] | undefined;
-  /** Shows the URL to the person, and returns the query of the redirect, whose state it has checked. */
+  /** Shows the URL to the person and waits for the redirect. Checks the redirect's state, and returns its query. */
   authorize(url: URL): Promise<URLSearchParams>;
   readonly fetch: FetchLike;
 }
@@ -175,12 +175,15 @@ export async function loginToMcp(options: McpLoginOptions): Promise<void> {
   await options.logins.update(() => Promise.resolve({ client, tokens, discovery }));
 }
 
-/** Whether the authorization server does not register clients, or not this one. */
+/** Returns whether the login failed because the authorization server did not register the client. */
 function isAboutRegistration(error: unknown): boolean {
   return error instanceof Error && /\bdynamic client registration\b/i.test(error.message);
 }
 
-/** A request without a token. The server's refusal says where its authorization server is. */
+/**
+ * The headers of a request without a token. The server refuses this request, and its response contains the address of
+ * the authorization server.
+ */
 const PROBE_HEADERS = {
   'content-type': 'application/json',
   accept: 'application/json, text/event-stream',

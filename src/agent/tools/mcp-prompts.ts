@@ -1,4 +1,4 @@
-/** The prompts of an MCP server: templates that a person chooses, for example as slash commands. */
+/** The prompts of an MCP server. They are templates that a person chooses, for example as slash commands. */
 import type { GetPromptResult, Prompt } from '@modelcontextprotocol/client';
 import type { ContentPart } from '../content.ts';
 import { readContent, type SaveMcpFile } from './mcp-result.ts';
@@ -6,7 +6,7 @@ import { elide, listed } from '../tool-result.ts';
 
 const MAX_DESCRIPTION_LENGTH = 500;
 const MAX_ARGUMENTS = 16;
-/** Maximum length of all texts of a prompt, in characters. */
+/** Maximum total length of the texts of a prompt, in characters. */
 const MAX_TEXT_LENGTH = 200_000;
 
 /** An argument of a prompt. */
@@ -18,7 +18,7 @@ export interface McpPromptArgument {
 
 /** A prompt of an MCP server. */
 export interface McpPrompt {
-  /** The name, as the server has it. */
+  /** The server's name for the prompt. */
   readonly name: string;
   readonly description: string;
   readonly arguments: readonly McpPromptArgument[];
@@ -61,7 +61,8 @@ export async function promptContent(
       if (part.kind === 'file') {
         found.push({ kind: 'text', text: `[file ${part.name ?? ''} at ${part.uri}]` });
       } else if (part.mediaType.startsWith('image/')) {
-        // Not every model accepts other files. They are saved, and the text says where.
+        // Other files are not added, because not every model accepts them. They are saved, and the text contains
+        // their paths.
         found.push(part);
       }
     }

@@ -1,6 +1,6 @@
 /**
- * What goes on beside a call: its progress, and the requests that an MCP server may send to its client, with the
- * capabilities that tell the server so.
+ * The progress of a call, the requests that an MCP server may send to its client, and the capabilities that announce
+ * them to the server.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type {
@@ -18,27 +18,27 @@ export interface Progress {
   readonly message?: string | undefined;
 }
 
-/** How a call is made. */
+/** The options of a call. */
 export interface McpCallOptions {
-  /** Aborted to cancel the call at the server. The server gets the reason's text. */
+  /** The signal that cancels the call at the server. The server gets the text of the abort reason. */
   readonly signal: AbortSignal;
   onProgress(progress: Progress): void;
-  /** Called when the call is sent. If it runs as a task, called again with the id of the task. */
+  /** Called when the call is sent. If the call runs as a task, also called with the id of the task. */
   begun(taskId?: string): void;
 }
 
-/** A folder that a server may learn of. */
+/** A folder that is disclosed to a server. */
 export interface McpRoot {
-  /** A `file:` URI. */
+  /** The folder as a `file:` URI. */
   readonly uri: string;
   readonly name?: string;
 }
 
-/** Where a request of a server comes from. */
+/** The origin of a server's request. */
 export interface RequestOrigin {
-  /** Aborted when the server no longer waits for the answer. */
+  /** The signal that is aborted when the server no longer waits for the answer. */
   readonly signal: AbortSignal;
-  /** The call to which the request belongs, if this is known. */
+  /** The call to which the request belongs, or undefined if this is unknown. */
   readonly call: McpCallOptions | undefined;
 }
 
@@ -46,24 +46,24 @@ export interface RequestOrigin {
 export interface ServerRequests {
   readonly roots: readonly McpRoot[] | undefined;
   readonly elicit: (params: ElicitRequestParams, context: RequestOrigin) => Promise<ElicitResult>;
-  /** Undefined if the server cannot use a model. */
+  /** Answers a request to the model. Undefined if the server cannot use a model. */
   readonly sample:
     | ((params: CreateMessageRequestParams, context: RequestOrigin) => Promise<CreateMessageResult>)
     | undefined;
 }
 
 /**
- * The call in whose stream a message arrives. MCP does not say to which call a request of the server belongs, but with
- * Streamable HTTP the server sends the request in the response to the call.
+ * The call in whose response stream a message arrives. MCP does not specify to which call a request of the server
+ * belongs. With Streamable HTTP, however, the server sends the request in the response to the call.
  */
 const current = new AsyncLocalStorage<McpCallOptions | undefined>();
 
-/** Makes a call, so that requests in its response are known to belong to it. */
+/** Makes a call. Requests of the server in the response are then assigned to this call. */
 export function inCall<T>(call: McpCallOptions, make: () => Promise<T>): Promise<T> {
   return current.run(call, make);
 }
 
-/** Connects outside of any call, because a connection is used for many calls. */
+/** Connects outside any call, because a connection is used for many calls. */
 export function outsideCalls<T>(connect: () => Promise<T>): Promise<T> {
   return current.run(undefined, connect);
 }

@@ -1,4 +1,4 @@
-/** The resources of an MCP server, as a tool that lists and reads them. */
+/** The resources of an MCP server, and the tool that lists and reads them. */
 import type { JsonObject } from '../../base/index.ts';
 import type { ReadResourceResult } from '@modelcontextprotocol/client';
 import type { Tool } from '../tool.ts';
@@ -6,9 +6,11 @@ import type { McpConnection } from './mcp-connection.ts';
 import { readResult, type SaveMcpFile } from './mcp-result.ts';
 import { listed } from '../tool-result.ts';
 
-/** The name of the tool, without the server. A tool of the server with the same name takes precedence. */
+/**
+ * The name of the tool without the server's prefix. If the server has a tool with the same name, that tool is used.
+ */
 export const RESOURCE_TOOL = 'read_resource';
-/** Maximum number of resources and of templates in a list. */
+/** Maximum number of resources, and maximum number of templates, in a list. */
 const MAX_RESOURCES = 500;
 const MAX_DESCRIPTION_LENGTH = 300;
 

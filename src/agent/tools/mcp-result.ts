@@ -1,9 +1,9 @@
 /**
- * Converts the content that an MCP server sends (results of tools, prompts and resources) to content for the model:
- * text or data, and in addition images and files.
+ * Converts the content that an MCP server sends (results of tools, prompts and resources) to content for the model.
+ * The result is text or data, with images and files in addition.
  *
- * Only images, PDF documents and audio are passed to the model. Whether a model accepts them is decided when a request
- * is made (models/prompt.ts). Any other file is saved, and the model gets a note with its path, type and size.
+ * Only images, PDF documents and audio are passed on for the model. models/prompt.ts decides for each request whether
+ * the model accepts them. Any other file is saved, and the model gets a note with its path, type and size.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { sizeOf, type JsonValue } from '../../base/index.ts';
@@ -14,13 +14,13 @@ import { RichResponse } from '../tool.ts';
 import { McpError } from './mcp-error.ts';
 import { elide, jsonResponse, MAX_RESPONSE_LENGTH } from '../tool-result.ts';
 
-/** Maximum number of files in one response that are saved, or described in a note. */
+/** Maximum number of files in one response that are saved or described in a note. */
 const MAX_NOTES = 50;
 /** Maximum number of images and files in one response. */
 const MAX_PARTS = 20;
 /** Maximum total size of the images and files in one response, in characters of base64. */
 const MAX_PARTS_SIZE = 10 * 2 ** 20;
-/** Maximum length of an error message, which is stored in the conversation and in logs. */
+/** Maximum length of an error message, because it is stored in the conversation and in logs. */
 const MAX_ERROR_LENGTH = 4_000;
 /** Maximum length of a name or a media type from the server. */
 const MAX_NAME_LENGTH = 200;
@@ -40,7 +40,9 @@ export interface McpContent {
   readonly parts: readonly (BlobPart | FileContentPart)[];
 }
 
-/** Converts the result. Throws if the tool reported an error, so that the model gets it like any other error. */
+/**
+ * Converts the result. Throws if the tool reported an error, so that the model gets this error like any other error.
+ */
 export async function readResult(
   result: CallToolResult,
   save?: SaveMcpFile,
@@ -81,7 +83,7 @@ export async function readContent(
       size += length;
       parts.push(accepted);
     }
-    // Every model accepts an image. Other files are saved as well, so that they can be used with every model.
+    // Every model accepts images. Other files are also saved, so that they can be used with every model.
     const isImage = accepted?.mediaType?.startsWith('image/') === true;
     if (part.kind === 'blob' && !(fits && isImage)) {
       noted += 1;
@@ -93,14 +95,14 @@ export async function readContent(
 }
 
 /**
- * Returns the text and the structured data of a result. Servers should repeat the data as text, for older clients. Then
- * only one of them is returned.
+ * Returns the text and the structured data of a result. Servers should repeat the data as text for older clients. If
+ * they do, only one of the two is returned.
  */
 function bothOf(texts: readonly string[], data: unknown): unknown {
   const text = texts.join('\n\n');
   if (data === undefined) return text;
   if (text === '') return data;
-  // Many servers wrap a value that is not an object: { result: value }.
+  // Many servers wrap a value that is not an object as { result: value }.
   const values: unknown[] = typeof data === 'object' && data ? Object.values(data) : [];
   const [value] = values.length === 1 ? values : [data];
   if (value === text) return text;

@@ -1,6 +1,6 @@
 /**
- * The requests of an MCP server for the model's answer (sampling). Only text is supported. A request has limits, and the
- * model gets no tools, so that a server cannot start further calls.
+ * Requests of an MCP server to the model (sampling). Only text is supported. A request is limited in size. The model
+ * gets no tools, so that a server cannot start further calls.
  */
 import { isObject, type JsonObject, type JsonValue } from '../../base/index.ts';
 import type { CreateMessageRequestParams, CreateMessageResult } from '@modelcontextprotocol/client';
@@ -10,13 +10,13 @@ import type { Tool, ToolContext } from '../tool.ts';
 
 const MAX_PROMPT = 100_000;
 const MAX_MESSAGES = 100;
-/** Maximum number of tokens of one answer. A request for more gets an answer with at most this many. */
+/** Maximum number of tokens of one answer. A higher number in a request is reduced to this maximum. */
 const MAX_TOKENS = 4_096;
 const MAX_STOPS = 4;
 
 /**
- * Returns the arguments of the sampling tool: everything that the model gets, so that a person sees what they approve.
- * Returns a reason if the request is not supported.
+ * Returns the arguments of the sampling tool. They contain everything that the model gets, so that a person sees what
+ * they approve. If the request is not supported, returns the reason.
  */
 export function samplingArguments(params: CreateMessageRequestParams): JsonObject | string {
   if (params.tools !== undefined) return 'sampling with tools is not supported';
@@ -49,7 +49,7 @@ function textOf(content: unknown): string | undefined {
   return texts.includes(undefined) ? undefined : texts.join('\n');
 }
 
-/** Returns the answer of the sampling tool in the form that the server expects. */
+/** Returns the answer of the sampling tool in the format that the server expects. */
 export function samplingResult(value: unknown): {
   readonly text: string;
   readonly result: CreateMessageResult;
@@ -69,15 +69,15 @@ export interface SamplingOptions {
   readonly server: string;
   /** Returns the model that answers. */
   readonly modelOf: (context: ToolContext) => Model;
-  /** Called with the tokens of each answer. Must not throw. */
+  /** Called with the token counts of each answer. Must not throw. */
   readonly used?: (model: string, usage: Usage, context: ToolContext) => void;
 }
 
 /**
- * Makes the tool that answers an MCP server's requests for the model (`sampling` of `mcpToolset`). Models do not see this
- * tool.
+ * Makes the tool that answers an MCP server's requests to the model (`sampling` of `mcpToolset`). Models do not see
+ * this tool.
  *
- *   mcpToolset(server, { sampling: samplingTool({ server: server.name, modelOf: () => model('google:gemini-3-flash') }) });
+ *     mcpToolset(server, { sampling: samplingTool({ server: server.name, modelOf: () => model('google:gemini-3-flash') }) });
  */
 export function samplingTool({ server, modelOf, used }: SamplingOptions): Tool {
   return {
@@ -101,7 +101,7 @@ export function samplingTool({ server, modelOf, used }: SamplingOptions): Tool {
   };
 }
 
-/** Returns the request for the model from the arguments that `samplingArguments` has made. */
+/** Returns the model request for arguments from `samplingArguments`. */
 function requestFrom({
   messages,
   system_prompt: system,

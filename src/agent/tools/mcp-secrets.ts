@@ -1,19 +1,22 @@
 /**
- * Removes the secrets of an MCP server from its errors and its log. A server or a proxy may repeat what it was sent, and
- * every client of a session sees why a server is unavailable.
+ * Removes the secrets of an MCP server from its errors and its log. A server or a proxy may repeat the data of a
+ * request, and every client of a session sees the reason why a server is unavailable.
  */
 import type { McpServerConfig } from './mcp-transport.ts';
 
-/** Shorter values are no secrets, and may be part of other words. */
+/** Minimum length of a secret. A shorter value is not treated as a secret, because it may be part of other words. */
 const MIN_LENGTH = 6;
 const HIDDEN = '***';
 const BEARER = /\b(Bearer|Basic)\s+[\w.~+/=-]{6,1000}/gi;
 const SECRET_FLAG = /key|token|secret|password/i;
 
-/** Returns a function that replaces the secrets in a text: values of headers, variables and the query of the URL. */
+/**
+ * Returns a function that replaces the secrets in a text. The secrets are the values of headers, environment
+ * variables, and the query of the URL.
+ */
 export function secretHider(server: McpServerConfig): (text: string) => string {
   const values = 'url' in server ? inAddress(server) : inCommand(server);
-  // A path is no secret, and is needed to understand an error.
+  // A path is not a secret, and it is needed to understand an error.
   const secrets = [...new Set(values.concat(values.flatMap((value) => value.split(/\s+/))))]
     .filter((value) => value.length >= MIN_LENGTH && !value.startsWith('/'))
     .toSorted((a, b) => b.length - a.length);
@@ -31,7 +34,7 @@ function inAddress({ url, headers = {} }: Extract<McpServerConfig, { url: unknow
   return [...Object.values(headers), ...inQuery, ...encoded, parsed?.password ?? ''];
 }
 
-/** Returns the values of variables, and those of arguments such as `--token=x` and `--token x`. */
+/** Returns the values of environment variables, and the values of arguments such as `--token=x` and `--token x`. */
 function inCommand({ env = {}, args = [] }: Extract<McpServerConfig, { command: unknown }>) {
   const given = args.flatMap((arg, at) => {
     const [, flag = '', value] = /^(--?[\w-]+)(?:=(.*))?$/s.exec(arg) ?? [];

@@ -1,7 +1,8 @@
 /**
- * The requests of an MCP server while it executes a call: for a person's answer, or for the model's answer.
+ * The requests that an MCP server sends while it executes a call. They ask for a person's answer or for the model's
+ * answer.
  *
- * People see a request as a call of its own inside the server's call, like the calls of a helper.
+ * People see a request as a separate call inside the server's call, like the calls of a helper.
  */
 import type { JsonObject, JsonValue } from '../../base/index.ts';
 import type { CreateMessageResult } from '@modelcontextprotocol/client';
@@ -12,28 +13,31 @@ import type { Tool, ToolContext } from '../tool.ts';
 import type { ElicitationReply, ServerQuestion } from './mcp-elicitation.ts';
 import { samplingResult } from './mcp-sampling.ts';
 
-/** How often a person is asked again after an invalid answer. */
+/** Maximum number of times that a person is asked the same question. */
 const MAX_TRIES = 3;
 
-/** A request of the server that waits for its answer. */
+/** A request of the server that is waiting for its answer. */
 export interface ServerRequest {
-  /** The id of the request's question, without the id of the call. */
+  /** The id of the request's question, without the prefix of the call. */
   readonly id: string;
   /**
-   * Continues the request, with a person's answer to its question or at first without one. Returns the next question, or
-   * undefined when the server has got its answer.
+   * Continues the request with a person's answer to its question. The first call has no answer. Returns the next
+   * question, or undefined when the server has received its answer.
    */
   proceed(context: ToolContext, answer: Answer | undefined): Promise<Question | undefined>;
-  /** Responds to the server that there is no answer. */
+  /** Responds to the server with an error, because there is no answer. */
   refuse(reason: string): void;
 }
 
-/** The error of a server's request that is not answered. Its code says that a person or a rule refused it. */
+/**
+ * The error response to a server's request that is not answered. The code means that a person or a rule refused the
+ * request.
+ */
 export class Refusal extends Error {
   readonly code = -1;
 }
 
-/** A question to a person. */
+/** Makes a request for a person's answer. */
 export function elicitationRequest(
   server: string,
   id: string,
@@ -43,7 +47,7 @@ export function elicitationRequest(
   const name = 'elicitation';
   let tries = 0;
   const ask = (context: ToolContext, problem = ''): Question => ({
-    // Each question has its own id, because an answer to an earlier one must not count for it.
+    // Each question has its own id, so that an answer to an earlier question is not used for this one.
     id: delegatedId(context.callId, tries === 0 ? id : `${id}.${tries}`),
     callId: context.callId,
     kind: 'input',
@@ -85,7 +89,7 @@ export interface SamplingRequest {
   };
 }
 
-/** A request for the model's answer. `tool` decides whether a person is asked first. */
+/** Makes a request for the model's answer. `tool` decides whether a person is asked first. */
 export function samplingRequest({
   server,
   id,
@@ -97,7 +101,7 @@ export function samplingRequest({
   async function work(context: ToolContext, confirmation: Answer | undefined): Promise<void> {
     const progress = (value: JsonValue): void => {
       const fields = { partial: true, actions: { progress: { callId: id, value } } };
-      // If the run is aborted, nobody reads the progress.
+      // Errors are ignored, because progress is not needed after the run was aborted.
       show(context, server, fields).catch(() => undefined);
     };
     try {
@@ -108,7 +112,7 @@ export function samplingRequest({
       respond.resolve(given.result);
     } catch {
       context.signal.throwIfAborted();
-      // Neither the server nor other clients learn why the model failed.
+      // The reason of the failure is not disclosed to the server and to other clients.
       const response = 'the model gave no answer';
       respond.reject(new Refusal(response));
       await settle(context, server, { id, name, response, isError: true });
@@ -152,7 +156,7 @@ export function samplingRequest({
   };
 }
 
-/** Shows an event of the server's request in the run, as an event of the call. */
+/** Shows an event of the server's request in the caller's run, as an event of the call. */
 async function show(context: ToolContext, server: string, fields: EventFields): Promise<void> {
   const { runId, services } = context;
   await surroundingsOf(services)?.show(createEvent({ runId, author: server }, fields));
@@ -168,7 +172,7 @@ function announce(
   return show(context, server, { content: { role: 'model', parts: [part] } });
 }
 
-/** Shows that a request of the server has its answer. */
+/** Shows that a request of the server was answered. */
 async function settle(
   context: ToolContext,
   server: string,

@@ -1,7 +1,7 @@
 /**
- * Calls of tools that run only as tasks (MCP 2025-11-25, "Tasks"). The server answers at once with a task. The client asks
- * for its status at intervals, and gets the result when the task has ended. While the task needs input, the server sends
- * its requests along with the request for the result.
+ * Calls of tools that run only as tasks (MCP 2025-11-25, "Tasks"). The server answers at once with a task. The client
+ * polls the status of the task, and requests the result when the task has ended. If the task needs input, the client
+ * requests the result early, because the server sends its requests for input on that request.
  */
 import { pause, type JsonObject } from '../../base/index.ts';
 import type {
@@ -17,7 +17,7 @@ import type { McpCallOptions } from './mcp-requests.ts';
 const MIN_POLL_MS = 100;
 const MAX_POLL_MS = 10_000;
 const DEFAULT_POLL_MS = 1_000;
-/** How long the server should keep the task and its result. */
+/** Time for which the server should keep the task and its result. */
 const KEEP_MS = 60 * 60_000;
 const CANCEL_TIMEOUT_MS = 5_000;
 
@@ -69,11 +69,11 @@ export async function callAsTask(
         specTypeSchemas.GetTaskResult,
         options,
       );
-      // The server has answered, even if the task reports nothing new.
+      // The server has answered, so the timeout restarts even if the task reports no progress.
       call.begun(taskId);
     }
     if (task.status === 'cancelled') throw new McpError('tool', 'the server canceled the call');
-    // The server responds when the task has ended. Until then it sends its requests for input.
+    // The server responds when the task has ended. Until then, it sends its requests for input.
     return await client.request(
       { method: 'tasks/result', params: { taskId } },
       specTypeSchemas.CallToolResult,

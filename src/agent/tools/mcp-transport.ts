@@ -1,6 +1,6 @@
 /**
- * The transports to an MCP server: a program's standard input and output, Streamable HTTP, and the older HTTP with SSE
- * (protocol version 2024-11-05). All limit the size of a message.
+ * The transports to an MCP server: a program's standard input and output, Streamable HTTP, and the older HTTP with
+ * SSE (protocol version 2024-11-05). All transports limit the size of a message.
  */
 import type { Transport } from '@modelcontextprotocol/client';
 import { limitBody } from '../../base/index.ts';
@@ -11,20 +11,20 @@ const CARRIAGE_RETURN = 13;
 const MAX_MESSAGE_BYTES = 16 * 2 ** 20;
 /**
  * Maximum number of HTTP requests that a server has not answered. Each request of the server is answered with an HTTP
- * request, so a server could make us open any number of connections.
+ * request, so a server could otherwise make us open any number of connections.
  */
 const MAX_UNANSWERED = 500;
 const MAX_LOG_LINE = 4_000;
 
-/** An MCP server that is a program. It is started when it is needed, and ended when the toolset is closed. */
+/** An MCP server that is a program. The program is started when it is needed, and ended when the toolset is closed. */
 export interface McpCommand {
   /** The prefix of the names of the server's tools. */
   readonly name: string;
   readonly command: string;
   readonly args?: readonly string[];
   /**
-   * Environment variables for the program, in addition to a few standard ones (PATH, HOME, …). The program gets no
-   * other variables, so it does not see our keys.
+   * Environment variables for the program, in addition to a few standard variables (PATH, HOME, …). The program gets
+   * no other variables, so it does not see our keys.
    */
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
@@ -33,35 +33,38 @@ export interface McpCommand {
 /** Adds a token to the requests to an MCP server. */
 export interface McpAuthorization {
   token(): Promise<string | undefined>;
-  /** Called if the server refuses the token. Rejects if there is no other token. */
+  /** Called when the server has refused the token. Gets a new token. Rejects if this is not possible. */
   onUnauthorized(): Promise<void>;
 }
 
-/** An MCP server that is already running, and that is reached by HTTP. */
+/** An MCP server that is already running and is reached by HTTP. */
 export interface McpUrl {
   readonly name: string;
   readonly url: string | URL;
-  /** `sse`: the older transport of HTTP and SSE. By default it is used only if the server refuses Streamable HTTP. */
+  /**
+   * `sse` to use only the older transport, HTTP with SSE. By default, the older transport is used only if the server
+   * refuses Streamable HTTP.
+   */
   readonly type?: 'sse';
   readonly headers?: Readonly<Record<string, string>>;
-  /** Adds a token to the requests. It overrides an `Authorization` header. */
+  /** The authorization that adds a token to the requests. It overrides an `Authorization` header. */
   readonly authorization?: McpAuthorization;
   readonly fetch?: typeof fetch;
 }
 
-/** How to reach an MCP server: a command or a URL. */
+/** The way to reach an MCP server: a command or a URL. */
 export type McpServerConfig = McpCommand | McpUrl;
 
 export interface TransportEvents {
   /** Called for each line of the program's stderr. */
   readonly log: (line: string) => void;
-  /** Called when the server has sent a message that is too large, or does not answer. */
+  /** Called when the server has sent a message that is too large, or has not answered too many requests. */
   readonly overflow: (reason: string) => void;
 }
 
 export type TransportKind = 'stdio' | 'http' | 'sse';
 
-/** Returns the transports to try, in this order. */
+/** Returns the transports to try, in order. */
 export function transportKinds(server: McpServerConfig): readonly TransportKind[] {
   if (!('url' in server)) return ['stdio'];
   return server.type === 'sse' ? ['sse'] : ['http', 'sse'];
@@ -129,8 +132,8 @@ function lines(log: (line: string) => void) {
 }
 
 /**
- * Returns a `fetch` that fails and calls `overflow` if a message is too large, or if too many requests are unanswered. In an event stream, each event is one
- * message: its data may have many lines.
+ * Returns a `fetch` that fails and calls `overflow` if a message is too large or if too many requests are unanswered.
+ * In an event stream, each event is one message, even if its data has many lines.
  */
 function limitMessages(
   fetchIt: typeof fetch,
@@ -161,8 +164,8 @@ function limitMessages(
 }
 
 /**
- * Returns a function that finds the last end of an event, an empty line, in each chunk of a stream. It returns the number
- * of bytes after it, or undefined if no event ends in the chunk.
+ * Returns a function that searches each chunk of a stream for the ends of events, which are empty lines. The function
+ * returns the number of bytes after the last end, or undefined if no event ends in the chunk.
  */
 function eventEnds(): (chunk: Uint8Array) => number | undefined {
   let isEmpty = true;
@@ -178,7 +181,7 @@ function eventEnds(): (chunk: Uint8Array) => number | undefined {
   };
 }
 
-/** Returns whether there is nothing in this range but a carriage return. */
+/** Returns whether the range is empty or contains only a carriage return. */
 function hasNoText(chunk: Uint8Array, start: number, end: number): boolean {
   return end === start || (end === start + 1 && chunk[start] === CARRIAGE_RETURN);
 }

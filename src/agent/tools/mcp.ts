@@ -1,11 +1,12 @@
 /**
- * The tools, prompts and resources of an MCP server, which is started as a program or reached by HTTP.
+ * The tools, prompts and resources of an MCP server. The server is a program that is started here, or is reached by
+ * HTTP.
  *
  *   const files = mcpToolset({ name: 'files', command: 'npx', args: ['some-mcp-server', '/data'] });
  *   const agent = llmAgent({ name: 'helper', tools: [files] });
  *
- * The server is started or contacted when its tools are first needed. Tools are called `SERVER__TOOL`. A server is not
- * trusted: its lists, descriptions and results are limited in size, and its annotations are only hints.
+ * The server is started or contacted when its tools are first needed. Tools have names of the form `SERVER__TOOL`. A
+ * server is not trusted. Its lists, descriptions and results are limited in size, and its annotations are only hints.
  */
 import type { MaybePromise, JsonObject } from '../../base/index.ts';
 import type { Tool as McpTool } from '@modelcontextprotocol/client';
@@ -41,9 +42,9 @@ export interface McpOptions {
   readonly include?: readonly string[];
   readonly exclude?: readonly string[];
   /**
-   * Which calls a person must approve. Default: none. `all`: every call. `writes`: calls of tools that are not marked
-   * as read-only. The server itself sets this mark, so use `writes` only with trusted servers. A function decides for
-   * each call.
+   * The calls that a person must approve. `all`: every call. `writes`: calls of tools that are not marked as
+   * read-only. The server itself sets this mark, so use `writes` only with trusted servers. A function decides for
+   * each call. Default: no call must be approved.
    */
   readonly confirm?:
     | 'all'
@@ -53,41 +54,49 @@ export interface McpOptions {
         args: JsonObject,
       ) => MaybePromise<boolean | ToolConfirmation>);
   /**
-   * Whether calls of tools that are not marked as read-only run in the order of the model's answer, and not
-   * concurrently. Default: false.
+   * Whether calls of tools that are not marked as read-only run in the order of the model's answer. By default, all
+   * calls run concurrently.
    */
   readonly sequential?: boolean;
-  /** Maximum time until the server is ready. Default: 30,000. */
+  /** Maximum time until the server is ready, in milliseconds. Default: 30,000. */
   readonly connectTimeoutMs?: number;
-  /** Maximum time until a call has a response or reports progress. Default: 120,000. */
+  /** Maximum time until a call has a response or reports progress, in milliseconds. Default: 120,000. */
   readonly callTimeoutMs?: number;
-  /** Delay after a failed attempt to connect. It doubles each time. Default: 500. */
+  /**
+   * Delay in milliseconds after a failed attempt to connect. The delay doubles with each failed attempt. Default:
+   * 500.
+   */
   readonly retryDelayMs?: number;
-  /** Maximum number of offered tools. If there are more, the first ones are offered. Default: 250. */
+  /**
+   * Maximum number of tools that are offered. If the server has more, only the first tools are offered. Default: 250.
+   */
   readonly maxTools?: number;
   /**
-   * Saves a file that no model accepts, and returns the path that the model gets, or undefined if it cannot be saved.
+   * Saves a file that no model accepts. Returns the path for the model, or undefined if the file cannot be saved.
    * Must not throw. By default, the model gets only the type and size of such a file.
    */
   readonly saveFile?: SaveMcpFile;
-  /** Called when the server says that its tools, prompts or resources have changed. Must not throw. */
+  /** Called when the server reports that its tools, prompts or resources have changed. Must not throw. */
   readonly listChanged?: () => void;
-  /** The folders that the server may learn of. Default: none. */
+  /** The folders (roots) that are disclosed to the server. Default: none. */
   readonly roots?: readonly McpRoot[];
   /**
-   * Answers the server's requests for the model (MCP's sampling). Its `confirm` decides whether a person is asked first.
-   * Without `confirm`, a person is always asked. Default: the server cannot use a model.
+   * The tool that answers the server's requests to the model (MCP's sampling). Its `confirm` decides whether a person
+   * is asked first. Without `confirm`, a person is always asked. By default, the server cannot use a model.
    */
   readonly sampling?: Tool;
   /** Receives the lines of the program's stderr, and notes about tools that are not offered. Must not throw. */
   readonly log?: (line: string) => void;
 }
 
-/** The tools of an MCP server, and what else it has. */
+/** The tools, prompts and resources of an MCP server. */
 export interface McpToolset extends Toolset {
-  /** Returns what the server says about its use. Undefined before the first connection, or if it says nothing. */
+  /**
+   * Returns the server's instructions for its use. Returns undefined before the first connection, or if the server
+   * has sent no instructions.
+   */
   instructions(): string | undefined;
-  /** Returns the prompts, at most 200. */
+  /** Returns at most 200 prompts of the server. */
   prompts(signal: AbortSignal): Promise<readonly McpPrompt[]>;
   resources(signal: AbortSignal): Promise<readonly McpResource[]>;
   /** Ends the program or the HTTP session. */
@@ -101,7 +110,7 @@ export interface McpToolset extends Toolset {
 export function mcpToolset(server: McpServerConfig, options: McpOptions = {}): McpToolset {
   const { log, include, maxTools = MAX_TOOLS } = options;
   const excluded = new Set(options.exclude);
-  /** Incremented when the lists may have changed. */
+  /** The version of the lists. It is incremented when the lists may have changed. */
   let edition = 0;
   let prompts: { readonly edition: number; readonly found: readonly McpPrompt[] } | undefined;
   let offered: { readonly edition: number; readonly tools: readonly Tool[] } | undefined;
