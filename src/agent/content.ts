@@ -3,8 +3,8 @@ import type { ToolErrorDetails } from './tool-error.ts';
 /**
  * Messages between people, models and tools, independent of any vendor.
  *
- * A part from a model may have `provider`: data that must be sent back to the vendor unchanged in the next request,
- * such as the signature of a thought. The framework does not read this data.
+ * A part from a model may have the field `provider`. It contains data that must be sent back to the vendor unchanged
+ * in the next request, such as the signature of a thought. The framework does not read this data.
  */
 
 /** Text: `{ kind: 'text', text: 'Hello' }`. */
@@ -21,7 +21,7 @@ export interface ThoughtPart {
   readonly provider?: JsonObject;
 }
 
-/** Bytes, in base64. */
+/** Bytes in base64, such as an image. */
 export interface BlobPart {
   readonly kind: 'blob';
   readonly mediaType: string;
@@ -86,7 +86,7 @@ export type ContentPart =
  * A message: `{ role: 'user', parts: [{ kind: 'text', text: 'Hello' }] }`. `userContent('Hello')` returns the same.
  */
 export interface Content {
-  /** `user`: a message from outside the agent, or tool responses. `model`: a message from an agent. */
+  /** The sender. `user`: a message from outside the agent, or tool responses. `model`: a message from an agent. */
   readonly role: 'user' | 'model';
   readonly parts: readonly ContentPart[];
 }
@@ -103,7 +103,7 @@ export function contentText(content: Content | undefined): string {
 }
 
 /**
- * Makes a user message from text or parts. A complete message is returned unchanged.
+ * Makes a user message from text or parts. If a complete message is given, returns it unchanged.
  *
  *   userContent([{ kind: 'file', uri: 'https://example.org/plan.pdf' }]);
  */

@@ -13,7 +13,7 @@ export type RunErrorCode =
   | 'not-open';
 
 /**
- * The runner refused a request. Nothing was stored, and no agent ran.
+ * The error for a request that the runner refused. Nothing was stored, and no agent ran.
  *
  *   if (error instanceof RunError && error.code === 'not-open') console.log('already answered');
  */
@@ -36,7 +36,7 @@ export class RunFailure extends Error {
   }
 }
 
-/** An error that is thrown after the run's error event, to end all agents of the run. */
+/** The error that ends all agents of a run. It is thrown after the run's error event. */
 export class RunOver extends Error {
   override readonly name = 'RunOver';
   constructor() {
@@ -44,7 +44,7 @@ export class RunOver extends Error {
   }
 }
 
-/** The session store failed, so no event can be stored. The runner's caller gets the cause. */
+/** The error for a failed session store. No event can be stored, so the runner's caller gets the cause. */
 export class StoreFailure extends Error {
   override readonly name = 'StoreFailure';
   constructor(cause: unknown) {

@@ -1,5 +1,6 @@
 /**
- * Keeps artifacts in memory. An artifact that does not fit is refused. No other artifact is removed to make room.
+ * Keeps artifacts in memory. An artifact that does not fit is refused. The store never removes other artifacts to
+ * make room.
  */
 import type { ArtifactContent, ArtifactStore } from '../artifact.ts';
 import { deepFreeze } from '../sessions/freeze.ts';

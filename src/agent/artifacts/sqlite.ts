@@ -1,4 +1,4 @@
-/** Keeps artifacts in a SQLite file. Several processes may share the file, and it may also contain sessions. */
+/** Keeps artifacts in a SQLite file. Several processes may share the file. The file may also contain sessions. */
 import type { ArtifactContent, ArtifactStore } from '../artifact.ts';
 import type { SessionKey } from '../session.ts';
 import { Database, readable, type SqliteOptions } from '../sessions/database.ts';
@@ -6,8 +6,8 @@ import { StorageError } from '../storage-error.ts';
 import { checkArtifact, checkArtifactKey, isUsers, MAX_VERSIONS } from './rules.ts';
 
 /**
- * Opens an artifact store in a file, and creates the file if it does not exist. Throws a StorageError if the file
- * cannot be used.
+ * Opens an artifact store in a file. Creates the file if it does not exist. Throws a StorageError if the file cannot
+ * be used.
  *
  *   const artifacts = sqliteArtifacts('/var/lib/parley/agent.db');
  */

@@ -1,4 +1,6 @@
-/** Parts of the framework for other folders of this repository. They are not part of the package's public interface. */
+/**
+ * Exports of the framework for other folders of this repository. They are not part of the package's public interface.
+ */
 export { deleteWithDelegated } from '../delegated.ts';
 export { RunFailure } from '../errors.ts';
 export { acceptedFile } from '../models/accepted-files.ts';

@@ -2,8 +2,8 @@
 
 /**
  * Yields the items of `source` until the signal is aborted. Then throws the signal's reason, even if `source` ignores
- * the signal. There is only one listener for the whole iteration, because a race for each item would add a listener
- * each time.
+ * the signal. Uses only one listener for the whole iteration. A race for each item would add a listener for each
+ * item.
  */
 export async function* abortable<T>(
   source: AsyncIterable<T>,
@@ -29,7 +29,7 @@ export async function* abortable<T>(
     }
   } finally {
     signal.removeEventListener('abort', leave);
-    // The result is not awaited, because a generator that is waiting for something returns only after its next item.
+    // The result is not awaited, because a generator that is waiting returns only after its next item.
     if (!ended) iterator.return?.().catch(() => undefined);
   }
 }

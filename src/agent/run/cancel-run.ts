@@ -1,7 +1,7 @@
 /**
- * Ends a run that waits or was aborted. Every open call gets a response, and the end is stored as an event. So the run
- * accepts no more answers, and later requests tell the model what happened. Otherwise a model would treat the unanswered
- * request as still open, and would not know of its calls.
+ * Ends a run that waits or was aborted. Every open call gets a response, and the end is stored as an event. So the
+ * run accepts no more answers, and the model learns from later requests what happened. Otherwise the model would
+ * treat the request as still open, and would not know about its calls.
  */
 import type { Agent } from '../agent.ts';
 import { CANCELED_REQUEST, STOPPED_BY_USER } from '../canceled-run.ts';
@@ -17,7 +17,7 @@ import type { AgentTree } from './tree.ts';
 const CANCELED = userContent(CANCELED_REQUEST);
 const ERROR = { code: 'canceled', message: 'the run was canceled' };
 
-/** Cancels a run. If the run is active, this waits until it ends, so the caller should abort it first. */
+/** Cancels a run. If the run is active, waits until it ends, so the caller should abort it first. */
 export async function cancelRun(
   tree: AgentTree,
   sessions: SessionStore,
@@ -30,13 +30,13 @@ export async function cancelRun(
   await endRun(tree.agents, opened, {}, signal);
 }
 
-/** How a run ends. */
+/** The way in which a run ends. */
 export interface RunEnd {
-  /** The error. Default: the user has canceled the run. */
+  /** The error that ends the run. Default: the error for a run that the user has canceled. */
   readonly error?: EventError | undefined;
-  /** The message and the state of a run that was stopped before it began. */
+  /** The message and the state for a run that was stopped before it began. */
   readonly begin?: { readonly message: readonly ContentPart[]; readonly state: State } | undefined;
-  /** Answers to open questions that were accepted, and that the run has not received. */
+  /** Accepted answers to open questions that the run has not received yet. */
   readonly answers?: readonly Answer[];
 }
 
@@ -73,7 +73,7 @@ export async function endRun(
   });
   const end = error ? { error } : { content: CANCELED, error: ERROR };
   await loaded.append([...calls, createEvent({ runId, author: 'user' }, end)]);
-  // The agents determine from the events before the end which of their work is still open.
+  // `events` are the events before the end. From these, the agents determine which of their work is still open.
   const run = { runId, session: key, events: session.events, sessions: loaded.store, signal };
   const tell = async (agent: Agent) => agent.cancel?.(run);
   await Promise.allSettled([...agents].map(tell));

@@ -1,4 +1,4 @@
-/** The state and artifacts that an agent or a tool has changed since its last event. */
+/** The changes of state and artifacts that an agent or a tool has made since its last event. */
 import type { JsonValue } from '../../base/index.ts';
 import type { Artifacts } from '../artifact.ts';
 import type { Actions } from '../event.ts';
@@ -18,7 +18,7 @@ export class Changes {
         return value === undefined ? read(key) : (value ?? undefined);
       },
       set: (key, value) => {
-        // The value is checked here, because an error when the event is stored would not show which code set the value.
+        // The value is checked here. An error when the event is stored would not show which code had set the value.
         if (value !== undefined) toJson(`value of ${key}`, value);
         this.#values.set(key, value);
       },
@@ -38,7 +38,7 @@ export class Changes {
     return this.#values.size === 0 && this.#versions.size === 0;
   }
 
-  /** Moves the changes into an event's actions. Values that the actions already have take precedence. */
+  /** Moves the changes into an event's actions. Values that are already in the actions take precedence. */
   drainInto(actions: Actions): Actions {
     if (this.empty) return actions;
     const stateDelta = { ...Object.fromEntries(this.#values), ...actions.stateDelta };

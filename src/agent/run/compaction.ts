@@ -1,9 +1,9 @@
 /**
- * Compaction: when a conversation becomes too long for the model's context window, a summary by the same model replaces
- * its older part.
+ * Compaction. When a conversation becomes too long for the model's context window, the same model writes a summary,
+ * which replaces the older part of the conversation.
  *
  * The summary is stored as an event, so it is made once and all later requests use it. The older events remain in the
- * session. A call and its response stay on the same side of the cut. If the summary fails, the conversation is not
+ * session. A call is never separated from its response. If the summary cannot be made, the conversation is not
  * changed, and the model may refuse it as too long.
  */
 import { functionCalls, functionResponses, contentText, type Content } from '../content.ts';
@@ -15,11 +15,11 @@ import type { RunScope } from './run-context.ts';
 
 /** The conditions for compacting a conversation. */
 export interface CompactionOptions {
-  /** A conversation with more than this number of tokens is compacted. Default: 80 % of the model's context window. */
+  /** Number of tokens above which a conversation is compacted. Default: 80 % of the model's context window. */
   readonly atTokens?: number;
-  /** The number of latest events that are not summarized. Default: 20. */
+  /** Number of latest events that are not summarized. Default: 20. */
   readonly keepEvents?: number;
-  /** Called when the summary could not be made. The conversation is then not changed. Must not throw. */
+  /** Called when the summary could not be made. In this case, the conversation is not changed. Must not throw. */
   readonly onFailure?: (error: unknown) => void;
 }
 
@@ -34,7 +34,7 @@ const INSTRUCTION = `Summarise the conversation that follows, for an agent that 
 Keep what the user wants, decisions, facts, names, numbers, results of tools, and what is still to be done.
 Leave out what no longer matters. Answer with the summary alone.`;
 
-/** Returns a compaction event if one is needed, or `failed` if the summary could not be made. */
+/** Returns a compaction event if compaction is needed, or `failed` if the summary could not be made. */
 export async function compact(
   scope: RunScope,
   model: Model,
@@ -46,7 +46,7 @@ export async function compact(
   const { summary: before = '', events } = afterSummary(scope.events, view);
   if (tokensOf(events, before, scope.agent.name) <= limit) return undefined;
   const keep = options.keepEvents ?? KEEP_EVENTS;
-  // A few long events may also exceed the limit, so the second attempt keeps fewer events.
+  // Even a few long events may exceed the limit, so the second attempt keeps fewer events.
   const end = [keep, Math.min(keep, MIN_EVENTS)]
     .map((kept) => cutOf(events, kept))
     .find((cut) => cut >= MIN_EVENTS);
@@ -71,8 +71,8 @@ export async function compact(
 }
 
 /**
- * Returns the size of an agent's conversation in tokens, as its next request would send it. After a summary or a rewind
- * it is an estimate, until the vendor counts again.
+ * Returns the size of an agent's conversation in tokens, as the next request would send it. After a summary or a
+ * rewind, the size is an estimate until the vendor counts the tokens again.
  */
 export function contextTokens(events: readonly Event[], agent: string, runId = ''): number {
   const { summary = '', events: kept } = afterSummary(events, { branch: undefined, runId });
@@ -84,7 +84,7 @@ function tokensOf(events: readonly Event[], summary: string, agent: string): num
   let chars = summary.length;
   let counts = true;
   for (const { author, usage, content, actions } of events.toReversed()) {
-    // A count from before a summary includes the events that the summary replaced.
+    // A count from before the summary includes the events that the summary has replaced.
     if (actions.compaction) counts = false;
     if (counts && author === agent && usage) {
       return usage.inputTokens + usage.outputTokens + (chars - summary.length) / CHARS_PER_TOKEN;
@@ -94,7 +94,10 @@ function tokensOf(events: readonly Event[], summary: string, agent: string): num
   return chars / CHARS_PER_TOKEN;
 }
 
-/** Returns the number of events to summarize: as many as possible without separating a call from its response. */
+/**
+ * Returns the number of events to summarize. This is the largest number that does not separate a call from its
+ * response.
+ */
 export function cutOf(events: readonly Event[], keep: number): number {
   const answered = new Set(
     events.flatMap(({ content }) => functionResponses(content).map(({ id }) => id)),
@@ -134,7 +137,7 @@ async function summarise(
   return { summary: summary.slice(0, MAX_SUMMARY_CHARS), usage };
 }
 
-/** Returns the conversation as text, because a model that sees calls tends to make calls itself. */
+/** Returns the conversation as text, because a model that sees calls tends to make calls. */
 function transcript(messages: readonly Content[]): string {
   const lines: string[] = [];
   for (const content of messages) {

@@ -1,11 +1,12 @@
 /**
- * Selects the session's events that form the conversation for models. The session itself is append-only.
+ * Selects the session's events that form the conversation for models. Events are never removed from the session
+ * itself.
  *
  * - An aside, such as a command to the program, is excluded with all events of its run.
- * - A rewind resets the conversation to the point directly after its target event. The excluded events stay
- *   in the session, so another rewind can restore them.
- * - If a rewind excludes the latest event of a run, events that this run adds later are excluded too. For the run
- * itself, rewinds by other runs after its start are ignored.
+ * - A rewind resets the conversation to the point directly after its target event. The excluded events stay in the
+ *   session, so another rewind can restore them.
+ * - If a rewind excludes the latest event of a run, events that this run adds later are excluded too. This does not
+ *   apply to the conversation of that run itself, which ignores rewinds by other runs after its start.
  */
 import type { Event } from '../event.ts';
 

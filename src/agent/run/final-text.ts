@@ -1,11 +1,14 @@
-/** The text of a run's result. Its only owner, so that a run says the same over A2A, as a tool and in a program. */
+/**
+ * Determines the text of a run's result. A2A, agents that run as tools, and programs all use this module, so the
+ * result is the same everywhere.
+ */
 import { contentText } from '../content.ts';
 import { isFinalResponse, type Event } from '../event.ts';
 
 interface Utterance {
-  /** The id of the event, which its pieces have too. */
+  /** The id of the complete event. Its chunks have the same id. */
   readonly id: string;
-  /** The number of utterances that began before it. */
+  /** The number of utterances that began before this one. */
   readonly order: number;
 }
 
@@ -14,8 +17,8 @@ interface Answer extends Utterance {
 }
 
 /**
- * Collects the last answer of a run. If agents ran in parallel, this is the last answer of each of them, in the order in
- * which they began, with an empty line between them.
+ * Collects the last answer of a run. If agents ran in parallel, collects the last answer of each agent. The answers
+ * are in the order in which they began, separated by empty lines.
  */
 export class FinalText {
   readonly #answers = new Map<string, Answer>();
@@ -23,8 +26,8 @@ export class FinalText {
   #count = 0;
 
   /**
-   * Reads one event of the run. An answer replaces earlier answers of the same branch, of the branches around it, and of
-   * the branches inside it.
+   * Reads one event of the run. An answer replaces earlier answers of the same branch, of enclosing branches and of
+   * nested branches.
    */
   note(event: Event): void {
     const { id, branch = '', partial, content } = event;

@@ -1,12 +1,14 @@
 /**
  * Makes the conversation for an agent's model from the session's events.
  *
- * The agent's own turns have the role `model`. Other agents' turns are described as text with the role `user`. Each
- * call is followed by its response, in the order of the calls. A call of another run has no response if that run waits
- * or its process died. Such a call gets a response that says so, because vendors refuse a call without a response, and
- * the model must know that it made the call. An open call of the current run is omitted, because its response follows.
- * A response without a call is omitted too, and so are events before a summary, and events that are not part of the
- * conversation (conversation.ts).
+ * The agent's own turns have the role `model`. The turns of other agents are described as text with the role `user`.
+ * Each call is followed by its response, in the order of the calls.
+ *
+ * A call of another run has no response if that run waits or its process has ended. Such a call gets a response that
+ * states this, because vendors refuse a call without a response, and the model must know that it made the call. An
+ * open call of the current run is omitted, because its response follows later. Three other kinds of content are also
+ * omitted: responses without a call, events before a summary, and events that are not part of the conversation
+ * (conversation.ts).
  */
 import { hash } from 'node:crypto';
 import {
@@ -24,21 +26,22 @@ export interface HistoryOptions {
   readonly agent: string;
   readonly runId: string;
   readonly branch: string | undefined;
-  /** Which events are included. `none`: only those of the current turn. */
+  /** The events that are included. With `none`, only the events of the current turn are included. */
   readonly include: 'default' | 'none';
-  /** The name of the model. Vendor data in a part is sent only to the model that created it. */
+  /** The name of the model. The vendor data of a part is sent only to the model that created it. */
   readonly model: string;
   /**
-   * Whether calls without a response are included. This is for tools and hooks, because models refuse such a history.
+   * Whether calls without a response are included. This is for tools and hooks only, because models refuse such a
+   * history.
    */
   readonly openCalls?: boolean;
 }
 
 /** Maximum length of the arguments and responses in the description of other agents' calls. */
 const MAX_TOLD = 2000;
-/** The response to a call of another run that has none. */
+/** The response to a call of another run that has no response. */
 const NO_RESULT = 'no result: this call still waits for an answer, or it was interrupted';
-/** Calls of this tool are not described to other agents. */
+/** The name of the transfer tool. Its calls are not described to other agents. */
 export const TRANSFER_TOOL = 'transfer_to_agent';
 
 export function historyOf(events: readonly Event[], options: HistoryOptions): Content[] {
@@ -72,7 +75,7 @@ export function historyOf(events: readonly Event[], options: HistoryOptions): Co
   return history;
 }
 
-/** Returns what a person said beside the answers in this event. */
+/** Returns the texts that a person sent together with the answers in this event. */
 function wordsIn({ actions }: Event): ContentPart[] {
   return (actions.answers ?? []).flatMap(({ words = '' }) =>
     words === '' ? [] : [{ kind: 'text', text: words }],
@@ -109,8 +112,8 @@ function addOwn(
   for (const given of event.content?.parts ?? []) {
     let part = given;
     if (part.kind === 'function-response') continue;
-    // Thoughts are sent only within their run, and only to the model that created them, because only this model
-    // can read their signature.
+    // Thoughts are sent only within their run and only to the model that created them, because only this model can
+    // read their signature.
     if (part.kind === 'thought' && !(sameModel && event.runId === options.runId)) continue;
     if (part.kind === 'function-call') {
       const response = responses.get(callKey(event, part));
@@ -137,8 +140,8 @@ function callKey({ runId }: Event, { id }: { readonly id: string }): string {
 }
 
 /**
- * Returns a function that makes the ids of calls unique, because vendors refuse two calls with the same id. The call of
- * the current run keeps the id, and the other calls get a new id.
+ * Returns a function that makes the ids of calls unique, because vendors refuse two calls with the same id. If ids
+ * are equal, the call of the current run keeps the id, and the other calls get new ids.
  */
 function uniqueIds(events: readonly Event[], { agent, runId }: HistoryOptions): Calls['idOf'] {
   const owners = new Map<string, string>();
@@ -222,8 +225,8 @@ interface Remaining {
 }
 
 /**
- * Returns the latest summary and the events that it does not cover. A summary from a parallel branch covers only this
- * branch. A summary from a run does not cover events that other runs added after this run had read the session.
+ * Returns the latest summary and the events that it does not cover. A summary from a parallel branch covers only that
+ * branch. A summary does not cover events that other runs added after the summarizing run had read the session.
  */
 export function afterSummary(
   events: readonly Event[],

@@ -1,8 +1,8 @@
 /**
  * Opens a run: reads its session and determines its open questions.
  *
- * The session is read once, when the run is opened. After that the run adds its own events, so that the caller sees
- * the open questions and the session's state without reading the session again.
+ * The session is read once, when the run is opened. After that, the run adds its own events to this data. So the
+ * caller sees the open questions and the session's state without another read.
  *
  *   using opened = await openRun(sessions, key, runId);
  *   if (opened.questions.length > 0) events = runner.proceed(opened, { answers });
@@ -14,7 +14,7 @@ import { RunIndex } from './run-index.ts';
 import type { Run } from './run.ts';
 import type { Session, SessionKey, SessionStore } from '../session.ts';
 
-/** An open run. The caller must dispose it. */
+/** An open run. The caller must dispose of it. */
 export interface OpenRun extends Disposable {
   readonly key: SessionKey;
   readonly runId: string;
@@ -25,8 +25,8 @@ export interface OpenRun extends Disposable {
   /** The open questions, in the order in which they were asked. */
   readonly questions: readonly Question[];
   /**
-   * Returns the stored events of agents that work for open calls of this run, in the form in which the run showed them
-   * (`delegatedIn` reads it). The run's own events do not include them.
+   * Returns the stored events of agents that work for open calls of this run. The events have the form in which the
+   * run showed them, which `delegatedIn` reads. The run's own events do not include them.
    */
   delegated(): Promise<readonly Event[]>;
 }
@@ -36,7 +36,7 @@ export interface OpenRunOptions {
   /** Whether to create the session if it does not exist. */
   readonly create?: boolean | undefined;
   /**
-   * The ids of the questions that the caller wants to answer. `openRun` fails at once if another caller is answering
+   * The ids of the questions that the caller wants to answer. `openRun` throws at once if another caller is answering
    * one of them.
    */
   readonly answering?: readonly string[];
@@ -44,8 +44,8 @@ export interface OpenRunOptions {
 }
 
 /**
- * Opens a run. Waits until no other caller in this process has the run open, then reads its session. The caller must
- * dispose the result.
+ * Opens a run. Waits until no other caller in this process has the run open, and then reads the session. The caller
+ * must dispose of the result.
  *
  *   using opened = await openRun(sessions, key, runId);
  */

@@ -1,8 +1,8 @@
 /**
  * The context of an agent in a run, and the function that runs an agent.
  *
- * `runAgent` stores each event of an agent, follows its transfers, and turns an error into the run's error event. This
- * happens for each agent and not only at the root, so that events are stored even if the parent does not yield them.
+ * `runAgent` stores each event of an agent, follows its transfers, and converts an error to the run's error event. It
+ * does this for each agent and not only for the root. So events are stored even if the parent does not yield them.
  */
 import type { JsonValue } from '../../base/index.ts';
 import type { Agent, ChildOptions, RunContext } from '../agent.ts';
@@ -36,7 +36,8 @@ export class RunScope implements RunContext {
   readonly changes: Changes;
   readonly #view: Event[] | undefined;
   /**
-   * How many times this agent has run each sub-agent. The keys are the paths of the sub-agents, relative to this agent.
+   * The number of times that this agent has run each sub-agent. The keys are the paths of the sub-agents, relative to
+   * this agent.
    */
   readonly #times = new Map<string, number>();
   #viewed = 0;
@@ -112,7 +113,7 @@ export class RunScope implements RunContext {
       { runId: this.runId, author: this.agent.name, branch: this.branch },
       fields,
     );
-    // Changes of state and artifacts are added only to events that are stored.
+    // Changes of state and artifacts are added only to complete events, because partial events are not stored.
     return event.partial === true || this.changes.empty
       ? event
       : { ...event, actions: this.changes.drainInto(event.actions) };
@@ -133,7 +134,7 @@ export class RunScope implements RunContext {
     const place = `${step}/${agent.name}`;
     const times = (this.#times.get(place) ?? 0) + 1;
     this.#times.set(place, times);
-    // Each run of an agent has its own path, because a checkpoint at a path means that this run is done.
+    // Each run of an agent has its own path, because a checkpoint at a path applies only to this run.
     const again = times === 1 ? '' : `#${times}`;
     const own = this.branch === undefined ? '' : `${this.branch}.`;
     const lane = `${own}${this.agent.name}${step}.${agent.name}${again}`;
@@ -168,7 +169,7 @@ export function isVisible(branch: string | undefined, from: string | undefined):
   return from.startsWith(`${branch}.`) || branch.startsWith(`${from}.`);
 }
 
-/** Runs an agent, and the agents to which it transfers, until they are done or wait for a person. */
+/** Runs an agent, and the agents to which it transfers the conversation, until they are done or wait for a person. */
 export async function* runAgent(run: Run, first: Agent, place: Place): AsyncGenerator<Event> {
   let agent = first;
   let { path } = place;
@@ -181,7 +182,7 @@ export async function* runAgent(run: Run, first: Agent, place: Place): AsyncGene
       try {
         checkDepth(scope);
         for await (const given of withCallbacks(scope)) {
-          // The events of an agent that continues after an abort are ignored.
+          // After an abort, events of an agent that continues are ignored.
           place.signal.throwIfAborted();
           const isNew = run.isNew(given);
           const events = isNew ? await run.take(withTransfer(given, path)) : [given];
@@ -229,7 +230,7 @@ export function isFinished(scope: RunScope): boolean {
   return scope.checkpoint() === DONE || transferOf(scope) !== undefined;
 }
 
-/** The value of the checkpoint in an agent's last event. */
+/** The checkpoint value in the last event of an agent that is done. */
 export const DONE = 'done';
 
 async function* withCallbacks(scope: RunScope): AsyncGenerator<Event> {

@@ -8,13 +8,16 @@ import type { Answer, Event, Question } from '../event.ts';
 import { RunError } from '../errors.ts';
 import { SessionNotFound, type Session, type SessionKey } from '../session.ts';
 
-/** The reason for a call's question. It determines how the answer is used, and is stored in the event's metadata. */
+/**
+ * The reason for a call's question. The reason determines how the answer is used. It is stored in the event's
+ * metadata.
+ */
 export type Asks =
-  /** The question is whether the call is allowed. */
+  /** The question asks whether the call is allowed. */
   | 'confirmation'
-  /** The tool asks, and is called again with the answer. */
+  /** The tool asks the question, and is called again with the answer. */
   | 'tool'
-  /** The answer is the call's response. */
+  /** The answer to the question is the response to the call. */
   | 'response';
 
 export interface OpenCall {
@@ -26,15 +29,15 @@ export interface OpenCall {
   /** The last question of this call. */
   question?: Question;
   asks?: Asks;
-  /** The answers since the last question. There may be several only if an agent that runs as a tool asks. */
+  /** The answers since the last question. There can be several answers only if an agent that runs as a tool asks. */
   answers?: readonly Answer[];
   /** The answer to the confirmation. Later questions do not change it. */
   confirmation?: Answer;
-  /** Whether the answer arrived with the last resume or after it, so that it has not been used yet. */
+  /** Whether the answer was not used yet. This is the case if it arrived with the last resume or later. */
   unused?: boolean;
   /**
-   * Whether this process has called the tool since the call's last question. A call without it may still have begun in an
-   * earlier process.
+   * Whether this process has called the tool since the call's last question. If not, the call may still have begun in
+   * an earlier process.
    */
   begun?: boolean;
 }
@@ -49,7 +52,7 @@ export class RunIndex {
   events = 0;
   /** The number of answers from models. */
   steps = 0;
-  /** How often the run was resumed. */
+  /** The number of times that the run was resumed. */
   resumes = 0;
   failed = false;
 
@@ -73,7 +76,8 @@ export class RunIndex {
       this.openCalls.delete(id);
       for (const question of this.questionsOf(id)) this.questions.delete(question.id);
     }
-    // An agent that runs as a tool asks all of its open questions. It may have received other answers itself.
+    // An agent that runs as a tool always asks all of its open questions. So its earlier questions that are not asked
+    // again are no longer open.
     for (const { callId } of actions.questions ?? []) {
       if (callId === undefined) continue;
       for (const { id } of this.questionsOf(callId)) this.questions.delete(id);
@@ -98,11 +102,11 @@ export class RunIndex {
   }
 
   /**
-   * Returns the ids of the calls that have not begun, in this process or an earlier one, because they have to wait for an
-   * earlier call of the same answer that has no response.
+   * Returns the ids of the calls that have not begun, neither in this process nor in an earlier one. They have to
+   * wait for an earlier call of the same answer that has no response.
    */
   blockedCalls(): ReadonlySet<string> {
-    /** For each agent and branch with an open call: whether one of these calls is sequential. */
+    /** The agents and branches with an open call. The value shows whether one of these calls is sequential. */
     const earlier = new Map<string, boolean>();
     const blocked = new Set<string>();
     for (const { part, agent, branch, sequential } of this.openCalls.values()) {
@@ -131,7 +135,7 @@ export class RunIndex {
 
   #resume(): void {
     this.resumes++;
-    // If the question of a call was answered earlier and the call has no response, it was active when the process died.
+    // After this resume, a call with an answer and without a response was active when an earlier process ended.
     for (const call of this.openCalls.values()) call.unused = false;
   }
 
@@ -158,7 +162,7 @@ export function requireRun(
   throw new RunError('unknown-run', `the session ${key.id} has no run ${runId}`);
 }
 
-/** Tracks whether the questions in the noted events are still open. Answers may arrive while other agents run. */
+/** Tracks whether the questions in the given events are still open. Answers may arrive while other agents run. */
 export class Waits {
   readonly #index: RunIndex;
   readonly #asked = new Set<string>();
@@ -171,7 +175,7 @@ export class Waits {
     for (const { id } of actions.questions ?? []) this.#asked.add(id);
   }
 
-  /** Whether any of the questions is still open. Valid only after the noted events were stored. */
+  /** Whether any of the questions is still open. The value is valid only after the given events were stored. */
   get any(): boolean {
     return [...this.#asked].some((id) => this.#index.questions.has(id));
   }

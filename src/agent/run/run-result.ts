@@ -5,11 +5,14 @@ import { FinalText } from './final-text.ts';
 /** The result of `runToEnd` and `resultOf`. */
 export interface RunResult {
   readonly runId: string;
-  /** The last answer of the run. If agents ran in parallel: the last answer of each, with an empty line between them. */
+  /**
+   * The last answer of the run. If agents ran in parallel, it consists of the last answer of each agent, separated by
+   * empty lines.
+   */
   readonly text: string;
   /** The open questions of the run. */
   readonly questions: readonly Question[];
-  /** The error, if the run has failed. */
+  /** The error of a failed run, or undefined if the run has not failed. */
   readonly error?: EventError;
 }
 

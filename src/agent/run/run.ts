@@ -1,7 +1,7 @@
 /**
  * One run, or the part of a run between two waits, with its events, its state and its limits.
  *
- * The session is read once, when the run is started or resumed. After that the run adds its own events, and does not
+ * The session is read once, when the run is started or resumed. After that, the run adds its own events. It does not
  * see events that other runs add to the session. The cost of an event does not depend on the number of events in the
  * session.
  */
@@ -26,7 +26,9 @@ import type { AgentTree } from './tree.ts';
 export interface RunLimits {
   /** Maximum number of requests to models. Default: 100. */
   readonly steps: number;
-  /** Maximum time from the start or the last answer until the run ends or waits. Default: 30 minutes. */
+  /**
+   * Maximum time in milliseconds from the start or the last answer until the run ends or waits. Default: 30 minutes.
+   */
   readonly timeMs: number;
   /** Maximum number of stored events. Default: 10,000. */
   readonly events: number;
@@ -41,9 +43,9 @@ export const DEFAULT_LIMITS: RunLimits = {
   depth: 16,
 };
 
-/** Maximum length of a vendor's id of a call. A call with a longer id gets a new one. */
+/** Maximum length of a vendor's call id. A call with a longer id gets a new id. */
 const MAX_CALL_ID = 100;
-/** After this many partial events the event loop runs once, so that timers fire during a fast stream. */
+/** Number of partial events after which the event loop runs once, so that timers fire during a fast stream. */
 const SHOWN_AT_ONCE = 1000;
 
 /** The data that all runs of a runner share. */
@@ -53,9 +55,9 @@ export interface RunServices {
   readonly plugins: readonly Plugin[];
   readonly limits: RunLimits;
   readonly defaultModel: Model | undefined;
-  /** Nesting depth of the agents around this runner. */
+  /** Nesting depth of the agents that enclose this runner. */
   readonly depth: number;
-  /** The caller's state, for keys that the session does not have. */
+  /** The caller's state, which is used for keys that the session does not have. */
   readonly outerState: MutableState | undefined;
 }
 
@@ -79,7 +81,7 @@ export class Run {
   readonly artifacts: Artifacts;
   readonly signal: AbortSignal;
   readonly inbox: AnswerInbox | undefined;
-  /** The session's events that this run has read, followed by its own events. Append-only. */
+  /** The session's events that this run has read, followed by the run's own events. Events are only appended. */
   readonly log: Event[];
   /** The id of the last event that this run has read from the session. */
   readonly lastRead: string | undefined;
@@ -90,7 +92,10 @@ export class Run {
   readonly #callIds = new Set<string>();
   readonly #ids = new Set<string>();
   readonly #taken = new WeakSet<Event>();
-  /** The answers that are still being streamed, by the id of their events: the first chunk, and the text so far. */
+  /**
+   * The answers that are still being streamed, by the id of their events. Each has the first chunk and the text so
+   * far.
+   */
   readonly #streaming = new Map<string, { readonly first: Event; readonly pieces: string[] }>();
   /** The latest progress of each call. */
   readonly #progress = new Map<string, JsonValue>();
@@ -131,14 +136,14 @@ export class Run {
   readState = (key: string): JsonValue | undefined =>
     this.#state.get(key) ?? this.services.outerState?.get(key);
 
-  /** Returns whether the event has not been passed to `take` yet. */
+  /** Returns whether the event was not passed to `take` yet. */
   isNew(event: Event): boolean {
     return !this.#taken.has(event) && (event.partial === true || !this.#ids.has(event.id));
   }
 
   /**
-   * Applies the plugins to an event, stores it unless it is partial, and returns it. For an error event, returns all the
-   * events of `fail`.
+   * Applies the plugins to an event, stores the event unless it is partial, and returns it. For an error event,
+   * returns all events of `fail`.
    */
   async take(given: Event): Promise<readonly Event[]> {
     this.#check();
@@ -169,13 +174,14 @@ export class Run {
   }
 
   /**
-   * Ends the run with an error event. Before this event, stores what was streamed of unfinished answers and a response
-   * for each open call. Returns the stored events. Events that other agents of the run yield later are refused.
+   * Ends the run with an error event. First stores the streamed text of unfinished answers and a response for each
+   * open call. Returns the stored events. Events that other agents of the run yield later are refused.
    */
   async fail(event: Event): Promise<readonly Event[]> {
     const isOver = this.#over;
     this.#over = true;
-    // Clients may see the response to a call, so it must not contain the error message, which is for the operator.
+    // The response must not contain the error message. Clients may see the response, but the message is for the
+    // operator.
     const reason = `the run ended with an error (${event.error?.code})`;
     const events = [...(isOver ? [] : this.#unfinished(reason, () => true)), event];
     await this.#store(events);
@@ -183,26 +189,26 @@ export class Run {
   }
 
   /**
-   * Stores what was streamed of unfinished answers, and a response for each call that was running, after the run was
-   * aborted. Calls that wait for an answer stay open, because the run may be resumed.
+   * Stores the streamed text of unfinished answers, and a response for each call that was running. It is called after
+   * the run was aborted. Calls that wait for an answer stay open, because the run may be resumed.
    */
   async interrupt(): Promise<void> {
     if (this.#over) return;
     this.#over = true;
     const { reason } = this.signal;
-    // An agent that runs as a tool may be running although some of its questions are open.
+    // A call whose agent runs as a tool may be running even if some of the agent's questions are open.
     const isStopped = (call: OpenCall) => call.begun === true || !awaitsAnswer(call, this.index);
     const events = this.#unfinished(messageOf(reason), isStopped);
     if (events.length > 0) await this.#store(events);
   }
 
-  /** Returns the events that settle unfinished answers and open calls. */
+  /** Returns the events that complete unfinished answers and open calls. */
   #unfinished(reason: string, isStopped: (call: OpenCall) => boolean): Event[] {
     const events: Event[] = [];
     for (const { first, pieces } of this.#streaming.values()) {
       const { partial: _, ...event } = first;
       const text = pieces.join('');
-      // Some vendors refuse a text without visible characters.
+      // Blank text is skipped, because some vendors refuse it.
       if (text.trim() === '') continue;
       const content: Content = { role: 'model', parts: [{ kind: 'text', text }] };
       events.push({ ...event, content, metadata: { ...event.metadata, interrupted: true } });
@@ -244,12 +250,12 @@ export class Run {
     }
   }
 
-  /** Remembers the content of a partial event, in case its complete event never arrives. */
+  /** Keeps the content of a partial event, in case its complete event never arrives. */
   #show(event: Event): void {
     const { id, content, metadata } = event;
     const { progress } = event.actions;
     if (progress) this.#progress.set(progress.callId, progress.value);
-    // Only answers of models have this field. A remote agent stores its unfinished answers itself.
+    // Only answers of models have this field. Remote agents store their unfinished answers themselves.
     if (metadata?.['model'] === undefined) return;
     for (const part of content?.parts ?? []) {
       if (part.kind !== 'text' || part.text === '') continue;
@@ -268,9 +274,12 @@ export class Run {
     this.#steps++;
   }
 
-  /** Reserves the id of a call and returns it. Returns undefined if the id is unusable or already used in the session. */
+  /**
+   * Reserves the id of a call and returns it. Returns undefined if the id is invalid or already used in the session.
+   */
   newCallId(id: string): string | undefined {
-    // Combined ids (`delegatedId`) have to be unambiguous, and clients limit the length of an id.
+    // The id must not contain a slash, because combined ids (`delegatedId`) must be unambiguous. It must be short,
+    // because clients limit the length of an id.
     const isUsable = id !== '' && id.length <= MAX_CALL_ID && !id.includes('/');
     if (!isUsable || this.#callIds.has(id)) return undefined;
     this.#callIds.add(id);
@@ -308,14 +317,14 @@ export class Run {
   }
 }
 
-/** The data that an agent inherits from the run around it when it runs as a tool, and its connection to that run. */
+/** The data that an agent that runs as a tool inherits from the caller's run, and its connection to that run. */
 export interface Surroundings {
   readonly services: RunServices;
   readonly depth: number;
   readonly inbox: AnswerInbox | undefined;
   /** New answers to the agent's questions, with the ids that the questions have in the caller's session. */
   readonly answers: readonly Answer[];
-  /** Shows an event of the agent in the caller's run. Resolves when the caller's reader has taken the event. */
+  /** Shows an event of the agent in the caller's run. Resolves when the caller's reader has received the event. */
   show(event: Event): Promise<void>;
 }
 

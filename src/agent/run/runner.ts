@@ -4,13 +4,13 @@
  *   const runner = createRunner({ agent });
  *   for await (const event of runner.run({ user: 'ann', session: 's1', message: 'Hello' })) …
  *
- * Events are yielded after they were stored; partial events are not stored. A run that fails ends with an event that
- * has an `error`. A run that needs a person ends with questions, and `resume` continues it, in this process or another.
- * The iteration throws only if no event can be yielded. It throws the reason of an abort, an error of the store, or a
- * RunError for an invalid request.
+ * Complete events are stored before they are yielded. Partial events are not stored. A run that fails ends with an
+ * event that has an `error`. A run that needs a person ends with questions. `resume` continues it, in this process or
+ * another. The iteration throws only if no event can be yielded. It throws the reason of an abort, an error of the
+ * store, or a RunError for an invalid request.
  *
- * The run starts with the iteration. Leaving the iteration early stops the run. An aborted run stores what was streamed
- * of an unfinished answer, and a response for each call that was running.
+ * The run starts with the iteration. Leaving the iteration early stops the run. An aborted run stores the streamed
+ * text of an unfinished answer, and a response for each call that was running.
  */
 import { raceAbort, MAX_TIMER_MS } from '../../base/index.ts';
 import { randomUUIDv7 } from 'node:crypto';
@@ -41,13 +41,13 @@ export interface RunnerOptions {
   readonly agent: Agent;
   /** The app of the sessions. Default: the agent's name. */
   readonly app?: string;
-  /** Default: a store in memory. */
+  /** The session store. Default: a store in memory. */
   readonly sessions?: SessionStore;
-  /** Default: a store in memory. */
+  /** The artifact store. Default: a store in memory. */
   readonly artifacts?: ArtifactStore;
   readonly plugins?: readonly Plugin[];
   readonly limits?: Partial<RunLimits>;
-  /** The model for agents that have no model of their own. */
+  /** The model for agents without a model of their own. */
   readonly defaultModel?: string | Model;
 }
 
@@ -58,13 +58,15 @@ export interface RunOptions {
   readonly session: string;
   readonly message: string | readonly ContentPart[] | Content;
   readonly signal?: AbortSignal;
-  /** Default: a new id. */
+  /** The id of the run. Default: a new id. */
   readonly runId?: string;
-  /** State that is set before the agent starts. */
+  /** The state to set before the agent starts. */
   readonly state?: State;
-  /** Whether to exclude this run from the conversation, so that models do not see it in later runs. */
+  /** Whether the run is excluded from the conversation, so that models do not see it in later runs. */
   readonly aside?: boolean;
-  /** Supplies answers while the run is active. Without an inbox, answers have to wait until the run stops. */
+  /**
+   * The inbox that supplies answers while the run is active. Without an inbox, answers must wait until the run stops.
+   */
   readonly inbox?: AnswerInbox;
 }
 
@@ -84,7 +86,7 @@ export interface CancelOptions extends PendingOptions {
 export interface ResumeRunOptions extends PendingOptions {
   /** Answers to open questions. An empty array continues a run that was interrupted by a crash. */
   readonly answers: readonly Answer[];
-  /** A message in addition to the answers. */
+  /** A message that is sent in addition to the answers. */
   readonly message?: string | readonly ContentPart[] | Content;
   readonly signal?: AbortSignal;
   readonly inbox?: AnswerInbox;
@@ -105,29 +107,29 @@ export interface Runner {
   readonly app: string;
   readonly sessions: SessionStore;
   run(options: RunOptions): AsyncIterable<Event>;
-  /** Like `run`, but for a run that the caller has opened and must dispose. */
+  /** Does the same as `run`, but for a run that the caller has opened and must dispose of. */
   begin(opened: OpenRun, options: BeginOptions): AsyncIterable<Event>;
   resume(options: ResumeRunOptions): AsyncIterable<Event>;
-  /** Like `resume`, but for a run that the caller has opened and must dispose. */
+  /** Does the same as `resume`, but for a run that the caller has opened and must dispose of. */
   proceed(opened: OpenRun, options: ProceedOptions): AsyncIterable<Event>;
   /** Returns the open questions of the run, in the order in which they were asked. */
   pending(options: PendingOptions): Promise<readonly Question[]>;
   /**
-   * Cancels a run that waits or was aborted. The run accepts no more answers, and work that it has delegated to remote
-   * agents is canceled. In later requests, the model is told that the user's request was canceled. If the run is
-   * active, this waits until it ends, so abort it first.
+   * Cancels a run that waits or was aborted. The run then accepts no more answers, and the work that it has delegated
+   * to remote agents is canceled. Later requests inform the model that the user's request was canceled. If the run is
+   * active, `cancel` waits until it ends, so abort it first.
    */
   cancel(options: CancelOptions): Promise<void>;
   /**
-   * Ends a run that the caller has opened and that is not active: like `cancel`, or with an error. Does nothing if the
-   * run has not begun or has already failed.
+   * Ends a run that the caller has opened and that is not active. The run ends as with `cancel`, or with an error.
+   * Does nothing if the run has not begun or has already failed.
    */
   end(opened: OpenRun, how: RunEnd): Promise<void>;
   /** Runs until the agent is done or waits, and returns the result. Throws the same errors as `run`. */
   runToEnd(options: RunOptions): Promise<RunResult>;
 }
 
-/** The data that an agent inherits from the run around it when it runs as a tool. */
+/** The data that an agent that runs as a tool inherits from the caller's run. */
 export interface Outer {
   readonly state: MutableState;
   readonly artifacts: Artifacts;
@@ -221,7 +223,8 @@ export function makeRunner(options: RunnerOptions, outer: Outer | undefined): Ru
     );
     // If two processes resume the run at the same point, only one of them can store this id.
     const claim = { ...event, id: `${runId}.${index.resumes + 1}` };
-    // If an answer were stored but not used, the outcome of its call would be unknown.
+    // The signal is checked before the answer is stored. If an answer were stored but not used, the outcome of its
+    // call would be unknown.
     asked.signal?.throwIfAborted();
     if ((await store.append(key, [claim])) === 0) {
       throw new RunError(
@@ -268,7 +271,7 @@ export function makeRunner(options: RunnerOptions, outer: Outer | undefined): Ru
       const waits = new Waits(index);
       for await (const event of abortable(runAgent(run, first, place), signal)) {
         waits.note(event);
-        // The outcome is set here, because many callers end the iteration at the error event.
+        // The outcome is set before the event is yielded, because many callers end the iteration at the error event.
         if (event.error) outcome = 'failed';
         yield event;
       }
@@ -285,7 +288,7 @@ export function makeRunner(options: RunnerOptions, outer: Outer | undefined): Ru
       } else if (error instanceof RunOver) {
         outcome = 'failed';
       } else {
-        // The caller gets the reason of the abort, even if the store fails now.
+        // The caller gets the reason of the abort, even if the store fails here.
         if (outerSignal?.aborted) await run.interrupt().catch(() => undefined);
         throw error instanceof StoreFailure ? error.cause : error;
       }

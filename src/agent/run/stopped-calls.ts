@@ -1,18 +1,18 @@
 /**
- * The responses to calls that never get a result of their own, because their run was stopped. With them, every call in a
- * session has a response, so the model knows what happened to each of its calls.
+ * The responses to calls that get no result because their run was stopped. With these responses, every call in a
+ * session has a response, so the model learns what happened to each of its calls.
  */
 import { isObject, type JsonValue } from '../../base/index.ts';
 import { createEvent, type Event } from '../event.ts';
 import { ToolError, failedResponse } from '../tool-error.ts';
 import type { OpenCall, RunIndex } from './run-index.ts';
 
-/** Maximum length of a call's output so far in its response. The end of the output is kept. */
+/** Maximum length of a call's partial output in its response. The end of the output is kept. */
 const MAX_OUTPUT = 8 * 1024;
 
 /**
- * The error of a call that was active when its process died. `work` is what an agent that ran as the tool had done by
- * then.
+ * Returns the error for a call that was active when its process ended. `work` is a summary of the work that an agent
+ * that ran as the tool had done.
  */
 export function outcomeUnknown(work = ''): ToolError {
   const message = 'outcome unknown: the process ended while this call was being made';
@@ -24,17 +24,20 @@ export function isDeclined({ confirmation }: OpenCall): boolean {
   return confirmation !== undefined && confirmation.confirmed !== true;
 }
 
-/** The error of a call that a person has declined, with the person's reason. */
+/** Returns the error for a call that a person has declined. It contains the person's reason. */
 export function declined({ confirmation }: OpenCall): ToolError {
   const value = confirmation?.value;
   const reason = typeof value === 'string' && value !== '' ? `: ${value}` : '';
   return new ToolError('declined', `this call was declined${reason}`);
 }
 
-/** The error of a call that was stopped for the given reason. `progress` is what the tool has reported last. */
+/**
+ * Returns the error for a call that was stopped for the given reason. `progress` is the last progress that the tool
+ * reported.
+ */
 export function stopped(reason: string, call: OpenCall, progress?: JsonValue): ToolError {
   if (isDeclined(call)) return declined(call);
-  // A question other than a confirmation comes from the tool itself.
+  // If the question is not a confirmation, the tool itself asked it, so the tool was called.
   const wasCalled = call.begun === true || (call.asks ?? 'confirmation') !== 'confirmation';
   if (!wasCalled) return new ToolError('stopped', `${reason}: this call was not run`);
   const output = typeof progress === 'string' ? progress.trim() : '';
@@ -53,8 +56,8 @@ export function awaitsAnswer({ part }: OpenCall, index: RunIndex): boolean {
 }
 
 /**
- * Returns whether the call may have been active when an earlier process died. `begun` is not considered: it is about this
- * process.
+ * Returns whether the call may have been active when an earlier process ended. `begun` is not considered, because it
+ * refers only to this process.
  */
 export function isUnknown(call: OpenCall, index: RunIndex, blocked: ReadonlySet<string>): boolean {
   const isKnown = isDeclined(call) || call.unused === true || awaitsAnswer(call, index);

@@ -4,7 +4,7 @@ import { RunError } from '../errors.ts';
 import type { Event } from '../event.ts';
 import type { Model } from '../model.ts';
 
-/** An agent that has a conversation with the user and can transfer it. */
+/** An agent that has a conversation with the user and can transfer this conversation. */
 export interface ConversationalAgent extends Agent {
   readonly kind: 'llm';
   /** The agent's model, or undefined to use the runner's default model. */
@@ -73,8 +73,8 @@ export class AgentTree {
   }
 
   /**
-   * Returns the agent for the next message: the agent that answered last, if it can transfer back to the root,
-   * otherwise the root.
+   * Returns the agent for the next message. This is the agent that answered last if it can transfer back to the root,
+   * and otherwise the root.
    */
   next(events: readonly Event[]): Agent {
     for (const { author } of events.toReversed()) {

@@ -356,8 +356,8 @@ export class McpConnection {
     if (this.#live !== live) return;
     this.#live = undefined;
     this.#reason = reason;
-    // The delay grows only if the server has never answered. Otherwise a failing server would be restarted at once,
-    // again and again.
+    // A connection on which the server never answered counts as a failed attempt. Otherwise the server would be
+    // restarted without a delay.
     if (live.worked) this.#failures = 0;
     else this.#failed(reason);
     this.#options.changed();

@@ -13,7 +13,7 @@ import type { Tool, ToolContext } from '../tool.ts';
 import type { ElicitationReply, ServerQuestion } from './mcp-elicitation.ts';
 import { samplingResult } from './mcp-sampling.ts';
 
-/** Maximum number of times that a person is asked the same question. */
+/** Maximum number of times that a person is asked again after an invalid answer. */
 const MAX_TRIES = 3;
 
 /** A request of the server that is waiting for its answer. */
