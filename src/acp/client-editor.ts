@@ -1,8 +1,8 @@
 /**
- * The files and the terminals that an ACP client offers, as the agent uses them.
+ * Gives the agent access to the files and the terminals that an ACP client offers.
  *
- * The client's answers are not trusted: each request has a timeout, and texts have a maximum length. A client that does
- * not answer in time is not asked again, because every further call would wait as long.
+ * The client's answers are not trusted. Each request has a timeout, and texts have a maximum length. A client that does
+ * not answer in time gets no more requests, because every further call would wait for the timeout too.
  */
 import {
   methods,
@@ -23,10 +23,13 @@ import {
 } from '../live/client/editor/index.ts';
 import type { Logger } from '../tasks/index.ts';
 
-/** Maximum length of a file's text, in characters. The agent edits no larger files. */
+/** Maximum length of a file's text, in characters. The agent does not edit larger files. */
 const MAX_TEXT = 10 * 1024 * 1024;
 const TIMEOUT_MS = 15_000;
-/** The timeout of requests that the client may let a person allow first: to write a file, and to start a program. */
+/**
+ * The timeout of requests for which the client may ask a person for consent. These are requests to write a file or to
+ * start a program.
+ */
 const CONSENT_MS = 2 * 60_000;
 /** Maximum number of calls whose terminals are known. */
 const MAX_TERMINALS = 256;
@@ -50,7 +53,7 @@ interface Wait {
 export class ClientEditor implements Editor {
   readonly files: EditorFiles | undefined;
   readonly terminals: EditorTerminals | undefined;
-  /** The client knows the session by this id. It is set when the session is open. */
+  /** The id by which the client knows the session. It is set when the session is open. */
   sessionId = '';
   readonly #options: ClientEditorOptions;
   /** The ids of the terminals, by call. */
@@ -71,7 +74,8 @@ export class ClientEditor implements Editor {
 
   /** Returns the id of the terminal that belongs to a call. */
   terminalOf(callId: string): string | undefined {
-    // Clients see the call of a helper with the id of the helper's own call before it: `call_1/call_2`.
+    // For clients, the id of a helper's call starts with the id of the call that started the helper, for example
+    // `call_1/call_2`.
     const own = callId.slice(callId.lastIndexOf('/') + 1);
     return this.#terminals.get(callId) ?? this.#terminals.get(own);
   }

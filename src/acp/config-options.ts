@@ -1,9 +1,9 @@
 /**
- * What a person can choose for a session in an editor: the approval mode and the model. The commands /approval and
- * /model set them for all clients.
+ * The choices that a person can make for a session in an editor. These are the approval mode and the model. The
+ * commands /approval and /model set them for all clients.
  *
- * ACP has three forms for the same choices, and clients differ in which one they read: config options, the older
- * `modes`, and `models`, which was never stable and which the SDK no longer has.
+ * ACP has three forms for the same choices: config options, the older `modes`, and `models`, which was never stable and
+ * is no longer in the SDK. Different clients read different forms, so all three are sent.
  */
 import {
   RequestError,
@@ -39,7 +39,10 @@ const MODES: readonly SessionMode[] = [
   { id: 'yolo', name: 'Yolo', description: 'Never asks for approval' },
 ];
 
-/** A model's name contains no spaces. Names on the list may, because the operator has written them. */
+/**
+ * The form of a model name that a client sends. It contains no spaces. Names on the list may contain spaces, because
+ * the operator has written them.
+ */
 const MODEL_NAME = /^[^\s\p{C}]{1,200}$/u;
 
 export function choiceState(choices: Choices): ChoiceState {

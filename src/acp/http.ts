@@ -7,9 +7,9 @@
  *           `Acp-Session-Id`, those of a session.
  *   DELETE  closes the connection.
  *
- * The SDK implements the transport, and makes a stream of each connection. This module limits the connections: their
- * number, how long one may be idle, and who may use it. A lost connection is not resumed: the client connects again, and
- * continues with `session/load`.
+ * The SDK implements the transport, and makes a stream of each connection. This module limits the number of connections
+ * and their idle time, and lets only the user who opened a connection use it. A lost connection is not resumed.
+ * Instead, the client connects again, and continues with `session/load`.
  */
 import type { Stream } from '@agentclientprotocol/sdk';
 import type { AcpServer } from '@agentclientprotocol/sdk/experimental/server';
@@ -21,9 +21,11 @@ import type { ServedAcp } from './serve.ts';
 const MAX_CONNECTIONS = 256;
 /** How long a connection without open requests stays open. */
 const IDLE_MS = 60_000;
-/** Output that waits for the client to read it. At this size, the session waits. */
+/** Maximum size of output that the client has not read. At this size, the session waits. */
 const MAX_BUFFERED = 4 * 1024 * 1024;
-/** Each session of a connection has a stream, and a connection has few sessions. */
+/**
+ * Maximum number of session streams of a connection. Each session has one stream, and a connection has few sessions.
+ */
 const MAX_SESSION_STREAMS = 64;
 const CONNECTION_ID = 'acp-connection-id';
 /** The request headers that the transport reads. */
@@ -31,14 +33,14 @@ const FORWARDED = ['content-type', 'accept', CONNECTION_ID, 'acp-session-id'];
 
 export interface AcpHttpOptions {
   readonly path: string;
-  /** Serves a new connection. `request` is the one that opened it. */
+  /** Serves a new connection. `request` is the request that opened it. */
   serve(stream: Stream, request: RouteRequest): ServedAcp;
   readonly maxConnections?: number;
   readonly idleMs?: number;
 }
 
 interface Connection {
-  /** The user who opened the connection. Requests of other users do not find it. */
+  /** The user who opened the connection. Other users cannot use it. */
   readonly user: string;
   readonly served: ServedAcp;
   /** The number of open requests. */
@@ -53,7 +55,7 @@ export function acpRoutes(options: AcpHttpOptions): JsonRoute[] {
   let opening = 0;
   let server: Promise<AcpServer> | undefined;
 
-  /** Counts an open request. Returns the function that ends it. */
+  /** Counts an open request. Returns a function that must be called when the request has ended. */
   function enter(connection: Connection): () => void {
     clearTimeout(connection.idle);
     connection.requests += 1;
@@ -106,7 +108,7 @@ export function acpRoutes(options: AcpHttpOptions): JsonRoute[] {
         }
       };
       const response = await forward(verb, request, connect);
-      // The transport would tell the client the error's message.
+      // The transport would send the error's message to the client.
       if (failure) throw failure;
       const id = response.headers.get(CONNECTION_ID);
       if (served && id !== null) open(id, { user: nameOf(request), served, requests: 0 });
@@ -162,7 +164,7 @@ async function openServer(): Promise<AcpServer> {
   });
 }
 
-/** The transport answers an id of another type with an internal error. */
+/** Throws if the id has an invalid type, because the transport would answer with an internal error. */
 function checkId(body: unknown): void {
   const id = isObject(body) ? body['id'] : undefined;
   if (id == null || typeof id === 'string' || typeof id === 'number') return;
@@ -194,7 +196,8 @@ function textOf(body: ReadableStream<Uint8Array>, leave: () => void): AsyncItera
         const { done, value = '' } = await reader.read();
         return done ? { done, value: undefined } : { done, value };
       },
-      // This is called at the end of every reply. A generator would not notice a reply that ends before it starts.
+      // This is called at the end of every reply. The `finally` block of a generator would not run if the reply ended
+      // before the first read.
       async return() {
         leave();
         await reader.cancel();

@@ -97,7 +97,7 @@ export class OwnPrompts {
     if (this.#forget(sent)) settle(sent.done, 'cancelled');
   }
 
-  /** Returns false if the prompt was no longer queued. */
+  /** Removes a prompt from the queue. Returns false if it was no longer queued. */
   #forget(sent: Sent): boolean {
     const at = this.#waiting.indexOf(sent);
     if (at >= 0) this.#waiting.splice(at, 1);

@@ -30,7 +30,10 @@ export interface PermissionsOptions {
   readonly logger: Logger;
   /** Aborted when the client disconnects. */
   readonly signal: AbortSignal;
-  /** Called when the person wants to answer a question with a text. ACP has no field for it in a permission. */
+  /**
+   * Called when the person wants to answer a question with a text. A permission response of ACP has no field for a
+   * text.
+   */
   readonly onWords: (call: ToolCall) => Promise<void>;
 }
 

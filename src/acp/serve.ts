@@ -57,30 +57,30 @@ export type AcpAbout = Pick<AcpOptions, 'version' | 'logger' | 'images' | 'list'
 
 /** The parameters of session/list. */
 export interface SessionQuery {
-  /** Only the sessions of this folder. */
+  /** If set, only the sessions of this folder are listed. */
   readonly cwd?: string;
   /** The `nextCursor` of the previous page. */
   readonly cursor?: string;
 }
 
-/** How a person gives the agent access to a model. The methods are of ACP's type `agent`. */
+/** The methods by which a person gives the agent access to a model. They have ACP's type `agent`. */
 export interface AcpAuthentication {
   readonly methods: readonly AuthMethod[];
-  /** Checks one of the methods. Returns what the person has to do, or undefined if the method works. */
+  /** Checks one of the methods. Returns an instruction for the person, or undefined if the method works. */
   authenticate(methodId: string): string | undefined;
 }
 
 export interface AcpOptions {
-  /** Returns the sessions that the client may load, latest first. Without it there is no session/list. */
+  /** Returns the sessions that the client may load, latest first. If this is missing, session/list is not supported. */
   list?(query: SessionQuery): Promise<ListSessionsResponse>;
   /**
    * Deletes a stored session. Does nothing if there is no such session. Throws an A2AError if the session is open
-   * elsewhere. Without it there is no session/delete.
+   * elsewhere. If this is missing, session/delete is not supported.
    */
   remove?(sessionId: string): Promise<void>;
   /** Whether the model sees images, so that clients may send them. Default: true. */
   readonly images?: boolean;
-  /** By default the client is authenticated by its connection. */
+  /** The authentication methods. By default, there are none, because the connection authenticates the client. */
   readonly authentication?: AcpAuthentication;
   /**
    * Returns the session for the client. Throws the A2AError `taskNotFound` if there is no session with the requested
@@ -92,7 +92,7 @@ export interface AcpOptions {
   /** Parley's version, which the client may display. */
   readonly version: string;
   readonly logger: Logger;
-  /** How long the client may take to answer a request for the content of a file, or about a terminal. */
+  /** Timeout for the client's answers to requests about files and terminals. */
   readonly editorTimeoutMs?: number;
 }
 
@@ -136,7 +136,7 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
     authMethods: [...(options.authentication?.methods ?? [])],
   };
 
-  /** Serializes requests, so that two requests for the same session do not join it twice, or join it while it is deleted. */
+  /** Runs requests one after the other, so that a session is not joined twice, or joined while it is being deleted. */
   function inOrder<Result>(act: () => Promise<Result>): Promise<Result> {
     const next = entering.then(act);
     entering = next.catch(() => {});
@@ -193,7 +193,7 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
     }
   }
 
-  /** Leaves the session once, unless this connection still uses it. */
+  /** Leaves the session, unless this connection still uses it or has already left it. */
   async function release(session: LiveSession): Promise<void> {
     if ([...joined.values()].some((each) => each.session === session)) return;
     if (!entered.delete(session)) return;
@@ -214,7 +214,10 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
     return one.start(() => void leave(one));
   }
 
-  /** Starts the updates after the response, because the client learns the session id from the response. */
+  /**
+   * Starts the updates after the response, because the response contains the session id, which the client needs for the
+   * updates.
+   */
   function startSoon(one: AcpSession): ChoiceState {
     // AcpSession logs its own errors.
     setImmediate(() => void start(one).catch(() => {}));
@@ -229,7 +232,7 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
     return options.list({ ...(cwd && { cwd }), ...(cursor && { cursor }) });
   }
 
-  /** Deletes a session. The client leaves it first, which is not possible while a turn runs. */
+  /** Deletes a session. The client leaves the session first, which is not possible while a turn runs. */
   async function remove(sessionId: string): Promise<void> {
     if (!options.remove) throw RequestError.methodNotFound(session.delete);
     const one = joined.get(sessionId);

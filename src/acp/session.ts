@@ -1,5 +1,5 @@
 /**
- * Connects one ACP client to one live session: sends the session's updates to the client, and responds to the client's
+ * Connects one ACP client to one live session. Sends the session's updates to the client, and responds to the client's
  * prompts when their turns end.
  *
  * One loop reads the session. It reads the next event only after the updates for the previous event have been sent. So
@@ -57,7 +57,7 @@ const MAX_COMMANDS = 500;
 export interface AcpSessionOptions {
   readonly session: LiveSession;
   readonly client: AgentContext;
-  /** Has the terminals in which commands run. */
+  /** The client's editor, which has the terminals in which commands run. */
   readonly editor: Pick<ClientEditor, 'terminalOf'>;
   /** Whether to send the earlier conversation to the client. */
   readonly history: boolean;
@@ -77,9 +77,9 @@ export class AcpSession {
   readonly #prompts: OwnPrompts;
   readonly #waiting = new WaitingCalls();
   readonly #current = Promise.withResolvers<void>();
-  /** True while the updates that are sent date from before the client joined. */
+  /** True while the client gets updates from before it joined. */
   #history: boolean;
-  /** The edition of the commands that the client has. */
+  /** The number of the commands' last change that was sent to the client. */
   #commands = 0;
   #started = false;
   #choices: Choices;
@@ -134,12 +134,12 @@ export class AcpSession {
     return this.#prompts.isPending || !(isTerminal(this.#state) || this.#state === 'submitted');
   }
 
-  /** The mode and the model, and what can be chosen instead. */
+  /** The current mode and model, and the other possible choices. */
   get choices(): ChoiceState {
     return choiceState(this.#choices);
   }
 
-  /** Starts sending updates; later calls have no effect. Resolves when the history has been sent. */
+  /** Starts sending updates. Later calls do not start again. Resolves when the history has been sent. */
   async start(onEnd: () => void): Promise<void> {
     if (this.#started) return this.#current.promise;
     this.#started = true;
@@ -211,7 +211,7 @@ export class AcpSession {
 
   async #run(): Promise<void> {
     const signal = AbortSignal.any([this.#leaving.signal, this.#options.signal]);
-    // Without history, reading starts at a snapshot; with history, at the first event.
+    // Without history, reading starts at a snapshot. With history, it starts at the first event.
     let resuming = !this.#history;
     void this.#sendCommands();
     if (this.#history) await this.#sendEarlier();
@@ -253,7 +253,7 @@ export class AcpSession {
     }
   }
 
-  /** Handles a received snapshot: the first one, or one that means that the conversation continues in another task. */
+  /** Handles the first snapshot, and each snapshot that is received when the conversation continues in another task. */
   async #enter({ approval, model, pending, task }: LiveSnapshot): Promise<void> {
     this.#state = task.status.state;
     this.#reachPresent();
@@ -270,7 +270,10 @@ export class AcpSession {
     }
   }
 
-  /** Called when the history has been sent. Asks the client for the permissions that are still open. */
+  /**
+   * Ends the history, and asks the client for the permissions that are still open. Called when the history has been
+   * sent.
+   */
   #reachPresent(): void {
     const asks = this.#history;
     this.#history = false;
@@ -292,7 +295,8 @@ export class AcpSession {
   }
 
   async #show(fact: Fact): Promise<void> {
-    // Do not show the reply to the command: this client selected a value in a menu and did not type the command.
+    // Do not show the reply to the command, because this client selected a value in a menu and did not type the
+    // command.
     if (fact.kind === 'text' && this.#prompts.quiet) {
       this.#reply += fact.text;
       return;

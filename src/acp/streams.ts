@@ -28,7 +28,7 @@ export function stdioStream(
   return ndJsonStream(Writable.toWeb(output), bytes, { maxMessageBytes: MAX_LINE_BYTES });
 }
 
-/** Joins the session for a client, which has told its name. */
+/** Adds a client with this name to the session. */
 type Enter = (clientName: string, editor?: Editor) => LiveSession;
 
 export interface AcpSocketOptions extends AcpAbout {

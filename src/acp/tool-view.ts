@@ -55,12 +55,12 @@ const STATUSES: Readonly<Record<ToolCall['status'], ToolCallStatus>> = {
   CANCELLED: 'failed',
 };
 
-/** The output of these kinds is not Markdown, so it is put in a code block. */
+/** The kinds of calls whose output is not Markdown. Their output is put in a code block. */
 const VERBATIM: ReadonlySet<ToolKind> = new Set(['read', 'search', 'execute', 'fetch', 'edit']);
 /** Tools whose `path` argument is a single file. */
 const OF_ONE_FILE: ReadonlySet<string> = new Set(['read_file', 'write_file', 'edit']);
 
-/** `files` are the images that the call has returned. */
+/** Returns a tool call in ACP's form. `files` are the images that the call has returned. */
 export function toolView(
   call: ToolCall,
   workspace: string,
@@ -85,7 +85,7 @@ export function toolView(
 
 function contentOf(call: ToolCall, kind: ToolKind): ToolCallContent[] {
   const { output, error, live_content: live } = call;
-  // A command that failed has its output in the error.
+  // The output of a failed command is in the error.
   if (error) return [kind === 'execute' ? verbatim(error.message) : words(error.message)];
   if (output?.diff) return [diffOf(output.diff)];
   if (output?.text !== undefined) {
@@ -104,7 +104,7 @@ function imageOf(file: FilePart['file']): ToolCallContent[] {
   return content ? [{ type: 'content', content }] : [];
 }
 
-/** Returns the content that shows what a call would do, for its permission request. */
+/** Returns the content that describes the effect of a call, for its permission request. */
 function detailContent(detail: CallDetail): ToolCallContent[] {
   switch (detail.kind) {
     case 'change':

@@ -83,7 +83,10 @@ export class Updates {
     };
   }
 
-  /** Returns the call. If it runs in a terminal of this client, the client shows the terminal instead of the output. */
+  /**
+   * Returns the call in ACP's form. If the call runs in a terminal of this client, the client shows the terminal
+   * instead of the output.
+   */
   #view({ call, files }: Extract<Fact, { kind: 'call' }>): ToolView {
     const view = toolView(call, this.#workspace, files);
     const terminalId = this.#editor?.terminalOf(call.tool_call_id);

@@ -112,7 +112,7 @@ async function run(args: readonly string[]): Promise<number> {
   return runFrom(COMMANDS, 'parley', args, process.env);
 }
 
-/** Whether `-p` or its environment variable is given. If not, the terminal UI starts. */
+/** Returns whether `-p` or its environment variable is given. If not, the terminal UI starts. */
 function hasPrompt(args: readonly string[]): boolean {
   const end = args.indexOf('--');
   const flags = end < 0 ? args : args.slice(0, end);

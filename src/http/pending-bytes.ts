@@ -59,7 +59,7 @@ export class PendingBytes {
   }
 }
 
-/** The name under which a client's streams and bytes are counted. */
+/** Returns the name under which a client's streams and bytes are counted. */
 export function clientOf(user: User | undefined, request: Pick<TransportRequest, 'remote'>) {
   return user?.id ?? request.remote;
 }

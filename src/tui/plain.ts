@@ -28,7 +28,7 @@ import { nameOf } from './view/who.ts';
 const WIDTH = 4000;
 const MAX_LINE = 100_000;
 const TWICE_MS = 2000;
-/** For this long after another client has closed a question, a number does not answer the next question. */
+/** Time after another client has closed a question during which a number does not answer the next question. */
 const REPLACED_MS = 3000;
 /** How long the terminal is in raw mode. */
 const RAW_MS = 20;
@@ -50,14 +50,14 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
   let printed = 0;
   let greeted = false;
   let busy = false;
-  /** Whether an entry of the session was printed since the last `Ready.`. */
+  /** Whether an entry of the session was printed after the last `Ready.`. */
   let unheard = false;
   /** The id of the request that was printed last, and of the request that was answered last here. */
   let asked = '';
   let answered = '';
-  /** When a question that was not answered here was last closed. */
+  /** The time when a question was last closed without an answer from this terminal. */
   let replacedAt = -Infinity;
-  /** Whether the next line is the answer in words. */
+  /** Whether the next line is the answer to a question in words. */
   let awaitsWords = false;
   let unfinished = '';
   /** The retry that was printed last. */
@@ -104,7 +104,7 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
     retried = state.retry;
     const [first] = waitingCalls(state);
     const request = first ? requestId(first.call) : '';
-    // The person may still be typing the number of an option of the question before.
+    // The person may still be typing the number of an option of the previous question.
     if (request !== asked && asked !== '' && asked !== answered) replacedAt = performance.now();
     if (request !== asked) awaitsWords = false;
     if (first && request !== asked) ask(first, view);
@@ -199,7 +199,7 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
     }
   }
 
-  /** Returns whether the text was about the question. */
+  /** Handles a text as an answer to the question. Returns false if the text is not an answer. */
   function answer(entry: CallEntry, text: string): boolean {
     const words = awaitsWords ? text : /^\/(?:answer|reject)\s+([^]+)$/.exec(text)?.[1];
     awaitsWords = false;
@@ -220,7 +220,7 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
       answered = requestId(entry.call);
       run(answers.choose(entry, option));
     } else if (!mayBeCommand(text) && hasOption(entry.call, OPTION.words)) {
-      // The text may be meant as the answer, and some servers would take it as such.
+      // The text may be meant as the answer, and some servers would treat it as the answer.
       write([line(`Not sent, because a question is waiting. ${howToAnswer(entry)}`)]);
     } else {
       return false;
@@ -266,7 +266,7 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
   }
 }
 
-/** Returns what is asked. The title of a question is its whole text, which must not be printed twice. */
+/** Returns the lines of a request. The title of a question is its whole text, which must not be printed twice. */
 function questionLines(entry: CallEntry, view: View): StyledLine[] {
   const whole = wholeRequest(entry.call, view);
   const [first, ...rest] = whole;
@@ -300,7 +300,7 @@ class LineReader {
   }
 
   /**
-   * Removes a number that the person has typed without Enter, and calls `removed`. The terminal hands over an unfinished
+   * Removes a number that the person has typed without Enter, and calls `removed`. The terminal delivers an unfinished
    * line only in raw mode, so this mode is on for a moment.
    */
   dropNumber(removed: () => void): void {

@@ -48,7 +48,7 @@ export async function startTui(
       stdin,
       stdout,
       exitOnCtrlC: false,
-      // The program sends what libraries print to the log.
+      // The program itself redirects the console output of libraries to the log.
       patchConsole: false,
       incrementalRendering: true,
       maxFps: MAX_FPS,

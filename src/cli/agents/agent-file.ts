@@ -1,7 +1,7 @@
 /**
- * Loads an agent from a module file: its default export, or its export `agent`. The agent may be made with the
- * framework (`parley-a2a/agent`) or with `createAgent` of the server. Its kind is recognized by its properties, not by
- * `instanceof`, because the file and this program may use different copies of the package.
+ * Loads an agent from a module file. The agent is the default export of the module, or the export `agent`. The agent
+ * may be made with the framework (`parley-a2a/agent`) or with `createAgent` of the server. Its kind is recognized by
+ * its properties, not by `instanceof`, because the file and this program may use different copies of the package.
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';

@@ -54,7 +54,7 @@ export const bench: A2AAgent = {
     return order.kind === 'say' ? { reply: reply(order.text) } : undefined;
   },
 
-  // This is a single generator, because `yield*` would cost more time per event than everything else.
+  // This is a single generator, because `yield*` would take more time per event than all other work.
   async *execute({ message, signal }: ExecutionContext): AsyncGenerator<ExecutorEvent> {
     const order = orderOf(message);
     yield { kind: 'status-update', state: 'working' };

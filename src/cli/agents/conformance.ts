@@ -1,6 +1,6 @@
 /**
- * The agent for the protocol's public compatibility kits. The message id selects the behaviour, by the longest prefix
- * in the table below that matches. With any other id, the task completes with a text.
+ * The agent for the protocol's public compatibility kits. The message id selects the behaviour. The longest matching
+ * prefix in the table below applies. If no prefix matches, the task completes with a text.
  *
  * The kit for 1.0 has one id per behaviour (`tck-…`). The kit for 0.3 has only one such id,
  * `test-resubscribe-message-id`. For its other ids, it expects that the task can still be canceled and continued. These
@@ -45,7 +45,7 @@ async function* complete(): AsyncGenerator<ExecutorEvent> {
   yield { kind: 'status-update', state: 'completed', message: 'Hello from TCK' };
 }
 
-/** Streams a text as an artifact. The kits leave open how a task answers that they do not name. */
+/** Streams a text as an artifact. The kits do not specify the answer of tasks with other message ids. */
 async function* answer(): AsyncGenerator<ExecutorEvent> {
   const artifactId = randomUUIDv7();
   const chunk = (content: string) => ({ artifactId, parts: [text(content)] });

@@ -27,7 +27,8 @@ export const echo = createAgent(
 );
 
 /**
- * Splits a text into pieces of one or more words with the space around them. The pieces together are the whole text.
+ * Splits a text into pieces of one or more words, including the white space around them. Joined together, the pieces
+ * are the whole text.
  */
 function* pieces(text: string): Generator<string> {
   const words = text.match(/\s*\S+\s*|\s+/g) ?? [];

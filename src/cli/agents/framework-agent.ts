@@ -2,8 +2,8 @@
  * Prepares an agent of the framework for the server: wraps it in the bridge, opens its sessions and artifacts next to
  * the task store, and sets a default model for agents without one.
  *
- * The framework is loaded from the copy of the package that the agent's file uses, so that agent, runner and bridge
- * have the same version.
+ * The framework is loaded from the copy of the package that the agent's file uses, so that the agent, the runner and
+ * the bridge have the same version.
  */
 import { createRequire } from 'node:module';
 import { reasonOf, systemCode } from '../../base/index.ts';

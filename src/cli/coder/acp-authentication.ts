@@ -1,13 +1,13 @@
 /**
- * How `parley acp` gets access to a model: by keys in its environment. The registry of ACP agents requires a method. An
- * editor rarely needs it, because the offline model works without a key.
+ * The authentication method of `parley acp`, which gets access to a model by keys in its environment. The registry of
+ * ACP agents requires an authentication method. Editors rarely use it, because the offline model works without a key.
  */
 import type { AcpAuthentication } from '../../acp/index.ts';
 import { ModelError } from '../../agent/index.ts';
 import { resolveModel } from '../../agent/internal/index.ts';
 import type { Environment } from '../program/flags.ts';
 
-/** `model` is the model that sessions use. */
+/** Returns the authentication method. `model` is the model that sessions use. */
 export function acpAuthentication(model: string, environment: Environment): AcpAuthentication {
   return {
     methods: [
@@ -30,7 +30,7 @@ export function acpAuthentication(model: string, environment: Environment): AcpA
   };
 }
 
-/** Whether a session could not be opened because the key of its model is missing. */
+/** Returns whether a session could not be opened because the key of its model is missing. */
 export function isMissingKey(error: unknown): boolean {
   return (
     error instanceof Error && error.cause instanceof ModelError && error.cause.code === 'no-key'

@@ -1,4 +1,4 @@
-/** The stored sessions for ACP clients: which of them a client sees, and in which folder it may load one. */
+/** Lists the stored sessions for ACP clients, and checks the folder in which a client loads a session. */
 import { realpath } from 'node:fs/promises';
 import type { SessionQuery } from '../../acp/index.ts';
 import { SessionNotFound, type SessionStore } from '../../agent/index.ts';
@@ -18,9 +18,9 @@ const OUTSIDE = 'the folder is outside the --workspace folders';
 
 export interface AcpSessions {
   /**
-   * Returns the real path of the folder in which a session is opened. A stored session is opened only in its own folder:
-   * its history contains paths and commands of this folder. Throws an A2AError if the folder cannot be used, or if
-   * there is no such session.
+   * Returns the real path of the folder in which a session is opened. A stored session is opened only in its own
+   * folder, because its history contains paths and commands of this folder. Throws an A2AError if the folder cannot be
+   * used, or if there is no such session.
    */
   folderFor(wanted: { readonly cwd: string; readonly sessionId?: string }): Promise<string>;
   /** Throws an A2AError if the session's folder may not be used. */
@@ -35,7 +35,10 @@ interface SessionInfo {
   updatedAt: string;
 }
 
-/** `allowed` are the folders that sessions may use. If it is undefined, they may use any folder. */
+/**
+ * Makes the list of sessions. `allowed` contains the folders that sessions may use. If it is undefined, sessions may
+ * use any folder.
+ */
 export function acpSessions(
   sessions: SessionStore,
   allowed: readonly string[] | undefined,
@@ -75,7 +78,7 @@ export function acpSessions(
   };
 }
 
-/** Returns a function that makes the lists of users: of their sessions in folders that are allowed. */
+/** Returns a function that makes the `list` function of a user. It lists the user's sessions in allowed folders. */
 export function sessionList(sessions: SessionStore) {
   const listed = sessionLister(sessions);
   return (user: string, isAllowed: (folder: string) => boolean = () => true): AcpSessions['list'] =>

@@ -1,6 +1,6 @@
 /**
- * Remembers why something failed, by the correlation id. Peers get only this id. The person who runs the program gets
- * the reason: `parley -p` prints it, and the terminal shows it.
+ * Remembers the reasons for failures, by correlation id. Peers get only the correlation id. The person who runs the
+ * program also gets the reason, which `parley -p` prints and the terminal shows.
  */
 import { BoundedMap, reasonOf } from '../../base/index.ts';
 import type { Logger } from '../../tasks/index.ts';
@@ -11,7 +11,7 @@ const MAX_CAUSES = 100;
 export interface Causes<Log extends Logger> {
   /** Writes to the given log, and remembers the errors that have a correlation id. */
   readonly log: Log;
-  /** Returns the reason for a failure in one line, or undefined if it is not known here. */
+  /** Returns the reason for a failure in one line, or undefined if the reason is unknown. */
   readonly causeOf: (correlationId: string) => string | undefined;
 }
 

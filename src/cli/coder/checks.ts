@@ -29,7 +29,7 @@ export async function coderChecks(environment: Environment): Promise<Check[]> {
   return [...settings, ...others];
 }
 
-/** Checks the settings for this folder, whether it is trusted, the model and the MCP servers. */
+/** Checks the settings for this folder, the trust in the folder, the model and the MCP servers. */
 async function checkSettings(
   config: string,
   here: string,
@@ -78,7 +78,7 @@ async function checkModel(wanted: string | undefined, environment: Environment):
     : ok(name, model);
 }
 
-/** Connects to the MCP servers in the settings. Without one of them, only its tools are missing. */
+/** Connects to the MCP servers in the settings. If a server is not available, only its tools are missing. */
 async function checkMcp(
   servers: NonNullable<Settings['mcpServers']>,
   here: string,

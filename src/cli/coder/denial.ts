@@ -1,4 +1,6 @@
-/** The message for a tool call that was denied because there was no person to ask. It says how to allow the call. */
+/**
+ * The message for a tool call that was denied because there was no person to ask. It explains how to allow the call.
+ */
 import { grantFrom, type ApprovalMode, type Preview } from '../../coder/index.ts';
 import { userSettingsFile } from '../../coder/settings/index.ts';
 import type { ToolCall } from '../../protocol/development-tool/index.ts';

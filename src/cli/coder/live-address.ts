@@ -1,4 +1,4 @@
-/** The flags that let others join a live session: the address, and a token with roles per person. */
+/** The flags that let others join a live session. They set the address, and a token with roles for each person. */
 import type { LiveToken } from '../../live/index.ts';
 import { LIVE_ROLES } from '../../live/client/roles/index.ts';
 import { isLoopback } from '../../base/index.ts';
@@ -22,17 +22,19 @@ export const LIVE_FLAGS = {
   ),
 } as const;
 
-/** Where others join. */
+/** The address at which others join the session. */
 export interface LiveAddress {
   readonly port: number;
   readonly host: string;
   readonly tokens: readonly LiveToken[];
 }
 
-/** A token is sent in a header or as a WebSocket subprotocol. */
+/**
+ * The characters of a token. It is sent in a header or as a WebSocket subprotocol, so other characters are not allowed.
+ */
 const TOKEN = /^[\w!#$%&'*+.^`|~-]+$/;
 
-/** The address from the flags; undefined if others cannot join. */
+/** Returns the address from the flags, or undefined if others cannot join. */
 export function liveAddress(values: Values<typeof LIVE_FLAGS>): LiveAddress | undefined {
   const { 'a2a-port': port, 'a2a-host': host = DEFAULT_HOST } = values;
   if (port === undefined) {
@@ -58,7 +60,10 @@ export function liveTokens(given: readonly string[]): LiveToken[] {
   return tokens;
 }
 
-/** Joins what the variable's list has split: commas separate the tokens, and also the roles inside a token. */
+/**
+ * Joins the pieces of each token. The environment variable is split at commas, which separate the tokens, but also the
+ * roles inside a token.
+ */
 function rejoined(given: readonly string[]): string[] {
   const found: string[] = [];
   let begun: string[] = [];

@@ -38,7 +38,7 @@ export interface LiveSetup {
   readonly sessions: SessionStore;
   /** The id of the session to resume. */
   readonly resume?: string | undefined;
-  /** Whether a new session is stored at once, and not only with its first prompt. */
+  /** Whether a new session is stored immediately, before its first prompt. */
   readonly keep?: boolean;
   readonly mcpServers?: McpServers | undefined;
   readonly address?: LiveAddress | undefined;
@@ -187,7 +187,7 @@ async function listOne(
   return { sessions: [{ sessionId, cwd, ...about }] };
 }
 
-/** If a flag sets the mode or the model, removes the session's own choice, so that the flag applies from now on. */
+/** Removes the session's own choice of the mode or the model if a flag sets it, so that the flag applies. */
 async function applyFlags({ values, sessions }: LiveSetup, id: string): Promise<void> {
   const stateDelta: State = {
     ...(values.approval !== undefined && { [MODE_KEY]: null }),
@@ -219,7 +219,7 @@ export async function tasksOf(
   return { ...(continues && { taskId: latest.id }), former };
 }
 
-/** Whether a task in this state cannot be continued with another turn. */
+/** Returns whether a task in this state cannot be continued with another turn. */
 function endsTask(state: TaskState): boolean {
   return isTerminal(state) && state !== 'completed';
 }

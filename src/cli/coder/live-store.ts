@@ -1,7 +1,7 @@
 /**
  * The task store of a live session. A store has only one writer, but several terminals may be open. So each session has
- * its own file in the data folder, named after the session's id. When the session is resumed, the file has its whole
- * history. With `--store sqlite:PATH`, the file PATH is used instead.
+ * its own file in the data folder, named after the session's id. When the session is resumed, its whole history is in
+ * this file. With `--store sqlite:PATH`, the file PATH is used instead.
  */
 import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
@@ -25,7 +25,7 @@ const MAX_SWEPT = 200;
 const YOUNG_MS = 7 * 86_400_000;
 
 export interface LiveStoreOptions {
-  /** Where sessions are stored. */
+  /** The location of the sessions. */
   readonly place: StoreLocation;
   /** Whether the location was set with --store. */
   readonly named: boolean;
@@ -78,7 +78,7 @@ export async function sweepLiveStores(setup: SweepSetup): Promise<void> {
     const sessionId = file.name.slice(0, -'.db'.length);
     bytes += file.bytes;
     if (bytes > maxBytes) {
-      // This fails if the session is open.
+      // This throws if the session is open.
       const options = { ...setup, named: false, sessionId };
       await deleteSession(options).catch((error: unknown) => {
         setup.log.debug({ problem: reasonOf(error), sessionId }, 'a session was not removed');

@@ -4,7 +4,7 @@ import { dataFolder } from '../program/data-folder.ts';
 import type { Environment } from '../program/flags.ts';
 import { secretKeyOptions } from '../program/secret-keys.ts';
 
-/** Returns where the logins to MCP servers are stored, and their encryption. */
+/** Returns the folder in which the logins to MCP servers are stored, and their encryption. */
 export function loginPlace(environment: Environment): LoginPlace {
   const keys = secretKeys(secretKeyOptions(environment));
   return {

@@ -2,8 +2,9 @@
  * Removes secrets from the memory that /proc shows as the environment and the arguments of this process.
  *
  * Commands do not get the API keys and Parley's variables (coder/shell/environment.ts). But a command may read
- * `/proc/$PPID/environ`, which shows the environment that the process was started with, whatever was changed since then.
- * So the values are overwritten there. `process.env` and `process.argv` keep them, because Node has its own copies.
+ * `/proc/$PPID/environ`, which shows the environment with which the process was started, without later changes. So the
+ * values are overwritten in this memory. `process.env` and `process.argv` keep the values, because Node has its own
+ * copies.
  *
  * This helps only on Linux, and only for this process. The processes that started it have environments of their own.
  */
@@ -12,7 +13,7 @@ import { isSecret } from '../../coder/index.ts';
 
 /** Flags whose value is a secret. */
 const SECRET_FLAG = /^--(?:token|a2a-token|header)(?:=|$)/;
-/** The positions in /proc/self/stat, counted from the state, which is the third field. */
+/** The positions of the addresses in /proc/self/stat, counted from the state, which is the third field. */
 const ARGUMENTS = [45, 46] as const;
 const ENVIRONMENT = [47, 48] as const;
 
@@ -40,7 +41,7 @@ export function hideOwnSecrets(): void {
 function isHidden({ text }: Entry): boolean {
   const [name = ''] = text.split('=', 1);
   if (!isSecret(name)) return false;
-  // An assignment copies the value to another place, which the process uses from now on.
+  // An assignment copies the value to another place in memory, which the process uses from now on.
   const value = process.env[name];
   if (value !== undefined) process.env[name] = value;
   return true;

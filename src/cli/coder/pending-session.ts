@@ -1,6 +1,6 @@
 /**
- * A live session that is still being opened. It lets the UI start before the agent is loaded: calls wait until the
- * session is open. If the session cannot be opened, it has no items, and the code that created `opening` reports the
+ * A live session that is still being opened. It lets the UI start before the agent is loaded. Calls wait until the
+ * session is open. If the session cannot be opened, there are no items, and the code that created `opening` reports the
  * error.
  */
 import type { LiveClient, LiveItem, LiveSession } from '../../live/client/index.ts';

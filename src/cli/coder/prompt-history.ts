@@ -1,6 +1,6 @@
 /**
- * Stores prompts, so that the arrow keys find those of earlier sessions. The file has JSON lines, the oldest prompt
- * first.
+ * Stores prompts, so that the arrow keys find the prompts of earlier sessions. The file consists of JSON lines, with
+ * the oldest prompt first.
  */
 import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';

@@ -1,5 +1,5 @@
 /**
- * Prints the output of `parley -p`: the answer on standard output, and progress on standard error if that is a
+ * Prints the output of `parley -p`. The answer goes to standard output. Progress goes to standard error if it is a
  * terminal.
  */
 import type { ToolCall } from '../../protocol/development-tool/index.ts';

@@ -16,7 +16,7 @@ import { type StreamEvent, type Task, textOf } from '../../protocol/index.ts';
 
 /** The reason that the model gets for a declined call. */
 const REASON = 'No person can be asked. Continue without this call, and say what was left undone.';
-/** The name in the list of approvals. */
+/** The client name in the list of approvals. */
 const CLIENT = 'parley -p, without a person to ask';
 /** Maximum number of declined calls. If more calls are declined, the turn is canceled. */
 const MAX_DENIALS = 20;
@@ -38,7 +38,7 @@ export interface TurnOutcome {
   readonly denied: boolean;
   /** The error that the agent reported. */
   readonly problem?: string | undefined;
-  /** The id under which the log has the reason for the failure. */
+  /** The id that identifies the reason for the failure in the log. */
   readonly correlationId?: string | undefined;
 }
 
@@ -112,7 +112,7 @@ export async function followTurn(
   }
 }
 
-/** Whether the call needs an approval. A call that asks the user a question does not. */
+/** Returns whether the call needs an approval. A call that asks the user a question does not. */
 export function isApproval(call: ToolCall): boolean {
   return hasOption(call, OPTION.once);
 }
@@ -126,7 +126,7 @@ function decline({ tool_call_id, correlationId }: ToolCall): ToolCallConfirmatio
   };
 }
 
-/** Returns the text of the last status: the reason for a failure. */
+/** Returns the text of the last status, which is the reason for a failure. */
 function statusText({ status }: Task): string {
   return status.message?.role === 'agent' ? textOf(status.message.parts) : '';
 }

@@ -1,9 +1,9 @@
 /**
  * ACP for the clients of `parley serve`, at `/acp`, over WebSocket and Streamable HTTP.
  *
- * Each session belongs to the user who opened it, and works in a workspace of the server. It is a session like those over
- * A2A: its tasks are in the server's store, and continue if the client disconnects. The server works on its own files and
- * in its own shell, even if an editor offers others, because the editor may be on another machine.
+ * Each session belongs to the user who opened it, and works in a workspace of the server. It is a session like those
+ * over A2A. Its tasks are in the server's store, and continue if the client disconnects. The agent uses the files and
+ * the shell of the server, even if an editor offers its own, because the editor may be on another machine.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import type { Wanted } from '../../acp/index.ts';
@@ -22,7 +22,7 @@ import { seesImages, type OpenedCoder } from './setup.ts';
 import { sessionFor } from './stored-sessions.ts';
 
 const PATH = '/acp';
-/** Maximum number of open sessions, of all users and of one user. */
+/** Maximum number of open sessions, in total and per user. */
 const MAX_OPEN = 500;
 const MAX_PER_USER = 100;
 
@@ -38,7 +38,7 @@ interface Open {
   members: number;
 }
 
-/** Returns the options with which a server also serves ACP. */
+/** Returns the options for a server that also serves ACP. */
 export function servedAcp(
   options: ServedAcpOptions,
 ): Required<Pick<ServeOptions, 'routes' | 'sockets' | 'guard'>> {
@@ -193,7 +193,7 @@ export function servedAcp(
   };
 }
 
-/** Editors know the workspace as `cwd`. */
+/** Renames `workspace_path` to `cwd` in an error, because editors use this name. */
 function asCwd(error: unknown): unknown {
   if (!(error instanceof A2AError) || !error.message.startsWith('workspace_path')) return error;
   const message = error.message.startsWith('workspace_path: differs')

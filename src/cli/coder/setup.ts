@@ -58,7 +58,7 @@ export interface CoderSetup {
   /** The real paths of the workspaces. */
   readonly roots: readonly string[];
   readonly sessions: SessionStore;
-  /** Whether the mode and model in the flags override those that a resumed session selected. */
+  /** Whether the mode and the model in the flags override those of a resumed session. */
   readonly flagsOverride?: boolean;
   /** Whether the agent serves other people. If so, --approval plan means that no session may change its mode. */
   readonly serves?: boolean;
@@ -70,7 +70,10 @@ export interface CoderSetup {
   /** Whether the agent is for a live session, which runs no other tasks in its store. */
   readonly live?: boolean;
   readonly logger: Logger;
-  /** Tells the person who runs the program about the model and the MCP servers. Default: writes to the log. */
+  /**
+   * Notifies the person who runs the program about the model and the MCP servers. By default, notices are written to
+   * the log.
+   */
   readonly notify?: Notify | undefined;
 }
 
@@ -206,7 +209,7 @@ export async function modelName(
   return configured ?? defaultModelName(environment);
 }
 
-/** Whether a model sees images. The offline model reads only text. */
+/** Returns whether a model sees images. The offline model reads only text. */
 export function seesImages(model: string): boolean {
   return model !== 'offline';
 }

@@ -70,8 +70,8 @@ export async function findSession(
 }
 
 /**
- * Yields at most `limit` sessions of a user, the most recent first. Leaves out the sessions of helpers, which are parts of
- * other sessions, and those without a prompt.
+ * Yields at most `limit` sessions of a user, the most recent first. Leaves out sessions without a prompt, and the
+ * sessions of helpers, which are parts of other sessions.
  */
 export async function* usedSessions(
   sessions: SessionStore,
@@ -111,8 +111,8 @@ export function workspaceOf(session: Session | undefined): string | undefined {
 }
 
 /**
- * Returns whether the session was opened and has got no prompt. An editor opens a session before the person writes, and
- * may load it later, so it is stored.
+ * Returns whether the session was opened, but has no prompt yet. Such a session is stored, because an editor opens a
+ * session before the person writes, and may load it later.
  */
 function isUnused(session: Session): boolean {
   return session.events.length === 0 && workspaceOf(session) !== undefined;
@@ -157,12 +157,12 @@ const MAX_READ = 200;
 const MAX_CACHED = 1000;
 
 /**
- * Returns a function that lists a user's sessions in pages, the most recent first. It leaves out sessions
- * without a prompt or a folder. A page may be short or empty, because it reads a limited number of sessions: the list
+ * Returns a function that lists a user's sessions in pages, the most recent first. It leaves out sessions without a
+ * prompt or a folder. A page may be short or empty, because only a limited number of sessions is read for it. The list
  * ends when `next` is missing.
  */
 export function sessionLister(sessions: SessionStore) {
-  /** What is listed of a session, by its id and the time of its last change. */
+  /** The list entries of sessions, by session id and time of the last change. */
   const known = new BoundedMap<ListedSession | 'hidden'>(MAX_CACHED);
 
   async function read(key: SessionSummary): Promise<ListedSession | 'hidden'> {

@@ -1,7 +1,7 @@
 /**
  * `parley acp`: runs the coding agent for an editor, over the Agent Client Protocol on standard input and output.
- * `session/new` starts a session in the folder that the editor specifies. `session/load` opens a stored session in its own
- * folder. `session/list` and `session/delete` are for the stored sessions of this user.
+ * `session/new` starts a session in the folder that the editor specifies. `session/load` opens a stored session in its
+ * own folder. `session/list` lists the stored sessions of this user, and `session/delete` deletes them.
  *
  * The editor acts for the person who started it, so its MCP servers may be local programs.
  */

@@ -22,7 +22,7 @@ import { portNumber } from '../program/listen.ts';
 import { storeChecks } from '../program/store-checks.ts';
 
 const OLDEST_NODE = [24, 16] as const;
-/** The limit of open files should be at least this high for a server. Each connection needs one file. */
+/** Recommended minimum for the limit of open files of a server. Each connection needs one file. */
 const FEW_FILES = 4096;
 
 export default defineCommand({

@@ -80,7 +80,7 @@ function titled(agent: string): string {
   return agent === APP ? 'Parley' : agent;
 }
 
-/** Whether the event has a tool's result. The result is shown under the agent that called the tool. */
+/** Returns whether the event has a tool's result. The result is shown under the agent that called the tool. */
 function isResponse({ content }: Event): boolean {
   return content?.parts.some(({ kind }) => kind === 'function-response') ?? false;
 }

@@ -118,7 +118,7 @@ async function run(settings: Settings): Promise<number> {
     await gateway.close(0);
     throw error;
   });
-  // The key is created only now, because it would never be shown if the start failed.
+  // The key is created only after the start, because it would never be shown if the start failed.
   const firstKey = keyless ? gateway.makeFirstKey() : undefined;
   const ended = untilSignal(log);
   let reloading = Promise.resolve();
@@ -192,7 +192,7 @@ async function open(
       );
     }
     const keyless = !gateway.keys.any() && config.keys?.oidc === undefined;
-    // Other machines could reach the gateway at once, so a key must exist before the start.
+    // Other machines could reach the gateway immediately, so a key must exist before the start.
     if (keyless && !isLoopback(host)) throw noKeys(host, values.store);
     return { gateway, store, keyless };
   } catch (error) {

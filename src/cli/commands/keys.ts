@@ -1,6 +1,6 @@
 /**
- * `parley keys`: creates, lists, changes, rotates and revokes the API keys of a gateway. It runs on the machine that has the
- * gateway's data. The gateway may be running: a change takes effect with the next request.
+ * `parley keys`: creates, lists, changes, rotates and revokes the API keys of a gateway. It must run on the machine
+ * that has the gateway's data. The gateway may be running. A change takes effect with the next request.
  */
 import { existsSync } from 'node:fs';
 import { DEFAULT_WORKSPACE, SCOPES } from '../../gateway/index.ts';
@@ -346,7 +346,10 @@ function refused(error: A2AError): ExitError {
   }
 }
 
-/** Throws if PARLEY_SECRET_KEY is not the one that the gateway uses. A key that is created with it would never work. */
+/**
+ * Throws if PARLEY_SECRET_KEY differs from the value that the gateway uses, because a key that is created with it would
+ * never work.
+ */
 function checkSecretKey(keys: Keys): void {
   const count = keys.unusable();
   if (count === 0) return;

@@ -71,7 +71,7 @@ function withCause(error: unknown): string {
   return cause === undefined ? reasonOf(error) : `${reasonOf(error)}: ${reasonOf(cause)}`;
 }
 
-/** Returns the server in the settings for the current folder. Workspace settings count only if they are trusted. */
+/** Returns the server in the settings for the current folder. Workspace settings are used only if they are trusted. */
 async function serverNamed(name: string, environment: Environment) {
   const config = configFolder(environment);
   const workspace = process.cwd();

@@ -161,7 +161,9 @@ async function promptOf(given: string): Promise<string> {
   return prompt;
 }
 
-/** The log of runs without PARLEY_LOG_LEVEL. Prints warnings as notes. The reason for a failure is printed at the end. */
+/**
+ * The log if PARLEY_LOG_LEVEL is not set. It prints warnings as notes. The reason for a failure is printed at the end.
+ */
 const QUIET_LOG: Logger = {
   debug() {},
   info() {},
@@ -185,7 +187,7 @@ async function resultOf(
   sessionId: string,
 ): Promise<PromptResult> {
   const { localSession } = await import('../coder/stored-sessions.ts');
-  // A turn that failed at once may have no session.
+  // A turn that failed immediately may have no session.
   const { events = [] } = (await sessions.get(localSession(sessionId))) ?? {};
   const usage = { inputTokens: 0, outputTokens: 0 };
   for (const event of events) {

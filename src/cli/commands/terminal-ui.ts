@@ -147,7 +147,7 @@ async function run(settings: Settings): Promise<number> {
   return end.code ?? (reason === 'left' ? EXIT.done : EXIT.failed);
 }
 
-/** Prints a note above the UI. Ink moves console output there. */
+/** Prints a note above the UI, which is where Ink moves console output. */
 function tell(text: string): void {
   const columns = process.stdout.isTTY ? process.stdout.columns : Number.POSITIVE_INFINITY;
   const lines = [''];

@@ -1,4 +1,7 @@
-/** Authentication of a server: none, one token, or a file with one token per user. */
+/**
+ * Creates the authentication of a server from its flags. There can be none, one token, or a file with one token per
+ * user.
+ */
 import { readFileSync } from 'node:fs';
 import { type Authenticate, bearerTokens } from '../../http/index.ts';
 import type { CommandInput } from './command.ts';

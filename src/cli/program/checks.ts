@@ -6,7 +6,7 @@ import { bold, dim, green, red, say, sayJson, yellow } from './terminal.ts';
 export interface Check {
   readonly name: string;
   readonly status: 'ok' | 'warning' | 'broken';
-  /** The result and, if there is a problem, what the user can do. */
+  /** The result and, if there is a problem, a suggestion for the user. */
   readonly message: string;
 }
 

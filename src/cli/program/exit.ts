@@ -12,7 +12,7 @@ export const EXIT = {
   interrupted: 130,
 } as const;
 
-/** Ends the program with one line on standard error, which says what is wrong and what to do next. */
+/** Ends the program with one line on standard error, which states the problem and the next step. */
 export class ExitError extends Error {
   readonly code: number;
 

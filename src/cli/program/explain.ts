@@ -1,4 +1,4 @@
-/** Converts an error to an exit code and one line that says what to do next. */
+/** Converts an error to an exit code and one line with the next step for the user. */
 import { ConnectionError, StreamInterruptedError } from '../../client/index.ts';
 import { A2AError, type ErrorKind } from '../../protocol/index.ts';
 import { reasonOf } from '../../base/index.ts';

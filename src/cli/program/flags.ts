@@ -22,17 +22,17 @@ export interface Flag {
 
 export type Flags = Readonly<Record<string, Flag>>;
 
-/** A flag with a value: `port: option('N', 'The port to listen on.')`. */
+/** Defines a flag with a value, for example `port: option('N', 'The port to listen on.')`. */
 export function option(value: string, help: string) {
   return { type: 'string', value, help } as const;
 }
 
-/** A flag with a value that may be given more than once. */
+/** Defines a flag with a value that may be given more than once. */
 export function listOption(value: string, help: string) {
   return { type: 'string', multiple: true, value, help } as const;
 }
 
-/** A flag without a value: `json: toggle('Print JSON.')`. */
+/** Defines a flag without a value, for example `json: toggle('Print JSON.')`. */
 export function toggle(help: string) {
   return { type: 'boolean', help } as const;
 }

@@ -1,4 +1,4 @@
-/** The address of a server: its host, its port, and listening on it. */
+/** Parses the address of a server, and listens on it. */
 import type { Listening } from '../../server.ts';
 import { systemCode } from '../../base/index.ts';
 import { usageError } from './exit.ts';
@@ -17,7 +17,7 @@ interface Address {
   readonly flag: '--port' | '--a2a-port';
 }
 
-/** Listens on the address. Reports a port in use and similar problems in one line that says what to do. */
+/** Listens on the address. Reports a port in use, and similar problems, in one line with advice. */
 export async function listenOn(
   server: { listen(port: number, host: string): Promise<Listening> },
   { host, port, flag }: Address,

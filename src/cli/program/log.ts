@@ -43,13 +43,13 @@ export function createLog(environment: Environment, file?: string): ServerLog {
     const { default: pino } = await import('pino');
     const paths = SECRETS.flatMap((name) => [name, `*.${name}`]);
     if (file !== undefined) await rotate(file);
-    // Synchronous writes, so that no line is lost when the process ends. Several processes may share the file.
+    // Writes are synchronous, so that no line is lost when the process ends. Several processes may share the file.
     const to = file === undefined ? { fd: 2 } : { dest: file, append: true, mode: 0o600 };
     const base = file === undefined ? {} : { pid: process.pid };
     const destination = pino.destination({ ...to, sync: true });
     // A full disk must not end the program.
     destination.on('error', () => undefined);
-    // A line may quote a peer, and people read the log on a terminal.
+    // A line may contain text from a peer, so control characters are escaped for people who read the log in a terminal.
     const lines = { write: (line: string) => destination.write(printableJson(line)) };
     logger = pino({ level, redact: paths, base }, lines);
     for (const write of waiting.splice(0)) write(logger);

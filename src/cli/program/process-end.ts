@@ -1,4 +1,4 @@
-/** How the process ends: Ctrl-C, signals, a closed output, and errors that no code caught. */
+/** Handles the events that end the process: Ctrl-C, signals, a closed output, and uncaught errors. */
 import { format } from 'node:util';
 import { reasonOf, systemCode } from '../../base/index.ts';
 import { EXIT } from './exit.ts';
@@ -8,12 +8,12 @@ import { complain } from './terminal.ts';
 let respond = (): void => process.exit(EXIT.interrupted);
 let leave = (): void => process.exit(EXIT.done);
 
-/** Replaces what Ctrl-C does. By default it ends the process. */
+/** Replaces the action of Ctrl-C. By default, Ctrl-C ends the process. */
 export function onInterrupt(what: () => void): void {
   respond = what;
 }
 
-/** Replaces what happens when the reader of standard output is gone. It may be called more than once. */
+/** Replaces the action when the reader of standard output has closed it. `what` may be called more than once. */
 export function onReaderGone(what: () => void): void {
   leave = what;
 }
@@ -46,7 +46,10 @@ export function logRejections(log: ServerLog): void {
   });
 }
 
-/** Sends the messages that libraries print to the log, because they would disturb the screen, and may quote a peer. */
+/**
+ * Redirects the console output of libraries to the log, because it would disturb the screen, and may contain text from
+ * a peer.
+ */
 function silenceLibraries(log: ServerLog): void {
   for (const name of ['debug', 'info', 'log', 'warn', 'error'] as const) {
     console[name] = (...said: unknown[]) =>
@@ -55,20 +58,23 @@ function silenceLibraries(log: ServerLog): void {
 }
 
 export interface ProcessEnd {
-  /** The exit code; undefined until something ends the process. */
+  /** The exit code, or undefined until the process is ending. */
   readonly code: number | undefined;
 }
 
 export interface ProcessEndOptions {
-  /** The process owns the terminal screen: it also ends when the terminal is gone, and prints errors last. */
+  /**
+   * Whether the process controls the terminal screen. If so, it also ends when the terminal is closed, and prints
+   * errors last.
+   */
   readonly terminal?: boolean;
-  /** False: another part of the program handles Ctrl-C. */
+  /** False if another part of the program handles Ctrl-C. */
   readonly interrupts?: boolean;
 }
 
 /**
- * Calls `close` once, at the first signal or uncaught error. A second signal ends the process at once, and so does an
- * uncaught error while the process is closing, unless the process owns the terminal screen.
+ * Calls `close` once, at the first signal or uncaught error. A second signal ends the process immediately. An uncaught
+ * error while the process is closing does the same, unless the process controls the terminal screen.
  */
 export function onProcessEnd(
   log: ServerLog,
@@ -96,7 +102,7 @@ export function onProcessEnd(
   }
   logRejections(log);
   process.on('uncaughtException', (error) => {
-    // Writing to a terminal that is gone.
+    // The terminal was closed.
     if (terminal && systemCode(error) === 'EIO') return stop(EXIT.interrupted);
     log.error({ err: error }, 'uncaught error; the process ends');
     const tell = (): void => complain(`uncaught error: ${reasonOf(error)}`);

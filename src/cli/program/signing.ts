@@ -1,4 +1,4 @@
-/** The keys with which a server signs: those of `--sign-key`, or a key in the data folder. */
+/** Opens the signing keys of a server, from `--sign-key` or from the data folder. */
 import path from 'node:path';
 import { systemCode } from '../../base/index.ts';
 import {
@@ -17,13 +17,13 @@ const KEY_FILE = 'signing-key.pem';
 export interface SigningSetup {
   /** The value of `--sign-key`. */
   readonly file?: string | undefined;
-  /** Whether the server keeps its tasks in memory. Then its key ends with the process too. */
+  /** Whether the server keeps its tasks in memory. If so, the key is not stored either. */
   readonly memory: boolean;
   readonly environment: Environment;
   readonly log: ServerLog;
 }
 
-/** Returns the option of `serve` for the keys. It is empty if the server is to make a key for this process. */
+/** Returns the option of `serve` for the keys. It is empty if the server makes a new key for this process. */
 export function serverSigning({ file, memory, environment, log }: SigningSetup): {
   readonly signing?: SigningKeys;
 } {

@@ -3,7 +3,7 @@ import { usageError } from './exit.ts';
 import { note } from './terminal.ts';
 
 const MAX_BYTES = 4 * 1024 * 1024;
-/** How long to wait before a note says that the program waits for input. The pipe may be open by mistake. */
+/** Time after which a note informs the user that the program waits for input. The pipe may be open by mistake. */
 const SAY_AFTER_MS = 3000;
 
 /**

@@ -1,4 +1,7 @@
-/** The checks of `parley doctor` for task stores: their size, and what the retention will remove. */
+/**
+ * The checks of `parley doctor` for task stores. They report the size, and the number of tasks that the retention will
+ * remove.
+ */
 import { readdirSync } from 'node:fs';
 import path from 'node:path';
 import { reasonOf } from '../../base/index.ts';

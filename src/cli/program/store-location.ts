@@ -1,4 +1,4 @@
-/** Where tasks are stored, from `--store` and `--durability`, and opening that store. */
+/** Determines the location of the task store from `--store` and `--durability`, and opens the store. */
 import type { StoreError } from '../../store/index.ts';
 import type { TaskStore } from '../../tasks/index.ts';
 import { ExitError, usageError } from './exit.ts';
@@ -20,7 +20,10 @@ export interface StoreFlags {
 
 const OTHER_STORE = 'use --store memory or --store sqlite:PATH';
 
-/** The location. Without `--store` it is the file `name`.db in the data folder: one per agent, because a log has one writer. */
+/**
+ * Returns the location. Without `--store`, this is the file `name`.db in the data folder. Each agent has its own file,
+ * because a store has only one writer.
+ */
 export async function storeLocation(
   { store, durability = 'normal' }: StoreFlags,
   environment: Environment,
@@ -42,7 +45,10 @@ export async function storeLocation(
   return { kind: 'sqlite', file: path.join(dataFolder(environment), `${name}.db`), durability };
 }
 
-/** The path of a SQLite file: after `sqlite:`, or a plain one. A word such as `paper` is more likely an error. */
+/**
+ * Returns the path of a SQLite file, with or without the prefix `sqlite:`. Returns undefined for a word such as
+ * `paper`, which is probably a mistake.
+ */
 function fileOf(store: string): string | undefined {
   const [, given] = /^sqlite:(.+)$/.exec(store) ?? [];
   if (given !== undefined) return given;
@@ -67,18 +73,18 @@ export async function openStore(
   } catch (error) {
     if (!(error instanceof StoreError)) throw error;
     if (error.code !== 'busy') throw storeProblem(error);
-    // A store has one process.
+    // Only one process may use a store.
     throw usageError(`${error.message}: stop that process, or ${OTHER_STORE}`, { cause: error });
   }
 }
 
-/** Whether `openStore` failed because another process uses the store. */
+/** Returns whether `openStore` failed because another process uses the store. */
 export function isStoreInUse(error: unknown): boolean {
   const cause = error instanceof ExitError ? error.cause : undefined;
   return cause instanceof Error && 'code' in cause && cause.code === 'busy';
 }
 
-/** A store or a register that cannot be opened, as one line that says what to do. */
+/** Returns the error for a store or a register that cannot be opened, in one line with advice. */
 export function storeProblem(error: StoreError): ExitError {
   const hint = error.hint === undefined ? '' : ` (${error.hint})`;
   return usageError(`${error.message}${hint}: ${OTHER_STORE}`, { cause: error });

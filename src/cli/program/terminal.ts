@@ -42,7 +42,7 @@ export function jsonText(value: unknown, indent?: number): string {
   return printableJson(JSON.stringify(value, null, indent));
 }
 
-/** Terminal control characters, and those that show text in another order. */
+/** Terminal control characters, and characters that change the order of displayed text. */
 const CONTROL = /(?![\n\t])[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu;
 
 function harmless(text: string): string {

@@ -122,7 +122,8 @@ export async function open(
   const { version } = target;
   const options = { ...target, retry: RETRY };
   const plain = await connect(url, { ...options, extensions: extensions ?? [] });
-  // By default, the calls of a coding agent are shown. A required extension must be named by the user.
+  // The development-tool extension is activated by default, so that the calls of a coding agent are shown. A required
+  // extension is not activated, because the user must name it.
   const offered = plain.card.capabilities.extensions ?? [];
   const active = offered.filter(({ uri, required }) => isCompatible(uri) && required !== true);
   const agent =

@@ -1,5 +1,6 @@
 /**
- * Prints a turn as it happens: the answer on standard output, thoughts and tool calls as remarks on standard error.
+ * Prints a turn as it happens. The answer goes to standard output. Thoughts and tool calls go to standard error as
+ * remarks.
  */
 import {
   isAwaitingAnswer,
@@ -20,7 +21,10 @@ export interface FactPrinter {
   print(fact: Fact): void;
 }
 
-/** With `answer: false`, nothing is written to standard output. With `quiet`, nothing is written to standard error. */
+/**
+ * Makes a printer. With `answer: false`, nothing is written to standard output. With `quiet`, nothing is written to
+ * standard error.
+ */
 export function createFactPrinter({ answer = true, quiet = false } = {}): FactPrinter {
   const callLine = createCallLines();
   let any = false;
@@ -78,7 +82,7 @@ function createCallLines(): (call: ToolCall) => string | undefined {
   const known = new Map<string, string>();
   return (call) => {
     const { tool_call_id: id, status, description, tool_name, error } = call;
-    // A call may wait for its turn before it asks.
+    // A call may have to wait before it asks for an answer.
     const state = isAwaitingAnswer(call) ? 'asks' : status;
     if (known.get(id) === state) return undefined;
     known.set(id, state);

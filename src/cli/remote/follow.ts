@@ -1,4 +1,4 @@
-/** Prints a stream as it arrives: the agent's text on standard output, state changes on standard error. */
+/** Prints a stream as it arrives. The agent's text goes to standard output, and state changes go to standard error. */
 import { type AgentStream, createTextTracker } from '../../client/index.ts';
 import { coderAgentKind, readStatus } from '../../protocol/development-tool/index.ts';
 import {
@@ -39,7 +39,8 @@ export async function follow(
   });
   const printer = createPrinter();
   /**
-   * Whether the task still has this status. A replayed stream also contains questions that have been answered since.
+   * Returns whether the task still has this status. A replayed stream also contains questions that have been answered
+   * since.
    */
   async function isCurrent({ state, timestamp }: TaskStatus): Promise<boolean> {
     if (isTerminal(state) || !stream.task) return true;

@@ -1,5 +1,5 @@
 /**
- * `parley card --verify`: checks whether an agent supports what its card promises. It starts no work: every request
+ * `parley card --verify`: checks whether an agent supports what its card declares. No task is started. Every request
  * names a task that does not exist, and the kind of error shows whether the operation is supported.
  */
 import { reasonOf } from '../../base/index.ts';
@@ -28,7 +28,9 @@ const NO_TASK = '00000000-0000-7000-8000-000000000000';
 const TIMEOUT_MS = 15_000;
 
 export interface VerifyOptions {
-  /** Files with the public keys that may sign the card. If there are none, the agent's own server has the keys. */
+  /**
+   * Files with the public keys that may sign the card. If there are none, the keys of the agent's own server are used.
+   */
   readonly files: readonly string[];
   readonly json: boolean;
 }
@@ -154,7 +156,7 @@ async function checkCapabilities(found: FoundCard, target: Target): Promise<Chec
   };
   const streaming = () =>
     service.subscribe({ id: NO_TASK }).catch((error: unknown) => {
-      // Python's server opens a stream even for an unknown task, and then breaks it.
+      // The server of the Python SDK opens a stream even for an unknown task, and then breaks the connection.
       const opened = error instanceof ConnectionError && error.reason === 'broken';
       if (!opened) throw error;
     });
@@ -212,7 +214,7 @@ async function checkSignature(
     if (!(error instanceof CardSignatureError)) throw error;
     if (keys) return broken(name, word(error.message));
     if (error.reason === 'unsigned') return ok(name, 'unsigned');
-    // Whether the signer can be trusted is the user's decision.
+    // The user decides whether to trust the signer, so this is only a warning.
     return error.reason === 'untrusted'
       ? warning(
           name,

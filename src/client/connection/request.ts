@@ -74,9 +74,9 @@ export class Lifetime {
   }
 
   /**
-   * With true, the client waits for the agent, and the idle time starts again. With false, the agent waits for the
-   * client, and the idle time is stopped. This only reads the clock and sets no timer, so it is fast enough to be
-   * called for every event.
+   * Starts or stops the idle time. With true, the client waits for the agent, and the idle time starts again. With
+   * false, the agent waits for the client, and the idle time is stopped. This function only reads the clock and sets no
+   * timer, so it is fast enough to be called for every event.
    */
   wait(waiting: boolean): void {
     this.#waiting = waiting;

@@ -1,6 +1,6 @@
 /**
- * Sends the answers of the person at this terminal. The dialog closes at once, before the session confirms the answer.
- * It opens again if the answer could not be sent. If another client answered first, a notice says so.
+ * Sends the answers of the person at this terminal. The dialog closes immediately, before the session confirms the
+ * answer. It opens again if the answer could not be sent. If another client answered first, a notice is shown.
  */
 import type { LiveSession } from '../../live/client/index.ts';
 import type {
@@ -20,12 +20,12 @@ export interface AnswersOptions {
 
 const MAX_REASON = 4096;
 
-/** Whether the person answers this option by typing a message. */
+/** Returns whether the person answers this option by typing a message. */
 export function isInWords(option: ConfirmationOption): boolean {
   return option.id === OPTION.words;
 }
 
-/** The option that Esc chooses. */
+/** Returns the option that Esc chooses. */
 export function cancelOption({ call }: CallEntry): ConfirmationOption | undefined {
   return call.confirmation_request?.options.find(({ id }) => id === OPTION.cancel);
 }
@@ -80,7 +80,7 @@ export class Answers {
     }
   }
 
-  /** Removes the requests that no longer wait in the session. */
+  /** Removes the requests that no longer wait for an answer in the session. */
   settled(state: SessionState): void {
     if (this.#pending.size === 0) return;
     const waiting = new Set(waitingCalls(state).map(({ call }) => requestId(call)));
@@ -108,7 +108,7 @@ export class Answers {
   }
 }
 
-/** The notice for an answer that came too late; undefined for any other error. */
+/** Returns the notice for an answer that came too late, or undefined for any other error. */
 function lateText(error: unknown, options: readonly ConfirmationOption[]): string | undefined {
   if (!(error instanceof A2AError) || error.reason !== 'ALREADY_RESOLVED') return undefined;
   const { resolvedBy = 'Another client', selectedOptionId } = error.detail.info ?? {};

@@ -39,7 +39,7 @@ import {
   type Ui,
 } from '../view/ui.ts';
 
-/** A dialog that opens this soon after a typed key does not get the keys. */
+/** Time after a typed key during which a dialog that opens does not get the keys. */
 const TYPING_MS = 1000;
 /**
  * A dialog takes keys only after it was on the screen for this long without a key press. A person who presses a key
@@ -63,7 +63,10 @@ export class Controller {
   #ui: Ui;
   #suspend: Suspend = (run) => run();
   #typedAt = -Infinity;
-  /** Whether more keys arrived together with this one. If it moved to the dialog, they would answer it. */
+  /**
+   * Whether more keys arrived together with the current key. If this key moved the focus to the dialog, they would
+   * answer it.
+   */
   #more = false;
   /** The dialog that is on the screen. */
   #drawn: DrawnDialog | undefined;
@@ -106,7 +109,7 @@ export class Controller {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Stores what was drawn: the scroll position, limited to the content, and the dialog. */
+  /** Stores the drawn dialog and the drawn scroll position, which is limited to the content. */
   drew({ scroll, dialog }: Pick<ScreenFrame, 'scroll' | 'dialog'>): void {
     const { pane } = this.#ui;
     if (pane && scroll !== undefined && pane.scroll !== scroll) {
@@ -234,7 +237,7 @@ export class Controller {
   }
 
   #submit(text: string): void {
-    // While a dialog is open, the person was writing when it came. So the next dialog does not get the keys either.
+    // If a dialog is open, the person was typing when it opened. So the next dialog does not get the keys either.
     this.#typedAt = this.#ui.dialog.request === '' ? -Infinity : performance.now();
     this.#options.history?.add(text);
     const local = localCommand(text);
@@ -245,13 +248,13 @@ export class Controller {
     this.#focus('draft');
   }
 
-  /** Whether the person is writing, so that a dialog that opens must not get the keys. */
+  /** Returns whether the person is writing, so that a dialog that opens must not get the keys. */
   #isTyping({ composer }: Ui): boolean {
     const recently = performance.now() - this.#typedAt < TYPING_MS;
     return recently || composer.buffer.text !== '' || composer.search !== undefined;
   }
 
-  /** Notes that the person types. An open dialog gets no more keys until the person moves to it. */
+  /** Records that the person is typing. An open dialog gets no more keys until the person moves to it. */
   #typing(): void {
     this.#typedAt = performance.now();
     if (this.#ui.dialog.focus !== 'answer') this.#focus('draft');
@@ -264,7 +267,7 @@ export class Controller {
     }
   }
 
-  /** Lets the dialog take keys when it was on the screen for a moment without a key press. */
+  /** Lets the dialog take keys after it was on the screen for OPENING_MS without a key press. */
   #waitUntilSeen(): void {
     clearTimeout(this.#opening);
     const request = this.#drawn?.request;
@@ -319,7 +322,10 @@ export class Controller {
     return false;
   }
 
-  /** Whether this prompt may be meant as the answer to the open questions. Some servers would take it as such. */
+  /**
+   * Returns whether this prompt may be meant as the answer to the open questions. Some servers would treat it as the
+   * answer.
+   */
   #mayBeAnswer(text: string): boolean {
     const waiting = waitingCalls(this.#ui.state);
     return !mayBeCommand(text) && waiting.every(({ call }) => hasOption(call, OPTION.words));

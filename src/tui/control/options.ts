@@ -26,8 +26,8 @@ export interface TuiOptions {
   /** The URL of the session, if it runs in another process. */
   readonly attachedTo?: string | undefined;
   /**
-   * Returns the reason for a failure by its correlation id. Only the terminal in the process of the agent knows it. Other
-   * clients show the id.
+   * Returns the reason for a failure by its correlation id. Only the terminal in the process of the agent can provide
+   * the reason. Other clients show the id.
    */
   readonly causeOf?: ((correlationId: string) => string | undefined) | undefined;
   /** Notices for the person who runs the agent. Only the terminal in the process of the agent gets them. */

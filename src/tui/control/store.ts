@@ -1,6 +1,6 @@
 /**
- * Holds the session's state. Each item changes it at once, but the listener is called at most once per frame, however
- * fast items arrive.
+ * Holds the session's state. Each item changes the state immediately, but the listener is called at most once per
+ * frame.
  */
 import type { LiveSession } from '../../live/client/index.ts';
 import type { TuiOptions } from './options.ts';
@@ -44,7 +44,7 @@ export class StateStore {
     this.#state = this.#reduce(this.#state, action, this.#causeOf);
     if (this.#timer) return;
     const wait = this.#notified + FRAME_MS - performance.now();
-    // Even the first notification is deferred: items that arrive together belong in one frame.
+    // Even the first notification is deferred, because items that arrive together belong in one frame.
     this.#timer = setTimeout(() => this.flush(), Math.max(0, wait));
   }
 

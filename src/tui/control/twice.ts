@@ -7,9 +7,7 @@ export class Twice {
   readonly #onHint: (hint: string | undefined) => void;
   #armed: { readonly action: TwiceAction; readonly timer: NodeJS.Timeout } | undefined;
 
-  /**
-   * `onHint` is called with the text to show after the first press, and with undefined when the text must disappear.
-   */
+  /** `onHint` is called with the hint after the first press, and with undefined when the hint must disappear. */
   constructor(onHint: (hint: string | undefined) => void) {
     this.#onHint = onHint;
   }

@@ -84,7 +84,7 @@ export function down(buffer: TextBuffer): TextBuffer | undefined {
   return { ...buffer, cursor: Math.min(end + 1 + column, last) };
 }
 
-/** Deletes the text between the cursor and the position that `move` leads to. */
+/** Deletes the text between the cursor and the position to which `move` moves the cursor. */
 export function erase(buffer: TextBuffer, move: (buffer: TextBuffer) => TextBuffer): TextBuffer {
   const to = move(buffer).cursor;
   return replace(buffer, Math.min(to, buffer.cursor), Math.max(to, buffer.cursor), '');

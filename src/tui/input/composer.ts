@@ -1,6 +1,6 @@
 /**
- * The text field: its text, the prompt history (↑, ↓, Ctrl-R) and the completions. The functions are pure: each key
- * results in a new state, and Enter also in the prompt to send.
+ * The text field: its text, the prompt history (↑, ↓, Ctrl-R) and the completions. The functions are pure. Each key
+ * results in a new state. Enter also results in the prompt to send.
  */
 import {
   BLANK,
@@ -25,7 +25,10 @@ export interface Composer {
   readonly buffer: TextBuffer;
   /** Earlier prompts, oldest first. */
   readonly past: readonly string[];
-  /** Set while an earlier prompt is shown: its index, and the text that it replaced. */
+  /**
+   * The index of the earlier prompt that is shown, and the text that it replaced. Undefined while no earlier prompt is
+   * shown.
+   */
   readonly browsing?: { readonly at: number; readonly draft: string };
   readonly search?: {
     readonly query: string;

@@ -82,7 +82,7 @@ function typedKey(text: string): KeyPress[] {
   return [press('text', { text: String.fromCharCode(code + 96), ctrl: true })];
 }
 
-/** Whether the key sends the text. With a modifier, Enter starts a new line. */
+/** Returns whether the key sends the text. With a modifier, Enter starts a new line. */
 export function isPlainEnter({ name, ctrl, alt, shift }: KeyPress): boolean {
   return name === 'enter' && !ctrl && !alt && !shift;
 }

@@ -69,8 +69,8 @@ export function requestId({ correlationId, tool_call_id }: ToolCall): string {
 }
 
 /**
- * Whether the call is a question from the agent, and not a request for approval. A question can be answered with free
- * text.
+ * Returns whether the call is a question from the agent, and not a request for approval. A question can be answered
+ * with free text.
  */
 export function isQuestion({ call }: CallEntry): boolean {
   // A helper's question is a question of the call that started the helper.

@@ -1,6 +1,6 @@
 /**
  * The history shown on the screen. Finished entries never change. The first unfinished entry and all entries after it
- * are open: they may still change.
+ * are open, which means that they may still change.
  *
  * A `LogWriter` applies the facts of one reducer step. It does not modify the log that it started from.
  */
@@ -68,7 +68,7 @@ export class LogWriter {
         break;
       default:
         if (isTerminal(fact.state)) this.#endTurn(fact.state, fact.text);
-        // A question in words is for clients that do not know calls. Here the call shows it.
+        // A question in words is for clients that do not support calls. In this UI, the call shows the question.
         else if (fact.text !== '' && !this.#open.some(isWaiting)) {
           this.take({ kind: 'text', text: fact.text });
         }
@@ -79,7 +79,7 @@ export class LogWriter {
   notice(level: 'info' | 'error', text: string, local: boolean): void {
     if (!local) this.#closeText();
     const last = this.#open.at(-1);
-    // A local notice goes before the paragraph that is being streamed, so that it does not split it.
+    // A local notice goes before the paragraph that is being streamed, so that it does not split the paragraph.
     const writing = last?.kind === 'text' && !last.done ? this.#open.pop() : undefined;
     this.#push({ kind: 'notice', level, text, done: true, ...(local && { local }) });
     if (writing) this.#open.push(writing);
@@ -116,8 +116,8 @@ export class LogWriter {
 
   #prompt(text: string, from: Decision['by']): void {
     if (text === '') return;
-    // If a call waits, the turn has not ended, and the prompt may be the answer. All its calls stay open, because another
-    // call may have asked the question. Otherwise open entries belong to the turn before.
+    // If a call waits, the turn has not ended, and the prompt may be the answer. All calls of the turn stay open,
+    // because any of them may have asked the question. Otherwise, open entries belong to the previous turn.
     const waits = this.#open.some(isWaiting);
     this.#settle(({ kind }) => waits && kind === 'call');
     this.#answer = '';
@@ -130,7 +130,7 @@ export class LogWriter {
     } else if (state !== 'completed') {
       this.notice('error', text === '' ? 'The turn failed.' : text, false);
     } else if (text !== '' && text.trim() !== this.#answer.trim()) {
-      // Usually the text of `completed` repeats the streamed answer. Here it does not.
+      // Usually, the text of `completed` repeats the streamed answer. In this case, it does not.
       this.take({ kind: 'text', text });
     }
     this.end();
@@ -149,7 +149,7 @@ export class LogWriter {
       this.#push({ kind: 'text', text: block, first, done: true });
       first = false;
     }
-    // White space alone is kept too: it may belong to the next block.
+    // White space alone is kept too, because it may belong to the next block.
     this.#push({ kind: 'text', text: rest, first, done: false });
   }
 
@@ -219,7 +219,7 @@ export class LogWriter {
   }
 }
 
-/** The text of a prompt, with the names of its files. */
+/** Returns the text of a prompt, with the names of its files. */
 function textOfPrompt(parts: readonly Part[]): string {
   return parts
     .flatMap((part) => {

@@ -23,7 +23,7 @@ export interface SessionState {
   readonly clients: readonly LiveClient[];
   readonly queued: readonly QueuedPrompt[];
   readonly usage: SessionUsage;
-  /** Set while the model has not answered, and the request will be sent again. */
+  /** The notice of the next retry. Undefined unless a request to the model failed and will be sent again. */
   readonly retry: Extract<OwnerNotice, { kind: 'retry' }> | undefined;
 }
 

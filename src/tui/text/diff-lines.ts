@@ -10,11 +10,15 @@ const MAX_EDITS = 1500;
 const MAX_MS = 200;
 const MAX_CHARS = 2_000_000;
 const CONTEXT = 3;
-/** Shows a tab in a line that would otherwise look like the line that it replaces. */
+/**
+ * The mark that shows a tab. It is used only in lines that would otherwise look the same before and after the change.
+ */
 const TAB_MARK = '→   ';
-/** Maximum length of the note that the server puts in place of the text that it leaves out. */
+/** Maximum length of the note with which the server replaces omitted text. */
 const MAX_NOTE = 200;
-/** What the server shows instead of the content of a binary file, and instead of a diff with too many lines. */
+/**
+ * The texts that the server shows instead of the content of a binary file, and instead of a diff with too many lines.
+ */
 const BINARY = /^\[[^\n]+, [\d.]+ (?:bytes|KB|MB)\]\n$/;
 const NO_DIFF = /\n\[too many differences to show: [^\n]*\]\n$/;
 
@@ -75,13 +79,16 @@ function sameLooks(lines: readonly string[]): ReadonlySet<string> {
   return new Set(looks('+').filter((each) => removed.has(each)));
 }
 
-/** Whether the server has left out the end of this text, or shows only the kind and size of a binary file. */
+/** Returns whether the server has left out the end of this text, or shows only the kind and size of a binary file. */
 function isTruncated(text: string): boolean {
   const end = text.slice(-MAX_NOTE);
   return /(?:^|\n)\[truncated: [^\n]+ more\]\n$/.test(end) || BINARY.test(text.slice(0, MAX_NOTE));
 }
 
-/** Line ends are marked only if a line feed alone ends a line of one of the texts. */
+/**
+ * Removes the carriage returns if all lines of both texts end with CRLF. Otherwise they stay visible, because the line
+ * ends differ.
+ */
 function visibleEnds(before: string, after: string): readonly [string, string] {
   if (/(?<!\r)\n/.test(before) || /(?<!\r)\n/.test(after)) return [before, after];
   return [before.replaceAll('\r\n', '\n'), after.replaceAll('\r\n', '\n')];

@@ -32,15 +32,17 @@ export function markdown(source: string, width: number): StyledLine[] {
   return isTooComplex(text) ? flow(line(text.trim()), room) : blocks(lexer(text), room, 0);
 }
 
-/** Maximum length of a paragraph, and of its marks. The parser compares many marks with all later ones. */
+/**
+ * Maximum length of a paragraph, and maximum number of its marks. The parser compares each mark with many later marks.
+ */
 const MAX_PARAGRAPH = 50_000;
 const MAX_MARKS = 1000;
 const MARKS = /[*_~!<[`:@]/g;
-/** A line that starts or ends a block of code, in which there are no marks. */
+/** A line that starts or ends a block of code. Marks inside a block of code are not counted. */
 const FENCE = /^ {0,3}(`{3,}|~{3,})([^`]*)$/;
-/** A line that cannot continue a paragraph: it is blank, or starts an item of a list. */
+/** A line that cannot continue a paragraph, because it is blank or starts a list item. */
 const NEW_PARAGRAPH = /^\s*$|^ {0,3}[-*+] /;
-/** Quotes and lists that are nested too deeply. The parser reads the inner ones again at every level. */
+/** Quotes and lists that are nested too deeply. The parser reads the inner levels again at every outer level. */
 const TOO_DEEP =
   /^(?:[ \t]*(?:>|[-*+][ \t]|\d{1,9}[.)][ \t])){30}|^[ \t]{60,}(?:[-*+]|\d{1,9}[.)])[ \t]/m;
 
@@ -79,7 +81,9 @@ function blocks(
   return out;
 }
 
-/** Renders one block. The casts are safe: `type` determines the token, because no extension of marked is used. */
+/**
+ * Renders one block. The casts are safe, because `type` determines the kind of token if no extension of marked is used.
+ */
 function block(token: Token, width: number, depth: number): StyledLine[] {
   switch (token.type) {
     case 'space':
@@ -257,7 +261,7 @@ function decoded(text: string): string {
   return text.replaceAll(/&(?:lt|gt|amp|quot|#39);/g, (entity) => ENTITIES[entity] ?? entity);
 }
 
-/** Renders a link, followed by its URL unless the text is the URL. So readers see where the link leads. */
+/** Renders a link, followed by its URL unless the text is the URL, so that readers see the target of the link. */
 function link({ tokens, href, text }: Tokens.Link, look: Look): StyledLine {
   const shown = inline(tokens, { ...look, tone: 'link', underline: true });
   const same = href === text || href === `mailto:${text}` || widthOf(href) === 0;

@@ -102,7 +102,10 @@ export function cut(
   return [note, ...(shown === 0 ? [] : lines.slice(-shown))];
 }
 
-/** Limits the number of lines to `max`, at least 2. Keeps both ends, and says how many lines are hidden between them. */
+/**
+ * Limits the number of lines to `max`, at least 2. Keeps both ends, with a note between them that contains the number
+ * of hidden lines.
+ */
 export function bothEnds(lines: readonly StyledLine[], max: number, hint = ''): StyledLine[] {
   if (lines.length <= max) return [...lines];
   const kept = Math.max(1, max - 1);

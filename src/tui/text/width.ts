@@ -60,14 +60,14 @@ export function cleanLine(text: string): string {
 }
 
 /**
- * Makes untrusted text safe to show, with its invisible characters as symbols. For text that a person approves: nothing
- * in it may be hidden. Keeps line breaks.
+ * Makes untrusted text safe to show, with its invisible characters as symbols. Used for text that a person approves, in
+ * which nothing may be hidden. Keeps line breaks.
  */
 export function reveals(text: string): string {
   return reveal(text).replaceAll('\t', TAB);
 }
 
-/** Like `reveals`, on one line. Collapses all white space. */
+/** Makes untrusted text safe like `reveals`, but on one line. Collapses all white space. */
 export function revealsLine(text: string): string {
   return reveals(text).replaceAll(/\s+/g, ' ').trim();
 }

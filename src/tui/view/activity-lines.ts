@@ -32,7 +32,10 @@ export interface Activity {
   readonly retry: SessionState['retry'];
 }
 
-/** Draws the running turn. While the request to the model is retried, also draws when and why. */
+/**
+ * Draws the running turn. While a request to the model waits for its retry, also draws the time and the reason of the
+ * retry.
+ */
 export function activityLines(
   { spinner, since, now, cancels, retry }: Activity,
   width: number,

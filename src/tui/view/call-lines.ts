@@ -23,7 +23,7 @@ const MAX_DIFF_LINES = 24;
 /** Maximum length of an output. Longer output is truncated before it is cleaned and split into lines. */
 const MAX_CHARS = 20_000;
 
-/** Said of a call that runs when the calls before it have ended. */
+/** The text for a call that waits until the calls before it have ended. */
 const WAITS = 'waiting for its turn';
 
 interface CallStatus {
@@ -92,7 +92,10 @@ export function titleOf(call: ToolCall): string {
   return args === '{}' ? name : `${name} ${args}`;
 }
 
-/** Whether the call is a question of several lines, for example a form of an MCP server. Its dialog shows all lines. */
+/**
+ * Returns whether the call is a question of several lines, for example a form of an MCP server. Its dialog shows all
+ * lines.
+ */
 function isForm(entry: CallEntry): boolean {
   const { tool_name: name, description = '' } = entry.call;
   return (name === 'elicitation' || isQuestion(entry)) && description.trim().includes('\n');
@@ -115,7 +118,7 @@ function bodyLines(call: ToolCall, { width, renderers }: View): Body {
     return text(live.slice(-MAX_CHARS), room, MAX_LIVE_LINES, 'dim', 'last');
   }
   if (error && (error.type === 'exit_code' || error.type === 'timeout')) {
-    // The first line says how the command ended. The reason is usually at the end of its output.
+    // The first line describes how the command ended. The reason is usually at the end of the output.
     const [end = '', ...rest] = error.message.split('\n');
     const { lines } = text(
       rest.join('\n').slice(-MAX_CHARS),

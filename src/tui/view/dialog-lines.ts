@@ -1,4 +1,4 @@
-/** Draws the dialog of a confirmation request: what the call would do, and the options. */
+/** Draws the dialog of a confirmation request. It shows the effect of the call, and the options. */
 import { OPTION } from '../../protocol/schema-free/index.ts';
 import { isQuestion, requestId, type CallEntry } from '../state/entry.ts';
 import { EMPTY, line, lineWidth, span, wrap, type StyledLine } from '../text/styled-line.ts';
@@ -25,18 +25,18 @@ export interface DialogView {
 /** The request that is on the screen, and the option that Enter chooses there. */
 export interface DrawnDialog {
   readonly request: string;
-  /** -1 if Enter chooses no option. */
+  /** The index of the option, or -1 if Enter chooses no option. */
   readonly selected: number;
 }
 
 export interface DialogLines {
   readonly lines: readonly StyledLine[];
-  /** Undefined if the dialog is too small to show the request. */
+  /** The drawn dialog, or undefined if the dialog is too small to show the request. */
   readonly drawn: DrawnDialog | undefined;
 }
 
 const EDGES = 2;
-/** Minimum number of rows of a dialog: the edges, two rows of the request, two options. */
+/** Minimum number of rows of a dialog, which has the edges, two rows of the request, and two options. */
 const MIN_ROWS = EDGES + 4;
 /** Minimum number of rows inside the edges for a blank row before the options. */
 const ROOMY = 12;
@@ -70,7 +70,7 @@ export function dialogLines(dialog: DialogView, view: View): DialogLines {
   // An option that allows the call is preselected only if all of the call is on the screen.
   const selected = dialog.selected ?? (about.whole ? 0 : reject);
   const choices = menu(focus === 'options' ? selected : -1, optionRoom);
-  // The options appear when they can be chosen.
+  // The options appear only when they can be chosen.
   const opening = [line('…', 'dim'), ...choices.slice(1).map(() => EMPTY)];
   const shown = focus === 'opening' && mayAnswer ? opening : choices;
   return {
@@ -93,8 +93,9 @@ interface Layout {
 }
 
 /**
- * Divides the rows between the request and the options. Tries to show the whole request: with the options in full,
- * then with one row for each option, then without the blank row. `fitted` returns the request in a number of rows.
+ * Divides the rows between the request and the options. Tries to show the whole request, first with the options in
+ * full, then with one row for each option, then without the blank row. `fitted` returns the request in the given number
+ * of rows.
  */
 function layout(
   rows: number,

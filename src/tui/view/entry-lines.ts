@@ -69,7 +69,7 @@ function textLines(entry: TextEntry, { width, renderers, plain }: View): StyledL
   return gutter(lines, line(first ? '● ' : '  ', 'accent'), line('  '));
 }
 
-/** Shows only the subject. Ctrl-T opens the complete thought. */
+/** Draws only the subject of a thought. Ctrl-T opens the complete thought. */
 function thoughtLines({ thought }: ThoughtEntry, { width, plain }: View): StyledLine[] {
   const subject = cleanLine(thought.subject);
   const helper = helperSpans(thought);

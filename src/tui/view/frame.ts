@@ -46,7 +46,10 @@ const MAX_COMPOSER_ROWS = 8;
 /** Minimum number of rows for open entries. If fewer rows remain, the entries are not drawn. */
 const MIN_LIVE_ROWS = 3;
 const NARROW = 52;
-/** In a lower terminal, a dialog or pane gets the rows of the running turn and of all but one queued prompt. */
+/**
+ * In a terminal with fewer rows, a dialog or pane also gets the rows of the running turn and of all but one queued
+ * prompt.
+ */
 const LOW = 24;
 
 export function frame(options: FrameOptions): ScreenFrame {
@@ -99,7 +102,7 @@ export function frame(options: FrameOptions): ScreenFrame {
   };
 }
 
-/** Whether the keys go to the text field while a dialog is open. */
+/** Returns whether the keys go to the text field while a dialog is open. */
 function writes({ dialog }: Ui): boolean {
   return dialog.focus === 'draft' || dialog.focus === 'answer';
 }
@@ -156,12 +159,12 @@ function liveLines(open: readonly Entry[], view: View, maxRows: number): StyledL
     if (drawn.length > 0) lines.unshift(...(entry.gap ? [EMPTY] : []), ...drawn);
   }
   if (left === 0) return cut(lines, maxRows, 'last');
-  // The lines of these entries are not counted, because that would mean drawing them all.
+  // The note contains the number of entries and not of lines, because counting lines would require drawing all entries.
   const note = line(`… ${left} earlier ${left === 1 ? 'entry' : 'entries'}`, 'faint');
   return [note, ...lines.slice(1 - maxRows)];
 }
 
-/** Whether Esc cancels the turn. It does if nothing else is open and the client may send prompts. */
+/** Returns whether Esc cancels the turn. It does if nothing else is open and the client may send prompts. */
 function escCancels(ui: Ui, { roles }: LiveClient): boolean {
   const answers = asking(ui).length > 0 && roles.includes('approve');
   return roles.includes('prompt') && !answers && !ui.pane && !ui.rewind;

@@ -1,6 +1,6 @@
 /**
- * Draws what a call would do, for the dialog that asks about it. Nothing in it is truncated, and its invisible
- * characters are visible.
+ * Draws the effect of a call, for the dialog that asks for its approval. The text is not truncated, and invisible
+ * characters are shown as symbols.
  */
 import type { ToolCall } from '../../protocol/development-tool/index.ts';
 import {
@@ -23,16 +23,16 @@ import { reveals, revealsLine } from '../text/width.ts';
 import type { View } from './view.ts';
 
 interface RequestLines {
-  /** Where the call acts: the file, the folder or the MCP server. */
+  /** The place where the call acts, which is a file, a folder or an MCP server. */
   readonly place: readonly StyledLine[];
-  /** Whether the title of the dialog names the place, too. */
+  /** Whether the title of the dialog also names the place. */
   readonly isInTitle: boolean;
   readonly lines: readonly StyledLine[];
   /** Like `lines`, without the unchanged lines of a diff. */
   readonly compact: readonly StyledLine[];
   /** A summary for the edge of the dialog, for example `+3 −1`. */
   readonly summary: StyledLine;
-  /** Whether the lines contain everything. The server leaves out a part of a very large change. */
+  /** Whether the lines contain the whole effect. The server leaves out a part of a very large change. */
   readonly complete: boolean;
 }
 
@@ -42,7 +42,7 @@ const MAX_CHARS = 100_000;
 /** The notes of the server in a diff. No line of a diff starts with a bracket. */
 const LEFT_OUT = /^\[(?:truncated: |too many differences to show: )/m;
 
-/** The drawn requests. A dialog is drawn again for each frame, and a diff takes time. */
+/** Cache of the drawn requests. A dialog is drawn again for each frame, and it takes time to compute a diff. */
 const drawn = new WeakMap<ToolCall, { readonly width: number; readonly request: RequestLines }>();
 
 export function requestLines(call: ToolCall, view: View): RequestLines {
@@ -61,16 +61,17 @@ export function wholeRequest(call: ToolCall, view: View): StyledLine[] {
 
 export interface FittedRequest {
   readonly lines: readonly StyledLine[];
-  /** Whether everything that the call would do is in the lines. */
+  /** Whether the lines contain the whole effect of the call. */
   readonly whole: boolean;
 }
 
-/** The lines of a shortened request: one at each end, and the note between them. */
+/** Minimum number of lines of a shortened request, which has one line at each end and a note between them. */
 const ENDS = 3;
 
 /**
  * Returns at most `room` lines. If there is too little room, leaves out the unchanged lines of a diff, then the middle
- * of the rest. The place is left out first if `hasTitle` is true: the whole title is on the screen, and names it.
+ * of the rest. If `hasTitle` is true, the place is left out first, because the whole title is on the screen and names
+ * the place.
  */
 export function fittedRequest(
   call: ToolCall,
@@ -115,7 +116,7 @@ function draw(call: ToolCall, view: View): RequestLines {
   };
 }
 
-/** Whether nothing is left out: neither here, nor by the server in the diffs of several files. */
+/** Returns whether nothing is left out, neither by this module nor by the server in the diffs of several files. */
 function isComplete(detail: CallDetail): boolean {
   if (detail.kind === 'patch' && LEFT_OUT.test(detail.text)) return false;
   return detailText([detail]).length <= MAX_CHARS;

@@ -17,7 +17,7 @@ export interface StatusView {
   readonly hint?: string | undefined;
 }
 
-/** A narrow terminal shows at least this many characters of the model's name. */
+/** Minimum number of characters of the model's name in a narrow terminal. */
 const MIN_MODEL = 6;
 
 /** The parts of the line, from the widest layout to the narrowest. The mode and the port are in all of them. */
@@ -58,7 +58,7 @@ function draw(view: StatusView, { usage, clients, model }: Layout): StyledLine |
     span(clients ? companyText(view) : '', 'dim'),
   ]);
   const name = span(model === 'none' ? '' : cleanLine(state.model), 'dim');
-  // One column at each end, and at least one between the sides.
+  // One column at each end is reserved, and one between the two sides.
   const room = width - lineWidth(right) - 3;
   const whole = joined([name, ...rest]);
   const over = lineWidth(whole) - room;
@@ -100,7 +100,10 @@ function whereText({ a2aUrl, attachedTo }: StatusView): string {
   return a2aUrl === undefined ? '' : `A2A :${portOf(a2aUrl)}`;
 }
 
-/** Returns a text with the number of other clients. With very many clients, the session lists only the first ones. */
+/**
+ * Returns a text with the number of other clients. If there are very many clients, the session lists only the first
+ * ones.
+ */
 function companyText({ state, self, a2aUrl, attachedTo }: StatusView): string {
   const others = state.clients.filter(({ id }) => id !== self.id).length;
   if (others === 0 && a2aUrl === undefined && attachedTo === undefined) return '';

@@ -4,7 +4,7 @@ import { requestId, type CallEntry, type ThoughtEntry } from '../state/entry.ts'
 import { waitingCalls, type SessionState } from '../state/state.ts';
 
 /**
- * Which part of the screen gets the keys while a dialog is open.
+ * The part of the screen that gets the keys while a dialog is open.
  *
  * - `opening`: the dialog has just appeared. No key answers it, because the person may not have seen it yet.
  * - `draft`: the person was typing when the dialog appeared, or has typed since. The keys go to the text field until
