@@ -141,7 +141,7 @@ export interface Hooks {
   readonly callbacks: Callbacks | undefined;
 }
 
-/** Calls the hooks with this name in order, until one returns a value. */
+/** Calls the hooks with this name in order, until a hook returns a value. */
 export async function firstResult<Name extends keyof Callbacks, Result>(
   { plugins, callbacks }: Hooks,
   name: Name,

@@ -36,7 +36,7 @@ export interface ToolContext {
   readonly session: SessionKey;
   readonly state: MutableState;
   readonly artifacts: Artifacts;
-  /** Aborted when the run is aborted. The run does not wait for a tool that ignores the signal. */
+  /** The signal that is aborted when the run is aborted. The run does not wait for a tool that ignores the signal. */
   readonly signal: AbortSignal;
   /** The conversation so far, including the call. */
   readonly history: readonly Content[];

@@ -1,8 +1,8 @@
 /**
- * Circuit breakers. Each target has one. A target is, for example, a model of a provider or the host of webhooks.
- * While a circuit is closed, calls are allowed. After several consecutive failures, the circuit opens for some time
- * and rejects calls. Then it allows one call, the probe. The outcome of the probe closes the circuit or opens it
- * again.
+ * Circuit breakers. Each target has its own circuit. A target is, for example, a model of a provider or the host of
+ * webhooks. While a circuit is closed, calls are allowed. After several consecutive failures, the circuit opens for
+ * some time and rejects calls. Then it allows one call, the probe. The outcome of the probe closes the circuit or
+ * opens it again.
  *
  * One caller must not be able to block a target for the others, because its own requests may be the cause of the
  * failures. So a caller's failures open the circuit only for this caller. The circuit opens for all callers only if

@@ -11,7 +11,7 @@ const MAX_WAITING = 1000;
  * at least one slot.
  */
 const RESERVE = 1 / 4;
-/** Time in milliseconds after its last request during which a caller counts as present. */
+/** Time after a caller's last request during which the caller counts as present, in milliseconds. */
 const SEEN_MS = 10 * 60_000;
 
 export interface Slots {
@@ -98,8 +98,8 @@ export function createSlots(max = Number.POSITIVE_INFINITY, now: () => number = 
   }
 
   /**
-   * Gives a free slot to the waiting caller with the fewest slots. If several callers have equally few, the first of
-   * them gets the slot.
+   * Gives a free slot to the waiting caller with the fewest slots. If several callers have the same number of slots,
+   * the first of them gets the slot.
    */
   function grant(): void {
     let best: Share | undefined;

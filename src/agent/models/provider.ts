@@ -392,7 +392,7 @@ function usageOf(usage: Extract<LanguageModelV4StreamPart, { type: 'finish' }>['
   };
 }
 
-/** Merges metadata by vendor. Later values override earlier ones. */
+/** Merges metadata by vendor. Later values override earlier values. */
 function merge(
   before: JsonObject | undefined,
   now: JsonObject | undefined,

@@ -122,7 +122,7 @@ export interface Runner {
   cancel(options: CancelOptions): Promise<void>;
   /**
    * Ends a run that the caller has opened and that is not active. The run ends as with `cancel`, or with an error.
-   * Does nothing if the run has not begun or has already failed.
+   * Does nothing if the run has already failed, or if it has not begun and `how.begin` is missing.
    */
   end(opened: OpenRun, how: RunEnd): Promise<void>;
   /** Runs until the agent is done or waits, and returns the result. Throws the same errors as `run`. */

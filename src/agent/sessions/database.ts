@@ -15,8 +15,8 @@ import { StorageError } from '../storage-error.ts';
 /** The options of the SQLite stores. */
 export interface SqliteOptions {
   /**
-   * How well stored data is protected. `normal` (the default): it survives a crash of the process. `full`: it also
-   * survives a power failure.
+   * The durability of stored data. With `normal` (the default), the data survives a crash of the process. With
+   * `full`, it also survives a power failure.
    */
   readonly durability?: 'normal' | 'full';
   /**

@@ -192,7 +192,7 @@ class MemorySessions implements SessionStore {
 
   /**
    * Removes the least recently changed sessions until the limits are met. The session that was just written is never
-   * removed, because it is the last one and is within the limits.
+   * removed, because it is the most recently changed session and is within the limits.
    */
   #makeRoom(): void {
     for (const session of this.#sessions.values()) {

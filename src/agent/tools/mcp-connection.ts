@@ -60,7 +60,7 @@ export interface ConnectionOptions {
   readonly changed: () => void;
   /** Called after `changed` if the server has reported the change. Not called when the connection was lost. */
   readonly listChanged: () => void;
-  /** Answers requests of the server. */
+  /** The functions that answer the server's requests. */
   readonly requests: ServerRequests;
 }
 
@@ -278,7 +278,7 @@ export class McpConnection {
    */
   async #open(kind: TransportKind, complaint: Complaint, signal: AbortSignal): Promise<Live> {
     if (kind === 'http') {
-      // Half of the time is left for an older server that does not answer the unknown request.
+      // At most half of the time is used, because an older server may not answer the unknown request.
       const timeoutMs = Math.min(PROBE_MS, this.#options.connectTimeoutMs / 2);
       const versionNegotiation = { mode: 'auto', probe: { timeoutMs } } as const;
       try {

@@ -77,7 +77,8 @@ export interface SamplingOptions {
  * Makes the tool that answers an MCP server's requests to the model (`sampling` of `mcpToolset`). Models do not see
  * this tool.
  *
- *   mcpToolset(server, { sampling: samplingTool({ server: server.name, modelOf: () => model('google:gemini-3-flash') }) });
+ *   const sampling = samplingTool({ server: server.name, modelOf: () => model('google:gemini-3-flash') });
+ *   mcpToolset(server, { sampling });
  */
 export function samplingTool({ server, modelOf, used }: SamplingOptions): Tool {
   return {

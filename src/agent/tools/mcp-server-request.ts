@@ -47,7 +47,7 @@ export function elicitationRequest(
   const name = 'elicitation';
   let tries = 0;
   const ask = (context: ToolContext, problem = ''): Question => ({
-    // Each question has its own id, so that an answer to an earlier question is not used for this one.
+    // Each question has its own id, so that an answer to an earlier question is not used for this question.
     id: delegatedId(context.callId, tries === 0 ? id : `${id}.${tries}`),
     callId: context.callId,
     kind: 'input',

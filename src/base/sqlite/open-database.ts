@@ -14,7 +14,10 @@ export interface DatabaseOptions {
   readonly schema: Schema;
   /** Maximum time to wait for other processes, in milliseconds. The wait blocks this process. */
   readonly busyMs: number;
-  /** `FULL`: a commit survives a power failure. `NORMAL` (the default): a commit survives a crash of the process. */
+  /**
+   * The durability of a commit. With `FULL`, a commit survives a power failure. With `NORMAL` (the default), it
+   * survives only a crash of the process.
+   */
   readonly synchronous?: 'NORMAL' | 'FULL' | undefined;
   readonly foreignKeys?: boolean;
   /** Whether `PRAGMA incremental_vacuum` works in new files. */

@@ -46,7 +46,7 @@ export class RemoteCall {
    * The lifetime of the connections. It continues after an abort of the run, so that the remote task can be canceled.
    */
   readonly #lifetime = new Lifetime();
-  /** Aborted when the run or the lifetime is aborted. */
+  /** The signal that is aborted when the run or the lifetime is aborted. */
   readonly #over: AbortSignal;
   /** The template of all partial events. Its id is also the id of the complete event. */
   readonly #piece: Event;

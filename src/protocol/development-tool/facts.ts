@@ -31,7 +31,7 @@ export type Fact =
       readonly confirmation: ToolCallConfirmation;
       readonly source?: EventSource;
     }
-  /** A piece of the agent's answer. */
+  /** A chunk of the agent's answer. */
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'thought'; readonly thought: AgentThought }
   /** An image or another file that is part of the agent's answer. */

@@ -14,7 +14,7 @@ import { parseWith } from '../json.ts';
 import { answer, dropEmpty, objectAt, refuse, type Raw } from './read.ts';
 
 const OLD_VERSION = '0.3';
-/** The transport of a 0.3 card that does not specify one. */
+/** The transport of a 0.3 card without `preferredTransport`. */
 const DEFAULT_TRANSPORT = 'JSONRPC';
 
 /**
@@ -93,7 +93,7 @@ function readCard(raw: Raw): Raw {
   if (typeof extended === 'boolean') capabilities.extendedAgentCard ??= extended;
   const security = rest.security ?? securityRequirements;
   return {
-    // ProtoJSON omits empty fields, even required ones.
+    // ProtoJSON omits empty fields, including required fields.
     description: '',
     version: '',
     defaultInputModes: [],

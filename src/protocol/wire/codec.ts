@@ -43,7 +43,7 @@ export interface WireCodec {
   encodeError(error: A2AError): { code: number; message: string; data?: unknown };
   /**
    * Decodes the `error` member of a JSON-RPC response, or a REST error body. `http` is the HTTP status, if known.
-   * `subject` is what a REST request was about.
+   * `subject` is the subject of the failed REST request.
    */
   decodeError(raw: unknown, http?: number, subject?: ErrorSubject): A2AError;
 }

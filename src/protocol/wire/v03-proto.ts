@@ -52,8 +52,8 @@ const SIGNATURES = /^(iVBORw0KGgo|\/9j\/|R0lGOD|UklGR|JVBERi0|UEsDB|H4sI|T2dnU|S
 
 /**
  * Returns the base64 of a file's content. Python's SDK of 0.3 encodes the content twice. The second encoding is
- * removed only if it is certain. The decoded content must be valid base64 of a known binary format, and the file must
- * not be declared as text.
+ * removed only if it is certain that there was one. The decoded content must be valid base64 of a known binary
+ * format, and the file must not be declared as text.
  */
 function onceEncoded(bytes: string, mimeType: unknown): string {
   if (typeof mimeType === 'string' && mimeType.startsWith('text/')) return bytes;
