@@ -44,7 +44,7 @@ export interface ClientEditorOptions {
   readonly timeoutMs?: number | undefined;
 }
 
-/** How long to wait for an answer. */
+/** The time to wait for an answer. */
 interface Wait {
   readonly until?: AbortSignal;
   readonly timeoutMs?: number;

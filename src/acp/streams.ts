@@ -14,7 +14,7 @@ import { serveAcp, type AcpAbout, type AcpOptions } from './serve.ts';
 
 /** Maximum length of a line on standard input. A line may contain images. The server limits WebSocket frames. */
 const MAX_LINE_BYTES = 10 * 1024 * 1024;
-/** If at least this many bytes are unsent, writing pauses until the peer has read them. */
+/** Number of unsent bytes at which writing pauses until the peer has read them. */
 const HIGH_WATER = 256 * 1024;
 /** The default value of `stallMs`. */
 const STALL_MS = 30_000;

@@ -1,5 +1,5 @@
 /**
- * The client: the operations of an agent as short methods.
+ * The client, which offers the operations of an agent as short methods.
  *
  *   const agent = await connect('http://localhost:4000');
  *   console.log(await agent.send('hello there').text());

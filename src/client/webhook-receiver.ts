@@ -37,7 +37,7 @@ export interface Notification {
    * The id of the notification, which is the same in all attempts to deliver it. Undefined if the server sends no id.
    */
   readonly id: string | undefined;
-  /** The event's sequence number in the task's log. Undefined if the id has none. */
+  /** The event's sequence number in the task's log. Undefined if the id does not contain a sequence number. */
   readonly seq: number | undefined;
   /**
    * Whether a later event of this webhook was passed on before this one. This happens if the server gave up the

@@ -25,7 +25,7 @@ export interface MountedAgent {
 export interface MountOptions {
   /** The path under which the agents are mounted by name. */
   readonly path: string;
-  /** Returns the agent with this name, or undefined if there is none that the caller may see. */
+  /** Returns the agent with this name, or undefined if it does not exist or the caller may not see it. */
   find(name: string, user: User | undefined): MaybePromise<MountedAgent | undefined>;
   /**
    * Returns the name of the agent whose card is at `PATH/.well-known/agent-card.json`, or undefined if there is none.

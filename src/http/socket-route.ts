@@ -19,7 +19,7 @@ export interface PeerSocket {
   /** Sends a text frame. Bytes must be UTF-8, and must not be changed afterwards. */
   send(frame: string | Uint8Array): void;
   /**
-   * Calls `stalled` once if the peer reads none of the buffered data for `ms` milliseconds. Stops watching when the
+   * Calls `stalled` once if the peer does not read any buffered data for `ms` milliseconds. Stops watching when the
    * buffer is empty.
    */
   watch(ms: number, stalled: () => void): void;

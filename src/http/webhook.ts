@@ -1,9 +1,9 @@
 /**
  * Delivers webhooks over HTTP. A request has the format of the protocol version in which the webhook was configured.
  *
- * The client chooses the URL, so requests are restricted: by default, private networks are not allowed, and redirects
- * are never followed. Each request is signed as specified by Standard Webhooks, so that a receiver can verify the
- * sender, put events in order, and drop repeated events.
+ * The client chooses the URL, so requests are restricted. By default, private networks are not allowed. Redirects are
+ * never followed. Each request is signed as specified by Standard Webhooks, so that a receiver can verify the sender,
+ * put events in order, and drop repeated events.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { guardedRequest, networkGuard } from '../base/net/index.ts';

@@ -1,5 +1,5 @@
 /**
- * Reads a live session for one client: first the log of the current task, then the log of each following task.
+ * Reads a live session for one client. Reads the log of the current task, and then the log of each following task.
  *
  * A follower stores a cursor but no events. When its sink is full, it stops until `resume` is called. Then it reads the
  * missed events from the store. Slow clients and reconnecting clients read the same tasks in the same order as all
@@ -95,8 +95,8 @@ export class Follower {
   }
 
   /**
-   * Sends the presence to the sink. Has no effect before the first snapshot, because the presence is sent after it
-   * anyway.
+   * Sends the presence to the sink. Has no effect before the first snapshot, because the presence is always sent after
+   * that snapshot.
    */
   presence(presence: Presence): void {
     if (this.#begun && !this.#closed) this.#sink.presence(presence);

@@ -231,7 +231,7 @@ export class Member implements LiveSession {
     await coder.workspaces.check(metadata, owner, place);
   }
 
-  /** Returns the session's task to a client that wants to reserve a task, because all messages belong to this task. */
+  /** Returns the session's task instead of reserving a new task, because all messages belong to the session's task. */
   async reserveTask({ contextId, metadata, tenant }: ReserveParams, call: Call): Promise<Task> {
     requirePromptRoles(metadata, call.user);
     this.checkPlace({ contextId, tenant });

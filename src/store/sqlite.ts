@@ -5,7 +5,7 @@
  * the process. With `full`, it also survives a crash of the machine. If a batch cannot be written, for example because
  * the disk is full, no part of it is written. The next batch may succeed.
  *
- * Memory use is bounded: logs are not cached, and caches have a maximum size.
+ * Memory use is bounded, because logs are not cached, and caches have a maximum size.
  *
  * Lists have the same order as in the memory store. If the status of a task changes between two requests, the task
  * moves to the front. So a task is never listed twice, but may be missing from the later page. Totals come from

@@ -54,7 +54,7 @@ export interface Expired {
  */
 const BATCH = 64;
 
-/** Runs one sweep. Never throws: an error of the store is logged and ends the sweep. */
+/** Runs one sweep. Never throws. An error of the store is logged and ends the sweep. */
 export async function expire(runtime: ExpiryRuntime, options: ExpireOptions): Promise<Expired> {
   const { store } = runtime;
   const { keepMs = runtime.keepExpiredMs, now = Date.now() } = options;

@@ -1,7 +1,7 @@
 /**
- * Removes old tasks: finished tasks that ended too long ago and, if the store is too large, the tasks that ended first.
- * Unfinished tasks are never removed, and neither are tasks that are being read. A task with events that a webhook has
- * not received is kept for a day after its end.
+ * Removes old tasks. These are finished tasks that ended too long ago and, if the store is too large, the tasks that
+ * ended first. Unfinished tasks are never removed, and neither are tasks that are being read. A task with events that a
+ * webhook has not received is kept for a day after its end.
  *
  * The work is done in small parts between other events, so that requests do not wait for it.
  */

@@ -182,7 +182,8 @@ export class Runtime {
   }
 
   /**
-   * Ends a task that is not being executed. Notifies its webhooks, but not its executor: use `tellCanceled` for that.
+   * Ends a task that is not being executed. Notifies its webhooks, but not its executor. To notify the executor, use
+   * `tellCanceled`.
    */
   async end(live: LiveTask, last: StatusEvent): Promise<void> {
     if (this.executor.conclude && !live.running) {

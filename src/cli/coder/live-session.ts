@@ -99,7 +99,7 @@ export async function openLiveSession(setup: LiveSetup): Promise<OpenedLive> {
     ...(address && serverSigning({ memory: place.kind === 'memory', environment, log })),
     logger: log,
     store,
-    // A session is removed as a whole, so its tasks are kept as long as the session.
+    // A session is removed as a whole, so its tasks are kept until the session is removed.
     retention: false,
   });
   undo.defer(() => server.close(0));
@@ -162,7 +162,7 @@ export async function openLiveSession(setup: LiveSetup): Promise<OpenedLive> {
 export function sweepSoon({ coder }: OpenedLive, setup: LiveSetup): void {
   const sweep = async () => {
     await coder.sweep();
-    // With --store, the sessions are others than those of the files in the data folder.
+    // With --store, the sessions are not those of the files in the data folder.
     const named = setup.values.store !== undefined;
     if (setup.place.kind === 'sqlite' && !named) await sweepLiveStores(setup);
   };

@@ -26,7 +26,10 @@ export const SESSION_FLAGS = {
   store: option('S', 'Where the sessions are stored: sqlite:PATH. By default in the data folder.'),
 } as const;
 
-/** The user of sessions without authentication: those of `parley`, `parley -p`, and `parley serve` without tokens. */
+/**
+ * The user of sessions without authentication. These are the sessions of `parley`, `parley -p`, and `parley serve`
+ * without tokens.
+ */
 export const LOCAL_USER = userOf({ user: undefined, tenant: '' });
 
 export function localSession(id: string): SessionKey {

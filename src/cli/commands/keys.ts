@@ -182,7 +182,8 @@ const set = defineCommand({
       if (Object.keys(change).length === 0) {
         throw usageError('parley keys set needs a setting, for example --budget-tokens 2000000');
       }
-      // Also changes the last administrator's key, because a person who can run this command can create another key.
+      // `force` allows a change of the last administrator's key, because a person who can run this command can create
+      // another key.
       return keys.edit(workspace, id, change, ACTOR, { force: true });
     });
     if (values.json) sayJson({ key });
@@ -227,7 +228,7 @@ const revoke = defineCommand({
   examples: ['parley keys revoke ID'],
   async run(input) {
     const { values, operands } = input;
-    // Also revokes the last key, because a person who can run this command can create another key.
+    // `force` allows the revocation of the last key, because a person who can run this command can create another key.
     const key = await withKeys(input, false, (keys) =>
       keys.revoke(workspaceOf(input), String(operands[0]), { force: true }, ACTOR),
     );

@@ -1,4 +1,4 @@
-/** `parley mcp`: logs in to an MCP server in the settings, and out. */
+/** `parley mcp`: logs in to an MCP server in the settings, or logs out. */
 import { spawn } from 'node:child_process';
 import { reasonOf } from '../../base/index.ts';
 import { logInToMcpServer, logOutOfMcpServer } from '../../coder/index.ts';

@@ -5,7 +5,7 @@ import type { Environment } from './flags.ts';
 
 export function configFolder(environment: Environment): string {
   const config = environment['XDG_CONFIG_HOME'];
-  // The XDG specification says to ignore relative paths.
+  // The XDG specification requires that relative paths are ignored.
   const base =
     config !== undefined && path.isAbsolute(config) ? config : path.join(homedir(), '.config');
   return path.join(base, 'parley');

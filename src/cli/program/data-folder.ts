@@ -21,7 +21,7 @@ function systemFolder(environment: Environment): string {
       return environment['LOCALAPPDATA'] || path.join(homedir(), 'AppData', 'Local');
     default: {
       const data = environment['XDG_DATA_HOME'];
-      // The XDG specification says to ignore relative paths.
+      // The XDG specification requires that relative paths are ignored.
       return data !== undefined && path.isAbsolute(data)
         ? data
         : path.join(homedir(), '.local', 'share');

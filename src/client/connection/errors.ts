@@ -60,8 +60,8 @@ export class StreamInterruptedError extends ConnectionError {
 }
 
 /**
- * Means that a task ended without success: it failed, was rejected or was canceled. `text()` and `textChunks()` throw
- * it. The error message contains the agent's explanation, on one line.
+ * Means that a task failed, was rejected or was canceled. `text()` and `textChunks()` throw it. The error message
+ * contains the agent's explanation, on one line.
  */
 export class TaskFailedError extends Error {
   override readonly name = 'TaskFailedError';

@@ -115,7 +115,7 @@ export function createHttpService(options: ServiceOptions): AgentService {
     };
   }
 
-  /** Opens a stream. If the server does not know the route, tries the operation's other HTTP method. */
+  /** Opens a stream. If the server does not support the route, tries the operation's other HTTP method. */
   async function open(
     asked: Ask,
     source: EventDecoding,
@@ -173,7 +173,7 @@ export function createHttpService(options: ServiceOptions): AgentService {
 }
 
 /**
- * Returns whether the server may know the operation only with another HTTP method. A server may also treat a GET of
+ * Returns whether the server may support the operation only with another HTTP method. A server may also treat a GET of
  * `/tasks/t1:subscribe` as a GET of the task `t1:subscribe`.
  */
 function isUnknownRoute(error: unknown, { status }: ResponseHead, { method, other }: Ask): boolean {

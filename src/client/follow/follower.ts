@@ -116,7 +116,7 @@ export class TaskFollower {
   /** False if an event has shown that the server's event ids are not sequence numbers. */
   #numbered = true;
   #state: TaskState | undefined;
-  /** What may follow the last event: more events, nothing until the user acts, or nothing at all. */
+  /** The events that may follow the last one: more events, none until the user acts, or none at all. */
   #rest: 'more' | 'settled' | 'nothing' = 'more';
   #started = false;
   /** True if an answer to a question was sent, and no event shows yet that the agent has received the answer. */
@@ -368,7 +368,7 @@ export class TaskFollower {
     throw refused;
   }
 
-  /** Throws if the server does not know the task, because then a message to it cannot have arrived. */
+  /** Throws if the task does not exist on the server, because a message to such a task cannot have arrived. */
   async #checkTask(id: string | undefined): Promise<void> {
     if (id === undefined) return;
     const { service, call, signal } = this.#options;

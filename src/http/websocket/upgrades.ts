@@ -6,9 +6,9 @@
  * authenticate the caller, and upgrade. A connection with invalid credentials is also upgraded, and then closed with
  * code 4001, because a web page cannot see any other error. Its frames are ignored.
  *
- * Limits: the size of a frame (close code 1009), the number of frames per second (close code 1008), and the time to
- * answer a ping. Frames are not compressed, because compression needs memory for each connection and time for each
- * frame.
+ * There are limits on the size of a frame (close code 1009), the number of frames per second (close code 1008), and the
+ * time to answer a ping. Frames are not compressed, because compression needs memory for each connection and time for
+ * each frame.
  */
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
@@ -34,7 +34,10 @@ import {
 
 /** How long to wait until the peer closes its side. */
 const CLOSE_MS = 2000;
-/** Rate limit of frames and pings: the size of a burst, and the number per second after it. */
+/**
+ * Rate limit of frames and pings. BURST is the maximum number in a burst, and PER_SECOND is the number per second after
+ * it.
+ */
 const BURST = 400;
 const PER_SECOND = 100;
 
@@ -164,7 +167,7 @@ export function createUpgrades(options: UpgradeOptions): Upgrades {
       return request.headers.upgrade?.toLowerCase() === 'websocket' && routes.has(pathOf(request));
     },
     handle(request, socket, head) {
-      // Node has removed its own error listeners, so without this one a connection reset would end the process.
+      // Node has removed its own error listeners, so without this listener a connection reset would end the process.
       socket.on('error', () => socket.destroy());
       upgrade(request, socket, head).catch((error: unknown) => {
         logger.error({ err: error }, 'failed to open a WebSocket');

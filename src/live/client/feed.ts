@@ -1,6 +1,6 @@
 /**
- * A queue between a live session and one iterator. It is not a generator, because `return` must take effect at once,
- * even while `next` waits.
+ * A queue between a live session and one iterator. It is not a generator, because `return` must take effect
+ * immediately, even while `next` waits.
  */
 import type { LiveItem } from './session.ts';
 

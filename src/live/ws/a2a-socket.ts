@@ -1,5 +1,5 @@
 /**
- * A client of the live session over WebSocket, with A2A's JSON-RPC: one message per text frame.
+ * A client of the live session over WebSocket. It uses A2A's JSON-RPC, with one message per text frame.
  *
  * The server sends `session/snapshot` first, unless the client resumes (`?after=SEQ`), and then each event once, as
  * `tasks/event`. With `?presence=1` it also sends `session/presence` when the clients or the queue change. The client

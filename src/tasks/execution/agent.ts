@@ -212,7 +212,7 @@ class GeneratorRun {
     this.#resumeAsk = undefined;
   }
 
-  /** Ends the generator: rejects its open question, and runs its `finally` blocks. */
+  /** Ends the generator. Rejects its open question, and runs its `finally` blocks. */
   drop(): void {
     this.#abort.abort();
     this.#resumeAsk?.reject(this.#abort.signal.reason);

@@ -1,7 +1,7 @@
 /**
  * The interface between the runtime and an agent. `createAgent` (agent.ts) implements it for an async generator.
  *
- * An executor only yields events. The runtime does everything else: it creates the task, ensures that the task ends,
+ * An executor only yields events. The runtime does everything else. It creates the task, ensures that the task ends,
  * controls the signal, and decides how much of an error a client sees.
  */
 import type { MaybePromise } from '../../base/index.ts';
@@ -29,7 +29,9 @@ export interface RequestContext {
   readonly extensions: readonly string[];
   /** The metadata of the request, not of the message. */
   readonly metadata: Metadata | undefined;
-  /** The media types that the client accepts in the answer. Missing after a restart, or if the client named none. */
+  /**
+   * The media types that the client accepts in the answer. Missing after a restart, or if the client has not sent any.
+   */
   readonly acceptedOutputModes?: readonly string[] | undefined;
 }
 
@@ -103,7 +105,7 @@ export interface Reception {
    * is undefined, such a message is refused. Must not throw.
    */
   readonly deliver?: ((message: Message, stored: Promise<void>) => void) | undefined;
-  /** Whether the new task ends at once. Then it is accepted even if too many tasks are being executed. */
+  /** Whether the new task ends immediately. Such a task is accepted even if too many tasks are being executed. */
   readonly needsNoPlace?: boolean;
   /** Whether the sender's stream starts after the sender's own message, without the task. Only A2A 0.3 allows this. */
   readonly brief?: boolean;

@@ -129,7 +129,7 @@ export class LiveTask implements Scope, Readable, Disposable {
     this.#log.release(this);
   }
 
-  /** Whether the task must stay in memory: it is held, it has a reader, or an entry is not stored yet. */
+  /** Whether the task must stay in memory, because it is held, it has a reader, or an entry is not stored yet. */
   get isUsed(): boolean {
     return this.#holds > 0 || this.readers.size > 0 || this.stored < this.seq;
   }

@@ -15,7 +15,7 @@ function print(level: string): (fields: object, message: string) => void {
   };
 }
 
-/** The default logger: prints warnings and errors to standard error. */
+/** The default logger, which prints warnings and errors to standard error. */
 export const consoleLogger: Logger = {
   debug: () => {},
   info: () => {},

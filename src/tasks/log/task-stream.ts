@@ -34,7 +34,7 @@ export interface StreamSink {
 
 /** Options of `TaskStream.later`. */
 export interface LaterOptions {
-  /** The first item. It is sent at once. */
+  /** The first item, which is sent immediately. */
   readonly first?: Opening | undefined;
   /** Called once, when the stream has ended. */
   readonly onEnd?: (() => void) | undefined;
@@ -137,7 +137,7 @@ export class TaskStream implements AsyncIterable<StreamItem>, Sink {
     else if (room) this.resume();
   }
 
-  /** Called when the sink has room again. */
+  /** Continues sending. Called when the sink has room again. */
   resume(): void {
     this.#reader?.resume();
     if (!this.#next) return;

@@ -1,10 +1,10 @@
 /**
  * Views of a task's log.
  *
- * A task has one log. Clients that speak different dialects see different views of it: a view shows an entry as it is,
- * in another form, or not at all. The agent declares its views, and chooses one for each request. A client can resume a
- * view after any entry, because a view depends on nothing but the entry itself. The sequence numbers are those of the
- * log, so the numbers in a view may have gaps.
+ * A task has one log. Clients that use different dialects see different views of the log. A view shows an entry as it
+ * is, in another form, or not at all. The agent declares its views, and chooses one for each request. A client can
+ * resume a view after any entry, because a view depends on nothing but the entry itself. The sequence numbers are those
+ * of the log, so the numbers in a view may have gaps.
  */
 import type {
   Message,
@@ -50,7 +50,7 @@ export type TaskUpdate = TaskStatusUpdateEvent | TaskArtifactUpdateEvent;
 export interface LogView {
   /** Identifies the view among those of the agent. It is stored with webhooks. */
   readonly name: string;
-  /** Shows a task: the first entry of a log, or a task folded from it. */
+  /** Shows a task, which is the first entry of a log or is folded from the log. */
   task(task: Task): Task;
   /** Shows any other entry. Returns undefined if the view does not contain it. A final event must be shown. */
   update(event: TaskUpdate): TaskUpdate | undefined;

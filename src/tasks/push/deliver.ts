@@ -12,8 +12,8 @@ export interface Delivery {
 }
 
 /**
- * `taken`: the receiver has the event. `gone`: the receiver wants no more events, so the webhook is removed. Otherwise
- * the delivery failed, and is tried again.
+ * `taken`: the receiver has the event. `gone`: the receiver has refused further events, so the webhook is removed. A
+ * FailedDelivery is tried again.
  */
 export type DeliveryOutcome = 'taken' | 'gone' | FailedDelivery;
 
@@ -26,7 +26,8 @@ export interface FailedDelivery {
 }
 
 /**
- * Sends the prepared request once. Rejects if there is no response: no connection, a timeout, or a forbidden address.
+ * Sends the prepared request once. Rejects if there is no response, for example because of a timeout or a forbidden
+ * address.
  */
 export type Post = (signal: AbortSignal) => Promise<DeliveryOutcome>;
 

@@ -65,7 +65,7 @@ export class PushNotifier {
   readonly #active = new Map<string, Webhook>();
   /** The open webhooks that a scan has found. */
   readonly #backlog = new Set<string>();
-  /** The webhooks that are being saved or removed. They must not be opened meanwhile. */
+  /** The webhooks that are being saved or removed. They must not be opened in the meantime. */
   readonly #changing = new Set<string>();
   /** The last pending save of each task, by task id. */
   readonly #saving = new Map<string, Promise<void>>();

@@ -23,7 +23,7 @@ export class ProgressWriter {
     this.#logger = logger;
   }
 
-  /** Stores the progress of a webhook soon. A change with a dead letter is stored at once. */
+  /** Stores the progress of a webhook soon. A change with a dead letter is stored immediately. */
   add(key: string, change: PushChange): void {
     const earlier = this.#changes.get(key)?.filter(({ deadLetter }) => deadLetter) ?? [];
     this.#changes.set(key, [...earlier, change]);

@@ -1,8 +1,8 @@
 /**
- * Delivers the events of a task to one webhook: in order, one at a time, each at least once.
+ * Delivers the events of a task to one webhook, in order and one at a time. Each event is delivered at least once.
  *
  * A failed delivery is tried again, five times within about ten seconds, then less often. If the webhook has failed for
- * a day, the event becomes a dead letter, and the next event gets its turn.
+ * a day, the event becomes a dead letter, and the next event is delivered.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { backoffMs, systemCode } from '../../base/index.ts';
@@ -54,7 +54,7 @@ export interface WebhookSetup {
   readonly view: LogView | undefined;
   readonly now: () => number;
   readonly onProgress: (progress: PushProgress, deadLetter?: DeadLetter) => void;
-  /** Called when the receiver wants no more events. */
+  /** Called when the receiver has refused further events. */
   readonly onGone: () => void;
   /** Called once, when the webhook is closed. `wakeAt` is the time of the next attempt, if there is one. */
   readonly onEnd: (wakeAt?: number) => void;
@@ -191,7 +191,7 @@ export class Webhook {
     }
   }
 
-  /** Records the outcome of an attempt. Returns whether the next event gets its turn. */
+  /** Records the outcome of an attempt. Returns whether to continue with the next event. */
   #settle(seq: number, outcome: DeliveryOutcome | Delayed | 'skipped'): boolean {
     const { logger, onGone, now } = this.#options;
     const { taskId, config } = this.#record;

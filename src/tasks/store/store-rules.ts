@@ -45,8 +45,8 @@ export function setsStatus(
 }
 
 /**
- * Returns the status after the event, as `reduce` computes it: without a user message, which `reduce` moves to the
- * history.
+ * Returns the status after the event, as `reduce` computes it. A user message is not included, because `reduce` moves
+ * it to the history.
  */
 export function foldedStatus(event: Task | TaskStatusUpdateEvent): TaskStatus {
   if (event.kind === 'task' || event.status.message?.role !== 'user') return event.status;

@@ -1,9 +1,9 @@
 /**
  * Converts keys to calls of the session. Stores the state of the screen (`ui`) and notifies listeners of its changes.
  *
- * A key goes to the topmost open element: the rewind menu, a pane, a dialog, the text field. Esc closes that element.
- * If nothing is open, Esc cancels the turn and a second Esc opens the rewind menu. Ctrl-C clears the text field, and a
- * second Ctrl-C leaves.
+ * A key goes to the topmost open element, which is the rewind menu, a pane, a dialog or the text field. Esc closes that
+ * element. If nothing is open, Esc cancels the turn and a second Esc opens the rewind menu. Ctrl-C clears the text
+ * field, and a second Ctrl-C leaves.
  */
 import { reasonOf } from '../../base/index.ts';
 import type { LiveSession } from '../../live/client/index.ts';

@@ -1,4 +1,4 @@
-/** Keys of a menu: arrows and Enter, or the number of an option. */
+/** Handles the keys of a menu, which are arrows and Enter, or the number of an option. */
 import { isCtrl, type KeyPress } from './keys.ts';
 
 export type MenuStep = { readonly selected: number } | { readonly chosen: number };

@@ -1,4 +1,4 @@
-/** Keys of the session picker: typing filters the list, arrows move the selection. */
+/** Handles the keys of the session picker. Typing filters the list, and the arrows move the selection. */
 import type { KeyPress } from './keys.ts';
 import { isCtrl } from './keys.ts';
 

@@ -15,7 +15,7 @@ import { isWaiting } from './entry.ts';
 import { EMPTY_LOG, LogWriter } from './log.ts';
 import type { SessionAction, SessionState } from './state.ts';
 
-/** Returns the reason for a failure by its correlation id, if this client may know it. */
+/** Returns the reason for a failure by its correlation id, if the reason is available to this client. */
 export type CauseOf = (correlationId: string) => string | undefined;
 
 export function reduceState(

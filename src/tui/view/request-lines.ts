@@ -28,7 +28,7 @@ interface RequestLines {
   /** Whether the title of the dialog also names the place. */
   readonly isInTitle: boolean;
   readonly lines: readonly StyledLine[];
-  /** Like `lines`, without the unchanged lines of a diff. */
+  /** The same as `lines`, but without the unchanged lines of a diff. */
   readonly compact: readonly StyledLine[];
   /** A summary for the edge of the dialog, for example `+3 −1`. */
   readonly summary: StyledLine;

@@ -20,7 +20,7 @@ export interface StatusView {
 /** Minimum number of characters of the model's name in a narrow terminal. */
 const MIN_MODEL = 6;
 
-/** The parts of the line, from the widest layout to the narrowest. The mode and the port are in all of them. */
+/** The parts of the line, from the widest layout to the narrowest. All layouts contain the mode and the port. */
 const LAYOUTS: readonly Layout[] = [
   { usage: 'all', clients: true, model: 'whole' },
   { usage: 'context', clients: true, model: 'whole' },
