@@ -7,8 +7,7 @@
  *   blob (base64)             file with bytes
  *   file (a URI)              file with a URI
  *   data                      data
- *   function call, response   not sent; with `exposeToolCalls` a data part, marked with `parley.functionCall: true`
- *   or
+ *   function call, response   not sent; with `exposeToolCalls` a data part, marked with `parley.functionCall: true` or
  *                             `parley.functionResponse: true`, followed by the response's files with the same mark
  *
  * Parts from a peer are only content. A part that is marked as a thought becomes a thought. No other metadata has an

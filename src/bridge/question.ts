@@ -8,8 +8,8 @@
  * The next message to the task can answer in two ways:
  *
  * - With a data part for each question. For a confirmation, the data is `{ "questionId": …, "confirmed": true }`, and
- *   `args` can change the arguments of the call. For any other question, the data is `{ "questionId": …, "value": …
- *   }`.
+ *   `args` can change the arguments of the call. For any other question, the data is
+ *   `{ "questionId": …, "value": … }`.
  * - With text, if exactly one question is open. A confirmation is answered with yes or no. Any other question is
  *   answered with any text or file.
  *

@@ -1,8 +1,7 @@
 /**
  * An agent that calls a language model and runs the tools that the model requests:
  *
- *   const weather = llmAgent({ name: 'weather', model: 'google:gemini-3-flash', instruction: '…', tools: [forecast]
- *   });
+ *   const weather = llmAgent({ name: 'weather', model: 'google:gemini-3-flash', instruction: '…', tools: [forecast] });
  *
  * The session's events determine the next step. If there are calls without a response, the tools are run. Otherwise
  * the model is called. An answer without tool calls ends the agent's work. Because the state is in the events, any

@@ -142,8 +142,9 @@ function toStorageError(error: unknown): unknown {
 }
 
 /**
- * Parses a stored value. Throws a StorageError if this fails. Example: `readable('an event', (): Event =>
- * JSON.parse(json))`.
+ * Parses a stored value. Throws a StorageError if this fails.
+ *
+ *   readable('an event', (): Event => JSON.parse(json));
  */
 export function readable<T>(what: string, parse: () => T): T {
   try {

@@ -130,7 +130,7 @@ interface Networks {
   has(address: string, family: number): boolean;
 }
 
-/** Returns the set of the networks with these CIDR notations. Throws a RangeError if a notation is invalid. */
+/** Returns the set of these networks. Throws a RangeError if a text is not in CIDR notation. */
 function networks(cidrs: readonly string[]): Networks {
   const { BlockList, isIP } = builtinNet();
   // Each address family has its own list, because a BlockList also compares IPv4 addresses with networks such as

@@ -1,8 +1,7 @@
 /**
  * Makes a remote A2A agent usable like any other agent of the framework.
  *
- *   const weather = remoteAgent({ name: 'weather', description: 'Knows the weather', url: 'https://weather.example'
- *   });
+ *   const weather = remoteAgent({ name: 'weather', description: 'Knows the weather', url: 'https://weather.example' });
  *   const team = sequentialAgent({ name: 'team', subAgents: [planner, weather] });
  *
  * Each session has one conversation (`contextId`) with the remote agent. In each turn, the remote agent receives the

@@ -267,9 +267,9 @@ export function readCoderAgentAnswer(data: object): ToolCallConfirmation {
 }
 
 /**
- * Makes a function that corrects the events of one stream. In the updates of calls that an answer has started,
- * gemini-cli's server repeats the state before the answer. The task would still seem to wait. Newer servers send all
- * chunks of a text with the same message id. The chunks would seem to be duplicates.
+ * Makes a function that corrects two faults in the events of one stream. In the updates of calls that an answer has
+ * started, gemini-cli's server repeats the state before the answer, so the task would seem to wait. Newer servers send
+ * all chunks of a text with the same message id, so the chunks would seem to be duplicates.
  */
 export function createCoderAgentReader(): (event: StreamEvent) => StreamEvent {
   let lastId: string | undefined;

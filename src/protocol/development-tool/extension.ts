@@ -102,8 +102,8 @@ function extensionSettings(metadata: Metadata | undefined): AgentSettings | unde
 
 /**
  * Throws if the metadata of a request contains settings of the extension, because they are valid only in the metadata
- * of the message. Clients of gemini-cli's server also send gemini-cli's settings in the request. Those are ignored
- * here, as gemini-cli's server does.
+ * of the message. Clients of gemini-cli's server also send gemini-cli's settings in the request. gemini-cli's server
+ * ignores these settings, and so does this function.
  */
 export function refuseRequestSettings(metadata: Metadata | undefined): void {
   if (extensionSettings(metadata) === undefined) return;

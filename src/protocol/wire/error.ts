@@ -18,7 +18,7 @@ const DOMAIN = 'a2a-protocol.org';
 /** Maximum length of a peer's error message, because the message is shown to users and logged. */
 const MAX_MESSAGE = 2000;
 
-/** The errors that JSON-RPC defines. Their codes are specific enough, so they are sent without a reason. */
+/** The errors that JSON-RPC defines. Their codes are specific enough, so JSON-RPC responses omit the reason. */
 const PLAIN: ReadonlySet<ErrorKind> = new Set<ErrorKind>([
   'parse',
   'invalidRequest',
