@@ -76,8 +76,8 @@ function openCalls(events: readonly Event[]): Delegation[] {
 }
 
 /**
- * Returns the id that a call or a question of an agent that runs as a tool has in the caller's run. `callId` is the
- * id of the call that the agent works for.
+ * Converts the id of a call or a question of an agent that runs as a tool to the id in the caller's run. `callId` is
+ * the id of the call that the agent works for.
  *
  *   delegatedId('call_1', 'call_7'); // call_1/call_7
  */

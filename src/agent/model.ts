@@ -72,7 +72,7 @@ export type ModelChunk =
   | ThoughtPart
   | BlobPart
   | FunctionCallPart
-  /** The last chunk of every answer. If a stream is interrupted before this chunk, it throws an error. */
+  /** The last chunk of every answer. If an answer is interrupted before this chunk, the stream throws an error. */
   | { readonly kind: 'finish'; readonly reason: FinishReason; readonly usage?: Usage };
 
 /**

@@ -28,7 +28,7 @@ export interface CallsSetup {
 
 interface Entry {
   readonly call: OpenCall;
-  /** The position of the call among the calls. */
+  /** The position of the call among the open calls. */
   readonly at: number;
   readonly tool: Tool | undefined;
   readonly isSequential: boolean;

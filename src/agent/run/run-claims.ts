@@ -1,6 +1,6 @@
 /**
  * Locks for runs. Only one caller in this process can have a run open at a time. Across processes, the session store
- * prevents that a run is resumed twice at the same point (see `proceed` in runner.ts).
+ * prevents a run from being resumed twice at the same point (see `proceed` in runner.ts).
  */
 import { raceAbort } from '../../base/index.ts';
 import { RunError } from '../errors.ts';

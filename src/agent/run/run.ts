@@ -196,7 +196,7 @@ export class Run {
     if (this.#over) return;
     this.#over = true;
     const { reason } = this.signal;
-    // A call whose agent runs as a tool may be running even if some of the agent's questions are open.
+    // If an agent runs as the tool, the call may be running even if some of the agent's questions are open.
     const isStopped = (call: OpenCall) => call.begun === true || !awaitsAnswer(call, this.index);
     const events = this.#unfinished(messageOf(reason), isStopped);
     if (events.length > 0) await this.#store(events);
@@ -317,7 +317,7 @@ export class Run {
   }
 }
 
-/** The data that an agent that runs as a tool inherits from the caller's run, and its connection to that run. */
+/** The data that an agent inherits from the caller's run when it runs as a tool, and its connection to that run. */
 export interface Surroundings {
   readonly services: RunServices;
   readonly depth: number;

@@ -129,7 +129,7 @@ export interface Runner {
   runToEnd(options: RunOptions): Promise<RunResult>;
 }
 
-/** The data that an agent that runs as a tool inherits from the caller's run. */
+/** The data that an agent inherits from the caller's run when it runs as a tool. */
 export interface Outer {
   readonly state: MutableState;
   readonly artifacts: Artifacts;

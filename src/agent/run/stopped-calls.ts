@@ -11,8 +11,8 @@ import type { OpenCall, RunIndex } from './run-index.ts';
 const MAX_OUTPUT = 8 * 1024;
 
 /**
- * Returns the error for a call that was active when its process ended. `work` is a summary of the work that an agent
- * that ran as the tool had done.
+ * Returns the error for a call that was active when its process ended. If an agent ran as the tool, `work` is a
+ * summary of the agent's work.
  */
 export function outcomeUnknown(work = ''): ToolError {
   const message = 'outcome unknown: the process ended while this call was being made';

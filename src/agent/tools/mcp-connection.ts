@@ -47,7 +47,7 @@ const MAX_PAGES = 100;
 /** Maximum duration of a call, even if it reports progress or waits for a person. */
 const MAX_CALL_MS = 60 * 60_000;
 const NO_ITEMS = { items: [] };
-/** Maximum time of the check whether a server supports MCP 2026-07-28. */
+/** Maximum time to determine whether a server supports MCP 2026-07-28. */
 const PROBE_MS = 3_000;
 
 export interface ConnectionOptions {
@@ -334,7 +334,7 @@ export class McpConnection {
     client.onclose = () => this.#lost(live, reason);
     const limit = AbortSignal.any([signal, tooLarge.signal]);
     try {
-      // Some transports wait for ever if a server accepts the connection and does not respond.
+      // Some transports wait forever if a server accepts the connection and does not respond.
       await raceAbort(client.connect(transport, { timeout, signal: limit }), limit);
     } catch (error) {
       await live.end();

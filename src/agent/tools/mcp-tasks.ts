@@ -1,7 +1,7 @@
 /**
  * Calls of tools that run only as tasks (MCP 2025-11-25, "Tasks"). The server answers at once with a task. The client
  * polls the status of the task, and requests the result when the task has ended. If the task needs input, the client
- * requests the result early, because the server sends its requests for input on that request.
+ * requests the result early, because the server sends its requests for input only while that request is open.
  */
 import { pause, type JsonObject } from '../../base/index.ts';
 import type {

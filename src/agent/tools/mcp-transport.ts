@@ -58,7 +58,7 @@ export type McpServerConfig = McpCommand | McpUrl;
 export interface TransportEvents {
   /** Called for each line of the program's stderr. */
   readonly log: (line: string) => void;
-  /** Called when the server has sent a message that is too large, or has not answered too many requests. */
+  /** Called when the server has sent a message that is too large, or has left too many requests unanswered. */
   readonly overflow: (reason: string) => void;
 }
 

@@ -53,8 +53,8 @@ function signedText(content: Raw, readable: Raw = content): SignedText {
 }
 
 /**
- * Returns the text, and also the text as Python's SDKs write it if that is different. Contrary to the RFC, Python's
- * SDKs escape all non-ASCII characters.
+ * Returns two texts: the given text, and the same text with all non-ASCII characters escaped. Python's SDKs escape
+ * these characters, contrary to the RFC.
  */
 function python(signed: SignedText): SignedText[] {
   const text = signed.text.replaceAll(
