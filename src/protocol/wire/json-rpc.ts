@@ -73,8 +73,8 @@ export function jsonRpcIdOf(raw: unknown): JsonRpcId {
 }
 
 /**
- * Server: checks the envelope of a parsed request. Throws `invalidRequest`. Does not check the parameters, which the
- * codec does. Does not limit the depth and the size of the JSON, which `inspectJson` does.
+ * Server: checks the envelope of a parsed request. Throws `invalidRequest` if it is invalid. The codec checks the
+ * parameters. `inspectJson` checks the depth and the size of JSON from an untrusted client.
  *
  *   const { id, method, params } = readJsonRpcRequest(JSON.parse(body));
  *   const operation = operationOf('1.0', method);
