@@ -157,7 +157,8 @@ async function report(error: unknown): Promise<number> {
 
 process.stderr.on('error', () => {});
 listenForInterrupt();
-// The program starts git, bwrap, MCP servers and others by name, in a folder that it does not trust.
+// Only absolute folders are kept, because the program starts git, bwrap, MCP servers and other programs by name, in a
+// folder that is not trusted.
 process.env['PATH'] = absoluteFolders(process.env['PATH']);
 const code = await run(process.argv.slice(2)).catch(report);
 await flushed();

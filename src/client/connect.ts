@@ -62,8 +62,8 @@ export async function connect(
 }
 
 /**
- * Chooses the best interface in the card, and returns a service for it. An interface at another origin than those of
- * `address` and `trustedOrigins` receives no headers. The agent chooses the address of such an interface. So this
+ * Chooses the best interface in the card, and returns a service for it. An interface whose origin is neither that of
+ * `address` nor in `trustedOrigins` receives no headers. The agent chooses the address of such an interface. So this
  * address must not be in a private network, unless it has the host of `address`. In browsers, the browser's own rules
  * apply instead.
  */

@@ -100,9 +100,10 @@ export async function answerJsonRpc(
 }
 
 /**
- * Makes an error response. If the client requested a stream, the response is a stream with the error as its only event,
- * because the clients of the Python and Go SDKs read the error code only in a stream. A subscription to a finished task
- * gets JSON with the error's HTTP status, because the compatibility kit of 1.0 treats any event stream as success.
+ * Makes an error response. If the client requested a stream, the response is a stream with the error as its only event.
+ * The clients of the Python and Go SDKs read the error code of such a request only in a stream. A subscription to a
+ * finished task gets JSON with the error's HTTP status, because the compatibility kit of 1.0 treats any event stream as
+ * success.
  */
 export function jsonRpcError(
   error: A2AError,

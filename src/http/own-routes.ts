@@ -6,9 +6,9 @@
  *     routes: [{ verb: 'GET', path: '/notes/{id}', handle: async ({ values }) => ({ body: noteOf(values.id) }) }],
  *   });
  *
- * The checks, the authentication and the limits are the same as for the protocol. A route takes precedence over a
- * protocol path that starts with a tenant, and over a protocol path that has a parameter in the place of one of the
- * route's literal segments.
+ * The checks, the authentication and the limits are the same as for the protocol. A route takes precedence over
+ * protocol paths that start with a tenant. It also takes precedence over a protocol path that has a parameter at the
+ * position of one of the route's literal segments.
  */
 import { type A2AError, operationOf, type Call, VERSIONS } from '../protocol/index.ts';
 import type { Opening, Published, RequestHandler, TaskStream } from '../tasks/index.ts';

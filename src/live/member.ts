@@ -240,7 +240,7 @@ export class Member implements LiveSession {
     return followed.handler.getTask({ id: conversation.task.id, historyLength: 0 }, call);
   }
 
-  /** Returns whether the id is that of a command's execution, which is queued or has begun. */
+  /** Returns whether this is the id of a command's execution that is queued or has begun. */
   isExecution(id: string): boolean {
     return id.startsWith(EXECUTION) && this.#options.conversation.knows(id);
   }
@@ -257,8 +257,8 @@ export class Member implements LiveSession {
   }
 
   /**
-   * Returns the task as the response to a queued prompt. Its state is that of the prompt and not that of the running
-   * turn, which another client may have started.
+   * Returns the task as the response to a queued prompt. The task has the state of the prompt. It does not have the
+   * state of the running turn, which another client may have started.
    */
   queuedTask(): Task {
     return { ...this.sessionTask(), metadata: { [QUEUED_KEY]: true } };

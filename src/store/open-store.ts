@@ -154,8 +154,8 @@ function takeLock(file: string): { release(): void; abandon(): void } {
 
 /**
  * Creates the file if it does not exist. Otherwise checks that it is readable, writable and a database, because SQLite
- * would overwrite a short file of another kind. Call this only while the lock is held and before SQLite opens the file:
- * closing a file releases all locks that this process has on the file, including those of SQLite.
+ * would overwrite a short file of another kind. Call this only while the lock is held and before SQLite opens the file.
+ * Closing a file releases all locks that this process has on the file, including the locks of SQLite.
  */
 function checkFile(file: string): void {
   if (createFile(file)) return;

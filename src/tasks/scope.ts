@@ -3,8 +3,8 @@ import { A2AError, type Call, type ProtocolVersion } from '../protocol/index.ts'
 import type { Scope } from './store/store.ts';
 
 /**
- * Returns the scope whose tasks a call may use. A user without a tenant may specify any tenant. For a user with a
- * tenant, every other tenant is forbidden, even if it does not exist.
+ * Returns the scope whose tasks a call may use. A user without a tenant may specify any tenant. A user with a tenant
+ * may not specify any other tenant, whether it exists or not.
  */
 export function scopeOf(call: Call, tenant: string | undefined): Scope {
   const own = call.user?.tenant;

@@ -11,7 +11,7 @@
  * repeating the id that asks for input, so a repeated id makes the agent ask for input again.
  *
  * The agent accepts files of every type. The kit for 1.0 sends a file of an unknown type, and reports a failure if the
- * agent refuses the file, although the kit's own text (CORE-SEND-003) demands the refusal.
+ * agent refuses the file. This contradicts the kit's own text (CORE-SEND-003), which requires the refusal.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -1,6 +1,6 @@
 /**
- * Prepares an agent of the framework for the server: wraps it in the bridge, opens its sessions and artifacts next to
- * the task store, and sets a default model for agents without one.
+ * Prepares an agent of the framework for the server. Wraps it in the bridge, and opens its sessions and artifacts next
+ * to the task store. Sets a default model for agents without a model.
  *
  * The framework is loaded from the copy of the package that the agent's file uses, so that the agent, the runner and
  * the bridge have the same version.

@@ -29,9 +29,7 @@ export interface LiveAddress {
   readonly tokens: readonly LiveToken[];
 }
 
-/**
- * The characters of a token. It is sent in a header or as a WebSocket subprotocol, so other characters are not allowed.
- */
+/** The characters that are allowed in a token, because it is sent in a header or as a WebSocket subprotocol. */
 const TOKEN = /^[\w!#$%&'*+.^`|~-]+$/;
 
 /** Returns the address from the flags, or undefined if others cannot join. */

@@ -110,7 +110,7 @@ export type RemoteErrorCode =
   | 'remote-unreachable'
   /** It refers to another origin, which must not receive our credentials. */
   | 'remote-untrusted'
-  /** It requires other credentials. */
+  /** It did not accept the credentials. */
   | 'remote-unauthorized'
   /** It did not accept the message. */
   | 'remote-refused'

@@ -214,8 +214,8 @@ const LOOPBACK_NAMES: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '
 
 /**
  * Returns the origin of an address, to decide whether it may receive our credentials. The three common loopback names
- * count as one origin if the scheme and the port are equal, because the name in a card often differs from the name that
- * the user wrote. Names below `.localhost` and other loopback addresses are origins of their own.
+ * count as one origin if the scheme and the port are equal. The name in a card often differs from the name that the
+ * user wrote. Names below `.localhost` and other loopback addresses are origins of their own.
  */
 export function credentialOrigin({ origin, protocol, hostname, port }: URL): string {
   return LOOPBACK_NAMES.has(hostname) ? `${protocol}//localhost:${port}` : origin;

@@ -61,9 +61,9 @@ export interface MessageStart {
    */
   readonly resend: (error: ConnectionError, failures: number) => boolean;
   /**
-   * Whether to fetch an existing task and continue from it, if it is unclear whether the message arrived, or if the
-   * agent refuses the message because the task has ended. Otherwise the follower throws, so that the caller can send
-   * the message again.
+   * Whether to fetch an existing task and continue from it. This applies if it is unclear whether the message arrived,
+   * or if the agent refuses the message because the task has ended. Otherwise the follower throws, so that the caller
+   * can send the message again.
    */
   readonly checksTask?: boolean;
 }
@@ -280,7 +280,7 @@ export class TaskFollower {
     const over =
       error === undefined
         ? this.#rest !== 'more' && (settled || !polls)
-        : // A subscriber also wants the task's next turn, if there is one.
+        : // A subscriber also follows the task's next turn, if there is one.
           this.#rest === 'nothing' &&
           (settled || !polls) &&
           'params' in from &&

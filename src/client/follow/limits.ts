@@ -3,7 +3,7 @@ import { MAX_TIMER_MS } from '../../base/index.ts';
 import { RemoteAgentError } from '../connection/errors.ts';
 import type { Lifetime } from '../connection/request.ts';
 
-/** The limits on how much a remote agent may send, and how long it may take. */
+/** The limits on the amount of data that a remote agent may send, and on the time that it may take. */
 export interface RemoteLimits {
   /** Maximum number of received bytes, including heartbeats. Not checked if you provide your own `client`. */
   readonly maxBytes?: number;

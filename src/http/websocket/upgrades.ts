@@ -4,7 +4,7 @@
  *
  * The steps for a connection are: check Host and Origin (error 403), check the number of connections (error 503),
  * authenticate the caller, and upgrade. A connection with invalid credentials is also upgraded, and then closed with
- * code 4001, because a web page cannot see any other error. Its frames are ignored.
+ * code 4001, because a web page cannot see any other error. Frames on such a connection are ignored.
  *
  * There are limits on the size of a frame (close code 1009), the number of frames per second (close code 1008), and the
  * time to answer a ping. Frames are not compressed, because compression needs memory for each connection and time for

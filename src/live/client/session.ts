@@ -18,7 +18,7 @@ import type {
 } from '../../protocol/development-tool/index.ts';
 import type { Part, StreamEvent, Task } from '../../protocol/index.ts';
 
-/** The roles of a client: to view the session, to send prompts, and to answer questions. */
+/** A role of a client, which allows it to view the session, to send prompts, or to answer questions. */
 export type LiveRole = 'view' | 'prompt' | 'approve';
 /** All roles. */
 export const LIVE_ROLES: readonly LiveRole[] = ['view', 'prompt', 'approve'];

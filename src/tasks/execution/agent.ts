@@ -16,8 +16,8 @@
  * recorded answers, and values that were already sent are not sent again. So the code before an `ask` may run more than
  * once. If a side effect must happen only once, place it after the last question, or make it idempotent.
  *
- * If the option `resumes` is set, the function also runs again after a crash. It is unknown how much of the answer was
- * sent before the crash, so the whole answer is sent again. Its first chunk replaces the earlier text.
+ * If the option `resumes` is set, the function also runs again after a crash. It is unknown which part of the answer
+ * was sent before the crash, so the whole answer is sent again. Its first chunk replaces the earlier text.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { inspect } from 'node:util';

@@ -2,7 +2,7 @@
  * The interface between the runtime and an agent. `createAgent` (agent.ts) implements it for an async generator.
  *
  * An executor only yields events. The runtime does everything else. It creates the task, ensures that the task ends,
- * controls the signal, and decides how much of an error a client sees.
+ * controls the signal, and decides which details of an error a client sees.
  */
 import type { MaybePromise } from '../../base/index.ts';
 import type {

@@ -330,7 +330,7 @@ export class PushNotifier {
       await this.#writer.flush();
       let isComplete = await this.#openDue(this.#full ? undefined : AFTER_RUNNING);
       if (isComplete && this.#full) {
-        // If the clock was set back, webhooks that are due come after those that are not.
+        // If the clock was set back, due webhooks may come after webhooks that are not due.
         const dueAt = now() + MAX_WAIT_MS;
         isComplete = await this.#openDue({ dueAt, position: Number.MAX_SAFE_INTEGER });
         if (isComplete) this.#fullAt = now() + FULL_SCAN_MS;

@@ -2,8 +2,8 @@
  * Doubly linked lists of numbers, newest first. Adding to the front and removing take constant time.
  *
  * The links are numbers in flat arrays. With objects as links, a store with 100,000 small tasks spent more garbage
- * collection time on the links than on all other data. Chains may share a `ChainLinks` if they have no number in
- * common.
+ * collection time on the links than on all other data. Several chains may share a `ChainLinks` if no number is in more
+ * than one of them.
  */
 const NONE = -1;
 const FIRST_CAPACITY = 256;

@@ -4,8 +4,8 @@
  * Each task is in several linked lists, called chains. There is one for its scope, one for its state, and one for its
  * context. In each chain, the task whose status changed last is first. So the time for a page depends on the page size
  * and not on the number of tasks, and the total is the length of a chain. The tasks of a context that wait for the
- * client have a chain of their own. With other pairs of filters, or with `updatedSince`, the matching tasks of one
- * chain are counted one by one.
+ * client have a chain of their own. For other pairs of filters, and for `updatedSince`, the tasks of one chain are
+ * checked and counted one by one.
  *
  * Each page has the order at the time of its request. If the status of a task changes between two requests, the task
  * moves to the front. So a task is never listed twice, but may be missing from the later page.
@@ -109,7 +109,7 @@ export class MemoryStore implements TaskStore {
     return outcomes;
   }
 
-  /** Removes the oldest finished tasks, except those in the batch, because clients wait for them. */
+  /** Removes the oldest finished tasks. Keeps the tasks in the batch, because clients wait for them. */
   #makeRoom(batch: readonly Append[]): void {
     const written = new Set(batch.map(({ taskId }) => taskId));
     while (this.#isFull()) {

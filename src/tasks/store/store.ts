@@ -107,8 +107,9 @@ export interface PushProgress {
 }
 
 /**
- * A webhook of a task. Events are sent to it in `version`, the protocol version of the request that set the webhook, and
- * in the `view` of this request (`LogView.name`), if the agent has views.
+ * A webhook of a task. `version` is the protocol version of the request that set the webhook. Events are sent in this
+ * version. If the agent has views, `view` is the name of the view of this request (`LogView.name`), and events are sent
+ * in this view.
  */
 export interface PushRecord {
   readonly taskId: string;
