@@ -11,6 +11,7 @@
  * given back. Each failure is printed with its seed, its number, its shortest input, and the command that repeats it.
  */
 import { randomInt } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { ENTRIES } from './entries/index.ts';
 import type { Entry, Input, Target } from './entry.ts';
@@ -22,6 +23,7 @@ const PERIOD = 10_000;
 const MAX_GROWTH = 48 * 2 ** 20;
 const MAX_FAILURES = 20;
 const MAX_SHOWN = 1500;
+const MAX_CLOSE_MS = 20_000;
 
 const { values: options } = parseArgs({
   options: {
@@ -60,9 +62,14 @@ async function targetOf(entry: Entry): Promise<Target> {
 }
 
 async function closeAll(): Promise<void> {
-  const open = [...targets.values()];
+  const open = [...targets];
   targets.clear();
-  for (const target of open) await target[Symbol.asyncDispose]();
+  for (const [entry, target] of open) {
+    const closed = target[Symbol.asyncDispose]().then(() => true);
+    if (await Promise.race([closed, delay(MAX_CLOSE_MS, false, { ref: false })])) continue;
+    const what = 'does not close';
+    await report(entry, done, { kind: what, report: `it ${what} within ${MAX_CLOSE_MS} ms` });
+  }
 }
 
 const failures = new Map<string, number>();

@@ -54,7 +54,8 @@ function codecs(source: string): void {
   for (const codec of CODECS) {
     for (const operation of OPERATIONS) {
       const read = refusing(() => codec.decodeParams(operation, raw), A2AError);
-      if (read === undefined) continue;
+      // REST names a webhook by a path, so the id of its task cannot contain a slash.
+      if (read === undefined || ('taskId' in read && String(read.taskId).includes('/'))) continue;
       // A codec may leave out what it does not know, but only once.
       const again = codec.decodeParams(operation, codec.encodeParams(operation, read));
       const third = codec.decodeParams(operation, codec.encodeParams(operation, again));
