@@ -46,8 +46,8 @@ export class Permissions {
   }
 
   /**
-   * Sends the confirmation request of a call. Does nothing if it was already sent, if it can be answered only with a
-   * text, or if the client may not approve.
+   * Sends the confirmation request of a call. Does nothing if the request was already sent, if it can be answered only
+   * with a text, or if the client may not approve.
    */
   ask(call: ToolCall): void {
     const { client, session, sessionId, workspace, logger, signal, onWords } = this.#options;

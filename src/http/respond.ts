@@ -67,7 +67,7 @@ export class TransportCall implements Call {
     this.extensions = extensions;
   }
 
-  /** Created on demand, because it needs a listener, and most calls do not use it. */
+  /** The signal, which is created on demand, because it needs a listener and most calls do not use it. */
   get signal(): AbortSignal {
     return this.#request.signal;
   }

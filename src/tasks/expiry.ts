@@ -113,8 +113,8 @@ export function hasExpired(
 type TaskKey = Scope & Pick<TaskHead, 'taskId'>;
 
 /**
- * Ends or removes one expired task. Returns what happened, or undefined if the task is kept because it is being read or
- * could not be ended.
+ * Ends or removes one expired task. Returns `ended` or `removed`, or undefined if the task is kept because it is being
+ * read or could not be ended.
  */
 export async function expireTask(
   runtime: ExpiryRuntime,

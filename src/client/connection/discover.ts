@@ -189,8 +189,8 @@ export function choose({ card, url }: FoundCard, preference: Preference = {}): C
 }
 
 /**
- * Returns the interface's address. Returns undefined if it is not HTTP, if it contains credentials, or if it is plain
- * HTTP although the card came over HTTPS.
+ * Returns the interface's address. Returns undefined if the address is not HTTP, if it contains credentials, or if it
+ * is plain HTTP although the card came over HTTPS.
  */
 function resolve(offer: AgentInterface, base: string): string | undefined {
   const target = URL.parse(offer.url, base);

@@ -99,8 +99,8 @@ export class Lifetime {
   }
 
   /**
-   * Returns the error to throw. If the lifetime has ended, this is its reason. Otherwise it is `error` itself if it is
-   * one of our own errors, or else the result of `otherwise`.
+   * Returns the error to throw. If the lifetime has ended, this is the reason of its end. Otherwise, one of our own
+   * errors is returned unchanged, and any other error is converted by `otherwise`.
    */
   explain(error: unknown, otherwise: (cause: unknown) => Error): unknown {
     if (this.signal.aborted) return this.signal.reason;

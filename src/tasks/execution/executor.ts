@@ -101,8 +101,8 @@ export interface Reception {
   readonly continues?: boolean;
   /**
    * Receives a message to a task that is being executed, after the message was appended to the log. `stored` resolves
-   * when the message is stored, and rejects if it cannot be stored. A crash before that loses the message. If `deliver`
-   * is undefined, such a message is refused. Must not throw.
+   * when the message is stored, and rejects if it cannot be stored. If the process crashes before the message is
+   * stored, the message is lost. If `deliver` is undefined, such a message is refused. Must not throw.
    */
   readonly deliver?: ((message: Message, stored: Promise<void>) => void) | undefined;
   /** Whether the new task ends immediately. Such a task is accepted even if too many tasks are being executed. */

@@ -19,7 +19,7 @@ export type KeyName =
 
 export interface KeyPress {
   readonly name: KeyName;
-  /** The typed text. With `ctrl`, it is the letter. */
+  /** The typed text or, with `ctrl`, the letter of the key. */
   readonly text: string;
   readonly ctrl: boolean;
   readonly alt: boolean;
