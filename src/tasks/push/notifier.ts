@@ -90,8 +90,8 @@ export class PushNotifier {
   }
 
   /**
-   * Saves a configuration. Its webhook gets the events after entry `after`. If the task already has the same
-   * configuration, its webhook keeps the cursor, and a failed delivery is tried again immediately.
+   * Saves a configuration. Its webhook gets the events after entry `after`. If it replaces a configuration with the same
+   * id, its webhook also gets the events that the earlier one did not take, so that a receiver can move.
    */
   save(
     taskId: string,
@@ -147,8 +147,9 @@ export class PushNotifier {
   ): Promise<PushRecord> {
     const accepted = this.#options.deliver.accept(config, version);
     const known = await this.#list(taskId);
+    const earlier = known.find(({ config: { id } }) => id === accepted.id);
     const { maxPushConfigsPerTask: most } = this.#options.limits;
-    if (known.length >= most && !known.some(({ config: { id } }) => id === accepted.id)) {
+    if (known.length >= most && !earlier) {
       throw new A2AError('invalidParams', `A task has at most ${most} push configurations`);
     }
     return this.#replace({
@@ -156,7 +157,11 @@ export class PushNotifier {
       config: accepted,
       version,
       ...(view !== undefined && { view }),
-      progress: { cursor: after, attempts: 0, dueAt: 0 },
+      progress: {
+        cursor: Math.min(after, earlier?.progress.cursor ?? after),
+        attempts: 0,
+        dueAt: 0,
+      },
     });
   }
 

@@ -330,7 +330,7 @@ test('a deleted webhook stops at once, in the middle of a delivery', async (t) =
   await handler.deletePushConfig({ id, pushNotificationConfigId: 'h' });
 });
 
-test('a webhook that is set anew goes to the new address, from there on', async (t) => {
+test('a webhook that is set anew gets the event that it did not take, and later ones, at the new address', async (t) => {
   const { deliver, seen, received } = receiver(false);
   const handler = createHandler(asker, { deliver, logger: silent });
   t.after(() => handler.close());
@@ -340,11 +340,12 @@ test('a webhook that is set anew goes to the new address, from there on', async 
   await handler.setPushConfig({ taskId, pushNotificationConfig: { ...hook, url } });
   assert.equal(seen[0]!.signal.aborted, true);
   await send(handler, 'a', { taskId });
-  for (let n = 2; n <= 4; n++) {
+  for (let n = 2; n <= 7; n++) {
     await received(n);
     seen[n - 1]!.answer('taken');
   }
-  assert.deepEqual(told(seen.slice(1)), ['working', 'artifact', 'completed']);
+  const question = ['submitted', 'working', 'input-required'];
+  assert.deepEqual(told(seen.slice(1)), [...question, 'working', 'artifact', 'completed']);
   for (const { record } of seen.slice(1)) assert.equal(record.config.url, url);
 });
 
