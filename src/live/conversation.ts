@@ -260,10 +260,7 @@ export class Conversation {
     );
   }
 
-  /**
-   * Waits until the turn waits for answers again or ends. Returns whether it waits only for answers to questions in
-   * `before`.
-   */
+  /** Waits until the turn asks again or ends. Returns whether all its open questions are in `before`. */
   async #stillAsks(before: ReadonlySet<string>): Promise<boolean> {
     const mayAskAgain = () => this.#openRequests().some((each) => before.has(each));
     while (!this.closed && this.#state === 'busy' && mayAskAgain()) await this.#moved.promise;

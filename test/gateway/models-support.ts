@@ -5,7 +5,8 @@ import { ModelsConfig, ProvidersConfig } from '../../src/gateway/models/config.t
 import type { AnswerChunk } from '../../src/gateway/models/chunks.ts';
 import { createModels, type Models } from '../../src/gateway/models/models.ts';
 import type { ModelsOptions } from '../../src/gateway/models/models.ts';
-import type { Spending, Use } from '../../src/gateway/budgets/spending.ts';
+import type { Spending } from '../../src/gateway/budgets/spending.ts';
+import type { Use } from '../../src/gateway/budgets/calls.ts';
 import type { CardLookup } from '../../src/gateway/cards/cards.ts';
 import type { ModelRequest } from '../../src/agent/model.ts';
 import type { Logger } from '../../src/tasks/index.ts';

@@ -1,5 +1,5 @@
 /** Computes the usage that budgets count for a call to an agent. */
-import type { CallUse, PayingCaller, PlannedCall } from '../budgets/spending.ts';
+import type { CallUse, PayingCaller, PlannedCall } from '../budgets/calls.ts';
 import type { RemoteAgent } from './remote.ts';
 
 /** Returns the call that budgets reserve. The reserved usage is the setting `usage` of the agent. */

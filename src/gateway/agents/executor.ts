@@ -36,7 +36,8 @@ import {
 } from '../../tasks/index.ts';
 import { agentOfTenant, Caller } from '../api/caller.ts';
 import { reportedUsage } from '../budgets/reported-usage.ts';
-import type { CallUse, Reservation, Spending } from '../budgets/spending.ts';
+import type { Reservation, Spending } from '../budgets/spending.ts';
+import type { CallUse } from '../budgets/calls.ts';
 import { requestMetadata } from '../tasks/executor.ts';
 import { type Attribution, logFields, spanAttributes } from '../telemetry/attribution.ts';
 import { GEN_AI, GEN_AI_OPERATIONS } from '../telemetry/gen-ai.ts';

@@ -5,7 +5,7 @@
  */
 import * as z from 'zod';
 import type { ExecutorEvent } from '../../tasks/index.ts';
-import type { CallUse } from './spending.ts';
+import type { CallUse } from './calls.ts';
 
 /** Limits of one report. They are needed because a wrong report of an agent must not use up a whole budget. */
 const MAX_TOKENS = 100_000_000;

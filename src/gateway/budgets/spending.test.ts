@@ -6,7 +6,7 @@ import { testGateway } from '../../../test/support/gateway-keys.ts';
 import type { Pricing } from '../cards/schema.ts';
 import type { Budget } from './budget.ts';
 import type { BudgetsConfig } from './config.ts';
-import type { PlannedCall, Use } from './spending.ts';
+import type { PlannedCall, Use } from './calls.ts';
 import { USUAL_DIMENSIONS, type UsageQuery } from './usage.ts';
 
 const DAY_MS = 86_400_000;

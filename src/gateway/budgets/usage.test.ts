@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { testGateway } from '../../../test/support/gateway-keys.ts';
 import { createSqliteBudgetStore } from './sqlite-store.ts';
-import type { Use } from './spending.ts';
+import type { Use } from './calls.ts';
 import type { UsageQuery, UsageRow } from './usage.ts';
 
 const DAY_MS = 86_400_000;

@@ -1,7 +1,7 @@
 /** Computes the cost of an answer from its tokens and the price on the model card. */
 import type { Usage } from '../../agent/index.ts';
 import type { Pricing } from '../cards/schema.ts';
-import type { Money } from '../budgets/spending.ts';
+import type { Money } from '../budgets/calls.ts';
 import type { Candidate } from './catalogue.ts';
 
 /** The `usage` in a task's last message. */

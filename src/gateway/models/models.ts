@@ -23,7 +23,8 @@ import {
 import type { RawChunk, Relay } from '../../agent/internal/index.ts';
 import type { Logger } from '../../tasks/index.ts';
 import type { Caller } from '../api/caller.ts';
-import type { PlannedCall, Reservation, Spending } from '../budgets/spending.ts';
+import type { Reservation, Spending } from '../budgets/spending.ts';
+import type { PlannedCall } from '../budgets/calls.ts';
 import { logFields } from '../telemetry/attribution.ts';
 import type { Labels, Meter, Tracer } from '../telemetry/telemetry.ts';
 import type { CardLookup } from '../cards/cards.ts';
