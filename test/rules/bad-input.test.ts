@@ -412,7 +412,6 @@ test('REST: what belongs to the path has the last word, and odd escapes lead now
   assert.equal(cancel.status, 404);
   for (const path of [
     `/tasks/..%2F${id}`,
-    `/tasks/%00`,
     `/tasks/${id}%2Fevents`,
     '/tasks/%2e%2e/x',
     '/../../etc/passwd',
@@ -427,7 +426,7 @@ test('REST: what belongs to the path has the last word, and odd escapes lead now
     assert.match(headers['content-type'] ?? '', /json/);
     assert.equal(JSON.parse(text).error.code, 404);
   }
-  for (const path of ['/tasks/%zz', '/tasks/%E0%A4%A', '/%zz/tasks']) {
+  for (const path of ['/tasks/%00', '/tasks/%zz', '/tasks/%E0%A4%A', '/%zz/tasks']) {
     assert.equal((await get(path)).status, 400, path);
   }
   await unchanged();

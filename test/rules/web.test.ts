@@ -88,7 +88,7 @@ test('a page may read the headers that name the extensions, in either version', 
   const { headers } = await raw(url, { body: body(), headers: { origin } });
   assert.equal(
     headers['access-control-expose-headers'],
-    'a2a-extensions, x-a2a-extensions, etag, location, retry-after, www-authenticate',
+    'a2a-extensions, x-a2a-extensions, etag, location, request-id, retry-after, www-authenticate',
   );
 });
 
