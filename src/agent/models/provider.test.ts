@@ -210,6 +210,22 @@ test('an answer that never ends causes a timeout, even if the provider ignores t
   });
 });
 
+test('for an answer without streaming, only the total limit applies, also if it is the default', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const answers = (afterMs: number): LanguageModelV4 => ({
+    ...fake([]),
+    doGenerate: async () => {
+      t.mock.timers.tick(afterMs);
+      const finishReason = { unified: 'stop', raw: 'stop' } as const;
+      return { content: [{ type: 'text', text: 'Hi' }], finishReason, usage, warnings: [] };
+    },
+  });
+  const ask = (afterMs: number) =>
+    answerOf(fromProvider(answers(afterMs), { retry: false }), { ...hello, streaming: false });
+  assert.equal((await ask(29 * 60_000)).length, 2);
+  await assert.rejects(ask(31 * 60_000), { code: 'timeout', message: /did not finish its answer/ });
+});
+
 test('events without content restart the idle timeout', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   let sent = 0;

@@ -6,8 +6,8 @@
  *
  * Some vendor metadata must be sent back later, for example signatures of thoughts and ids of items. It is in the
  * field `provider` of a chunk, and later in the same field of the part that is made from the chunks. If a block of
- * text or thought has metadata, the last chunk of the block contains it. So consecutive chunks of the same kind
- * belong to one block, and a chunk with a `provider` is the last chunk of its block.
+ * text or thought has metadata, the last chunk of the block contains it. Consecutive chunks of the same kind are joined
+ * into one part. A chunk with a `provider` ends its part.
  *
  * If a stream ends without the vendor's finish event, this is an error and never a short answer.
  */
@@ -28,7 +28,7 @@ import {
 } from '../model.ts';
 import { callOptions, callOptionsV3 } from './prompt.ts';
 import { withRetry, type ModelRetryOptions } from './retry.ts';
-import { startTimeouts, type TimeoutOptions } from './timeouts.ts';
+import { startTimeouts, TIMEOUT_MS, type TimeoutOptions } from './timeouts.ts';
 import { cutOff, refusesContent, type ErrorSource } from './vendor-error.ts';
 import { isJsonObject } from './schema.ts';
 import { streamOf } from './whole-answer.ts';
@@ -121,8 +121,8 @@ export function fromProvider(given: ProviderModel, options: ProviderOptions = {}
  * applies.
  */
 function timeoutsOf({ streaming }: ModelRequest, options: TimeoutOptions): TimeoutOptions {
-  const { timeoutMs } = options;
-  if (streaming !== false || timeoutMs === undefined) return options;
+  if (streaming !== false) return options;
+  const { timeoutMs = TIMEOUT_MS } = options;
   return { timeoutMs, idleTimeoutMs: timeoutMs, firstEventTimeoutMs: timeoutMs };
 }
 

@@ -16,7 +16,8 @@ export interface TimeoutOptions {
 }
 
 const IDLE_TIMEOUT_MS = 5 * 60_000;
-const TIMEOUT_MS = 30 * 60_000;
+/** The default of `timeoutMs`. */
+export const TIMEOUT_MS = 30 * 60_000;
 
 export interface Timeouts {
   /**
