@@ -40,8 +40,8 @@ const MODES: readonly SessionMode[] = [
 ];
 
 /**
- * The form of a model name that a client sends. It contains no spaces. Names on the list may contain spaces, because
- * the operator has written them.
+ * The form of a model name that is not one of the listed models. It contains no white space and no control characters.
+ * Listed names are accepted as they are.
  */
 const MODEL_NAME = /^[^\s\p{C}]{1,200}$/u;
 

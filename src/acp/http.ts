@@ -2,14 +2,15 @@
  * ACP over Streamable HTTP, on one path:
  *
  *   POST    sends a message. `initialize` opens a connection, and its response has the header `Acp-Connection-Id`.
- *           Every other request has this header, and is answered with 202.
+ *           All other requests must have this header. Every other POST is answered with 202, and the response to its
+ *           message arrives on a GET stream.
  *   GET     reads the messages for the client as server-sent events: those of the connection or, with the header
  *           `Acp-Session-Id`, those of a session.
  *   DELETE  closes the connection.
  *
- * The SDK implements the transport, and makes a stream of each connection. This module limits the number of connections
- * and their idle time, and lets only the user who opened a connection use it. A lost connection is not resumed.
- * Instead, the client connects again, and continues with `session/load`.
+ * The SDK implements the transport, and creates one `Stream` of messages for each connection. This module limits the
+ * number of connections and their idle time, and lets only the user who opened a connection use it. A lost connection
+ * is not resumed. Instead, the client connects again, and continues with `session/load`.
  */
 import type { Stream } from '@agentclientprotocol/sdk';
 import type { AcpServer } from '@agentclientprotocol/sdk/experimental/server';
@@ -24,7 +25,8 @@ const IDLE_MS = 60_000;
 /** Maximum size of output that the client has not read. At this size, the session waits. */
 const MAX_BUFFERED = 4 * 1024 * 1024;
 /**
- * Maximum number of session streams of a connection. Each session has one stream, and a connection has few sessions.
+ * Maximum number of a connection's sessions with messages that no open stream is receiving. Beyond this, the SDK closes
+ * the connection.
  */
 const MAX_SESSION_STREAMS = 64;
 const CONNECTION_ID = 'acp-connection-id';

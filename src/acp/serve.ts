@@ -80,7 +80,7 @@ export interface AcpOptions {
   remove?(sessionId: string): Promise<void>;
   /** Whether the model sees images, so that clients may send them. Default: true. */
   readonly images?: boolean;
-  /** The authentication methods. By default, there are none, because the connection authenticates the client. */
+  /** The methods by which a person gives the agent access to a model. Default: none. */
   readonly authentication?: AcpAuthentication;
   /**
    * Returns the session for the client. Throws the A2AError `taskNotFound` if there is no session with the requested

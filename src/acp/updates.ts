@@ -39,7 +39,10 @@ export class Updates {
     this.#editor = editor;
   }
 
-  /** Returns the updates for a fact. With `history`, the client's own prompts are included, and answers are omitted. */
+  /**
+   * Returns the updates for a fact. With `history`, the client's own prompts are included, and answers to permission
+   * requests are omitted.
+   */
   of(fact: Fact, { history = false } = {}): SessionUpdate[] {
     switch (fact.kind) {
       case 'prompt':
@@ -155,7 +158,8 @@ function thoughtBlock({ subject, description, agent }: AgentThought) {
 
 /**
  * Returns the plan of a successful `todo` call, and no update while the call runs. Returns undefined if the call must
- * be shown as a tool call. The list of a helper is not the session's plan.
+ * be shown as a tool call. A sub-agent's `todo` call is shown as a tool call, because its list is not the session's
+ * plan.
  */
 function planIn({ tool_name, status, input_parameters, ...call }: ToolCall): Plan[] | undefined {
   const { items } = input_parameters;

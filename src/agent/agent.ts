@@ -33,8 +33,8 @@ export interface Agent {
   readonly tools?: readonly (Tool | Toolset)[];
   readonly callbacks?: Callbacks;
   /**
-   * Does the work and yields events. Each event is stored before the next event is requested. It is then in
-   * `context.events`. If the agent has to wait for a person, the function returns. When the answer arrives, the
+   * Does the work and yields events. Each event that is not partial is stored and added to `context.events` before the
+   * next event is requested. If the agent has to wait for a person, the function returns. When the answer arrives, the
    * function is called again with the same run id.
    */
   run(context: RunContext): AsyncIterable<Event>;

@@ -9,7 +9,10 @@ import type { SessionKey, SessionStore } from './session.ts';
 
 const PREFIX = 'agent-tool-';
 
-/** Returns the key of the session of an agent that works for a call. The id of the agent's run is the call's id. */
+/**
+ * Returns the key of the session in which an agent that runs as a tool handles a call. The id of the agent's run is the
+ * call's id.
+ */
 export function delegatedSession(session: SessionKey, callId: string): SessionKey {
   // The id contains a hash, so that nested agents do not make it longer.
   const id = hash('sha256', JSON.stringify([session.id, callId])).slice(0, 32);
@@ -17,14 +20,13 @@ export function delegatedSession(session: SessionKey, callId: string): SessionKe
 }
 
 /**
- * Returns whether the session belongs to an agent that works for a call. Such a session is not a conversation of its
- * own.
+ * Returns whether the session belongs to an agent that handles a call. Such a session is not a conversation of its own.
  */
 export function isDelegatedSession({ id }: Pick<SessionKey, 'id'>): boolean {
   return id.startsWith(PREFIX);
 }
 
-/** Deletes a session and the sessions of the agents that worked for its calls. Returns whether the session existed. */
+/** Deletes a session and the sessions of the agents that handled its calls. Returns whether the session existed. */
 export async function deleteWithDelegated(
   sessions: SessionStore,
   key: SessionKey,
@@ -37,7 +39,7 @@ export async function deleteWithDelegated(
 }
 
 /**
- * A call for which an agent may be working. `runId` and `author` are the run id and the author of the call's event.
+ * A call that an agent may be handling. `runId` and `author` are the run id and the author of the call's event.
  */
 interface Delegation {
   readonly runId: string;
@@ -46,8 +48,8 @@ interface Delegation {
 }
 
 /**
- * Returns the stored events of the agent that works for a call, and of the agents that work for this agent's own calls.
- * The events have the form in which the caller's run showed them.
+ * Returns the stored events of the agent that handles a call, and of the agents that handle its calls without a
+ * response. The events have the form in which the caller's run showed them.
  */
 export async function storedEvents(
   sessions: SessionStore,
@@ -77,7 +79,7 @@ function openCalls(events: readonly Event[]): Delegation[] {
 
 /**
  * Converts the id of a call or a question of an agent that runs as a tool to the id in the caller's run. `callId` is
- * the id of the call that the agent works for.
+ * the id of the call that the agent handles.
  *
  *   delegatedId('call_1', 'call_7'); // call_1/call_7
  */
@@ -95,7 +97,7 @@ export function withQuestion(answer: Answer, questionId: string): Answer {
   return { ...answer, questionId };
 }
 
-/** An event of an agent that runs as a tool, and the call that the agent works for. */
+/** An event of an agent that runs as a tool, and the call that the agent handles. */
 export interface DelegatedEvent {
   readonly callId: string;
   readonly event: Event;
@@ -153,8 +155,9 @@ const MAX_CALLS = 50;
 const MAX_CALL = 200;
 
 /**
- * Collects a summary of the work of an agent that runs as a tool. The summary has a line for each call of the agent
- * that has ended. If the agent is stopped, the caller's model gets this summary instead of the agent's answer.
+ * Collects a summary of the work of an agent that runs as a tool. The summary has a line for each of the agent's calls
+ * that has a response. Only the last MAX_CALLS lines are kept. If the agent is stopped, the caller's model gets this
+ * summary instead of the agent's answer.
  */
 export class WorkDone {
   readonly #open = new Map<string, string>();
@@ -183,7 +186,7 @@ export class WorkDone {
   }
 }
 
-/** Returns the summary for the agent that works for a call. `shown` are the events from `storedEvents`. */
+/** Returns the summary for the agent that handles a call. `shown` are the events from `storedEvents`. */
 export function workFor(callId: string, shown: readonly Event[]): string {
   const events = shown.flatMap(({ actions: { delegated } }) =>
     delegated?.callId === callId ? [delegated.event] : [],

@@ -8,7 +8,9 @@ import { webhookVerifier, type WebhookVerifier } from './webhook-signature.ts';
 
 /** The options of `readNotification`. */
 export interface NotificationOptions {
-  /** The token of the push configuration. Both versions send it in `X-A2A-Notification-Token`. */
+  /**
+   * The token of the push configuration. Servers of A2A 0.3 and 1.0 send it in the header `X-A2A-Notification-Token`.
+   */
   readonly token?: string | undefined;
   /** The complete `Authorization` header that the push configuration requires, such as `Bearer abc`. */
   readonly authorization?: string | undefined;

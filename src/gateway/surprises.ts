@@ -47,15 +47,18 @@ function* aboutDefaultModel(
   yield { path: ['providers'], text };
 }
 
-/** Finds models that their provider does not list, and routes whose weights have no effect. */
+/**
+ * Finds models that their provider does not list, routes whose weights are all 0, repeated routes, and providers that
+ * only model cards can use.
+ */
 function* aboutModels(
   { providers = {}, models = {} }: Settings,
   environment: VendorEnvironment,
 ): Generator<Surprise> {
   const all = withImplied(providers, environment);
   /**
-   * Returns the model names that the provider lists, or undefined if it lists none. A provider without a list may serve
-   * every name.
+   * Returns the model names that the provider lists. Returns undefined if it lists none or is of the type `offline`,
+   * because it may then serve every name.
    */
   const listed = (name: string): readonly string[] | undefined => {
     const { models: chat = [], embeddingModels = [], type } = all.get(name) ?? {};
@@ -112,7 +115,7 @@ function* aboutBudgets({ budgets = {}, providers = {}, models = {} }: Settings) 
       continue;
     }
     const text =
-      'its listed models have no price, so callers with a budget in money cannot use them: list them only in models, with pricing';
+      'models that only the provider lists have no price, so callers with a budget in money cannot use them: add an entry with pricing to models for each of them';
     yield { path: ['providers', name], text };
   }
 }

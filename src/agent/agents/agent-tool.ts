@@ -4,8 +4,9 @@
  *
  * The agent shares the state and the artifacts of the caller. The caller's run shows each event of the agent
  * (`actions.delegated`), but does not store it, so the caller's model does not see it. When the agent asks questions,
- * the call asks the same questions, each with its own id. Any process can resume the agent's run with the answers.
- * The id of the agent's session is derived from the call. The session is deleted when the run ends or is canceled.
+ * the call asks the same questions. Their ids then begin with the id of the call (`call_1/…`). Any process can resume
+ * the agent's run with the answers. The id of the agent's session is derived from the call. The session is deleted when
+ * the run ends or is canceled.
  */
 import type { JsonObject, JsonValue } from '../../base/index.ts';
 import type { Agent } from '../agent.ts';
@@ -84,7 +85,7 @@ export function agentTool(agent: Agent, options: AgentToolOptions = {}): Tool {
         }
         outcome = await follow(runner, { message, answers: own, earlier }, context);
       } catch (failure) {
-        // An aborted call is never resumed, so its session is no longer needed.
+        // A call that failed or was aborted is never resumed, so its session is no longer needed.
         await forget().catch(() => undefined);
         throw failure;
       }
@@ -180,8 +181,8 @@ async function follow(runner: Runner, input: Input, context: ToolContext): Promi
   if (input.earlier.length > 0) context.progress({ work: work.text });
   let asked = false;
   let error: EventError | undefined;
-  // The stored events are included, because one of several parallel agents may have answered before another agent
-  // asked.
+  // The stored events are included, because one of several parallel sub-agents may have finished its text before
+  // another one asked a question.
   const final = new FinalText();
   for (const event of input.earlier) final.note(event);
   for await (const event of begin(runner, at, input, context)) {

@@ -95,7 +95,8 @@ export function llmAgent(options: LlmAgentOptions): LlmAgent {
     async cancel(run) {
       const calls = [...new RunIndex(run.runId, run.events).openCalls.values()];
       const waiting = calls.filter((call) => call.agent === name && call.question !== undefined);
-      // The tools of a toolset are not listed here, because listing them may take long.
+      // A toolset is not asked for its tools here, because this may take a long time. If the tool is not a plain tool,
+      // `cancel` of every toolset is called.
       const tell = async ({ part: { id, name: called } }: OpenCall) => {
         const tool = plainTools.find((plain) => plain.name === called);
         const owners = tool ? [tool] : tools.filter(isToolset);

@@ -1,6 +1,7 @@
 /**
  * Makes one tool call in two steps: `prepare` checks the call and asks for its confirmation, and `run` runs the tool.
- * Each step results in an event with the tool's response or with a question.
+ * `run` returns an event with the tool's response or with a question. `prepare` returns such an event only if the call
+ * cannot run yet or will not run.
  *
  * An error becomes the response, so that the model can correct its call. A call that was active when the process
  * ended is not repeated, because its effects are unknown.
@@ -35,7 +36,10 @@ export interface CallSetup {
   readonly show: (event: Event) => Promise<void>;
 }
 
-/** A call that is ready to run. The arguments match the tool's schema. */
+/**
+ * A call that is ready to run. If the tool has `parse`, it has checked the arguments, unless a `beforeTool` hook
+ * replaced them.
+ */
 interface ReadyCall extends ToolInvocation {
   readonly context: ToolContext;
 }

@@ -9,8 +9,9 @@ import type { BlobPart } from '../content.ts';
 const HEAD_LENGTH = 32;
 
 /**
- * Returns the file if at least one model accepts it, and undefined otherwise. The media type is determined from the
- * bytes, because vendors refuse an image whose declared type is wrong.
+ * Returns the file if a model may accept it: an image that is not too large, a PDF, audio or video. Otherwise returns
+ * undefined. The type of images and PDFs is determined from the bytes, because vendors refuse an image whose declared
+ * type is wrong.
  */
 export function acceptedFile(part: BlobPart): BlobPart | undefined {
   const head = Buffer.from(part.data.slice(0, HEAD_LENGTH), 'base64');

@@ -1,7 +1,7 @@
 /**
- * Relays a request in a vendor's own format to this vendor. The vendor's answer is returned unchanged, so that the
- * client also gets fields that this program does not support. Only the events with the token counts, the name of the
- * model or the end of the answer are parsed.
+ * Relays a request in a vendor's own format to this vendor. The answer is returned in the vendor's format, with few
+ * changes such as the model's name, so that the client also gets fields that this program does not support. Only the
+ * events with the token counts, the name of the model or the end of the answer are parsed.
  *
  * Timeouts, limits and errors are the same as for a translated request (provider.ts).
  */
@@ -84,7 +84,10 @@ const MAX_BYTES = 256 * 1024 * 1024;
 const MAX_EVENT_CHARS = 32_000_000;
 const MAX_ERROR_CHARS = 64 * 1024;
 const EVENT_END = /\r?\n\r?\n/;
-/** Maximum number of characters of an event's end (`\r\n\r\n`) that can arrive before its last character. */
+/**
+ * Number of characters to keep for the next search: the longest end of an event (`\r\n\r\n`) without its last
+ * character.
+ */
 const LONGEST_END = 3;
 const DATA_LINE = /^data: ?/;
 

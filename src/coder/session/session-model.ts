@@ -1,6 +1,6 @@
 /**
- * Runs the agent with the model of the session, and enforces the limits of a session's usage. When a limit is reached,
- * the run fails, and the tool calls of the model's last response are not executed.
+ * Runs the agent with the model of the session, and enforces the limits of a session's usage. After a limit is reached,
+ * a new run fails at once. A current run fails when the model requests tool calls, and these calls are not executed.
  */
 import { type JsonValue, BoundedMap } from '../../base/index.ts';
 import { type Agent, type LlmAgent, functionCalls, type Model } from '../../agent/index.ts';

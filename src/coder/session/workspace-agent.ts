@@ -97,7 +97,10 @@ export interface WorkspaceAgentOptions extends Modes {
 export interface WorkspaceAgent extends Modes {
   readonly root: string;
   readonly workspace: Workspace;
-  /** Returns the workspace as it is in the editor that started the turn with this state. */
+  /**
+   * Returns the workspace with the files as they are in the editor that started the turn, or the workspace on disk if
+   * there is no such editor. The state contains the editor's id.
+   */
   readonly viewOf: ViewOf;
   readonly model: Model;
   /** The names of the models to choose from. */
@@ -212,7 +215,7 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions): Promis
       mcpSampling(server, {
         guard,
         modelOf: (state) => sessions.modelOf(state),
-        failed: (err) => logger.warn({ err, server }, 'the model failed for an MCP server'),
+        failed: (err) => logger.warn({ err, server }, 'a sampling request of an MCP server failed'),
       }),
     log: (server, line) => logger.warn({ server, problem: line }, 'message of an MCP server'),
     notify,

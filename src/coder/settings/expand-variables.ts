@@ -15,7 +15,10 @@ export type Variables = Readonly<Record<string, string | undefined>>;
 
 const VARIABLE = /\$\{(?:env:)?([A-Za-z_]\w*)(?::-([^}]*))?\}|\$([A-Z_][A-Z0-9_]*)/g;
 
-/** Returns the settings of a server with its variables replaced. Throws if a variable is not set and has no default. */
+/**
+ * Returns the settings of a server with its variables replaced. Throws if a variable in braces is not set and has no
+ * default.
+ */
 export function expandVariables(server: Server, variables: Variables): Server {
   const expand = (text: string): string =>
     text.replaceAll(VARIABLE, (whole, braced?: string, otherwise?: string, bare?: string) => {

@@ -16,7 +16,7 @@ const MAX_USAGE_ROWS = 5000;
 const MAX_NAME_CHARS = 1024;
 const PAGING = `A response has at most \`limit\` rows. If there are more, \`next\` is the \`offset\` of the next page.`;
 
-const Day = z.iso.date('a day such as 2026-01-31');
+const Day = z.iso.date('must be a day such as 2026-01-31');
 const Name = z.string().max(MAX_NAME_CHARS).optional();
 
 const RangeQuery = z.object({

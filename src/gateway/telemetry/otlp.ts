@@ -71,7 +71,7 @@ export function createExporter(options: ExporterOptions): Exporter {
     timer = undefined;
     return (sending ??= drain().finally(() => {
       sending = undefined;
-      // Send the spans that were added while the last batch was being sent.
+      // Send the spans that were added after `drain` had found the queue empty.
       if (queue.length > 0 && !closed) schedule();
     }));
   }
@@ -168,7 +168,8 @@ export function createExporter(options: ExporterOptions): Exporter {
     async close() {
       closed = true;
       const limit = setTimeout(() => ended.abort(), CLOSE_MS);
-      // The first call waits for the current batch. The second call sends the spans that were added in the meantime.
+      // If spans are already being sent, the first call waits until this has ended. The second call sends the spans
+      // that were added after `drain` had found the queue empty.
       await send();
       await send();
       clearTimeout(limit);

@@ -100,7 +100,10 @@ export function httpHandler(handler: RequestHandler, options: HttpHandlerOptions
     }
   }
 
-  /** Sends a message. Returns its position in the log, which is known after its turn has begun. */
+  /**
+   * Sends a message. Returns whether the message was queued, and a promise of its position in the log. The promise
+   * resolves when the message is in the log.
+   */
   async function send(params: MessageSendParams, call: Call, member: Visit['member']) {
     const { queued } = await member.send(params, asMember(call, member.call));
     const heard = member.heard(params.message.messageId);
@@ -111,7 +114,7 @@ export function httpHandler(handler: RequestHandler, options: HttpHandlerOptions
     return { queued, heard };
   }
 
-  /** Runs an operation that changes the webhooks. */
+  /** Wraps an operation that changes webhooks. The returned function also refreshes the session's webhooks. */
   function changesWebhooks<P, R>(
     change: (params: P, call: Call) => Promise<R>,
     check?: (params: P, member: Visit['member']) => void,
@@ -157,7 +160,8 @@ export function httpHandler(handler: RequestHandler, options: HttpHandlerOptions
       async ({ member }) => {
         const { queued, heard } = await send(params, call, member);
         if (queued) {
-          // The stream starts with the client's own message, which shows the client that its turn has begun.
+          // After the queued task, the stream continues with the client's own message, which shows that its turn has
+          // begun.
           const turn = heard.then((each) =>
             streamTurn(handler, each, call, each.at && each.at.seq - 1),
           );
@@ -223,7 +227,7 @@ export function httpHandler(handler: RequestHandler, options: HttpHandlerOptions
     subscribe,
     readLog,
     setPushConfig: changesWebhooks(guarded.setPushConfig, ({ taskId }, member) =>
-      // The list of clients shows only the webhooks of the session's task.
+      // Webhooks for other tasks are refused, because the list of clients would not show them.
       member.checkPlace({ taskId }),
     ),
     deletePushConfig: changesWebhooks(guarded.deletePushConfig),

@@ -5,7 +5,10 @@ import { fromA2AMessage } from '../../../bridge/index.ts';
 import type { Message } from '../../../protocol/index.ts';
 
 const UNKNOWN_TYPE = 'application/octet-stream';
-/** Media types by file extension. They are used for files at addresses, because clients often do not send the type. */
+/**
+ * Media types by file extension. They are used for files that are sent as a URL, because clients often omit the media
+ * type.
+ */
 const TYPES: Readonly<Record<string, string>> = {
   png: 'image/png',
   jpg: 'image/jpeg',

@@ -2,8 +2,8 @@
  * Executes the gateway's own tasks with a model.
  *
  * The answer is streamed as the artifact `answer`, whose metadata contains the usage. The last status repeats the
- * answer and the usage, for clients of the gateway's dialect. The model also gets the earlier turns of the
- * conversation, which are the completed tasks of the same context. It does not get them if the request contains the
+ * answer and the usage, for clients of the gateway's own REST API (dialect/). The model also gets the earlier turns of
+ * the conversation, which are the completed tasks of the same context. It does not get them if the request contains the
  * whole conversation (chat-completion.ts). Embeddings are returned as one artifact with a data part.
  */
 import { randomUUIDv7 } from 'node:crypto';
