@@ -64,10 +64,7 @@ test('a spent budget is 429 before anything begins, and a model without a price 
   );
   assert.deepEqual([refused, retries], [429, true]);
   // The first answer ended at the budget or a few tokens before it, at the end of a word.
-  assert.match(
-    String(words),
-    /^The budget of this key (?:is used up|has \d+ tokens left) for this month/,
-  );
+  assert.match(words, /^The budget of this key (?:is used up|has \d+ tokens left) for this month/);
   const usage = await running.ask(secret, 'GET', `/a2a/keys/${key.id}/usage`);
   const { spent, items } = (await usage.json()) as { spent: { tokens: number }; items: object[] };
   assert.ok(spent.tokens >= 60 - 16);
@@ -138,10 +135,7 @@ test('a JWT is as good as a key, with a budget of its own; while its issuer is d
       await running.ask(token, 'POST', '/a2a/tasks/send', hello),
     );
     assert.deepEqual([refused, retries], [429, true]);
-    assert.match(
-      String(words),
-      /^The budget of this user (?:is used up|has \d+ tokens left) for today/,
-    );
+    assert.match(words, /^The budget of this user (?:is used up|has \d+ tokens left) for today/);
     const usage = await running.ask(running.key('team'), 'GET', '/a2a/usage');
     assert.partialDeepStrictEqual(await usage.json(), { items: [{ subject: 'ann', calls: 1 }] });
   } finally {
