@@ -15,7 +15,7 @@ const TIMED = LONG || process.env['PARLEY_TEST_SCALE'] === '1';
 const CALLS = LONG ? 1000 : TIMED ? 300 : 60;
 const HOSTILE = LONG ? 64 : 12;
 /** Less than this is noise: the other workspace shares the processor, too. In milliseconds. */
-const FLOOR_MS = 50;
+const FLOOR_MS = 100;
 
 const chat = (content: string, model = 'm', stream = false) => ({
   model,
