@@ -8,6 +8,7 @@ export { wordIssue } from './issue.ts';
 export { imageType, isPdf, MAX_IMAGE_BYTES, sizeOf } from './file-type.ts';
 export { defined, isObject, lineSafe, type JsonObject, type JsonValue } from './json.ts';
 export { isLoopback } from './loopback.ts';
+export { retryAfterMs } from './retry-after.ts';
 export { printableJson, reveal } from './reveal.ts';
 export { createSlots, QueueFullError, type Slots } from './slots.ts';
 export { cutText, nearestNames, oneLine, shorten, splitLast, trimEndOf } from './text.ts';

@@ -8,7 +8,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { guardedRequest, networkGuard } from '../base/net/index.ts';
 import type { SigningKeys } from '../base/signing/index.ts';
-import { reasonOf } from '../base/index.ts';
+import { reasonOf, retryAfterMs } from '../base/index.ts';
 import { A2AError, type ProtocolVersion, type PushNotificationConfig } from '../protocol/index.ts';
 import type { Deliver, DeliveryOutcome } from '../tasks/index.ts';
 import { WebhookBodies } from './webhook-bodies.ts';
@@ -164,11 +164,4 @@ function outcomeOf(status: number, retryAfter: string | undefined): DeliveryOutc
   if (status >= 200 && status < 300) return 'taken';
   if (status === 410) return 'gone';
   return { failed: `HTTP ${status}`, retryAfterMs: retryAfterMs(retryAfter) };
-}
-
-/** Returns the delay in a Retry-After header, in milliseconds. The header contains seconds or a date. */
-function retryAfterMs(value: string | undefined): number | undefined {
-  if (value === undefined) return undefined;
-  const ms = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now();
-  return ms > 0 ? ms : undefined;
 }

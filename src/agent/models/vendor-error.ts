@@ -5,7 +5,7 @@
  * Errors are recognized by their fields and not by their class. So all provider packages work, even if a package is
  * installed twice.
  */
-import { shorten } from '../../base/index.ts';
+import { retryAfterMs, shorten } from '../../base/index.ts';
 import { ModelError, type ModelErrorCode } from '../model.ts';
 import { isRetryable, statusError } from './failure.ts';
 
@@ -122,15 +122,15 @@ function refusal(error: unknown, status: number, said: string, source: ErrorSour
   if (status === 429 && LARGER_THAN_LIMIT.test(said)) {
     return refused('rate-limit', `${name} is rate limited (429): ${said}`);
   }
-  const retryAfterMs = retryAfter(error);
+  const delayMs = retryAfter(error);
   if (status === 429) {
-    const wait = retryAfterMs === undefined ? 'later' : `in ${duration(retryAfterMs)}`;
+    const wait = delayMs === undefined ? 'later' : `in ${duration(delayMs)}`;
     const message = `${name} is rate limited (429): ${said.replace(/\.$/, '')}: try again ${wait}`;
-    return statusError(status, message, { retryAfterMs });
+    return statusError(status, message, { retryAfterMs: delayMs });
   }
   const verb = isRetryable(status) ? 'cannot answer now' : 'refused the request';
   return statusError(status, `${name} ${verb} (${status}): ${said}`, {
-    retryAfterMs,
+    retryAfterMs: delayMs,
     vendorCode: codeIn(error),
   });
 }
@@ -189,11 +189,8 @@ function retryAfter(error: unknown): number | undefined {
   const precise = Number(field(headers, 'retry-after-ms') ?? Number.NaN);
   if (precise >= 0) return precise;
   const header = field(headers, 'retry-after');
-  if (typeof header === 'string' && header !== '') {
-    const seconds = Number(header);
-    const wait = Number.isNaN(seconds) ? Date.parse(header) - Date.now() : seconds * 1000;
-    if (!Number.isNaN(wait)) return Math.max(0, wait);
-  }
+  const wait = retryAfterMs(typeof header === 'string' ? header : undefined);
+  if (wait !== undefined) return wait;
   const details = field(field(field(error, 'data'), 'error'), 'details');
   for (const detail of Array.isArray(details) ? details : []) {
     const delay = field(detail, 'retryDelay');

@@ -1,5 +1,5 @@
 /** Sends one HTTP request with `fetch`. Handles headers, redirects, timeouts, and the maximum size of the response. */
-import { raceAbort, MAX_TIMER_MS, ByteCollector } from '../../base/index.ts';
+import { raceAbort, retryAfterMs, MAX_TIMER_MS, ByteCollector } from '../../base/index.ts';
 import { A2AError, inspectJson, v1 } from '../../protocol/index.ts';
 import { ConnectionError, RemoteAgentError } from './errors.ts';
 
@@ -301,12 +301,10 @@ export function errorOfStatus(response: ResponseHead): A2AError {
 
 /** Adds the delay in the response's Retry-After header to the error. */
 export function withRetryAfter(error: A2AError, response: Pick<ResponseHead, 'headers'>): A2AError {
-  const header = response.headers.get('retry-after');
-  if (header === null || error.detail.retryAfterSeconds !== undefined) return error;
-  const seconds = /^\d+$/.test(header) ? Number(header) : (Date.parse(header) - Date.now()) / 1000;
-  if (Number.isNaN(seconds)) return error;
+  const ms = retryAfterMs(response.headers.get('retry-after'));
+  if (ms === undefined || error.detail.retryAfterSeconds !== undefined) return error;
   return new A2AError(error.kind, error.message, {
     ...error.detail,
-    retryAfterSeconds: Math.max(0, Math.ceil(seconds)),
+    retryAfterSeconds: Math.ceil(ms / 1000),
   });
 }

@@ -4,6 +4,7 @@
  * is retried a few times. If the collector responds with another error, the batch is dropped.
  */
 import { setTimeout as delay } from 'node:timers/promises';
+import { retryAfterMs } from '../../base/index.ts';
 import type { Logger } from '../../tasks/index.ts';
 import type { Attributes, Meter } from './telemetry.ts';
 import type { TraceContext } from './trace-context.ts';
@@ -139,11 +140,11 @@ export function createExporter(options: ExporterOptions): Exporter {
         count('exported', spans - rejected);
         return 'accepted';
       }
-      const seconds = Number(answer.headers.get('retry-after') ?? Number.NaN);
+      const afterMs = retryAfterMs(answer.headers.get('retry-after'));
       return {
         problem: `the collector responded with status ${answer.status}`,
         again: RETRYABLE.has(answer.status),
-        ...(seconds >= 0 && { afterMs: seconds * 1000 }),
+        ...(afterMs !== undefined && { afterMs }),
       };
     } catch (error) {
       const { cause } = error instanceof Error ? error : {};
