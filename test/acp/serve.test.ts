@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { setTimeout as delay } from 'node:timers/promises';
 import { methods, type ListSessionsRequest } from '@agentclientprotocol/sdk';
 import { createHttpStream } from '@agentclientprotocol/sdk/experimental/http-client';
 import { createWebSocketStream } from '@agentclientprotocol/sdk/experimental/ws-client';
@@ -104,7 +103,7 @@ test('a session is loaded by its user only, and in its own folder', async (t) =>
 });
 
 test('a client that disconnects, or loads a session again, does not end it for another client', async (t) => {
-  const { connect, workspace } = await startServer(t, [
+  const { connect, workspace, server } = await startServer(t, [
     [{ text: 'One.' }],
     [{ text: 'Two.' }],
     [{ text: 'Three.' }],
@@ -117,8 +116,14 @@ test('a client that disconnects, or loads a session again, does not end it for a
   await phone.initialize();
   await phone.load(sessionId, workspace);
   await phone.prompt('second');
+  const { streams } = server;
+  assert.ok(streams > 0);
   ann.connection.close();
-  await delay(200);
+  const deadline = performance.now() + 10_000;
+  while (server.streams >= streams) {
+    assert.ok(performance.now() < deadline, 'the server did not notice that a client left');
+    await new Promise(setImmediate);
+  }
   assert.deepEqual(await phone.prompt('third'), { stopReason: 'end_turn' });
   assert.match(phone.text, /Two\.Three\.$/);
 });
