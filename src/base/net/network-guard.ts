@@ -103,7 +103,9 @@ export function networkGuard(allowNetworks: readonly string[] = []): NetworkGuar
         throw new AddressError('the URL must not contain credentials');
       }
       if (closes(url)) {
-        throw new AddressError(`${url.hostname} is in a private network, which is closed`);
+        throw new AddressError(
+          `${url.hostname} is in a private network: the operator can allow it with --allow-network`,
+        );
       }
       return url;
     },

@@ -14,7 +14,7 @@ import {
   type KeyObject,
 } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { reasonOf } from '../errors.ts';
+import { reasonOf, systemCode } from '../errors.ts';
 import { isObject } from '../json.ts';
 import { readOrCreateSecret } from '../files/index.ts';
 
@@ -88,7 +88,9 @@ function explain(file: string, read: () => SigningKeys): SigningKeys {
   try {
     return read();
   } catch (error) {
-    throw new SigningKeyError(`${file}: ${reasonOf(error)}`, { cause: error });
+    const isMissing = systemCode(error) === 'ENOENT';
+    const problem = isMissing ? `there is no such file: ${CREATE_HINT}` : reasonOf(error);
+    throw new SigningKeyError(`${file}: ${problem}`, { cause: error });
   }
 }
 

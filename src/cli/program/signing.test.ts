@@ -46,7 +46,7 @@ test('a bad key file is refused in one line, and a data folder that cannot be wr
   });
   const none = path.join(folder, 'none.pem');
   assert.throws(() => serverSigning(setup({ file: none }).setup), {
-    message: /^--sign-key .*ENOENT/,
+    message: /^--sign-key .*: there is no such file: create one with: openssl/,
   });
 
   // A folder cannot be made below a file.
