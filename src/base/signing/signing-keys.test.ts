@@ -94,5 +94,5 @@ test('what is no usable key is refused, without a word of the key itself', () =>
       },
     );
   }
-  assert.throws(() => readSigningKeys(path.join(folder, 'none')), /ENOENT/);
+  assert.throws(() => readSigningKeys(path.join(folder, 'none')), /there is no such file: create one/);
 });
