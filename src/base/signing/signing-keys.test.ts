@@ -94,5 +94,8 @@ test('what is no usable key is refused, without a word of the key itself', () =>
       },
     );
   }
-  assert.throws(() => readSigningKeys(path.join(folder, 'none')), /there is no such file: create one/);
+  assert.throws(
+    () => readSigningKeys(path.join(folder, 'none')),
+    /there is no such file: create one/,
+  );
 });
