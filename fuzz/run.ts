@@ -120,6 +120,10 @@ async function settled(): Promise<number> {
   return heapUsed + external;
 }
 
+function megabytes(bytes: number): number {
+  return Math.round(bytes / 2 ** 20);
+}
+
 const costs = new Map<string, { readonly count: number; readonly ms: number }>();
 const begun = performance.now();
 const since = () => (performance.now() - begun) / 1000;
@@ -134,7 +138,9 @@ if (options.case !== undefined) {
     await runCase(done++);
     // Work that a case has left behind gets its turn.
     if (done % 64 === 0) await new Promise((resolve) => setImmediate(resolve));
-    if (done % PERIOD === 0) memory.push(await settled());
+    if (done % PERIOD !== 0) continue;
+    memory.push(await settled());
+    console.log(`${done} cases, ${Math.round(since())} s, ${megabytes(memory.at(-1) ?? 0)} MB`);
   }
 }
 memory.push(await settled());
@@ -145,15 +151,13 @@ if (left) await report(chosen.at(-1)!, done, left);
 const [first = 0] = memory.slice(1);
 const last = memory.at(-1) ?? 0;
 if (memory.length > 3 && last - first > MAX_GROWTH) {
-  const megabytes = memory.map((bytes) => Math.round(bytes / 2 ** 20)).join(', ');
-  console.log(`\nFAILED memory grows: ${megabytes} MB after each ${PERIOD} cases`);
+  const sizes = memory.map(megabytes).join(', ');
+  console.log(`\nFAILED memory grows: ${sizes} MB after each ${PERIOD} cases`);
   failures.set('memory', 1);
 }
 if (options.case === undefined) {
   const each = [...costs].map(([name, { count, ms }]) => `${name} ${count} (${Math.round(ms)} ms)`);
   console.log(`${done} cases in ${Math.round(since())} s: ${each.join(', ')}`);
-  const sizes = memory.map((bytes) => Math.round(bytes / 2 ** 20)).join(', ');
-  console.log(`memory after each ${PERIOD} cases: ${sizes} MB`);
 }
 for (const [kind, count] of failures) console.log(`${count} × ${kind}`);
 console.log(failures.size === 0 ? 'no failure' : `${failures.size} failures`);
