@@ -82,10 +82,16 @@ const RULES: Record<string, Rule> = {
     packages: ['@agentclientprotocol/sdk'],
     builtins: ['path', 'stream', 'url'],
   },
+  // What the terminal UI and the page show of a session. Runs in browsers too.
+  display: {
+    folders: ['base', 'protocol', 'live/client'],
+    packages: ['marked', 'diff'],
+    builtins: [],
+  },
   // A client like any other, never a friend of coder/.
   tui: {
-    folders: ['base', 'protocol', 'live/client'],
-    packages: ['ink', 'react', 'marked', 'diff'],
+    folders: ['base', 'protocol', 'live/client', 'display'],
+    packages: ['ink', 'react', 'marked'],
     builtins: ['util'],
   },
   gateway: {

@@ -41,6 +41,6 @@ for (const first of ['src/cli/main.ts', 'src/cli/commands/terminal-ui.ts', 'src/
 test('what the terminal UI loads later is not counted', () => {
   const loaded = loadedBy('src/tui/index.ts');
   assert.ok(loaded.has('src/tui/control/store.ts'));
-  assert.ok(!loaded.has('src/tui/state/reduce.ts'));
-  assert.ok(loadedBy('src/tui/state/reduce.ts').has('zod'));
+  assert.ok(!loaded.has('src/display/state/reduce.ts'));
+  assert.ok(loadedBy('src/display/state/reduce.ts').has('zod'));
 });

@@ -27,10 +27,10 @@ import { ifNoneMatch } from '../src/http/etag.ts';
 import { matchRest } from '../src/http/rest.ts';
 import { base64At } from '../src/protocol/wire/read.ts';
 import { diffLines } from '../src/tui/text/diff-lines.ts';
-import { highlight } from '../src/tui/text/highlight.ts';
+import { highlight } from '../src/display/text/index.ts';
 import { markdown } from '../src/tui/text/markdown.ts';
 import { wrapText } from '../src/tui/text/styled-line.ts';
-import { clean } from '../src/tui/text/width.ts';
+import { clean } from '../src/display/index.ts';
 
 /** A doubled size may take this many times as long. */
 const MAX_GROWTH = 3;

@@ -9,20 +9,31 @@
 import { reasonOf } from '../base/index.ts';
 import type { LiveSession } from '../live/client/index.ts';
 import { hasOption, mayBeCommand, OPTION } from '../protocol/schema-free/index.ts';
-import { Answers, isInWords } from './control/answers.ts';
+import {
+  nameOf,
+  titleOf,
+  Answers,
+  isInWords,
+  isBusy,
+  waitingCalls,
+  type SessionState,
+  isQuestion,
+  requestId,
+  type CallEntry,
+  EMPTY,
+  line,
+  type StyledLine,
+  clean,
+  cleanLine,
+  revealsLine,
+} from '../display/index.ts';
 import type { ExitReason, TuiOptions } from './control/options.ts';
-import { isBusy, waitingCalls, type SessionState } from './state/state.ts';
-import { isQuestion, requestId, type CallEntry } from './state/entry.ts';
 import { StateStore } from './control/store.ts';
-import { EMPTY, line, type StyledLine } from './text/styled-line.ts';
 import { NONE } from './text/theme.ts';
-import { clean, cleanLine, revealsLine } from './text/width.ts';
 import { secondsUntil } from './view/activity-lines.ts';
-import { titleOf } from './view/call-lines.ts';
 import { entryLines } from './view/entry-lines.ts';
 import { wholeRequest } from './view/request-lines.ts';
 import type { View } from './view/view.ts';
-import { nameOf } from './view/who.ts';
 
 /** The width is practically unlimited, because the terminal wraps long lines. */
 const WIDTH = 4000;

@@ -1,7 +1,7 @@
 /** Finds completions: commands of the session and of this terminal, and files of the workspace. */
 import type { LiveSession } from '../../live/client/index.ts';
 import type { SlashCommand } from '../../protocol/development-tool/index.ts';
-import { commandChoices, fileChoices, type Choice, type Completable } from '../input/completion.ts';
+import { commandChoices, fileChoices, type Choice, type Completable } from '../../display/index.ts';
 import { LOCAL_COMMANDS } from '../input/local-commands.ts';
 import type { TuiOptions } from './options.ts';
 

@@ -9,7 +9,16 @@ import { reasonOf } from '../../base/index.ts';
 import type { LiveSession } from '../../live/client/index.ts';
 import { hasOption, mayBeCommand, OPTION } from '../../protocol/schema-free/index.ts';
 import { withText, BLANK } from '../input/buffer.ts';
-import { completableAt } from '../input/completion.ts';
+import {
+  completableAt,
+  Answers,
+  cancelOption,
+  isInWords,
+  requestId,
+  type CallEntry,
+  isBusy,
+  waitingCalls,
+} from '../../display/index.ts';
 import {
   composerKey,
   createComposer,
@@ -21,11 +30,8 @@ import {
 import { isCtrl, isPlainEnter, type KeyPress } from '../input/keys.ts';
 import { KEYS, localCommand } from '../input/local-commands.ts';
 import { menuKey } from '../input/menu.ts';
-import { Answers, cancelOption, isInWords } from './answers.ts';
 import { Completions } from './completions.ts';
 import type { ExitReason, TuiOptions } from './options.ts';
-import { requestId, type CallEntry } from '../state/entry.ts';
-import { isBusy, waitingCalls } from '../state/state.ts';
 import type { DrawnDialog } from '../view/dialog-lines.ts';
 import type { ScreenFrame } from '../view/frame.ts';
 import { StateStore } from './store.ts';

@@ -4,7 +4,7 @@
  */
 import type { LiveSession } from '../../live/client/index.ts';
 import type { TuiOptions } from './options.ts';
-import { INITIAL, type SessionAction, type SessionState } from '../state/state.ts';
+import { INITIAL, type SessionAction, type SessionState } from '../../display/index.ts';
 
 const FRAME_MS = 33;
 
@@ -18,7 +18,7 @@ export class StateStore {
   readonly #causeOf: CauseOf;
   readonly #ignoreNotices: (() => void) | undefined;
   /** Loads the reducer, and with it the schemas, while the first frame is drawn. */
-  readonly #reducer = import('../state/reduce.ts');
+  readonly #reducer = import('../../display/state/index.ts');
   #reduce: Reduce | undefined;
   /** The actions that came before the reducer was loaded. */
   readonly #early: SessionAction[] = [];

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { layout, withText } from './buffer.ts';
-import { commandChoices, completableAt, fileChoices } from './completion.ts';
+import { commandChoices, completableAt, fileChoices } from '../../display/index.ts';
 import { composerKey, createComposer, withCompletion, type Composer } from './composer.ts';
 import { press, type KeyPress } from './keys.ts';
 import { widthOf } from '../text/width.ts';

@@ -18,7 +18,7 @@ import {
   wordRight,
   type TextBuffer,
 } from './buffer.ts';
-import type { Choice } from './completion.ts';
+import type { Choice } from '../../display/index.ts';
 import { isCtrl, type KeyPress } from './keys.ts';
 
 export interface Composer {

@@ -4,10 +4,9 @@
  */
 import { Static } from 'ink';
 import { memo, useMemo, useState } from 'react';
-import type { Entry } from '../state/entry.ts';
-import { EMPTY, line, span, wrap, type StyledLine } from '../text/styled-line.ts';
+import { type Entry, EMPTY, line, span, type StyledLine, cleanLine } from '../../display/index.ts';
+import { wrap } from '../text/styled-line.ts';
 import type { Theme } from '../text/theme.ts';
-import { cleanLine } from '../text/width.ts';
 import { entryLines } from '../view/entry-lines.ts';
 import type { View } from '../view/view.ts';
 import { Lines } from './lines.tsx';

@@ -1,6 +1,6 @@
 /** Draws lines that are already wrapped, in the colours of the theme. */
 import { Text } from 'ink';
-import type { StyledLine } from '../text/styled-line.ts';
+import type { StyledLine } from '../../display/index.ts';
 import type { Theme } from '../text/theme.ts';
 
 export function Lines({ lines, theme }: { lines: readonly StyledLine[]; theme: Theme }) {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { diffLines, summary } from './diff-lines.ts';
-import { textOfLine } from './styled-line.ts';
+import { textOfLine } from '../../display/index.ts';
 
 const file = { file_name: 'a.txt', file_path: '/a.txt' };
 

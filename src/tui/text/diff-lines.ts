@@ -1,97 +1,34 @@
 /** Draws a file change. Each line has its number, a sign (`+` or `-`) and its text. */
-import { structuredPatch } from 'diff';
 import type { FileDiff } from '../../protocol/development-tool/index.ts';
-import { patchLine } from './highlight.ts';
-import { EMPTY, gutter, line, span, wrap, type StyledLine, type Tone } from './styled-line.ts';
-import { reveals } from './width.ts';
+import { changeOf, patchLine, type FileChange } from '../../display/text/index.ts';
+import { EMPTY, line, span, type StyledLine, type Tone } from '../../display/index.ts';
+import { gutter, wrap } from './styled-line.ts';
 
-/** Limits for computing a diff. If a limit is exceeded, the server's formatted diff is shown instead. */
-const MAX_EDITS = 1500;
-const MAX_MS = 200;
-const MAX_CHARS = 2_000_000;
-const CONTEXT = 3;
-/**
- * The mark that shows a tab. It is used only in lines that would otherwise look the same before and after the change.
- */
-const TAB_MARK = '→   ';
-/** Maximum length of the note with which the server replaces omitted text. */
-const MAX_NOTE = 200;
-/**
- * The texts that the server shows instead of the content of a binary file, and instead of a diff with too many lines.
- */
-const BINARY = /^\[[^\n]+, [\d.]+ (?:bytes|KB|MB)\]\n$/;
-const NO_DIFF = /\n\[too many differences to show: [^\n]*\]\n$/;
-
-export interface DiffLines {
-  readonly added: number;
-  readonly removed: number;
-  /** Whether the lines contain the whole change. */
-  readonly complete: boolean;
+export interface DiffLines extends Omit<FileChange, 'lines'> {
   readonly lines: readonly StyledLine[];
 }
 
 /** Draws a change with `context` unchanged lines around each changed line. */
-export function diffLines(diff: FileDiff, width: number, context = CONTEXT): DiffLines {
-  const [before, after] = visibleEnds(diff.old_content ?? '', diff.new_content);
-  const small = before.length + after.length <= MAX_CHARS;
-  const patch =
-    small && !isTruncated(before) && !isTruncated(after)
-      ? structuredPatch('', '', before, after, '', '', {
-          context,
-          maxEditLength: MAX_EDITS,
-          timeout: MAX_MS,
-        })
-      : undefined;
-  if (!patch) return formatted(diff, width);
-
-  let added = 0;
-  let removed = 0;
-  const lines: StyledLine[] = [];
-  const last = patch.hunks.at(-1);
-  const digits = String(
-    last ? Math.max(last.oldStart + last.oldLines, last.newStart + last.newLines) : 1,
-  ).length;
-  for (const [index, hunk] of patch.hunks.entries()) {
-    if (index > 0) lines.push(line(`${' '.repeat(digits)} ⋮`, 'faint'));
-    let [old, now] = [hunk.oldStart, hunk.newStart];
-    const same = sameLooks(hunk.lines);
-    for (const text of hunk.lines) {
-      const sign = text[0] ?? ' ';
-      if (sign === '\\') continue;
-      if (sign === '+') added += 1;
-      if (sign === '-') removed += 1;
-      const number = sign === '-' ? old : now;
-      if (sign !== '+') old += 1;
-      if (sign !== '-') now += 1;
-      const shown = same.has(reveals(text.slice(1))) ? text.replaceAll('\t', TAB_MARK) : text;
-      const visible = reveals(shown.slice(1));
-      lines.push(...changedLine(visible, sign, String(number).padStart(digits), width));
+export function diffLines(diff: FileDiff, width: number, context?: number): DiffLines {
+  const change = changeOf(diff, context);
+  const widest = change.lines.reduce(
+    (most, each) => ('number' in each ? Math.max(most, each.number) : most),
+    1,
+  );
+  const digits = String(widest).length;
+  const lines = change.lines.flatMap((each) => {
+    switch (each.kind) {
+      case 'gap':
+        return [line(`${' '.repeat(digits)} ⋮`, 'faint')];
+      case 'note':
+        return wrap(line(each.text, 'dim'), width);
+      case 'patch':
+        return wrap(patchLine(each.text), width);
+      default:
+        return changedLine(each.text, each.kind, String(each.number).padStart(digits), width);
     }
-  }
-  return { added, removed, lines, complete: true };
-}
-
-/** Returns the texts that look the same on a removed and on an added line, because only their tabs differ. */
-function sameLooks(lines: readonly string[]): ReadonlySet<string> {
-  const looks = (sign: string): string[] =>
-    lines.filter((each) => each[0] === sign).map((each) => reveals(each.slice(1)));
-  const removed = new Set(looks('-'));
-  return new Set(looks('+').filter((each) => removed.has(each)));
-}
-
-/** Returns whether the server has left out the end of this text, or shows only the kind and size of a binary file. */
-function isTruncated(text: string): boolean {
-  const end = text.slice(-MAX_NOTE);
-  return /(?:^|\n)\[truncated: [^\n]+ more\]\n$/.test(end) || BINARY.test(text.slice(0, MAX_NOTE));
-}
-
-/**
- * Removes the carriage returns if all lines of both texts end with CRLF. Otherwise they stay visible, because the line
- * ends differ.
- */
-function visibleEnds(before: string, after: string): readonly [string, string] {
-  if (/(?<!\r)\n/.test(before) || /(?<!\r)\n/.test(after)) return [before, after];
-  return [before.replaceAll('\r\n', '\n'), after.replaceAll('\r\n', '\n')];
+  });
+  return { ...change, lines };
 }
 
 const TONES: Readonly<Record<string, Tone>> = { '+': 'added', '-': 'removed' };
@@ -102,34 +39,6 @@ function changedLine(text: string, sign: string, number: string, width: number):
   const lines = wrap(line(text, tone), width - taken);
   const first = [span(`${number} `, 'faint'), span(`${sign} `, tone)];
   return gutter(lines, first, line(' '.repeat(taken)));
-}
-
-/** Draws the server's diff or, if there is none, the complete new content. */
-function formatted({ formatted_diff, new_content }: FileDiff, width: number): DiffLines {
-  const text = formatted_diff ?? '';
-  if (text === '' || NO_DIFF.test(text)) {
-    const added = reveals(new_content).replace(/\n$/, '').split('\n');
-    return {
-      added: added.length,
-      removed: 0,
-      complete: !isTruncated(new_content),
-      lines: [
-        ...wrap(line('The whole new content, which replaces the old content:', 'dim'), width),
-        ...added.flatMap((each) => wrap(line(`+${each}`, 'added'), width)),
-      ],
-    };
-  }
-  const all = reveals(text).split('\n');
-  return {
-    added: count(all, /^\+(?!\+\+)/),
-    removed: count(all, /^-(?!--)/),
-    complete: !isTruncated(text) && !isTruncated(new_content),
-    lines: all.flatMap((each) => wrap(patchLine(each), width)),
-  };
-}
-
-function count(lines: readonly string[], pattern: RegExp): number {
-  return lines.filter((each) => pattern.test(each)).length;
 }
 
 export function summary({ added, removed }: DiffLines): StyledLine {

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { markdown } from './markdown.ts';
-import { lineWidth, textOfLine } from './styled-line.ts';
+import { lineWidth } from './styled-line.ts';
+import { textOfLine } from '../../display/index.ts';
 
 function drawn(source: string, width = 60): string[] {
   return markdown(source, width).map((line) => textOfLine(line).trimEnd());

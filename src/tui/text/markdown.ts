@@ -2,21 +2,12 @@
  * Renders Markdown for a terminal. The package `marked` parses it. Text is wrapped to the width and keeps its indent.
  * Code keeps its line breaks.
  */
-import { lexer, type Token, type Tokens } from 'marked';
-import { highlight } from './highlight.ts';
-import {
-  EMPTY,
-  fit,
-  gutter,
-  line,
-  lineWidth,
-  span,
-  splitLines,
-  wrap,
-  type StyledLine,
-  type Look,
-} from './styled-line.ts';
-import { clean, widthOf } from './width.ts';
+import type { Token, Tokens } from 'marked';
+import { decodedEntities, markdownTokens } from '../../display/text/index.ts';
+import { highlight } from '../../display/text/index.ts';
+import { EMPTY, line, span, splitLines, type StyledLine, type Look } from '../../display/index.ts';
+import { fit, gutter, lineWidth, wrap } from './styled-line.ts';
+import { widthOf } from './width.ts';
 
 /** Maximum depth up to which nested lists and quotes are indented. */
 const MAX_DEPTH = 8;
@@ -27,42 +18,9 @@ const MAX_RULE = 40;
  * the parser too long is shown as it is.
  */
 export function markdown(source: string, width: number): StyledLine[] {
-  const text = clean(source);
   const room = Math.max(8, width);
-  return isTooComplex(text) ? flow(line(text.trim()), room) : blocks(lexer(text), room, 0);
-}
-
-/**
- * Maximum length of a paragraph, and maximum number of its marks. The parser compares each mark with many later marks.
- */
-const MAX_PARAGRAPH = 50_000;
-const MAX_MARKS = 1000;
-const MARKS = /[*_~!<[`:@]/g;
-/** A line that starts or ends a block of code. Marks inside a block of code are not counted. */
-const FENCE = /^ {0,3}(`{3,}|~{3,})([^`]*)$/;
-/** A line that cannot continue a paragraph, because it is blank or starts a list item. */
-const NEW_PARAGRAPH = /^\s*$|^ {0,3}[-*+] /;
-/** Quotes and lists that are nested too deeply. The parser reads the inner levels again at every outer level. */
-const TOO_DEEP =
-  /^(?:[ \t]*(?:>|[-*+][ \t]|\d{1,9}[.)][ \t])){30}|^[ \t]{60,}(?:[-*+]|\d{1,9}[.)])[ \t]/m;
-
-function isTooComplex(text: string): boolean {
-  let marks = 0;
-  let length = 0;
-  let fence: string | undefined;
-  for (const each of text.split('\n')) {
-    const [, sign = '', after = ''] = FENCE.exec(each) ?? [];
-    if (fence !== undefined) {
-      if (sign.startsWith(fence) && after.trim() === '') fence = undefined;
-      continue;
-    }
-    if (sign !== '') fence = sign;
-    if (sign !== '' || NEW_PARAGRAPH.test(each)) [marks, length] = [0, 0];
-    marks += each.match(MARKS)?.length ?? 0;
-    length += each.length;
-    if (marks > MAX_MARKS || length > MAX_PARAGRAPH) return true;
-  }
-  return TOO_DEEP.test(text);
+  const read = markdownTokens(source);
+  return 'text' in read ? flow(line(read.text), room) : blocks(read.tokens, room, 0);
 }
 
 function blocks(
@@ -243,22 +201,10 @@ function inline(tokens: readonly Token[], look: Look): StyledLine {
         return EMPTY;
       default: {
         const { tokens: inner, text } = token as Tokens.Text;
-        return inner && inner.length > 0 ? inline(inner, look) : line(decoded(text), look);
+        return inner && inner.length > 0 ? inline(inner, look) : line(decodedEntities(text), look);
       }
     }
   });
-}
-
-const ENTITIES: Readonly<Record<string, string>> = {
-  '&lt;': '<',
-  '&gt;': '>',
-  '&amp;': '&',
-  '&quot;': '"',
-  '&#39;': "'",
-};
-
-function decoded(text: string): string {
-  return text.replaceAll(/&(?:lt|gt|amp|quot|#39);/g, (entity) => ENTITIES[entity] ?? entity);
 }
 
 /** Renders a link, followed by its URL unless the text is the URL, so that readers see the target of the link. */

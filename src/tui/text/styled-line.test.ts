@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { cut, fit, line, lineWidth, span, textOfLine, wrap } from './styled-line.ts';
+import { cut, fit, lineWidth, wrap } from './styled-line.ts';
+import { line, span, textOfLine } from '../../display/index.ts';
 
 const texts = fc.array(fc.constantFrom('a', 'word', ' ', '  ', '日本', 'e\u0301', '-'), {
   maxLength: 40,

@@ -1,59 +1,16 @@
-/**
- * Lines of styled text, and functions that measure, wrap and truncate them. A theme (theme.ts) converts them to text
- * with escape sequences.
- */
-import { clean, graphemes, graphemeWidth, widthOf } from './width.ts';
-
-/** The meaning of a text, to which a theme assigns a colour. */
-export type Tone =
-  | 'dim'
-  | 'faint'
-  | 'accent'
-  | 'person'
-  | 'other'
-  | 'good'
-  | 'warning'
-  | 'bad'
-  | 'added'
-  | 'removed'
-  | 'heading'
-  | 'code'
-  | 'link'
-  | 'keyword'
-  | 'string'
-  | 'number'
-  | 'comment'
-  | 'type'
-  | 'call';
-
-export interface Look {
-  readonly tone?: Tone;
-  readonly bold?: boolean;
-  readonly italic?: boolean;
-  readonly underline?: boolean;
-  readonly strike?: boolean;
-}
-
-export interface StyledText extends Look {
-  readonly text: string;
-}
-
-export type StyledLine = readonly StyledText[];
-
-export const EMPTY: StyledLine = [];
-
-export function span(text: string, look: Tone | Look = {}): StyledText {
-  return typeof look === 'string' ? { text, tone: look } : { ...look, text };
-}
-
-/** Returns a line in a single style. */
-export function line(text: string, look: Tone | Look = {}): StyledLine {
-  return text === '' ? EMPTY : [span(text, look)];
-}
-
-export function textOfLine(pieces: StyledLine): string {
-  return pieces.map(({ text }) => text).join('');
-}
+/** Measures, wraps and truncates lines of styled text. A theme (theme.ts) converts them to escape sequences. */
+import {
+  clean,
+  EMPTY,
+  line,
+  span,
+  splitLines,
+  type Look,
+  type StyledLine,
+  type StyledText,
+  type Tone,
+} from '../../display/index.ts';
+import { graphemes, graphemeWidth, widthOf } from './width.ts';
 
 export function lineWidth(pieces: StyledLine): number {
   return pieces.reduce((width, { text }) => width + widthOf(text), 0);
@@ -113,18 +70,6 @@ export function bothEnds(lines: readonly StyledLine[], max: number, hint = ''): 
   const hidden = lines.length - kept;
   const note = `… ${hidden} ${hidden === 1 ? 'line' : 'lines'} hidden${hint}`;
   return [...lines.slice(0, head), line(note, 'warning'), ...lines.slice(head + hidden)];
-}
-
-/** Splits styled text at its line breaks. */
-export function splitLines(pieces: StyledLine): StyledLine[] {
-  const lines: StyledText[][] = [[]];
-  for (const piece of pieces) {
-    for (const [index, text] of piece.text.split('\n').entries()) {
-      if (index > 0) lines.push([]);
-      if (text !== '') lines.at(-1)?.push({ ...piece, text });
-    }
-  }
-  return lines;
 }
 
 /** Cleans untrusted text and wraps each of its lines. */

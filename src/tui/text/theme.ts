@@ -4,7 +4,7 @@
  *
  * Themes use the 256-colour palette but not its first sixteen colours, which each terminal defines differently.
  */
-import type { StyledLine, StyledText, Tone } from './styled-line.ts';
+import type { StyledLine, StyledText, Tone } from '../../display/index.ts';
 
 export const THEME_NAMES = ['dark', 'light', 'none'] as const;
 export type ThemeName = (typeof THEME_NAMES)[number];

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { clean, cleanLine, graphemes, widthOf } from './width.ts';
+import { clean, cleanLine } from '../../display/index.ts';
+import { graphemes, widthOf } from './width.ts';
 
 test('wide characters take two columns, marks none', () => {
   assert.equal(widthOf('plain'), 5);

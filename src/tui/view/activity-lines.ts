@@ -1,8 +1,7 @@
 /** The lines above the text field: the running turn and the queued prompts. */
 import type { QueuedPrompt } from '../../live/client/index.ts';
-import type { SessionState } from '../state/state.ts';
-import { cut, fit, gutter, line, span, wrapText, type StyledLine } from '../text/styled-line.ts';
-import { cleanLine } from '../text/width.ts';
+import { type SessionState, line, span, type StyledLine, cleanLine } from '../../display/index.ts';
+import { cut, fit, gutter, wrapText } from '../text/styled-line.ts';
 
 const MAX_QUEUED = 4;
 

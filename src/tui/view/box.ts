@@ -1,13 +1,6 @@
 /** Draws lines in a box, with a title in its top edge and key hints in its bottom edge. */
-import {
-  EMPTY,
-  fit,
-  line,
-  lineWidth,
-  span,
-  type StyledLine,
-  type Tone,
-} from '../text/styled-line.ts';
+import { EMPTY, line, span, type StyledLine, type Tone } from '../../display/index.ts';
+import { fit, lineWidth } from '../text/styled-line.ts';
 
 export interface BoxFrame {
   readonly title: StyledLine;

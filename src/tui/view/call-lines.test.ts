@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { shellCall } from '../../../test/tui/demo.ts';
 import { TERMINAL } from '../../../test/tui/scripted-session.ts';
 import type { ErrorDetails, ToolCall } from '../../protocol/development-tool/index.ts';
-import { textOfLine } from '../text/styled-line.ts';
+import { textOfLine } from '../../display/index.ts';
 import { callLines } from './call-lines.ts';
 import * as renderers from './renderers.ts';
 

@@ -1,8 +1,8 @@
 /** Draws the text field between two rules, and below it the completions or the search in earlier prompts. */
 import { layout } from '../input/buffer.ts';
 import type { Composer } from '../input/composer.ts';
-import { fit, line, lineWidth, span, type StyledLine } from '../text/styled-line.ts';
-import { cleanLine } from '../text/width.ts';
+import { fit, lineWidth } from '../text/styled-line.ts';
+import { line, span, type StyledLine, cleanLine } from '../../display/index.ts';
 
 const MAX_CHOICES = 6;
 

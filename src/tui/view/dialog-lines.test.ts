@@ -2,9 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { editCall } from '../../../test/tui/demo.ts';
 import { ScriptedSession } from '../../../test/tui/scripted-session.ts';
-import { reduceState } from '../state/reduce.ts';
-import { INITIAL, waitingCalls } from '../state/state.ts';
-import { textOfLine } from '../text/styled-line.ts';
+import { reduceState } from '../../display/state/index.ts';
+import { INITIAL, waitingCalls, textOfLine } from '../../display/index.ts';
 import { dialogLines } from './dialog-lines.ts';
 import * as renderers from './renderers.ts';
 

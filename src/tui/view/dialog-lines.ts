@@ -1,10 +1,18 @@
 /** Draws the dialog of a confirmation request. It shows the effect of the call, and the options. */
 import { OPTION } from '../../protocol/schema-free/index.ts';
-import { isQuestion, requestId, type CallEntry } from '../state/entry.ts';
-import { EMPTY, line, lineWidth, span, wrap, type StyledLine } from '../text/styled-line.ts';
-import { revealsLine, widthOf } from '../text/width.ts';
+import {
+  isQuestion,
+  requestId,
+  type CallEntry,
+  EMPTY,
+  line,
+  span,
+  titleOfRequest,
+  type StyledLine,
+} from '../../display/index.ts';
+import { lineWidth, wrap } from '../text/styled-line.ts';
+import { widthOf } from '../text/width.ts';
 import { box, titleRoom } from './box.ts';
-import { titleOf } from './call-lines.ts';
 import { menuLines } from './menu-lines.ts';
 import { fittedRequest, requestLines, type FittedRequest } from './request-lines.ts';
 import type { DialogFocus } from './ui.ts';
@@ -116,12 +124,7 @@ function layout(
 }
 
 function titleLine(entry: CallEntry): StyledLine {
-  const mcp = entry.call.confirmation_request?.mcp_details;
-  const title = mcp ? `${mcp.tool_name} of ${mcp.server_name}` : titleOf(entry.call);
-  return [
-    ...helperSpans(entry.call),
-    span(isQuestion(entry) ? 'Question' : revealsLine(title), { bold: true }),
-  ];
+  return [...helperSpans(entry.call), span(titleOfRequest(entry), { bold: true })];
 }
 
 function noteLine({ entry, position: [at, of] }: DialogView, view: View): StyledLine {

@@ -1,17 +1,19 @@
 /** Draws the entries of the history. */
+import { cut, gutter, wrap, wrapText } from '../text/styled-line.ts';
 import {
-  cut,
   EMPTY,
-  gutter,
   line,
   span,
   splitLines,
-  wrap,
-  wrapText,
   type StyledLine,
-} from '../text/styled-line.ts';
-import { clean, cleanLine } from '../text/width.ts';
-import type { Entry, NoticeEntry, PromptEntry, TextEntry, ThoughtEntry } from '../state/entry.ts';
+  clean,
+  cleanLine,
+  type Entry,
+  type NoticeEntry,
+  type PromptEntry,
+  type TextEntry,
+  type ThoughtEntry,
+} from '../../display/index.ts';
 import { callLines } from './call-lines.ts';
 import type { View } from './view.ts';
 import { helperSpans, signature } from './who.ts';

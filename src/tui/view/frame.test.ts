@@ -6,9 +6,9 @@ import { PHONE, ScriptedSession, TERMINAL } from '../../../test/tui/scripted-ses
 import type { ToolCall } from '../../protocol/development-tool/index.ts';
 import { withText } from '../input/buffer.ts';
 import { createComposer } from '../input/composer.ts';
-import { reduceState } from '../state/reduce.ts';
-import { INITIAL } from '../state/state.ts';
-import { lineWidth, textOfLine } from '../text/styled-line.ts';
+import { reduceState } from '../../display/state/index.ts';
+import { INITIAL, textOfLine } from '../../display/index.ts';
+import { lineWidth } from '../text/styled-line.ts';
 import { NO_DIALOG, type DialogFocus, type Ui } from './ui.ts';
 import { frame } from './frame.ts';
 import { menuLines } from './menu-lines.ts';

@@ -5,12 +5,19 @@
  * out first, and the open entries get the remaining rows.
  */
 import type { LiveClient } from '../../live/client/index.ts';
-import { isQuestion, type Entry } from '../state/entry.ts';
-import { cut, EMPTY, line, type StyledLine } from '../text/styled-line.ts';
+import {
+  titleOf,
+  isQuestion,
+  type Entry,
+  EMPTY,
+  line,
+  type StyledLine,
+} from '../../display/index.ts';
+import { cut } from '../text/styled-line.ts';
 import { asking, lastCall, REWIND_CHOICES, thoughtsOfTurn, type Ui } from './ui.ts';
 import { activityLines, queueLines } from './activity-lines.ts';
 import { box } from './box.ts';
-import { titleOf, wholeCall } from './call-lines.ts';
+import { wholeCall } from './call-lines.ts';
 import { composerLines } from './composer-lines.ts';
 import { dialogLines, type DrawnDialog } from './dialog-lines.ts';
 import { entryLines } from './entry-lines.ts';

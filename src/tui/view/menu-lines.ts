@@ -1,6 +1,7 @@
 /** Draws numbered options, with a mark at the selected one. */
-import { fit, gutter, line, span, wrap, type StyledLine } from '../text/styled-line.ts';
-import { graphemes, graphemeWidth, revealsLine, widthOf } from '../text/width.ts';
+import { fit, gutter, wrap } from '../text/styled-line.ts';
+import { line, span, type StyledLine, revealsLine } from '../../display/index.ts';
+import { graphemes, graphemeWidth, widthOf } from '../text/width.ts';
 
 export interface MenuChoice {
   readonly name: string;

@@ -1,7 +1,13 @@
 /** Draws a scrollable pane above the text field: complete thoughts, or the complete output of a call. */
-import type { ThoughtEntry } from '../state/entry.ts';
-import { EMPTY, line, span, wrap, wrapText, type StyledLine } from '../text/styled-line.ts';
-import { clean } from '../text/width.ts';
+import {
+  type ThoughtEntry,
+  EMPTY,
+  line,
+  span,
+  type StyledLine,
+  clean,
+} from '../../display/index.ts';
+import { wrap, wrapText } from '../text/styled-line.ts';
 import { box } from './box.ts';
 import { helperSpans } from './who.ts';
 

@@ -1,7 +1,7 @@
 /** Draws the list of sessions to resume. */
 import { matching, type Picker } from '../input/picker.ts';
-import { fit, line, lineWidth, span, type StyledLine } from '../text/styled-line.ts';
-import { cleanLine } from '../text/width.ts';
+import { fit, lineWidth } from '../text/styled-line.ts';
+import { line, span, type StyledLine, cleanLine } from '../../display/index.ts';
 import { box } from './box.ts';
 
 export function pickerLines(picker: Picker, width: number, height: number): StyledLine[] {

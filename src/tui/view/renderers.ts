@@ -3,5 +3,5 @@
  * packages.
  */
 export { diffLines, summary } from '../text/diff-lines.ts';
-export { patchLine } from '../text/highlight.ts';
+export { patchLine } from '../../display/text/index.ts';
 export { markdown } from '../text/markdown.ts';

@@ -9,17 +9,16 @@ import {
   detailText,
   type CallDetail,
 } from '../../protocol/schema-free/index.ts';
+import { bothEnds, gutter, wrap } from '../text/styled-line.ts';
 import {
-  bothEnds,
   EMPTY,
-  gutter,
   line,
   span,
-  wrap,
   type StyledLine,
   type Tone,
-} from '../text/styled-line.ts';
-import { reveals, revealsLine } from '../text/width.ts';
+  reveals,
+  revealsLine,
+} from '../../display/index.ts';
 import type { View } from './view.ts';
 
 interface RequestLines {

@@ -1,9 +1,14 @@
 /** Draws the status line: model, approval mode, usage and connected clients. */
 import type { LiveClient } from '../../live/client/index.ts';
 import { MAX_LISTED_CLIENTS } from '../../live/client/roles/index.ts';
-import type { SessionState } from '../state/state.ts';
-import { fit, lineWidth, span, type StyledLine, type StyledText } from '../text/styled-line.ts';
-import { cleanLine } from '../text/width.ts';
+import {
+  type SessionState,
+  span,
+  type StyledLine,
+  type StyledText,
+  cleanLine,
+} from '../../display/index.ts';
+import { fit, lineWidth } from '../text/styled-line.ts';
 
 export interface StatusView {
   readonly state: SessionState;

@@ -1,7 +1,12 @@
 /** The state of the screen, and queries on it. */
 import type { Composer } from '../input/composer.ts';
-import { requestId, type CallEntry, type ThoughtEntry } from '../state/entry.ts';
-import { waitingCalls, type SessionState } from '../state/state.ts';
+import {
+  requestId,
+  type CallEntry,
+  type ThoughtEntry,
+  waitingCalls,
+  type SessionState,
+} from '../../display/index.ts';
 
 /**
  * The part of the screen that gets the keys while a dialog is open.

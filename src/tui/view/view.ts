@@ -1,5 +1,5 @@
 /** Parameters that all drawing functions need. */
-import type { Company } from './who.ts';
+import type { Company } from '../../display/index.ts';
 
 export interface View extends Company {
   readonly width: number;

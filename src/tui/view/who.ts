@@ -1,19 +1,6 @@
 /** The names of senders and helpers, as shown to the person at this terminal. */
-import type { LiveClient } from '../../live/client/index.ts';
 import type { EventSource, HelperMark } from '../../protocol/development-tool/index.ts';
-import { span, type StyledLine } from '../text/styled-line.ts';
-import { cleanLine } from '../text/width.ts';
-
-export interface Company {
-  readonly self: LiveClient;
-  readonly clients: readonly LiveClient[];
-}
-
-/** Returns the sender's name, or undefined if the sender is this terminal. */
-export function nameOf(from: EventSource | undefined, { self }: Company): string | undefined {
-  if (from === undefined || from.client === self.id) return undefined;
-  return cleanLine(from.name ?? from.client);
-}
+import { cleanLine, nameOf, span, type Company, type StyledLine } from '../../display/index.ts';
 
 /**
  * Returns the prefix of a prompt: `[A2A] phone: `, or only the name if the sender is a terminal. Empty for this

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { highlight } from './highlight.ts';
-import { textOfLine } from './styled-line.ts';
+import { textOfLine } from './spans.ts';
 
 function tones(code: string, language: string) {
   return highlight(code, language).map((line) =>

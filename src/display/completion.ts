@@ -1,6 +1,11 @@
 /** Completion at the cursor: a slash command at the start of the text, or a file path after `@`. */
-import type { SlashCommand } from '../../protocol/development-tool/index.ts';
-import type { TextBuffer } from './buffer.ts';
+import type { SlashCommand } from '../protocol/development-tool/index.ts';
+
+/** A text that is being edited, and the position of its cursor. */
+export interface EditedText {
+  readonly text: string;
+  readonly cursor: number;
+}
 
 export interface Choice {
   /** The text to insert. */
@@ -18,7 +23,7 @@ export interface Completable {
 
 const MAX_CHOICES = 50;
 
-export function completableAt({ text, cursor }: TextBuffer): Completable | undefined {
+export function completableAt({ text, cursor }: EditedText): Completable | undefined {
   const before = text.slice(0, cursor);
   const command = /^\/([\w.:-]*(?: [\w.:-]*)*)$/.exec(before)?.[1];
   if (command !== undefined) return { kind: 'command', prefix: command, start: 1 };

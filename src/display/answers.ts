@@ -1,15 +1,15 @@
 /**
- * Sends the answers of the person at this terminal. The dialog closes immediately, before the session confirms the
+ * Sends the answers of the person at this display. The dialog closes immediately, before the session confirms the
  * answer. It opens again if the answer could not be sent. If another client answered first, a notice is shown.
  */
-import type { LiveSession } from '../../live/client/index.ts';
+import type { LiveSession } from '../live/client/index.ts';
 import type {
   ConfirmationOption,
   ToolCallConfirmation,
-} from '../../protocol/development-tool/index.ts';
-import { A2AError, OPTION } from '../../protocol/schema-free/index.ts';
-import { requestId, type CallEntry } from '../state/entry.ts';
-import { waitingCalls, type SessionState } from '../state/state.ts';
+} from '../protocol/development-tool/index.ts';
+import { A2AError, OPTION } from '../protocol/schema-free/index.ts';
+import { requestId, type CallEntry } from './state/entry.ts';
+import { waitingCalls, type SessionState } from './state/state.ts';
 
 export interface AnswersOptions {
   readonly editor: ((text: string, fileName: string) => Promise<string | undefined>) | undefined;

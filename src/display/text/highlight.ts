@@ -3,14 +3,7 @@
  * no colour. The text itself is never changed.
  */
 import { languageNamed, type Language } from './languages.ts';
-import {
-  line,
-  span,
-  splitLines,
-  type StyledLine,
-  type StyledText,
-  type Tone,
-} from './styled-line.ts';
+import { line, span, splitLines, type StyledLine, type StyledText, type Tone } from './spans.ts';
 
 /** Maximum length of code that is highlighted. */
 const MAX_CODE = 100_000;

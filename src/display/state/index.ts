@@ -1,0 +1,2 @@
+/** The reducer, which loads the schemas. */
+export { reduceState } from './reduce.ts';

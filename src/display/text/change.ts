@@ -1,0 +1,126 @@
+/** The lines of a file change: each with its number and a sign (`+` or `-`), safe to show. */
+import { structuredPatch } from 'diff';
+import type { FileDiff } from '../../protocol/development-tool/index.ts';
+import { reveals } from './clean.ts';
+
+/** Limits for computing a diff. If a limit is exceeded, the server's formatted diff is shown instead. */
+const MAX_EDITS = 1500;
+const MAX_MS = 200;
+const MAX_CHARS = 2_000_000;
+const CONTEXT = 3;
+/**
+ * The mark that shows a tab. It is used only in lines that would otherwise look the same before and after the change.
+ */
+const TAB_MARK = '→   ';
+/** Maximum length of the note with which the server replaces omitted text. */
+const MAX_NOTE = 200;
+/**
+ * The texts that the server shows instead of the content of a binary file, and instead of a diff with too many lines.
+ */
+const BINARY = /^\[[^\n]+, [\d.]+ (?:bytes|KB|MB)\]\n$/;
+const NO_DIFF = /\n\[too many differences to show: [^\n]*\]\n$/;
+
+export type ChangedLine =
+  /** An added, removed or unchanged line, with its number. */
+  | { readonly kind: '+' | '-' | ' '; readonly number: number; readonly text: string }
+  /** Unchanged lines that are left out. */
+  | { readonly kind: 'gap' }
+  | { readonly kind: 'note'; readonly text: string }
+  /** A line of the server's formatted diff. */
+  | { readonly kind: 'patch'; readonly text: string };
+
+export interface FileChange {
+  readonly added: number;
+  readonly removed: number;
+  /** Whether the lines contain the whole change. */
+  readonly complete: boolean;
+  readonly lines: readonly ChangedLine[];
+}
+
+/** Returns the lines of a change, with `context` unchanged lines around each changed line. */
+export function changeOf(diff: FileDiff, context = CONTEXT): FileChange {
+  const [before, after] = visibleEnds(diff.old_content ?? '', diff.new_content);
+  const small = before.length + after.length <= MAX_CHARS;
+  const patch =
+    small && !isTruncated(before) && !isTruncated(after)
+      ? structuredPatch('', '', before, after, '', '', {
+          context,
+          maxEditLength: MAX_EDITS,
+          timeout: MAX_MS,
+        })
+      : undefined;
+  if (!patch) return formatted(diff);
+
+  let added = 0;
+  let removed = 0;
+  const lines: ChangedLine[] = [];
+  for (const [index, hunk] of patch.hunks.entries()) {
+    if (index > 0) lines.push({ kind: 'gap' });
+    let [old, now] = [hunk.oldStart, hunk.newStart];
+    const same = sameLooks(hunk.lines);
+    for (const text of hunk.lines) {
+      const [kind = ' '] = text;
+      if (kind !== '+' && kind !== '-' && kind !== ' ') continue;
+      if (kind === '+') added += 1;
+      if (kind === '-') removed += 1;
+      const number = kind === '-' ? old : now;
+      if (kind !== '+') old += 1;
+      if (kind !== '-') now += 1;
+      const shown = same.has(reveals(text.slice(1))) ? text.replaceAll('\t', TAB_MARK) : text;
+      lines.push({ kind, number, text: reveals(shown.slice(1)) });
+    }
+  }
+  return { added, removed, lines, complete: true };
+}
+
+/** Returns the texts that look the same on a removed and on an added line, because only their tabs differ. */
+function sameLooks(lines: readonly string[]): ReadonlySet<string> {
+  const looks = (sign: string): string[] =>
+    lines.filter((each) => each[0] === sign).map((each) => reveals(each.slice(1)));
+  const removed = new Set(looks('-'));
+  return new Set(looks('+').filter((each) => removed.has(each)));
+}
+
+/** Returns whether the server has left out the end of this text, or shows only the kind and size of a binary file. */
+function isTruncated(text: string): boolean {
+  const end = text.slice(-MAX_NOTE);
+  return /(?:^|\n)\[truncated: [^\n]+ more\]\n$/.test(end) || BINARY.test(text.slice(0, MAX_NOTE));
+}
+
+/**
+ * Removes the carriage returns if all lines of both texts end with CRLF. Otherwise they stay visible, because the line
+ * ends differ.
+ */
+function visibleEnds(before: string, after: string): readonly [string, string] {
+  if (/(?<!\r)\n/.test(before) || /(?<!\r)\n/.test(after)) return [before, after];
+  return [before.replaceAll('\r\n', '\n'), after.replaceAll('\r\n', '\n')];
+}
+
+/** Returns the server's diff or, if there is none, the complete new content. */
+function formatted({ formatted_diff, new_content }: FileDiff): FileChange {
+  const text = formatted_diff ?? '';
+  if (text === '' || NO_DIFF.test(text)) {
+    const added = reveals(new_content).replace(/\n$/, '').split('\n');
+    const note = 'The whole new content, which replaces the old content:';
+    return {
+      added: added.length,
+      removed: 0,
+      complete: !isTruncated(new_content),
+      lines: [
+        { kind: 'note', text: note },
+        ...added.map((each) => ({ kind: 'patch', text: `+${each}` }) as const),
+      ],
+    };
+  }
+  const all = reveals(text).split('\n');
+  return {
+    added: count(all, /^\+(?!\+\+)/),
+    removed: count(all, /^-(?!--)/),
+    complete: !isTruncated(text) && !isTruncated(new_content),
+    lines: all.map((each) => ({ kind: 'patch', text: each })),
+  };
+}
+
+function count(lines: readonly string[], pattern: RegExp): number {
+  return lines.filter((each) => pattern.test(each)).length;
+}
