@@ -13,6 +13,7 @@ import type {
   TaskState,
   TaskStatus,
 } from '../../protocol/index.ts';
+import type { StoreCluster } from './cluster.ts';
 
 /** A log entry, with its JSON in the internal format if it was already serialized. */
 export interface SerializedEntry extends LogEntry {
@@ -43,6 +44,10 @@ export interface TaskHead extends Scope {
   readonly expiresAt?: number | undefined;
   /** Rough size of the log, if the store limits its memory. */
   readonly bytes?: number | undefined;
+  /** The node that may append to the task, if the store has a `cluster` and a node has claimed the task. */
+  readonly node?: string | undefined;
+  /** The number of times that a node has claimed the task. Set only if the store has a `cluster`. */
+  readonly epoch?: number | undefined;
 }
 
 /** Entries to append to one task. */
@@ -61,6 +66,11 @@ export interface Append extends Scope {
   readonly expiresAt?: number | undefined;
   /** Rough size of the entries, for stores that limit their memory. */
   readonly bytes?: number;
+  /**
+   * The epoch in which this node has claimed the task. If the task has another epoch, the outcome is `conflict`. A new
+   * task with an epoch belongs to this node, and without one to no node. Set only if the store has a `cluster`.
+   */
+  readonly epoch?: number | undefined;
 }
 
 /**
@@ -264,6 +274,8 @@ export interface TaskStore {
   probe?(): MaybePromise<void>;
   /** Removes old tasks. Undefined if the store does this itself. */
   readonly retention?: StoreRetention | undefined;
+  /** How several processes share the store. Undefined if only one process can use it. */
+  readonly cluster?: StoreCluster | undefined;
 
   close(): MaybePromise<void>;
 }
