@@ -33,6 +33,7 @@ const RULES: Record<string, Rule> = {
   // The client uses it, so it imports only types of Node's modules.
   'base/net': { folders: ['base'], packages: [], builtins: ['http', 'net'] },
   'base/signing': { folders: [], packages: [], builtins: ['crypto', 'fs'] },
+  'base/postgres': { folders: [], packages: ['pg'], builtins: [] },
   'base/sqlite': { folders: [], packages: [], builtins: ['fs', 'path', 'sqlite'] },
   protocol: { folders: ['base'], packages: ['zod'], builtins: [] },
   tasks: {
@@ -48,13 +49,13 @@ const RULES: Record<string, Rule> = {
   // Runs in browsers too.
   client: { folders: ['base', 'base/net', 'protocol'], packages: [], builtins: [] },
   store: {
-    folders: ['base', 'base/files', 'base/sqlite', 'protocol', 'tasks'],
+    folders: ['base', 'base/files', 'base/postgres', 'base/sqlite', 'protocol', 'tasks'],
     packages: [],
     builtins: ['crypto', 'fs', 'sqlite'],
   },
   // Knows nothing of A2A.
   agent: {
-    folders: ['base', 'base/sqlite'],
+    folders: ['base', 'base/postgres', 'base/sqlite'],
     packages: ['zod', '@ai-sdk/*', '@modelcontextprotocol/client'],
     builtins: ['async_hooks', 'crypto', 'fs', 'sqlite', 'timers', 'util'],
   },
@@ -96,7 +97,7 @@ const RULES: Record<string, Rule> = {
   },
   gateway: {
     folders: names(
-      '. base base/files base/jsonc base/net base/signing base/sqlite',
+      '. base base/files base/jsonc base/net base/postgres base/signing base/sqlite',
       'protocol tasks http client store agent bridge',
     ),
     packages: ['zod', 'jose', 'undici'],
@@ -104,7 +105,8 @@ const RULES: Record<string, Rule> = {
   },
   cli: {
     folders: names(
-      '. base base/files base/net base/signing protocol tasks http client store agent bridge',
+      '. base base/files base/net base/postgres base/signing',
+      'protocol tasks http client store agent bridge',
       'coder live live/client acp tui gateway',
     ),
     packages: ['pino'],

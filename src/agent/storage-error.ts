@@ -12,6 +12,8 @@ export type StorageErrorCode =
   | 'full'
   /** Another process has locked the file for too long. Nothing was stored. The same call may succeed later. */
   | 'busy'
+  /** The database server cannot be reached. The same call may succeed later. */
+  | 'unavailable'
   /** Stored data cannot be read. */
   | 'corrupt'
   /** The file cannot be opened, or belongs to another program. */

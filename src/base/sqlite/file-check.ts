@@ -5,7 +5,8 @@
 import { statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { reasonOf } from '../errors.ts';
-import { StoreError, toStoreError } from './store-error.ts';
+import { StoreError } from '../store-error.ts';
+import { toStoreError } from './store-error.ts';
 
 export interface FileCheck {
   /** Throws a StoreError if the file at the database's path is no longer the file that is open. */

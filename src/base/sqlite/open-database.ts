@@ -5,7 +5,8 @@ import { DatabaseSync } from 'node:sqlite';
 import { systemCode } from '../errors.ts';
 import { makeFolder } from '../files/index.ts';
 import { checkVersion, migrate, type Schema } from './schema.ts';
-import { StoreError, toStoreError } from './store-error.ts';
+import { StoreError } from '../store-error.ts';
+import { toStoreError } from './store-error.ts';
 
 /** Maximum size of the write-ahead log file that remains after a large transaction. */
 const JOURNAL_BYTES = 64 * 1024 * 1024;

@@ -3,7 +3,7 @@
  * are added at the end, and steps are never changed. There are no downgrades.
  */
 import type { DatabaseSync } from 'node:sqlite';
-import { StoreError } from './store-error.ts';
+import { StoreError } from '../store-error.ts';
 
 export interface Schema {
   /** SQLite's `application_id`. It prevents changes to databases of other programs. */

@@ -1,0 +1,18 @@
+export {
+  isPostgresUrl,
+  openPostgres,
+  type PoolStats,
+  type Postgres,
+  type PostgresOptions,
+  type PostgresSession,
+  type Statement,
+} from './open-postgres.ts';
+export { isConnectionLost, isDuplicate } from './postgres-error.ts';
+export {
+  schemaVersions,
+  type Executor,
+  type PostgresSchema,
+  type SchemaVersion,
+} from './schema.ts';
+export { fromPostgresText, toPostgresText } from './text.ts';
+export { StoreError } from '../store-error.ts';

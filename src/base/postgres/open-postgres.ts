@@ -1,0 +1,303 @@
+/**
+ * Opens a PostgreSQL database: a pool of connections, prepared statements, transactions, and separate connections.
+ *
+ * The driver is loaded only when a database is opened. A lost connection is replaced when the next statement needs one.
+ */
+import type { Client, ClientConfig, Pool, PoolClient } from 'pg';
+import { backoffMs, pause } from '../wait.ts';
+import { StoreError } from '../store-error.ts';
+import { isConnectionLost, isRolledBack, lacksPrepared, toStoreError } from './postgres-error.ts';
+import {
+  checkVersions,
+  migrate,
+  schemaVersions,
+  type Executor,
+  type PostgresSchema,
+  type SchemaVersion,
+} from './schema.ts';
+
+/** A statement that each connection parses and plans once. `name` must be unique in the program. */
+export interface Statement {
+  readonly name: string;
+  readonly text: string;
+}
+
+export interface PostgresOptions {
+  /** The tables that are needed. Missing ones are created, unless `migrate` is false. */
+  readonly schemas: readonly PostgresSchema[];
+  /** If false, nothing is created, and missing tables are an error. Default: true. */
+  readonly migrate?: boolean | undefined;
+  /** Maximum number of connections of the pool. Default: 10, or `pool_size` in the URL. */
+  readonly poolSize?: number | undefined;
+  /** Maximum time of a statement in milliseconds. After it, the connection is closed. Default: 15 seconds. */
+  readonly timeoutMs?: number | undefined;
+  /** The name of this process in `pg_stat_activity`. Default: `parley`. */
+  readonly applicationName?: string | undefined;
+}
+
+/** The connections of the pool. */
+export interface PoolStats {
+  readonly open: number;
+  readonly idle: number;
+  /** Number of statements that wait for a connection. */
+  readonly waiting: number;
+  readonly max: number;
+}
+
+/** A connection of its own, for LISTEN and for locks that last as long as the connection. */
+export interface PostgresSession extends Executor, AsyncDisposable {
+  /** Calls `listener` for each notification of the channels that the session listens to. */
+  onNotification(listener: (channel: string, payload: string) => void): void;
+  /** Resolves when the connection has ended, with the error if it was lost. */
+  readonly ended: Promise<Error | undefined>;
+  end(): Promise<void>;
+}
+
+const POOL_SIZE = 10;
+const TIMEOUT_MS = 15_000;
+const CONNECT_MS = 5000;
+/** How often a transaction is tried that other transactions roll back. */
+const MAX_TRIES = 10;
+const INT8 = 20;
+
+/**
+ * Opens a database and creates its tables. If this fails, throws a StoreError with a one-line message and a hint.
+ *
+ *     await using db = await openPostgres('postgres://localhost/parley', { schemas: [TASKS] });
+ */
+export async function openPostgres(url: string, options: PostgresOptions): Promise<Postgres> {
+  const { schemas, poolSize, timeoutMs = TIMEOUT_MS } = options;
+  const { config, database, size } = readUrl(url, options.applicationName ?? 'parley');
+  const { default: pg } = await import('pg');
+  const types = new pg.TypeOverrides();
+  // The driver returns these as strings, but all our numbers are below 2 ** 53.
+  types.setTypeParser(INT8, Number);
+  const client = { ...config, types };
+  const pool = new pg.Pool({
+    ...client,
+    max: poolSize ?? size ?? POOL_SIZE,
+    query_timeout: timeoutMs,
+    idleTimeoutMillis: 60_000,
+  });
+  // The pool has already removed the connection. Without a listener, the error would end the process.
+  pool.on('error', () => {});
+  const db = new Postgres(pool, () => new pg.Client(client), database);
+  try {
+    if (options.migrate === false) {
+      const versions = await schemaVersions(db, schemas);
+      checkVersions(versions, database);
+      if (versions.some(({ stored, known }) => stored < known)) {
+        throw new StoreError(`the tables in ${database} are missing or of an older version`, {
+          hint: 'run: parley db migrate URL',
+        });
+      }
+    } else {
+      await db.migrate(schemas);
+    }
+    return db;
+  } catch (error) {
+    await db.close();
+    throw toStoreError(error, database);
+  }
+}
+
+/** Returns whether the text is the URL of a PostgreSQL database. */
+export function isPostgresUrl(text: string): boolean {
+  return /^postgres(ql)?:\/\//.test(text);
+}
+
+/** An open database. */
+export class Postgres implements Executor, AsyncDisposable {
+  /** The host and the database, without the password, for messages. */
+  readonly name: string;
+  readonly #pool: Pool;
+  readonly #connect: () => Client;
+  /** Becomes false behind a pooler that shares server connections and does not support prepared statements. */
+  #prepares = true;
+  #closed: Promise<void> | undefined;
+
+  /** @internal */
+  constructor(pool: Pool, connect: () => Client, name: string) {
+    this.#pool = pool;
+    this.#connect = connect;
+    this.name = name;
+  }
+
+  /** Runs a statement and returns its rows as objects. Throws a StoreError if the database refuses it. */
+  async query<Row extends object>(text: string, values: readonly unknown[] = []): Promise<Row[]> {
+    try {
+      return (await this.#pool.query<Row>(text, [...values])).rows;
+    } catch (error) {
+      throw toStoreError(error, this.name);
+    }
+  }
+
+  /** Runs a prepared statement and returns its rows as arrays. Throws a StoreError if the database refuses it. */
+  async run<Row extends unknown[]>(
+    { name, text }: Statement,
+    values: readonly unknown[] = [],
+  ): Promise<Row[]> {
+    const query = { text, values: [...values], rowMode: 'array' as const };
+    try {
+      if (this.#prepares) {
+        try {
+          return (await this.#pool.query<Row>({ ...query, name })).rows;
+        } catch (error) {
+          if (!lacksPrepared(error)) throw error;
+          this.#prepares = false;
+        }
+      }
+      return (await this.#pool.query<Row>(query)).rows;
+    } catch (error) {
+      throw toStoreError(error, this.name);
+    }
+  }
+
+  /**
+   * Runs `work` in a transaction. If other transactions cause a rollback (deadlock, serialization failure), runs `work`
+   * again. If the connection is lost, throws a StoreError with the code `unavailable`, and the transaction may or may
+   * not have been committed.
+   */
+  async transaction<Result>(work: (db: Executor) => Promise<Result>): Promise<Result> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#transact(work);
+      } catch (error) {
+        if (!isRolledBack(error) || attempt >= MAX_TRIES) throw toStoreError(error, this.name);
+        await pause(backoffMs(attempt, 5, 200));
+      }
+    }
+  }
+
+  async #transact<Result>(work: (db: Executor) => Promise<Result>): Promise<Result> {
+    const client = await this.#pool.connect();
+    let failed: unknown;
+    try {
+      await client.query('BEGIN');
+      const result = await work(executor(client));
+      await client.query('COMMIT');
+      return result;
+    } catch (error) {
+      failed = error;
+      await client.query('ROLLBACK').catch(() => {});
+      throw error;
+    } finally {
+      // A connection that was lost, or that did not answer in time, must not be used again.
+      client.release(failed !== undefined && isConnectionLost(failed));
+    }
+  }
+
+  /** Opens a connection that is not part of the pool. The caller must end it. */
+  async session(): Promise<PostgresSession> {
+    const client = this.#connect();
+    try {
+      const ended = new Promise<Error | undefined>((resolve) => {
+        let lost: Error | undefined;
+        client.on('error', (error) => (lost = error));
+        client.once('end', () => resolve(lost));
+      });
+      await client.connect();
+      const end = () => client.end();
+      return {
+        ...executor(client),
+        ended,
+        onNotification: (listener) =>
+          client.on('notification', ({ channel, payload }) => listener(channel, payload ?? '')),
+        end,
+        [Symbol.asyncDispose]: end,
+      };
+    } catch (error) {
+      throw toStoreError(error, this.name);
+    }
+  }
+
+  /** Creates the tables that are missing. Only one process at a time does this. Returns the versions before. */
+  async migrate(schemas: readonly PostgresSchema[]): Promise<SchemaVersion[]> {
+    const before = await schemaVersions(this, schemas);
+    checkVersions(before, this.name);
+    if (before.every(({ stored, known }) => stored === known)) return before;
+    // A migration of a large table takes longer than a statement of the pool may.
+    const client = this.#connect();
+    client.on('error', () => {});
+    try {
+      await client.connect();
+      return await migrate(
+        async (work) => {
+          await client.query('BEGIN');
+          const result = await work(executor(client));
+          await client.query('COMMIT');
+          return result;
+        },
+        schemas,
+        this.name,
+      );
+    } catch (error) {
+      throw toStoreError(error, this.name);
+    } finally {
+      // Ending the connection rolls back a transaction that has failed.
+      await client.end().catch(() => {});
+    }
+  }
+
+  stats(): PoolStats {
+    const { totalCount: open, idleCount: idle, waitingCount: waiting, options } = this.#pool;
+    return { open, idle, waiting, max: options.max };
+  }
+
+  /** Waits for running statements and closes the connections. May be called twice. */
+  close(): Promise<void> {
+    return (this.#closed ??= this.#pool.end());
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}
+
+function executor(client: PoolClient | Client): Executor {
+  return {
+    query: async <Row extends object>(text: string, values: readonly unknown[] = []) =>
+      (await client.query<Row>(text, [...values])).rows,
+  };
+}
+
+/** The values of `sslmode` for which the certificate of the server is checked. */
+const VERIFYING = new Set(['require', 'verify-ca', 'verify-full']);
+
+/**
+ * Reads the URL of a database. `sslmode` can be `disable` (the default), `no-verify` (TLS without a check of the
+ * certificate), or `verify-full`. `require` and `verify-ca` also check the certificate and the host name, because an
+ * attacker in the network could otherwise read the password.
+ */
+function readUrl(
+  text: string,
+  applicationName: string,
+): { config: ClientConfig; database: string; size: number | undefined } {
+  const invalid = (reason: string) =>
+    new StoreError(`the URL of the database is invalid: ${reason}`, {
+      hint: 'use postgres://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=verify-full',
+    });
+  if (!isPostgresUrl(text)) throw invalid('it must start with postgres://');
+  const [base = '', query] = text.split('?', 2);
+  const parameters = new URLSearchParams(query);
+  const mode = parameters.get('sslmode');
+  if (mode !== null && VERIFYING.has(mode)) parameters.set('sslmode', 'verify-full');
+  else if (mode !== null && mode !== 'disable' && mode !== 'no-verify') {
+    throw invalid(`sslmode is ${mode}; use disable, no-verify or verify-full`);
+  }
+  const size = parameters.get('pool_size');
+  if (size !== null && !/^[1-9]\d{0,2}$/.test(size)) throw invalid('pool_size must be 1 to 999');
+  parameters.delete('pool_size');
+  const host = parameters.get('host') ?? '';
+  return {
+    config: {
+      connectionString: `${base}?${parameters.toString()}`,
+      connectionTimeoutMillis: CONNECT_MS,
+      keepAlive: true,
+      application_name: applicationName,
+    },
+    // Without the user and the password.
+    database: host + base.replace(/^\w+:\/\/(?:[^/]*@)?/, ''),
+    size: size === null ? undefined : Number(size),
+  };
+}

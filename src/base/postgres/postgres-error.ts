@@ -1,0 +1,115 @@
+/** Errors of PostgreSQL and of its driver. The codes are SQLSTATEs, in appendix A of PostgreSQL's manual. */
+import { reasonOf } from '../errors.ts';
+import { StoreError, type StoreErrorCode } from '../store-error.ts';
+
+/** Returns the SQLSTATE with which the server refused a statement, or undefined for any other error. */
+export function sqlState(error: unknown): string | undefined {
+  if (error instanceof StoreError) return sqlState(error.cause);
+  if (!(error instanceof Error) || !('code' in error) || !('severity' in error)) return undefined;
+  return typeof error.code === 'string' ? error.code : undefined;
+}
+
+/** Returns whether a unique index refused the statement. */
+export function isDuplicate(error: unknown): boolean {
+  return sqlState(error) === '23505';
+}
+
+/** Returns whether the transaction was rolled back because of another transaction. Running it again may succeed. */
+export function isRolledBack(error: unknown): boolean {
+  const state = sqlState(error);
+  return state === '40001' || state === '40P01';
+}
+
+/** Returns whether the connection does not know a prepared statement, because a pooler shares server connections. */
+export function lacksPrepared(error: unknown): boolean {
+  const state = sqlState(error);
+  return state === '26000' || state === '42P05' || state === '08P01';
+}
+
+/**
+ * Returns whether the connection was lost or could not be made. If a statement was running, it may or may not have
+ * been committed.
+ */
+export function isConnectionLost(error: unknown): boolean {
+  if (error instanceof StoreError) return error.code === 'unavailable';
+  const state = sqlState(error);
+  if (state !== undefined) {
+    // 08: connection exceptions. 57P01 to 57P03: the server shuts down, crashed, or starts. 53300: too many clients.
+    // 25006: the server has become a read-only replica, so the next connection finds the new primary.
+    return (
+      state.startsWith('08') || /^57P0[1-5]$/.test(state) || state === '53300' || state === '25006'
+    );
+  }
+  if (!(error instanceof Error)) return false;
+  if ('syscall' in error || ('code' in error && /^E[A-Z]+$/.test(String(error.code)))) return true;
+  // The driver has no codes for these.
+  return /^(Connection terminated|Query read timeout|timeout |Client (has|was) .* not queryable)/i.test(
+    error.message,
+  );
+}
+
+function isTlsFailure(error: Error): boolean {
+  const code = 'code' in error ? String(error.code) : '';
+  return /CERT|^ERR_(SSL|TLS)|SIGNATURE/.test(code) || /\bSSL\b/.test(error.message);
+}
+
+/** Converts an error of PostgreSQL or of the network to a StoreError. Other errors are returned unchanged. */
+export function toStoreError(error: unknown, database: string): unknown {
+  if (error instanceof StoreError) return error;
+  const refuse = (code: StoreErrorCode, message: string, hint: string): StoreError =>
+    new StoreError(message, { code, hint, cause: error });
+  if (isConnectionLost(error)) {
+    return refuse(
+      'unavailable',
+      `cannot reach the database ${database}: ${reasonOf(error)}`,
+      'check that PostgreSQL runs, and that the host and the port in the URL are right',
+    );
+  }
+  const state = sqlState(error);
+  if (state === undefined) {
+    if (!(error instanceof Error) || !isTlsFailure(error)) return error;
+    return refuse(
+      'unusable',
+      `no TLS connection to the database ${database}: ${reasonOf(error)}`,
+      'set sslmode and sslrootcert in the URL: see docs/operations.md',
+    );
+  }
+  if (state.startsWith('28')) {
+    return refuse(
+      'unusable',
+      `the database ${database} refused the login: ${reasonOf(error)}`,
+      'check the user and the password in the URL',
+    );
+  }
+  switch (state) {
+    case '3D000':
+      return refuse('unusable', reasonOf(error), 'create the database: createdb NAME');
+    case '42501':
+      return refuse(
+        'unusable',
+        `the user of ${database} has too few rights: ${reasonOf(error)}`,
+        'GRANT CREATE ON DATABASE to this user, or create the schema "parley" for it',
+      );
+    case '53100':
+    case '53200':
+      return refuse(
+        'full',
+        `there is no room in ${database}: ${reasonOf(error)}`,
+        'free some space',
+      );
+    case '55P03':
+    case '57014':
+    case '40001':
+    case '40P01':
+      return refuse('busy', `${database} is busy: ${reasonOf(error)}`, 'try again');
+    case 'XX001':
+    case 'XX002':
+      return refuse('corrupt', `${database} is damaged: ${reasonOf(error)}`, 'restore a backup');
+    default:
+      return refuse(
+        'unusable',
+        `${database} refused a statement: ${reasonOf(error)}`,
+        'see the log of the database',
+      );
+  }
+}

@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { testDatabase } from '../../../test/support/postgres.ts';
+import { StoreError } from '../store-error.ts';
+import { fromPostgresText, isDuplicate, openPostgres, toPostgresText } from './index.ts';
+
+const ONE = { name: 'one', steps: ['CREATE TABLE parley.one (id bigint PRIMARY KEY, name text)'] };
+const TWO = { name: 'two', steps: ['CREATE TABLE parley.two (id bigint)'] };
+const REFUSED = { name: 'one', steps: [...ONE.steps, 'CREATE TABLE parley.three (id no_type)'] };
+
+const database = await testDatabase();
+test.after(() => database.drop());
+
+const open = (...schemas: (typeof ONE)[]) => openPostgres(database.url, { schemas });
+
+test('processes that start together migrate the database once', async () => {
+  const opened = await Promise.all(Array.from({ length: 5 }, () => open(ONE)));
+  await opened[0]?.query('INSERT INTO parley.one VALUES ($1, $2)', [2 ** 52, 'x']);
+  assert.deepEqual(await opened[4]?.query('SELECT * FROM parley.one'), [
+    { id: 2 ** 52, name: 'x' },
+  ]);
+  await Promise.all(opened.map((db) => db.close()));
+});
+
+test('another set of tables is added to a database that has one', async () => {
+  await using db = await open(ONE, TWO);
+  assert.deepEqual(await db.query('SELECT * FROM parley.two'), []);
+  const versions = await db.query('SELECT name, version FROM parley.schema_versions ORDER BY name');
+  assert.deepEqual(versions, [
+    { name: 'one', version: 1 },
+    { name: 'two', version: 1 },
+  ]);
+});
+
+test('a migration that fails changes nothing', async () => {
+  await assert.rejects(open(REFUSED), /no_type/);
+  await using db = await open(ONE);
+  assert.equal((await db.query('SELECT FROM parley.one')).length, 1);
+});
+
+test('the tables of a newer version are refused, and missing ones without migration', async () => {
+  const older = { name: 'one', steps: [] };
+  await assert.rejects(open(older), /written by a newer Parley .* version of one is 1/);
+  const missing = openPostgres(database.url, { schemas: [REFUSED], migrate: false });
+  await assert.rejects(missing, (error) => {
+    return error instanceof StoreError && error.hint === 'run: parley db migrate URL';
+  });
+});
+
+test('errors are StoreErrors without the password', async () => {
+  const { port, password } = new URL(database.url);
+  const at = (rest: string) => `postgres://postgres:${password}@127.0.0.1:${rest}`;
+  const cases = [
+    ['http://localhost/x', 'unusable', /must start with postgres:/],
+    [at(`${port}/missing`), 'unusable', /"missing" does not exist/],
+    [at('1/x'), 'unavailable', /cannot reach the database 127\.0\.0\.1:1\/x: .*ECONNREFUSED/],
+    [at(`${port}/x?sslmode=require`), 'unusable', /no TLS connection/],
+    [at(`${port}/x?sslmode=prefer`), 'unusable', /sslmode is prefer/],
+    [at(`${port}/x?pool_size=0`), 'unusable', /pool_size/],
+  ] as const;
+  for (const [url, code, message] of cases) {
+    await assert.rejects(openPostgres(url, { schemas: [] }), (error) => {
+      assert.ok(error instanceof StoreError, String(error));
+      assert.equal(error.code, code);
+      assert.match(error.message, message);
+      assert.doesNotMatch(error.message, /postgres:postgres/);
+      return true;
+    });
+  }
+});
+
+test('a transaction that another one rolled back runs again', async () => {
+  await using db = await open(ONE);
+  await db.query('INSERT INTO parley.one VALUES (11), (12)');
+  const both = Promise.withResolvers<void>();
+  let first = 0;
+  const swap = (a: number, b: number) =>
+    db.transaction(async (tx) => {
+      await tx.query(`UPDATE parley.one SET name = 'new' WHERE id = $1`, [a]);
+      if (++first === 2) both.resolve();
+      await both.promise;
+      await tx.query(`UPDATE parley.one SET name = 'new' WHERE id = $1`, [b]);
+      return a;
+    });
+  assert.deepEqual(await Promise.all([swap(11, 12), swap(12, 11)]), [11, 12]);
+  assert.equal(first, 3);
+});
+
+test('a transaction that throws is rolled back, and a duplicate is recognized', async () => {
+  await using db = await open(ONE);
+  const insert = db.transaction(async (tx) => {
+    await tx.query('INSERT INTO parley.one VALUES (21)');
+    await tx.query('INSERT INTO parley.one VALUES (21)');
+  });
+  await assert.rejects(insert, (error) => isDuplicate(error));
+  assert.deepEqual(await db.query('SELECT FROM parley.one WHERE id = 21'), []);
+});
+
+test('statements work again after the connections were cut', async () => {
+  await using db = await open(ONE);
+  const statement = { name: 'postgres.test', text: 'SELECT $1::int + 1' };
+  assert.deepEqual(await db.run(statement, [1]), [[2]]);
+  await using session = await db.session();
+  await database.query(
+    'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
+  );
+  assert.match(String(await session.ended), /terminat/);
+  await assert.doesNotReject(db.run(statement, [1]));
+});
+
+test('a session is told what another connection notifies', async () => {
+  await using db = await open(ONE);
+  await using session = await db.session();
+  const heard = new Promise((resolve) => session.onNotification((...told) => resolve(told)));
+  await session.query('LISTEN news');
+  await db.query(`SELECT pg_notify('news', 'hello')`);
+  assert.deepEqual(await heard, ['news', 'hello']);
+});
+
+test('behind a pooler without prepared statements, statements run unprepared', async () => {
+  await using db = await openPostgres(`${database.url}?pool_size=1`, { schemas: [ONE] });
+  const statement = { name: 'postgres.pooled', text: 'SELECT $1::int' };
+  assert.deepEqual(await db.run(statement, [1]), [[1]]);
+  // This is what a client of a pooler sees that was given another server connection.
+  await db.query('DEALLOCATE ALL');
+  assert.deepEqual(await db.run(statement, [2]), [[2]]);
+});
+
+test('every text can be stored, and different texts stay different', async () => {
+  await using db = await open(ONE);
+  const texts = ['', 'plain ä 👋', 'a\0b', 'a\uffff0000b', '\ud800', '\udc00\ud800', '\ufffd'];
+  for (const [at, text] of texts.entries()) {
+    await db.query('INSERT INTO parley.one VALUES ($1, $2)', [100 + at, toPostgresText(text)]);
+  }
+  const rows = await db.query<{ name: string }>(
+    'SELECT name FROM parley.one WHERE id >= 100 ORDER BY id LIMIT 7',
+  );
+  assert.deepEqual(
+    rows.map(({ name }) => fromPostgresText(name)),
+    texts,
+  );
+});

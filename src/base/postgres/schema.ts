@@ -1,0 +1,98 @@
+/**
+ * Named sets of tables in the schema `parley` of a database. Each set has a version: the number of its steps that were
+ * applied. New steps are added at the end, and steps are never changed. There are no downgrades.
+ *
+ * A step runs while older nodes still use the database (rolling restart), so it must not break their statements.
+ */
+import { StoreError } from '../store-error.ts';
+
+export interface PostgresSchema {
+  /** Name of the set, such as `tasks`. */
+  readonly name: string;
+  readonly steps: readonly string[];
+}
+
+/** The version of a set of tables in the database, and the newest version that this program knows. */
+export interface SchemaVersion {
+  readonly name: string;
+  readonly stored: number;
+  readonly known: number;
+}
+
+/** Runs statements on one connection. */
+export interface Executor {
+  query<Row extends object>(text: string, values?: readonly unknown[]): Promise<Row[]>;
+}
+
+/** The key of the advisory lock under which one process at a time migrates a database. It is "Parley" in ASCII. */
+const MIGRATION_LOCK = 0x5061726c6579;
+
+/** Returns the versions of the sets. Changes nothing. */
+export async function schemaVersions(
+  db: Executor,
+  schemas: readonly PostgresSchema[],
+): Promise<SchemaVersion[]> {
+  const [found] = await db.query<{ table: string | null }>(
+    `SELECT to_regclass('parley.schema_versions')::text AS "table"`,
+  );
+  const rows = found?.table
+    ? await db.query<{ name: string; version: number }>(
+        'SELECT name, version FROM parley.schema_versions',
+      )
+    : [];
+  const stored = new Map(rows.map(({ name, version }) => [name, version]));
+  return schemas.map(({ name, steps }) => ({
+    name,
+    stored: stored.get(name) ?? 0,
+    known: steps.length,
+  }));
+}
+
+/** Throws if a set was written by a newer version of Parley. */
+export function checkVersions(versions: readonly SchemaVersion[], database: string): void {
+  for (const { name, stored, known } of versions) {
+    if (stored <= known) continue;
+    throw new StoreError(
+      `the database ${database} was written by a newer Parley (its schema version of ${name} is ${stored}, this Parley supports ${known})`,
+      { hint: 'upgrade Parley, or use another database' },
+    );
+  }
+}
+
+/**
+ * Applies the missing steps of all sets, either all of them or none. `transaction` runs its work in one transaction.
+ * Returns the versions before the migration.
+ */
+export async function migrate(
+  transaction: <Result>(work: (db: Executor) => Promise<Result>) => Promise<Result>,
+  schemas: readonly PostgresSchema[],
+  database: string,
+): Promise<SchemaVersion[]> {
+  return transaction(async (db) => {
+    // The lock ends with the transaction, so that it also works behind a pooler.
+    await db.query('SELECT pg_advisory_xact_lock($1)', [MIGRATION_LOCK]);
+    const versions = await schemaVersions(db, schemas);
+    checkVersions(versions, database);
+    const isCurrent = versions.every(({ stored, known }) => stored === known);
+    if (isCurrent) return versions;
+    // CREATE SCHEMA IF NOT EXISTS would need the right to create schemas even if the schema exists.
+    const [found] = await db.query<{ exists: boolean }>(
+      `SELECT to_regnamespace('parley') IS NOT NULL AS "exists"`,
+    );
+    if (!found?.exists) await db.query('CREATE SCHEMA parley');
+    await db.query(
+      'CREATE TABLE IF NOT EXISTS parley.schema_versions (name text PRIMARY KEY, version integer NOT NULL)',
+    );
+    for (const [at, { name, steps }] of schemas.entries()) {
+      const stored = versions[at]?.stored ?? 0;
+      if (stored === steps.length) continue;
+      for (const step of steps.slice(stored)) await db.query(step);
+      await db.query(
+        `INSERT INTO parley.schema_versions VALUES ($1, $2)
+         ON CONFLICT (name) DO UPDATE SET version = excluded.version`,
+        [name, steps.length],
+      );
+    }
+    return versions;
+  });
+}

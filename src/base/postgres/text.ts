@@ -1,0 +1,21 @@
+/**
+ * Text that PostgreSQL cannot store. It refuses NUL in a text, and the driver replaces a lone surrogate, so that two
+ * different ids could become equal. Both are escaped with U+FFFF, which is not a character. JSON text needs no escape, because JSON.stringify escapes them.
+ */
+const ESCAPE = '\uffff';
+const SPECIAL = /[\0\uffff]|\p{Cs}/gu;
+const ESCAPED = /\uffff([0-9a-f]{4})/g;
+
+/** Returns a text that PostgreSQL can store. Different texts have different results. Most texts stay as they are. */
+export function toPostgresText(text: string): string {
+  return text.replace(
+    SPECIAL,
+    (character) => ESCAPE + character.charCodeAt(0).toString(16).padStart(4, '0'),
+  );
+}
+
+/** Returns the text for which `toPostgresText` returned `stored`. */
+export function fromPostgresText(stored: string): string {
+  if (!stored.includes(ESCAPE)) return stored;
+  return stored.replace(ESCAPED, (_, code: string) => String.fromCharCode(parseInt(code, 16)));
+}

@@ -1,0 +1,28 @@
+/** The reason why a store cannot be used. */
+export type StoreErrorCode =
+  /** Another process has locked the file for too long. The same call may succeed later. */
+  | 'busy'
+  /** The database server cannot be reached. The same call may succeed later. */
+  | 'unavailable'
+  /** The disk is full, or the file has reached its maximum size. */
+  | 'full'
+  /** The file is damaged. */
+  | 'corrupt'
+  /** The file or database cannot be opened, or is not a database of this program. */
+  | 'unusable';
+
+/** The error for a store that cannot be used. The message is one line. `hint` explains what to do. */
+export class StoreError extends Error {
+  override readonly name = 'StoreError';
+  readonly code: StoreErrorCode;
+  readonly hint: string | undefined;
+
+  constructor(
+    message: string,
+    options: { code?: StoreErrorCode; hint?: string; cause?: unknown } = {},
+  ) {
+    super(message, options.cause === undefined ? {} : { cause: options.cause });
+    this.code = options.code ?? 'unusable';
+    this.hint = options.hint;
+  }
+}
