@@ -312,6 +312,7 @@ export {
   memoryStore,
   TaskStream,
   type A2AAgent,
+  type Admit,
   type AgentContext,
   type AgentExecutor,
   type AgentFunction,

@@ -100,3 +100,39 @@ test('the queue of one caller does not use up the room of another', async () => 
   leaving.abort(new Error('it waited'));
   await assert.rejects(waiting, /it waited/);
 });
+
+test('a call that needs many slots gets them, although calls that need few keep coming', async () => {
+  const slots = createSlots(10);
+  const held = await Promise.all(Array.from({ length: 10 }, () => slots.take('a', never)));
+  const order: string[] = [];
+  const large = slots.take('b', never, 8).then((back) => (order.push('large'), back));
+  const small = slots.take('c', never).then((back) => (order.push('small'), back));
+  for (const back of held.slice(0, 7)) {
+    back();
+    assert.equal(slots.free('d'), false);
+  }
+  held[7]?.();
+  const back = await large;
+  assert.deepEqual(order, ['large']);
+  back();
+  await small;
+});
+
+test('a call that asks for more slots than there are gets all of them', async () => {
+  const slots = createSlots(3);
+  const back = await slots.take('a', never, 100);
+  assert.equal(slots.free('b'), false);
+  back();
+  assert.equal(slots.free('b', 3), true);
+});
+
+test('when a call that waits for many slots leaves, the next one starts', async () => {
+  const slots = createSlots(2);
+  await slots.take('a', never);
+  const leaving = new AbortController();
+  const large = slots.take('b', leaving.signal, 2);
+  const small = slots.take('c', never);
+  leaving.abort(new Error('left'));
+  await assert.rejects(large, /left/);
+  await small;
+});

@@ -2,6 +2,8 @@
  * Limits the number of concurrent calls. Further calls wait in a queue. Slots are shared fairly between callers (for
  * example workspaces): a free slot goes to the waiting caller that holds the fewest slots. While there are several
  * callers, no caller can take all slots, because its calls may take minutes.
+ *
+ * A call may take several slots at once. With one slot for each byte, the bytes that calls hold are limited.
  */
 
 /** Maximum number of calls of one caller in the queue. Further calls are rejected. */
@@ -15,13 +17,14 @@ const RESERVE = 1 / 4;
 const SEEN_MS = 10 * 60_000;
 
 export interface Slots {
-  /** Returns whether the caller would get a slot at once. */
-  free(caller: string): boolean;
+  /** Returns whether the caller would get `count` slots at once. Default: one. */
+  free(caller: string, count?: number): boolean;
   /**
-   * Waits for a slot and returns a function that releases it. Throws the signal's reason if the signal is aborted.
-   * Throws a QueueFullError if the caller has too many calls in the queue.
+   * Waits for `count` slots and returns a function that releases them. Throws the signal's reason if the signal is
+   * aborted. Throws a QueueFullError if the caller has too many calls in the queue. A call that asks for more slots than
+   * there are gets all of them.
    */
-  take(caller: string, signal: AbortSignal): Promise<() => void>;
+  take(caller: string, signal: AbortSignal, count?: number): Promise<() => void>;
 }
 
 /** The error for a caller that has too many calls in the queue. */
@@ -32,14 +35,21 @@ export class QueueFullError extends Error {
   }
 }
 
+interface Waiting {
+  readonly count: number;
+  readonly start: () => void;
+}
+
 interface Share {
   held: number;
-  readonly queue: Set<() => void>;
+  readonly queue: Set<Waiting>;
 }
 
 export function createSlots(max = Number.POSITIVE_INFINITY, now: () => number = Date.now): Slots {
   const reserve = max > 1 && Number.isFinite(max) ? Math.max(1, Math.floor(max * RESERVE)) : 0;
   let taken = 0;
+  /** The number of calls in all queues. */
+  let waiting = 0;
   /** The callers that hold a slot or wait for one. */
   const shares = new Map<string, Share>();
   /** The two callers that asked for a slot most recently, with the times of their requests. */
@@ -59,9 +69,28 @@ export function createSlots(max = Number.POSITIVE_INFINITY, now: () => number = 
     return true;
   }
 
-  function mayTake(caller: string, held: number): boolean {
-    if (taken >= max) return false;
-    return reserve === 0 || held < max - reserve || isAlone(caller);
+  /** Returns whether the caller's share allows more slots. A caller without slots may always take some. */
+  function isFair(caller: string, held: number, count: number): boolean {
+    return reserve === 0 || held === 0 || held + count <= max - reserve || isAlone(caller);
+  }
+
+  /** Returns the first waiting call of the caller with the fewest slots, among those whose shares allow their calls. */
+  function nextCall(): Waiting | undefined {
+    if (waiting === 0) return undefined;
+    let best: Share | undefined;
+    for (const [caller, share] of shares) {
+      const [first] = share.queue;
+      if (!first || !isFair(caller, share.held, first.count)) continue;
+      if (!best || share.held < best.held) best = share;
+    }
+    const [next] = best?.queue ?? [];
+    return next;
+  }
+
+  function mayTake(caller: string, { held, queue }: Share, count: number): boolean {
+    if (taken + count > max || queue.size > 0 || !isFair(caller, held, count)) return false;
+    // A call that waits for many slots would never get them if later calls took every slot that becomes free.
+    return nextCall() === undefined;
   }
 
   function shareOf(caller: string): Share {
@@ -77,12 +106,12 @@ export function createSlots(max = Number.POSITIVE_INFINITY, now: () => number = 
   }
 
   /**
-   * Counts a slot for the caller. Returns a function that releases the slot. Only the first call of this function has
-   * an effect.
+   * Counts slots for the caller. Returns a function that releases them. Only the first call of this function has an
+   * effect.
    */
-  function hold(caller: string, share: Share): () => void {
-    taken++;
-    share.held++;
+  function hold(caller: string, share: Share, count: number): () => void {
+    taken += count;
+    share.held += count;
     // Moves the caller to the end of the order in which callers get a slot.
     shares.delete(caller);
     shares.set(caller, share);
@@ -90,35 +119,32 @@ export function createSlots(max = Number.POSITIVE_INFINITY, now: () => number = 
     return () => {
       if (!holding) return;
       holding = false;
-      taken--;
-      share.held--;
+      taken -= count;
+      share.held -= count;
       drop(caller, share);
       grant();
     };
   }
 
-  /**
-   * Gives a free slot to the waiting caller with the fewest slots. If several callers have the same number of slots,
-   * the first of them gets the slot.
-   */
+  /** Starts waiting calls, as long as there are enough free slots. */
   function grant(): void {
-    let best: Share | undefined;
-    for (const [caller, share] of shares) {
-      if (share.queue.size === 0 || !mayTake(caller, share.held)) continue;
-      if (!best || share.held < best.held) best = share;
+    for (;;) {
+      const next = nextCall();
+      if (!next || taken + next.count > max) return;
+      next.start();
     }
-    const [next] = best?.queue ?? [];
-    next?.();
   }
 
+  const none: Share = { held: 0, queue: new Set() };
   return {
-    free: (caller) => mayTake(caller, shares.get(caller)?.held ?? 0),
-    take: (caller, signal) =>
+    free: (caller, count = 1) => mayTake(caller, shares.get(caller) ?? none, Math.min(count, max)),
+    take: (caller, signal, wanted = 1) =>
       new Promise((resolve, reject) => {
+        const count = Math.min(wanted, max);
         see(caller);
         const share = shareOf(caller);
-        if (share.queue.size === 0 && mayTake(caller, share.held)) {
-          resolve(hold(caller, share));
+        if (mayTake(caller, share, count)) {
+          resolve(hold(caller, share, count));
           return;
         }
         if (share.queue.size >= MAX_WAITING) {
@@ -126,18 +152,26 @@ export function createSlots(max = Number.POSITIVE_INFINITY, now: () => number = 
           return;
         }
         const leave = () => {
-          share.queue.delete(next);
+          if (share.queue.delete(next)) waiting--;
           drop(caller, share);
           reject(signal.reason);
+          // The next call may need fewer slots.
+          grant();
         };
-        const next = () => {
-          share.queue.delete(next);
-          signal.removeEventListener('abort', leave);
-          resolve(hold(caller, share));
+        const next: Waiting = {
+          count,
+          start() {
+            if (share.queue.delete(next)) waiting--;
+            signal.removeEventListener('abort', leave);
+            resolve(hold(caller, share, count));
+          },
         };
         signal.addEventListener('abort', leave, { once: true });
         if (signal.aborted) leave();
-        else share.queue.add(next);
+        else {
+          share.queue.add(next);
+          waiting++;
+        }
       }),
   };
 }

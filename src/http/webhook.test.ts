@@ -46,6 +46,7 @@ function resolveTo(t: TestContext, ...addresses: string[]): void {
 
 const open: WebhookOptions = { allowNetworks: ['127.0.0.0/8'] };
 const never = new AbortController().signal;
+const atOnce = async () => {};
 
 const event: TaskEvent = {
   kind: 'status-update',
@@ -73,7 +74,7 @@ async function post(
 ): Promise<DeliveryOutcome> {
   const send = await webhookDelivery(options).prepare(delivery({ url }));
   assert.ok(send);
-  return send(signal);
+  return send(signal, atOnce);
 }
 
 /** What a receiver gets of a delivery. */
@@ -90,7 +91,7 @@ async function sent(t: TestContext, config: object, version?: ProtocolVersion, t
   });
   const whole = { ...config, url: `http://127.0.0.1:${port}/a?b=c` };
   const send = await webhookDelivery(open).prepare(delivery(whole, version, told));
-  assert.equal(await send?.(never), 'taken');
+  assert.equal(await send?.(never, atOnce), 'taken');
   return got;
 }
 
@@ -198,7 +199,7 @@ test('requests are signed by the convention of Standard Webhooks, anew for each 
   });
   const config = { id: 'ä.b\r\n', url: `http://127.0.0.1:${port}/`, token: 'tok' };
   const send = await webhookDelivery(open, keys).prepare(delivery(config));
-  for (let n = 0; n < 2; n++) assert.equal(await send?.(never), 'taken');
+  for (let n = 0; n < 2; n++) assert.equal(await send?.(never, atOnce), 'taken');
   for (const { headers, text } of seen) {
     const id = headers['webhook-id'];
     assert.equal(id, 't.%C3%A4.b%0D%0A.2');
@@ -222,7 +223,7 @@ test('with everyEvent, 0.3 gets the whole task for an artifact, too', async () =
     deliver: async ({ body }) => void bodies.push(body),
   });
   const send = await webhooks.prepare(delivery(config, '0.3', chunk));
-  assert.equal(await send?.(never), 'taken');
+  assert.equal(await send?.(never, atOnce), 'taken');
   assert.deepEqual(JSON.parse(bodies[0] ?? ''), task);
 });
 
@@ -236,10 +237,10 @@ test("one's own sender gets complete requests, and its answer counts", async () 
     },
   });
   const send = await webhooks.prepare(delivery({ url: 'https://hook.example/', token: 'tok' }));
-  assert.equal(await send?.(never), 'taken');
+  assert.equal(await send?.(never, atOnce), 'taken');
   const outcome = { failed: 'the queue is full', retryAfterMs: 5 };
   outcomes.push(outcome);
-  assert.deepEqual(await send?.(never), outcome);
+  assert.deepEqual(await send?.(never, atOnce), outcome);
   assert.equal(sent.length, 2);
   const [{ headers, ...request } = { headers: {} }] = sent;
   const body = JSON.stringify(v1.encodeEvent(event));

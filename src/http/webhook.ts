@@ -96,20 +96,23 @@ export function webhookDelivery(options: WebhookOptions = {}, signing?: SigningK
     },
     async prepare(delivery) {
       const { config, version, taskId } = delivery.record;
-      if (version === '0.3' && !everyEvent && delivery.entry.event.kind === 'artifact-update') {
-        return undefined;
-      }
-      const { seq } = delivery.entry;
+      const { seq, event } = delivery.entry;
+      if (version === '0.3' && !everyEvent && event.kind === 'artifact-update') return undefined;
       const fixed = headersOf(config, version);
       // The configuration's id comes from the client, so it may contain any character.
       const id = `${taskId}.${encodeURIComponent(config.id)}.${seq}`;
-      return (signal) =>
-        bodies.use(delivery, signal, async (body) => {
-          const headers = { ...fixed, ...signatureOf(id, body, signing) };
-          const request = { id, url: config.url, headers, body, taskId, configId: config.id, seq };
-          const within = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
-          return (await send(request, within)) ?? 'taken';
-        });
+      const make = bodies.of(delivery);
+      return async (signal, admit) => {
+        let body = await make(signal);
+        if (body === undefined) return 'taken';
+        await admit(body.length, () => (body = undefined));
+        body ??= await make(signal);
+        if (body === undefined) return 'taken';
+        const headers = { ...fixed, ...signatureOf(id, body, signing) };
+        const request = { id, url: config.url, headers, body, taskId, configId: config.id, seq };
+        const within = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+        return (await send(request, within)) ?? 'taken';
+      };
     },
   };
 }

@@ -43,7 +43,14 @@ export { memoryStore, type MemoryStore, type MemoryStoreOptions } from './store/
 export type { Published } from './log/published.ts';
 export type { PushLimits } from './push/notifier.ts';
 export type { WebhookLimits } from './push/webhook.ts';
-export type { Deliver, Delivery, DeliveryOutcome, FailedDelivery, Post } from './push/deliver.ts';
+export type {
+  Admit,
+  Deliver,
+  Delivery,
+  DeliveryOutcome,
+  FailedDelivery,
+  Post,
+} from './push/deliver.ts';
 export type { DeadLetterOperations, DeadLetterParams } from './push-operations.ts';
 export type { EndReason, Sink } from './log/reader.ts';
 export type { TaskUpdate, LogView, ViewRequest, LogViews } from './log/view.ts';

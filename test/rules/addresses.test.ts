@@ -126,7 +126,7 @@ async function webhook(url: string, token = 'token'): Promise<unknown> {
   const record = { taskId: 't', config, version, progress } as const;
   const entry = new Published({ seq: 1, event: task });
   const send = await hooks.prepare({ record, entry, task: () => Promise.resolve(task) });
-  return send?.(never);
+  return send?.(never, async () => {});
 }
 
 async function registeredAgent(input: unknown): Promise<unknown> {

@@ -87,7 +87,7 @@ async function webhook(url: string): Promise<unknown> {
   const record = { taskId: 't', config, version: '1.0', progress } as const;
   const entry = new Published({ seq: 1, event: task });
   const send = await hooks.prepare({ record, entry, task: () => Promise.resolve(task) });
-  return send?.(never);
+  return send?.(never, async () => {});
 }
 
 const vendor = VENDORS['anthropic']!;

@@ -172,5 +172,8 @@ test('a webhook that answers 101 is a failure, not a wait without end', async (t
     task: async () => event,
   });
   assert.ok(post);
-  await assert.rejects(post(AbortSignal.timeout(15_000)), /without a response/);
+  await assert.rejects(
+    post(AbortSignal.timeout(15_000), async () => {}),
+    /without a response/,
+  );
 });

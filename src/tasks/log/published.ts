@@ -2,6 +2,7 @@
 import { lineSafe } from '../../base/index.ts';
 import type { LogEntry, TaskEvent, WireCodec } from '../../protocol/index.ts';
 import type { SerializedEntry } from '../store/store.ts';
+import { roughSize } from './size.ts';
 import { viewed, type LogView } from './view.ts';
 
 /** A stored event, with its JSON for each protocol version. */
@@ -18,6 +19,11 @@ export class Published implements LogEntry {
     this.seq = entry.seq;
     this.event = entry.event;
     this.#stored = entry.json;
+  }
+
+  /** The approximate size of the event's JSON. */
+  get size(): number {
+    return this.#stored?.length ?? roughSize(this.event);
   }
 
   /** Returns the event's JSON in the codec's protocol version. */

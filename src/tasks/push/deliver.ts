@@ -26,10 +26,16 @@ export interface FailedDelivery {
 }
 
 /**
- * Sends the prepared request once. Rejects if there is no response, for example because of a timeout or a forbidden
- * address.
+ * Waits until a request with a body of this size may be sent. `onWait` is called if this is not possible at once: the
+ * caller must then drop the body, and make it again afterwards. Rejects if the delivery is aborted.
  */
-export type Post = (signal: AbortSignal) => Promise<DeliveryOutcome>;
+export type Admit = (bytes: number, onWait: () => void) => Promise<void>;
+
+/**
+ * Sends the prepared request once. Rejects if there is no response, for example because of a timeout or a forbidden
+ * address. Calls `admit` once before it sends a body, because many large bodies would fill the memory.
+ */
+export type Post = (signal: AbortSignal, admit: Admit) => Promise<DeliveryOutcome>;
 
 /** Makes the requests to webhooks. `webhookDelivery` implements this interface. */
 export interface Deliver {
@@ -37,6 +43,9 @@ export interface Deliver {
    * Returns the configuration to store, with an id. Throws A2AError `invalidParams` if the configuration is invalid.
    */
   accept(config: PushNotificationConfig, version: ProtocolVersion): PushRecord['config'];
-  /** Prepares the request for all attempts. Returns undefined if this webhook does not get this event. */
+  /**
+   * Prepares the request. Returns undefined if this webhook does not get this event. If the event is large, it is
+   * prepared for each attempt, and otherwise once for all attempts.
+   */
   prepare(delivery: Delivery): Promise<Post | undefined>;
 }

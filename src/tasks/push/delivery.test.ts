@@ -3,6 +3,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test, type TestContext } from 'node:test';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import type { Message, Task } from '../../protocol/index.ts';
 import { sqliteStore } from '../../store/sqlite.ts';
 import { within } from '../../../test/support/within.ts';
@@ -329,4 +331,46 @@ test('the circuit of a host opens after the time of the first retries, and not f
   time += 30_000;
   assert.equal(await pass('ann', 'taken'), 'taken');
   assert.equal(await pass('ann', FAILED), FAILED);
+});
+
+test('a large event is not in memory while its webhook waits, and arrives', async (t) => {
+  const text = 'x'.repeat(1_000_000);
+  const talker = createAgent({ name: 'Talker', description: 'Talks' }, async function* () {
+    yield text;
+  });
+  const entries = new Map<string, WeakRef<object>>();
+  const answers: ((outcome: DeliveryOutcome) => void)[] = [];
+  const lengths: number[] = [];
+  const deliver: Deliver = {
+    accept: (config) => ({ ...config, id: config.id ?? 'default' }),
+    prepare: async ({ record: { taskId }, entry }) => {
+      if (entry.event.kind !== 'artifact-update') return undefined;
+      entries.set(taskId, new WeakRef(entry));
+      return (_signal, admit) =>
+        admit(1, () => {}).then(
+          () =>
+            new Promise((resolve) => {
+              lengths.push(JSON.stringify(entry.event).length);
+              answers.push(resolve);
+            }),
+        );
+    },
+  };
+  const handler = createHandler(talker, { deliver, logger: silent, store: place()() });
+  t.after(() => handler.close());
+  for (let n = 0; n < 30; n++) {
+    const configuration = { pushNotificationConfig: hook };
+    await handler.sendMessage({ message: says('go'), configuration });
+  }
+  while (answers.length < 15) await turn();
+  setFlagsFromString('--expose-gc');
+  await runInNewContext('gc')({ execution: 'async' });
+  const held = [...entries.values()].filter((entry) => entry.deref() !== undefined);
+  assert.equal(entries.size, 30);
+  assert.ok(held.length <= 16, `${held.length} events are in memory`);
+  for (let n = 0; n < 30; n++) {
+    while (answers.length <= n) await turn();
+    answers[n]?.('taken');
+  }
+  assert.ok(lengths.every((length) => length > 1_000_000));
 });

@@ -1,13 +1,18 @@
 /**
- * Limits the number of concurrent requests to webhooks, in total and per host. Makes no request to a host whose circuit
+ * Limits the number of concurrent requests to webhooks and the size of their bodies, in total and per host. Makes no request to a host whose circuit
  * breaker is open. The limits are fair between the owners of tasks.
  */
 import { createCircuits, createSlots, QueueFullError, type Slots } from '../../base/index.ts';
-import type { DeliveryOutcome, Post } from './deliver.ts';
+import type { Admit, DeliveryOutcome, Post } from './deliver.ts';
 
 /** Maximum number of concurrent requests, in total and per host. */
 const MAX_POSTS = 256;
 const MAX_POSTS_PER_HOST = 16;
+/** Maximum size of the bodies of these requests, in total and per host. One body may be larger. */
+const MAX_BYTES = 64 * 1024 * 1024;
+const MAX_BYTES_PER_HOST = 16 * 1024 * 1024;
+/** Bodies up to this size are not counted, because the number of requests limits them. */
+const UNCOUNTED_BYTES = 64 * 1024;
 
 /**
  * Settings of the circuit breakers. `minMs` is longer than the first retries of an event take (FIRST_RETRIES in
@@ -26,9 +31,16 @@ export interface Passage {
   readonly owner: string;
 }
 
+interface Host {
+  readonly slots: Slots;
+  readonly bytes: Slots;
+  users: number;
+}
+
 export class DeliveryGate {
   readonly #slots = createSlots(MAX_POSTS);
-  readonly #hosts = new Map<string, { readonly slots: Slots; users: number }>();
+  readonly #bytes = createSlots(MAX_BYTES);
+  readonly #hosts = new Map<string, Host>();
   readonly #circuits;
 
   constructor(now: () => number) {
@@ -46,12 +58,27 @@ export class DeliveryGate {
     if (wait) return { delayMs: wait.ms };
     const host = this.#host(origin);
     try {
-      using _ofHost = await slot(host.slots, owner, signal);
-      using _ofAll = await slot(this.#slots, owner, signal);
+      using held = new DisposableStack();
+      held.defer(await host.slots.take(owner, signal));
+      let leave = await this.#slots.take(owner, signal);
+      held.defer(() => leave());
+      const admit: Admit = async (bytes, onWait) => {
+        if (bytes <= UNCOUNTED_BYTES) return;
+        const count = Math.min(bytes, MAX_BYTES_PER_HOST);
+        const isFree = host.bytes.free(owner, count) && this.#bytes.free(owner, count);
+        if (!isFree) {
+          onWait();
+          // A request that waits for others must not delay requests to other hosts.
+          leave();
+        }
+        held.defer(await host.bytes.take(owner, signal, count));
+        held.defer(await this.#bytes.take(owner, signal, count));
+        if (!isFree) leave = await this.#slots.take(owner, signal);
+      };
       const permit = this.#circuits.enter(origin, owner);
       if (!permit) return { delayMs: this.#circuits.wait(origin, owner)?.ms ?? 0 };
       try {
-        const outcome = await post(signal);
+        const outcome = await post(signal, admit);
         if (typeof outcome === 'string') permit.ok();
         else permit.failed();
         return outcome;
@@ -68,16 +95,13 @@ export class DeliveryGate {
     }
   }
 
-  #host(origin: string) {
+  #host(origin: string): Host {
     let host = this.#hosts.get(origin);
-    if (!host)
-      this.#hosts.set(origin, (host = { slots: createSlots(MAX_POSTS_PER_HOST), users: 0 }));
+    if (!host) {
+      const slots = createSlots(MAX_POSTS_PER_HOST);
+      this.#hosts.set(origin, (host = { slots, bytes: createSlots(MAX_BYTES_PER_HOST), users: 0 }));
+    }
     host.users++;
     return host;
   }
-}
-
-async function slot(slots: Slots, owner: string, signal: AbortSignal): Promise<Disposable> {
-  const release = await slots.take(owner, signal);
-  return { [Symbol.dispose]: release };
 }

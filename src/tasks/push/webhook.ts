@@ -10,7 +10,7 @@ import { isSettled, type Task } from '../../protocol/index.ts';
 import type { EventLog, LiveTask } from '../log/event-log.ts';
 import { type Loaded, loadTask } from '../log/load.ts';
 import type { Logger } from '../log/logger.ts';
-import type { Published } from '../log/published.ts';
+import { Published } from '../log/published.ts';
 import type { LogReader } from '../log/reader.ts';
 import { roughSize } from '../log/size.ts';
 import type { LogView } from '../log/view.ts';
@@ -31,6 +31,11 @@ export const MAX_WAIT_MS = MAX_DELAY_MS + 1000;
 const MAX_REASON_CHARS = 300;
 /** The size up to which a webhook keeps the task in memory between two events. */
 const MAX_KEPT_BYTES = 64 * 1024;
+/**
+ * The size up to which a webhook keeps an event while it waits. A larger event is read again for each attempt, because
+ * many webhooks may wait at the same time.
+ */
+const MAX_EVENT_BYTES = 16 * 1024;
 
 /** The limits for retries of a failing webhook. */
 export interface WebhookLimits {
@@ -58,6 +63,13 @@ export interface WebhookSetup {
   readonly onGone: () => void;
   /** Called once, when the webhook is closed. `wakeAt` is the time of the next attempt, if there is one. */
   readonly onEnd: (wakeAt?: number) => void;
+}
+
+/** An event that is being delivered. */
+interface Outgoing {
+  readonly seq: number;
+  /** Returns the request, or undefined if the webhook does not get the event. */
+  post(): Promise<Post | undefined>;
 }
 
 export class Webhook {
@@ -90,7 +102,7 @@ export class Webhook {
       endless: true,
       take: (entry) => {
         this.#busy = true;
-        void this.#handle(entry);
+        void this.#handle(entry.size > MAX_EVENT_BYTES ? this.#large(entry) : this.#small(entry));
         return false;
       },
       end: () => {
@@ -132,20 +144,55 @@ export class Webhook {
    * Delivers one event. Awaits before it does anything else, because the reader must not be resumed before `take` has
    * returned.
    */
-  async #handle(entry: Published): Promise<void> {
-    let post: Post | 'unknown' | undefined = 'unknown';
-    const prepared = async (): Promise<Post | undefined> => {
-      if (post === 'unknown') post = await this.#prepare(entry);
-      return post;
-    };
+  async #handle(outgoing: Outgoing): Promise<void> {
     while (await this.#whenDue()) {
-      const outcome = await this.#attempt(prepared);
+      const outcome = await this.#attempt(outgoing);
       if (this.#abort.signal.aborted) return;
-      if (this.#settle(entry.seq, outcome)) break;
+      if (this.#settle(outgoing.seq, outcome)) break;
     }
     if (this.#abort.signal.aborted) return;
     this.#busy = false;
     this.#goOn();
+  }
+
+  #small(entry: Published): Outgoing {
+    let post: Post | 'unknown' | undefined = 'unknown';
+    return {
+      seq: entry.seq,
+      post: async () => {
+        if (post === 'unknown') post = await this.#prepare(entry);
+        return post;
+      },
+    };
+  }
+
+  /** The result does not refer to the event. */
+  #large(entry: Published): Outgoing {
+    const { seq, size } = entry;
+    const isWanted = this.#isWanted(entry);
+    const post: Post = async (signal, admit) => {
+      const isEvent = this.#record.version === '1.0';
+      // The body is the event, so it is read only when it may be sent.
+      if (isEvent) await admit(size, () => {});
+      const prepared = await this.#prepare(await this.#entryAt(seq));
+      return prepared ? prepared(signal, isEvent ? async () => {} : admit) : 'taken';
+    };
+    return { seq, post: async () => ((await isWanted) ? post : undefined) };
+  }
+
+  async #isWanted(entry: Published): Promise<boolean> {
+    try {
+      return (await this.#prepare(entry)) !== undefined;
+    } catch {
+      // The error occurs again when the request is made, and is handled there.
+      return true;
+    }
+  }
+
+  async #entryAt(seq: number): Promise<Published> {
+    const [entry] = await this.#live.read(seq - 1, 1);
+    if (entry?.seq !== seq) throw new Error('the event is not in the store');
+    return new Published(entry);
   }
 
   /** Waits for the time of the next attempt. Returns false if the webhook was closed. */
@@ -164,21 +211,19 @@ export class Webhook {
     return !signal.aborted;
   }
 
-  #prepare(stored: Published): Promise<Post | undefined> | undefined {
+  async #prepare(stored: Published): Promise<Post | undefined> {
     const { deliver, view } = this.#options;
+    const { seq } = stored;
     const entry = view ? stored.in(view) : stored;
-    const task = () => this.#taskAt(stored.seq);
-    return entry && deliver.prepare({ record: this.#record, entry, task });
+    return entry && deliver.prepare({ record: this.#record, entry, task: () => this.#taskAt(seq) });
   }
 
-  async #attempt(
-    prepared: () => Promise<Post | undefined>,
-  ): Promise<DeliveryOutcome | Delayed | 'skipped'> {
+  async #attempt(outgoing: Outgoing): Promise<DeliveryOutcome | Delayed | 'skipped'> {
     const { gate, logger } = this.#options;
     const { taskId, config } = this.#record;
     const { tenant, owner } = this.#live;
     try {
-      const post = await prepared();
+      const post = await outgoing.post();
       if (!post) return 'skipped';
       const passage = { url: config.url, owner: JSON.stringify([tenant, owner]) };
       return await gate.pass(passage, post, this.#abort.signal);
