@@ -8,10 +8,10 @@ export { offlineEmbeddings, type EmbeddingModel } from '../models/embeddings.ts'
 export { resolveModel, usableModels } from '../models/resolve.ts';
 export { mayTryAgain } from '../models/retry.ts';
 export { scriptFromFile } from '../models/scripted.ts';
-export { relayed, type RawChunk, type Relay, type RelayReading } from '../models/relay.ts';
+export { startTimeouts, type TimeoutOptions, type Timeouts } from '../models/timeouts.ts';
 export { cutOff } from '../models/vendor-error.ts';
 export { vendorEmbeddings, vendorModel } from '../models/vendor-model.ts';
-export { VENDORS, addressOf, type Vendor } from '../models/vendors.ts';
+export { VENDORS, addressOf, type Vendor, type VendorSettings } from '../models/vendors.ts';
 export { compact, contextTokens } from '../run/compaction.ts';
 export { conversationOf, eventBefore } from '../run/conversation.ts';
 export { FinalText } from '../run/final-text.ts';

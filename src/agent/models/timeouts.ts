@@ -27,6 +27,10 @@ export interface Timeouts {
   readonly signal: AbortSignal;
   /** Waits for `step` and returns its result. Rejects when the signal is aborted or the idle timeout expires. */
   step<T>(step: PromiseLike<T>): Promise<T>;
+  /** Starts or restarts the idle timeout. It is cheap, so it can be called for every piece that arrives. */
+  readonly expect: () => void;
+  /** Stops the idle timeout while nothing is expected from the vendor. */
+  readonly hold: () => void;
   /** Stops the timeout for the first event. It must be called when this event has arrived. */
   readonly clearFirst: () => void;
   /**
@@ -61,21 +65,36 @@ export function startTimeouts(
   );
   const begin = `did not begin to answer within ${firstEventTimeoutMs} ms`;
   const first = setTimeout(timeOut, firstEventTimeoutMs, begin);
+  /** The time since which the vendor has sent nothing, or undefined if nothing is expected from it. */
+  let silentSince: number | undefined;
+  // The timer is not restarted for every piece of the answer, because that would take more time than the rest of the
+  // processing. When it expires, it waits for the remaining time.
+  let idle = setTimeout(checkIdle, idleTimeoutMs);
+  function checkIdle(): void {
+    const silentMs = silentSince === undefined ? 0 : performance.now() - silentSince;
+    if (silentMs >= idleTimeoutMs) timeOut(`sent nothing for ${idleTimeoutMs} ms`);
+    else idle = setTimeout(checkIdle, Math.ceil(idleTimeoutMs - silentMs));
+  }
+  const expect = (): void => {
+    silentSince = performance.now();
+  };
+  const hold = (): void => {
+    silentSince = undefined;
+  };
   return {
     signal: lifetime.signal,
     clearFirst: () => clearTimeout(first),
+    expect,
+    hold,
     step<T>(step: PromiseLike<T>): Promise<T> {
       return new Promise((resolve, reject) => {
-        const idle = setTimeout(timeOut, idleTimeoutMs, `sent nothing for ${idleTimeoutMs} ms`);
-        leave = (reason) => {
-          clearTimeout(idle);
-          reject(reason);
-        };
+        leave = reject;
+        expect();
         step.then((value) => {
-          clearTimeout(idle);
+          hold();
           resolve(value);
-        }, leave);
-        if (lifetime.signal.aborted) leave(lifetime.signal.reason);
+        }, reject);
+        if (lifetime.signal.aborted) reject(lifetime.signal.reason);
       });
     },
     reason(error) {
@@ -85,6 +104,7 @@ export function startTimeouts(
     end() {
       clearTimeout(overall);
       clearTimeout(first);
+      clearTimeout(idle);
       signal.removeEventListener('abort', onAbort);
       leave = undefined;
       // The abort closes the connection if the answer was not read completely.

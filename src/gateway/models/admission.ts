@@ -6,7 +6,7 @@
  * tokens than the model, the number is lowered, because it is only an upper bound.
  */
 import type { Content, ContentPart, ModelRequest } from '../../agent/index.ts';
-import type { Relay } from '../../agent/internal/index.ts';
+import type { Relay } from './relay/relay.ts';
 import { A2AError } from '../../protocol/index.ts';
 import type { Candidate, ModelTarget } from './catalogue.ts';
 import type { ProviderConfig } from './config.ts';

@@ -1,10 +1,11 @@
 /** Functions for the chunks of an answer. They select the visible chunks, count tokens and join texts. */
 import type { FinishReason, ModelChunk } from '../../agent/index.ts';
-import { cutOff, type RawChunk } from '../../agent/internal/index.ts';
+import { cutOff } from '../../agent/internal/index.ts';
 import type { JsonObject } from '../../base/index.ts';
 import type { ModelTarget } from './catalogue.ts';
 import type { Used } from './cost.ts';
 import { streams } from './limits.ts';
+import type { RawChunk } from './relay/relay.ts';
 import type { TokenCounter } from './token-count.ts';
 
 interface FinishChunk {

@@ -20,7 +20,7 @@ import {
   ModelError,
   type VendorEnvironment,
 } from '../../agent/index.ts';
-import type { RawChunk, Relay } from '../../agent/internal/index.ts';
+import type { RawChunk, Relay } from './relay/relay.ts';
 import type { Logger } from '../../tasks/index.ts';
 import type { Caller } from '../api/caller.ts';
 import type { Reservation, Spending } from '../budgets/spending.ts';

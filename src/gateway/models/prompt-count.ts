@@ -4,7 +4,7 @@
  * otherwise a caller could hide a long prompt in them.
  */
 import type { ModelRequest } from '../../agent/index.ts';
-import type { Relay } from '../../agent/internal/index.ts';
+import type { Relay } from './relay/relay.ts';
 import type { ModelTarget } from './catalogue.ts';
 import { type TokenCounter, tokenCounter } from './token-count.ts';
 

@@ -10,12 +10,9 @@ import {
 import {
   VENDORS,
   addressOf,
-  relayed,
   offlineEmbeddings,
   scriptFromFile,
   type EmbeddingModel,
-  type RawChunk,
-  type Relay,
   vendorEmbeddings,
   vendorModel,
 } from '../../agent/internal/index.ts';
@@ -28,6 +25,8 @@ import {
 } from '../../base/index.ts';
 import type { ProviderConfig, ProvidersConfig } from './config.ts';
 import { keyIn, withImplied } from './implied.ts';
+import type { RawChunk, Relay } from './relay/relay.ts';
+import { relayed } from './relay/relayed.ts';
 
 export type ApiType = 'chat' | 'embeddings';
 

@@ -4,7 +4,7 @@
  */
 import { isObject } from '../../../base/index.ts';
 import type { FinishReason, Usage } from '../../../agent/index.ts';
-import type { Relay } from '../../../agent/internal/index.ts';
+import type { Relay } from '../relay/relay.ts';
 import type { InputMessage, MessagesBody } from './schema.ts';
 import { isOwnSignature } from './signature.ts';
 

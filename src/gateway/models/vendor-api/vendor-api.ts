@@ -14,7 +14,7 @@
  * in the same format.
  */
 import type { ModelRequest } from '../../../agent/index.ts';
-import type { Relay } from '../../../agent/internal/index.ts';
+import type { Relay } from '../relay/relay.ts';
 import { A2AError, type Call } from '../../../protocol/index.ts';
 import type { RouteText } from '../../../http/index.ts';
 import type { RouteAnswer, RouteInput } from '../../api/route.ts';

@@ -5,7 +5,7 @@
  */
 import { isObject } from '../../../../base/index.ts';
 import type { FinishReason, Usage } from '../../../../agent/index.ts';
-import type { Relay, RelayReading } from '../../../../agent/internal/index.ts';
+import type { Relay, RelayReading } from '../../relay/relay.ts';
 import { count } from '../usage.ts';
 import type { ResponseObject } from './answer.ts';
 import { decodeCarried, isCarried } from '../../vendor-api/carried.ts';

@@ -1,0 +1,74 @@
+/**
+ * Relays a request in a vendor's own format to this vendor. The answer is returned in the vendor's format, with few
+ * changes such as the model's name, so that the client also gets fields that this program does not support. Only the
+ * events with the token counts, the name of the model or the end of the answer are parsed.
+ */
+import type { FinishReason, ModelChunk, Usage } from '../../../agent/index.ts';
+import type { TimeoutOptions, Vendor, VendorSettings } from '../../../agent/internal/index.ts';
+
+/** A request in a vendor's own format, and functions that read the vendor's answer. */
+export interface Relay {
+  /** Returns whether a vendor of this type accepts the format. Example of a type: `anthropic`. */
+  accepts(type: string): boolean;
+  /** Whether the answer is a stream of server-sent events. Otherwise it is one JSON object. */
+  readonly stream: boolean;
+  /** Returns the path to append to the vendor's base URL, for example `/messages`. */
+  path(model: string): string;
+  /**
+   * Returns the body of the request, with the vendor's name of the model. `maxOutputTokens` replaces the client's
+   * limit.
+   */
+  body(model: string, maxOutputTokens: number | undefined): unknown;
+  /** Headers of the client that are forwarded to the vendor, for example `anthropic-beta`. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /**
+   * Changes the text of a stream before its events are parsed, for example to replace the model's name. It must be
+   * fast.
+   */
+  rewrite?(text: string): string;
+  /**
+   * The pattern for events that must be passed to `read`. Other events are forwarded without parsing. The pattern
+   * must not have the flag g or y.
+   */
+  readonly watched: RegExp;
+  /**
+   * Reads an event or the complete answer. May change it, for example to replace the model's name. The events arrive
+   * in order, so the function may keep state in its closure. For this reason, each request needs its own Relay.
+   */
+  read(event: Record<string, unknown>): RelayReading;
+}
+
+export interface RelayReading {
+  /** The token counts up to now. They replace the earlier counts. */
+  readonly usage?: Usage | undefined;
+  /** The reason why the answer ended. Only the last event of the answer sets it. */
+  readonly end?: FinishReason | undefined;
+  /**
+   * Whether the event reports a failure. Such an event is not forwarded. The client gets an error in our format
+   * instead.
+   */
+  readonly failed?: boolean;
+  /** Whether `read` has changed the event. */
+  readonly changed?: boolean;
+  /** Whether the event must not be forwarded to the client. */
+  readonly dropped?: boolean;
+}
+
+/** A chunk of an answer in the vendor's format: complete events, or the complete JSON object. */
+export interface RawChunk {
+  readonly kind: 'raw';
+  readonly text: string;
+}
+
+/** The vendor and the model to which a request is relayed. */
+export interface RelayTarget extends TimeoutOptions {
+  readonly vendor: Vendor;
+  readonly settings: VendorSettings;
+  /** The vendor's name of the model. */
+  readonly model: string;
+  /** The name in error messages. */
+  readonly name: string;
+  readonly maxOutputTokens?: number | undefined;
+}
+
+export type RelayChunk = RawChunk | Extract<ModelChunk, { kind: 'finish' }>;
