@@ -49,7 +49,6 @@ test('on loopback only names of loopback and the public one are served', () => {
     'localhost:4000@evil',
   ]) {
     assert.equal(admits({ host }), false, host);
-    assert.equal(admits({ host }, {}, false), true, host);
   }
   const options = { publicUrl: 'https://agent.example/path' };
   assert.equal(admits({ host: 'agent.example' }, options), true);
@@ -64,6 +63,46 @@ test('on loopback only names of loopback and the public one are served', () => {
   const onPort = { publicUrl: 'http://agent.example:8080' };
   assert.equal(admits({ host: 'agent.example:8080' }, onPort), true);
   assert.equal(admits({ host: 'agent.example' }, onPort), false);
+});
+
+test('off loopback every well-formed host is served, and others are refused with 400', () => {
+  const check = (headers: Record<string, string>) => () =>
+    createAdmission({}).check(request(headers, false));
+  for (const host of [
+    'agent.example',
+    'AGENT.example.:8080',
+    'my_service-1',
+    'xn--bcher-kva.example',
+    '192.0.2.7:80',
+    '[2001:db8::7]',
+    '[::ffff:192.0.2.7]:8080',
+  ]) {
+    check({ host })();
+  }
+  check({})();
+  for (const host of [
+    '',
+    'a b',
+    'a/b',
+    'a?b',
+    'a#b',
+    'a\\b',
+    'user@agent.example',
+    'agent.example:x',
+    'agent.example:',
+    'agent.example:123456',
+    'a,b',
+    '<script>',
+    'a"b',
+    "a'b",
+    'ä.example',
+    '%61.example',
+    '[::1',
+    '[evil.example]',
+    'a:1:2',
+  ]) {
+    assert.throws(check({ host }), { kind: 'invalidRequest' }, host);
+  }
 });
 
 test('a host that is longer than any name is refused', () => {

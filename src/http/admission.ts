@@ -23,6 +23,8 @@ export interface AdmissionOptions {
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?$/i;
 /** Maximum length of a Host header: the longest DNS name, with a dot at the end and a port. */
 const MAX_HOST_CHARS = 260;
+/** A name or an address, and a port. A card's URL is made from it, so it must not contain other characters. */
+const HOST = /^(?:[\w.-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i;
 const LOOPBACK_ADDRESS = /^(?:::1$|(?:::ffff:)?127\.)/i;
 
 /** Returns whether an IP address is a loopback address. */
@@ -32,8 +34,8 @@ export function isLoopbackAddress(address: string): boolean {
 
 export interface Admission {
   /**
-   * Throws `forbidden` if the Host or the Origin is not allowed, and `invalidRequest` if a header is repeated or too
-   * long.
+   * Throws `forbidden` if the Host or the Origin is not allowed, and `invalidRequest` if a header is repeated, too long
+   * or malformed.
    */
   check(request: TransportRequest): void;
   /**
@@ -52,13 +54,18 @@ export function createAdmission(options: AdmissionOptions): Admission {
   let lastHost: string | undefined;
 
   function checkHost(request: TransportRequest): void {
-    const host = request.header('host') ?? '';
+    const given = request.header('host');
+    const host = given ?? '';
     // The URL in the card is made from this header, and it takes more time to sign a longer card.
     if (host.length > MAX_HOST_CHARS) {
       throw new A2AError('invalidRequest', 'The Host header is too long');
     }
-    if (!request.local) return;
     if (host === lastHost) return;
+    if (!request.local) {
+      // A request of HTTP/1.0 has no Host header.
+      if (given === undefined || HOST.test(host)) return;
+      throw new A2AError('invalidRequest', 'The Host header is not a valid host name');
+    }
     if (!LOOPBACK.test(host) && !publicHosts.includes(host.toLowerCase())) {
       throw new A2AError('forbidden', 'The Host header is not allowed here');
     }

@@ -19,6 +19,7 @@ import type { RouteMatch } from './own-routes.ts';
 import type { FullReply, Reply, TransportRequest } from './request.ts';
 import { peerError } from './respond.ts';
 import { answerRest, matchRest, restError, type RestTarget } from './rest.ts';
+import { SignedHosts } from './signed-hosts.ts';
 
 /** Answers a request. Never rejects. `readBody` is called at most once, and only after authentication. */
 export type App = (request: TransportRequest, readBody: ReadBody) => Promise<Reply>;
@@ -41,11 +42,12 @@ type Endpoint = (
 ) => Promise<Reply>;
 
 export function createApp(app: AppContext): App {
-  const endpoint = createEndpoint(app);
+  const hosts = new SignedHosts();
+  const endpoint = createEndpoint(app, hosts);
   const identify: Identify = (request) => app.admission.identify(request);
   const { mounts } = app;
   if (!mounts) return (request, readBody) => endpoint(request, readBody, identify);
-  const mounted = createMounts(app, mounts);
+  const mounted = createMounts(app, mounts, hosts);
   return (request, readBody) => {
     const found = mountAt(mounts, request.url);
     if (found) return mounted(request, found, readBody);
@@ -54,7 +56,7 @@ export function createApp(app: AppContext): App {
 }
 
 /** Answers requests to mounted agents. The caller is authenticated before the agent is looked up. */
-function createMounts(app: AppContext, mounts: Mounts) {
+function createMounts(app: AppContext, mounts: Mounts, hosts: SignedHosts) {
   const endpoints = new WeakMap<MountedAgent, Endpoint>();
 
   function endpointOf(agent: MountedAgent): Endpoint {
@@ -64,7 +66,7 @@ function createMounts(app: AppContext, mounts: Mounts) {
       const extensions = agent.profile.extensions ?? [];
       const profile = () => agent.profile;
       const own = { methods: undefined, routes: undefined, mounts: undefined, describe: undefined };
-      endpoint = createEndpoint({ ...app, ...own, cardAt, extensions, profile });
+      endpoint = createEndpoint({ ...app, ...own, cardAt, extensions, profile }, hosts);
       endpoints.set(agent, endpoint);
     }
     return endpoint;
@@ -121,7 +123,7 @@ function createMounts(app: AppContext, mounts: Mounts) {
   };
 }
 
-function createEndpoint(app: AppContext): Endpoint {
+function createEndpoint(app: AppContext, hosts: SignedHosts): Endpoint {
   const startedAt = new Date().toUTCString();
   // It takes time to sign a card, so a client that sends many Host headers must not displace the cards that are in use.
   const cards = new BoundedMap<EncodedCard>(MAX_CARDS);
@@ -136,7 +138,9 @@ function createEndpoint(app: AppContext): Endpoint {
     const key = `${version} ${request.base}`;
     let card = cards.get(key);
     if (!card) {
-      card = encodeCard(app.cardAt(request.base), version, app.versions, signerOf(app, request));
+      const signer = app.signsCards ? signerOf(app, request) : undefined;
+      if (signer) hosts.check(signer.jku, request.remote);
+      card = encodeCard(app.cardAt(request.base), version, app.versions, signer);
       cards.set(key, card);
     }
     const headers: Record<string, string> = {
@@ -209,12 +213,8 @@ function createEndpoint(app: AppContext): Endpoint {
   };
 }
 
-/** Returns the signer of the card, if the server signs its cards. The keys are published only at the root. */
-function signerOf(
-  { signing, signsCards }: AppContext,
-  { base, mount = '' }: TransportRequest,
-): CardSigner | undefined {
-  if (!signsCards) return undefined;
+/** Returns the signer of the card. The keys are published only at the root. */
+function signerOf({ signing }: AppContext, { base, mount = '' }: TransportRequest): CardSigner {
   return { keys: signing, jku: base.slice(0, base.length - mount.length) + JWKS_PATH };
 }
 
