@@ -1,4 +1,7 @@
-/** A map with a maximum size. When it is full, it drops the least recently used entry. */
+/**
+ * A map with a maximum size. When it is full, it drops the entry that was not used for the longest time. Uses are
+ * recorded only while the map is at least half full, because recording a use takes longer than the lookup.
+ */
 export class BoundedMap<Value> {
   readonly #entries = new Map<string, Value>();
   readonly #max: number;
@@ -13,7 +16,7 @@ export class BoundedMap<Value> {
 
   get(name: string): Value | undefined {
     const value = this.#entries.get(name);
-    if (value !== undefined) this.#put(name, value);
+    if (value !== undefined && this.#entries.size * 2 >= this.#max) this.#put(name, value);
     return value;
   }
 

@@ -21,8 +21,11 @@ export function isObject(value: unknown): value is Record<string, unknown> {
 export function defined<T extends object>(
   values: T | undefined,
 ): { [K in keyof T]: Exclude<T[K], undefined> } {
-  const entries = Object.entries(values ?? {}).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(entries) as { [K in keyof T]: Exclude<T[K], undefined> };
+  const copy: Partial<T> = {};
+  for (const name in values) {
+    if (values[name] !== undefined && Object.hasOwn(values, name)) copy[name] = values[name];
+  }
+  return copy as { [K in keyof T]: Exclude<T[K], undefined> };
 }
 
 /**

@@ -125,7 +125,8 @@ export function createGateway(options: GatewayOptions): Gateway {
   const keys = createKeys({ register, audit, pepper, logger });
   const spending = createSpending({ register, logger, config: config.budgets });
   const cards = createCards({ register, audit });
-  const observed = { logger, meter: metrics, tracer };
+  // Without an exporter there is no tracer, so that no attributes of spans are collected.
+  const observed = { logger, meter: metrics, tracer: tracing && tracer };
   const models = createModels({ config, cards, spending, env: environment, ...observed });
   const { secrets = { secretKey: randomBytes(32).toString('base64url') } } = options;
   const agents = createAgents({

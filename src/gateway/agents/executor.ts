@@ -171,7 +171,8 @@ export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
       }
       caller = callerOf(context, before);
       const planned = plannedCall(caller, agent, contextId, task.id);
-      reservation = await (context.resumed ? spending.resume(planned) : spending.reserve(planned));
+      const made = context.resumed ? spending.resume(planned) : spending.reserve(planned);
+      reservation = made instanceof Promise ? await made : made;
     } catch (error) {
       if (!(error instanceof A2AError)) throw error;
       yield failed(name, error.detail.reason ?? 'GATEWAY_UNAVAILABLE', error.message);
@@ -352,9 +353,8 @@ export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
       if (!agent) throw notFound(name);
       checkPassedOn(context, agent);
       if (context.message.contextId === undefined) outgoing.isNew(context.contextId);
-      return spending
-        .check(plannedCall(callerOf(context), agent, context.contextId))
-        .then(() => undefined);
+      const checked = spending.check(plannedCall(callerOf(context), agent, context.contextId));
+      return checked instanceof Promise ? checked.then(() => undefined) : undefined;
     },
     execute,
     async cancel(taskId, context) {

@@ -55,12 +55,9 @@ export function createAuthenticate(
     const agent = agentOf(request.mount);
     const traceparent = request.header('traceparent');
     const names = forwarded();
-    return new Caller({
-      ...fields,
-      ...(names.length > 0 && { headers: headersIn(request, names) }),
-      ...(agent !== undefined && { agent }),
-      ...(parseTraceparent(traceparent) && { traceparent }),
-    });
+    const headers = names.length > 0 ? headersIn(request, names) : undefined;
+    const trace = parseTraceparent(traceparent) ? traceparent : undefined;
+    return new Caller({ ...fields, headers, agent, traceparent: trace });
   }
 
   return (request) => {
@@ -91,11 +88,15 @@ export function createAuthenticate(
  */
 function credentialOf(request: GatewayRequest): string | undefined {
   const authorization = request.header('authorization');
+  let found = authorization === undefined ? undefined : (bearerOf(sane(authorization)) ?? '');
   const keys = [request.header('x-api-key'), request.header('x-goog-api-key'), keyInUrl(request)];
-  const sent = keys.flatMap((key) => (key === undefined ? [] : [sane(key.trim())]));
-  if (authorization !== undefined) sent.push(bearerOf(sane(authorization)) ?? '');
-  const [first, ...others] = sent;
-  return others.every((other) => other === first) ? first : '';
+  for (const key of keys) {
+    if (key === undefined) continue;
+    const sent = sane(key.trim());
+    if (found !== undefined && found !== sent) return '';
+    found = sent;
+  }
+  return found;
 }
 
 function headersIn(request: GatewayRequest, names: readonly string[]): Record<string, string> {

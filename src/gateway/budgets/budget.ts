@@ -57,9 +57,17 @@ export interface Period {
   readonly endsAt?: number;
 }
 
-/** Returns the day in UTC, for example `2026-11-15`. */
+let lastDay = Number.NaN;
+let lastDayText = '';
+
+/** Returns the day in UTC, for example `2026-11-15`. The text of the last day is cached. */
 export function dayOf(time: number): string {
-  return new Date(time).toISOString().slice(0, 10);
+  const day = Math.floor(time / DAY_MS);
+  if (day !== lastDay) {
+    lastDayText = new Date(time).toISOString().slice(0, 10);
+    lastDay = day;
+  }
+  return lastDayText;
 }
 
 export function periodAt(kind: Budget['period'], time: number): Period {

@@ -39,7 +39,7 @@ function setup(budget?: Budget, config?: BudgetsConfig) {
   return { ...gateway, keyId, spending, again: () => gateway.spending(config), use, call, spent };
 }
 
-async function refusal(work: Promise<unknown>): Promise<A2AError> {
+async function refusal(work: unknown): Promise<A2AError> {
   try {
     await work;
   } catch (error) {
@@ -48,6 +48,11 @@ async function refusal(work: Promise<unknown>): Promise<A2AError> {
   }
   return assert.fail('it was not refused');
 }
+
+test('a call without a budget is checked and reserved without a promise', () => {
+  const { spending, call } = setup();
+  assert.ok(!spending.check(call()) && !(spending.reserve(call()) instanceof Promise));
+});
 
 describe('a budget', () => {
   test('in tokens is spent with the last of them, until the next day in UTC', async () => {

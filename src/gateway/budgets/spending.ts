@@ -13,7 +13,7 @@
  * Usage that cannot be stored is kept in memory, and is stored together with later usage.
  */
 import { randomUUIDv7 } from 'node:crypto';
-import { BoundedMap, createSlots, QueueFullError } from '../../base/index.ts';
+import { BoundedMap, createSlots, type MaybePromise, QueueFullError } from '../../base/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import type { Logger } from '../../tasks/index.ts';
 import type { Register } from '../register/register.ts';
@@ -78,15 +78,15 @@ export interface BudgetStatus {
 export interface Spending {
   /**
    * Throws the same errors as `reserve`, but reserves nothing. Used for requests that are accepted before their call
-   * starts.
+   * starts. Like `reserve`, it returns a promise only if the call has a budget.
    */
-  check(call: PlannedCall): Promise<void>;
+  check(call: PlannedCall): MaybePromise<void>;
   /**
    * Reserves the prompt and the answer in all budgets. Throws `rateLimited` with the reason BUDGET_EXHAUSTED if a
    * budget is used up. Throws `rateLimited` without this reason if the rest of a budget is reserved for calls in
    * progress. Throws `forbidden` if a budget is in money and the model has no price in its currency.
    */
-  reserve(call: PlannedCall): Promise<Reservation>;
+  reserve(call: PlannedCall): MaybePromise<Reservation>;
   /**
    * Takes over the reservation of a call to an agent that an earlier process started. If there is no reservation, the
    * call is only counted. It is not refused, because it has already been made.
@@ -109,6 +109,8 @@ export interface SpendingOptions {
   readonly config?: BudgetsConfig | undefined;
   readonly now?: () => number;
 }
+
+const NO_LIMITS: readonly Limit[] = [];
 
 interface KeyBudget {
   readonly budget: Budget;
@@ -166,27 +168,27 @@ export function createSpending(options: SpendingOptions): Spending {
     return found ?? undefined;
   }
 
-  function limitsOf({ caller, taskId }: PlannedCall, time: number): Limit[] {
+  function limitsOf({ caller, taskId }: PlannedCall, time: number): readonly Limit[] {
     const { workspace, keyId, subject } = caller;
-    const { workspaces = {}, subjects = {}, task } = config;
+    const { workspaces, subjects, task } = config;
+    const ofKey = keyId === undefined ? undefined : budgetOf(keyId)?.budget;
+    // Most calls have no budget, so this comes first.
+    if (!workspaces && !subjects && !task && !ofKey) return NO_LIMITS;
     const limits: Limit[] = [];
     const add = (kind: Holder['kind'], id: string, budget: AnyBudget | undefined) => {
       if (budget) limits.push(limitOf({ kind, workspace, id }, budget, time));
     };
     if (taskId !== undefined) add('task', taskId, task && { ...task, period: 'total' });
-    if (keyId !== undefined) add('key', keyId, budgetOf(keyId)?.budget);
-    if (subject !== undefined) {
+    if (keyId !== undefined) add('key', keyId, ofKey);
+    if (subject !== undefined && subjects) {
       const names = [`${workspace}/${subject}`, `${workspace}/*`, '*'];
       add('subject', subject, firstOf(subjects, names));
     }
-    add('workspace', '', firstOf(workspaces, [workspace, '*']));
+    if (workspaces) add('workspace', '', firstOf(workspaces, [workspace, '*']));
     return limits;
   }
 
-  function planned(call: PlannedCall): PlannedBooking | undefined {
-    const time = now();
-    const limits = limitsOf(call, time);
-    if (limits.length === 0) return undefined;
+  function planned(call: PlannedCall, limits: readonly Limit[], time: number): PlannedBooking {
     const { caller, pricing, cost, model = '', agent = '' } = call;
     for (const limit of limits) {
       if (limit.nanos === undefined || agent !== '' || pricing?.currency === limit.currency)
@@ -222,9 +224,18 @@ export function createSpending(options: SpendingOptions): Spending {
     };
   }
 
-  async function reserve(call: PlannedCall): Promise<Reservation> {
-    const plan = planned(call);
-    if (!plan) return unlimited(call);
+  function reserve(call: PlannedCall): MaybePromise<Reservation> {
+    const time = now();
+    const limits = limitsOf(call, time);
+    return limits.length === 0 ? new Unlimited(call, record) : reserveIn(call, limits, time);
+  }
+
+  async function reserveIn(
+    call: PlannedCall,
+    limits: readonly Limit[],
+    time: number,
+  ): Promise<Reservation> {
+    const plan = planned(call, limits, time);
     // The sums must contain all usage. So a budget cannot be used while usage cannot be stored.
     if (unwritten.length > 0) await writeFirst();
     let outcome = await store.reserve(plan);
@@ -232,6 +243,13 @@ export function createSpending(options: SpendingOptions): Spending {
     if (!outcome.granted) throw refused(outcome, plan, now());
     const { limits: _limits, need: _need, expiresAt: _expiresAt, ...reservedCall } = plan;
     return reserved(reservedCall, outcome.maxOutputTokens);
+  }
+
+  async function checkIn(call: PlannedCall, limits: readonly Limit[], time: number): Promise<void> {
+    const plan = planned(call, limits, time);
+    if (mayWrite()) await flush();
+    const outcome = await store.reserve(plan, { dry: true });
+    if (!outcome.granted) throw refused(outcome, plan, now());
   }
 
   function reserved({ id, ...of }: ReservedCall, maxOutputTokens: number | undefined): Reservation {
@@ -255,21 +273,6 @@ export function createSpending(options: SpendingOptions): Spending {
         if (ended) return;
         ended = true;
         keep({ id });
-      },
-    };
-  }
-
-  function unlimited({ caller, model, agent, taskId, contextId }: PlannedCall): Reservation {
-    let ended = false;
-    return {
-      maxOutputTokens: undefined,
-      seen() {},
-      settle(used) {
-        if (!ended) record({ ...used, ...caller, model, agent, taskId, contextId });
-        ended = true;
-      },
-      release() {
-        ended = true;
       },
     };
   }
@@ -360,18 +363,16 @@ export function createSpending(options: SpendingOptions): Spending {
   }
 
   return {
-    async check(call) {
-      const plan = planned(call);
-      if (!plan) return;
-      if (mayWrite()) await flush();
-      const outcome = await store.reserve(plan, { dry: true });
-      if (!outcome.granted) throw refused(outcome, plan, now());
+    check(call) {
+      const time = now();
+      const limits = limitsOf(call, time);
+      return limits.length === 0 ? undefined : checkIn(call, limits, time);
     },
     reserve,
     async resume(call) {
       const { workspace } = call.caller;
       const begun = await store.adopt(workspace, call.taskId ?? '');
-      return begun ? reserved(begun, undefined) : unlimited(call);
+      return begun ? reserved(begun, undefined) : new Unlimited(call, record);
     },
     record,
     async budgetStatus(keyId) {
@@ -405,6 +406,34 @@ export function createSpending(options: SpendingOptions): Spending {
     },
     flush,
   };
+}
+
+/** The reservation of a call without a budget. It reserves nothing, and the call is only counted. */
+class Unlimited implements Reservation {
+  readonly maxOutputTokens = undefined;
+  readonly #call: PlannedCall;
+  readonly #record: Spending['record'];
+  #ended = false;
+
+  constructor(call: PlannedCall, record: Spending['record']) {
+    this.#call = call;
+    this.#record = record;
+  }
+
+  seen(): void {}
+
+  settle({ inputTokens, outputTokens, cost, failed }: CallUse): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    const { caller, model, agent, taskId, contextId } = this.#call;
+    const { workspace, keyId, subject } = caller;
+    const of = { workspace, keyId, subject, model, agent, taskId, contextId };
+    this.#record({ ...of, inputTokens, outputTokens, cost, failed });
+  }
+
+  release(): void {
+    this.#ended = true;
+  }
 }
 
 function tooManyReads(error: unknown): never {

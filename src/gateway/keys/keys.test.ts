@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, describe, test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { A2AError, type ErrorKind } from '../../protocol/index.ts';
 import { testGateway } from '../../../test/support/gateway-keys.ts';
 import type { NewKey } from './schema.ts';
@@ -303,7 +304,7 @@ describe('an end', () => {
 });
 
 describe('another process', () => {
-  test('that makes or revokes a key is heeded with the next request', () => {
+  test('that makes or revokes a key is heeded in the next turn of the event loop', async () => {
     const file = path.join(folder, 'shared.db');
     using gateway = testGateway({ path: file });
     using other = testGateway({ path: file });
@@ -311,8 +312,19 @@ describe('another process', () => {
     assert.equal(gateway.keys.verify(secret)?.id, key.id);
     assert.equal(gateway.keys.verify(secret)?.id, key.id);
     other.keys.revoke('default', key.id, { force: true }, 'cli');
+    await nextTurn();
     assert.equal(gateway.keys.verify(secret), undefined);
   });
+});
+
+test('a wrong secret with the prefix of a key in use is refused, and the key goes on working', () => {
+  using gateway = testGateway();
+  const { key, secret } = gateway.keys.create(ci, 'cli');
+  const wrong = secret.slice(0, -1) + (secret.endsWith('A') ? 'B' : 'A');
+  assert.equal(gateway.keys.verify(secret)?.id, key.id);
+  assert.equal(gateway.keys.verify(wrong), undefined);
+  assert.equal(gateway.keys.verify(`${wrong}A`), undefined);
+  assert.equal(gateway.keys.verify(secret)?.id, key.id);
 });
 
 test('every change has its line in the audit log, without a secret', () => {

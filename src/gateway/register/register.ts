@@ -50,7 +50,10 @@ export interface Register {
   transaction<Result>(work: () => Result): Result;
   /** Runs a read. SQLite errors are handled as in `transaction`. */
   read<Result>(work: () => Result): Result;
-  /** Returns a number that changes when another process has written to the file, or after `keysChanged`. */
+  /**
+   * Returns a number that changes when another process has written to the file, or after `keysChanged`. The file is
+   * checked at most once per turn of the event loop, because every request calls this several times.
+   */
   changed(): number;
   /** Records that this process has changed keys. */
   keysChanged(): void;
@@ -73,6 +76,11 @@ export function openRegister(
   const begin = db.prepare('BEGIN IMMEDIATE');
   const commit = db.prepare('COMMIT');
   let ownChanges = 0;
+  /** The version of the file in this turn of the event loop, or undefined if it was not read yet. */
+  let fileVersion: number | undefined;
+  const forgetVersion = () => {
+    fileVersion = undefined;
+  };
 
   function guarded<Result>(work: () => Result): Result {
     try {
@@ -100,8 +108,14 @@ export function openRegister(
         }
       }),
     read: guarded,
-    // Both numbers only increase, so their sum changes whenever one of them changes.
-    changed: () => guarded(() => (version.get() as unknown as [number])[0]) + ownChanges,
+    changed() {
+      if (fileVersion === undefined) {
+        fileVersion = guarded(() => (version.get() as unknown as [number])[0]);
+        setImmediate(forgetVersion);
+      }
+      // Both numbers only increase, so their sum changes whenever one of them changes.
+      return fileVersion + ownChanges;
+    },
     keysChanged: () => void ownChanges++,
     close() {
       if (db.isOpen) db.close();
