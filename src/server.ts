@@ -21,6 +21,8 @@ import {
   createAdmission,
   type App,
   createApp,
+  createHealth,
+  healthRoutes,
   JWKS_PATH,
   makeCard,
   signCard,
@@ -33,6 +35,7 @@ import {
   routeTable,
   plainRoute,
   PendingBytes,
+  storeCheck,
   StreamCounter,
   webhookDelivery,
 } from './http/index.ts';
@@ -137,6 +140,10 @@ export function serve(agent: A2AAgent, options: ServeOptions = {}): AgentServer 
     ...limits,
   });
   const heartbeat = new Heartbeat(limits);
+  const health = createHealth({
+    checks: options.store ? { store: storeCheck(options.store) } : {},
+    logger,
+  });
   const answer = createApp({
     handler: options.guard?.(handler) ?? handler,
     logger,
@@ -149,7 +156,12 @@ export function serve(agent: A2AAgent, options: ServeOptions = {}): AgentServer 
     extensions: offered.extensions ?? [],
     extensionOf: options.extensionOf,
     methods: ownMethods(options.methods),
-    routes: routeTable([...(options.routes ?? []), ...(options.sockets ?? []).map(plainRoute)]),
+    routes: routeTable([
+      ...(options.routes ?? []),
+      ...(options.sockets ?? []).map(plainRoute),
+      // Routes of the options come first, so that the gateway and other programs can have their own.
+      ...healthRoutes(health),
+    ]),
     cardAt,
     profile: () => agent.profile,
     mounts: options.mounts && {
@@ -247,6 +259,7 @@ export function serve(agent: A2AAgent, options: ServeOptions = {}): AgentServer 
   }
 
   function close(ms?: number): Promise<void> {
+    health.drain();
     closing.abort();
     return handler.close(ms);
   }

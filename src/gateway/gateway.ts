@@ -19,7 +19,7 @@ import {
 } from '../tasks/index.ts';
 import { SecretBox, secretKeys, type SecretKeyOptions } from '../store/index.ts';
 import { type AgentServer, type Listening, serve } from '../server.ts';
-import type { MountedAgent, MountOptions } from '../http/index.ts';
+import { createHealth, storeCheck, type MountedAgent, type MountOptions } from '../http/index.ts';
 import { type Agents, createAgents } from './agents/agents.ts';
 import { proxyExecutor } from './agents/executor.ts';
 import type { RemoteAgent } from './agents/remote.ts';
@@ -54,7 +54,7 @@ import { openaiErrors } from './models/openai/error.ts';
 import { openaiRoutes } from './models/openai/routes.ts';
 import { responsesRoutes } from './models/openai/responses/routes.ts';
 import { createVendorApi } from './models/vendor-api/vendor-api.ts';
-import { createHealth, registerCheck, storeCheck } from './operation/health.ts';
+import { registerCheck } from './operation/register-check.ts';
 import { createMetrics } from './telemetry/metrics.ts';
 import { watchRequests, watchTasks } from './telemetry/requests.ts';
 import { operationRoutes } from './operation/routes.ts';

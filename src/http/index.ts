@@ -22,6 +22,15 @@ export { bearerOf, createAdmission, sameSecret, type Admission } from './admissi
 export { createApp, type App } from './app.ts';
 export { makeCard, signCard } from './card.ts';
 export { JWKS_PATH } from './jwks.ts';
+export {
+  aliveReply,
+  createHealth,
+  healthRoutes,
+  readyReply,
+  storeCheck,
+  type ServerHealth,
+  type HealthCheck,
+} from './health.ts';
 export { ifMatch, ifNoneMatch } from './etag.ts';
 export { createFetchHandler } from './adapters/fetch.ts';
 export { Heartbeat } from './adapters/heartbeat.ts';

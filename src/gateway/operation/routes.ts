@@ -1,14 +1,14 @@
 /** Routes for operators: health, metrics and the OpenAPI document. */
 import * as z from 'zod';
+import { aliveReply, type ServerHealth, readyReply } from '../../http/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import { DEFAULT_WORKSPACE } from '../api/caller.ts';
 import { defineRoute, type GatewayRoute } from '../api/route.ts';
-import { type Health, Readiness } from './health.ts';
 import { METRICS_CONTENT_TYPE, type Metrics } from '../telemetry/metrics.ts';
 import { openapiDocument } from '../api/openapi.ts';
 
 export interface OperationOptions {
-  readonly health: Health;
+  readonly health: ServerHealth;
   readonly metrics: Pick<Metrics, 'text'>;
   readonly version: string;
   readonly publicUrl?: string | undefined;
@@ -18,6 +18,10 @@ export interface OperationOptions {
 
 const NO_STORE = { 'cache-control': 'no-store' };
 
+const Readiness = z.object({
+  status: z.enum(['ready', 'draining', 'failing']),
+  checks: z.record(z.string(), z.enum(['ok', 'failed'])),
+});
 const Alive = z.object({ status: z.literal('alive'), version: z.string() });
 
 export function operationRoutes(options: OperationOptions): readonly GatewayRoute[] {
@@ -31,7 +35,7 @@ export function operationRoutes(options: OperationOptions): readonly GatewayRout
       scope: 'open',
       summary: 'Liveness of the process',
       answers: { 200: { description: 'The process is alive', schema: Alive } },
-      handle: async () => ({ headers: NO_STORE, body: { status: 'alive', version } }),
+      handle: async () => aliveReply({ version }),
     }),
     defineRoute({
       verb: 'GET',
@@ -47,10 +51,7 @@ export function operationRoutes(options: OperationOptions): readonly GatewayRout
           schema: Readiness,
         },
       },
-      async handle() {
-        const body = await health.readiness();
-        return { status: body.status === 'ready' ? 200 : 503, headers: NO_STORE, body };
-      },
+      handle: () => readyReply(health),
     }),
     defineRoute({
       verb: 'GET',

@@ -1,12 +1,10 @@
 /**
- * Checks whether the gateway is ready. `/readyz` needs no authentication. Therefore its result is cached briefly, and
- * shows only which checks failed. The causes are in the log.
+ * Checks whether the server is alive (`/healthz`) and ready for requests (`/readyz`). These paths need no
+ * authentication. Therefore the result is cached briefly, and shows only which checks failed. The causes are in the log.
  */
-import * as z from 'zod';
-import { raceAbort } from '../../base/index.ts';
-import { fileCheck } from '../../base/sqlite/index.ts';
-import type { Logger, TaskStore } from '../../tasks/index.ts';
-import type { Register } from '../register/register.ts';
+import { raceAbort } from '../base/index.ts';
+import type { Logger, TaskStore } from '../tasks/index.ts';
+import type { JsonRoute } from './own-routes.ts';
 
 /** Maximum time for a check. */
 const CHECK_MS = 2000;
@@ -16,13 +14,13 @@ const FRESH_MS = 1000;
 /** Throws or rejects if the check fails. */
 export type HealthCheck = () => unknown;
 
-export const Readiness = z.object({
-  status: z.enum(['ready', 'draining', 'failing']),
-  checks: z.record(z.string(), z.enum(['ok', 'failed'])),
-});
-export type Readiness = z.infer<typeof Readiness>;
+/** The body of `/readyz`. */
+export interface Readiness {
+  readonly status: 'ready' | 'draining' | 'failing';
+  readonly checks: Readonly<Record<string, 'ok' | 'failed'>>;
+}
 
-export interface Health {
+export interface ServerHealth {
   readiness(): Promise<Readiness>;
   /** Sets the status to `draining`, so that load balancers stop sending requests. */
   drain(): void;
@@ -35,7 +33,7 @@ export interface HealthOptions {
   readonly freshMs?: number;
 }
 
-export function createHealth(options: HealthOptions): Health {
+export function createHealth(options: HealthOptions): ServerHealth {
   const { logger, checkMs = CHECK_MS, freshMs = FRESH_MS } = options;
   let draining = false;
   let checked: Promise<Readiness['checks']> | undefined;
@@ -79,17 +77,23 @@ export function storeCheck(store: Pick<TaskStore, 'probe' | 'setExpiry'>): Healt
   return () => (store.probe ? store.probe() : store.setExpiry(nothing, 'metadata', undefined));
 }
 
-/**
- * Returns a check that writes a value that is already stored, because only a write detects a full or read-only disk.
- * The check also fails if the file was deleted or replaced, because later writes would be lost.
- */
-export function registerCheck({
-  db,
-  transaction,
-}: Pick<Register, 'db' | 'transaction'>): HealthCheck {
-  const file = fileCheck(db);
-  return () => {
-    file.readable('SELECT 1 FROM key_salt');
-    transaction(() => db.exec('UPDATE key_salt SET salt = salt'));
-  };
+const NO_STORE = { 'cache-control': 'no-store' };
+
+/** Returns the reply to `/healthz`. `about` is added to its body. */
+export function aliveReply(about: Readonly<Record<string, string>> = {}) {
+  return { headers: NO_STORE, body: { status: 'alive', ...about } };
+}
+
+/** Returns the reply to `/readyz`. */
+export async function readyReply(health: ServerHealth) {
+  const body = await health.readiness();
+  return { status: body.status === 'ready' ? 200 : 503, headers: NO_STORE, body };
+}
+
+/** Returns the routes `/healthz` and `/readyz`. */
+export function healthRoutes(health: ServerHealth): readonly JsonRoute[] {
+  return [
+    { verb: 'GET', path: '/healthz', public: true, handle: async () => aliveReply() },
+    { verb: 'GET', path: '/readyz', public: true, handle: () => readyReply(health) },
+  ];
 }

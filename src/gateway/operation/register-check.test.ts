@@ -3,9 +3,10 @@ import { copyFileSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
+import { createHealth, storeCheck } from '../../http/index.ts';
 import { memoryStore } from '../../tasks/store/memory-store.ts';
 import { openRegister } from '../register/register.ts';
-import { createHealth, registerCheck, storeCheck } from './health.ts';
+import { registerCheck } from './register-check.ts';
 
 const silent = () => {};
 const logger = { debug: silent, info: silent, warn: silent, error: silent };
@@ -51,29 +52,4 @@ test('a register whose file was taken away is not ready', async (t) => {
   assert.equal((await health.readiness()).status, 'failing');
   copyFileSync(`${file}.old`, file);
   assert.equal((await health.readiness()).status, 'failing');
-});
-
-test('a check that does not answer has failed, and the cause is in our log only', async () => {
-  const logged: object[] = [];
-  const checks = { slow: () => new Promise(silent), bad: () => assert.fail('secret') };
-  const own = { ...logger, error: (fields: object) => logged.push(fields) };
-  const health = createHealth({ checks, logger: own, checkMs: 1 });
-  assert.deepEqual(await health.readiness(), {
-    status: 'failing',
-    checks: { slow: 'failed', bad: 'failed' },
-  });
-  assert.equal(logged.length, 2);
-});
-
-test('while it drains it is not ready, whatever the checks say', async () => {
-  const health = createHealth({ checks: { fine: silent }, logger });
-  health.drain();
-  assert.deepEqual(await health.readiness(), { status: 'draining', checks: { fine: 'ok' } });
-});
-
-test('many who ask at once make it look once', async () => {
-  let looks = 0;
-  const health = createHealth({ checks: { one: () => (looks += 1) }, logger, freshMs: 60_000 });
-  await Promise.all(Array.from({ length: 50 }, () => health.readiness()));
-  assert.equal(looks, 1);
 });
