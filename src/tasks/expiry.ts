@@ -10,7 +10,8 @@
  */
 import { isTerminal, type TaskState } from '../protocol/index.ts';
 import type { MaybePromise } from '../base/index.ts';
-import type { EventLog, LiveTask } from './log/event-log.ts';
+import type { EventLog } from './log/event-log.ts';
+import type { LiveTask } from './log/live-task.ts';
 import type { Logger } from './log/logger.ts';
 import { type ClockCheck, removeOldTasks, type Retention } from './retention.ts';
 import type { ListPage, Scope, TaskHead, TaskStore } from './store/store.ts';
@@ -59,6 +60,7 @@ export async function expire(runtime: ExpiryRuntime, options: ExpireOptions): Pr
   const { store } = runtime;
   const { keepMs = runtime.keepExpiredMs, now = Date.now() } = options;
   runtime.keepExpiredMs = keepMs;
+  if (runtime.log.cluster?.leads === false) return { ended: 0, removed: 0 };
   let ended = 0;
   let removed = 0;
   let failed = false;

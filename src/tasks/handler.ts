@@ -24,8 +24,10 @@ import {
   taskNotFound,
   type TaskQueryParams,
 } from '../protocol/index.ts';
-import type { LiveTask, OnState } from './log/event-log.ts';
+import type { OnState } from './log/event-log.ts';
+import type { LiveTask } from './log/live-task.ts';
 import type { AgentExecutor } from './execution/executor.ts';
+import { ClusterNode } from './cluster-node.ts';
 import { expire, unexpired, type Expired, type ExpireOptions, expireTask } from './expiry.ts';
 import { accept, notStored, type IntakeOptions, type Started } from './intake.ts';
 import { loadTask, type Loaded } from './log/load.ts';
@@ -176,6 +178,8 @@ export function createHandler(
   });
   const { log } = runtime;
   const intake = { inputModes: options.inputModes, deduplicate: options.deduplicate ?? true };
+
+  if (store.cluster) runtime.node = new ClusterNode(runtime, store.cluster, intake);
 
   /** Reads the log until the task is settled, and returns the task. */
   function settled({ live, before, after }: Started, signal?: AbortSignal): Promise<Task> {

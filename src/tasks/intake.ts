@@ -19,8 +19,9 @@ import {
   type TaskState,
   type TaskStatusUpdateEvent,
 } from '../protocol/index.ts';
-import { type LiveTask, LogFullError, LogLostError } from './log/event-log.ts';
+import { type LiveTask, LogFullError, LogLostError, LogMovedError } from './log/live-task.ts';
 import type { Reception, RequestContext } from './execution/executor.ts';
+import { executeElsewhere, NotOwnerError } from './owner.ts';
 import { foldOn, loadTask } from './log/load.ts';
 import { agentMessage } from './execution/complete-event.ts';
 import { originOf } from './push-operations.ts';
@@ -51,7 +52,12 @@ export interface IntakeOptions {
    * Whether a message with a known id returns the existing task. Turn this off only for test programs that reuse ids.
    */
   readonly deduplicate: boolean;
+  /** Whether another node has sent the message, because it assumes that this node executes the task. */
+  readonly isForwarded?: boolean;
 }
+
+/** Maximum number of times that a message is tried again because another node has claimed its task at the same time. */
+const MAX_TRIES = 5;
 
 /** The error for a message whose context is not the context of its task. */
 export class ContextMismatchError extends A2AError {
@@ -62,6 +68,23 @@ export class ContextMismatchError extends A2AError {
 
 /** Accepts a message. Returns a direct answer, or the task that the message started or continued. */
 export async function accept(
+  runtime: Runtime,
+  params: MessageSendParams,
+  call: Call,
+  options: IntakeOptions,
+): Promise<Message | Started> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await acceptOnce(runtime, params, call, options);
+    } catch (error) {
+      if (!(error instanceof LogLostError)) throw error;
+      const isMoved = error instanceof LogMovedError && runtime.node;
+      if (!isMoved || tries === MAX_TRIES) throw notStored(error);
+    }
+  }
+}
+
+async function acceptOnce(
   runtime: Runtime,
   params: MessageSendParams,
   call: Call,
@@ -80,7 +103,10 @@ export async function accept(
   }
   const ids = options.deduplicate ? [message.messageId] : undefined;
   try {
-    if (message.taskId !== undefined) return await proceed(runtime, params, call, scope, ids);
+    if (message.taskId !== undefined) {
+      const { isForwarded } = options;
+      return await proceed(runtime, params, call, scope, ids, { isForwarded });
+    }
     if (message.contextId !== undefined && executor.answersByContext) {
       const answered = await answerByContext(runtime, params, call, scope, ids);
       if (answered) return answered;
@@ -98,8 +124,7 @@ export async function accept(
     // The same message may have arrived twice at the same time, and the other copy was accepted.
     const winner = await find();
     if (winner !== undefined) return repeated(runtime, params, call, scope, winner);
-    if (refused) throw error;
-    throw notStored(error);
+    throw error;
   }
 }
 
@@ -233,7 +258,7 @@ async function answerByContext(
   const message = { ...params.message, taskId: head.taskId };
   const isAnswer: IsAnswer = (request, task) => executor.answersByContext?.(request, task) === true;
   try {
-    return await proceed(runtime, { ...params, message }, call, scope, messageIds, isAnswer);
+    return await proceed(runtime, { ...params, message }, call, scope, messageIds, { isAnswer });
   } catch (error) {
     const isOther =
       error instanceof A2AError &&
@@ -248,9 +273,14 @@ async function answerByContext(
 /** Returns whether a message answers the task, which waits for input. */
 type IsAnswer = (request: RequestContext, task: Task) => boolean;
 
+interface ProceedOptions extends Pick<IntakeOptions, 'isForwarded'> {
+  /** If set, a message that does not answer a question is refused. */
+  readonly isAnswer?: IsAnswer;
+}
+
 /**
  * Accepts a message to an existing task. The message answers a question, starts a turn, or goes to the running
- * execution. With `isAnswer`, a message that does not answer a question is refused.
+ * execution, here or at another node.
  */
 async function proceed(
   runtime: Runtime,
@@ -258,7 +288,7 @@ async function proceed(
   call: Call,
   scope: Scope,
   messageIds: readonly string[] | undefined,
-  isAnswer?: IsAnswer,
+  { isAnswer, isForwarded }: ProceedOptions,
 ): Promise<Started> {
   const { log, push } = runtime;
   const { message } = params;
@@ -266,6 +296,11 @@ async function proceed(
   const { taskId, contextId } = live;
   if (message.contextId !== undefined && message.contextId !== contextId) {
     throw new ContextMismatchError();
+  }
+  if (live.runsElsewhere && !isAnswer) {
+    if (isForwarded) throw new NotOwnerError();
+    const sent = await sendElsewhere(runtime, live, params, call);
+    if (sent) return sent;
   }
   runtime.executions.checkRoom(scope);
   const request = requestContext(params, call, scope, contextId);
@@ -289,6 +324,11 @@ async function proceed(
       continue;
     }
     if (!takes(live, reception) || (isAnswer && live.running)) await refuse(live);
+    if (!live.owned) {
+      // Another node may have appended entries in the meantime.
+      if (!(await log.own(live))) throw new LogMovedError('another node executes the task');
+      continue;
+    }
     if (!config || live.running) break;
     const origin = await originOf(runtime, call, live, params);
     await push?.saveOnce(taskId, config, origin, live.stored);
@@ -330,6 +370,30 @@ async function proceed(
   const turn = opensTurn ? [received] : [...loaded.turn, received];
   execution.start({ ...request, message: received, task, turn, resumed: false });
   return { ...started, live: live.hold() };
+}
+
+/** Lets the node that executes the task accept a message. Returns undefined if no node executes the task any more. */
+async function sendElsewhere(
+  { log }: Runtime,
+  live: LiveTask,
+  params: MessageSendParams,
+  { user, extensions, version, base, signal }: Call,
+): Promise<Started | undefined> {
+  const request = { kind: 'send', params, call: { user, extensions, version, base } } as const;
+  const result = await executeElsewhere(log, live, request, signal);
+  if (result?.after === undefined) return undefined;
+  const { after, repeated, brief } = result;
+  const before = await loadTask({
+    stored: after,
+    read: (from, limit) => live.read(from, Math.min(limit, after - from)),
+  });
+  return {
+    live: live.hold(),
+    before: before?.task,
+    after,
+    ...(repeated && { repeated }),
+    ...(brief !== undefined && { brief }),
+  };
 }
 
 /** Returns whether the task accepts a message in its current state. */

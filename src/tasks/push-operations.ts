@@ -10,7 +10,7 @@ import {
   type TaskIdParams,
   type TaskPushNotificationConfig,
 } from '../protocol/index.ts';
-import type { LiveTask } from './log/event-log.ts';
+import type { LiveTask } from './log/live-task.ts';
 import type { PushNotifier, PushOrigin } from './push/notifier.ts';
 import type { Runtime } from './runtime.ts';
 import { scopeOf, wireOf } from './scope.ts';

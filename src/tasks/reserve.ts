@@ -23,7 +23,7 @@ export async function reserve(runtime: Runtime, params: ReserveParams, call: Cal
     status: { state: 'submitted', timestamp: timestamp() },
     ...(params.metadata && { metadata: params.metadata }),
   };
-  using live = runtime.log.create(scopeOf(call, params.tenant), task);
+  using live = runtime.log.create(scopeOf(call, params.tenant), task, undefined, undefined, true);
   await live.whenStored(live.seq).catch((error: unknown) => {
     throw notStored(error);
   });

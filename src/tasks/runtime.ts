@@ -8,7 +8,8 @@ import {
   type Message,
   type MessageSendParams,
 } from '../protocol/index.ts';
-import { EventLog, type LiveTask, type OnState } from './log/event-log.ts';
+import { EventLog, type OnState } from './log/event-log.ts';
+import type { LiveTask } from './log/live-task.ts';
 import type { AgentExecutor, StatusEvent } from './execution/executor.ts';
 import type { Logger } from './log/logger.ts';
 import type { LogView, ViewRequest } from './log/view.ts';
@@ -24,6 +25,7 @@ import {
   lastEvents,
   tellCanceled,
 } from './execution/execution.ts';
+import { executeElsewhere, type StopKind } from './owner.ts';
 import { expireTask, hasExpired } from './expiry.ts';
 import type { ClockCheck } from './retention.ts';
 import type { Scope, TaskStore } from './store/store.ts';
@@ -46,6 +48,8 @@ export class Runtime {
   readonly logger: Logger;
   readonly executions: Executions;
   readonly push: PushNotifier | undefined;
+  /** This process as a node, if several share the store. Set before `recover` is called. */
+  node: { join(): Promise<void>; leave(): Promise<void> } | undefined;
   /** How long a task is kept after it was ended because it expired. */
   keepExpiredMs: number;
   /** The clock for the expiry of tasks, in milliseconds. */
@@ -127,8 +131,9 @@ export class Runtime {
     try {
       if (live.stored === 0) throw taskNotFound(taskId);
       if (hasExpired(this, live)) await this.#expire(live);
+      if (live.runsElsewhere) await this.#endAbandoned(live);
       if (this.#isOrphan(live) && !(await isReserved(live)) && this.#isOrphan(live)) {
-        await this.#interrupt(live);
+        await this.interrupt(live);
         // The store was unavailable when the execution ended. The executor may still hold resources for the task, so
         // notify it.
         if (!live.lost) void this.tellCanceled(live.hold()).then(() => live[Symbol.dispose]());
@@ -159,11 +164,20 @@ export class Runtime {
   }
 
   /**
-   * Ends a task that was canceled or has expired, whether it is being executed or not. Returns false if it has ended
-   * already.
+   * Ends a task that was canceled or has expired, whether it is being executed or not, here or by another node. Returns
+   * false if it has ended already.
    */
-  async stop(live: LiveTask, how: 'cancel' | 'expire'): Promise<boolean> {
+  async stop(live: LiveTask, how: StopKind): Promise<boolean> {
     const { taskId } = live;
+    if (!live.owned && !live.running) {
+      const { tenant, owner } = live;
+      const request = { kind: how, task: { tenant, owner, taskId } };
+      do {
+        const result = await executeElsewhere(this.log, live, request);
+        if (result) return result.stopped === true;
+        if (live.state === undefined || isTerminal(live.state)) return false;
+      } while (!(await this.log.own(live)));
+    }
     // An execution may be about to start, or another caller may be ending the task. If the executor has `conclude`,
     // they must not append events at the same time. There is no `await` between the last check and the end.
     const isPending = () => live.running && !this.executions.of(taskId);
@@ -223,14 +237,31 @@ export class Runtime {
    */
   async recover(): Promise<void> {
     const { resumes } = this.executor.rules ?? {};
-    for (const head of await this.store.unfinished()) {
+    await this.node?.join();
+    // The nodes of a cluster take over the tasks of all nodes, unless an executor resumes only its own tasks.
+    const isShared = this.node && typeof resumes !== 'function';
+    for (const head of isShared ? [] : await this.store.unfinished()) {
       if (typeof resumes === 'function' && !resumes(head.taskId)) continue;
       using live = await this.log.open(head, head.taskId);
       if (!live || live.running || (await isReserved(live))) continue;
-      if (resumes) await this.#resume(live);
-      else await this.#interrupt(live);
+      if (live.owned || (await this.log.ownInterrupted(live))) await this.continue(live);
     }
     this.push?.start();
+  }
+
+  /** Continues an execution that was interrupted, or ends its task if the executor does not resume it. */
+  async continue(live: LiveTask): Promise<void> {
+    if (this.executor.rules?.resumes) await this.#resume(live);
+    else await this.interrupt(live);
+  }
+
+  /**
+   * Ends a task whose node is gone, if other nodes do not take it over, because the executor resumes only its own tasks.
+   */
+  async #endAbandoned(live: LiveTask): Promise<void> {
+    const { resumes } = this.executor.rules ?? {};
+    if (typeof resumes !== 'function' || resumes(live.taskId)) return;
+    if (await this.log.ownInterrupted(live)) await this.interrupt(live);
   }
 
   /**
@@ -245,6 +276,7 @@ export class Runtime {
     await this.push?.drain(Math.max(LAST_WORD_MS, until - performance.now()));
     await this.push?.close();
     this.closed = true;
+    await this.node?.leave();
     await this.store.close();
   }
 
@@ -254,10 +286,11 @@ export class Runtime {
    */
   #isOrphan({ running, state, stored, seq }: LiveTask): boolean {
     const unfinished = state === 'working' || state === 'submitted';
-    return unfinished && !running && stored === seq && !this.closing;
+    // The nodes of a cluster take over such tasks.
+    return unfinished && !running && stored === seq && !this.closing && !this.node;
   }
 
-  async #interrupt(live: LiveTask): Promise<void> {
+  async interrupt(live: LiveTask): Promise<void> {
     await this.end(live, { kind: 'status-update', state: 'failed', message: INTERRUPTED });
     await live.whenStored(live.seq).catch(() => {});
   }
@@ -268,7 +301,7 @@ export class Runtime {
     const message = loaded?.turn.at(-1);
     if (!loaded || !message) {
       execution.abandon();
-      return this.#interrupt(live);
+      return this.interrupt(live);
     }
     await this.push?.attach(live);
     execution.start({

@@ -4,7 +4,7 @@
 import type { MaybePromise } from '../base/index.ts';
 import { A2AError } from '../protocol/index.ts';
 import type { Logger } from './log/logger.ts';
-import type { TaskStore } from './store/store.ts';
+import type { StoreCluster, TaskStore } from './store/store.ts';
 
 /** Wraps a durable store. A store in memory does not fail, and is returned unchanged. */
 export function withUnavailableErrors(store: TaskStore, logger: Logger): TaskStore {
@@ -22,6 +22,29 @@ export function withUnavailableErrors(store: TaskStore, logger: Logger): TaskSto
     } catch (error) {
       return translate(error);
     }
+  }
+
+  function translated(cluster: StoreCluster): StoreCluster {
+    return {
+      get node() {
+        return cluster.node;
+      },
+      get leads() {
+        return cluster.leads;
+      },
+      leaseMs: cluster.leaseMs,
+      join: (member) => cluster.join(member),
+      leave: () => cluster.leave(),
+      claim: (task, which) => cluster.claim(task, which).catch(translate),
+      // The node tries again, so its errors need no translation.
+      takeOver: (limit) => cluster.takeOver(limit),
+      release: (taskId) => cluster.release(taskId),
+      watch: (taskId, seen) => cluster.watch(taskId, seen),
+      unwatch: (taskId) => cluster.unwatch(taskId),
+      ask: (node, request, signal) => cluster.ask(node, request, signal).catch(translate),
+      claimPush: (key) => cluster.claimPush(key).catch(translate),
+      releasePush: (key) => cluster.releasePush(key),
+    };
   }
 
   return {
@@ -45,6 +68,7 @@ export function withUnavailableErrors(store: TaskStore, logger: Logger): TaskSto
     deadLetters: (query) => reached(() => store.deadLetters(query)),
     // The sweeps handle the errors of `retention`.
     retention: store.retention,
+    cluster: store.cluster && translated(store.cluster),
     close: () => store.close(),
   };
 }

@@ -8,7 +8,8 @@ import { randomUUIDv7 } from 'node:crypto';
 import { raceAbort, waitAtMost } from '../../base/index.ts';
 import { A2AError, isInterrupted, isTerminal, type TaskEvent } from '../../protocol/index.ts';
 import { completeEvent } from './complete-event.ts';
-import { type EventLog, type LiveTask, LogLostError } from '../log/event-log.ts';
+import type { EventLog } from '../log/event-log.ts';
+import { type LiveTask, LogLostError } from '../log/live-task.ts';
 import type {
   AgentExecutor,
   CancelContext,
@@ -78,9 +79,14 @@ export class Executions {
     return this.started.get(taskId);
   }
 
+  /** The number of executions that may still be started. */
+  get room(): number {
+    return this.options.limits.maxRunning - this.started.size;
+  }
+
   /** Throws `unavailable` if too many executions are running, in total or for this user. */
   checkRoom({ owner }: Scope): void {
-    const free = this.options.limits.maxRunning - this.started.size;
+    const free = this.room;
     const own = this.#running.get(owner) ?? 0;
     // Without authentication, all users have the same empty name.
     if (free > 0 && (owner === '' || own < PER_FREE_PLACE * free)) return;

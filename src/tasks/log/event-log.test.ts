@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Message, Task, TaskArtifactUpdateEvent } from '../../protocol/index.ts';
-import { EventLog, LogLostError } from './event-log.ts';
+import { EventLog } from './event-log.ts';
+import { LogLostError } from './live-task.ts';
 import type { AgentExecutor } from '../execution/executor.ts';
 import { createHandler } from '../handler.ts';
 import { memoryStore } from '../store/memory-store.ts';

@@ -3,178 +3,34 @@
  *
  * All appends in one iteration of the event loop share a transaction (group commit). If the store is not durable, each
  * append is stored and published immediately. A task is live (in memory) while it is executed or read.
+ *
+ * Several nodes may share the store (`cluster`). Then a task that is not executed here follows the store: its readers
+ * get the entries that other nodes append.
  */
 import type { MaybePromise } from '../../base/index.ts';
-import {
-  copyTask,
-  refusal,
-  type Task,
-  type TaskEvent,
-  type TaskState,
-} from '../../protocol/index.ts';
-import { loadTask, type Loaded } from './load.ts';
+import { refusal, type Task, type TaskEvent, type TaskState } from '../../protocol/index.ts';
+import { LiveTask, LogFullError, LogLostError, LogMovedError, type Unsent } from './live-task.ts';
 import type { Logger } from './logger.ts';
+import { LogReader, type Sink } from './reader.ts';
 import { roughSize } from './size.ts';
-import { Published } from './published.ts';
-import type { SerializedEntry } from '../store/store.ts';
-import { LogReader, type Readable, type Sink } from './reader.ts';
-import type { Append, AppendOutcome, Scope, TaskHead, TaskStore } from '../store/store.ts';
+import { isUnfinished } from '../store/store-rules.ts';
+import type {
+  AppendOutcome,
+  Scope,
+  SerializedEntry,
+  StoreCluster,
+  TaskHead,
+  TaskKey,
+  TaskStore,
+} from '../store/store.ts';
 
 /** Maximum number of unstored entries of a task. If there are more, the writer waits for the store. */
 const MAX_UNSTORED = 512;
 /** Maximum size of the unstored entries of a task. */
 const MAX_UNSTORED_BYTES = 256 * 1024;
 
-/** Maximum size of a log whose folded task is kept in memory. */
-const MAX_KEPT_BYTES = 16 * 1024 * 1024;
-
-/**
- * Means that another process appended to the log, or that the store failed. This process can no longer write to the
- * task.
- */
-export class LogLostError extends Error {
-  override readonly name = 'LogLostError';
-}
-
-/** Means that the store has no room for a new task. */
-export class LogFullError extends LogLostError {}
-
-/** Entries of one task that are sent to the store together. */
-interface Unsent extends Append {
-  readonly live: LiveTask;
-  readonly entries: SerializedEntry[];
-  bytes: number;
-}
-
-/** A task in memory. A caller that gets it from `EventLog` must dispose of it (`using`). */
-export class LiveTask implements Scope, Readable, Disposable {
-  readonly taskId: string;
-  readonly contextId: string;
-  readonly tenant: string;
-  readonly owner: string;
-  /** Sequence number of the last appended entry, stored or not. */
-  seq: number;
-  /** Sequence number of the last stored entry. Readers get no later entries. */
-  stored: number;
-  /** The state after the last appended entry. */
-  state: TaskState | undefined;
-  /**
-   * Rough size of the log. If the store does not count sizes, only the entries since the task became live are counted.
-   */
-  bytes: number;
-  /** Time at which the task expires, in milliseconds. Undefined if it never expires. */
-  expiresAt: number | undefined;
-  /**
-   * Time of the last artifact event, in milliseconds. If the task became live after this event, it is set only if the
-   * event was the last one in the log.
-   */
-  artifactAt: number | undefined;
-  lost: Error | undefined;
-  /** Called when this process loses the log. */
-  onLost: (() => void) | undefined;
-  unsent: Unsent | undefined;
-  readonly readers = new Set<LogReader>();
-  /** The result of the last `load`. The next call continues from it. */
-  #folded: Promise<Loaded | undefined> | undefined;
-  readonly #log: EventLog;
-  #running = false;
-  #holds = 0;
-  readonly #waiting: { seq: number; resolve: () => void; reject: (error: Error) => void }[] = [];
-
-  constructor(log: EventLog, scope: Scope, taskId: string, contextId: string, head?: TaskHead) {
-    this.#log = log;
-    this.tenant = scope.tenant;
-    this.owner = scope.owner;
-    this.taskId = taskId;
-    this.contextId = contextId;
-    this.seq = this.stored = head?.seq ?? 0;
-    this.state = head?.status.state;
-    this.bytes = head?.bytes ?? 0;
-    this.expiresAt = head?.expiresAt;
-    this.artifactAt = head?.artifactAt;
-  }
-
-  /** Resolves when entry `seq` is stored. */
-  whenStored(seq: number): Promise<void> {
-    if (this.lost) return Promise.reject(this.lost);
-    if (seq <= this.stored) return Promise.resolve();
-    return new Promise((resolve, reject) => this.#waiting.push({ seq, resolve, reject }));
-  }
-
-  /** Whether this process executes the task or is about to execute it. */
-  get running(): boolean {
-    return this.#running;
-  }
-
-  /** Marks the task as running and holds it. Called only by its execution. */
-  claim(): void {
-    if (this.#running) throw new Error('the task is already being executed');
-    this.#running = true;
-    this.hold();
-  }
-
-  unclaim(): void {
-    this.#running = false;
-    this[Symbol.dispose]();
-  }
-
-  /** Keeps the task in memory until the caller disposes of it. */
-  hold(): this {
-    this.#holds++;
-    return this;
-  }
-
-  [Symbol.dispose](): void {
-    this.#holds--;
-    this.#log.release(this);
-  }
-
-  /** Whether the task must stay in memory, because it is held, it has a reader, or an entry is not stored yet. */
-  get isUsed(): boolean {
-    return this.#holds > 0 || this.readers.size > 0 || this.stored < this.seq;
-  }
-
-  /**
-   * Folds the stored log into a task. The caller gets a copy and may fold further entries into it. The result is kept
-   * while the task is live, so that the next call reads only newer entries.
-   */
-  load(): Promise<Loaded | undefined> {
-    const mine = (this.#folded ?? Promise.resolve(undefined)).then((from) => loadTask(this, from));
-    this.#folded = this.bytes > MAX_KEPT_BYTES ? undefined : mine.catch(() => undefined);
-    return mine.then((loaded) => loaded && { ...loaded, task: copyTask(loaded.task) });
-  }
-
-  read(after: number, limit: number): MaybePromise<readonly SerializedEntry[]> {
-    return this.#log.store.read(this.taskId, after, limit);
-  }
-
-  forget(reader: LogReader): void {
-    this.readers.delete(reader);
-    this.#log.release(this);
-  }
-
-  settle(entries: readonly SerializedEntry[]): void {
-    this.stored = entries.at(-1)!.seq;
-    if (this.readers.size > 0) {
-      for (const entry of entries) {
-        const published = new Published(entry);
-        for (const reader of this.readers) reader.offer(published);
-      }
-    }
-    while (this.#waiting.length > 0 && this.#waiting[0]!.seq <= this.stored) {
-      this.#waiting.shift()!.resolve();
-    }
-    this.#log.release(this);
-  }
-
-  lose(error: Error): void {
-    if (this.lost) return;
-    this.lost = error;
-    this.onLost?.();
-    for (const { reject } of this.#waiting.splice(0)) reject(error);
-    for (const reader of this.readers) reader.close('lost');
-  }
-}
+/** Maximum number of another node's entries that are read at a time. */
+const PIECE = 64;
 
 /** Called for every state that a task enters, before the state is stored. Must not throw. */
 export type OnState = (task: Scope, state: TaskState) => void;
@@ -184,6 +40,12 @@ export class EventLog {
   readonly #logger: Logger;
   readonly #onState: OnState | undefined;
   readonly #live = new Map<string, LiveTask>();
+  /** How this process shares the store with other nodes. Undefined if it does not, or has not joined them yet. */
+  cluster: StoreCluster | undefined;
+  /** The claims in progress, by task id. */
+  readonly #claims = new Map<string, Promise<boolean>>();
+  /** The tasks whose new entries are being read, and whether they have changed again in the meantime. */
+  readonly #reading = new Map<LiveTask, boolean>();
   #pending: Unsent[] = [];
   #scheduled = false;
   #writing = false;
@@ -209,19 +71,122 @@ export class EventLog {
   /** Returns the task, or undefined if it does not belong to the scope. The caller must dispose of the task. */
   open(scope: Scope, taskId: string): MaybePromise<LiveTask | undefined> {
     const live = this.#live.get(taskId);
-    if (live) return this.#hold(live, scope);
+    if (live && (!this.cluster || live.isWriting)) return this.#hold(live, scope);
     const head = this.#store.head(scope, taskId);
     return head instanceof Promise ? head.then((found) => this.#adopt(found)) : this.#adopt(head);
   }
 
-  #adopt(head: TaskHead | undefined): LiveTask | undefined {
+  #adopt(head: TaskHead | undefined): MaybePromise<LiveTask | undefined> {
     if (!head) return undefined;
-    let live = this.#live.get(head.taskId);
-    if (!live) {
-      live = new LiveTask(this, head, head.taskId, head.contextId, head);
-      this.#live.set(head.taskId, live);
+    const known = this.#live.get(head.taskId);
+    if (known) {
+      const live = this.#hold(known, head);
+      return live && this.cluster && !live.isWriting ? this.#update(live, head) : live;
     }
-    return this.#hold(live, head);
+    const live = new LiveTask(this, head, head.taskId, head.contextId, head);
+    this.#live.set(head.taskId, live);
+    return live.hold();
+  }
+
+  async #update(live: LiveTask, head: TaskHead): Promise<LiveTask> {
+    try {
+      if (live.readers.size === 0) live.skipTo(head);
+      else await this.#readUntil(live, head.seq);
+      if (!live.isWriting) live.setOwner(head);
+      return live;
+    } catch (error) {
+      live[Symbol.dispose]();
+      throw error;
+    }
+  }
+
+  /** Reads the entries of other nodes up to entry `until`, or to the end of the log. */
+  async #readUntil(live: LiveTask, until = Infinity): Promise<void> {
+    while (live.stored < until && !live.isWriting && !live.lost) {
+      const found = await this.#store.read(live.taskId, live.stored, PIECE);
+      live.follow(found);
+      if (found.length < PIECE) return;
+    }
+  }
+
+  /** Called when other nodes may have appended to these tasks. */
+  changed(taskIds: readonly string[]): void {
+    for (const taskId of taskIds) {
+      const live = this.#live.get(taskId);
+      if (!live || live.isWriting) continue;
+      if (this.#reading.has(live)) this.#reading.set(live, true);
+      else void this.#readNew(live);
+    }
+  }
+
+  /** Reads the new entries of a task until it has none. Never throws. */
+  async #readNew(live: LiveTask): Promise<void> {
+    try {
+      do {
+        this.#reading.set(live, false);
+        await this.#readUntil(live);
+      } while (this.#reading.get(live));
+    } catch {
+      // The store is unavailable. The task is reported again as long as it is watched.
+    } finally {
+      this.#reading.delete(live);
+    }
+  }
+
+  /** Reads the task's owner and the entries of other nodes again. */
+  async refresh(live: LiveTask): Promise<void> {
+    (await this.open(live, live.taskId))?.[Symbol.dispose]();
+  }
+
+  /**
+   * Makes this node the task's owner, if no other node executes the task. Returns whether it is the owner. If it was not
+   * the owner before, the task may have new entries.
+   */
+  async own(live: LiveTask): Promise<boolean> {
+    if (live.owned) return true;
+    const { taskId } = live;
+    let claim = this.#claims.get(taskId);
+    if (!claim) {
+      claim = this.#claim(live).finally(() => this.#claims.delete(taskId));
+      this.#claims.set(taskId, claim);
+    }
+    return claim;
+  }
+
+  async #claim(live: LiveTask, which: 'waiting' | 'interrupted' = 'waiting'): Promise<boolean> {
+    const head = await this.cluster?.claim(live, which);
+    if (head) await this.#update(live.hold(), head).then((held) => held[Symbol.dispose]());
+    else await this.refresh(live);
+    if (live.lost) throw live.lost;
+    return live.owned;
+  }
+
+  /** Makes this node the owner of an unfinished task whose node is gone. Returns whether it is the owner. */
+  async ownInterrupted(live: LiveTask): Promise<boolean> {
+    return live.runsElsewhere && (await this.#claim(live, 'interrupted'));
+  }
+
+  /** Lets any node continue a task that is unfinished, but no longer executed here. */
+  releaseUnfinished(live: LiveTask): void {
+    const { cluster } = this;
+    if (!cluster || live.lost || !isUnfinished(live.state)) return;
+    const release = () => {
+      if (live.lost || live.running || live.epoch === undefined || !isUnfinished(live.state))
+        return;
+      live.epoch = undefined;
+      cluster.release(live.taskId);
+    };
+    // If the last entries cannot be stored, `#failed` releases the task.
+    live.whenStored(live.seq).then(release, () => undefined);
+  }
+
+  /** Gives up all tasks of this node, because its lease has ended. */
+  expel(): void {
+    for (const live of this.#live.values()) {
+      if (live.epoch === undefined) continue;
+      this.#lose(live, new LogMovedError('the lease of this node has ended'));
+    }
+    this.#pending = this.#pending.filter(({ live }) => !live.lost);
   }
 
   #hold(live: LiveTask, scope: Scope): LiveTask | undefined {
@@ -231,13 +196,21 @@ export class EventLog {
 
   /**
    * Creates a task. The caller must dispose of it. The task exists when entry 1 is stored. If a message id is already
-   * used, entry 1 cannot be stored.
+   * used, entry 1 cannot be stored. A task that waits for its first message (`isReserved`) belongs to no node.
    */
-  create(scope: Scope, task: Task, messageIds?: readonly string[], expiresAt?: number): LiveTask {
+  create(
+    scope: Scope,
+    task: Task,
+    messageIds?: readonly string[],
+    expiresAt?: number,
+    isReserved = false,
+  ): LiveTask {
     const live = new LiveTask(this, scope, task.id, task.contextId);
     live.expiresAt = expiresAt;
+    if (this.cluster) live.setOwner({ node: this.cluster.node, epoch: isReserved ? 0 : 1 });
     this.#live.set(task.id, live);
     void this.append(live.hold(), task, messageIds, expiresAt);
+    if (this.cluster && isReserved) live.setOwner({});
     return live;
   }
 
@@ -252,6 +225,7 @@ export class EventLog {
     expiresAt?: number,
   ): Promise<void> | undefined {
     if (live.lost) throw live.lost;
+    if (!live.owned) throw new LogMovedError('another node owns the task');
     const refused = refusal(live.state, event);
     if (refused !== undefined) throw new Error(refused);
     const seq = live.seq + 1;
@@ -271,7 +245,7 @@ export class EventLog {
     if (live.unsent && !messageIds) {
       live.unsent.entries.push(entry);
     } else {
-      const { tenant, owner, taskId, contextId } = live;
+      const { tenant, owner, taskId, contextId, epoch } = live;
       live.unsent = {
         live,
         tenant,
@@ -282,6 +256,7 @@ export class EventLog {
         entries: [entry],
         messageIds,
         expiresAt,
+        epoch: epoch === 0 ? undefined : epoch,
         bytes: 0,
       };
       this.#pending.push(live.unsent);
@@ -302,6 +277,7 @@ export class EventLog {
   read(live: LiveTask, after: number, sink: Sink): LogReader {
     const reader = new LogReader(live, after, sink);
     live.readers.add(reader);
+    live.watch();
     return reader;
   }
 
@@ -351,7 +327,7 @@ export class EventLog {
       if (outcomes[at] === 'ok') live.settle(entries);
       else if (outcomes[at] === 'full')
         this.#lose(live, new LogFullError('the task store is full'));
-      else this.#lose(live, new LogLostError('another writer appended to the task'));
+      else this.#lose(live, new LogMovedError('another writer appended to the task'));
     }
     if (this.#pending.length > 0) this.#flush();
   }
@@ -359,12 +335,33 @@ export class EventLog {
   #failed(batch: readonly Unsent[], error: unknown): void {
     this.#writing = false;
     this.#logger.error({ err: error, tasks: batch.length }, 'failed to append to the task store');
-    for (const { live } of batch) this.#lose(live, new LogLostError('the task store failed'));
+    for (const { live } of batch) {
+      if (!live.lost) this.cluster?.release(live.taskId);
+      this.#lose(live, new LogLostError('the task store failed'));
+    }
     if (this.#pending.length > 0) this.#flush();
   }
 
   #lose(live: LiveTask, error: Error): void {
+    const movable = this.cluster && error instanceof LogMovedError && live.stored > 0;
+    const readers = movable ? [...live.readers].filter(({ isMovable }) => isMovable) : [];
+    for (const reader of readers) live.readers.delete(reader);
     live.lose(error);
     if (this.#live.get(live.taskId) === live) this.#live.delete(live.taskId);
+    if (readers.length > 0) void this.#move(live, readers);
+  }
+
+  /** Lets the readers of a lost task continue with the entries of the node that owns it now. Never throws. */
+  async #move(task: TaskKey, readers: readonly LogReader[]): Promise<void> {
+    try {
+      using live = await this.open(task, task.taskId);
+      for (const reader of readers) {
+        if (live) reader.moveTo(live, live.readers);
+        else reader.close('lost');
+      }
+      live?.watch();
+    } catch {
+      for (const reader of readers) reader.close('lost');
+    }
   }
 }

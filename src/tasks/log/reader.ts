@@ -56,8 +56,10 @@ export function mayGoOn(state: TaskState): boolean {
 export class LogReader {
   /** Sequence number of the last entry that the sink took. */
   cursor: number;
-  readonly #log: Readable;
+  #log: Readable;
   readonly #sink: Sink;
+  /** The last entry that the sink took, if it was the end of a turn. */
+  #final: Published | undefined;
   #full = true;
   #piece = 16;
   #reading = false;
@@ -67,6 +69,20 @@ export class LogReader {
     this.#log = log;
     this.cursor = cursor;
     this.#sink = sink;
+  }
+
+  /** Whether the reader can continue with another log of the same task. */
+  get isMovable(): boolean {
+    return !this.#sink.endless;
+  }
+
+  /** Continues with another log of the same task, and adds itself to the readers of this log. */
+  moveTo(log: Readable, readers: Set<LogReader>): void {
+    if (this.#closed) return;
+    this.#log = log;
+    readers.add(this);
+    if (this.#final && this.#isLast(this.#final)) this.close('final');
+    else if (!this.#full) this.resume();
   }
 
   /** Called by the log when an entry is published. */
@@ -91,6 +107,7 @@ export class LogReader {
   #give(entry: Published): void {
     this.cursor = entry.seq;
     const last = this.#isLast(entry);
+    this.#final = entry.event.kind === 'status-update' && entry.event.final ? entry : undefined;
     const room = this.#sink.take(entry, last);
     if (last) this.close('final');
     else if (!room) this.#full = true;

@@ -6,7 +6,8 @@
  */
 import { lineSafe } from '../../base/index.ts';
 import type { A2AError, StreamEvent, StreamItem, WireCodec } from '../../protocol/index.ts';
-import type { EventLog, LiveTask } from './event-log.ts';
+import type { EventLog } from './event-log.ts';
+import type { LiveTask } from './live-task.ts';
 import { Published } from './published.ts';
 import type { EndReason, LogReader, Sink } from './reader.ts';
 import type { LogView } from './view.ts';

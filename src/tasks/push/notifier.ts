@@ -12,7 +12,8 @@ import {
   type ProtocolVersion,
   type PushNotificationConfig,
 } from '../../protocol/index.ts';
-import type { EventLog, LiveTask } from '../log/event-log.ts';
+import type { EventLog } from '../log/event-log.ts';
+import type { LiveTask } from '../log/live-task.ts';
 import type { Logger } from '../log/logger.ts';
 import type { LogView, LogViews } from '../log/view.ts';
 import { sameJson } from '../log/same-json.ts';
@@ -21,11 +22,13 @@ import {
   type DeadLetterQuery,
   type DuePush,
   MAX_DEAD_LETTERS,
+  type PushKey,
   type PushProgress,
   type PushRecord,
   type Scope,
 } from '../store/store.ts';
 import type { Deliver } from './deliver.ts';
+import { PushClaims } from './claims.ts';
 import { DeliveryGate } from './gate.ts';
 import { ProgressWriter } from './progress.ts';
 import { dueTime, MAX_WAIT_MS, PARK_MS, Webhook, type WebhookLimits } from './webhook.ts';
@@ -53,6 +56,8 @@ const PAGE = 100;
 const SCAN_MS = 1000;
 /** How often all due webhooks are checked. This finds webhooks that were closed because the store was unavailable. */
 const FULL_SCAN_MS = 300_000;
+/** The same time if several nodes share the store. It also finds the webhooks of nodes that are gone. */
+const CLUSTER_SCAN_MS = 2000;
 /** Webhooks of running tasks have the due time 0. They are already open, so most queries skip them. */
 const AFTER_RUNNING = { dueAt: 0, position: Number.MAX_SAFE_INTEGER };
 
@@ -69,6 +74,9 @@ export class PushNotifier {
   readonly #changing = new Set<string>();
   /** The last pending save of each task, by task id. */
   readonly #saving = new Map<string, Promise<void>>();
+  /** Which of several nodes delivers the events of a webhook. Undefined if there is only one node. */
+  #claims: PushClaims | undefined;
+  #fullScanMs = FULL_SCAN_MS;
   #timer: NodeJS.Timeout | undefined;
   #timerAt = Infinity;
   /** Whether the next scan checks all due webhooks. */
@@ -254,8 +262,37 @@ export class PushNotifier {
       const now = this.#options.now();
       const dueAt = dueTime(record.progress, now);
       if (dueAt > now + PARK_MS) this.#wake(dueAt);
-      else this.#open(name, record, live, found?.has(name) === true);
+      else if (!this.#claims) this.#open(name, record, live, found?.has(name) === true);
+      else await this.#openClaimed(name, record, live, found?.has(name) === true);
     }
+  }
+
+  /** Opens a webhook if no other node delivers its events. Never throws. */
+  async #openClaimed(
+    name: string,
+    record: PushRecord,
+    live: LiveTask,
+    isBacklog: boolean,
+  ): Promise<void> {
+    const claimed = await this.#claims?.claim(name, record);
+    if (!claimed || live.lost || this.#closed) return;
+    if (this.#active.has(name) || this.#changing.has(name)) return;
+    this.#open(name, claimed, live, isBacklog);
+    if (!this.#active.has(name)) this.#claims?.release(name, record);
+  }
+
+  /** Closes webhooks that another node has saved, removed, or delivers now. */
+  changedElsewhere(keys: readonly PushKey[]): void {
+    for (const { taskId, configId } of keys) {
+      const name = `${taskId}/${configId}`;
+      this.#active.get(name)?.close();
+      void this.#writer.forget(name);
+    }
+  }
+
+  /** Closes all webhooks, because the lease of this node has ended. Other nodes open them again. */
+  closeAll(): void {
+    for (const webhook of this.#active.values()) webhook.close();
   }
 
   #open(name: string, record: PushRecord, live: LiveTask, isBacklog: boolean): void {
@@ -264,7 +301,7 @@ export class PushNotifier {
     const { deliver, logger, limits, now } = this.#options;
     const report = (progress: PushProgress, deadLetter?: DeadLetter) =>
       this.#writer.add(name, { taskId, configId, progress, deadLetter });
-    const isDone = !live.running && record.progress.cursor >= live.seq;
+    const isDone = !live.running && !live.runsElsewhere && record.progress.cursor >= live.seq;
     if (isDone) {
       if (live.state && isSettled(live.state)) report({ ...record.progress, dueAt: undefined });
       return;
@@ -285,6 +322,7 @@ export class PushNotifier {
       },
       onEnd: (wakeAt) => {
         if (this.#active.get(name) === webhook) this.#active.delete(name);
+        this.#claims?.release(name, record);
         if (wakeAt !== undefined) this.#wake(wakeAt);
         if (!this.#backlog.delete(name) || !this.#full) return;
         if (this.#backlog.size < MAX_BACKLOG / 2) this.#wake(now());
@@ -305,8 +343,15 @@ export class PushNotifier {
     return named ?? views?.choose({ extensions: [] });
   }
 
-  /** Starts to deliver the events that an earlier process has not delivered. */
+  /** Starts to deliver the events that an earlier process or another node has not delivered. */
   start(): void {
+    const { cluster } = this.#log;
+    if (cluster) {
+      this.#claims = new PushClaims(cluster, this.#log.store, this.#writer, (name) =>
+        this.#active.has(name),
+      );
+      this.#fullScanMs = CLUSTER_SCAN_MS;
+    }
     this.#full = true;
     void this.#scan();
   }
@@ -329,7 +374,7 @@ export class PushNotifier {
     this.#scanning = true;
     const untilFull = this.#fullAt - now();
     // If the clock was set back, the time of the next full scan may be far away.
-    const isLost = untilFull > FULL_SCAN_MS && Number.isFinite(untilFull);
+    const isLost = untilFull > this.#fullScanMs && Number.isFinite(untilFull);
     this.#full ||= untilFull <= 0 || isLost;
     try {
       await this.#writer.flush();
@@ -338,7 +383,7 @@ export class PushNotifier {
         // If the clock was set back, due webhooks may come after webhooks that are not due.
         const dueAt = now() + MAX_WAIT_MS;
         isComplete = await this.#openDue({ dueAt, position: Number.MAX_SAFE_INTEGER });
-        if (isComplete) this.#fullAt = now() + FULL_SCAN_MS;
+        if (isComplete) this.#fullAt = now() + this.#fullScanMs;
       }
       // If there are too many due webhooks, the next ones are opened when half of the open ones have ended.
       this.#full = !isComplete;
@@ -390,6 +435,7 @@ export class PushNotifier {
     clearTimeout(this.#timer);
     for (const webhook of this.#active.values()) webhook.close();
     await this.#writer.flush();
+    await this.#claims?.flush();
   }
 }
 

@@ -7,7 +7,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { backoffMs, systemCode } from '../../base/index.ts';
 import { isSettled, type Task } from '../../protocol/index.ts';
-import type { EventLog, LiveTask } from '../log/event-log.ts';
+import type { EventLog } from '../log/event-log.ts';
+import type { LiveTask } from '../log/live-task.ts';
 import { type Loaded, loadTask } from '../log/load.ts';
 import type { Logger } from '../log/logger.ts';
 import { Published } from '../log/published.ts';

@@ -17,6 +17,11 @@ import type { Append, Scope } from './store.ts';
  */
 export const UNFINISHED = ['submitted', 'working'] as const satisfies readonly TaskState[];
 
+/** Returns whether a task in this state is being executed, unless it waits for its first message. */
+export function isUnfinished(state: TaskState | undefined): boolean {
+  return UNFINISHED.some((unfinished) => unfinished === state);
+}
+
 /** Throws if the append is invalid. This is a bug in the caller and not a conflict with another writer. */
 export function checkAppend({ taskId, expected, entries }: Append): void {
   const first = entries[0];

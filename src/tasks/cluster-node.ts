@@ -1,0 +1,128 @@
+/**
+ * This process as one of several nodes that share a store. It takes over the tasks of nodes that are gone, and executes
+ * the requests of other nodes to its tasks.
+ */
+import { A2AError } from '../protocol/index.ts';
+import { accept, type IntakeOptions, notStored } from './intake.ts';
+import { LogLostError } from './log/live-task.ts';
+import type { Runtime } from './runtime.ts';
+import type { ClusterMember, PushKey, StoreCluster, TaskHead } from './store/store.ts';
+import { NotOwnerError, type OwnerAnswer, type OwnerRequest, type OwnerResult } from './owner.ts';
+
+/** Maximum number of tasks that are taken over at a time, so that the other nodes get some too. */
+const MAX_TAKEN = 16;
+
+export class ClusterNode implements ClusterMember {
+  readonly #runtime: Runtime;
+  readonly #cluster: StoreCluster;
+  readonly #intake: IntakeOptions;
+  #takingOver = false;
+  /** Whether there may be more tasks to take over. */
+  #again = false;
+
+  constructor(runtime: Runtime, cluster: StoreCluster, intake: IntakeOptions) {
+    this.#runtime = runtime;
+    this.#cluster = cluster;
+    this.#intake = { ...intake, isForwarded: true };
+  }
+
+  /** Joins the other nodes, and takes over tasks without a node. */
+  async join(): Promise<void> {
+    await this.#cluster.join(this);
+    this.#runtime.log.cluster = this.#cluster;
+    await this.#takeOver();
+  }
+
+  async leave(): Promise<void> {
+    await this.#cluster.leave();
+  }
+
+  changed(taskIds: readonly string[]): void {
+    this.#runtime.log.changed(taskIds);
+  }
+
+  pushChanged(keys: readonly PushKey[]): void {
+    this.#runtime.push?.changedElsewhere(keys);
+  }
+
+  expelled(): void {
+    this.#runtime.log.expel();
+    this.#runtime.push?.closeAll();
+  }
+
+  orphaned(): void {
+    void this.#takeOver();
+  }
+
+  async answer(text: string): Promise<string> {
+    return JSON.stringify(await this.#answer(JSON.parse(text)));
+  }
+
+  async #answer(request: OwnerRequest): Promise<OwnerAnswer> {
+    try {
+      return { result: await this.#execute(request) };
+    } catch (thrown) {
+      if (thrown instanceof NotOwnerError) return 'moved';
+      const error = thrown instanceof LogLostError ? notStored(thrown) : thrown;
+      if (error instanceof A2AError) {
+        const { kind, message, detail } = error;
+        return { error: { kind, message, detail } };
+      }
+      this.#runtime.logger.error({ err: error }, 'a request of another node failed');
+      return { error: { kind: 'internal', message: 'Internal error', detail: {} } };
+    }
+  }
+
+  async #execute(request: OwnerRequest): Promise<OwnerResult> {
+    const runtime = this.#runtime;
+    if (request.kind === 'send') {
+      const accepted = await accept(runtime, request.params, request.call, this.#intake);
+      if ('kind' in accepted) throw new NotOwnerError();
+      using _live = accepted.live;
+      const { after, repeated, brief } = accepted;
+      return { after, repeated, brief };
+    }
+    const { kind, task } = request;
+    using live = await runtime.log.open(task, task.taskId);
+    if (!live || live.runsElsewhere) throw new NotOwnerError();
+    const stopped = await runtime.stop(live, kind);
+    await live.whenStored(live.seq);
+    return { stopped };
+  }
+
+  /** Takes over tasks until there are none without a node. Never throws. */
+  async #takeOver(): Promise<void> {
+    const runtime = this.#runtime;
+    this.#again = true;
+    // An executor that resumes only its own tasks (`resumes` is a function) must not get those of other nodes.
+    if (this.#takingOver || typeof runtime.executor.rules?.resumes === 'function') return;
+    this.#takingOver = true;
+    try {
+      while (this.#again && !runtime.closing) {
+        this.#again = false;
+        const room = Math.min(MAX_TAKEN, runtime.executions.room);
+        const heads = room > 0 ? await this.#cluster.takeOver(room) : [];
+        await Promise.all(heads.map((head) => this.#continue(head)));
+        this.#again ||= heads.length === room && room > 0;
+      }
+    } catch (error) {
+      runtime.logger.error({ err: error }, 'failed to take over tasks of other nodes');
+    } finally {
+      this.#takingOver = false;
+    }
+  }
+
+  async #continue(head: TaskHead): Promise<void> {
+    const runtime = this.#runtime;
+    const { taskId } = head;
+    try {
+      using live = await runtime.log.open(head, taskId);
+      if (!live || live.running || !live.owned) return;
+      runtime.logger.info({ taskId, state: live.state }, 'took over a task');
+      await runtime.continue(live);
+    } catch (error) {
+      runtime.logger.error({ err: error, taskId }, 'failed to take over a task');
+      this.#cluster.release(taskId);
+    }
+  }
+}

@@ -1,0 +1,248 @@
+/**
+ * A task in memory, and the errors of a process that can no longer write to a task.
+ */
+import type { MaybePromise } from '../../base/index.ts';
+import { copyTask, type TaskState } from '../../protocol/index.ts';
+import { isUnfinished } from '../store/store-rules.ts';
+import type {
+  Append,
+  Scope,
+  SerializedEntry,
+  StoreCluster,
+  TaskHead,
+  TaskStore,
+} from '../store/store.ts';
+import { loadTask, type Loaded } from './load.ts';
+import { Published } from './published.ts';
+import type { LogReader, Readable } from './reader.ts';
+
+/** Maximum size of a log whose folded task is kept in memory. */
+const MAX_KEPT_BYTES = 16 * 1024 * 1024;
+
+/**
+ * Means that another process appended to the log, or that the store failed. This process can no longer write to the
+ * task.
+ */
+export class LogLostError extends Error {
+  override readonly name = 'LogLostError';
+}
+
+/** Means that another node owns the task now. Its readers continue with the entries of that node. */
+export class LogMovedError extends LogLostError {}
+
+/** Means that the store has no room for a new task. */
+export class LogFullError extends LogLostError {}
+
+/** Entries of one task that are sent to the store together. */
+export interface Unsent extends Append {
+  readonly live: LiveTask;
+  readonly entries: SerializedEntry[];
+  bytes: number;
+}
+
+/** The log that has the task in memory. */
+interface TaskLog {
+  readonly store: TaskStore;
+  readonly cluster: StoreCluster | undefined;
+  release(live: LiveTask): void;
+  releaseUnfinished(live: LiveTask): void;
+}
+
+/** A task in memory. A caller that gets it from `EventLog` must dispose of it (`using`). */
+export class LiveTask implements Scope, Readable, Disposable {
+  readonly taskId: string;
+  readonly contextId: string;
+  readonly tenant: string;
+  readonly owner: string;
+  /** Sequence number of the last appended entry, stored or not. */
+  seq: number;
+  /** Sequence number of the last stored entry. Readers get no later entries. */
+  stored: number;
+  /** The state after the last appended entry. */
+  state: TaskState | undefined;
+  /**
+   * Rough size of the log. If the store does not count sizes, only the entries since the task became live are counted.
+   */
+  bytes: number;
+  /** Time at which the task expires, in milliseconds. Undefined if it never expires. */
+  expiresAt: number | undefined;
+  /**
+   * Time of the last artifact event, in milliseconds. If the task became live after this event, it is set only if the
+   * event was the last one in the log.
+   */
+  artifactAt: number | undefined;
+  /** The node that may append, if the store has a cluster and a node has claimed the task. */
+  node: string | undefined;
+  /** The epoch in which this node may append. Undefined if it must claim the task first. Only with a cluster. */
+  epoch: number | undefined;
+  lost: Error | undefined;
+  /** Called when this process loses the log. */
+  onLost: (() => void) | undefined;
+  unsent: Unsent | undefined;
+  readonly readers = new Set<LogReader>();
+  /** The result of the last `load`. The next call continues from it. */
+  #folded: Promise<Loaded | undefined> | undefined;
+  readonly #log: TaskLog;
+  #running = false;
+  #holds = 0;
+  /** The highest epoch that is known. A head with an earlier one is outdated. */
+  #lastEpoch = 0;
+  #isWatched = false;
+  readonly #waiting: { seq: number; resolve: () => void; reject: (error: Error) => void }[] = [];
+
+  constructor(log: TaskLog, scope: Scope, taskId: string, contextId: string, head?: TaskHead) {
+    this.#log = log;
+    this.tenant = scope.tenant;
+    this.owner = scope.owner;
+    this.taskId = taskId;
+    this.contextId = contextId;
+    this.seq = this.stored = head?.seq ?? 0;
+    this.state = head?.status.state;
+    this.bytes = head?.bytes ?? 0;
+    this.expiresAt = head?.expiresAt;
+    this.artifactAt = head?.artifactAt;
+    if (head) this.setOwner(head);
+  }
+
+  /** Whether this process may append. If not, `EventLog.own` must claim the task first. */
+  get owned(): boolean {
+    return !this.#log.cluster || this.epoch !== undefined;
+  }
+
+  /** Whether another node executes the task, or takes it over soon. */
+  get runsElsewhere(): boolean {
+    return !this.owned && !this.#running && this.node !== undefined && isUnfinished(this.state);
+  }
+
+  /** Whether this process is the source of the task's next entry. If not, the task follows the store. */
+  get isWriting(): boolean {
+    return this.#running || this.seq > this.stored;
+  }
+
+  setOwner({ node, epoch = 0 }: Pick<TaskHead, 'node' | 'epoch'>): void {
+    const { cluster } = this.#log;
+    if (!cluster || epoch < this.#lastEpoch) return;
+    this.#lastEpoch = epoch;
+    this.node = node;
+    this.epoch = node === cluster.node ? epoch : undefined;
+  }
+
+  /** Resolves when entry `seq` is stored. */
+  whenStored(seq: number): Promise<void> {
+    if (this.lost) return Promise.reject(this.lost);
+    if (seq <= this.stored) return Promise.resolve();
+    return new Promise((resolve, reject) => this.#waiting.push({ seq, resolve, reject }));
+  }
+
+  /** Whether this process executes the task or is about to execute it. */
+  get running(): boolean {
+    return this.#running;
+  }
+
+  /** Marks the task as running and holds it. Called only by its execution. */
+  claim(): void {
+    if (this.#running) throw new Error('the task is already being executed');
+    this.#running = true;
+    this.watch();
+    this.hold();
+  }
+
+  unclaim(): void {
+    this.#running = false;
+    this.watch();
+    this.#log.releaseUnfinished(this);
+    this[Symbol.dispose]();
+  }
+
+  /** Starts or stops to watch for the entries of other nodes. */
+  watch(): void {
+    const { cluster } = this.#log;
+    const isWatched = !this.#running && !this.lost && this.readers.size > 0;
+    if (!cluster || isWatched === this.#isWatched) return;
+    this.#isWatched = isWatched;
+    if (isWatched) cluster.watch(this.taskId, () => this.stored);
+    else cluster.unwatch(this.taskId);
+  }
+
+  /** Keeps the task in memory until the caller disposes of it. */
+  hold(): this {
+    this.#holds++;
+    return this;
+  }
+
+  [Symbol.dispose](): void {
+    this.#holds--;
+    this.#log.release(this);
+  }
+
+  /** Whether the task must stay in memory, because it is held, it has a reader, or an entry is not stored yet. */
+  get isUsed(): boolean {
+    return this.#holds > 0 || this.readers.size > 0 || this.stored < this.seq;
+  }
+
+  /**
+   * Folds the stored log into a task. The caller gets a copy and may fold further entries into it. The result is kept
+   * while the task is live, so that the next call reads only newer entries.
+   */
+  load(): Promise<Loaded | undefined> {
+    const mine = (this.#folded ?? Promise.resolve(undefined)).then((from) => loadTask(this, from));
+    this.#folded = this.bytes > MAX_KEPT_BYTES ? undefined : mine.catch(() => undefined);
+    return mine.then((loaded) => loaded && { ...loaded, task: copyTask(loaded.task) });
+  }
+
+  read(after: number, limit: number): MaybePromise<readonly SerializedEntry[]> {
+    return this.#log.store.read(this.taskId, after, limit);
+  }
+
+  forget(reader: LogReader): void {
+    this.readers.delete(reader);
+    this.watch();
+    this.#log.release(this);
+  }
+
+  /** Publishes entries that another node has appended. */
+  follow(found: readonly SerializedEntry[]): void {
+    const entries = found.filter(({ seq }) => seq > this.stored);
+    const last = entries.at(-1);
+    if (!last || this.isWriting) return;
+    this.seq = last.seq;
+    for (const { event, json = '' } of entries) {
+      this.bytes += json.length;
+      if (event.kind === 'artifact-update') this.artifactAt = Date.now();
+      else this.state = event.status.state;
+    }
+    this.settle(entries);
+  }
+
+  /** Continues at the end of the log that another node has written. The task must have no readers. */
+  skipTo({ seq, status, artifactAt, expiresAt }: TaskHead): void {
+    if (seq <= this.stored || this.isWriting) return;
+    this.seq = this.stored = seq;
+    this.state = status.state;
+    this.artifactAt = artifactAt;
+    this.expiresAt = expiresAt;
+  }
+
+  settle(entries: readonly SerializedEntry[]): void {
+    this.stored = entries.at(-1)!.seq;
+    if (this.readers.size > 0) {
+      for (const entry of entries) {
+        const published = new Published(entry);
+        for (const reader of this.readers) reader.offer(published);
+      }
+    }
+    while (this.#waiting.length > 0 && this.#waiting[0]!.seq <= this.stored) {
+      this.#waiting.shift()!.resolve();
+    }
+    this.#log.release(this);
+  }
+
+  lose(error: Error): void {
+    if (this.lost) return;
+    this.lost = error;
+    this.onLost?.();
+    for (const { reject } of this.#waiting.splice(0)) reject(error);
+    for (const reader of this.readers) reader.close('lost');
+    this.watch();
+  }
+}

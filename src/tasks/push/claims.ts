@@ -1,0 +1,70 @@
+/**
+ * Which of several nodes delivers the events of a webhook. A node claims a webhook before it opens it. It releases the
+ * webhook after the progress is stored, because the progress of a webhook that is not claimed is not stored.
+ */
+import type { PushKey, PushRecord, StoreCluster, TaskStore } from '../store/store.ts';
+import type { ProgressWriter } from './progress.ts';
+
+/** The delay before webhooks are released. The progress of several webhooks is stored together in the meantime. */
+const RELEASE_MS = 100;
+
+export class PushClaims {
+  readonly #cluster: StoreCluster;
+  readonly #store: TaskStore;
+  readonly #writer: ProgressWriter;
+  /** Returns whether the webhook with this name is open. */
+  readonly #isOpen: (name: string) => boolean;
+  /** The webhooks to release, by name. */
+  readonly #closed = new Map<string, PushKey>();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(
+    cluster: StoreCluster,
+    store: TaskStore,
+    writer: ProgressWriter,
+    isOpen: (name: string) => boolean,
+  ) {
+    this.#cluster = cluster;
+    this.#store = store;
+    this.#writer = writer;
+    this.#isOpen = isOpen;
+  }
+
+  /**
+   * Claims a webhook. Returns its record with the progress of the node that delivered its events before, or undefined
+   * if another node delivers them or the store is unavailable. Never throws.
+   */
+  async claim(name: string, record: PushRecord): Promise<PushRecord | undefined> {
+    try {
+      const key = keyOf(record);
+      if (!(await this.#cluster.claimPush(key))) return undefined;
+      this.#closed.delete(name);
+      const records = await this.#store.listPush(record.taskId);
+      return records.find(({ config }) => config.id === key.configId);
+    } catch {
+      // The next scan tries again.
+      return undefined;
+    }
+  }
+
+  /** Lets other nodes deliver the events of a webhook soon. */
+  release(name: string, record: PushRecord): void {
+    this.#closed.set(name, keyOf(record));
+    this.#timer ??= setTimeout(() => void this.flush(), RELEASE_MS).unref();
+  }
+
+  /** Releases the closed webhooks. Never throws. */
+  async flush(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const released = [...this.#closed];
+    this.#closed.clear();
+    if (released.length === 0) return;
+    await this.#writer.flush();
+    for (const [name, key] of released) if (!this.#isOpen(name)) this.#cluster.releasePush(key);
+  }
+}
+
+function keyOf({ taskId, config }: PushRecord): PushKey {
+  return { taskId, configId: config.id };
+}
