@@ -106,6 +106,74 @@ test('a notification that comes again is answered, and not handed over again', a
   );
 });
 
+test('a server cannot suppress or reorder the notifications of another server', async () => {
+  const others = temporarySigningKeys();
+  const theirs = 'https://other.example/.well-known/jwks.json';
+  const { post, got } = receiving({
+    jwks: [JWKS, theirs],
+    fetch: async (source) => {
+      const keys = new Request(source).url === JWKS ? KEYS : others;
+      return Response.json({ keys: keys.publicKeys });
+    },
+  });
+  for (const id of ['t.c.1', 't.c.999']) assert.equal(await post({ id, keys: others }), 204);
+  for (const id of ['t.c.1', 't.c.2', 't.c.2']) assert.equal(await post({ id }), 204);
+  assert.deepEqual(
+    got.slice(2).map(({ id, late }) => [id, late]),
+    [
+      ['t.c.1', false],
+      ['t.c.2', false],
+    ],
+  );
+});
+
+test('an id that comes again with other content is not a repetition', async () => {
+  const { post, got } = receiving();
+  const other = JSON.stringify(v1.encodeEvent({ ...task, status: { state: 'failed' } }));
+  for (const body of [undefined, other, other]) {
+    assert.equal(await post({ id: 't.c.3', ...(body !== undefined && { body }) }), 204);
+  }
+  assert.deepEqual(
+    got.map(({ event }) => event.kind === 'task' && event.status.state),
+    ['completed', 'failed'],
+  );
+});
+
+test('an id that names another task than the event has no place in the order of that task', async () => {
+  const { post, got } = receiving();
+  for (const id of ['other.c.9', 't.c.1', 'other.c.9']) assert.equal(await post({ id }), 204);
+  assert.deepEqual(
+    got.map(({ id, seq }) => [id, seq]),
+    [
+      ['other.c.9', undefined],
+      ['t.c.1', 1],
+    ],
+  );
+});
+
+test('a webhook whose events are handled too slowly does not take the room of others', async () => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const { post } = receiving({
+    maxBytes: 1000,
+    maxPending: 6,
+    onEvent: ({ id }) => (id?.startsWith('t.slow.') ? promise : undefined),
+  });
+  const slow = Array.from({ length: 4 }, (_, n) => post({ id: `t.slow.${n}` }));
+  assert.equal(await post({ id: 't.slow.5' }), 503);
+  assert.equal(await post({ id: 't.slow.6' }), 503);
+  assert.equal(await post({ id: 't.fast.1' }), 204);
+  resolve();
+  assert.deepEqual(await Promise.all(slow), [204, 204, 204, 204]);
+  assert.equal(await post({ id: 't.slow.5' }), 204);
+});
+
+test('an id without a signature is bounded, too', async () => {
+  const { post } = receiving({ jwks: undefined, token: 'right' });
+  const headers = { 'x-a2a-notification-token': 'right' };
+  assert.equal(await post({ id: 'x'.repeat(1025), headers }), 400);
+  assert.equal(await post({ id: 'x'.repeat(1024), headers }), 204);
+});
+
 test('an event that the server had given up comes late, and says so', async () => {
   const { post, got } = receiving();
   for (const id of ['t.c.1', 't.c.5', 't.c.3', 't.c.6']) await post({ id });

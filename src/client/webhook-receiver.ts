@@ -11,14 +11,20 @@
  *   Deno.serve(receiver.fetch);                                // a server with fetch handlers
  *
  * A server sends the events of a webhook in order. It repeats an event until it gets a 2xx answer, so an event may
- * arrive more than once. The id of a notification is `TASK.CONFIG.SEQ`. Notifications with the same TASK.CONFIG are
- * passed on one at a time. The receiver remembers the last ids in memory. After a restart, or with several receivers, a
- * notification may be passed on again. To recognize it, store the id of each notification with its content.
+ * arrive more than once. The id of a notification is `TASK.CONFIG.SEQ`, where TASK is the event's task. Notifications of
+ * one server with the same TASK.CONFIG are passed on one at a time. Other ids have no order. A notification is dropped
+ * only if its server has already sent the same id with the same content, so one server cannot suppress or reorder the
+ * notifications of another one. The receiver remembers the last ids in memory. After a restart, or with several
+ * receivers, a notification may be passed on again. To recognize it, store the id of each notification with its content.
+ *
+ * Every user of an agent's server can make it send signed notifications to any address. To accept only those of your own
+ * configurations, set a `token`, too.
  */
 import { BoundedMap } from '../base/index.ts';
 import { A2AError, type ProtocolVersion, type StreamEvent } from '../protocol/index.ts';
 import { ConnectionError } from './connection/errors.ts';
 import {
+  digestOf,
   incoming,
   MAX_NOTIFICATION_BYTES,
   openNotification,
@@ -88,6 +94,11 @@ export interface NodeWebhookResponse {
 const MAX_PENDING = 100;
 /** Maximum size of all bodies that are read at the same time. */
 const MAX_PENDING_BYTES = 2 ** 27;
+/**
+ * Maximum number of requests of one webhook that are handled at the same time. Others get 503, so that a webhook whose
+ * events are handled slowly does not block the others.
+ */
+const MAX_PENDING_PER_WEBHOOK = 4;
 /** Maximum number of ids that are remembered, and of webhooks. */
 const REMEMBERED = 10_000;
 
@@ -109,9 +120,10 @@ export function webhookReceiver(options: WebhookReceiverOptions): WebhookReceive
       'webhookReceiver needs `jwks`, `keys`, `token` or `authorization`: without them anybody could send notifications',
     );
   }
-  const handled = new BoundedMap<true>(REMEMBERED);
+  /** The digest of the content, by sender and id. */
+  const handled = new BoundedMap<string>(REMEMBERED);
   const latest = new BoundedMap<number>(REMEMBERED);
-  const queues = new Map<string, Promise<unknown>>();
+  const queues = new Map<string, { last: Promise<unknown>; length: number }>();
   let pending = 0;
   let bytes = 0;
 
@@ -124,7 +136,7 @@ export function webhookReceiver(options: WebhookReceiverOptions): WebhookReceive
     bytes += size;
     try {
       const opened = await openNotification(request, options, verifier);
-      const place = placeOf(opened.id);
+      const place = placeOf(opened);
       return await inTurn(place?.webhook, () => handOver(opened, place));
     } catch (error) {
       return refusal(error);
@@ -153,29 +165,33 @@ export function webhookReceiver(options: WebhookReceiverOptions): WebhookReceive
   }
 
   async function handOver(
-    { event, version, id }: OpenedNotification,
+    { event, version, id, sender, text }: OpenedNotification,
     place: Place | undefined,
   ): Promise<Answer> {
-    if (id !== undefined && handled.get(id)) return { status: 204 };
+    const name = JSON.stringify([sender, id]);
+    const digest = id === undefined ? '' : String(await digestOf(text));
+    if (id !== undefined && handled.get(name) === digest) return { status: 204 };
     const newest = place && latest.get(place.webhook);
     const late = place !== undefined && newest !== undefined && place.seq < newest;
     const outcome = await onEvent({ event, version, id, seq: place?.seq, late });
-    if (id !== undefined) handled.set(id, true);
+    if (id !== undefined) handled.set(name, digest);
     if (place && !late) latest.set(place.webhook, place.seq);
     return { status: outcome === 'gone' ? 410 : 204 };
   }
 
   /** Runs the work after all earlier work for the same webhook. */
-  async function inTurn<Result>(webhook: string | undefined, work: () => Promise<Result>) {
+  async function inTurn(webhook: string | undefined, work: () => Promise<Answer>): Promise<Answer> {
     if (webhook === undefined) return work();
-    const before = queues.get(webhook) ?? Promise.resolve();
-    const turn = before.then(work);
-    const settled = turn.catch(() => undefined);
-    queues.set(webhook, settled);
+    const queue = queues.get(webhook) ?? { last: Promise.resolve(), length: 0 };
+    if (queue.length >= MAX_PENDING_PER_WEBHOOK) return BUSY;
+    queues.set(webhook, queue);
+    queue.length++;
+    const turn = queue.last.then(work);
+    queue.last = turn.catch(() => undefined);
     try {
       return await turn;
     } finally {
-      if (queues.get(webhook) === settled) queues.delete(webhook);
+      if (--queue.length === 0) queues.delete(webhook);
     }
   }
 
@@ -195,15 +211,21 @@ export function webhookReceiver(options: WebhookReceiverOptions): WebhookReceive
 }
 
 interface Place {
-  /** The ids of the task and of the configuration, as `TASK.CONFIG`. */
+  /** The sender and the ids of the task and of the configuration. */
   readonly webhook: string;
   readonly seq: number;
 }
 
-/** Reads an id of the form `TASK.CONFIG.SEQ`. Other senders may use other ids, which have no order. */
-function placeOf(id: string | undefined): Place | undefined {
-  const [, webhook, seq] = /^(.+)\.(\d{1,15})$/s.exec(id ?? '') ?? [];
-  return webhook === undefined ? undefined : { webhook, seq: Number(seq) };
+/**
+ * Reads an id of the form `TASK.CONFIG.SEQ`. TASK must be the event's task. Other senders may use other ids, which have no
+ * order.
+ */
+function placeOf({ id = '', event, sender }: OpenedNotification): Place | undefined {
+  const taskId = event.kind === 'task' ? event.id : event.taskId;
+  if (taskId === undefined || !id.startsWith(`${taskId}.`)) return undefined;
+  const [, config, seq] = /^(.+)\.(\d{1,15})$/s.exec(id.slice(taskId.length + 1)) ?? [];
+  if (config === undefined) return undefined;
+  return { webhook: JSON.stringify([sender, taskId, config]), seq: Number(seq) };
 }
 
 function fromNode(request: NodeWebhookRequest): IncomingNotification {

@@ -26,7 +26,8 @@ const ALGORITHM = 'EdDSA';
 const SCHEME = 'v1a,';
 const MAX_SIGNATURES = 4;
 const MAX_KEYS = 16;
-const MAX_ID_CHARS = 1024;
+/** Maximum length of a notification's id. */
+export const MAX_ID_CHARS = 1024;
 
 /** The headers of a signed webhook. */
 export interface SignedHead {
@@ -38,8 +39,11 @@ export interface SignedHead {
 export interface WebhookVerifier {
   /** Reads the headers before the body is read. Throws `unauthenticated` if they are missing or invalid. */
   head(header: (name: string) => string | undefined): SignedHead;
-  /** Throws `unauthenticated` if no signature is valid. */
-  verify(head: SignedHead, body: string): Promise<void>;
+  /**
+   * Throws `unauthenticated` if no signature is valid. Returns a name of the sender: the address of its key set, or its
+   * key if the keys were given.
+   */
+  verify(head: SignedHead, body: string): Promise<string>;
 }
 
 /** Makes a verifier, or returns undefined if signatures are not required. */
@@ -49,15 +53,19 @@ export function webhookVerifier(trust: WebhookTrust): WebhookVerifier | undefine
   if (trust.keys === undefined && addresses.length === 0) return undefined;
   const sets = addresses.map((url) => new RemoteKeySet(url, fetch));
 
-  async function matches(keys: readonly PublicJwk[], head: SignedHead, body: string) {
+  async function matching(
+    keys: readonly PublicJwk[],
+    head: SignedHead,
+    body: string,
+  ): Promise<PublicJwk | undefined> {
     const data = `${head.id}.${head.timestamp}.${body}`;
     const usable = keys.filter((key) => fitsAlgorithm(key, ALGORITHM)).slice(0, MAX_KEYS);
     for (const key of usable) {
       for (const signature of head.signatures) {
-        if (await verifySignature(ALGORITHM, key, signature, data)) return true;
+        if (await verifySignature(ALGORITHM, key, signature, data)) return key;
       }
     }
-    return false;
+    return undefined;
   }
 
   return {
@@ -79,18 +87,19 @@ export function webhookVerifier(trust: WebhookTrust): WebhookVerifier | undefine
       return { id, timestamp, signatures };
     },
     async verify(head, body) {
-      if (await matches(pinned, head, body)) return;
+      const key = await matching(pinned, head, body);
+      if (key) return JSON.stringify([key.x, key.kid]);
       let failure: KeysUnavailableError | undefined;
       for (const set of sets) {
         try {
-          if (await matches(await set.keys(), head, body)) return;
+          if (await matching(await set.keys(), head, body)) return set.url;
         } catch (error) {
           failure = new KeysUnavailableError(set.url, error);
         }
       }
       for (const set of sets) {
         const keys = await set.newKeys();
-        if (keys && (await matches(keys, head, body))) return;
+        if (keys && (await matching(keys, head, body))) return set.url;
       }
       if (failure) throw failure;
       throw refused('The signature of the notification is not valid');

@@ -4,7 +4,7 @@ import { A2AError, v1, v03, type ProtocolVersion, type StreamEvent } from '../pr
 import { ConnectionError } from './connection/errors.ts';
 import type { PublicJwk } from './connection/jws.ts';
 import { Lifetime, parseJson, readBodyText } from './connection/request.ts';
-import { webhookVerifier, type WebhookVerifier } from './webhook-signature.ts';
+import { MAX_ID_CHARS, webhookVerifier, type WebhookVerifier } from './webhook-signature.ts';
 
 /** The options of `readNotification`. */
 export interface NotificationOptions {
@@ -62,6 +62,10 @@ export interface OpenedNotification {
   readonly version: ProtocolVersion;
   /** The id of the notification, which is the same in every attempt to deliver it. */
   readonly id: string | undefined;
+  /** The server that signed the notification. Empty if signatures are not required. */
+  readonly sender: string;
+  /** The body. */
+  readonly text: string;
 }
 
 /** Checks and reads a notification. The headers are checked before the body is read. */
@@ -86,25 +90,29 @@ export async function openNotification(
   try {
     const reading = readBodyText(request.body(), maxBytes, lifetime);
     const text = await raceAbort(reading, lifetime.signal);
-    if (head) await verifier?.verify(head, text);
+    const sender = head && verifier ? await verifier.verify(head, text) : '';
     const body = parseJson(text);
     const version = isObject(body) && typeof body['kind'] === 'string' ? '0.3' : '1.0';
     const event = (version === '0.3' ? v03 : v1).decodeEvent(body);
-    return { event, version, id: head?.id ?? request.header('webhook-id') };
+    const id = head?.id ?? request.header('webhook-id');
+    if (id !== undefined && id.length > MAX_ID_CHARS) {
+      throw new A2AError('invalidAgentResponse', 'The id of the notification is too long');
+    }
+    return { event, version, id, sender, text };
   } finally {
     lifetime.release();
   }
 }
 
+/** Returns the SHA-256 digest of a text. */
+export async function digestOf(text: string): Promise<Uint8Array> {
+  return new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text)));
+}
+
 /** Compares the digests of two texts, so that the time does not reveal how many characters of a guess are right. */
 async function equal(a: string, b: string): Promise<boolean> {
-  const encoder = new TextEncoder();
-  const [one, other] = await Promise.all(
-    [a, b].map((text) => crypto.subtle.digest('SHA-256', encoder.encode(text))),
-  );
-  if (one === undefined || other === undefined) return false;
-  const right = new Uint8Array(other);
+  const [one, other] = await Promise.all([digestOf(a), digestOf(b)]);
   let difference = 0;
-  for (const [at, byte] of new Uint8Array(one).entries()) difference |= byte ^ (right[at] ?? 0);
+  for (const [at, byte] of one.entries()) difference |= byte ^ (other[at] ?? 0);
   return difference === 0;
 }
