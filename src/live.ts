@@ -4,7 +4,10 @@
  *   const session = await joinLive('http://localhost:1234');
  */
 export {
+  exchangeTicket,
   joinLive,
+  ticketIn,
+  type IssuedToken,
   type JoinOptions,
   type LiveRole,
   type LiveClient,

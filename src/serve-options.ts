@@ -10,6 +10,7 @@ import type {
   OwnRoute,
   RouteReply,
   SocketRoute,
+  TlsPair,
   TransportRequest,
   WebhookOptions,
 } from './http/index.ts';
@@ -75,6 +76,18 @@ export interface ServeOptions {
   /** False if the caller calls `handler.expire` regularly. By default, the server calls it, and applies `retention`. */
   readonly sweep?: false;
   readonly authenticate?: Authenticate;
+  /**
+   * Returns whether `authenticate` accepts callers without credentials at the moment. The card then declares no
+   * security. Default: it never does.
+   */
+  readonly anonymous?: () => boolean;
+  /** The certificate of a server that `listen` starts. Without it, the server uses plain HTTP. */
+  readonly tls?: TlsPair;
+  /**
+   * Whether requests that come through a proxy on this machine are trusted like other local requests. By default,
+   * without `authenticate`, they are refused, because anybody may be behind the proxy.
+   */
+  readonly trustProxy?: boolean;
   /** The settings for webhooks, or false to turn them off. By default, webhooks reach only public addresses. */
   readonly push?: boolean | WebhookOptions;
   /**

@@ -4,10 +4,8 @@
  *   await serve(agent).listen(4000);
  */
 import type { Server } from 'node:http';
-import { type AddressInfo, isIP, Server as NetServer, type Socket } from 'node:net';
 import { defined, isLoopback, trimEndOf } from './base/index.ts';
 import { temporarySigningKeys } from './base/signing/index.ts';
-import { setTimeout as delay } from 'node:timers/promises';
 import { type AgentCard, type Call, VERSIONS } from './protocol/index.ts';
 import {
   type A2AAgent,
@@ -24,7 +22,9 @@ import {
   createHealth,
   healthRoutes,
   JWKS_PATH,
+  type Listener,
   makeCard,
+  openListener,
   signCard,
   createFetchHandler,
   type FetchHandler,
@@ -37,13 +37,11 @@ import {
   PendingBytes,
   storeCheck,
   StreamCounter,
+  type TlsPair,
   webhookDelivery,
 } from './http/index.ts';
 import type { Upgrades } from './http/websocket/index.ts';
 import { LIMITS, type ServeOptions } from './serve-options.ts';
-
-/** The timeout for the headers of a request. It is also the interval at which timeouts are checked. */
-const HEADERS_MS = 15_000;
 
 /** The interval at which expired and old tasks are removed. */
 const SWEEP_MS = 10_000;
@@ -78,7 +76,21 @@ export interface Listening {
   readonly url: string;
   readonly port: number;
   readonly server: Server;
+  /** Replaces the certificate of `tls`, on all addresses that use it. Open connections stay open. */
+  setTls(pair: TlsPair): void;
+  /**
+   * Listens on another address of this machine too, with the same port. By default, with the certificate of `tls`, if
+   * there is one. On this address, only requests with the address in the Host header are accepted.
+   */
+  addAddress(host: string, options?: { readonly tls?: TlsPair }): Promise<AddedAddress>;
   close(ms?: number): Promise<void>;
+}
+
+/** Another address of a listening server. */
+export interface AddedAddress {
+  readonly url: string;
+  /** Stops listening on this address, and closes its connections. */
+  close(): Promise<void>;
 }
 
 /**
@@ -100,7 +112,9 @@ export function serve(agent: A2AAgent, options: ServeOptions = {}): AgentServer 
   const capabilities = {
     push: push !== false,
     extendedCard: extendedCard !== undefined,
-    authenticated: authenticate !== undefined,
+    get authenticated() {
+      return authenticate !== undefined && options.anonymous?.() !== true;
+    },
     versions,
   };
   const cardAt = (base: string, ...more: Partial<AgentCard>[]) =>
@@ -133,7 +147,25 @@ export function serve(agent: A2AAgent, options: ServeOptions = {}): AgentServer 
     onState: options.onState,
     extendedCard: !offered.extendedAgentCard ? undefined : configured ? extended : true,
   });
-  const admission = createAdmission({ authenticate, corsOrigins: options.cors, publicUrl });
+  /** The Host headers of the added addresses. Only they are accepted from other machines if `onlyAdded` is true. */
+  const addedHosts = new Set<string>();
+  let onlyAdded = false;
+  let source = { profile: agent.profile, authenticated: capabilities.authenticated };
+  /** Returns an object that is replaced whenever the card changes. */
+  function cardSource(): object {
+    const { authenticated } = capabilities;
+    if (source.profile !== agent.profile || source.authenticated !== authenticated) {
+      source = { profile: agent.profile, authenticated };
+    }
+    return source;
+  }
+  const admission = createAdmission({
+    authenticate,
+    corsOrigins: options.cors,
+    publicUrl,
+    trustProxy: options.trustProxy,
+    networkHosts: () => (onlyAdded ? addedHosts : undefined),
+  });
   const streams = new StreamCounter(limits);
   const pending = new PendingBytes({
     maxPendingBytesPerClient: limits.maxPendingBytes / 4,
@@ -163,7 +195,7 @@ export function serve(agent: A2AAgent, options: ServeOptions = {}): AgentServer 
       ...healthRoutes(health),
     ]),
     cardAt,
-    profile: () => agent.profile,
+    profile: cardSource,
     mounts: options.mounts && {
       ...options.mounts,
       cardAt: ({ profile, card = {} }, base) =>
@@ -196,55 +228,61 @@ export function serve(agent: A2AAgent, options: ServeOptions = {}): AgentServer 
   const adapter = { maxBodyBytes, publicUrl, heartbeat, cors };
   const node = createNodeHandler(app, { ...adapter, pending, stallMs, logger });
 
-  async function listen(port = 0, host = '127.0.0.1'): Promise<Listening> {
-    if (!isLoopback(host) && !authenticate) {
-      throw new Error(
-        `refusing to listen on ${host} without authentication: set authenticate, or listen on 127.0.0.1`,
-      );
-    }
-    await recover();
-    const requestTimeout = limits.requestTimeoutMs;
-    const headersTimeout = Math.min(HEADERS_MS, requestTimeout);
-    const upgrades = await openUpgrades();
-    // This is not an import statement, because the module namespace of node:http loads undici, which takes most of the
-    // start-up time.
-    const server = process.getBuiltinModule('node:http').createServer(
-      {
-        requestTimeout,
-        headersTimeout,
-        connectionsCheckingInterval: headersTimeout || HEADERS_MS,
-        keepAliveTimeout: 65_000,
-        shouldUpgradeCallback: (request) => upgrades?.wanted(request) === true,
-      },
-      node,
+  /** Throws if other machines could reach the address and there is no authentication. */
+  function checkHost(host: string): void {
+    if (isLoopback(host) || authenticate) return;
+    throw new Error(
+      `refusing to listen on ${host} without authentication: set authenticate, or listen on 127.0.0.1`,
     );
-    server.on('upgrade', (request, socket, head) => upgrades?.handle(request, socket, head));
-    const sockets = new Set<Socket>();
-    server.on('connection', (socket: Socket) => {
-      sockets.add(socket);
-      socket.once('close', () => sockets.delete(socket));
-    });
-    await new Promise<void>((resolve, reject) => {
-      server.once('error', reject);
-      server.listen(port, host, resolve);
-    });
-    const address = server.address() as AddressInfo;
-    const name = isIP(host) === 6 ? `[${host}]` : host;
-    listeningAt = `http://${name}:${address.port}`;
+  }
+
+  async function listen(port = 0, host = '127.0.0.1'): Promise<Listening> {
+    checkHost(host);
+    await recover();
+    const upgrades = await openUpgrades();
+    const { requestTimeoutMs } = limits;
+    const open = (at: number, where: string, tls: TlsPair | undefined) =>
+      openListener(at, where, { node, upgrades, requestTimeoutMs, tls });
+    const main = await open(port, host, options.tls);
+    const added = new Set<Listener>();
+    listeningAt = main.url;
+    onlyAdded = isLoopback(host);
+
+    async function addAddress(where: string, given: { readonly tls?: TlsPair } = {}) {
+      checkHost(where);
+      const tls = given.tls ?? options.tls;
+      const listener = await open(main.port, where, tls);
+      added.add(listener);
+      const own = new URL(listener.url).host;
+      addedHosts.add(own);
+      return {
+        url: listener.url,
+        async close() {
+          added.delete(listener);
+          addedHosts.delete(own);
+          listener.stop();
+          await listener.end(FLUSH_MS);
+        },
+      };
+    }
+
     return {
       url: publicUrl ?? listeningAt,
-      port: address.port,
-      server,
+      port: main.port,
+      server: main.server,
+      addAddress,
+      setTls(pair) {
+        for (const each of [main, ...added]) each.setTls(pair);
+      },
       async close(ms = 0) {
         const until = performance.now() + ms;
-        // The `close` of node:http is not used, because it drops responses that are written but not sent yet.
-        NetServer.prototype.close.call(server);
+        const all = [main, ...added];
+        for (const each of all) each.stop();
         await close(ms);
         upgrades?.close();
-        await flushed(sockets, Math.max(FLUSH_MS, until - performance.now()));
-        server.closeAllConnections();
-        // The HTTP server does not close upgraded connections.
-        for (const socket of sockets) socket.destroy();
+        await Promise.all(
+          all.map((each) => each.end(Math.max(FLUSH_MS, until - performance.now()))),
+        );
       },
     };
   }
@@ -296,16 +334,6 @@ function observed(app: App, observe: NonNullable<ServeOptions['observe']>): App 
     observe(request, 'status' in reply ? reply.status : 200, (performance.now() - since) / 1000);
     return reply;
   };
-}
-
-/** Waits until all responses are sent, but at most `ms` milliseconds. */
-async function flushed(sockets: ReadonlySet<Socket>, ms: number): Promise<void> {
-  const until = performance.now() + ms;
-  do await delay(5);
-  while (
-    performance.now() < until &&
-    [...sockets].some(({ writableLength }) => writableLength > 0)
-  );
 }
 
 export type { ServeLimits, ServeOptions } from './serve-options.ts';
@@ -424,6 +452,8 @@ export {
   type SocketRoute,
   type StreamRoute,
   type DeliverWebhook,
+  type RequestConnection,
+  type TlsPair,
   type TransportRequest,
   type WebhookOptions,
   type WebhookRequest,

@@ -44,7 +44,7 @@ const RULES: Record<string, Rule> = {
   http: {
     folders: ['base', 'base/net', 'base/signing', 'protocol', 'tasks'],
     packages: ['ws'],
-    builtins: ['crypto', 'http', 'net', 'stream'],
+    builtins: ['crypto', 'http', 'https', 'net', 'stream', 'timers'],
   },
   // Runs in browsers too.
   client: { folders: ['base', 'base/net', 'protocol'], packages: [], builtins: [] },
@@ -118,7 +118,7 @@ const RULES: Record<string, Rule> = {
       'base base/signing protocol tasks http client store agent bridge gateway live/client',
     ),
     packages: [],
-    builtins: ['http', 'net', 'timers'],
+    builtins: ['http'],
   },
 };
 

@@ -175,3 +175,16 @@ test('without authenticate everybody is nobody; with it, who is not known is ref
   const known = createAdmission({ authenticate: async () => ({ id: 'ann' }) });
   assert.deepEqual(await known.identify(request({})), { id: 'ann' });
 });
+
+test('without authentication, a local request that came through a proxy is refused', () => {
+  for (const header of ['x-forwarded-for', 'forwarded', 'via', 'x-real-ip', 'x-forwarded-host']) {
+    const proxied = request({ host: '127.0.0.1:4000', [header]: '10.0.0.9' });
+    assert.throws(() => createAdmission({}).identify(proxied), {
+      kind: 'forbidden',
+      message: new RegExp(`header ${header}.*--trust-proxy`),
+    });
+    assert.equal(createAdmission({ trustProxy: true }).identify(proxied), undefined);
+    const authenticate = () => ({ id: 'ann' });
+    assert.deepEqual(createAdmission({ authenticate }).identify(proxied), { id: 'ann' });
+  }
+});

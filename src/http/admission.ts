@@ -10,7 +10,10 @@ import type { TransportRequest } from './request.ts';
 
 /** Returns the user of a request, or undefined if the user is unknown. Must not throw if the credential is invalid. */
 export type Authenticate = (
-  request: Pick<TransportRequest, 'header' | 'method' | 'url' | 'remote' | 'mount'>,
+  request: Pick<
+    TransportRequest,
+    'header' | 'method' | 'url' | 'remote' | 'local' | 'mount' | 'connection'
+  >,
 ) => User | undefined | Promise<User | undefined>;
 
 export interface AdmissionOptions {
@@ -18,6 +21,21 @@ export interface AdmissionOptions {
   /** Origins of the web pages that may call the server. Default: none. */
   readonly corsOrigins?: readonly string[] | undefined;
   readonly publicUrl?: string | undefined;
+  /** Whether requests through a proxy on this machine are accepted without authentication. */
+  readonly trustProxy?: boolean | undefined;
+  /**
+   * Returns the Host headers that are accepted from other machines, or undefined if any is. Without this check, a name
+   * that an attacker controls could lead a browser to this server.
+   */
+  readonly networkHosts?: (() => ReadonlySet<string> | undefined) | undefined;
+}
+
+/** The headers that proxies add to a request. */
+const PROXY_HEADERS = ['x-forwarded-for', 'forwarded', 'via', 'x-real-ip', 'x-forwarded-host'];
+
+/** Returns the name of a header that shows that the request came through a proxy, or undefined. */
+export function proxyHeader({ header }: Pick<TransportRequest, 'header'>): string | undefined {
+  return PROXY_HEADERS.find((name) => header(name) !== undefined);
 }
 
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?$/i;
@@ -60,6 +78,9 @@ export function createAdmission(options: AdmissionOptions): Admission {
     if (host.length > MAX_HOST_CHARS) {
       throw new A2AError('invalidRequest', 'The Host header is too long');
     }
+    const allowed = request.local ? undefined : options.networkHosts?.();
+    if (allowed?.has(host.toLowerCase())) return;
+    if (allowed) throw new A2AError('forbidden', 'The Host header is not allowed here');
     if (host === lastHost) return;
     if (!request.local) {
       // A request of HTTP/1.0 has no Host header.
@@ -96,11 +117,26 @@ export function createAdmission(options: AdmissionOptions): Admission {
       }
     },
     identify(request) {
-      if (!authenticate) return undefined;
-      const { method, url, remote, mount } = request;
       // `authenticate` gets a plain object, so that it can destructure its parameter: `({ header }) => …`.
       const header = (name: string) => request.header(name);
-      const user = authenticate({ method, url, remote, mount, header });
+      if (!authenticate) {
+        if (!options.trustProxy && request.local) refuseProxied(proxyHeader({ header }));
+        return undefined;
+      }
+      const { method, url, remote, mount } = request;
+      const user = authenticate({
+        method,
+        url,
+        remote,
+        mount,
+        header,
+        get local() {
+          return request.local;
+        },
+        get connection() {
+          return request.connection;
+        },
+      });
       return user instanceof Promise ? user.then(known) : known(user);
     },
     cors(request): Record<string, string> {
@@ -114,6 +150,15 @@ export function createAdmission(options: AdmissionOptions): Admission {
       };
     },
   };
+}
+
+/** Throws if a request without authentication has a header of a proxy: anybody may be behind the proxy. */
+function refuseProxied(header: string | undefined): void {
+  if (header === undefined) return;
+  throw new A2AError(
+    'forbidden',
+    `The request came through a proxy (it has the header ${header}), and this server has no authentication. Start it with a token or keys, or with --trust-proxy if the proxy authenticates its callers`,
+  );
 }
 
 /** Returns the Host headers that match a URL, in lower case, with and without the scheme's default port. */

@@ -23,7 +23,8 @@ export async function answerRoute(
   const asked: RouteRequest = {
     values,
     query: query ?? new URLSearchParams(),
-    body: parseBody(text),
+    body: route.form === true ? new URLSearchParams(text) : parseBody(text),
+    remote: request.remote,
     call,
     handler: app.handler,
     header: (name) => request.header(name),

@@ -195,7 +195,7 @@ function createEndpoint(app: AppContext, hosts: SignedHosts): Endpoint {
       const identified = own?.route.public === true ? undefined : identify(request);
       const user = identified instanceof Promise ? await identified : identified;
       const hasBody = WITH_BODY.has(method);
-      if (hasBody) checkContentType(request);
+      if (hasBody && own?.route.form !== true) checkContentType(request);
       const body = hasBody ? await readBody(user) : '';
       if (isRpc) return await answerJsonRpc(app, request, query, user, body);
       if (own) return await answerRoute(app, request, own, query, user, body);

@@ -1,6 +1,7 @@
 export { bearerTokens } from './admission.ts';
 export type { Authenticate } from './admission.ts';
 export type { FetchContext, FetchHandler } from './adapters/fetch.ts';
+export { type Listener, openListener, type TlsPair } from './adapters/listener.ts';
 export type { NodeHandler } from './adapters/node.ts';
 export type { MountedAgent, MountOptions } from './mounts.ts';
 export type {
@@ -18,7 +19,13 @@ export type {
 export type { PeerSocket, SocketListener, SocketRequest, SocketRoute } from './socket-route.ts';
 export { webhookDelivery } from './webhook.ts';
 export type { DeliverWebhook, WebhookOptions, WebhookRequest } from './webhook.ts';
-export { bearerOf, createAdmission, sameSecret, type Admission } from './admission.ts';
+export {
+  bearerOf,
+  createAdmission,
+  isLoopbackAddress,
+  proxyHeader,
+  type Admission,
+} from './admission.ts';
 export { createApp, type App } from './app.ts';
 export { makeCard, signCard } from './card.ts';
 export { JWKS_PATH } from './jwks.ts';
@@ -36,7 +43,7 @@ export { createFetchHandler } from './adapters/fetch.ts';
 export { Heartbeat } from './adapters/heartbeat.ts';
 export { createNodeHandler } from './adapters/node.ts';
 export { ownMethods, routeTable } from './own-routes.ts';
-export type { TransportRequest } from './request.ts';
+export type { RequestConnection, TransportRequest } from './request.ts';
 export { lastEventId, peerError } from './respond.ts';
 export { CLOSE, plainRoute } from './socket-route.ts';
 export { PendingBytes } from './pending-bytes.ts';

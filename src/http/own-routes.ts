@@ -26,8 +26,10 @@ export interface RouteRequest {
   /** The values of the path's parameters. */
   readonly values: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
-  /** The parsed JSON body, or undefined if there is no body. */
+  /** The parsed JSON body, or undefined if there is no body. The fields of the form, if the route has `form`. */
   readonly body: unknown;
+  /** The client's address. */
+  readonly remote: string;
   readonly call: Call;
   readonly handler: RequestHandler;
   header(name: string): string | undefined;
@@ -75,6 +77,8 @@ export interface RouteBase {
   readonly implies?: readonly string[];
   /** Whether the route can be used without authentication. */
   readonly public?: boolean;
+  /** Whether the body is an HTML form. `body` is then a URLSearchParams object. */
+  readonly form?: boolean;
   /** Formats an error. By default, an error has the protocol's format. */
   error?(error: A2AError, request: FailedRequest): RouteReply;
 }

@@ -26,8 +26,18 @@ export interface TransportRequest {
    * `url`.
    */
   readonly mount?: string | undefined;
+  /** The connection, if the adapter can close it. */
+  readonly connection?: RequestConnection | undefined;
   /** Aborted when the client disconnects. Created on demand. */
   readonly signal: AbortSignal;
+}
+
+/** The connection of a request. */
+export interface RequestConnection {
+  /** Closes the connection, also in the middle of a response. */
+  drop(): void;
+  /** Calls the listener when the response is complete or the connection is closed. */
+  onClose(listener: () => void): void;
 }
 
 export interface FullReply {

@@ -284,12 +284,13 @@ export class Conversation {
     }
   }
 
-  /** Drops a queued prompt. Returns false if the prompt is not queued, or is being sent. */
-  drop(messageId: string): boolean {
-    const at = this.#queue.findIndex(({ message }) => message.messageId === messageId);
-    if (at < (this.#sending ? 1 : 0)) return false;
-    this.#forget(this.#queue.splice(at, 1));
-    return true;
+  /** Drops queued prompts, except one that is being sent. Returns whether there were any. */
+  drop(unwanted: (prompt: WaitingPrompt) => boolean): boolean {
+    const waiting = this.#queue.splice(this.#sending ? 1 : 0);
+    const dropped = waiting.filter(unwanted);
+    this.#queue.push(...waiting.filter((each) => !dropped.includes(each)));
+    this.#forget(dropped);
+    return dropped.length > 0;
   }
 
   #forget(dropped: readonly WaitingPrompt[]): void {

@@ -29,6 +29,7 @@ import {
 import { Conversation, type ConversationOptions } from './conversation.ts';
 import type { Followed, Presence } from './follower.ts';
 import { Member } from './member.ts';
+import { type LiveAccess, tokenOf } from './access.ts';
 import { Webhooks } from './webhooks.ts';
 
 const MAX_CLIENTS = 2000;
@@ -46,6 +47,8 @@ type SessionOptions = Pick<
 export interface LiveOptions extends SessionOptions {
   readonly coder: Pick<Coder, 'workspaces' | 'commands' | 'requireRoles' | 'live'>;
   readonly maxClients?: number | undefined;
+  /** The tokens of the clients, if clients join over the network. */
+  readonly access?: LiveAccess | undefined;
   /** The user that the session and its tasks belong to. By default they belong to no user, as in the terminal. */
   readonly owner?: User | undefined;
 }
@@ -61,6 +64,10 @@ export interface Joining {
    * `approve`.
    */
   readonly editor?: Editor | undefined;
+  /** The id of the client's token. */
+  readonly token?: string | undefined;
+  /** Closes the client's connection, if it has one of its own. */
+  readonly disconnect?: (() => void) | undefined;
 }
 
 export interface Live {
@@ -71,6 +78,10 @@ export interface Live {
   readonly contextId: string;
   readonly handler: RequestHandler;
   readonly clients: readonly LiveClient[];
+  /** Removes what a revoked token left behind: its clients, its queued prompts and its webhooks. */
+  removeToken(token: string): Promise<void>;
+  /** Records that a client has added a webhook, which is removed with the client's token. */
+  addedWebhook(token: string | undefined, url: string): void;
   /** Reads the webhooks of the session again. Call it after a client has added or removed a webhook. */
   refreshWebhooks(): Promise<void>;
   /** Resolves when the session has ended. */
@@ -80,7 +91,7 @@ export interface Live {
 }
 
 export async function openLive(options: LiveOptions): Promise<Live> {
-  const { coder, workspace, logger, maxClients = MAX_CLIENTS, owner } = options;
+  const { coder, workspace, logger, maxClients = MAX_CLIENTS, owner, access } = options;
   const handler = owner ? ownedBy(options.handler, owner) : options.handler;
   const members = new Set<Member>();
   const closed = Promise.withResolvers<void>();
@@ -110,6 +121,38 @@ export async function openLive(options: LiveOptions): Promise<Live> {
 
   function clients(): LiveClient[] {
     return [...Array.from(members, ({ self }) => self), ...webhooks.clients];
+  }
+
+  /** Returns all clients, and the tokens that no client uses at the moment. */
+  function clientsAndTokens(): LiveClient[] {
+    const used = new Set(Array.from(members, ({ token }) => token));
+    const unused = access?.tokens.filter(({ id }) => !used.has(id)) ?? [];
+    return [...clients(), ...unused];
+  }
+
+  async function removeToken(token: string): Promise<void> {
+    conversation.drop(({ call }) => tokenOf(call.user) === token);
+    for (const member of members) if (member.token === token) void member.close();
+    await webhooks.removeOf(token);
+  }
+
+  async function revoke(client: string): Promise<void> {
+    const member = [...members].find(({ self }) => self.id === client);
+    const token = member ? member.token : client;
+    if (token !== undefined && access?.revoke(token)) return removeToken(token);
+    if (member?.disconnect) {
+      member.disconnect();
+      return member.close();
+    }
+    if (member) {
+      throw new A2AError(
+        'unsupportedOperation',
+        member.self.kind === 'terminal'
+          ? 'The terminal cannot be removed from its session'
+          : 'The client has no token, so it could join again: type /remote, then every new client needs one',
+      );
+    }
+    if (!(await webhooks.remove(client))) throw new A2AError('notFound', 'No such client');
   }
 
   function presence(): Presence {
@@ -199,7 +242,8 @@ export async function openLive(options: LiveOptions): Promise<Live> {
   const followed: Followed = { handler, conversation, logger, presence, prepare };
 
   return {
-    join({ name = '', kind, roles = LIVE_ROLES, editor }) {
+    join({ name = '', kind, roles = LIVE_ROLES, editor, token, disconnect }) {
+      access?.check(token);
       if (conversation.closed) throw new A2AError('unavailable', 'The live session has ended');
       if (members.size >= maxClients) {
         throw new A2AError('unavailable', 'The live session has too many clients', {
@@ -225,7 +269,10 @@ export async function openLive(options: LiveOptions): Promise<Live> {
         coder,
         workspace,
         owner,
-        clients,
+        clients: clientsAndTokens,
+        revoke,
+        token,
+        disconnect,
         onLeave(gone) {
           members.delete(gone);
           if (editorId !== undefined) editors.remove(editorId);
@@ -246,6 +293,8 @@ export async function openLive(options: LiveOptions): Promise<Live> {
     get clients() {
       return clients();
     },
+    removeToken,
+    addedWebhook: (token, url) => webhooks.added(token, url),
     refreshWebhooks: () => webhooks.refresh(),
     closed: closed.promise,
     async close() {

@@ -1,3 +1,3 @@
-export type { LiveToken } from './http/access.ts';
+export { LiveAccess, type LiveToken } from './access.ts';
 export { openLive, type Live } from './hub.ts';
 export { liveServeOptions } from './ws/route.ts';

@@ -77,6 +77,12 @@ export interface MemberOptions {
   /** The id of the client's editor. */
   readonly editor?: string | undefined;
   readonly clients: () => readonly LiveClient[];
+  /** Removes a client of the session, by its id or the id of its token. */
+  readonly revoke: (client: string) => Promise<void>;
+  /** The id of the client's token. */
+  readonly token?: string | undefined;
+  /** Closes the client's connection. Undefined if the client has none of its own. */
+  readonly disconnect?: (() => void) | undefined;
   /** Called once, when the client leaves. */
   readonly onLeave: (member: Member) => void;
 }
@@ -94,9 +100,30 @@ export class Member implements LiveSession {
     this.#options = options;
     // All clients of the session have the same, empty user id.
     const { id: client, name, kind, roles } = self;
-    const { editor } = options;
-    const user: LiveUser = { id: '', client, name, kind, roles, ...(editor && { editor }) };
+    const { editor, token } = options;
+    const user: LiveUser = {
+      id: '',
+      client,
+      name,
+      kind,
+      roles,
+      ...(editor !== undefined && { editor }),
+      ...(token !== undefined && { token }),
+    };
     this.call = { user, extensions: [EXTENSION_URI] };
+  }
+
+  /** Whether the client has left the session. */
+  get left(): boolean {
+    return this.#left;
+  }
+
+  get token(): string | undefined {
+    return this.#options.token;
+  }
+
+  get disconnect(): (() => void) | undefined {
+    return this.#options.disconnect;
   }
 
   /** Throws if the client has left or lacks the role. */
@@ -287,7 +314,8 @@ export class Member implements LiveSession {
     const { id } = params;
     const heard = this.#execution(id);
     const taskId = heard?.taskId ?? id;
-    if (!heard && this.isExecution(id) && conversation.drop(id)) {
+    const isQueued = !heard && this.isExecution(id);
+    if (isQueued && conversation.drop(({ message }) => message.messageId === id)) {
       return { ...this.sessionTask(), status: CANCELED };
     }
     if (taskId !== conversation.task.id) {
@@ -380,6 +408,16 @@ export class Member implements LiveSession {
   async clients(): Promise<readonly LiveClient[]> {
     this.require('view');
     return this.#options.clients();
+  }
+
+  async revoke(client: string): Promise<void> {
+    this.require('view');
+    // Every client may sign itself out.
+    if (client !== this.self.id && client !== this.token) {
+      this.require('prompt');
+      this.require('approve');
+    }
+    await this.#options.revoke(client);
   }
 
   async close(): Promise<void> {

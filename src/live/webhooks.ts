@@ -2,7 +2,7 @@
  * Shows the webhooks of the session's task as clients of the session. A webhook receives all events, so it must appear
  * on the list of clients.
  */
-import { A2AError } from '../protocol/index.ts';
+import { A2AError, type PushNotificationConfig } from '../protocol/index.ts';
 import type { Logger, RequestHandler } from '../tasks/index.ts';
 import type { LiveClient } from './client/session.ts';
 import type { Conversation } from './conversation.ts';
@@ -19,6 +19,8 @@ interface WebhookOptions {
 export class Webhooks {
   readonly #options: WebhookOptions;
   #clients: readonly LiveClient[] = [];
+  /** The URLs of the webhooks that each token has added. */
+  readonly #urls = new Map<string, Set<string>>();
 
   constructor(options: WebhookOptions) {
     this.#options = options;
@@ -27,6 +29,38 @@ export class Webhooks {
 
   get clients(): readonly LiveClient[] {
     return this.#clients;
+  }
+
+  /** Records that a client added a webhook. */
+  added(token: string | undefined, url: string): void {
+    if (token === undefined) return;
+    const urls = this.#urls.get(token) ?? new Set();
+    this.#urls.set(token, urls.add(url));
+  }
+
+  /** Removes the webhooks that a token has added, so that a revoked token receives no further events. */
+  async removeOf(token: string): Promise<void> {
+    const urls = this.#urls.get(token);
+    this.#urls.delete(token);
+    if (urls) await this.#remove(({ url }) => urls.has(url));
+  }
+
+  /** Removes a webhook by its id as a client. Returns false if there is none. */
+  remove(client: string): Promise<boolean> {
+    return this.#remove(({ id }) => clientId(id) === client);
+  }
+
+  async #remove(unwanted: (config: PushNotificationConfig) => boolean): Promise<boolean> {
+    const { handler, conversation } = this.#options;
+    const { id } = conversation.task;
+    const configs = await handler.listPushConfigs({ id }, OWN_CALL);
+    const removed = configs.filter((each) => unwanted(each.pushNotificationConfig));
+    for (const { pushNotificationConfig: config } of removed) {
+      const params = { id, pushNotificationConfigId: config.id ?? '' };
+      await handler.deletePushConfig(params, OWN_CALL);
+    }
+    await this.refresh();
+    return removed.length > 0;
   }
 
   /** Reads the webhooks of the current task. Call it after a client has added or removed one. */
@@ -38,7 +72,7 @@ export class Webhooks {
       if (conversation.task.id !== id) return;
       const before = this.#clients.length;
       this.#clients = configs.map(({ pushNotificationConfig: { id: own = '', url } }) => ({
-        id: `webhook-${own}`,
+        id: clientId(own),
         name: `webhook ${URL.parse(url)?.host ?? ''}`.trim(),
         kind: 'a2a',
         roles: ['view'],
@@ -59,4 +93,8 @@ export class Webhooks {
       taskId = await conversation.taskAfter(taskId);
     }
   }
+}
+
+function clientId(config: string | undefined): string {
+  return `webhook-${config ?? ''}`;
 }

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import type { ScriptedResponse } from '../../src/agent/models/scripted.ts';
-import type { LiveToken } from '../../src/live/http/access.ts';
+import type { LiveToken } from '../../src/live/index.ts';
 import { trust } from '../../src/coder/settings/trust.ts';
 import { get, post } from '../coder/flat-support.ts';
 import { makePlace, userMessage } from '../coder/support.ts';

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
 import { connect } from 'node:net';
 import { test, type TestContext } from 'node:test';
-import type { LiveToken } from '../../src/live/http/access.ts';
+import type { LiveToken } from '../../src/live/index.ts';
 import type { ScriptedResponse } from '../../src/agent/models/scripted.ts';
 import { EXTENSION_URI } from '../../src/protocol/development-tool/index.ts';
 import { writes } from '../coder/talk.ts';

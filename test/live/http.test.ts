@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import type { ScriptedResponse } from '../../src/agent/models/scripted.ts';
-import type { LiveToken } from '../../src/live/http/access.ts';
+import type { LiveToken } from '../../src/live/index.ts';
 import { EXTENSION_URI } from '../../src/protocol/development-tool/index.ts';
 import { newTask, post, say as flatSay } from '../coder/flat-support.ts';
 import { makePlace, rpc, stream, userMessage } from '../coder/support.ts';

@@ -61,7 +61,13 @@ export async function openSession(
     ...serveOptions,
   });
   const { workspace } = place;
-  const opened = await openLive({ coder, handler: server.handler, workspace, logger: silent });
+  const opened = await openLive({
+    coder,
+    handler: server.handler,
+    workspace,
+    logger: silent,
+    access: access?.access,
+  });
   session.live = opened;
   const listening: Listening[] = [];
   let closing: Promise<void> | undefined;
@@ -86,10 +92,11 @@ export async function openSession(
 export async function serveSession(
   t: TestContext,
   options: OpenOptions = {},
-): Promise<Opened & { readonly url: string; readonly ws: string }> {
+): Promise<Opened & { readonly url: string; readonly ws: string; readonly listening: Listening }> {
   const opened = await openSession(t, options);
-  const { url } = await opened.listen();
-  return { ...opened, url, ws: `${url.replace('http', 'ws')}/ws` };
+  const listening = await opened.listen();
+  const { url } = listening;
+  return { ...opened, url, ws: `${url.replace('http', 'ws')}/ws`, listening };
 }
 
 /** A client that writes down what it sees, and can wait for what it wants to see. */

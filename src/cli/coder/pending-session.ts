@@ -36,6 +36,7 @@ export function pendingSession(opening: Promise<LiveSession>): LiveSession {
     commands: async () => (await opening).commands(),
     execute: async (request) => (await opening).execute(request),
     clients: async () => (await opening).clients(),
+    revoke: async (client) => (await opening).revoke?.(client),
     async close() {
       await (await opening.catch(() => undefined))?.close();
     },

@@ -1,7 +1,7 @@
 /** `parley attach`: shows a live session of another process in this terminal, over its WebSocket. */
 import path from 'node:path';
 import { ConnectionError } from '../../client/index.ts';
-import { type LiveSession, joinLive } from '../../live/client/index.ts';
+import { exchangeTicket, joinLive, type LiveSession, ticketIn } from '../../live/client/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import { defineCommand } from '../program/command.ts';
 import { dataFolder } from '../program/data-folder.ts';
@@ -16,7 +16,7 @@ export default defineCommand({
   name: 'attach',
   operands: ['URL'],
   about:
-    'Joins a session that was opened with parley --a2a-port and shows it in this terminal. You can send prompts and answer questions if your token allows it.',
+    'Joins a session that was opened with parley --a2a-port or /remote and shows it in this terminal. You can send prompts and answer questions if your token allows it. The link that /remote shows also works as the URL.',
   flags: {
     token: option('T', 'The token, if the session requires one.'),
     name: option(
@@ -29,6 +29,7 @@ export default defineCommand({
   examples: [
     'parley attach http://localhost:1234',
     'parley attach http://desk.example:1234 --token s3cret',
+    "parley attach 'http://192.168.1.23:1234/#ticket=…'",
   ],
 
   async run({ values, operands: [url = ''], environment }) {
@@ -54,7 +55,7 @@ export default defineCommand({
     const reason = await startTui(session, {
       plain: values.plain,
       theme,
-      attachedTo: url,
+      attachedTo: url.replace(/#.*/, ''),
       history: openHistory(folder),
       editor: personsEditor(environment),
       environment,
@@ -72,11 +73,19 @@ async function join(
   token: string | undefined,
   name: string | undefined,
 ): Promise<LiveSession> {
+  const ticket = ticketIn(url);
   try {
+    if (token === undefined && ticket !== undefined) {
+      const issued = await exchangeTicket(url, ticket, { name });
+      return await joinLive(url, { token: issued.token, name });
+    }
     return await joinLive(url, { token, name });
   } catch (error) {
     if (error instanceof TypeError) throw usageError(error.message, { cause: error });
     if (error instanceof A2AError && error.kind === 'unauthenticated') {
+      if (ticket !== undefined && token === undefined) {
+        throw new ExitError(EXIT.failed, word(error.message), { cause: error });
+      }
       const what =
         token === undefined ? 'requires a token: add --token T' : 'does not accept this token';
       throw new ExitError(EXIT.failed, `the session at ${word(url)} ${what}`, { cause: error });

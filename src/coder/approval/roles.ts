@@ -12,6 +12,8 @@ export interface LiveUser extends User {
   readonly name: string;
   readonly kind?: LiveClient['kind'];
   readonly roles: readonly LiveRole[];
+  /** The id of the client's token. */
+  readonly token?: string;
   /** The id of the client's editor (session/editors.ts). */
   readonly editor?: string;
 }

@@ -13,7 +13,14 @@ import { dropUnread, EventSink, flatten } from './event-sink.ts';
 import type { Heartbeat } from './heartbeat.ts';
 import { Pace } from './pace.ts';
 import { readBody } from './request-body.ts';
-import type { FullReply, Reply, StreamReply, TextReply, TransportRequest } from '../request.ts';
+import type {
+  FullReply,
+  Reply,
+  RequestConnection,
+  StreamReply,
+  TextReply,
+  TransportRequest,
+} from '../request.ts';
 
 export interface NodeOptions {
   readonly maxBodyBytes: number;
@@ -89,6 +96,14 @@ export class NodeRequest implements TransportRequest {
 
   get local(): boolean {
     return isLoopbackAddress(this.#request.socket.localAddress ?? '');
+  }
+
+  get connection(): RequestConnection | undefined {
+    const { socket } = this.#request;
+    return {
+      drop: () => socket.destroy(),
+      onClose: (listener) => this.#response.once('close', listener),
+    };
   }
 
   get signal(): AbortSignal {

@@ -182,6 +182,11 @@ export function createUpgrades(options: UpgradeOptions): Upgrades {
 
 /** An upgrade request. Its token may be in the subprotocols, because a browser cannot send an Authorization header. */
 class UpgradeRequest extends NodeRequest {
+  /** Undefined, because a WebSocket is closed with a code. */
+  override get connection(): undefined {
+    return undefined;
+  }
+
   override header(name: string): string | undefined {
     const value = super.header(name);
     if (name !== 'authorization' || value !== undefined) return value;

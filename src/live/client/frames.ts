@@ -29,6 +29,7 @@ const Client = z.object({
   roles: z
     .array(z.unknown())
     .transform((roles) => LIVE_ROLES.filter((role) => roles.includes(role))),
+  connected: z.boolean().optional(),
 });
 const Clients = z.object({ clients: z.array(Client), self: Client.optional() });
 const Snapshot = Clients.extend({

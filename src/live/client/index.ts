@@ -2,4 +2,5 @@
 export type * from './editor/index.ts';
 export { joinLive, type JoinOptions } from './join.ts';
 export type * from './notices.ts';
+export { exchangeTicket, ticketIn, type IssuedToken } from './ticket.ts';
 export type * from './session.ts';

@@ -164,6 +164,10 @@ class RemoteSession implements LiveSession {
     return decodeClients(await this.#ask('session/clients', {})).clients;
   }
 
+  async revoke(client: string): Promise<void> {
+    await this.#ask('session/revoke', { client });
+  }
+
   async close(): Promise<void> {
     this.#finish();
   }

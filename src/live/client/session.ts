@@ -33,6 +33,8 @@ export interface LiveClient {
   readonly name: string;
   readonly kind: 'terminal' | 'a2a' | 'acp';
   readonly roles: readonly LiveRole[];
+  /** False if this is a token that no client uses at the moment. Only `LiveSession.clients` lists such tokens. */
+  readonly connected?: boolean | undefined;
 }
 
 /** The current state of the session, for a client that joins. */
@@ -120,6 +122,11 @@ export interface LiveSession {
   models?(): Promise<readonly string[]>;
   execute(request: ExecuteSlashCommandRequest): Promise<ExecuteSlashCommandResponse>;
   clients(): Promise<readonly LiveClient[]>;
+  /**
+   * Removes a client by its id. If it joined with a token, the token is revoked with all its connections. Requires the
+   * roles `prompt` and `approve`, except for this client itself.
+   */
+  revoke?(client: string): Promise<void>;
   /** Leaves the session. The session continues for other clients. */
   close(): Promise<void>;
 }

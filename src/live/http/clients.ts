@@ -9,6 +9,7 @@ import { EXTENSION_URI } from '../../protocol/development-tool/index.ts';
 import type { Call, Message } from '../../protocol/index.ts';
 import type { Live } from '../hub.ts';
 import type { Member } from '../member.ts';
+import { tokenOf } from '../access.ts';
 
 /** How long a client stays after its last request. */
 const STAY_MS = 3000;
@@ -37,10 +38,11 @@ export class HttpClients {
     this.#live = live;
     const roles = rolesOf(call.user);
     const name = nameOf(call, message);
-    const key = JSON.stringify([name, roles]);
+    const token = tokenOf(call.user);
+    const key = JSON.stringify([name, roles, token]);
     let client = this.#clients.get(key);
-    if (!client) {
-      client = { member: live.join({ kind: 'a2a', name, roles }), requests: 0 };
+    if (!client || client.member.left) {
+      client = { member: live.join({ kind: 'a2a', name, roles, token }), requests: 0 };
       this.#clients.set(key, client);
     }
     const here = client;

@@ -108,7 +108,9 @@ export function httpHandler(handler: RequestHandler, options: HttpHandlerOptions
     const { queued } = await member.send(params, asMember(call, member.call));
     const heard = member.heard(params.message.messageId);
     // The webhook is stored with the message.
-    if (params.configuration?.pushNotificationConfig) {
+    const webhook = params.configuration?.pushNotificationConfig;
+    if (webhook) {
+      options.live().addedWebhook(member.token, webhook.url);
       heard.then(() => options.live().refreshWebhooks()).catch(() => undefined);
     }
     return { queued, heard };
@@ -226,9 +228,13 @@ export function httpHandler(handler: RequestHandler, options: HttpHandlerOptions
     streamMessage,
     subscribe,
     readLog,
-    setPushConfig: changesWebhooks(guarded.setPushConfig, ({ taskId }, member) =>
-      // Webhooks for other tasks are refused, because the list of clients would not show them.
-      member.checkPlace({ taskId }),
+    setPushConfig: changesWebhooks(
+      guarded.setPushConfig,
+      ({ taskId, pushNotificationConfig: { url } }, member) => {
+        // Webhooks for other tasks are refused, because the list of clients would not show them.
+        member.checkPlace({ taskId });
+        options.live().addedWebhook(member.token, url);
+      },
     ),
     deletePushConfig: changesWebhooks(guarded.deletePushConfig),
     reserveTask: (params, call = {}) =>

@@ -1,4 +1,5 @@
 /** The methods on `/ws`, with the names of A2A 0.3 and of the development-tool extension. */
+import { isObject } from '../../base/index.ts';
 import {
   ExecuteSlashCommandRequest,
   GetAllSlashCommandsRequest,
@@ -59,6 +60,17 @@ export const LIVE_METHODS: ReadonlyMap<string, Method> = new Map<string, Method>
   [
     'session/clients',
     async (_params, { member }) => ({ clients: await member.clients(), self: member.self }),
+  ],
+  [
+    'session/revoke',
+    async (params, { member }) => {
+      const client = isObject(params) ? params['client'] : undefined;
+      if (typeof client !== 'string') {
+        throw new A2AError('invalidParams', 'client: must be the id of a client');
+      }
+      await member.revoke(client);
+      return { revoked: true };
+    },
   ],
 ]);
 

@@ -22,11 +22,12 @@ import {
   type SocketRequest,
   type SocketRoute,
 } from '../../http/index.ts';
-import { liveAuthentication, type LiveToken } from '../http/access.ts';
+import { LiveAccess, type LiveToken, tokenOf } from '../access.ts';
+import { ticketRoute } from '../http/tickets.ts';
 import { type Coder, coderServeOptions, rolesOf } from '../../coder/index.ts';
 import { HttpClients } from '../http/clients.ts';
 import { httpCommands, httpHandler } from '../http/handler.ts';
-import type { Live } from '../hub.ts';
+import type { Joining, Live } from '../hub.ts';
 import { A2aSocket } from './a2a-socket.ts';
 import { LiveFrames } from './frames.ts';
 
@@ -57,7 +58,8 @@ export interface LiveServeOptions {
    * to try again.
    */
   readonly live: () => Live | undefined;
-  /** The tokens of the clients that may join. Without tokens, any local client may join. */
+  /** Who may join. Default: clients with one of the `tokens`. Without tokens, any local client may join. */
+  readonly access?: LiveAccess | undefined;
   readonly tokens?: readonly LiveToken[] | undefined;
   readonly acp?: AcpSocket | undefined;
   readonly acpHttp?: AcpHttp | undefined;
@@ -65,27 +67,53 @@ export interface LiveServeOptions {
   readonly logger: Logger;
 }
 
-type LiveOptions = Pick<ServeOptions, 'authenticate'> &
-  Required<Pick<ServeOptions, 'guard' | 'sockets'>> &
+type LiveOptions = Required<
+  Pick<ServeOptions, 'authenticate' | 'anonymous' | 'guard' | 'sockets'>
+> &
   ReturnType<typeof coderServeOptions>;
 
 /** Returns the options for a server that offers only the live session. */
 export function liveServeOptions(options: LiveServeOptions): LiveOptions {
-  const { tokens = [], coder, logger } = options;
+  const { coder, logger, access = new LiveAccess(options) } = options;
   const live = () => present(options);
   const frames = new LiveFrames();
   const routes: SocketRoute[] = [webSocketRoute(options, frames)];
   if (options.acp) routes.push(acpRoute(options, options.acp));
+  const sockets = routes.map((route) => revocable(route, access));
   const clients = new HttpClients();
   const own = coderServeOptions({ ...coder, commands: httpCommands(clients, live) });
   const overHttp = options.acpHttp?.(ACP_PATH, (request) => entrance(options, request)) ?? [];
   return {
     ...own,
-    routes: [...own.routes, ...overHttp],
-    sockets: routes,
+    routes: [...own.routes, ...overHttp, ticketRoute(access)],
+    sockets,
     guard: (handler) => httpHandler(handler, { live, clients, logger }),
-    ...(tokens.length > 0 && { authenticate: liveAuthentication(tokens) }),
+    authenticate: access.authenticate,
+    anonymous: () => access.anonymous,
   };
+}
+
+/** Returns the route with connections that are closed when the client's token is revoked. */
+function revocable(route: SocketRoute, access: LiveAccess): SocketRoute {
+  return {
+    ...route,
+    open(socket, request) {
+      const release = access.hold(request.user, () => disconnect(socket));
+      const listener = route.open(socket, request);
+      return {
+        message: (text) => listener.message(text),
+        drain: () => listener.drain?.(),
+        close() {
+          release();
+          listener.close?.();
+        },
+      };
+    },
+  };
+}
+
+function disconnect(socket: PeerSocket): void {
+  socket.close(CLOSE.notAuthorized, 'revoked');
 }
 
 function webSocketRoute(options: LiveServeOptions, frames: LiveFrames): SocketRoute {
@@ -96,7 +124,7 @@ function webSocketRoute(options: LiveServeOptions, frames: LiveFrames): SocketRo
     const { logger, stallMs = STALL_MS } = options;
     return new A2aSocket(socket, {
       live,
-      member: join(live, 'a2a', request),
+      member: join(live, 'a2a', request, { disconnect: () => disconnect(socket) }),
       frames,
       resume: resumeFrom(query),
       presence: query.get('presence') === '1',
@@ -111,7 +139,7 @@ function webSocketRoute(options: LiveServeOptions, frames: LiveFrames): SocketRo
       const start = (firstFrame?: string): SocketListener =>
         guarded(socket, options.logger, () =>
           acp && (socket.protocol === 'acp' || isInitialize(firstFrame))
-            ? acp(socket, entrance(options, request))
+            ? acp(socket, entrance(options, request, socket))
             : asA2a(socket, request),
         );
       return socket.protocol === '' && acp ? undecided(start) : start();
@@ -127,14 +155,15 @@ function acpRoute(options: LiveServeOptions, acp: AcpSocket): SocketRoute {
     // connection.
     headers: () => ({ 'Acp-Connection-Id': randomUUID() }),
     open: (socket, request) =>
-      guarded(socket, options.logger, () => acp(socket, entrance(options, request))),
+      guarded(socket, options.logger, () => acp(socket, entrance(options, request, socket))),
   };
 }
 
 /** Returns the function that joins the session for an ACP client. Throws if there is no session. */
-function entrance(options: LiveServeOptions, request: Arrival): Enter {
+function entrance(options: LiveServeOptions, request: Arrival, socket?: PeerSocket): Enter {
   const live = present(options);
-  return (clientName, editor) => join(live, 'acp', request, clientName, editor);
+  const own = socket && { disconnect: () => disconnect(socket) };
+  return (clientName, editor) => join(live, 'acp', request, { clientName, editor, ...own });
 }
 
 /** Waits for the first frame, with a timeout, and then delegates to the listener of the detected protocol. */
@@ -182,12 +211,12 @@ function join(
   live: Live,
   kind: 'a2a' | 'acp',
   { query, user }: Arrival,
-  own?: string,
-  editor?: Editor,
+  own: Pick<Joining, 'editor' | 'disconnect'> & { readonly clientName?: string },
 ) {
+  const { clientName, ...more } = own;
   const given = user?.['name'];
-  const name = typeof given === 'string' ? given : (query.get('name') ?? own);
-  return live.join({ kind, name, roles: rolesOf(user), editor });
+  const name = typeof given === 'string' ? given : (query.get('name') ?? clientName);
+  return live.join({ kind, name, roles: rolesOf(user), token: tokenOf(user), ...more });
 }
 
 function resumeFrom(query: URLSearchParams) {

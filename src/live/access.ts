@@ -1,0 +1,261 @@
+/**
+ * Decides who may join a live session, and with which roles.
+ *
+ * A client joins with a token, which has a name and roles. Tokens are given on the command line, or issued in exchange
+ * for a ticket. A ticket is in the link that `/remote` shows. It is valid once, for two minutes. Only hashes of tickets
+ * and tokens are kept, in memory: they end with the session.
+ *
+ * Until there are tokens or tickets, clients on this machine may join without one, but not through a proxy. All clients
+ * share the session, so they have the same, empty user id, like the client at the terminal.
+ */
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { BoundedMap } from '../base/index.ts';
+import { LIVE_ROLES, type LiveClient, type LiveRole } from './client/session.ts';
+import type { LiveUser } from '../coder/index.ts';
+import { A2AError, type User } from '../protocol/index.ts';
+import { bearerOf, isLoopbackAddress, proxyHeader, type Authenticate } from '../http/index.ts';
+
+/** How long a ticket is valid. */
+export const TICKET_MS = 120_000;
+/** Maximum number of tickets that are valid at the same time. The oldest ones are dropped. */
+const MAX_TICKETS = 8;
+/** Maximum number of tokens that tickets can be exchanged for in one session. */
+const MAX_TOKENS = 64;
+/** Maximum number of exchanges that one address, and all addresses together, may try in a minute. */
+const MAX_TRIES = 10;
+const MAX_ALL_TRIES = 120;
+const MINUTE_MS = 60_000;
+const SECRET_BYTES = 32;
+const MAX_NAME = 40;
+/** The user of a request without a token, on this machine. */
+const ANONYMOUS: User = { id: '' };
+
+export interface LiveToken {
+  readonly name: string;
+  /** The roles of the client, in addition to `view`, which every client has. */
+  readonly roles: readonly LiveRole[];
+  readonly token: string;
+}
+
+export interface LiveAccessOptions {
+  /** The tokens from the command line. Without tokens, any local client may join. */
+  readonly tokens?: readonly LiveToken[] | undefined;
+  /** Whether clients behind a proxy on this machine count as local clients. */
+  readonly trustProxy?: boolean | undefined;
+  /** Returns the time in milliseconds. */
+  readonly now?: (() => number) | undefined;
+}
+
+interface Grant {
+  readonly id: string;
+  readonly user: LiveUser;
+  readonly hash: Buffer;
+  /** Whether the token was issued for a ticket. */
+  readonly issued: boolean;
+  /** Functions that close the token's open connections. */
+  readonly connections: Set<() => void>;
+}
+
+interface Ticket {
+  readonly hash: Buffer;
+  readonly roles: readonly LiveRole[];
+  readonly until: number;
+}
+
+/** The tries of one address in the current minute. */
+interface Tries {
+  readonly since: number;
+  count: number;
+}
+
+export class LiveAccess {
+  readonly #trustProxy: boolean;
+  readonly #now: () => number;
+  readonly #grants = new Map<string, Grant>();
+  readonly #revoked: Buffer[] = [];
+  readonly #tries = new BoundedMap<Tries>(256);
+  #allTries: Tries = { since: -Infinity, count: 0 };
+  #tickets: Ticket[] = [];
+  #made = 0;
+  /** Whether clients need a token although none was given on the command line. */
+  #strict = false;
+
+  constructor({ tokens = [], trustProxy = false, now = Date.now }: LiveAccessOptions = {}) {
+    this.#trustProxy = trustProxy;
+    this.#now = now;
+    for (const { name, roles, token } of tokens) {
+      this.#add({ name, roles, hash: hashOf(token), issued: false });
+    }
+  }
+
+  /** Whether clients on this machine may join without a token. */
+  get anonymous(): boolean {
+    return !this.#strict && [...this.#grants.values()].every(({ issued }) => issued);
+  }
+
+  /** Authenticates the request of a client. The connection of a request is closed if its token is revoked. */
+  readonly authenticate: Authenticate = (request) => {
+    const { header, remote, local } = request;
+    const given = bearerOf(header('authorization'));
+    const hash = given === undefined ? undefined : hashOf(given);
+    const found = hash && matching(this.#grants.values(), hash);
+    if (found) {
+      const { connection } = request;
+      if (connection) connection.onClose(this.hold(found.user, () => connection.drop()));
+      return found.user;
+    }
+    if (!this.anonymous || !local || !isLoopbackAddress(remote)) return undefined;
+    if (!this.#trustProxy && proxyHeader({ header }) !== undefined) return undefined;
+    if (hash && this.#revoked.some((each) => timingSafeEqual(each, hash))) return undefined;
+    return ANONYMOUS;
+  };
+
+  /** From now on, every new client needs a token. Returns a ticket for a token with these roles. */
+  issueTicket(roles: readonly LiveRole[]): string {
+    this.#strict = true;
+    const ticket = newSecret();
+    this.#tickets.push({ hash: hashOf(ticket), roles, until: this.#now() + TICKET_MS });
+    this.#tickets.splice(0, this.#tickets.length - MAX_TICKETS);
+    return ticket;
+  }
+
+  /** Revokes all tickets, and all tokens that were issued for tickets. Local clients need a token no longer. */
+  withdraw(): readonly string[] {
+    this.#tickets = [];
+    const issued = [...this.#grants.values()].filter((grant) => grant.issued);
+    for (const { id } of issued) this.revoke(id);
+    this.#strict = false;
+    return issued.map(({ id }) => id);
+  }
+
+  /**
+   * Exchanges a ticket for a token. Throws `unauthenticated` if the ticket is unknown, used or expired, and
+   * `rateLimited` if the address has tried too often.
+   */
+  exchange(
+    ticket: string,
+    { name = '', remote }: { readonly name?: string | undefined; readonly remote: string },
+  ): { readonly token: string; readonly roles: readonly LiveRole[] } {
+    this.#countTry(remote);
+    const hash = hashOf(ticket);
+    const now = this.#now();
+    const found = matching(this.#tickets, hash);
+    this.#tickets = this.#tickets.filter((each) => each !== found && each.until > now);
+    if (!found || found.until <= now) {
+      throw new A2AError(
+        'unauthenticated',
+        'The ticket is unknown, was used before, or has expired: type /remote in the terminal to get a new link',
+      );
+    }
+    const issued = [...this.#grants.values()].filter((grant) => grant.issued);
+    if (issued.length >= MAX_TOKENS) {
+      throw new A2AError('unavailable', 'Too many tokens: revoke one with /clients');
+    }
+    const token = newSecret();
+    const { user } = this.#add({
+      name: this.#freeName(name),
+      roles: found.roles,
+      hash: hashOf(token),
+      issued: true,
+    });
+    return { token, roles: user.roles };
+  }
+
+  /**
+   * Registers an open connection of a client. `drop` is called if the client's token is revoked. Returns a function
+   * that removes the connection.
+   */
+  hold(user: User | undefined, drop: () => void): () => void {
+    const connections = this.#grants.get(tokenOf(user) ?? '')?.connections;
+    connections?.add(drop);
+    return () => connections?.delete(drop);
+  }
+
+  /** Throws if the user's token was revoked after the request had been authenticated. */
+  check(token: string | undefined): void {
+    if (token === undefined || this.#grants.has(token)) return;
+    throw new A2AError('unauthenticated', 'The token was revoked');
+  }
+
+  /** Revokes a token by its id, and closes its connections. Returns false if there is no such token. */
+  revoke(id: string): boolean {
+    const grant = this.#grants.get(id);
+    if (!grant) return false;
+    this.#grants.delete(id);
+    this.#revoked.push(grant.hash);
+    for (const drop of grant.connections) drop();
+    return true;
+  }
+
+  /** The tokens, as clients that are not connected. */
+  get tokens(): readonly LiveClient[] {
+    return Array.from(this.#grants.values(), ({ id, user: { name, roles } }) => ({
+      id,
+      name,
+      kind: 'a2a',
+      roles,
+      connected: false,
+    }));
+  }
+
+  #add({ name, roles, ...rest }: Pick<Grant, 'hash' | 'issued'> & Omit<LiveToken, 'token'>): Grant {
+    const id = `token-${++this.#made}`;
+    const own = LIVE_ROLES.filter((role) => role === 'view' || roles.includes(role));
+    const user: LiveUser = { id: '', name, roles: own, token: id };
+    const grant: Grant = { id, user, connections: new Set(), ...rest };
+    this.#grants.set(id, grant);
+    return grant;
+  }
+
+  /** Returns a name that no other token has. A client must not be taken for the terminal either. */
+  #freeName(wanted: string): string {
+    const plain = wanted
+      .replaceAll(/[\p{C}\p{Z}]+/gu, ' ')
+      .trim()
+      .slice(0, MAX_NAME);
+    const name = plain === '' ? 'remote' : plain;
+    const used = new Set([
+      'terminal',
+      ...Array.from(this.#grants.values(), ({ user }) => user.name),
+    ]);
+    if (!used.has(name)) return name;
+    for (let number = 2; ; number++) if (!used.has(`${name} ${number}`)) return `${name} ${number}`;
+  }
+
+  #countTry(remote: string): void {
+    const now = this.#now();
+    const fresh = (tries: Tries | undefined): Tries =>
+      tries && now - tries.since < MINUTE_MS ? tries : { since: now, count: 0 };
+    const own = fresh(this.#tries.get(remote));
+    this.#allTries = fresh(this.#allTries);
+    own.count += 1;
+    this.#allTries.count += 1;
+    this.#tries.set(remote, own);
+    if (own.count <= MAX_TRIES && this.#allTries.count <= MAX_ALL_TRIES) return;
+    throw new A2AError('rateLimited', 'Too many tickets were tried', { retryAfterSeconds: 60 });
+  }
+}
+
+/** Returns the id of the token with which a client was authenticated. */
+export function tokenOf(user: User | undefined): string | undefined {
+  const token = user?.['token'];
+  return typeof token === 'string' ? token : undefined;
+}
+
+/** Returns the entry with this hash. Compares all hashes, so that the timing does not reveal which one matched. */
+function matching<Entry extends { readonly hash: Buffer }>(
+  entries: Iterable<Entry>,
+  hash: Buffer,
+): Entry | undefined {
+  let found: Entry | undefined;
+  for (const entry of entries) if (timingSafeEqual(entry.hash, hash)) found = entry;
+  return found;
+}
+
+function newSecret(): string {
+  return randomBytes(SECRET_BYTES).toString('base64url');
+}
+
+function hashOf(secret: string): Buffer {
+  return createHash('sha256').update(secret).digest();
+}

@@ -1,0 +1,67 @@
+/** Exchanges the ticket in a link of `/remote` for a token. Also runs in browsers. */
+import * as z from 'zod';
+import { isObject } from '../../base/index.ts';
+import { A2AError } from '../../protocol/index.ts';
+import { ConnectionError } from '../../client/index.ts';
+import { LIVE_ROLES, type LiveRole } from './session.ts';
+
+/** A token for a live session, with the roles of its client. */
+export interface IssuedToken {
+  readonly token: string;
+  readonly roles: readonly LiveRole[];
+}
+
+const TIMEOUT_MS = 20_000;
+const Issued = z.object({
+  token: z.string().min(1),
+  roles: z
+    .array(z.unknown())
+    .transform((roles) => LIVE_ROLES.filter((role) => roles.includes(role))),
+});
+
+/** Returns the ticket in a link of `/remote`, or undefined if the URL has none. */
+export function ticketIn(url: string): string | undefined {
+  const hash = URL.parse(url)?.hash.slice(1) ?? '';
+  return new URLSearchParams(hash).get('ticket') ?? undefined;
+}
+
+/**
+ * Exchanges a ticket for a token at the session's address. Throws `unauthenticated` if the ticket was used or has
+ * expired.
+ */
+export async function exchangeTicket(
+  url: string,
+  ticket: string,
+  { name, signal }: { readonly name?: string | undefined; readonly signal?: AbortSignal } = {},
+): Promise<IssuedToken> {
+  const timeout = AbortSignal.timeout(TIMEOUT_MS);
+  const address = new URL('/session/tickets', url);
+  let response: Response;
+  try {
+    response = await fetch(address, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ ticket, name }),
+      redirect: 'error',
+      signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
+    });
+  } catch (error) {
+    signal?.throwIfAborted();
+    const text = `no live session at ${address.origin}`;
+    throw new ConnectionError('unreachable', text, { cause: error });
+  }
+  if (response.status === 401) throw new A2AError('unauthenticated', await problemIn(response));
+  const issued = Issued.safeParse(await response.json().catch(() => undefined));
+  if (response.ok && issued.success) return issued.data;
+  throw new ConnectionError(
+    'unreachable',
+    `no live session at ${address.origin} (HTTP ${response.status})`,
+  );
+}
+
+async function problemIn(response: Response): Promise<string | undefined> {
+  const body: unknown = await response.json().catch(() => undefined);
+  const error = isObject(body) ? body['error'] : undefined;
+  const message = isObject(error) ? error['message'] : undefined;
+  return typeof message === 'string' ? message : undefined;
+}
