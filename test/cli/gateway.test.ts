@@ -357,6 +357,17 @@ async function npmStart(...args: string[]) {
   return { key, card: card as { readonly name: string }, code };
 }
 
+test('--retention removes finished tasks, whatever the configuration says', async () => {
+  const tasks = { sweepSeconds: 1, retentionDays: 365, retentionBytes: 1e12 };
+  const file = config('retention.json', { tasks });
+  const args = ['--store', 'memory', '--retention', '1KB', '--config', file];
+  const running = await gateway(args);
+  const sent = await running.call('/a2a/tasks/send', { body: message('x'.repeat(2000)) });
+  const { task } = (await sent.json()) as { task: { id: string } };
+  await until(async () => (await running.call(`/a2a/tasks/${task.id}`)).status === 404);
+  await stop(running);
+});
+
 test('npm start takes a command, and serves without one', async () => {
   const gatewayStart = await npmStart('gateway');
   assert.equal(gatewayStart.card.name, 'Parley Gateway');
