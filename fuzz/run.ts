@@ -130,9 +130,14 @@ const since = () => (performance.now() - begun) / 1000;
 const memory: number[] = [];
 let done = 0;
 
-if (options.case !== undefined) {
-  await runCase(Number(options.case));
-} else {
+/** An error of the fuzzer itself. Without this, it would count as an error of the program, and the process would wait for ever. */
+function broken(error: unknown): never {
+  console.error(`the fuzzer itself failed at case ${done} of seed ${seed}`, error);
+  process.exit(1);
+}
+
+async function fuzz(): Promise<void> {
+  if (options.case !== undefined) return runCase(Number(options.case));
   console.log(`fuzzing with seed ${seed}`);
   while (done < cases && since() < seconds && failures.size < MAX_FAILURES) {
     await runCase(done++);
@@ -143,6 +148,8 @@ if (options.case !== undefined) {
     console.log(`${done} cases, ${Math.round(since())} s, ${megabytes(memory.at(-1) ?? 0)} MB`);
   }
 }
+
+await fuzz().catch(broken);
 memory.push(await settled());
 const left = strayFailure();
 if (left) await report(chosen.at(-1)!, done, left);

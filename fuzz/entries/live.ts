@@ -148,7 +148,7 @@ async function openHttp(): Promise<Target> {
         return { text: jsonText(random, body), head: { method: 'POST', path: '/', headers } };
       }
       const [method, path, body] = random.pick(FLAT);
-      const id = encodeURIComponent(text(random).toWellFormed().slice(0, 200));
+      const id = encodeURIComponent(text(random).slice(0, 200).toWellFormed());
       const query = random.once(3) ? mutateText(random, path).replaceAll('#', '') : path;
       const whole = `/${query.replace(/^\//, '')}`.replace('ID', id);
       const changed = random.once(3) ? body : mutateJson(random, body, Object.keys(body ?? {}));

@@ -139,7 +139,7 @@ async function openRest(): Promise<Target> {
     make(random): Input {
       const version = versionIn(random);
       const id = encodeURIComponent(taskId(random, server.known).toWellFormed());
-      const odd = encodeURIComponent(text(random).toWellFormed().slice(0, 200));
+      const odd = encodeURIComponent(text(random).slice(0, 200).toWellFormed());
       const [method, route] = random.pick([
         ['POST', '/message:send'],
         ['POST', '/message:send'],
