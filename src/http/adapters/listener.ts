@@ -1,7 +1,7 @@
 /** Listens on one address, over HTTP or HTTPS. One server can have several listeners. */
 import type { IncomingMessage, Server } from 'node:http';
 import type { Server as SecureServer } from 'node:https';
-import { type AddressInfo, isIP, Server as NetServer, type Socket } from 'node:net';
+import { type AddressInfo, isIP, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { NodeHandler } from './node.ts';
@@ -88,8 +88,9 @@ export async function openListener(
       secure.setSecureContext(pair);
     },
     stop() {
-      // The `close` of node:http is not used, because it drops responses that are written but not sent yet.
-      NetServer.prototype.close.call(server);
+      // Otherwise `close` would drop responses that are written but not sent yet. `end` waits for them.
+      server.closeIdleConnections = () => undefined;
+      server.close();
     },
     async end(ms) {
       await flushed(sockets, ms);

@@ -469,3 +469,24 @@ test('text that has been sent is not kept for as long as there is more', async (
   end.resolve({ done: true, value: undefined });
   assert.match(await response.text(), /^0 1 .* 99 $/);
 });
+
+test('a closed server is not kept in memory', async () => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  async function used(): Promise<WeakRef<Server>> {
+    const agent = createAgent({ name: 'A', description: 'A' }, async function* () {
+      yield 'done';
+    });
+    const listening = await serve(agent, { logger: silent }).listen();
+    await (await post(listening.url, body('hello'))).text();
+    await listening.close();
+    return new WeakRef(listening.server);
+  }
+  const server = await used();
+  const until = performance.now() + 10_000;
+  while (server.deref() && performance.now() < until) {
+    await new Promise((resolve) => setTimeout(resolve, 10));
+    collect();
+  }
+  assert.equal(server.deref(), undefined);
+});
