@@ -13,6 +13,8 @@ export { printableJson, reveal } from './reveal.ts';
 export { createSlots, QueueFullError, type Slots } from './slots.ts';
 export { cutText, nearestNames, oneLine, shorten, splitLast, trimEndOf } from './text.ts';
 export {
+  allOf,
+  andThen,
   backoffMs,
   MAX_TIMER_MS,
   pause,

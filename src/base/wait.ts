@@ -2,6 +2,29 @@
 
 export type MaybePromise<T> = T | Promise<T>;
 
+/**
+ * Calls `next` with the value: at once, or when the promise is fulfilled. So code that serves both cases is written
+ * once, and waits only if it must.
+ */
+export function andThen<Value, Result>(
+  value: MaybePromise<Value>,
+  next: (value: Value) => MaybePromise<Result>,
+): MaybePromise<Result> {
+  return value instanceof Promise ? value.then(next) : next(value);
+}
+
+/** Returns the values, in a promise only if one of them is a promise. */
+export function allOf<Value>(
+  values: readonly MaybePromise<Value>[],
+): MaybePromise<readonly Value[]> {
+  const ready: Value[] = [];
+  for (const value of values) {
+    if (value instanceof Promise) return Promise.all(values);
+    ready.push(value);
+  }
+  return ready;
+}
+
 /** Maximum delay of a timer. A timer with a longer delay would fire at once. */
 export const MAX_TIMER_MS = 2 ** 31 - 1;
 

@@ -38,7 +38,7 @@ import { createAudit } from './audit/audit.ts';
 import { createAuthenticate } from './auth/authenticate.ts';
 import { createKeys, type Keys } from './keys/keys.ts';
 import { createOidc } from './auth/oidc.ts';
-import { type Pepper, saltOf } from './keys/pepper.ts';
+import type { Pepper } from './keys/pepper.ts';
 import { keyRoutes } from './keys/routes.ts';
 import { auditRoutes } from './audit/routes.ts';
 import { usageRoutes } from './budgets/routes.ts';
@@ -54,7 +54,6 @@ import { openaiErrors } from './models/openai/error.ts';
 import { openaiRoutes } from './models/openai/routes.ts';
 import { responsesRoutes } from './models/openai/responses/routes.ts';
 import { createVendorApi } from './models/vendor-api/vendor-api.ts';
-import { registerCheck } from './operation/register-check.ts';
 import { createMetrics } from './telemetry/metrics.ts';
 import { watchRequests, watchTasks } from './telemetry/requests.ts';
 import { operationRoutes } from './operation/routes.ts';
@@ -90,7 +89,7 @@ export interface GatewayOptions {
 export interface Gateway {
   readonly keys: Keys;
   /** Creates a key with all scopes, for a register without keys. Returns the secret. */
-  makeFirstKey(): string;
+  makeFirstKey(): Promise<string>;
   /** The gateway's own routes. */
   readonly routes: readonly GatewayRoute[];
   /** The handlers for a server of another program. Call `start` too. */
@@ -139,7 +138,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     ...observed,
   });
   const health = createHealth({
-    checks: { store: storeCheck(store), register: registerCheck(register) },
+    checks: { store: storeCheck(store), register: () => register.check() },
     logger,
   });
 
@@ -149,7 +148,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     ...cardRoutes({ cards }),
     ...agentRoutes({ agents }),
     ...keyRoutes({ keys }),
-    ...usageRoutes({ spending, needKey: (workspace, id) => void keys.get(workspace, id) }),
+    ...usageRoutes({ spending, needKey: (workspace, id) => keys.get(workspace, id) }),
     ...auditRoutes({ audit }),
     ...openaiRoutes({ models, api: vendorApi }),
     ...responsesRoutes({ api: vendorApi }),
@@ -239,20 +238,22 @@ export function createGateway(options: GatewayOptions): Gateway {
     await spending.flush();
     await tracer.close();
     metrics.close();
-    register.close();
+    await register.close();
   }
 
   return {
     keys,
-    makeFirstKey() {
+    async makeFirstKey() {
       const workspace = DEFAULT_WORKSPACE;
-      return keys.create({ workspace, name: 'first', scopes: ['*'] }, 'gateway').secret;
+      const made = await keys.create({ workspace, name: 'first', scopes: ['*'] }, 'gateway');
+      return made.secret;
     },
     routes,
     node: server.node,
     fetch: server.fetch,
     start,
     async listen(port, host) {
+      await agents.load();
       const listening = await server.listen(port, host);
       start();
       return { ...listening, close: (ms) => close(() => listening.close(ms)) };
@@ -285,7 +286,7 @@ export function createGateway(options: GatewayOptions): Gateway {
  * are derived from PARLEY_SECRET_KEY.
  */
 function sealSalt(register: Register): Uint8Array {
-  return createHash('sha256').update('parley agents').update(saltOf(register)).digest();
+  return createHash('sha256').update('parley agents').update(register.salt).digest();
 }
 
 /**

@@ -169,7 +169,7 @@ test('an answer is not sent to another agent that has got the name of the one th
   const change = { workspace: 'default', actor: 'test', name: 'liar', create: true, verify: true };
   await agents.put({ ...change, input: { url: one.url } });
   const asked = (await client('liar').send('go')) as Task;
-  agents.remove('default', 'test', 'liar');
+  await agents.remove('default', 'test', 'liar');
   await agents.put({ ...change, input: { url: other.url } });
   await assert.rejects(
     client('liar').send('secret', { taskId: asked.id }),
@@ -207,7 +207,7 @@ test('a task that is under way when its agent is removed is canceled there too',
   await agents.put({ ...change, input: { url } });
   for await (const { event } of client('liar').stream('go')) {
     if (event.kind !== 'artifact-update') continue;
-    agents.remove('default', 'test', 'liar');
+    await agents.remove('default', 'test', 'liar');
     const { status } = await client('liar').cancel(event.taskId);
     assert.equal(status.state, 'canceled');
     break;

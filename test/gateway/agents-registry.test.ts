@@ -4,7 +4,8 @@ import { isObject } from '../../src/base/index.ts';
 import { test } from 'node:test';
 import { REMOTE_LIMITS } from '../../src/client/follow/limits.ts';
 import { createAgents } from '../../src/gateway/agents/agents.ts';
-import { openRegister } from '../../src/gateway/register/register.ts';
+import { openRegister } from '../../src/gateway/register/sqlite-register.ts';
+import { auditInto } from '../support/audit-into.ts';
 import { A2AError } from '../../src/protocol/index.ts';
 import { createAgent } from '../../src/tasks/index.ts';
 import { interopAgent } from '../interop/agent.ts';
@@ -200,7 +201,7 @@ test('agents that hang do not keep the others from being looked at', async (t) =
     good: { url: good },
   };
   const register = openRegister(undefined, quiet);
-  const audit = { record() {} };
+  const audit = auditInto([]);
   const agents = createAgents({ register, config, audit, healthSeconds: 0.01, logger: quiet });
   t.after(() => agents.close().then(() => register.close()));
   agents.start();
@@ -226,7 +227,7 @@ test('a register that is away for a moment does not end the looks at agents', as
       },
     },
     config: { theirs: { url } },
-    audit: { record() {} },
+    audit: auditInto([]),
     healthSeconds: 0.01,
     logger: quiet,
   });

@@ -6,7 +6,7 @@ import { proxyExecutor } from '../../src/gateway/agents/executor.ts';
 import { createSpending } from '../../src/gateway/budgets/spending.ts';
 import { Caller } from '../../src/gateway/api/caller.ts';
 import { gatewayExecutor } from '../../src/gateway/tasks/executor.ts';
-import { openRegister, type Register } from '../../src/gateway/register/register.ts';
+import { openRegister, type SqliteRegister } from '../../src/gateway/register/sqlite-register.ts';
 import type { AuditEntry } from '../../src/gateway/audit/audit.ts';
 import { createClient, type AgentClient } from '../../src/client/index.ts';
 import type { AgentCard, AgentService, Call, ProtocolVersion } from '../../src/protocol/index.ts';
@@ -14,10 +14,11 @@ import { createHandler, type A2AAgent, type RequestHandler } from '../../src/tas
 import { SecretBox, secretKeys } from '../../src/store/secrets.ts';
 import { serve, type Listening, type ServeOptions } from '../../src/server.ts';
 import { quiet } from '../interop/support.ts';
+import { auditInto } from '../support/audit-into.ts';
 
 export interface Behind {
   readonly agents: Agents;
-  readonly register: Register;
+  readonly register: SqliteRegister;
   readonly handler: RequestHandler;
   readonly audited: AuditEntry[];
   /** A client at the agent's door, or (none) at the gateway's own. */
@@ -37,7 +38,7 @@ export function behind(t: TestContext, options: BehindOptions = {}): Behind {
   const agents = createAgents({
     register,
     config: AgentsConfig.parse(options.config ?? {}),
-    audit: { record: (entry) => void audited.push(entry) },
+    audit: auditInto(audited),
     secrets: new SecretBox(secretKeys({ secretKey }), Buffer.from('salt')),
     allowNetworks,
     logger: quiet,

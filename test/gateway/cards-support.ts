@@ -1,9 +1,11 @@
 /** What the tests of model cards have in common: a register, an audit log that can be read, the seed's own card. */
-import { openRegister, type Register } from '../../src/gateway/register/register.ts';
+import { openRegister, type SqliteRegister } from '../../src/gateway/register/sqlite-register.ts';
 import { Caller } from '../../src/gateway/api/caller.ts';
 import { createCards, type CardLimits, type Cards } from '../../src/gateway/cards/cards.ts';
 import { CardInput, CardQuery } from '../../src/gateway/cards/schema.ts';
 import type { AuditEntry } from '../../src/gateway/audit/audit.ts';
+import { type AtOnce, atOnce } from '../support/at-once.ts';
+import { auditInto } from '../support/audit-into.ts';
 
 export const silent = { debug() {}, info() {}, warn() {}, error() {} };
 
@@ -28,8 +30,8 @@ export const SEED_BODY = {
 };
 
 export interface Bench {
-  readonly register: Register;
-  readonly cards: Cards;
+  readonly register: SqliteRegister;
+  readonly cards: AtOnce<Cards>;
   readonly entries: readonly AuditEntry[];
 }
 
@@ -43,8 +45,7 @@ interface BenchOptions {
 export function bench({ path, ...options }: BenchOptions = {}): Bench & Disposable {
   const register = openRegister(path, silent);
   const entries: AuditEntry[] = [];
-  const audit = { record: (entry: AuditEntry) => void entries.push(entry) };
-  const cards = createCards({ register, audit, ...options });
+  const cards = atOnce(createCards({ register, audit: auditInto(entries), ...options }));
   return { register, cards, entries, [Symbol.dispose]: () => register.close() };
 }
 

@@ -221,7 +221,7 @@ describe('a provider that fails in the middle of its answer', () => {
 
   test('a reader that leaves closes the connection, and what was read is counted once', async () => {
     await using made = await pair([{ events: [piece('It is ')], after: 'hang' }], []);
-    const target = made.models.resolve('default', 'm', 'chat');
+    const target = await made.models.resolve('default', 'm', 'chat');
     const leaving = new AbortController();
     const chunks = made.models.chat(target, QUESTION, { caller, signal: leaving.signal });
     await chunks.next();

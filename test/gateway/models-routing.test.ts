@@ -1,5 +1,6 @@
 // What a name means: cards, the operator's models, providers' lists; and how providers are chosen and left alone.
 import assert from 'node:assert/strict';
+import { atOnce } from '../support/at-once.ts';
 import { describe, test } from 'node:test';
 import { ModelsConfig, ProvidersConfig } from '../../src/gateway/models/config.ts';
 import { A2AError } from '../../src/protocol/index.ts';
@@ -59,7 +60,7 @@ describe('a name', () => {
     },
   });
   const places = (name: string, type: 'chat' | 'embeddings' = 'chat', workspace = WORKSPACE) =>
-    models
+    atOnce(models)
       .resolve(workspace, name, type)
       .candidates.map(({ provider, model, weight }) => `${provider.name}:${model} ${weight}`);
 
@@ -128,12 +129,12 @@ describe('a name', () => {
   });
 });
 
-test("a vendor's key in the environment makes a provider of its name, unless one is configured", () => {
+test("a vendor's key in the environment makes a provider of its name, unless one is configured", async () => {
   const env = { OPENAI_API_KEY: 'k' };
-  const implicit = rig({ env }).models.list(WORKSPACE);
+  const implicit = await rig({ env }).models.list(WORKSPACE);
   assert(implicit.some(({ owner }) => owner === 'openai'));
   const providers = { mine: { type: 'openai', apiKey: 'other', models: ['m'] } };
-  const explicit = rig({ env, providers }).models.list(WORKSPACE);
+  const explicit = await rig({ env, providers }).models.list(WORKSPACE);
   assert(!explicit.some(({ owner }) => owner === 'openai'));
 });
 
@@ -253,7 +254,7 @@ test('a provider that is full sends calls elsewhere, and lets them wait where th
     },
     models: { m: { routes: [{ provider: 'slow' }, { provider: 'other', weight: 0 }] } },
   });
-  const target = models.resolve(WORKSPACE, 'm', 'chat');
+  const target = await models.resolve(WORKSPACE, 'm', 'chat');
   const signal = new AbortController().signal;
   const first = models.chat(target, QUESTION, { caller, signal });
   await first.next();
@@ -268,7 +269,7 @@ test('another configuration counts for what comes; what runs goes on where it is
   await using old = await fakeVendor([{ events: [piece('old ')], after: 'hang' }]);
   await using fresh = await fakeVendor([says('new')]);
   const { models } = rig({ providers: { p: compatible(old.url, { models: ['m'] }) } });
-  const target = models.resolve(WORKSPACE, 'm', 'chat');
+  const target = await models.resolve(WORKSPACE, 'm', 'chat');
   const leaving = new AbortController();
   const running = models.chat(target, QUESTION, { caller, signal: leaving.signal });
   await running.next();
@@ -284,7 +285,7 @@ test('another configuration counts for what comes; what runs goes on where it is
   await assert.rejects(next, /still there until now/);
 });
 
-test('a configuration that leads nowhere changes nothing', () => {
+test('a configuration that leads nowhere changes nothing', async () => {
   const { models } = rig({ defaultModel: 'offline' });
   const lost = ModelsConfig.parse({ m: { provider: 'gone' } });
   assert.throws(
@@ -293,7 +294,7 @@ test('a configuration that leads nowhere changes nothing', () => {
   );
   assert.equal(models.defaultModel, 'offline');
   assert.deepEqual(
-    models.list(WORKSPACE).map(({ name }) => name),
+    (await models.list(WORKSPACE)).map(({ name }) => name),
     ['offline'],
   );
 });

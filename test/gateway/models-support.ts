@@ -166,7 +166,7 @@ export async function ask(
   let text = '';
   let error: unknown;
   try {
-    const target = models.resolve(workspace, name, 'chat');
+    const target = await models.resolve(workspace, name, 'chat');
     const by = { workspace, keyId: caller.keyId, traceparent: undefined };
     for await (const chunk of models.chat(target, request, { caller: by, signal })) {
       chunks.push(chunk);

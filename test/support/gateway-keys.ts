@@ -1,12 +1,13 @@
 // A register with keys, spending and the audit log over it, a clock that is set by hand, and what was logged.
-import { openRegister } from '../../src/gateway/register/register.ts';
-import { createAudit } from '../../src/gateway/audit/audit.ts';
+import { openRegister } from '../../src/gateway/register/sqlite-register.ts';
+import { type AuditEntry, createAudit } from '../../src/gateway/audit/audit.ts';
 import { createKeys } from '../../src/gateway/keys/keys.ts';
 import { openPepper } from '../../src/gateway/keys/pepper.ts';
 import { createSpending } from '../../src/gateway/budgets/spending.ts';
 import type { BudgetsConfig } from '../../src/gateway/budgets/config.ts';
 import type { RandomBytes } from '../../src/gateway/keys/token.ts';
 import type { Logger } from '../../src/tasks/index.ts';
+import { atOnce } from './at-once.ts';
 
 export interface TestLogger extends Logger {
   readonly lines: string[];
@@ -33,18 +34,24 @@ export function testGateway({ path, secretKey, random, keepAudit }: TestGateway 
   const register = openRegister(path, logger);
   const audit = createAudit({ register, now, ...(keepAudit !== undefined && { keep: keepAudit }) });
   const open = () =>
-    createKeys({
-      register,
-      audit,
-      pepper,
-      logger,
-      now,
-      ...(random && { random }),
-    });
+    atOnce(
+      createKeys({
+        register,
+        audit,
+        pepper,
+        logger,
+        now,
+        ...(random && { random }),
+      }),
+    );
   const pepper = openPepper({ register, path, secretKey });
   return {
     register,
-    audit,
+    auditLog: audit,
+    audit: {
+      list: atOnce(audit).list,
+      record: (entry: AuditEntry) => register.change(() => audit.record(entry)),
+    },
     pepper,
     keys: open(),
     /** The same keys without what is in memory. */

@@ -3,9 +3,11 @@ import type * as z from 'zod';
 import type { SigningKeys } from '../../src/base/signing/index.ts';
 import type { ApiScope } from '../../src/gateway/api/caller.ts';
 import { GatewayConfig } from '../../src/gateway/config.ts';
-import { openRegister } from '../../src/gateway/register/register.ts';
-import { createGateway, type Gateway } from '../../src/gateway/gateway.ts';
+import { openRegister } from '../../src/gateway/register/sqlite-register.ts';
+import { createGateway, type Gateway, type GatewayOptions } from '../../src/gateway/gateway.ts';
 import { openPepper } from '../../src/gateway/keys/pepper.ts';
+import type { AtOnce } from './at-once.ts';
+import type { Keys } from '../../src/gateway/keys/keys.ts';
 import { type Logger, memoryStore, type TaskStore } from '../../src/tasks/index.ts';
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
@@ -23,9 +25,12 @@ export interface GatewayStart {
   readonly secretKey?: string;
 }
 
+/** A gateway whose register is in SQLite. */
+export type SqliteGateway = Omit<Gateway, 'keys'> & { readonly keys: AtOnce<Keys> };
+
 export interface RunningGateway extends AsyncDisposable {
   readonly url: string;
-  readonly gateway: Gateway;
+  readonly gateway: SqliteGateway;
   /** A key that may do everything in its workspace, or only so much. */
   key(workspace?: string, ...scopes: ApiScope[]): string;
   /** Asks as the owner of the key; `body` is sent as JSON. */
@@ -42,7 +47,7 @@ export async function startGateway(start: GatewayStart = {}): Promise<RunningGat
   const { environment = {}, allowNetworks = [], logger = silent } = start;
   const register = openRegister(start.register, silent);
   const pepper = openPepper({ register, path: start.register });
-  const gateway = createGateway({
+  const gateway: SqliteGateway = withKeysAtOnce({
     config: GatewayConfig.parse(start.config ?? {}),
     store: start.store ?? memoryStore(),
     register,
@@ -76,4 +81,8 @@ export async function startGateway(start: GatewayStart = {}): Promise<RunningGat
     },
     [Symbol.asyncDispose]: () => listening.close(),
   };
+}
+
+function withKeysAtOnce(options: GatewayOptions): SqliteGateway {
+  return createGateway(options) as SqliteGateway;
 }

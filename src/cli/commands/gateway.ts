@@ -119,7 +119,7 @@ async function run(settings: Settings): Promise<number> {
     throw error;
   });
   // The key is created only after the start, because it would never be shown if the start failed.
-  const firstKey = keyless ? gateway.makeFirstKey() : undefined;
+  const firstKey = keyless ? await gateway.makeFirstKey() : undefined;
   const ended = untilSignal(log);
   let reloading = Promise.resolve();
   process.on('SIGHUP', () => {
@@ -184,14 +184,14 @@ async function open(
       ...address,
       ...signing,
     });
-    const unusable = gateway.keys.unusable();
+    const unusable = await gateway.keys.unusable();
     if (unusable > 0) {
       log.warn(
         {},
         `${unusableKeys(unusable)}, so ${unusable === 1 ? 'it does' : 'they do'} not work here`,
       );
     }
-    const keyless = !gateway.keys.any() && config.keys?.oidc === undefined;
+    const keyless = !(await gateway.keys.any()) && config.keys?.oidc === undefined;
     // Other machines could reach the gateway immediately, so a key must exist before the start.
     if (keyless && !isLoopback(host)) throw noKeys(host, values.store);
     return { gateway, store, keyless };
@@ -199,7 +199,7 @@ async function open(
     if (gateway) {
       await gateway.close(0);
     } else {
-      register?.close();
+      await register?.close();
       await store.close();
     }
     if (error instanceof StoreError) throw storeProblem(error);

@@ -16,6 +16,7 @@ import {
   type MadeKey,
   type NewKey,
 } from '../../gateway/keys/index.ts';
+import type { MaybePromise } from '../../base/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import { StoreError } from '../../store/index.ts';
 import {
@@ -112,8 +113,8 @@ const create = defineCommand({
       ...(values.rate !== undefined && { rateLimit: rateLimit(values.rate) }),
       ...(budget && { budget }),
     };
-    const made = await withKeys(input, true, (keys) => {
-      checkSecretKey(keys);
+    const made = await withKeys(input, true, async (keys) => {
+      await checkSecretKey(keys);
       return keys.create(fields, ACTOR);
     });
     printMade(made, values.json, 'The secret is shown only now: store it in a safe place.');
@@ -131,7 +132,7 @@ const list = defineCommand({
   },
   examples: ['parley keys list', 'parley keys list --workspace team --json'],
   async run(input) {
-    const items = await withKeys(input, false, (keys) => keys.list(workspaceOf(input)).items);
+    const { items } = await withKeys(input, false, (keys) => keys.list(workspaceOf(input)));
     if (input.values.json) for (const key of items) sayJson(key);
     else if (items.length === 0) noteNone(workspaceOf(input));
     else printTable(items);
@@ -165,9 +166,10 @@ const set = defineCommand({
     const { values, operands } = input;
     const [id = ''] = operands;
     const { name, scope, expires, rate, 'no-budget': noBudget } = values;
-    const key = await withKeys(input, false, (keys) => {
+    const key = await withKeys(input, false, async (keys) => {
       const workspace = workspaceOf(input);
-      const budget = budgetOf(values, keys.get(workspace, id).budget);
+      const before = await keys.get(workspace, id);
+      const budget = budgetOf(values, before.budget);
       if (noBudget && budget)
         throw usageError('use either --no-budget or the other budget flags, not both');
       const change: KeyChange = {
@@ -208,8 +210,8 @@ const rotate = defineCommand({
   async run(input) {
     const { values, operands } = input;
     const overlapSeconds = values.overlap === undefined ? 0 : seconds('--overlap', values.overlap);
-    const made = await withKeys(input, false, (keys) => {
-      checkSecretKey(keys);
+    const made = await withKeys(input, false, async (keys) => {
+      await checkSecretKey(keys);
       return keys.rotate(workspaceOf(input), String(operands[0]), { overlapSeconds }, ACTOR);
     });
     const { overlapEndsAt } = made.key;
@@ -282,7 +284,7 @@ function help(): string {
 async function withKeys<Result>(
   input: KeysInput,
   create: boolean,
-  work: (keys: Keys) => Result,
+  work: (keys: Keys) => MaybePromise<Result>,
 ): Promise<Result> {
   const { values, environment } = input;
   const place = await storeLocation(values, environment, 'gateway');
@@ -303,7 +305,7 @@ async function withKeys<Result>(
     try {
       const secretKey = environment['PARLEY_SECRET_KEY'];
       const pepper = openPepper({ register, path, secretKey });
-      return work(createKeys({ register, audit: createAudit({ register }), pepper, logger }));
+      return await work(createKeys({ register, audit: createAudit({ register }), pepper, logger }));
     } finally {
       register.close();
     }
@@ -351,8 +353,8 @@ function refused(error: A2AError): ExitError {
  * Throws if PARLEY_SECRET_KEY differs from the value that the gateway uses, because a key that is created with it would
  * never work.
  */
-function checkSecretKey(keys: Keys): void {
-  const count = keys.unusable();
+async function checkSecretKey(keys: Keys): Promise<void> {
+  const count = await keys.unusable();
   if (count === 0) return;
   throw usageError(
     `${unusableKeys(count)}: set PARLEY_SECRET_KEY to the value that the gateway uses, or revoke the keys that parley keys list shows as unusable`,

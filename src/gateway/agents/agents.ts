@@ -4,6 +4,7 @@
  * from the configuration and a registered agent have the same name, the agent from the configuration is used.
  */
 import { setTimeout as delay } from 'node:timers/promises';
+import type { MaybePromise } from '../../base/index.ts';
 import { A2AError, type AgentSkill } from '../../protocol/index.ts';
 import type { Logger } from '../../tasks/index.ts';
 import type { SecretBox } from '../../store/index.ts';
@@ -40,11 +41,13 @@ export interface Agents {
    * already exists. Also throws `conflict` if the agent is in the configuration.
    */
   put(change: AgentChange): Promise<RemoteAgent>;
-  remove(workspace: string, actor: string, name: string): void;
+  remove(workspace: string, actor: string, name: string): Promise<void>;
   /** Replaces the configuration. Running tasks keep the agent that they started with. */
   use(config: AgentsConfig, healthSeconds?: number): void;
   /** Returns the number of agents in each health state. */
   census(): Readonly<Record<Health['state'], number>>;
+  /** Reads the registered agents. Must be called before the first request, if the register is in PostgreSQL. */
+  load(): MaybePromise<void>;
   /** Starts the health checks. */
   start(): void;
   close(): Promise<void>;
@@ -196,32 +199,27 @@ export function createAgents(options: AgentsOptions): Agents {
         throw new A2AError('upstreamFailed', `${draft.agent.explain(error)} ${hint}`);
       });
     }
-    register.transaction(() => {
+    await register.change(function* () {
       // The agent may have been removed while its card was being fetched.
-      if (!draft.save(create)) throw notFound(name);
+      if (!(yield* draft.save(create))) throw notFound(name);
       const action = create ? 'agent.create' : 'agent.update';
-      audit.record({
-        workspace,
-        actor,
-        action,
-        subject: name,
-        detail: { headers: draft.headerNames },
-      });
+      const detail = { headers: draft.headerNames };
+      yield* audit.record({ workspace, actor, action, subject: name, detail });
     });
-    registry.drop();
+    await registry.load();
     registry.remember(workspace, draft.agent);
     if (!verify && started) void check(draft.agent);
     return draft.agent;
   }
 
-  function remove(workspace: string, actor: string, name: string): void {
+  async function remove(workspace: string, actor: string, name: string): Promise<void> {
     checkOwn(workspace, name);
-    register.transaction(() => {
-      if (!registry.remove(workspace, name)) throw notFound(name);
-      links.forget(workspace, name);
-      audit.record({ workspace, actor, action: 'agent.delete', subject: name });
+    await register.change(function* () {
+      if (!(yield* registry.remove(workspace, name))) throw notFound(name);
+      yield* links.forget(workspace, name);
+      yield* audit.record({ workspace, actor, action: 'agent.delete', subject: name });
     });
-    registry.drop();
+    await registry.load();
   }
 
   use(options.config ?? {}, options.healthSeconds);
@@ -237,6 +235,7 @@ export function createAgents(options: AgentsOptions): Agents {
     put,
     remove,
     use,
+    load: () => registry.load(),
     census() {
       const counts = { unknown: 0, healthy: 0, unhealthy: 0 };
       for (const { health } of [...configured.values(), ...registry.all()]) counts[health.state]++;

@@ -9,7 +9,7 @@
  * their id (`deduplicates`). For all other agents the task fails.
  */
 import { randomUUIDv7 } from 'node:crypto';
-import { raceAbort, waitAtMost } from '../../base/index.ts';
+import { andThen, type MaybePromise, raceAbort, waitAtMost } from '../../base/index.ts';
 import {
   Lifetime,
   limitTime,
@@ -110,10 +110,11 @@ export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
       context.resumed && before ? before : senderOf(context, agent, extensions, before);
     const traceparent = span?.traceparent ?? traceOf(context);
     const call = { ...callOf(agent, sender, traceparent), signal };
-    const params = context.resumed
-      ? await outgoing.afterCrash(context, workspace, agent, sender, { service, call })
+    const outgoingMessage = context.resumed
+      ? outgoing.afterCrash(context, workspace, agent, sender, { service, call })
       : outgoing.message(context, workspace, name, sender);
-    const known = context.resumed ? links.task(workspace, name, context.task.id) : undefined;
+    const params = outgoingMessage instanceof Promise ? await outgoingMessage : outgoingMessage;
+    const known = context.resumed ? await links.task(workspace, name, context.task.id) : undefined;
     const remoteTaskId = params?.message.taskId ?? known;
     const isAnswer = params?.message.taskId !== undefined;
     const reading = new Reading(limits, {
@@ -121,7 +122,7 @@ export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
       remoteTaskId,
       remoteContextId: params
         ? params.message.contextId
-        : links.context(workspace, name, context.contextId),
+        : await links.context(workspace, name, context.contextId),
       sends: !params ? 'nothing' : isAnswer ? 'answer' : 'message',
     });
     const resends = streams && settings.deduplicates === true;
@@ -167,7 +168,7 @@ export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
     let reservation: Reservation;
     try {
       if (context.resumed || context.turn.length > 1) {
-        before = links.sender(workspace, name, task.id);
+        before = await links.sender(workspace, name, task.id);
       }
       caller = callerOf(context, before);
       const planned = plannedCall(caller, agent, contextId, task.id);
@@ -325,21 +326,23 @@ export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
     }
   }
 
-  function checkAnswer(context: RequestContext, task: Task, name: string): undefined {
+  function checkAnswer(context: RequestContext, task: Task, name: string): MaybePromise<undefined> {
     const workspace = ownerOf(context);
     const { state } = task.status;
     // No check is needed, because the runtime refuses messages to a finished task.
-    if (isTerminal(state)) return;
+    if (isTerminal(state)) return undefined;
     const agent = agents.find(workspace, name);
     if (!agent) throw new A2AError('unavailable', `The agent ${name} no longer exists`);
     checkPassedOn(context, agent);
-    // Without a link, the name may now belong to another agent, which would treat the answer as a new request.
-    if (isInterrupted(state) && links.task(workspace, name, task.id) === undefined) {
+    if (!isInterrupted(state)) return undefined;
+    return andThen(links.task(workspace, name, task.id), (id) => {
+      if (id !== undefined) return undefined;
+      // Without a link, the name may now belong to another agent, which would treat the answer as a new request.
       throw new A2AError(
         'unsupportedOperation',
         `The agent that is now registered as ${name} did not ask this question. Cancel the task and start a new one`,
       );
-    }
+    });
   }
 
   return {
@@ -372,8 +375,8 @@ export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
       // A running task belongs to the agent that it started with, even if this agent has since been removed.
       const agent = running?.agent ?? agents.find(workspace, name);
       if (!agent) return;
-      id ??= links.task(workspace, name, taskId);
-      const call = running?.call ?? callOf(agent, links.sender(workspace, name, taskId));
+      id ??= await links.task(workspace, name, taskId);
+      const call = running?.call ?? callOf(agent, await links.sender(workspace, name, taskId));
       await cancelRemote(agent, id, call);
     },
   };

@@ -1,4 +1,5 @@
 /** Creates the message to the agent. It is the caller's message with the agent's ids instead of ours. */
+import { allOf, andThen, type MaybePromise } from '../../base/index.ts';
 import { retrying, type FollowedService } from '../../client/index.ts';
 import {
   isInterrupted,
@@ -26,7 +27,7 @@ export interface Outgoing {
     workspace: string,
     agent: string,
     by: Sender,
-  ): MessageSendParams;
+  ): MaybePromise<MessageSendParams>;
   /**
    * Returns the message to send after a crash, or undefined if the remote agent has already received the message.
    * Throws UnknownOutcome if this is unknown.
@@ -40,6 +41,15 @@ export interface Outgoing {
   ): Promise<MessageSendParams | undefined>;
 }
 
+/** The agent's ids of our task, our context and the tasks that the message refers to. */
+interface RemoteIds {
+  readonly taskId: string | undefined;
+  readonly remoteContext: string | undefined;
+  readonly references: string[];
+}
+
+const isKnown = (id: string | undefined) => id !== undefined;
+
 export function createOutgoing(links: TaskLinks): Outgoing {
   const fresh = new Set<string>();
 
@@ -47,21 +57,31 @@ export function createOutgoing(links: TaskLinks): Outgoing {
     context: ExecutionContext,
     workspace: string,
     name: string,
+    by: Sender,
+  ): MaybePromise<MessageSendParams> {
+    const { message: given, task, turn, contextId } = context;
+    const ids = allOf([
+      turn.length > 1 ? links.task(workspace, name, task.id) : undefined,
+      fresh.delete(contextId) ? undefined : links.context(workspace, name, contextId),
+      ...(given.referenceTaskIds ?? []).map((id) => links.task(workspace, name, id)),
+    ]);
+    return andThen(ids, ([taskId, remoteContext, ...references]) => {
+      const remote = { taskId, remoteContext, references: references.filter(isKnown) };
+      return messageTo(remote, context, by);
+    });
+  }
+
+  function messageTo(
+    { taskId, remoteContext, references }: RemoteIds,
+    context: ExecutionContext,
     { acceptedOutputModes }: Sender,
   ): MessageSendParams {
-    const { message: given, task, turn, contextId } = context;
-    const taskId = turn.length > 1 ? links.task(workspace, name, task.id) : undefined;
-    const remoteContext = fresh.delete(contextId)
-      ? undefined
-      : links.context(workspace, name, contextId);
-    const references = given.referenceTaskIds
-      ?.map((id) => links.task(workspace, name, id))
-      .filter((id) => id !== undefined);
+    const { message: given } = context;
     const { referenceTaskIds: _, contextId: _context, taskId: _task, ...rest } = given;
     const sent: Message = { ...rest, messageId: sentId(context) };
     if (taskId !== undefined) sent.taskId = taskId;
     if (remoteContext !== undefined) sent.contextId = remoteContext;
-    if (references && references.length > 0) sent.referenceTaskIds = references;
+    if (references.length > 0) sent.referenceTaskIds = references;
     if (given.metadata?.[SOURCE_KEY] !== undefined) {
       const { [SOURCE_KEY]: _source, ...metadata } = given.metadata;
       sent.metadata = metadata;
@@ -83,8 +103,8 @@ export function createOutgoing(links: TaskLinks): Outgoing {
     },
     message,
     async afterCrash(context, workspace, agent, by, { service, call }) {
-      const params = message(context, workspace, agent.name, by);
-      const id = links.task(workspace, agent.name, context.task.id);
+      const params = await message(context, workspace, agent.name, by);
+      const id = await links.task(workspace, agent.name, context.task.id);
       if (id === undefined) {
         if (agent.settings.deduplicates === true) return params;
         throw new UnknownOutcome();

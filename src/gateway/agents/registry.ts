@@ -1,10 +1,14 @@
-/** The agents that callers registered. They are stored in the register. */
+/**
+ * The agents that callers registered. They are stored in the register, and all of them are in memory. With SQLite, each
+ * access checks whether they have changed. With PostgreSQL, they are read again when the register reports a change.
+ */
 import type { Dispatcher } from 'undici';
 import * as z from 'zod';
+import { andThen, type MaybePromise } from '../../base/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import type { SecretBox } from '../../store/index.ts';
 import type { Logger } from '../../tasks/index.ts';
-import type { Register } from '../register/register.ts';
+import { type Register, statement, type Step } from '../register/register.ts';
 import { AgentConfig, type AgentInput } from './config.ts';
 import { RemoteAgent } from './remote.ts';
 
@@ -14,10 +18,10 @@ export interface AgentRegistry {
   all(): RemoteAgent[];
   /** Creates an agent without storing it. Throws if the agent's headers cannot be stored. */
   draft(workspace: string, name: string, input: AgentInput, before: RemoteAgent | undefined): Draft;
-  /** Removes the agent in the caller's transaction. Returns false if the agent does not exist. */
-  remove(workspace: string, name: string): boolean;
-  /** Marks the agents in memory as outdated, so that the next call reads the register again. */
-  drop(): void;
+  /** Removes the agent, as a step of the caller's change. Returns false if the agent does not exist. */
+  remove(workspace: string, name: string): Step<boolean>;
+  /** Reads the register if it has changed. Must be called before the first access and after each own change. */
+  load(): MaybePromise<void>;
   /** Caches this object for the stored agent, because the object may already have the agent's card. */
   remember(workspace: string, agent: RemoteAgent): void;
 }
@@ -26,10 +30,10 @@ export interface Draft {
   readonly agent: RemoteAgent;
   readonly headerNames: readonly string[];
   /**
-   * Stores the agent in the caller's transaction. With `create`, throws `conflict` if the agent already exists. Without
-   * `create`, returns false if the agent does not exist.
+   * Stores the agent, as a step of the caller's change. With `create`, throws `conflict` if the agent already exists.
+   * Without `create`, returns false if the agent does not exist.
    */
-  save(create: boolean): boolean;
+  save(create: boolean): Step<boolean>;
 }
 
 const MAX_AGENTS = 200;
@@ -43,30 +47,38 @@ interface Options {
   readonly dispatcher: Dispatcher;
 }
 
+const SQL = {
+  all: statement('SELECT workspace, name, settings, headers, updated_at FROM agents'),
+  insert: statement(`
+    INSERT INTO agents (workspace, name, settings, headers, created_at, updated_at)
+    VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`),
+  update: statement(
+    'UPDATE agents SET settings = ?, headers = ?, updated_at = ? WHERE workspace = ? AND name = ?',
+  ),
+  remove: statement('DELETE FROM agents WHERE workspace = ? AND name = ?'),
+  count: statement('SELECT count(*) AS count FROM agents WHERE workspace = ?'),
+};
+
+interface Known {
+  readonly agent: RemoteAgent;
+  /** The stored settings and headers. */
+  readonly row: string;
+}
+
 export function createAgentRegistry({
   register,
   secrets,
   dispatcher,
   logger,
 }: Options): AgentRegistry {
-  const { db } = register;
-  const selectAll = db.prepare('SELECT workspace, name, settings, headers, updated_at FROM agents');
-  const insert = db.prepare('INSERT INTO agents VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING');
-  const update = db.prepare(
-    'UPDATE agents SET settings = ?, headers = ?, updated_at = ? WHERE workspace = ? AND name = ?',
-  );
-  const remove = db.prepare('DELETE FROM agents WHERE workspace = ? AND name = ?');
-  const count = db.prepare('SELECT count(*) AS count FROM agents WHERE workspace = ?');
   /** The agents by workspace and name. The object of an unchanged agent is kept, with its card and health. */
-  let known = new Map<string, { agent: RemoteAgent; row: string }>();
+  let known = new Map<string, Known>();
   let version: number | undefined;
+  let loading: Promise<void> | undefined;
 
-  function read(): Map<string, { agent: RemoteAgent; row: string }> {
-    const now = register.changed();
-    if (now === version) return known;
-    const next = new Map<string, { agent: RemoteAgent; row: string }>();
-    for (const row of register.read(() => selectAll.all())) {
-      const { workspace, name, settings, headers } = row;
+  function use(rows: readonly Readonly<Record<string, unknown>>[]): void {
+    const next = new Map<string, Known>();
+    for (const { workspace, name, settings, headers } of rows) {
       if (typeof workspace !== 'string' || typeof name !== 'string') continue;
       const sealed = headers instanceof Uint8Array ? headers : undefined;
       const text = `${String(settings)}\0${sealed ? Buffer.from(sealed).toString('base64') : ''}`;
@@ -87,9 +99,36 @@ export function createAgentRegistry({
       next.set(key, { agent, row: text });
     }
     known = next;
-    version = now;
+  }
+
+  function load(): MaybePromise<void> {
+    // The register may have changed after the read in progress. So its result is checked again.
+    if (loading) return loading.then(load);
+    const seen = register.changed();
+    if (seen === version) return undefined;
+    const read = andThen(
+      register.read(() => SQL.all.all()),
+      (rows) => {
+        use(rows);
+        version = seen;
+      },
+    );
+    if (!(read instanceof Promise)) return undefined;
+    loading = read.finally(() => (loading = undefined));
+    return loading.then(load);
+  }
+
+  /** Returns the agents. With PostgreSQL, `load` has read them. */
+  function agents(): Map<string, Known> {
+    if (register.kind === 'sqlite') void load();
     return known;
   }
+
+  register.onChange(() => {
+    Promise.resolve()
+      .then(load)
+      .catch((error: unknown) => logger.warn({ err: error }, 'failed to read the agents again'));
+  });
 
   /** Returns the decrypted headers. Leaves out headers that cannot be decrypted. The agent then refuses requests. */
   function opened(workspace: string, name: string, sealed: Uint8Array | undefined) {
@@ -122,31 +161,42 @@ export function createAgentRegistry({
   }
 
   /** Re-encrypts headers that were encrypted with an older key, so that the older key can be removed. */
-  function reseal(): void {
-    if (!secrets?.hasOldKeys) return;
-    register.transaction(() => {
-      for (const { workspace, name, settings, headers, updated_at: at } of selectAll.all()) {
+  function reseal(box: SecretBox): MaybePromise<void> {
+    return register.change(function* () {
+      const rows = yield* SQL.all.all();
+      for (const { workspace, name, settings, headers, updated_at: at } of rows) {
         if (!(headers instanceof Uint8Array)) continue;
         const place = placeOf(String(workspace), String(name));
-        const found = secrets.openAny(headers, place);
+        const found = box.openAny(headers, place);
         if (!found?.isOld) continue;
-        const sealed = secrets.seal(found.text, place);
-        update.run(String(settings), sealed, Number(at), String(workspace), String(name));
+        const sealed = box.seal(found.text, place);
+        yield* SQL.update.run(
+          String(settings),
+          sealed,
+          Number(at),
+          String(workspace),
+          String(name),
+        );
       }
     });
   }
 
-  try {
-    reseal();
-  } catch (error) {
+  const notResealed = (error: unknown) =>
     logger.error({ err: error }, 'failed to encrypt the headers of agents with the new key');
+  try {
+    const resealed = secrets?.hasOldKeys ? reseal(secrets) : undefined;
+    if (resealed instanceof Promise) resealed.catch(notResealed);
+  } catch (error) {
+    notResealed(error);
   }
 
   return {
-    find: (workspace, name) => read().get(keyOf(workspace, name))?.agent,
+    find: (workspace, name) => agents().get(keyOf(workspace, name))?.agent,
     list: (workspace) =>
-      [...read()].flatMap(([key, { agent }]) => (key.startsWith(`${workspace}\0`) ? [agent] : [])),
-    all: () => [...read().values()].map(({ agent }) => agent),
+      [...agents()].flatMap(([key, { agent }]) =>
+        key.startsWith(`${workspace}\0`) ? [agent] : [],
+      ),
+    all: () => [...agents().values()].map(({ agent }) => agent),
     draft(workspace, name, input, before) {
       const headers = headersFor(input, before);
       const headerNames = Object.keys(headers);
@@ -157,28 +207,26 @@ export function createAgentRegistry({
       return {
         agent: new RemoteAgent({ name, source: 'api', settings, dispatcher }),
         headerNames,
-        save(create) {
+        *save(create) {
           const now = Date.now();
           const text = JSON.stringify(shown);
-          if (!create) {
-            return Number(update.run(text, sealed, now, workspace, name).changes) > 0;
-          }
-          if (Number(count.get(workspace)?.['count']) >= MAX_AGENTS) {
+          if (!create) return (yield* SQL.update.run(text, sealed, now, workspace, name)) > 0;
+          if (Number((yield* SQL.count.get(workspace))?.['count']) >= MAX_AGENTS) {
             throw new A2AError('conflict', `A workspace can have at most ${MAX_AGENTS} agents`);
           }
-          const { changes } = insert.run(workspace, name, text, sealed, now, now);
-          if (changes === 0) throw new A2AError('conflict', `The agent ${name} already exists`);
+          const added = yield* SQL.insert.run(workspace, name, text, sealed, now, now);
+          if (added === 0) throw new A2AError('conflict', `The agent ${name} already exists`);
           return true;
         },
       };
     },
-    remove: (workspace, name) => Number(remove.run(workspace, name).changes) > 0,
-    drop() {
-      version = undefined;
+    *remove(workspace, name) {
+      return (yield* SQL.remove.run(workspace, name)) > 0;
     },
+    load,
     remember(workspace, agent) {
       const key = keyOf(workspace, agent.name);
-      const entry = read().get(key);
+      const entry = agents().get(key);
       if (entry) known.set(key, { ...entry, agent });
     },
   };

@@ -142,7 +142,7 @@ export function agentRoutes({ agents }: { readonly agents: Agents }): GatewayRou
         409: { description: 'The agent is in the configuration' },
       },
       async handle({ values, caller }) {
-        agents.remove(caller.workspace, caller.actor, values['name'] ?? '');
+        await agents.remove(caller.workspace, caller.actor, values['name'] ?? '');
         return { status: 204 };
       },
     }),

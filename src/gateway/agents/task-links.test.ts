@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openRegister } from '../register/register.ts';
+import { openRegister } from '../register/sqlite-register.ts';
 import { SecretBox, secretKeys } from '../../store/secrets.ts';
 import { createTaskLinks } from './task-links.ts';
 
@@ -66,10 +66,10 @@ test('a link is found only by its workspace and its agent, before and after it i
   check();
   await saved;
   check();
-  links.forget('other', 'a');
-  links.forget('w', 'other');
+  register.change(() => links.forget('other', 'a'));
+  register.change(() => links.forget('w', 'other'));
   check();
-  links.forget('w', 'a');
+  register.change(() => links.forget('w', 'a'));
   assert.deepEqual(found('w', 'a'), [undefined, undefined, undefined]);
   register.close();
 });

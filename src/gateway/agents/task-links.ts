@@ -8,7 +8,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import * as z from 'zod';
 import { SecretBox, secretKeys } from '../../store/index.ts';
 import type { Logger } from '../../tasks/index.ts';
-import type { Register } from '../register/register.ts';
+import { andThen, type MaybePromise } from '../../base/index.ts';
+import { arrayStatement, type Register, statement, type Step } from '../register/register.ts';
 import { type Sender, StoredSender } from './sender.ts';
 
 export interface Link {
@@ -23,15 +24,15 @@ export interface Link {
 
 export interface TaskLinks {
   /** Returns the id of the agent's task, or undefined if there is no link. */
-  task(workspace: string, agent: string, taskId: string): string | undefined;
+  task(workspace: string, agent: string, taskId: string): MaybePromise<string | undefined>;
   /** Returns the id of the agent's context, or undefined if there is no link. */
-  context(workspace: string, agent: string, contextId: string): string | undefined;
+  context(workspace: string, agent: string, contextId: string): MaybePromise<string | undefined>;
   /** Returns the sender of the task's last message, or undefined if there is no link. */
-  sender(workspace: string, agent: string, taskId: string): Sender | undefined;
+  sender(workspace: string, agent: string, taskId: string): MaybePromise<Sender | undefined>;
   /** Stores the link. Resolves when the link is in the database. */
   save(link: Link): Promise<void>;
-  /** Removes all links of the agent. */
-  forget(workspace: string, agent: string): void;
+  /** Removes all links of the agent, as a step of the caller's change. */
+  forget(workspace: string, agent: string): Step<void>;
   /** Removes old links in small steps. Never throws. */
   prune(now: number, signal: AbortSignal): Promise<void>;
 }
@@ -53,31 +54,50 @@ interface Options {
   readonly secrets: SecretBox | undefined;
 }
 
-export function createTaskLinks({ register, logger, ...options }: Options): TaskLinks {
-  let { secrets } = options;
-  const { db } = register;
-  const findTask = db.prepare(
+interface Waiting {
+  readonly link: Link;
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+}
+
+type Row = Readonly<Record<string, unknown>>;
+type Cell = readonly [string | null];
+
+const LINK_VALUES = `
+  (workspace, agent, task_id, context_id, remote_task_id, remote_context_id, saved_at, sender, headers)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+const SQL = {
+  task: arrayStatement<Cell>(
     'SELECT remote_task_id FROM links WHERE workspace = ? AND agent = ? AND task_id = ?',
-  );
-  const findContext = db.prepare(
+  ),
+  context: arrayStatement<Cell>(
     `SELECT remote_context_id FROM links
      WHERE workspace = ? AND agent = ? AND context_id = ? AND remote_context_id IS NOT NULL
      ORDER BY id DESC LIMIT 1`,
-  );
-  const findSender = db.prepare(
+  ),
+  sender: statement(
     'SELECT sender, headers FROM links WHERE workspace = ? AND agent = ? AND task_id = ?',
-  );
-  const save = db.prepare(
-    `INSERT OR REPLACE INTO links
-     (workspace, agent, task_id, context_id, remote_task_id, remote_context_id, saved_at, sender, headers)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-  );
-  const removeOldest = db.prepare(
+  ),
+  // A link that is saved again gets a new id, because the newest link of a context has the highest id.
+  save: statement(
+    `INSERT OR REPLACE INTO links ${LINK_VALUES}`,
+    `INSERT INTO links ${LINK_VALUES} ON CONFLICT (workspace, agent, task_id) DO UPDATE SET
+       (id, context_id, remote_task_id, remote_context_id, saved_at, sender, headers) =
+       (excluded.id, excluded.context_id, excluded.remote_task_id, excluded.remote_context_id, excluded.saved_at,
+        excluded.sender, excluded.headers)`,
+  ),
+  forget: statement('DELETE FROM links WHERE workspace = ? AND agent = ?'),
+  removeOldest: statement(
     `DELETE FROM links WHERE id IN
-       (SELECT id FROM (SELECT id, saved_at FROM links ORDER BY id LIMIT ${PRUNE_AT_ONCE}) WHERE saved_at < ?)`,
-  );
-  for (const statement of [findTask, findContext]) statement.setReturnArrays(true);
-  let waiting: { link: Link; resolve: () => void; reject: (error: unknown) => void }[] = [];
+       (SELECT id FROM (SELECT id, saved_at FROM links ORDER BY id LIMIT ${PRUNE_AT_ONCE}) oldest WHERE saved_at < ?)`,
+  ),
+};
+
+export function createTaskLinks({ register, logger, ...options }: Options): TaskLinks {
+  let { secrets } = options;
+  let waiting: Waiting[] = [];
+  /** The links of the transaction in progress. */
+  let saving: readonly Waiting[] = [];
 
   /** Returns the SecretBox for the headers. If none is configured, creates one with a random key. */
   const box = () =>
@@ -96,77 +116,112 @@ export function createTaskLinks({ register, logger, ...options }: Options): Task
     }
   }
 
+  function* stored({ link }: Waiting, now: number): Step<void> {
+    const { taskId, workspace, agent, contextId } = link;
+    const { remoteTaskId = null, remoteContextId = null } = link;
+    const { headers, ...sender } = link.sender;
+    yield* SQL.save.run(
+      workspace,
+      agent,
+      taskId,
+      contextId,
+      remoteTaskId,
+      remoteContextId,
+      now,
+      JSON.stringify(sender),
+      headers ? sealed(JSON.stringify(headers), placeOf(link)) : null,
+    );
+  }
+
   function flush(): void {
     const batch = waiting;
     waiting = [];
+    saving = batch;
+    const ended = () => {
+      saving = [];
+      if (waiting.length > 0) setImmediate(flush);
+    };
+    const done = () => {
+      ended();
+      for (const { resolve } of batch) resolve();
+    };
+    const failed = (error: unknown) => {
+      ended();
+      for (const { reject } of batch) reject(error);
+    };
     try {
       const now = Date.now();
-      register.transaction(() => {
-        for (const { link } of batch) {
-          const { taskId, workspace, agent, contextId } = link;
-          const { remoteTaskId = null, remoteContextId = null } = link;
-          const { headers, ...sender } = link.sender;
-          save.run(
-            workspace,
-            agent,
-            taskId,
-            contextId,
-            remoteTaskId,
-            remoteContextId,
-            now,
-            JSON.stringify(sender),
-            headers ? sealed(JSON.stringify(headers), placeOf(link)) : null,
-          );
-        }
+      const saved = register.transaction(function* () {
+        for (const each of batch) yield* stored(each, now);
       });
-      for (const { resolve } of batch) resolve();
+      if (saved instanceof Promise) void saved.then(done, failed);
+      else done();
     } catch (error) {
-      for (const { reject } of batch) reject(error);
+      failed(error);
     }
   }
 
+  /** Returns the newest link that matches and is not yet stored. */
+  function unsaved(matches: (link: Link) => boolean): Link | undefined {
+    const of = ({ link }: Waiting) => matches(link);
+    return (waiting.findLast(of) ?? saving.findLast(of))?.link;
+  }
+
   function unsavedLink(workspace: string, agent: string, taskId: string): Link | undefined {
-    const of = (link: Link) =>
-      link.taskId === taskId && link.agent === agent && link.workspace === workspace;
-    return waiting.findLast(({ link }) => of(link))?.link;
+    return unsaved(
+      (link) => link.taskId === taskId && link.agent === agent && link.workspace === workspace,
+    );
+  }
+
+  function senderIn(workspace: string, taskId: string, row: Row | undefined): Sender | undefined {
+    if (!row) return undefined;
+    const sender = StoredSender.parse(JSON.parse(String(row['sender'])));
+    const sealed = row['headers'];
+    const text = sealed instanceof Uint8Array && box().open(sealed, placeOf({ workspace, taskId }));
+    return { ...sender, ...(text && { headers: Headers.parse(JSON.parse(text)) }) };
   }
 
   return {
     task(workspace, agent, taskId) {
-      const unsaved = unsavedLink(workspace, agent, taskId);
-      if (unsaved) return unsaved.remoteTaskId;
-      return first(register.read(() => findTask.get(workspace, agent, taskId)));
+      const found = unsavedLink(workspace, agent, taskId);
+      if (found) return found.remoteTaskId;
+      return andThen(
+        register.read(() => SQL.task.get(workspace, agent, taskId)),
+        (row) => row?.[0] ?? undefined,
+      );
     },
     context(workspace, agent, contextId) {
-      const unsaved = waiting.findLast(
-        ({ link }) =>
+      const found = unsaved(
+        (link) =>
           link.contextId === contextId && link.agent === agent && link.workspace === workspace,
       );
-      if (unsaved?.link.remoteContextId !== undefined) return unsaved.link.remoteContextId;
-      return first(register.read(() => findContext.get(workspace, agent, contextId)));
+      if (found?.remoteContextId !== undefined) return found.remoteContextId;
+      return andThen(
+        register.read(() => SQL.context.get(workspace, agent, contextId)),
+        (row) => row?.[0] ?? undefined,
+      );
     },
     sender(workspace, agent, taskId) {
-      const unsaved = unsavedLink(workspace, agent, taskId);
-      if (unsaved) return unsaved.sender;
-      const row = register.read(() => findSender.get(workspace, agent, taskId));
-      if (!row) return undefined;
-      const sender = StoredSender.parse(JSON.parse(String(row['sender'])));
-      const sealed = row['headers'];
-      const text =
-        sealed instanceof Uint8Array && box().open(sealed, placeOf({ workspace, taskId }));
-      return { ...sender, ...(text && { headers: Headers.parse(JSON.parse(text)) }) };
+      const found = unsavedLink(workspace, agent, taskId);
+      if (found) return found.sender;
+      return andThen(
+        register.read(() => SQL.sender.get(workspace, agent, taskId)),
+        (row) => senderIn(workspace, taskId, row),
+      );
     },
     save: (link) =>
       new Promise((resolve, reject) => {
-        if (waiting.push({ link, resolve, reject }) === 1) setImmediate(flush);
+        waiting.push({ link, resolve, reject });
+        // If a transaction is in progress, the link is stored by the next one.
+        if (waiting.length === 1 && saving.length === 0) setImmediate(flush);
       }),
-    forget(workspace, agent) {
-      db.prepare('DELETE FROM links WHERE workspace = ? AND agent = ?').run(workspace, agent);
+    *forget(workspace, agent) {
+      yield* SQL.forget.run(workspace, agent);
     },
     async prune(now, signal) {
       try {
-        const removed = () => register.transaction(() => removeOldest.run(now - KEEP_MS).changes);
-        while (!signal.aborted && removed() > 0) await nextTurn();
+        const removed = () => register.transaction(() => SQL.removeOldest.run(now - KEEP_MS));
+        while (!signal.aborted && (await removed()) > 0) await nextTurn();
       } catch (error) {
         logger.warn({ err: error }, 'failed to remove old links to tasks of remote agents');
       }
@@ -176,9 +231,4 @@ export function createTaskLinks({ register, logger, ...options }: Options): Task
 
 function placeOf({ workspace, taskId }: Pick<Link, 'workspace' | 'taskId'>): string {
   return `link ${workspace} ${taskId}`;
-}
-
-function first(row: unknown): string | undefined {
-  const value: unknown = Array.isArray(row) ? row[0] : undefined;
-  return typeof value === 'string' ? value : undefined;
 }

@@ -3,7 +3,8 @@
  * workspace has a maximum number of entries. Above this number, each new entry removes the oldest one.
  */
 import * as z from 'zod';
-import type { Register } from '../register/register.ts';
+import type { MaybePromise } from '../../base/index.ts';
+import { type Register, statement, type Step } from '../register/register.ts';
 
 const KEPT_PER_WORKSPACE = 100_000;
 
@@ -19,11 +20,11 @@ export const AuditRecord = z.object({
 export type AuditRecord = Readonly<z.infer<typeof AuditRecord>>;
 
 /**
- * Records changes and their authors. `record` must be called inside the transaction of the change, so that the change
- * and the entry are stored together or not at all.
+ * Records changes and their authors. `record` is a step of the change (`register.change`), so that the change and the
+ * entry are stored together or not at all.
  */
 export interface Audit {
-  record(entry: AuditEntry): void;
+  record(entry: AuditEntry): Step<void>;
 }
 
 export interface AuditEntry {
@@ -45,7 +46,7 @@ export interface AuditPage {
 }
 
 export interface AuditLog extends Audit {
-  list(workspace: string, page: AuditPage): readonly AuditRecord[];
+  list(workspace: string, page: AuditPage): MaybePromise<readonly AuditRecord[]>;
 }
 
 export interface AuditOptions {
@@ -54,33 +55,40 @@ export interface AuditOptions {
   readonly keep?: number;
 }
 
-export function createAudit(options: AuditOptions): AuditLog {
-  const { register, now = Date.now, keep = KEPT_PER_WORKSPACE } = options;
-  const { db } = register;
-  const insert = db.prepare(`
+const SQL = {
+  // The number comes from a subquery. This is safe, because changes run one after the other.
+  insert: statement(`
     INSERT INTO audit (workspace, number, at, actor, actor_name, action, subject, detail)
     VALUES ($workspace, 1 + coalesce((SELECT max(number) FROM audit WHERE workspace = $workspace), 0),
-            $at, $actor, (SELECT name FROM api_keys WHERE $actor LIKE 'key:%' AND id = substr($actor, 5)), $action, $subject, $detail)
-    RETURNING number`);
-  const trim = db.prepare('DELETE FROM audit WHERE workspace = ? AND number <= ?');
-  const select = db.prepare(`
+            $at, $actor, (SELECT name FROM api_keys WHERE id = $key), $action, $subject, $detail)
+    RETURNING number`),
+  trim: statement('DELETE FROM audit WHERE workspace = ? AND number <= ?'),
+  list: statement(`
     SELECT number, at, actor, actor_name, action, subject, detail FROM audit
-    WHERE workspace = ? AND number < ? ORDER BY number DESC LIMIT ?`);
+    WHERE workspace = ? AND number < ? ORDER BY number DESC LIMIT ?`),
+};
+const KEY_ACTOR = 'key:';
 
+export function createAudit(options: AuditOptions): AuditLog {
+  const { register, now = Date.now, keep = KEPT_PER_WORKSPACE } = options;
   return {
-    record({ workspace, actor, action, subject, detail }) {
-      const row = insert.get({
+    *record({ workspace, actor, action, subject, detail }) {
+      const row = yield* SQL.insert.get({
         workspace,
         at: now(),
         actor,
+        key: actor.startsWith(KEY_ACTOR) ? actor.slice(KEY_ACTOR.length) : '',
         action,
         subject,
         detail: detail === undefined ? null : JSON.stringify(detail),
       });
-      trim.run(workspace, Number(row?.['number']) - keep);
+      yield* SQL.trim.run(workspace, Number(row?.['number']) - keep);
     },
     list: (workspace, { limit, before = Number.MAX_SAFE_INTEGER }) =>
-      register.read(() => select.all(workspace, before, limit).map(recordOf)),
+      register.read(function* () {
+        const rows = yield* SQL.list.all(workspace, before, limit);
+        return rows.map(recordOf);
+      }),
   };
 }
 

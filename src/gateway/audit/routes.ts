@@ -32,7 +32,7 @@ export function auditRoutes({ audit }: { readonly audit: AuditLog }): GatewayRou
       query: AuditQuery,
       answers: { 200: { description: 'A page of entries', schema: AuditList } },
       handle: async ({ caller, query: page }) => {
-        const items = audit.list(caller.workspace, page);
+        const items = await audit.list(caller.workspace, page);
         const last = items.length < page.limit ? undefined : items.at(-1);
         return { body: { items, ...(last && { next: last.number }) } };
       },

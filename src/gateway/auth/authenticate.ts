@@ -1,6 +1,6 @@
 /**
  * Authenticates a request by a key in `Authorization: Bearer`, `x-api-key` or `x-goog-api-key`, or by a JWT from the
- * OIDC issuer. Clients of Google's API may also send the key as `?key=`. Keys are checked synchronously.
+ * OIDC issuer. Clients of Google's API may also send the key as `?key=`. A key in the cache is checked synchronously.
  *
  * Failed attempts are counted per client address. Above a limit, the response is 429 instead of 401. Valid credentials
  * are always accepted, so that clients behind the same address cannot lock each other out.
@@ -14,6 +14,7 @@ import type { Oidc } from './oidc.ts';
 import { createRateLimiter } from './rate-limit.ts';
 import type { RateLimit } from '../keys/schema.ts';
 import { looksLikeKey } from '../keys/token.ts';
+import type { VerifiedKey } from '../keys/verifier.ts';
 
 const MAX_CREDENTIAL_CHARS = 8192;
 const FAILURES_PER_ADDRESS: RateLimit = { requestsPerMinute: 30, burst: 30 };
@@ -60,16 +61,22 @@ export function createAuthenticate(
     return new Caller({ ...fields, headers, agent, traceparent: trace });
   }
 
+  function withKey(request: GatewayRequest, key: VerifiedKey | undefined): Caller | undefined {
+    if (!key) return failed(request);
+    const { id, name, workspace, scopes, rateLimit } = key;
+    const actor = `key:${id}`;
+    return admitted(request, { workspace, actor, keyId: id, keyName: name, scopes }, rateLimit);
+  }
+
   return (request) => {
     const credential = credentialOf(request);
     if (credential === undefined) return undefined;
     if (credential === '') return failed(request);
     if (looksLikeKey(credential)) {
       const key = keys.verify(credential);
-      if (!key) return failed(request);
-      const { id, name, workspace, scopes, rateLimit } = key;
-      const actor = `key:${id}`;
-      return admitted(request, { workspace, actor, keyId: id, keyName: name, scopes }, rateLimit);
+      return key instanceof Promise
+        ? key.then((found) => withKey(request, found))
+        : withKey(request, key);
     }
     if (!oidc || !JWT.test(credential)) return failed(request);
     const verified = oidc.verify(credential);

@@ -60,8 +60,8 @@ const KeyUsage = Usage.extend({
 
 export interface UsageRoutesOptions {
   readonly spending: Spending;
-  /** Throws `notFound` if the workspace has no such key. */
-  readonly needKey: (workspace: string, id: string) => void;
+  /** Throws or rejects with `notFound` if the workspace has no such key. */
+  readonly needKey: (workspace: string, id: string) => unknown;
   readonly now?: () => number;
 }
 
@@ -92,7 +92,7 @@ export function usageRoutes(options: UsageRoutesOptions): GatewayRoute[] {
       answers: { 200: { description: 'The usage', schema: KeyUsage } },
       handle: async ({ caller, values, query }) => {
         const { id = '' } = values;
-        needKey(caller.workspace, id);
+        await needKey(caller.workspace, id);
         const status = await spending.budgetStatus(id);
         const rows = await usage(caller.workspace, query, USUAL_DIMENSIONS, { key: id });
         return { body: { ...rows, ...status } };

@@ -13,10 +13,16 @@
  * Usage that cannot be stored is kept in memory, and is stored together with later usage.
  */
 import { randomUUIDv7 } from 'node:crypto';
-import { BoundedMap, createSlots, type MaybePromise, QueueFullError } from '../../base/index.ts';
+import {
+  andThen,
+  BoundedMap,
+  createSlots,
+  type MaybePromise,
+  QueueFullError,
+} from '../../base/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import type { Logger } from '../../tasks/index.ts';
-import type { Register } from '../register/register.ts';
+import { type Register, statement } from '../register/register.ts';
 import { Budget, dayOf, periodAt } from './budget.ts';
 import type { BudgetsConfig, TaskLimit } from './config.ts';
 import { type Holder, type Limit, NANOS } from './grant.ts';
@@ -111,6 +117,7 @@ export interface SpendingOptions {
 }
 
 const NO_LIMITS: readonly Limit[] = [];
+const KEY_BUDGET = statement('SELECT workspace, budget FROM api_keys WHERE id = ?');
 
 interface KeyBudget {
   readonly budget: Budget;
@@ -120,7 +127,6 @@ interface KeyBudget {
 export function createSpending(options: SpendingOptions): Spending {
   const { register, logger, now = Date.now } = options;
   const store = createSqliteBudgetStore(register);
-  const keyBudget = register.db.prepare('SELECT workspace, budget FROM api_keys WHERE id = ?');
   /** Cache of the budgets of keys, with null for keys without a budget. It is cleared when the register changes. */
   const keyBudgets = new BoundedMap<KeyBudget | null>(MAX_KEYS);
   let version = register.changed();
@@ -150,7 +156,7 @@ export function createSpending(options: SpendingOptions): Spending {
     return count;
   }
 
-  function budgetOf(keyId: string): KeyBudget | undefined {
+  function budgetOf(keyId: string): MaybePromise<KeyBudget | undefined> {
     const seen = register.changed();
     if (seen !== version) {
       version = seen;
@@ -158,20 +164,37 @@ export function createSpending(options: SpendingOptions): Spending {
     }
     const known = keyBudgets.get(keyId);
     if (known !== undefined) return known ?? undefined;
-    const row = register.read(() => keyBudget.get(keyId));
-    const text = row?.['budget'];
-    const found =
-      typeof text === 'string'
-        ? { budget: Budget.parse(JSON.parse(text)), workspace: String(row?.['workspace']) }
-        : null;
-    keyBudgets.set(keyId, found);
-    return found ?? undefined;
+    return andThen(
+      register.read(() => KEY_BUDGET.get(keyId)),
+      (row) => {
+        const text = row?.['budget'];
+        const found =
+          typeof text === 'string'
+            ? { budget: Budget.parse(JSON.parse(text)), workspace: String(row?.['workspace']) }
+            : null;
+        // If the register has changed since, the budget may be outdated. It must not stay in the cache.
+        if (seen === register.changed()) keyBudgets.set(keyId, found);
+        return found ?? undefined;
+      },
+    );
   }
 
-  function limitsOf({ caller, taskId }: PlannedCall, time: number): readonly Limit[] {
+  function limitsOf(call: PlannedCall, time: number): MaybePromise<readonly Limit[]> {
+    const { keyId } = call.caller;
+    const ofKey = keyId === undefined ? undefined : budgetOf(keyId);
+    // Most calls have no budget and find their key in the cache.
+    if (ofKey instanceof Promise) return ofKey.then((found) => limitsWith(call, found, time));
+    return limitsWith(call, ofKey, time);
+  }
+
+  function limitsWith(
+    { caller, taskId }: PlannedCall,
+    keyBudget: KeyBudget | undefined,
+    time: number,
+  ): readonly Limit[] {
     const { workspace, keyId, subject } = caller;
     const { workspaces, subjects, task } = config;
-    const ofKey = keyId === undefined ? undefined : budgetOf(keyId)?.budget;
+    const ofKey = keyBudget?.budget;
     // Most calls have no budget, so this comes first.
     if (!workspaces && !subjects && !task && !ofKey) return NO_LIMITS;
     const limits: Limit[] = [];
@@ -226,8 +249,9 @@ export function createSpending(options: SpendingOptions): Spending {
 
   function reserve(call: PlannedCall): MaybePromise<Reservation> {
     const time = now();
-    const limits = limitsOf(call, time);
-    return limits.length === 0 ? new Unlimited(call, record) : reserveIn(call, limits, time);
+    return andThen(limitsOf(call, time), (limits) =>
+      limits.length === 0 ? new Unlimited(call, record) : reserveIn(call, limits, time),
+    );
   }
 
   async function reserveIn(
@@ -365,8 +389,9 @@ export function createSpending(options: SpendingOptions): Spending {
   return {
     check(call) {
       const time = now();
-      const limits = limitsOf(call, time);
-      return limits.length === 0 ? undefined : checkIn(call, limits, time);
+      return andThen(limitsOf(call, time), (limits) =>
+        limits.length === 0 ? undefined : checkIn(call, limits, time),
+      );
     },
     reserve,
     async resume(call) {
@@ -376,7 +401,7 @@ export function createSpending(options: SpendingOptions): Spending {
     },
     record,
     async budgetStatus(keyId) {
-      const found = budgetOf(keyId);
+      const found = await budgetOf(keyId);
       if (!found) return undefined;
       const { budget, workspace } = found;
       const limit = limitOf({ kind: 'key', workspace, id: keyId }, budget, now());

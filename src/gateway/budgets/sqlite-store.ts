@@ -1,8 +1,16 @@
-/** The budget store in the register. Every change is one transaction. */
+/** The budget store in an SQLite register. Every change is one transaction. */
 import { randomUUID } from 'node:crypto';
-import type { Register } from '../register/register.ts';
-import { type Counter, grantOf, type Holder, type Limit } from './grant.ts';
-import { readUsage } from './sqlite-usage.ts';
+import { arrayStatement, type Register, statement, type Step } from '../register/register.ts';
+import { andThen } from '../../base/index.ts';
+import {
+  type BudgetRefusal,
+  type Counter,
+  type Grant,
+  grantOf,
+  type Holder,
+  type Limit,
+} from './grant.ts';
+import { readUsage } from './usage-query.ts';
 import type {
   Booking,
   BudgetStore,
@@ -16,6 +24,15 @@ import type {
 const ADOPT_MS = 60_000;
 
 type Row = Readonly<Record<string, unknown>>;
+
+/** The counter of a limit. `stored` is false if the counter was computed and has no row yet. */
+interface Found {
+  readonly limit: Limit;
+  readonly counter: Counter;
+  readonly stored: boolean;
+}
+
+const noResult = () => undefined;
 
 /** The total usage of all calls with the same caller, day, model or agent, and currency. */
 interface Sum extends Omit<Booking, 'failed'> {
@@ -35,7 +52,6 @@ const TASK_ROWS = 25_000;
 const TRIM_STEP = 256;
 
 export function createSqliteBudgetStore(register: Register, taskRows = TASK_ROWS): BudgetStore {
-  const sql = statements(register);
   /** Id of this process, which is the owner of its reservations. */
   const owner = randomUUID();
   /** The time until which resumed tasks can take over the reservations of their calls to agents. */
@@ -45,14 +61,20 @@ export function createSqliteBudgetStore(register: Register, taskRows = TASK_ROWS
    * Reads the sums of a holder from `spending` and `reservations`. The sums of a task are zero, because its usage is
    * only in its counter.
    */
-  function summed({
+  function* summed({
     holder: { kind, workspace, id },
     currency,
     period: { from, to },
-  }: Limit): Counter {
-    const named = { workspace, id, currency, from, to };
-    const spent = kind === 'task' ? undefined : sql.spent[kind].get(named);
-    const reserved = kind === 'task' ? undefined : sql.reserved[kind].get(named);
+  }: Limit): Step<Counter> {
+    const named = {
+      currency,
+      from,
+      to,
+      ...(kind !== 'key' && { workspace }),
+      ...(kind !== 'workspace' && { id }),
+    };
+    const spent = kind === 'task' ? undefined : yield* SQL.spent[kind].get(named);
+    const reserved = kind === 'task' ? undefined : yield* SQL.reserved[kind].get(named);
     return {
       calls: 0,
       tokens: number(spent, 'tokens'),
@@ -62,27 +84,28 @@ export function createSqliteBudgetStore(register: Register, taskRows = TASK_ROWS
     };
   }
 
-  function counterOf(limit: Limit) {
+  function* counterOf(limit: Limit): Step<Found> {
     const { holder, currency, period } = limit;
-    const row = sql.counter.get(nameOf(holder), period.name, currency);
+    const row = yield* SQL.counter.get(nameOf(holder), period.name, currency);
     return row
       ? { limit, counter: counterIn(row), stored: true }
-      : { limit, counter: summed(limit), stored: false };
+      : { limit, counter: yield* summed(limit), stored: false };
   }
 
-  function reserve(planned: PlannedBooking, dry: boolean) {
+  function* reserve(planned: PlannedBooking, dry: boolean): Step<Grant | BudgetRefusal> {
     const { need, limits, day } = planned;
-    const found = limits.map(counterOf);
+    const found: Found[] = [];
+    for (const limit of limits) found.push(yield* counterOf(limit));
     const outcome = grantOf(need, found);
     if (dry || !outcome.granted) return outcome;
     for (const { limit, counter, stored } of found) {
       if (stored) continue;
       const { holder, currency, period } = limit;
       const named = { holder: nameOf(holder), currency, period: period.name, day };
-      sql.addCounter.run({ ...named, ...clamped(counter) });
+      yield* SQL.addCounter.run({ ...named, ...clamped(counter) });
     }
     const { tokens, nanos } = clamped(outcome);
-    sql.hold.run({
+    yield* SQL.hold.run({
       ...holdersOf(planned),
       ...periodsOf(day),
       currency: need.currency,
@@ -90,7 +113,7 @@ export function createSqliteBudgetStore(register: Register, taskRows = TASK_ROWS
       nanos,
     });
     const { limits: _limits, need: _need, ...call } = planned;
-    sql.addReservation.run({
+    yield* SQL.addReservation.run({
       ...call,
       owner,
       currency: need.currency,
@@ -103,27 +126,27 @@ export function createSqliteBudgetStore(register: Register, taskRows = TASK_ROWS
     return outcome;
   }
 
-  function settle(settlements: readonly Settlement[]): void {
+  function* settle(settlements: readonly Settlement[]): Step<void> {
     const sums = new Map<string, Sum>();
     for (const { id, booking } of settlements) {
-      if (id !== undefined) free(id);
+      if (id !== undefined) yield* free(id);
       if (!booking) continue;
       addTo(sums, booking);
-      addTaskRow(booking);
+      yield* addTaskRow(booking);
       // Only a call with a budget has a reservation. Without a budget, the task has no counter.
-      if (id !== undefined) count(booking, holdersOf(booking).taskHolder);
+      if (id !== undefined) yield* count(booking, holdersOf(booking).taskHolder);
     }
     for (const sum of sums.values()) {
-      sql.add.run(...callerOf(sum), sum.uses, sum.failures, ...numbersOf(sum));
+      yield* SQL.add.run(...callerOf(sum), sum.uses, sum.failures, ...numbersOf(sum));
       const { workspaceHolder, keyHolder, subjectHolder } = holdersOf(sum);
-      count(sum, workspaceHolder, keyHolder, subjectHolder);
+      yield* count(sum, workspaceHolder, keyHolder, subjectHolder);
     }
   }
 
-  function free(id: string): void {
-    const held = sql.takeReservation.get(id);
+  function* free(id: string): Step<void> {
+    const held = yield* SQL.takeReservation.get(id);
     if (!held) return;
-    sql.free.run({
+    yield* SQL.free.run({
       ...holdersOf(payerIn(held)),
       ...periodsOf(String(held['day'])),
       currency: String(held['currency']),
@@ -132,18 +155,18 @@ export function createSqliteBudgetStore(register: Register, taskRows = TASK_ROWS
     });
   }
 
-  function addTaskRow(booking: Booking): void {
+  function* addTaskRow(booking: Booking): Step<void> {
     const { workspace, contextId, taskId, failed } = booking;
     const values = [...callerOf(booking), 1, failed ? 1 : 0, ...numbersOf(booking)];
-    const number = Number(sql.addTask.get(workspace, contextId, taskId, ...values)?.[0]);
-    if (number % TRIM_STEP === 0) sql.trimTasks.run(workspace, number - taskRows);
+    const number = Number((yield* SQL.addTask.get(workspace, contextId, taskId, ...values))?.[0]);
+    if (number % TRIM_STEP === 0) yield* SQL.trimTasks.run(workspace, number - taskRows);
   }
 
   /** Adds the usage to the counters of at most three holders. */
-  function count(used: Booking | Sum, first: string, second = first, third = first): void {
+  function* count(used: Booking | Sum, first: string, second = first, third = first): Step<void> {
     const tokens = atMost(used.inputTokens + used.outputTokens);
     const { day, currency, nanos } = used;
-    sql.count.run(day, tokens, currency, nanos, first, second, third, day, day.slice(0, 7));
+    yield* SQL.count.run(day, tokens, currency, nanos, first, second, third, day, day.slice(0, 7));
   }
 
   return {
@@ -151,29 +174,36 @@ export function createSqliteBudgetStore(register: Register, taskRows = TASK_ROWS
       const work = () => reserve(planned, dry);
       return dry ? register.read(work) : register.transaction(work);
     },
-    seen: (id, outputTokens) => void register.read(() => sql.seen.run(outputTokens, id)),
+    seen: (id, outputTokens) =>
+      andThen(
+        register.read(() => SQL.seen.run(outputTokens, id)),
+        noResult,
+      ),
     settle: (settlements) => register.transaction(() => settle(settlements)),
     adopt: (workspace, taskId) =>
-      register.transaction(() => {
-        const row = sql.adopt.get(owner, workspace, taskId, owner);
+      register.transaction(function* () {
+        const row = yield* SQL.adopt.get(owner, workspace, taskId, owner);
         return row && reservedIn(row);
       }),
     recover: (now) =>
-      register.transaction(() => {
+      register.transaction(function* () {
         adoptsUntil ??= now + ADOPT_MS;
-        const left = sql.left.all({ owner, now, adopts: now < adoptsUntil ? 1 : 0 });
-        settle(left.map((row) => ({ id: String(row['id']), booking: bookingIn(row) })));
+        const left = yield* SQL.left.all({ owner, now, adopts: now < adoptsUntil ? 1 : 0 });
+        yield* settle(left.map((row) => ({ id: String(row['id']), booking: bookingIn(row) })));
         return left.length;
       }),
-    spent: (limit) => register.read(() => counterOf(limit).counter),
-    usage: (workspace, query) => register.read(() => readUsage(register.db, workspace, query)),
+    spent: (limit) =>
+      register.read(function* () {
+        return (yield* counterOf(limit)).counter;
+      }),
+    usage: (workspace, query) => register.read(() => readUsage(workspace, query)),
     fold: ({ month, taskDay }) =>
-      register.transaction(() => {
-        sql.fold.run(month);
-        sql.drop.run(month);
-        sql.dropCounters.run(month);
-        sql.dropTasks.run(taskDay);
-        sql.dropTaskCounters.run(taskDay);
+      register.transaction(function* () {
+        yield* SQL.fold.run(month);
+        yield* SQL.drop.run(month);
+        yield* SQL.dropCounters.run(month);
+        yield* SQL.dropTasks.run(taskDay);
+        yield* SQL.dropTaskCounters.run(taskDay);
       }),
   };
 }
@@ -183,7 +213,7 @@ const COLUMNS =
 const OF_CALL = `holder IN ($workspaceHolder, $keyHolder, $subjectHolder, $taskHolder) AND period IN ($day, $month, 'total')`;
 const MAX = Number.MAX_SAFE_INTEGER;
 
-function statements({ db }: Register) {
+function statements() {
   // A vendor may report absurdly large numbers. A sum that is too large for SQLite could not be stored.
   const added = ['uses', 'failures', 'input_tokens', 'output_tokens', 'nanos'].map(
     (name) => `${name} = min(${name} + excluded.${name}, ${MAX})`,
@@ -191,13 +221,10 @@ function statements({ db }: Register) {
   const conflict = `ON CONFLICT DO UPDATE SET ${added.join(', ')}`;
   // total() returns a float. So a very large sum is rounded and does not cause an error.
   const sums = (tokens: string, table: string) => {
-    const of = (holder: string) => {
-      const statement = db.prepare(`
+    const of = (holder: string) =>
+      statement(`
         SELECT total(${tokens}) AS tokens, total(CASE WHEN currency = $currency THEN nanos ELSE 0 END) AS nanos
         FROM ${table} WHERE ${holder} AND day >= $from AND day < $to`);
-      statement.setAllowUnknownNamedParameters(true);
-      return statement;
-    };
     return {
       workspace: of('workspace = $workspace'),
       key: of('key_id = $id'),
@@ -205,68 +232,69 @@ function statements({ db }: Register) {
       subject: of(`workspace = $workspace AND subject = $id AND subject <> ''`),
     };
   };
-  const addTask = db.prepare(`
+  const addTask = arrayStatement<[number]>(`
     INSERT INTO task_spending (number, context_id, task_id, ${COLUMNS})
     VALUES (1 + coalesce((SELECT max(number) FROM task_spending WHERE workspace = ?), 0),
             ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ${conflict} RETURNING number`);
-  addTask.setReturnArrays(true);
   return {
     spent: sums('input_tokens + output_tokens', 'spending'),
     reserved: sums('tokens', 'reservations'),
-    counter: db.prepare(
+    counter: statement(
       'SELECT * FROM budget_counters WHERE holder = ? AND period = ? AND currency = ?',
     ),
-    addCounter: db.prepare(`
+    addCounter: statement(`
       INSERT INTO budget_counters
       VALUES ($holder, $period, $currency, $calls, $tokens, $nanos, $reservedTokens, $reservedNanos, $day)`),
-    hold: db.prepare(`
+    hold: statement(`
       UPDATE budget_counters SET calls = calls + 1, used_on = $day,
         reserved_tokens = min(reserved_tokens + $tokens, ${MAX}),
         reserved_nanos = min(reserved_nanos + CASE WHEN currency = $currency THEN $nanos ELSE 0 END, ${MAX})
       WHERE ${OF_CALL}`),
-    free: db.prepare(`
+    free: statement(`
       UPDATE budget_counters SET
         reserved_tokens = max(reserved_tokens - $tokens, 0),
         reserved_nanos = max(reserved_nanos - CASE WHEN currency = $currency THEN $nanos ELSE 0 END, 0)
       WHERE ${OF_CALL}`),
-    count: db.prepare(`
+    count: statement(`
       UPDATE budget_counters SET used_on = ?,
         tokens = min(tokens + ?, ${MAX}),
         nanos = min(nanos + CASE WHEN currency = ? THEN ? ELSE 0 END, ${MAX})
       WHERE holder IN (?, ?, ?) AND period IN (?, ?, 'total')`),
-    addReservation: db.prepare(`
+    addReservation: statement(`
       INSERT INTO reservations
       VALUES ($id, $owner, $expiresAt, $workspace, $keyId, $subject, $taskId, $day, $model, $agent, $currency,
               $inputTokens, 0, $inputNanos, $outputPrice, $tokens, $nanos, $contextId)`),
-    takeReservation: db.prepare('DELETE FROM reservations WHERE id = ? RETURNING *'),
-    seen: db.prepare('UPDATE reservations SET seen_tokens = ? WHERE id = ?'),
-    adopt: db.prepare(`
+    takeReservation: statement('DELETE FROM reservations WHERE id = ? RETURNING *'),
+    seen: statement('UPDATE reservations SET seen_tokens = ? WHERE id = ?'),
+    adopt: statement(`
       UPDATE reservations SET owner = ?
       WHERE workspace = ? AND task_id = ? AND agent <> '' AND owner <> ? RETURNING *`),
-    left: db.prepare(`
+    left: statement(`
       SELECT * FROM reservations
       WHERE expires_at < $now OR (owner <> $owner AND ($adopts = 0 OR agent = ''))`),
-    add: db.prepare(`
+    add: statement(`
       INSERT INTO spending (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ${conflict}`),
     addTask,
-    trimTasks: db.prepare('DELETE FROM task_spending WHERE workspace = ? AND number <= ?'),
-    dropTasks: db.prepare('DELETE FROM task_spending WHERE day < ?'),
-    fold: db.prepare(`
+    trimTasks: statement('DELETE FROM task_spending WHERE workspace = ? AND number <= ?'),
+    dropTasks: statement('DELETE FROM task_spending WHERE day < ?'),
+    fold: statement(`
       INSERT INTO spending (${COLUMNS})
       SELECT workspace, substr(day, 1, 7), key_id, subject, model, agent, currency,
              sum(uses), sum(failures), sum(input_tokens), sum(output_tokens), sum(nanos)
       FROM spending WHERE day < ? AND length(day) = 10 GROUP BY 1, 2, 3, 4, 5, 6, 7
       ${conflict}`),
-    drop: db.prepare('DELETE FROM spending WHERE day < ? AND length(day) = 10'),
-    dropCounters: db.prepare(`
+    drop: statement('DELETE FROM spending WHERE day < ? AND length(day) = 10'),
+    dropCounters: statement(`
       DELETE FROM budget_counters WHERE used_on < ? AND reserved_tokens = 0 AND reserved_nanos = 0`),
     // All names between `task:` and `task;` are names of tasks, because `;` follows `:` in ASCII.
-    dropTaskCounters: db.prepare(`
+    dropTaskCounters: statement(`
       DELETE FROM budget_counters
       WHERE holder > 'task:' AND holder < 'task;' AND used_on < ? AND reserved_tokens = 0 AND reserved_nanos = 0`),
   };
 }
+
+const SQL = statements();
 
 function holdersOf({ workspace, keyId, subject, taskId }: Payer) {
   return {

@@ -3,8 +3,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { A2AError } from '../../protocol/index.ts';
-import { ann, bench, bob, body, query } from '../../../test/gateway/cards-support.ts';
-import type { Cards } from './cards.ts';
+import { ann, bob, body, query, silent } from '../../../test/gateway/cards-support.ts';
+import { auditInto } from '../../../test/support/audit-into.ts';
+import type { MaybePromise } from '../../base/index.ts';
+import { openRegister } from '../register/sqlite-register.ts';
+import { type Cards, createCards } from './cards.ts';
 import { SORTS, type CardInput, type CardQuery, type ModelCard } from './schema.ts';
 
 interface Known {
@@ -116,9 +119,11 @@ class Model {
   }
 }
 
-function attempt(work: () => ModelCard | void): ModelCard | string | undefined {
+async function attempt(
+  work: () => MaybePromise<ModelCard | void>,
+): Promise<ModelCard | string | undefined> {
   try {
-    return work() ?? undefined;
+    return (await work()) ?? undefined;
   } catch (error) {
     if (error instanceof A2AError) return error.kind;
     throw error;
@@ -141,8 +146,13 @@ function headerFor(condition: string, version: number): string | undefined {
   return condition === 'stale' ? `"${version + 1}", W/"${version}"` : undefined;
 }
 
-function agree(cards: Cards, model: Model, workspace: string, wanted: CardQuery): void {
-  const { items, total } = cards.list(workspace, wanted);
+async function agree(
+  cards: Cards,
+  model: Model,
+  workspace: string,
+  wanted: CardQuery,
+): Promise<void> {
+  const { items, total } = await cards.list(workspace, wanted);
   const all = model.matching(workspace, wanted);
   const part = all.slice(wanted.offset, wanted.offset + wanted.limit);
   assert.equal(total, all.length);
@@ -153,37 +163,51 @@ function agree(cards: Cards, model: Model, workspace: string, wanted: CardQuery)
   assert.deepEqual(items.map(seen), part.map(expected));
 }
 
-test('every history of changes and lists is as the model says', () => {
-  const history = fc.array(fc.tuple(step, listing), { minLength: 10, maxLength: 40, size: 'max' });
-  fc.assert(
-    fc.property(history, (steps) => {
-      let at = 0;
-      using parts = bench({ now: () => at });
-      const { cards } = parts;
-      const model = new Model();
-      for (const [n, [step, listing]] of steps.entries()) {
-        at = Math.floor(n / 3);
-        if (step.op === 'create') create(cards, model, step, at);
-        else alter(cards, model, step, at);
-        for (const { workspace } of callers) {
-          agree(cards, model, workspace, listing);
-          lookedUp(cards, model, workspace, 'a');
-        }
-      }
-      for (const known of model.known) remembered(cards, known);
+const history = fc.array(fc.tuple(step, listing), { minLength: 10, maxLength: 40, size: 'max' });
+
+async function follow(
+  steps: readonly (readonly [Step, CardQuery])[],
+  open: (now: () => number) => Cards,
+): Promise<void> {
+  let at = 0;
+  const cards = open(() => at);
+  const model = new Model();
+  for (const [n, [step, listing]] of steps.entries()) {
+    at = Math.floor(n / 3);
+    if (step.op === 'create') await create(cards, model, step, at);
+    else await alter(cards, model, step, at);
+    for (const { workspace } of callers) {
+      await agree(cards, model, workspace, listing);
+      await lookedUp(cards, model, workspace, 'a');
+    }
+  }
+  for (const known of model.known) await remembered(cards, known);
+}
+
+test('every history of changes and lists is as the model says', async () => {
+  await fc.assert(
+    fc.asyncProperty(history, async (steps) => {
+      const register = openRegister(undefined, silent);
+      await follow(steps, (now) => createCards({ register, audit: auditInto([]), now }));
+      register.close();
     }),
     { numRuns: 100 },
   );
 });
 
-function lookedUp(cards: Cards, model: Model, workspace: string, slug: string): void {
+async function lookedUp(
+  cards: Cards,
+  model: Model,
+  workspace: string,
+  slug: string,
+): Promise<void> {
   const [known] = model.matching(workspace, query({ slug }));
-  const card = cards.bySlug(workspace, slug);
+  const card = await cards.bySlug(workspace, slug);
   assert.deepEqual(card && seen(card), known && expected(known));
 }
 
-function remembered(cards: Cards, { id, workspace, versions }: Known): void {
-  const { items } = cards.versions(workspace, id, { limit: 100, offset: 0 });
+async function remembered(cards: Cards, { id, workspace, versions }: Known): Promise<void> {
+  const { items } = await cards.versions(workspace, id, { limit: 100, offset: 0 });
   assert.deepEqual(
     items.map(({ name, slug, description, card }) => ({ name, slug, description, card })),
     versions.toReversed(),
@@ -195,9 +219,14 @@ type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
 type Creation = Extract<Step, { op: 'create' }>;
 
 /** Does it to both, and compares what each says of it. */
-function create(cards: Cards, model: Model, { author, input }: Creation, at: number): void {
+async function create(
+  cards: Cards,
+  model: Model,
+  { author, input }: Creation,
+  at: number,
+): Promise<void> {
   const { workspace } = author;
-  const outcome = attempt(() => cards.create(author, input));
+  const outcome = await attempt(() => cards.create(author, input));
   if (model.taken(workspace, input.slug!)) return assert.equal(outcome, 'conflict');
   assert.ok(typeof outcome === 'object');
   const { id } = outcome;
@@ -206,14 +235,19 @@ function create(cards: Cards, model: Model, { author, input }: Creation, at: num
   return assert.deepEqual(seen(outcome), expected(known));
 }
 
-function alter(cards: Cards, model: Model, step: Exclude<Step, Creation>, at: number): void {
+async function alter(
+  cards: Cards,
+  model: Model,
+  step: Exclude<Step, Creation>,
+  at: number,
+): Promise<void> {
   const { condition, stranger } = step;
   const known = model.known[step.which % (model.known.length + 1)];
   const owner = known?.workspace ?? ann.workspace;
   const author = callers.find(({ workspace }) => (workspace === owner) !== stranger)!;
   const id = known?.id ?? 'none';
   const header = headerFor(condition, known?.versions.length ?? 1);
-  const outcome = attempt(() => {
+  const outcome = await attempt(() => {
     if (step.op === 'restore') return cards.restore(author, id, step.version, header);
     if (step.op === 'update') return cards.update(author, id, step.input, header);
     return cards.delete(author, id, header);

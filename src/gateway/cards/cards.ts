@@ -3,17 +3,18 @@
  * versions.
  *
  *   const cards = createCards({ register, audit });
- *   const card = cards.create(caller, { name: 'GPT-4 Turbo', description: '', card: { … } });
- *   cards.bySlug(caller.workspace, 'gpt-4-turbo');
+ *   const card = await cards.create(caller, { name: 'GPT-4 Turbo', description: '', card: { … } });
+ *   await cards.bySlug(caller.workspace, 'gpt-4-turbo');
  *
  * Every change creates a new version. A deleted card is hidden, and its slug can be used again. `restore` makes the
  * card visible again. A card of another workspace is reported as not found.
  */
 import { randomUUIDv7 } from 'node:crypto';
+import { andThen, type MaybePromise } from '../../base/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import { ifMatch } from '../../http/index.ts';
 import type { Caller } from '../api/caller.ts';
-import type { Register } from '../register/register.ts';
+import type { Register, Step } from '../register/register.ts';
 import type { OffsetPage, PageQuery } from '../api/page.ts';
 import type { Audit } from '../audit/audit.ts';
 import {
@@ -24,14 +25,10 @@ import {
   type CardVersion,
   type ModelCard,
 } from './schema.ts';
-import { createSearch, termsOf } from './search.ts';
+import { fullTextSearch } from './full-text-search.ts';
+import { postgresSearch } from './postgres-search.ts';
 import { slugOf } from './slug.ts';
-import {
-  prepareCardStatements,
-  type CardRow,
-  type VersionRow,
-  type WorkspaceRow,
-} from './statements.ts';
+import { SQL, type CardRow, type VersionRow, type WorkspaceRow } from './statements.ts';
 
 /** Maximum size of `card` as JSON. */
 const MAX_CONTENT_BYTES = 64 * 1024;
@@ -71,21 +68,21 @@ export type Author = Pick<Caller, 'workspace' | 'actor'>;
  * `ifMatch` does not match).
  */
 export interface Cards {
-  create(author: Author, input: CardInput): ModelCard;
-  get(workspace: string, id: string): ModelCard;
-  list(workspace: string, query: CardQuery): OffsetPage<ModelCard>;
+  create(author: Author, input: CardInput): MaybePromise<ModelCard>;
+  get(workspace: string, id: string): MaybePromise<ModelCard>;
+  list(workspace: string, query: CardQuery): MaybePromise<OffsetPage<ModelCard>>;
   /** Replaces the whole card. If `input` has no slug, the slug does not change. */
-  update(author: Author, id: string, input: CardInput, ifMatch?: string): ModelCard;
-  delete(author: Author, id: string, ifMatch?: string): void;
+  update(author: Author, id: string, input: CardInput, ifMatch?: string): MaybePromise<ModelCard>;
+  delete(author: Author, id: string, ifMatch?: string): MaybePromise<void>;
   /** Lists the versions, newest first. Also works for deleted cards. */
-  versions(workspace: string, id: string, page: PageQuery): OffsetPage<CardVersion>;
-  version(workspace: string, id: string, version: number): CardVersion;
+  versions(workspace: string, id: string, page: PageQuery): MaybePromise<OffsetPage<CardVersion>>;
+  version(workspace: string, id: string, version: number): MaybePromise<CardVersion>;
   /** Creates a new version with the content of an old version. A deleted card becomes visible again. */
-  restore(author: Author, id: string, version: number, ifMatch?: string): ModelCard;
+  restore(author: Author, id: string, version: number, ifMatch?: string): MaybePromise<ModelCard>;
   /** Returns the workspace's card with this slug, or undefined if there is no such card. Ignores deleted cards. */
-  bySlug(workspace: string, slug: string): ModelCard | undefined;
+  bySlug(workspace: string, slug: string): MaybePromise<ModelCard | undefined>;
   /** Returns at most `limit` slugs, for lists and for "did you mean" suggestions. */
-  slugs(workspace: string, limit: number): readonly string[];
+  slugs(workspace: string, limit: number): MaybePromise<readonly string[]>;
 }
 
 /** The part of Cards that is needed to find the card of a model. */
@@ -111,30 +108,23 @@ interface Stored extends Content {
 
 export function createCards({ register, audit, now = Date.now, limits = {} }: CardsOptions): Cards {
   const { cards = MAX_CARDS, deleted = MAX_DELETED, versions = MAX_VERSIONS } = limits;
-  const sql = prepareCardStatements(register.db);
-  const search = createSearch(register.db);
+  const search = register.kind === 'postgres' ? postgresSearch : fullTextSearch();
   const cache = new Map<string, ModelCard | undefined>();
   let seen = register.changed();
 
-  function change<Result>(work: () => Result): Result {
-    const result = register.transaction(work);
-    cache.clear();
-    return result;
+  function* workspaceRow(workspace: string): Step<WorkspaceRow> {
+    yield* SQL.addWorkspace.run(workspace);
+    return (yield* SQL.workspace.get(workspace))!;
   }
 
-  function workspaceRow(workspace: string): WorkspaceRow {
-    sql.addWorkspace.run(workspace);
-    return sql.workspace.get(workspace)!;
-  }
-
-  function stored(workspace: string, id: string): Stored {
-    const row = sql.byId.get(workspace, id);
+  function* stored(workspace: string, id: string): Step<Stored> {
+    const row = yield* SQL.byId.get(workspace, id);
     if (row === undefined) throw noCard();
     return storedOf(row);
   }
 
-  function live(workspace: string, id: string): Stored {
-    const card = stored(workspace, id);
+  function* live(workspace: string, id: string): Step<Stored> {
+    const card = yield* stored(workspace, id);
     if (card.deleted !== null) throw noCard();
     return card;
   }
@@ -147,152 +137,177 @@ export function createCards({ register, audit, now = Date.now, limits = {} }: Ca
     );
   }
 
-  function needSlug(number: number, slug: string): void {
-    const [owner] = sql.owner.get(number, slug) ?? [];
+  function* needSlug(number: number, slug: string): Step<void> {
+    const [owner] = (yield* SQL.owner.get(number, slug)) ?? [];
     if (owner !== undefined) {
       throw new A2AError('conflict', `slug: "${slug}" is already used by the model card ${owner}`);
     }
   }
 
-  function addVersion(row: number, version: number, at: number, actor: string, card: Content) {
+  function* addVersion(
+    row: number,
+    version: number,
+    at: number,
+    actor: string,
+    card: Content,
+  ): Step<void> {
     const { slug, name, description, content } = card;
-    sql.addVersion.run(row, version, at, actor, slug, name, description, content);
-    sql.dropVersions.run(row, version - versions);
+    yield* SQL.addVersion.run(row, version, at, actor, slug, name, description, content);
+    yield* SQL.dropVersions.run(row, version - versions);
   }
 
   /** Replaces the card's entry in the search index. */
-  function index(number: number, row: number, content: Content, deleted: boolean): void {
+  function* index(number: number, row: number, content: Content, deleted: boolean): Step<void> {
     const findable = { ...content, card: cardIn(content.content) };
-    const { letters, marks } = termsOf(number, findable, deleted);
-    sql.dropTerms.run(row);
-    sql.addTerms.run(row, letters, marks);
+    yield* search.replace(number, row, findable, deleted);
   }
 
   /** Stores the next version of a card. A deleted card becomes visible again. */
-  function replace(author: Author, card: Stored, next: Content, action: string): ModelCard {
-    const [number, total] = workspaceRow(author.workspace);
+  function* replace(author: Author, card: Stored, next: Content, action: string): Step<ModelCard> {
+    const [number, total] = yield* workspaceRow(author.workspace);
     const gone = card.deleted !== null;
     if (gone) needRoom(total);
-    if (gone || next.slug !== card.slug) needSlug(number, next.slug);
+    if (gone || next.slug !== card.slug) yield* needSlug(number, next.slug);
     const { row } = card;
     const version = card.version + 1;
     const at = Math.max(now(), card.updated);
-    sql.set.run(row, version, at, next.slug, next.name);
-    addVersion(row, version, at, author.actor, next);
-    index(number, row, next, false);
-    if (gone) sql.count.run(number, 1, -1);
-    record(author, action, card.id, { slug: next.slug, version });
+    yield* SQL.set.run(row, version, at, next.slug, next.name);
+    yield* addVersion(row, version, at, author.actor, next);
+    yield* index(number, row, next, false);
+    if (gone) yield* SQL.count.run(number, 1, -1);
+    yield* record(author, action, card.id, { slug: next.slug, version });
     return modelCard(author.workspace, { ...card, ...next, version, updated: at, deleted: null });
   }
 
-  function removeLongestDeleted(number: number): void {
-    const [row] = sql.longestDeleted.get(number)!;
-    sql.remove.run(row);
-    sql.dropTerms.run(row);
-    sql.count.run(number, 0, -1);
+  function* removeLongestDeleted(number: number): Step<void> {
+    const [row] = (yield* SQL.longestDeleted.get(number))!;
+    yield* SQL.remove.run(row);
+    yield* search.remove(row);
+    yield* SQL.count.run(number, 0, -1);
   }
 
-  function record({ workspace, actor }: Author, action: string, subject: string, detail: object) {
-    audit.record({ workspace, actor, action, subject, detail: { ...detail } });
+  function* record(
+    { workspace, actor }: Author,
+    action: string,
+    subject: string,
+    detail: object,
+  ): Step<void> {
+    yield* audit.record({ workspace, actor, action, subject, detail: { ...detail } });
   }
 
   return {
     create(author, input) {
       const content = contentOf(input, input.slug ?? slugOf(input.name));
-      return change(() => {
-        const [number, total] = workspaceRow(author.workspace);
+      return register.change(function* () {
+        const [number, total] = yield* workspaceRow(author.workspace);
         needRoom(total);
-        needSlug(number, content.slug);
+        yield* needSlug(number, content.slug);
         const id = randomUUIDv7();
         const at = now();
-        const { lastInsertRowid } = sql.add.run(number, id, 1, at, at, content.slug, content.name);
-        const row = Number(lastInsertRowid);
-        addVersion(row, 1, at, author.actor, content);
-        index(number, row, content, false);
-        sql.count.run(number, 1, 0);
-        record(author, 'card.create', id, { slug: content.slug, version: 1 });
+        const [row] = (yield* SQL.add.get(number, id, 1, at, at, content.slug, content.name))!;
+        yield* addVersion(row, 1, at, author.actor, content);
+        yield* index(number, row, content, false);
+        yield* SQL.count.run(number, 1, 0);
+        yield* record(author, 'card.create', id, { slug: content.slug, version: 1 });
         const card = { ...content, row, id, version: 1, created: at, updated: at, deleted: null };
         return modelCard(author.workspace, card);
       });
     },
 
-    get: (workspace, id) => register.read(() => modelCard(workspace, live(workspace, id))),
+    get: (workspace, id) =>
+      register.read(function* () {
+        return modelCard(workspace, yield* live(workspace, id));
+      }),
 
     list: (workspace, query) =>
-      register.read(() => {
+      register.read(function* () {
         const { limit, offset } = query;
-        const where = sql.workspace.get(workspace);
+        const where = yield* SQL.workspace.get(workspace);
         if (where === undefined) return { items: [], total: 0, limit, offset };
-        const { total, rows } = search(where, query);
+        const { total, rows } = yield* search.find(where, query);
         const items = rows.map((row) => modelCard(workspace, storedOf(row)));
         return { items, total, limit, offset };
       }),
 
     update: (author, id, input, condition) =>
-      change(() => {
-        const card = live(author.workspace, id);
+      register.change(function* () {
+        const card = yield* live(author.workspace, id);
         check(condition, card);
-        return replace(author, card, contentOf(input, input.slug ?? card.slug), 'card.update');
+        return yield* replace(
+          author,
+          card,
+          contentOf(input, input.slug ?? card.slug),
+          'card.update',
+        );
       }),
 
     delete: (author, id, condition) =>
-      change(() => {
-        const card = live(author.workspace, id);
+      register.change(function* () {
+        const card = yield* live(author.workspace, id);
         check(condition, card);
-        const [number, , gone] = workspaceRow(author.workspace);
-        sql.hide.run(card.row, Math.max(now(), card.updated));
-        index(number, card.row, card, true);
-        sql.count.run(number, -1, 1);
-        if (gone >= deleted) removeLongestDeleted(number);
-        record(author, 'card.delete', id, { slug: card.slug, version: card.version });
+        const [number, , gone] = yield* workspaceRow(author.workspace);
+        yield* SQL.hide.run(card.row, Math.max(now(), card.updated));
+        yield* index(number, card.row, card, true);
+        yield* SQL.count.run(number, -1, 1);
+        if (gone >= deleted) yield* removeLongestDeleted(number);
+        yield* record(author, 'card.delete', id, { slug: card.slug, version: card.version });
       }),
 
     versions: (workspace, id, { limit, offset }) =>
-      register.read(() => {
-        const { row } = stored(workspace, id);
-        const [total] = sql.countVersions.get(row)!;
-        const items = sql.versions.all(row, limit, offset).map(versionOf);
+      register.read(function* () {
+        const { row } = yield* stored(workspace, id);
+        const [total] = (yield* SQL.countVersions.get(row))!;
+        const rows = yield* SQL.versions.all(row, limit, offset);
+        const items = rows.map(versionOf);
         return { items, total, limit, offset };
       }),
 
     version: (workspace, id, version) =>
-      register.read(() => {
-        const row = sql.version.get(stored(workspace, id).row, version);
+      register.read(function* () {
+        const { row: number } = yield* stored(workspace, id);
+        const row = yield* SQL.version.get(number, version);
         if (row === undefined) throw noVersion();
         return versionOf(row);
       }),
 
     restore: (author, id, version, condition) =>
-      change(() => {
-        const card = stored(author.workspace, id);
+      register.change(function* () {
+        const card = yield* stored(author.workspace, id);
         check(condition, card);
-        const row = sql.version.get(card.row, version);
+        const row = yield* SQL.version.get(card.row, version);
         if (row === undefined) throw noVersion();
         const [, , , slug, name, description, content] = row;
-        return replace(author, card, { slug, name, description, content }, 'card.restore');
+        return yield* replace(author, card, { slug, name, description, content }, 'card.restore');
       }),
 
     bySlug(workspace, slug) {
       // The slug comes from the caller. Slugs that are too long must not fill the cache.
       if (slug.length > MAX_SLUG_CHARS) return undefined;
-      return register.read(() => {
-        const changed = register.changed();
-        if (changed !== seen) {
-          cache.clear();
-          seen = changed;
-        }
-        const key = JSON.stringify([workspace, slug]);
-        if (cache.has(key)) return cache.get(key);
-        const row = sql.bySlug.get(workspace, slug);
-        const card = row && modelCard(workspace, storedOf(row));
-        if (cache.size >= MAX_CACHED) cache.clear();
-        cache.set(key, card);
-        return card;
-      });
+      const changed = register.changed();
+      if (changed !== seen) {
+        cache.clear();
+        seen = changed;
+      }
+      const key = JSON.stringify([workspace, slug]);
+      if (cache.has(key)) return cache.get(key);
+      return andThen(
+        register.read(() => SQL.bySlug.get(workspace, slug)),
+        (row) => {
+          const card = row && modelCard(workspace, storedOf(row));
+          // If the register has changed since, the card may be outdated. It must not stay in the cache.
+          if (changed !== register.changed()) return card;
+          if (cache.size >= MAX_CACHED) cache.clear();
+          cache.set(key, card);
+          return card;
+        },
+      );
     },
 
     slugs: (workspace, limit) =>
-      register.read(() => sql.slugs.all(workspace, limit).map(([slug]) => slug)),
+      register.read(function* () {
+        const rows = yield* SQL.slugs.all(workspace, limit);
+        return rows.map(([slug]) => slug);
+      }),
   };
 }
 

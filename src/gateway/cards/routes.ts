@@ -41,7 +41,7 @@ export function cardRoutes({ cards }: { readonly cards: Cards }): readonly Gatew
       },
       handle: async ({ query, caller }) => {
         needOwn(caller, query.workspace_id);
-        return { body: cards.list(caller.workspace, query) };
+        return { body: await cards.list(caller.workspace, query) };
       },
     }),
 
@@ -59,7 +59,7 @@ export function cardRoutes({ cards }: { readonly cards: Cards }): readonly Gatew
       },
       handle: async ({ body, caller }) => {
         needOwn(caller, body.workspaceId);
-        const card = cards.create(caller, body);
+        const card = await cards.create(caller, body);
         const { headers } = shown(card);
         return {
           status: 201,
@@ -77,7 +77,7 @@ export function cardRoutes({ cards }: { readonly cards: Cards }): readonly Gatew
       summary: 'Get a model card',
       answers: { 200: one, 304: { description: 'If-None-Match matches the current version' } },
       handle: async ({ values, caller, ...request }) => {
-        const card = cards.get(caller.workspace, value(values, 'id'));
+        const card = await cards.get(caller.workspace, value(values, 'id'));
         const answer = shown(card);
         if (!ifNoneMatch(request.header('if-none-match'), etagOf(card))) return answer;
         return { status: 304, headers: answer.headers };
@@ -96,7 +96,9 @@ export function cardRoutes({ cards }: { readonly cards: Cards }): readonly Gatew
       answers: { 200: one, 409: taken, 412: stale },
       handle: async ({ values, body, caller, ...request }) => {
         needOwn(caller, body.workspaceId);
-        return shown(cards.update(caller, value(values, 'id'), body, request.header('if-match')));
+        return shown(
+          await cards.update(caller, value(values, 'id'), body, request.header('if-match')),
+        );
       },
     }),
 
@@ -110,7 +112,7 @@ export function cardRoutes({ cards }: { readonly cards: Cards }): readonly Gatew
         'The slug can be used again. The versions are kept. To bring the card back, restore one of its versions.',
       answers: { 204: { description: 'The card is deleted' }, 412: stale },
       handle: async ({ values, caller, ...request }) => {
-        cards.delete(caller, value(values, 'id'), request.header('if-match'));
+        await cards.delete(caller, value(values, 'id'), request.header('if-match'));
         return { status: 204 };
       },
     }),
@@ -130,7 +132,7 @@ export function cardRoutes({ cards }: { readonly cards: Cards }): readonly Gatew
         },
       },
       handle: async ({ values, query, caller }) => ({
-        body: cards.versions(caller.workspace, value(values, 'id'), query),
+        body: await cards.versions(caller.workspace, value(values, 'id'), query),
       }),
     }),
 
@@ -142,7 +144,7 @@ export function cardRoutes({ cards }: { readonly cards: Cards }): readonly Gatew
       summary: 'Get one version of a model card',
       answers: { 200: { description: 'The version', schema: CardVersion } },
       handle: async ({ values, caller }) => ({
-        body: cards.version(caller.workspace, value(values, 'id'), versionNumber(values)),
+        body: await cards.version(caller.workspace, value(values, 'id'), versionNumber(values)),
       }),
     }),
 
@@ -158,7 +160,7 @@ export function cardRoutes({ cards }: { readonly cards: Cards }): readonly Gatew
       handle: async ({ values, caller, ...request }) => {
         const version = versionNumber(values);
         return shown(
-          cards.restore(caller, value(values, 'id'), version, request.header('if-match')),
+          await cards.restore(caller, value(values, 'id'), version, request.header('if-match')),
         );
       },
     }),

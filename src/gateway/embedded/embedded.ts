@@ -11,7 +11,7 @@ import { ConfigError, type GatewayConfig, parseConfig } from '../config.ts';
 import { createGateway as create } from '../gateway.ts';
 import { openPepper } from '../keys/pepper.ts';
 import { NewKey } from '../keys/schema.ts';
-import { openRegister, SERVER_BUSY_MS } from '../register/register.ts';
+import { openRegister, SERVER_BUSY_MS } from '../register/sqlite-register.ts';
 
 /**
  * The configuration of a gateway: the content of the file for `parley gateway --config`, as an object. The JSON Schema
@@ -122,7 +122,9 @@ export function createGateway(
       fetch: gateway.fetch,
       createKey({ name, workspace = DEFAULT_WORKSPACE, scopes = ['*'] }) {
         const fields = parsed(NewKey, { name, scopes });
-        return gateway.keys.create({ ...fields, workspace }, 'program').secret;
+        const made = gateway.keys.create({ ...fields, workspace }, 'program');
+        if (made instanceof Promise) throw new Error('the register must be in SQLite');
+        return made.secret;
       },
       reload: (next) => gateway.reload(checkedConfig(next, environment)),
       close: (ms) => gateway.close(ms),

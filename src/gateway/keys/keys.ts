@@ -2,14 +2,17 @@
  * Creates, lists, changes, rotates and revokes API keys, with an audit entry for each change. A secret is returned only
  * by the call that creates it. The register stores only a keyed hash of the secret.
  *
- *   const { key, secret } = keys.create({ workspace: 'default', name: 'ci', scopes: ['tasks:write'] }, 'cli');
- *   keys.verify(secret)?.id === key.id;
+ *   const { key, secret } = await keys.create({ workspace: 'default', name: 'ci', scopes: ['tasks:write'] }, 'cli');
+ *   (await keys.verify(secret))?.id === key.id;
+ *
+ * The methods return promises only if the register is in PostgreSQL.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import * as z from 'zod';
+import type { MaybePromise } from '../../base/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import { consoleLogger, type Logger } from '../../tasks/index.ts';
-import type { Register } from '../register/register.ts';
+import { type Register, statement, type Step } from '../register/register.ts';
 import { parsed } from '../api/route.ts';
 import type { Audit } from '../audit/audit.ts';
 import type { Pepper } from './pepper.ts';
@@ -28,14 +31,14 @@ const MAX_SECRETS_PER_KEY = 5;
 const PREFIX_TRIES = 10;
 
 export interface Keys {
-  create(fields: NewKey & { readonly workspace: string }, actor: string): MadeKey;
+  create(fields: NewKey & { readonly workspace: string }, actor: string): MaybePromise<MadeKey>;
   /** Lists the keys of the workspace, newest first. */
   list(
     workspace: string,
     page?: KeyPage,
-  ): { readonly items: readonly Key[]; readonly total: number };
+  ): MaybePromise<{ readonly items: readonly Key[]; readonly total: number }>;
   /** Returns a key. Throws `notFound` if the workspace has no such key. */
-  get(workspace: string, id: string): Key;
+  get(workspace: string, id: string): MaybePromise<Key>;
   /**
    * Changes the settings of a key, with effect from the next request. Throws `conflict` if the key is revoked. Also
    * throws `conflict` if no key of the workspace would have `keys:write` after the change, unless `force` is true.
@@ -46,23 +49,28 @@ export interface Keys {
     change: KeyChange,
     actor: string,
     options?: { readonly force?: boolean },
-  ): Key;
+  ): MaybePromise<Key>;
   /** Gives the key a new secret. The old secret works until the overlap ends. */
-  rotate(workspace: string, id: string, rotation: Rotation, actor: string): MadeKey;
+  rotate(workspace: string, id: string, rotation: Rotation, actor: string): MaybePromise<MadeKey>;
   /**
    * Revokes a key. This takes effect at once and cannot be undone. Throws `conflict` for the workspace's last key with
    * `keys:write`, unless `force` is true. Does nothing if the key is already revoked.
    */
-  revoke(workspace: string, id: string, options: { readonly force?: boolean }, actor: string): Key;
+  revoke(
+    workspace: string,
+    id: string,
+    options: { readonly force?: boolean },
+    actor: string,
+  ): MaybePromise<Key>;
   /** Returns whether the register has any key, in any workspace. */
-  any(): boolean;
+  any(): MaybePromise<boolean>;
   /** Returns the number of unexpired keys that cannot be verified, because they were created with another pepper. */
-  unusable(): number;
+  unusable(): MaybePromise<number>;
   /**
    * Returns the key of a secret, or undefined if the secret or the key is not valid now. Fast enough to be called for
    * every request.
    */
-  verify(secret: string): VerifiedKey | undefined;
+  verify(secret: string): MaybePromise<VerifiedKey | undefined>;
 }
 
 export interface KeyPage {
@@ -96,8 +104,9 @@ const Row = z.object({
   overlap_ends_at: z.number().nullable(),
 });
 
-const WRITES_KEYS = `EXISTS (SELECT 1 FROM json_each(k.scopes) WHERE value IN ('*', 'keys:write'))`;
-const LIVE = `k.revoked_at IS NULL AND coalesce(k.expires_at, $now + 1) > $now`;
+const LIVE = `k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > $now)`;
+/** A limit that no table reaches. PostgreSQL has no -1 for "no limit", and SQLite has no OFFSET without a limit. */
+const NO_LIMIT = 1_000_000_000;
 const SELECT = `
   SELECT k.*, s.prefix, s.pepper,
     (SELECT max(old.ends_at) FROM key_secrets old WHERE old.key_id = k.id AND old.ends_at > $now)
@@ -105,42 +114,74 @@ const SELECT = `
   FROM api_keys k JOIN key_secrets s ON s.key_id = k.id AND s.ends_at IS NULL
   WHERE k.workspace = $workspace`;
 
+const SQL = {
+  one: statement(`${SELECT} AND k.id = $id`),
+  page: statement(`${SELECT} ORDER BY k.created_at DESC, k.id DESC LIMIT $limit OFFSET $offset`),
+  total: statement('SELECT count(*) AS count FROM api_keys WHERE workspace = ?'),
+  unrevoked: statement(
+    'SELECT count(*) AS count FROM api_keys WHERE workspace = ? AND revoked_at IS NULL',
+  ),
+  any: statement('SELECT 1 FROM api_keys LIMIT 1'),
+  unusable: statement(`
+      SELECT count(*) AS count FROM api_keys k JOIN key_secrets s ON s.key_id = k.id
+      WHERE s.ends_at IS NULL AND s.pepper <> $pepper AND ${LIVE}`),
+  prefix: statement('SELECT 1 FROM key_secrets WHERE prefix = ?'),
+  add: statement(`
+      INSERT INTO api_keys (id, workspace, name, scopes, rate_limit, budget, created_at, expires_at)
+      VALUES ($id, $workspace, $name, $scopes, $rateLimit, $budget, $createdAt, $expiresAt)`),
+  addSecret: statement(
+    'INSERT INTO key_secrets (prefix, key_id, hash, pepper) VALUES (?, ?, ?, ?)',
+  ),
+  secrets: statement('SELECT count(*) AS count FROM key_secrets WHERE key_id = ?'),
+  dropSecrets: statement('DELETE FROM key_secrets WHERE key_id = ?'),
+  dropEnded: statement('DELETE FROM key_secrets WHERE key_id = ? AND ends_at <= ?'),
+  dropOldSecrets: statement('DELETE FROM key_secrets WHERE key_id = ? AND ends_at IS NOT NULL'),
+  endSecrets: statement(
+    'UPDATE key_secrets SET ends_at = ?1 WHERE key_id = ?2 AND (ends_at IS NULL OR ends_at > ?1)',
+  ),
+  edit: statement(`
+      UPDATE api_keys SET name = $name, scopes = $scopes, rate_limit = $rateLimit, budget = $budget,
+        expires_at = $expiresAt WHERE id = $id`),
+  rotated: statement('UPDATE api_keys SET rotated_at = ? WHERE id = ?'),
+  revoke: statement('UPDATE api_keys SET revoked_at = ? WHERE id = ?'),
+  others: statement(`
+      SELECT k.scopes FROM api_keys k JOIN key_secrets s ON s.key_id = k.id
+      WHERE k.workspace = $workspace AND k.id <> $id AND s.ends_at IS NULL AND s.pepper = $pepper
+        AND ${LIVE}`),
+  tooOld: statement(`
+      SELECT id FROM api_keys WHERE workspace = ? AND revoked_at IS NOT NULL
+      ORDER BY revoked_at DESC, id DESC LIMIT ${NO_LIMIT} OFFSET ?`),
+  drop: statement('DELETE FROM api_keys WHERE id = ?'),
+};
+
 export function createKeys(options: KeysOptions): Keys {
   const { register, audit, pepper, logger = consoleLogger, now = Date.now, random } = options;
-  const sql = statements(register);
   const verifier = createVerifier({ register, pepper, logger, now });
 
-  function changed<Result>(work: () => Result): Result {
-    try {
-      return register.transaction(work);
-    } finally {
-      register.keysChanged();
-    }
-  }
-
-  function find(workspace: string, id: string): Key {
-    const row = sql.one.get({ workspace, id, now: now() });
+  function* find(workspace: string, id: string): Step<Key> {
+    const row = yield* SQL.one.get({ workspace, id, now: now() });
     if (!row) throw new A2AError('notFound', 'The workspace has no such key');
     return keyOf(Row.parse(row), now(), pepper.id);
   }
 
   /** Creates a token with an unused prefix, because a prefix must identify exactly one secret. */
-  function unusedToken(): Token {
+  function* unusedToken(): Step<Token> {
     for (let tries = 0; tries < PREFIX_TRIES; tries++) {
       const token = makeToken(random);
-      if (!sql.prefix.get(token.prefix)) return token;
+      if (!(yield* SQL.prefix.get(token.prefix))) return token;
     }
     throw new Error('found no unused key prefix');
   }
 
-  function addSecret(id: string): string {
-    const { prefix, text } = unusedToken();
-    sql.addSecret.run(prefix, id, pepper.hash(text), pepper.id);
+  function* addSecret(id: string): Step<string> {
+    const { prefix, text } = yield* unusedToken();
+    yield* SQL.addSecret.run(prefix, id, pepper.hash(text), pepper.id);
     return text;
   }
 
-  function needOtherWriter(workspace: string, id: string): void {
-    if (sql.otherWriters.get({ workspace, id, pepper: pepper.id, now: now() })) return;
+  function* needOtherWriter(workspace: string, id: string): Step<void> {
+    const others = yield* SQL.others.all({ workspace, id, pepper: pepper.id, now: now() });
+    if (others.some(({ scopes }) => hasKeysWrite(scopesIn(scopes)))) return;
     throw new A2AError(
       'conflict',
       'This is the last key with the scope keys:write in its workspace: create another one first, or use ?force=true',
@@ -156,15 +197,15 @@ export function createKeys(options: KeysOptions): Keys {
         throw new A2AError('invalidParams', 'expiresAt: must be in the future');
       }
       const scopes = [...new Set(wanted.scopes)];
-      return changed(() => {
-        if (count(sql.unrevoked.get(workspace)) >= MAX_KEYS_PER_WORKSPACE) {
+      return register.change(function* () {
+        if (count(yield* SQL.unrevoked.get(workspace)) >= MAX_KEYS_PER_WORKSPACE) {
           throw new A2AError(
             'conflict',
             `A workspace can have at most ${MAX_KEYS_PER_WORKSPACE} keys: revoke one first`,
           );
         }
         const id = randomUUIDv7();
-        sql.add.run({
+        yield* SQL.add.run({
           id,
           workspace,
           name: wanted.name,
@@ -174,24 +215,24 @@ export function createKeys(options: KeysOptions): Keys {
           createdAt: now(),
           expiresAt,
         });
-        const secret = addSecret(id);
-        audit.record({
+        const secret = yield* addSecret(id);
+        yield* audit.record({
           workspace,
           actor,
           action: 'key.create',
           subject: id,
           detail: { ...wanted, scopes },
         });
-        return { key: find(workspace, id), secret };
+        return { key: yield* find(workspace, id), secret };
       });
     },
 
     list: (workspace, { limit = MAX_LISTED, offset = 0 } = {}) =>
-      register.read(() => {
-        const rows = sql.page.all({ workspace, limit, offset, now: now() });
+      register.read(function* () {
+        const rows = yield* SQL.page.all({ workspace, limit, offset, now: now() });
         return {
           items: rows.map((row) => keyOf(Row.parse(row), now(), pepper.id)),
-          total: count(sql.total.get(workspace)),
+          total: count(yield* SQL.total.get(workspace)),
         };
       }),
 
@@ -206,15 +247,16 @@ export function createKeys(options: KeysOptions): Keys {
           'expiresAt: must be in the future: to end a key, revoke it',
         );
       }
-      return changed(() => {
-        const before = find(workspace, id);
+      return register.change(function* () {
+        const before = yield* find(workspace, id);
         if (before.status === 'revoked') {
           throw new A2AError('conflict', 'The key is revoked: create a new one');
         }
         const scopes = wanted.scopes && [...new Set(wanted.scopes)];
         const after = { ...before, ...(scopes && { scopes }) };
-        if (!force && writesKeys(before) && !writesKeys(after)) needOtherWriter(workspace, id);
-        sql.edit.run({
+        if (!force && writesKeys(before) && !writesKeys(after))
+          yield* needOtherWriter(workspace, id);
+        yield* SQL.edit.run({
           id,
           name: wanted.name ?? before.name,
           scopes: JSON.stringify(after.scopes),
@@ -223,100 +265,65 @@ export function createKeys(options: KeysOptions): Keys {
           expiresAt: milliseconds(changedTo(expiresAt, before.expiresAt)),
         });
         const detail = { ...wanted, ...(scopes && { scopes }) };
-        audit.record({ workspace, actor, action: 'key.edit', subject: id, detail });
-        return find(workspace, id);
+        yield* audit.record({ workspace, actor, action: 'key.edit', subject: id, detail });
+        return yield* find(workspace, id);
       });
     },
 
     rotate(workspace, id, rotation, actor) {
       const { overlapSeconds = 0 } = parsed(Rotation, rotation);
-      return changed(() => {
-        const { status } = find(workspace, id);
+      return register.change(function* () {
+        const { status } = yield* find(workspace, id);
         if (status === 'revoked' || status === 'expired') {
           throw new A2AError('conflict', `The key is ${status}: create a new one`);
         }
         const time = now();
         // Ended secrets are deleted, so that they do not become valid again if the clock is set back.
-        sql.dropEnded.run(id, time);
-        if (overlapSeconds === 0) sql.dropSecrets.run(id);
-        else sql.endSecrets.run(time + overlapSeconds * 1000, id);
-        if (count(sql.secrets.get(id)) >= MAX_SECRETS_PER_KEY) {
+        yield* SQL.dropEnded.run(id, time);
+        if (overlapSeconds === 0) yield* SQL.dropSecrets.run(id);
+        else yield* SQL.endSecrets.run(time + overlapSeconds * 1000, id);
+        if (count(yield* SQL.secrets.get(id)) >= MAX_SECRETS_PER_KEY) {
           throw new A2AError(
             'conflict',
             'Too many secrets of this key are still valid: rotate it without overlapSeconds',
           );
         }
-        const secret = addSecret(id);
-        sql.rotated.run(time, id);
+        const secret = yield* addSecret(id);
+        yield* SQL.rotated.run(time, id);
         const detail = { overlapSeconds };
-        audit.record({ workspace, actor, action: 'key.rotate', subject: id, detail });
-        return { key: find(workspace, id), secret };
+        yield* audit.record({ workspace, actor, action: 'key.rotate', subject: id, detail });
+        return { key: yield* find(workspace, id), secret };
       });
     },
 
     revoke: (workspace, id, { force = false }, actor) =>
-      changed(() => {
-        const key = find(workspace, id);
+      register.change(function* () {
+        const key = yield* find(workspace, id);
         if (key.status === 'revoked') return key;
-        if (!force && writesKeys(key)) needOtherWriter(workspace, id);
-        sql.revoke.run(now(), id);
-        sql.dropOldSecrets.run(id);
-        audit.record({ workspace, actor, action: 'key.revoke', subject: id });
+        if (!force && writesKeys(key)) yield* needOtherWriter(workspace, id);
+        yield* SQL.revoke.run(now(), id);
+        yield* SQL.dropOldSecrets.run(id);
+        yield* audit.record({ workspace, actor, action: 'key.revoke', subject: id });
         // Read the key before old keys are removed, because the key may be among the old keys if the clock was set
         // back.
-        const revoked = find(workspace, id);
-        for (const { id: old } of sql.tooOld.all(workspace, MAX_REVOKED_PER_WORKSPACE)) {
-          sql.dropSecrets.run(String(old));
-          sql.drop.run(String(old));
+        const revoked = yield* find(workspace, id);
+        const tooOld = yield* SQL.tooOld.all(workspace, MAX_REVOKED_PER_WORKSPACE);
+        for (const { id: old } of tooOld) {
+          yield* SQL.dropSecrets.run(String(old));
+          yield* SQL.drop.run(String(old));
         }
         return revoked;
       }),
 
-    any: () => register.read(() => sql.any.get() !== undefined),
-    unusable: () => register.read(() => count(sql.unusable.get({ pepper: pepper.id, now: now() }))),
+    any: () =>
+      register.read(function* () {
+        return (yield* SQL.any.get()) !== undefined;
+      }),
+    unusable: () =>
+      register.read(function* () {
+        return count(yield* SQL.unusable.get({ pepper: pepper.id, now: now() }));
+      }),
     verify: (secret) => verifier.verify(secret),
-  };
-}
-
-function statements({ db }: Register) {
-  return {
-    one: db.prepare(`${SELECT} AND k.id = $id`),
-    page: db.prepare(`${SELECT} ORDER BY k.created_at DESC, k.id DESC LIMIT $limit OFFSET $offset`),
-    total: db.prepare('SELECT count(*) AS count FROM api_keys WHERE workspace = ?'),
-    unrevoked: db.prepare(
-      'SELECT count(*) AS count FROM api_keys WHERE workspace = ? AND revoked_at IS NULL',
-    ),
-    any: db.prepare('SELECT 1 FROM api_keys LIMIT 1'),
-    unusable: db.prepare(`
-      SELECT count(*) AS count FROM api_keys k JOIN key_secrets s ON s.key_id = k.id
-      WHERE s.ends_at IS NULL AND s.pepper <> $pepper AND ${LIVE}`),
-    prefix: db.prepare('SELECT 1 FROM key_secrets WHERE prefix = ?'),
-    add: db.prepare(`
-      INSERT INTO api_keys (id, workspace, name, scopes, rate_limit, budget, created_at, expires_at)
-      VALUES ($id, $workspace, $name, $scopes, $rateLimit, $budget, $createdAt, $expiresAt)`),
-    addSecret: db.prepare(
-      'INSERT INTO key_secrets (prefix, key_id, hash, pepper) VALUES (?, ?, ?, ?)',
-    ),
-    secrets: db.prepare('SELECT count(*) AS count FROM key_secrets WHERE key_id = ?'),
-    dropSecrets: db.prepare('DELETE FROM key_secrets WHERE key_id = ?'),
-    dropEnded: db.prepare('DELETE FROM key_secrets WHERE key_id = ? AND ends_at <= ?'),
-    dropOldSecrets: db.prepare('DELETE FROM key_secrets WHERE key_id = ? AND ends_at IS NOT NULL'),
-    endSecrets: db.prepare(
-      'UPDATE key_secrets SET ends_at = min(coalesce(ends_at, ?1), ?1) WHERE key_id = ?2',
-    ),
-    edit: db.prepare(`
-      UPDATE api_keys SET name = $name, scopes = $scopes, rate_limit = $rateLimit, budget = $budget,
-        expires_at = $expiresAt WHERE id = $id`),
-    rotated: db.prepare('UPDATE api_keys SET rotated_at = ? WHERE id = ?'),
-    revoke: db.prepare('UPDATE api_keys SET revoked_at = ? WHERE id = ?'),
-    otherWriters: db.prepare(`
-      SELECT 1 FROM api_keys k JOIN key_secrets s ON s.key_id = k.id
-      WHERE k.workspace = $workspace AND k.id <> $id AND s.ends_at IS NULL AND s.pepper = $pepper
-        AND ${WRITES_KEYS} AND ${LIVE} LIMIT 1`),
-    tooOld: db.prepare(`
-      SELECT id FROM api_keys WHERE workspace = ? AND revoked_at IS NOT NULL
-      ORDER BY revoked_at DESC, id DESC LIMIT -1 OFFSET ?`),
-    drop: db.prepare('DELETE FROM api_keys WHERE id = ?'),
   };
 }
 
@@ -346,7 +353,15 @@ function statusOf(row: z.infer<typeof Row>, now: number, pepperId: string): Key[
 }
 
 function writesKeys({ status, scopes }: Key): boolean {
-  return status === 'active' && scopes.some((scope) => scope === '*' || scope === 'keys:write');
+  return status === 'active' && hasKeysWrite(scopes);
+}
+
+function hasKeysWrite(scopes: readonly string[]): boolean {
+  return scopes.includes('*') || scopes.includes('keys:write');
+}
+
+function scopesIn(json: unknown): string[] {
+  return z.array(z.string()).parse(JSON.parse(String(json)));
 }
 
 function time(name: string, at: number | null): Record<string, string> {

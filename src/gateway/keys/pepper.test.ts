@@ -25,7 +25,7 @@ test('the pepper is a file beside the register that only its owner reads, made o
 test('processes that start at the same moment have one pepper', async () => {
   const file = path.join(folder, 'race.db');
   const program = `
-    import { openRegister } from ${JSON.stringify(import.meta.resolve('../register/register.ts'))};
+    import { openRegister } from ${JSON.stringify(import.meta.resolve('../register/sqlite-register.ts'))};
     import { openPepper } from ${JSON.stringify(import.meta.resolve('./pepper.ts'))};
     const register = openRegister(process.argv[1], console);
     process.stdout.write(openPepper({ register, path: process.argv[1] }).id);`;

@@ -26,7 +26,7 @@ export interface Pepper {
 }
 
 export interface PepperOptions {
-  readonly register: Register;
+  readonly register: Pick<Register, 'salt'>;
   /** The register's file. If undefined, the register and the pepper are in memory. */
   readonly path?: string | undefined;
   /** The value of PARLEY_SECRET_KEY, or undefined if it is not set. */
@@ -36,7 +36,7 @@ export interface PepperOptions {
 /** Reads or creates the pepper. Throws a StoreError if this fails. */
 export function openPepper({ register, path, secretKey }: PepperOptions): Pepper {
   if (secretKey !== undefined && secretKey !== '') {
-    return pepperOf(scryptSync(secretKey, saltOf(register), PEPPER_BYTES));
+    return pepperOf(scryptSync(secretKey, register.salt, PEPPER_BYTES));
   }
   if (path === undefined) return pepperOf(randomBytes(PEPPER_BYTES));
   return pepperOf(fromFile(`${path}.pepper`));
@@ -45,13 +45,6 @@ export function openPepper({ register, path, secretKey }: PepperOptions): Pepper
 function pepperOf(secret: Uint8Array): Pepper {
   const hash = (text: string) => createHmac('sha256', secret).update(text).digest();
   return { id: hash('parley pepper').toString('hex').slice(0, FINGERPRINT_CHARS), hash };
-}
-
-/** Returns the register's salt, for secrets that are derived from PARLEY_SECRET_KEY. */
-export function saltOf(register: Register): Uint8Array {
-  const row = register.read(() => register.db.prepare('SELECT salt FROM key_salt').get());
-  if (row?.['salt'] instanceof Uint8Array) return row['salt'];
-  throw new StoreError('the register has no salt for its keys: restore it from a backup');
 }
 
 function fromFile(file: string): Buffer {

@@ -13,12 +13,12 @@ import { Key, MadeKey } from './schema.ts';
 
 function setup() {
   const gateway = testGateway();
-  const { keys, audit, now } = gateway;
+  const { keys, now } = gateway;
   const spending = gateway.spending();
   const routes = [
     ...keyRoutes({ keys }),
     ...usageRoutes({ spending, needKey: (workspace, id) => void keys.get(workspace, id), now }),
-    ...auditRoutes({ audit }),
+    ...auditRoutes({ audit: gateway.auditLog }),
   ];
 
   /** As the server does it: the route by verb and path, the scope, and the schema of the answer. */

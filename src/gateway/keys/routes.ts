@@ -27,8 +27,11 @@ const ForceQuery = z.object({
 const KeyList = pageOf(Key);
 export function keyRoutes({ keys }: { readonly keys: Keys }): GatewayRoute[] {
   /** Returns the id of the key. Throws if the key has a scope that the caller does not have. */
-  function changeable(caller: Caller, values: Readonly<Record<string, string>>): string {
-    const { id, scopes } = keys.get(caller.workspace, idOf(values));
+  async function changeable(
+    caller: Caller,
+    values: Readonly<Record<string, string>>,
+  ): Promise<string> {
+    const { id, scopes } = await keys.get(caller.workspace, idOf(values));
     const missing = missingIn(caller, scopes);
     if (missing === undefined) return id;
     throw new A2AError(
@@ -47,7 +50,7 @@ export function keyRoutes({ keys }: { readonly keys: Keys }): GatewayRoute[] {
       query: PageQuery,
       answers: { 200: { description: 'The keys, without their secrets', schema: KeyList } },
       handle: async ({ caller, query: page }) => ({
-        body: { ...keys.list(caller.workspace, page), ...page },
+        body: { ...(await keys.list(caller.workspace, page)), ...page },
       }),
     }),
     defineRoute({
@@ -65,7 +68,7 @@ export function keyRoutes({ keys }: { readonly keys: Keys }): GatewayRoute[] {
       },
       handle: async ({ caller, body }) => {
         mayGive(caller, body.scopes);
-        const made = keys.create({ ...body, workspace: caller.workspace }, caller.actor);
+        const made = await keys.create({ ...body, workspace: caller.workspace }, caller.actor);
         return { status: 201, headers: NO_STORE, body: made };
       },
     }),
@@ -76,7 +79,9 @@ export function keyRoutes({ keys }: { readonly keys: Keys }): GatewayRoute[] {
       resource: 'key',
       summary: 'Get a key',
       answers: { 200: { description: 'The key, without its secret', schema: Key } },
-      handle: async ({ caller, values }) => ({ body: keys.get(caller.workspace, idOf(values)) }),
+      handle: async ({ caller, values }) => ({
+        body: await keys.get(caller.workspace, idOf(values)),
+      }),
     }),
     defineRoute({
       verb: 'PATCH',
@@ -93,10 +98,10 @@ export function keyRoutes({ keys }: { readonly keys: Keys }): GatewayRoute[] {
         409: { description: 'The key is revoked, or is the last key with the scope keys:write' },
       },
       handle: async ({ caller, values, body, query }) => {
-        const id = changeable(caller, values);
+        const id = await changeable(caller, values);
         mayGive(caller, body.scopes ?? []);
         const force = query.force === 'true';
-        return { body: keys.edit(caller.workspace, id, body, caller.actor, { force }) };
+        return { body: await keys.edit(caller.workspace, id, body, caller.actor, { force }) };
       },
     }),
     defineRoute({
@@ -113,8 +118,8 @@ export function keyRoutes({ keys }: { readonly keys: Keys }): GatewayRoute[] {
         409: { description: 'The key is revoked or expired' },
       },
       handle: async ({ caller, values, body = {} }) => {
-        const id = changeable(caller, values);
-        const made = keys.rotate(caller.workspace, id, body, caller.actor);
+        const id = await changeable(caller, values);
+        const made = await keys.rotate(caller.workspace, id, body, caller.actor);
         return { headers: NO_STORE, body: made };
       },
     }),
@@ -131,7 +136,8 @@ export function keyRoutes({ keys }: { readonly keys: Keys }): GatewayRoute[] {
       },
       handle: async ({ caller, values, query }) => {
         const force = query.force === 'true';
-        keys.revoke(caller.workspace, changeable(caller, values), { force }, caller.actor);
+        const id = await changeable(caller, values);
+        await keys.revoke(caller.workspace, id, { force }, caller.actor);
         return { status: 204 };
       },
     }),

@@ -5,8 +5,8 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import * as z from 'zod';
 import type { Logger } from '../../tasks/index.ts';
-import type { Register } from '../register/register.ts';
-import { BoundedMap } from '../../base/index.ts';
+import { type Register, statement } from '../register/register.ts';
+import { BoundedMap, type MaybePromise } from '../../base/index.ts';
 import type { Pepper } from './pepper.ts';
 import { RateLimit } from './schema.ts';
 import { prefixOf } from './token.ts';
@@ -15,7 +15,7 @@ const MAX_REMEMBERED = 10_000;
 /** Minimum time between two updates of a key's `last_used_at`. */
 const TOUCH_MS = 60_000;
 
-const Found = z.object({
+const Stored = z.object({
   id: z.string(),
   name: z.string(),
   workspace: z.string(),
@@ -26,6 +26,8 @@ const Found = z.object({
   expires_at: z.number().nullable(),
   last_used_at: z.number().nullable(),
 });
+
+type Row = Readonly<Record<string, unknown>>;
 
 /** The key of a valid secret. */
 export interface VerifiedKey {
@@ -46,7 +48,7 @@ interface Remembered {
 }
 
 export interface Verifier {
-  verify(text: string): VerifiedKey | undefined;
+  verify(text: string): MaybePromise<VerifiedKey | undefined>;
 }
 
 export interface VerifierOptions {
@@ -56,13 +58,13 @@ export interface VerifierOptions {
   readonly now: () => number;
 }
 
+const FIND = statement(`
+  SELECT k.id, k.name, k.workspace, k.scopes, k.rate_limit, k.revoked_at, k.expires_at, k.last_used_at,
+         s.ends_at, s.hash, s.pepper
+  FROM key_secrets s JOIN api_keys k ON k.id = s.key_id WHERE s.prefix = ?`);
+const TOUCH = statement('UPDATE api_keys SET last_used_at = ? WHERE id = ?');
+
 export function createVerifier({ register, pepper, logger, now }: VerifierOptions): Verifier {
-  const { db } = register;
-  const find = db.prepare(`
-    SELECT k.id, k.name, k.workspace, k.scopes, k.rate_limit, k.revoked_at, k.expires_at, k.last_used_at,
-           s.ends_at, s.hash, s.pepper
-    FROM key_secrets s JOIN api_keys k ON k.id = s.key_id WHERE s.prefix = ?`);
-  const touch = db.prepare('UPDATE api_keys SET last_used_at = ? WHERE id = ?');
   const remembered = new BoundedMap<Remembered>(MAX_REMEMBERED);
   /**
    * A random hash. A secret with an unknown prefix is compared with it, so that the response time does not reveal
@@ -70,29 +72,30 @@ export function createVerifier({ register, pepper, logger, now }: VerifierOption
    */
   const noHash = randomBytes(32);
   const warned = new Set<string>();
+  /** The lookups in progress, so that parallel requests with the same secret share one. */
+  const looking = new Map<string, Promise<VerifiedKey | undefined>>();
   let version = register.changed();
 
-  function look(text: string, prefix: string, time: number): Remembered | undefined {
-    const row = register.read(() => find.get(prefix));
-    const stored = row?.['hash'];
-    const matches = same(pepper.hash(text), stored instanceof Uint8Array ? stored : noHash);
+  function opened(text: string, row: Row | undefined, time: number): Remembered | undefined {
+    const hashed = row?.['hash'];
+    const matches = same(pepper.hash(text), hashed instanceof Uint8Array ? hashed : noHash);
     if (!row) return undefined;
     if (!matches) {
       if (row['pepper'] !== pepper.id) warn(String(row['pepper']));
       return undefined;
     }
-    const found = Found.parse(row);
-    const until = Math.min(found.ends_at ?? Infinity, found.expires_at ?? Infinity);
-    if (found.revoked_at !== null || time >= until) return undefined;
-    const { id, name, workspace } = found;
-    const scopes = new Set(z.array(z.string()).parse(JSON.parse(found.scopes)));
+    const stored = Stored.parse(row);
+    const until = Math.min(stored.ends_at ?? Infinity, stored.expires_at ?? Infinity);
+    if (stored.revoked_at !== null || time >= until) return undefined;
+    const { id, name, workspace } = stored;
+    const scopes = new Set(z.array(z.string()).parse(JSON.parse(stored.scopes)));
     const rateLimit =
-      found.rate_limit === null ? undefined : RateLimit.parse(JSON.parse(found.rate_limit));
+      stored.rate_limit === null ? undefined : RateLimit.parse(JSON.parse(stored.rate_limit));
     return {
       bytes: Buffer.from(text, 'latin1'),
       key: { id, name, workspace, scopes, rateLimit },
       until,
-      touchedAt: found.last_used_at ?? -Infinity,
+      touchedAt: stored.last_used_at ?? -Infinity,
     };
   }
 
@@ -108,11 +111,38 @@ export function createVerifier({ register, pepper, logger, now }: VerifierOption
   function used(entry: Remembered, time: number): void {
     if (time - entry.touchedAt < TOUCH_MS) return;
     entry.touchedAt = time;
-    try {
-      touch.run(time, entry.key.id);
-    } catch (error) {
+    const failed = (error: unknown) =>
       logger.warn({ err: error }, 'failed to store when a key was last used');
+    try {
+      const stored = register.read(() => TOUCH.run(time, entry.key.id));
+      if (stored instanceof Promise) stored.catch(failed);
+    } catch (error) {
+      failed(error);
     }
+  }
+
+  function current(prefix: string, entry: Remembered, time: number): VerifiedKey | undefined {
+    if (time >= entry.until) {
+      remembered.delete(prefix);
+      return undefined;
+    }
+    used(entry, time);
+    return entry.key;
+  }
+
+  /** Returns the key of a row. `seen` is the register's version before the row was read. */
+  function found(
+    text: string,
+    prefix: string,
+    row: Row | undefined,
+    seen: number,
+  ): VerifiedKey | undefined {
+    const time = now();
+    const entry = opened(text, row, time);
+    if (!entry) return undefined;
+    // If the register has changed since, the row may be outdated. It must not stay in the cache.
+    if (seen === register.changed()) remembered.set(prefix, entry);
+    return current(prefix, entry, time);
   }
 
   return {
@@ -123,22 +153,22 @@ export function createVerifier({ register, pepper, logger, now }: VerifierOption
       if (seen !== version) {
         version = seen;
         remembered.clear();
+        looking.clear();
       }
-      const time = now();
-      const known = remembered.get(prefix);
-      let entry = known && isSecret(text, known.bytes) ? known : undefined;
+      const entry = remembered.get(prefix);
+      if (entry && isSecret(text, entry.bytes)) return current(prefix, entry, now());
       // A wrong secret takes the same time whether its prefix is cached, stored or unknown.
-      if (!entry) {
-        entry = look(text, prefix, time);
-        if (!entry) return undefined;
-        remembered.set(prefix, entry);
-      }
-      if (time >= entry.until) {
-        remembered.delete(prefix);
-        return undefined;
-      }
-      used(entry, time);
-      return entry.key;
+      const known = looking.get(text);
+      if (known) return known;
+      const row = register.read(() => FIND.get(prefix));
+      if (!(row instanceof Promise)) return found(text, prefix, row, seen);
+      const look = row
+        .then((read) => found(text, prefix, read, seen))
+        .finally(() => {
+          if (looking.get(text) === look) looking.delete(text);
+        });
+      looking.set(text, look);
+      return look;
     },
   };
 }

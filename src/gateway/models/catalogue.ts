@@ -3,7 +3,7 @@
  * configuration, then the names that providers list. An unknown name is an error, because there is no fallback to
  * another model.
  */
-import { nearestNames } from '../../base/index.ts';
+import { allOf, andThen, type MaybePromise, nearestNames } from '../../base/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import type { CardLookup } from '../cards/cards.ts';
 import type { CardContent, ModelCard, Pricing } from '../cards/schema.ts';
@@ -40,11 +40,11 @@ export interface ListedModel {
 }
 
 export interface Catalogue {
-  /** Finds the providers of a model. Throws `invalidParams` if the name is unknown or has no usable provider. */
-  resolve(workspace: string, name: string, apiType: ApiType): ModelTarget;
+  /** Finds the providers of a model. The result is a promise only while the card is not in memory. Throws `invalidParams` if the name is unknown or has no usable provider. */
+  resolve(workspace: string, name: string, apiType: ApiType): MaybePromise<ModelTarget>;
   /** Returns at most MAX_LISTED models that the workspace can use. */
-  list(workspace: string): readonly ListedModel[];
-  find(workspace: string, name: string): ListedModel | undefined;
+  list(workspace: string): Promise<readonly ListedModel[]>;
+  find(workspace: string, name: string): Promise<ListedModel | undefined>;
 }
 
 /** The common part of a model card and a model in the configuration. */
@@ -92,12 +92,26 @@ export function createCatalogue(
     }
   }
 
-  function resolve(workspace: string, name: string, apiType: ApiType): ModelTarget {
-    const card = cards.bySlug(workspace, name)?.card;
+  function resolve(workspace: string, name: string, apiType: ApiType): MaybePromise<ModelTarget> {
+    return andThen(cards.bySlug(workspace, name), (found) =>
+      resolveWith(found?.card, workspace, name, apiType),
+    );
+  }
+
+  function resolveWith(
+    card: CardContent | undefined,
+    workspace: string,
+    name: string,
+    apiType: ApiType,
+  ): MaybePromise<ModelTarget> {
     const entry = card ?? own.get(name);
     if (entry === undefined) {
       const candidates = servers(name, apiType);
-      if (candidates.length === 0) throw unknown(workspace, name, apiType);
+      if (candidates.length === 0) {
+        return andThen(cards.slugs(workspace, MAX_LISTED), (slugs) => {
+          throw unknown(slugs, name, apiType);
+        });
+      }
       return { name, apiType, pricing: undefined, limits: NO_LIMITS, candidates };
     }
     if (entry.capabilities.some(({ type, enabled }) => type === apiType && !enabled)) {
@@ -148,7 +162,7 @@ export function createCatalogue(
     throw wrongType(name, apiType);
   }
 
-  function unknown(workspace: string, name: string, apiType: ApiType): A2AError {
+  function unknown(slugs: readonly string[], name: string, apiType: ApiType): A2AError {
     const shown = JSON.stringify(name.slice(0, MAX_SHOWN_CHARS));
     const other = apiType === 'chat' ? 'embeddings' : 'chat';
     if (servers(name, other).length > 0) {
@@ -156,7 +170,7 @@ export function createCatalogue(
       return new A2AError('invalidParams', message);
     }
     const names = new Set([
-      ...cards.slugs(workspace, MAX_LISTED),
+      ...slugs,
       ...own.keys(),
       ...[...providers.values()].flatMap(({ serves }) => serves[apiType]),
     ]);
@@ -166,12 +180,8 @@ export function createCatalogue(
     });
   }
 
-  function* listed(workspace: string): Generator<ListedModel> {
-    for (const slug of cards.slugs(workspace, MAX_LISTED)) {
-      const card = cards.bySlug(workspace, slug);
-      if (card === undefined) continue;
-      yield fromCard(card);
-    }
+  function* listed(found: readonly (ModelCard | undefined)[]): Generator<ListedModel> {
+    for (const card of found) if (card !== undefined) yield fromCard(card);
     for (const [name, limits] of own) yield { name, owner: OWNER, limits };
     for (const { name: owner, serves } of providers.values()) {
       for (const name of [...serves.chat, ...serves.embeddings]) yield { name, owner };
@@ -180,16 +190,18 @@ export function createCatalogue(
 
   return {
     resolve,
-    list(workspace) {
+    async list(workspace) {
+      const slugs = await cards.slugs(workspace, MAX_LISTED);
+      const found = await allOf(slugs.map((slug) => cards.bySlug(workspace, slug)));
       const byName = new Map<string, ListedModel>();
-      for (const model of listed(workspace)) {
+      for (const model of listed(found)) {
         if (byName.size >= MAX_LISTED) break;
         if (!byName.has(model.name)) byName.set(model.name, model);
       }
       return [...byName.values()];
     },
-    find(workspace, name) {
-      const card = cards.bySlug(workspace, name);
+    async find(workspace, name) {
+      const card = await cards.bySlug(workspace, name);
       if (card !== undefined) return fromCard(card);
       const limits = own.get(name);
       if (limits !== undefined) return { name, owner: OWNER, limits };

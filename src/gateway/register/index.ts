@@ -1,2 +1,3 @@
 export { registerPath } from './register-path.ts';
-export { SERVER_BUSY_MS, openRegister, type Register } from './register.ts';
+export type { Register } from './register.ts';
+export { SERVER_BUSY_MS, openRegister } from './sqlite-register.ts';

@@ -1,151 +1,119 @@
 /**
- * The gateway's register: an SQLite file next to the task store, with keys, model cards, agents, spending and the audit
- * log. Other processes (`parley keys`) may write to it while the gateway runs. So code that caches its contents must
- * check `changed`.
+ * The gateway's register: keys, model cards, agents, spending and the audit log. It is an SQLite file
+ * (sqlite-register.ts), or it is in the PostgreSQL database that also has the tasks (postgres-register.ts).
+ *
+ * SQLite answers at once, and PostgreSQL answers later. Code that uses the register is written once, as generators. Each
+ * `yield*` runs one statement. With SQLite, `read`, `transaction` and `change` return the result itself. With
+ * PostgreSQL, they return a promise.
+ *
+ *   const find = statement('SELECT name FROM agents WHERE workspace = $workspace');
+ *   const names = await register.read(function* () {
+ *     const rows = yield* find.all({ workspace });
+ *     return rows.map(({ name }) => String(name));
+ *   });
+ *
+ * The SQL is valid in both databases, or there are two texts. Parameters are `?`, `?1` or `$name`.
+ *
+ * Other processes may write to the register while the gateway runs. So code that caches its contents must check
+ * `changed`.
  */
-import { accessSync, chmodSync, constants } from 'node:fs';
-import type { DatabaseSync } from 'node:sqlite';
-import {
-  createFile,
-  openDatabase,
-  prepareFile,
-  sqliteCode,
-  StoreError,
-  toStoreError,
-  type Schema,
-} from '../../base/sqlite/index.ts';
-import { A2AError } from '../../protocol/index.ts';
-import type { Logger } from '../../tasks/index.ts';
-import { AGENTS_SCHEMA, SENDERS_SCHEMA } from './agent-tables.ts';
-import { ATTRIBUTION_SCHEMA, BUDGETS_SCHEMA } from './budget-tables.ts';
-import { CARDS_SCHEMA } from './card-tables.ts';
-import { KEYS_SCHEMA } from './key-tables.ts';
+import type { MaybePromise } from '../../base/index.ts';
 
-/** The schema of the register. The application id is "PrlG" in ASCII. */
-const REGISTER: Schema = {
-  applicationId: 0x50726c47,
-  steps: [
-    [KEYS_SCHEMA, CARDS_SCHEMA, AGENTS_SCHEMA].join('\n'),
-    BUDGETS_SCHEMA,
-    ATTRIBUTION_SCHEMA,
-    SENDERS_SCHEMA,
-  ],
-};
+export type SqlValue = string | number | null | Uint8Array;
+type ObjectRow = Readonly<Record<string, unknown>>;
+export type NamedValues = Readonly<Record<string, SqlValue>>;
+/** The values of `?`, or one object with the values of `$name`. */
+type Values = readonly SqlValue[] | readonly [NamedValues];
 
-const SQLITE_CORRUPT = 11;
-const SQLITE_NOTADB = 26;
+/** One statement with its values. `wants` says which result is needed: the first row, all rows, or the changed rows. */
+export interface Query {
+  readonly statement: StatementText;
+  readonly named: NamedValues | undefined;
+  readonly values: readonly SqlValue[];
+  readonly wants: 'one' | 'all' | 'changes';
+}
 
-/** Maximum time to wait for a lock of another process. The wait blocks this process. */
-const BUSY_MS = 2000;
+/** The text of a statement. Its identity is the key of the caches of prepared statements. */
+export interface StatementText {
+  readonly sql: string;
+  /** The text for PostgreSQL, if it differs. */
+  readonly postgres?: string | undefined;
+  /** Whether a row is an array of its columns. Arrays are created twice as fast as objects. */
+  readonly arrays: boolean;
+}
 
-/** The value of `busyMs` for servers. It is shorter than BUSY_MS, because the wait delays all requests. */
-export const SERVER_BUSY_MS = 250;
+/** Work that runs statements with `yield*`. */
+export type Step<Result> = Generator<Query, Result, unknown>;
+
+/** A statement that can be run many times. */
+export interface Statement<Row = ObjectRow> {
+  /** Returns the first row, or undefined if there is none. */
+  get(...values: Values): Step<Row | undefined>;
+  all(...values: Values): Step<readonly Row[]>;
+  /** Returns the number of rows that were changed. */
+  run(...values: Values): Step<number>;
+}
+
+/** Declares a statement. `postgres` is its text for PostgreSQL, if it differs. */
+export function statement(sql: string, postgres?: string): Statement {
+  return statementOf({ sql, postgres, arrays: false });
+}
+
+/** Declares a statement whose rows are arrays. */
+export function arrayStatement<Row extends readonly unknown[]>(sql: string): Statement<Row> {
+  return statementOf({ sql, arrays: true });
+}
+
+function statementOf<Row>(text: StatementText): Statement<Row> {
+  // The type checker cannot infer the type of a row from the SQL.
+  return {
+    *get(...values) {
+      return (yield queryOf(text, values, 'one')) as Row | undefined;
+    },
+    *all(...values) {
+      return (yield queryOf(text, values, 'all')) as readonly Row[];
+    },
+    *run(...values) {
+      return (yield queryOf(text, values, 'changes')) as number;
+    },
+  };
+}
+
+function queryOf(text: StatementText, values: Values, wants: Query['wants']): Query {
+  return isNamed(values)
+    ? { statement: text, named: values[0], values: [], wants }
+    : { statement: text, named: undefined, values, wants };
+}
+
+function isNamed(values: Values): values is readonly [NamedValues] {
+  const [first] = values;
+  return typeof first === 'object' && first !== null && !(first instanceof Uint8Array);
+}
 
 export interface Register {
-  readonly db: DatabaseSync;
+  readonly kind: 'sqlite' | 'postgres';
+  /** A random value, for secrets that are derived from PARLEY_SECRET_KEY. */
+  readonly salt: Uint8Array;
   /**
-   * Runs `work` in a transaction. Transactions cannot be nested. If SQLite fails, logs its error and throws
+   * Runs `work` in a transaction. Transactions cannot be nested. If the database fails, logs its error and throws
    * `unavailable`.
    */
-  transaction<Result>(work: () => Result): Result;
-  /** Runs a read. SQLite errors are handled as in `transaction`. */
-  read<Result>(work: () => Result): Result;
+  transaction<Result>(work: () => Step<Result>): MaybePromise<Result>;
   /**
-   * Returns a number that changes when another process has written to the file, or after `keysChanged`. The file is
-   * checked at most once per turn of the event loop, because every request calls this several times.
+   * Runs `work` in a transaction that changes keys, model cards or agents. No other change runs at the same time, in
+   * any process. Afterwards `changed` returns another number, in this process at once.
    */
+  change<Result>(work: () => Step<Result>): MaybePromise<Result>;
+  /** Runs a read. Errors of the database are handled as in `transaction`. */
+  read<Result>(work: () => Step<Result>): MaybePromise<Result>;
+  /** Returns a number that changes after each `change`, also of another process. */
   changed(): number;
-  /** Records that this process has changed keys. */
-  keysChanged(): void;
-  close(): void;
-}
-
-/**
- * Opens the register. If `path` is undefined, the register is kept in memory. Throws a StoreError if the register
- * cannot be opened.
- */
-export function openRegister(
-  path: string | undefined,
-  logger: Logger,
-  { busyMs = BUSY_MS }: { readonly busyMs?: number } = {},
-): Register {
-  const db = open(path);
-  db.exec(`PRAGMA busy_timeout = ${busyMs}`);
-  const version = db.prepare('PRAGMA data_version');
-  version.setReturnArrays(true);
-  const begin = db.prepare('BEGIN IMMEDIATE');
-  const commit = db.prepare('COMMIT');
-  let ownChanges = 0;
-  /** The version of the file in this turn of the event loop, or undefined if it was not read yet. */
-  let fileVersion: number | undefined;
-  const forgetVersion = () => {
-    fileVersion = undefined;
-  };
-
-  function guarded<Result>(work: () => Result): Result {
-    try {
-      return work();
-    } catch (error) {
-      if (sqliteCode(error) === undefined) throw error;
-      logger.error({ err: error }, 'failed to read or write the register');
-      throw new A2AError('unavailable', undefined, { retryAfterSeconds: 1 });
-    }
-  }
-
-  return {
-    db,
-    transaction: (work) =>
-      guarded(() => {
-        begin.run();
-        try {
-          const result = work();
-          commit.run();
-          return result;
-        } catch (error) {
-          // After some failures, such as a full disk, SQLite has already rolled back the transaction.
-          if (db.isTransaction) db.exec('ROLLBACK');
-          throw error;
-        }
-      }),
-    read: guarded,
-    changed() {
-      if (fileVersion === undefined) {
-        fileVersion = guarded(() => (version.get() as unknown as [number])[0]);
-        setImmediate(forgetVersion);
-      }
-      // Both numbers only increase, so their sum changes whenever one of them changes.
-      return fileVersion + ownChanges;
-    },
-    keysChanged: () => void ownChanges++,
-    close() {
-      if (db.isOpen) db.close();
-    },
-  };
-}
-
-function open(path: string | undefined): DatabaseSync {
-  const options = { schema: REGISTER, busyMs: BUSY_MS, foreignKeys: true };
-  if (path === undefined) return openDatabase(':memory:', options);
-  const file = prepareFile(path);
-  let db: DatabaseSync | undefined;
-  try {
-    // SQLite opens a read-only file without an error, and only the first write would fail.
-    if (!createFile(file)) accessSync(file, constants.W_OK);
-    db = openDatabase(file, options);
-    // The mode is changed after the check of the schema, so that the database of another program keeps its mode.
-    chmodSync(file, 0o600);
-    return db;
-  } catch (thrown) {
-    db?.close();
-    const error = toStoreError(thrown, file);
-    if (!(error instanceof StoreError) || !isDamaged(error.cause)) throw error;
-    const hint = 'restore it from a backup, together with its .pepper file';
-    throw new StoreError(error.message, { code: 'corrupt', hint, cause: error.cause });
-  }
-}
-
-/** Returns whether the error means that SQLite cannot read the file. */
-function isDamaged(error: unknown): boolean {
-  const code = sqliteCode(error);
-  return code === SQLITE_CORRUPT || code === SQLITE_NOTADB;
+  /**
+   * Calls `listener` after each change of another process, as soon as this process knows about it. SQLite does not call
+   * it, because with SQLite everybody can check `changed` before each use.
+   */
+  onChange(listener: () => void): void;
+  /** Throws or rejects if the register cannot be written. */
+  check(): MaybePromise<void>;
+  close(): MaybePromise<void>;
 }

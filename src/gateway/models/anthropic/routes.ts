@@ -24,7 +24,7 @@ export interface AnthropicRoutesOptions {
 
 export function anthropicRoutes({ models, api }: AnthropicRoutesOptions): readonly GatewayRoute[] {
   async function messages({ body, ...input }: RouteInput<MessagesBody, Query>) {
-    const named = models.resolve(input.caller.workspace, body.model, 'chat');
+    const named = await models.resolve(input.caller.workspace, body.model, 'chat');
     const stream = body.stream === true;
     const { target, request } = prepared(
       named,
@@ -49,7 +49,7 @@ export function anthropicRoutes({ models, api }: AnthropicRoutesOptions): readon
   }
 
   async function countTokens({ body, ...input }: RouteInput<CountBody, Query>) {
-    const target = models.resolve(input.caller.workspace, body.model, 'chat');
+    const target = await models.resolve(input.caller.workspace, body.model, 'chat');
     const own = ownProviders(target, ANTHROPIC);
     const request = inputOf(body, { strict: own === undefined });
     let tokens: number | undefined;

@@ -43,7 +43,7 @@ export function googleRoutes({ models, api }: GoogleRoutesOptions): readonly Gat
   ) {
     checkRequest(body);
     const model = input.values['model'] ?? '';
-    const named = models.resolve(input.caller.workspace, model, 'chat');
+    const named = await models.resolve(input.caller.workspace, model, 'chat');
     const stream = alt !== undefined;
     const { target, request } = prepared(
       named,
@@ -77,7 +77,7 @@ export function googleRoutes({ models, api }: GoogleRoutesOptions): readonly Gat
     const counted = whole ?? body;
     checkRequest(counted);
     const model = input.values['model'] ?? '';
-    const target = models.resolve(input.caller.workspace, model, 'chat');
+    const target = await models.resolve(input.caller.workspace, model, 'chat');
     const own = ownProviders(target, GOOGLE);
     const request = inputOf(counted, { strict: own === undefined });
     let tokens: number | undefined;
@@ -140,7 +140,7 @@ export function googleRoutes({ models, api }: GoogleRoutesOptions): readonly Gat
       query: ModelsQuery,
       answers: { 200: { description: 'The models', schema: ModelResources } },
       handle: async ({ caller, query }) => ({
-        body: modelPage(models.list(caller.workspace), query),
+        body: modelPage(await models.list(caller.workspace), query),
       }),
       error: errorAnswer,
     }),
@@ -152,7 +152,7 @@ export function googleRoutes({ models, api }: GoogleRoutesOptions): readonly Gat
       summary: 'Get a model, compatible with Google',
       answers: { 200: { description: 'The model', schema: ModelResource } },
       async handle({ values, caller }) {
-        const model = models.find(caller.workspace, values['model'] ?? '');
+        const model = await models.find(caller.workspace, values['model'] ?? '');
         if (model === undefined) throw new A2AError('notFound', 'Unknown model');
         return { body: modelResource(model) };
       },

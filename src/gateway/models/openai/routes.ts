@@ -94,7 +94,7 @@ export function openaiRoutes({ models, api }: OpenaiRoutesOptions): readonly Gat
       },
       async handle({ body, caller, call }) {
         const { model, input, encoding_format: format, dimensions } = body;
-        const target = models.resolve(caller.workspace, model, 'embeddings');
+        const target = await models.resolve(caller.workspace, model, 'embeddings');
         const texts = typeof input === 'string' ? [input] : input;
         const { vectors, used } = await api.run({ call }, (signal) =>
           models.embed(target, texts, { caller, signal, dimensions: dimensions ?? undefined }),
@@ -122,7 +122,7 @@ export function openaiRoutes({ models, api }: OpenaiRoutesOptions): readonly Gat
         200: { description: 'The models', schema: z.union([ModelsAnswer, ModelInfoPage]) },
       },
       async handle({ caller, query, ...input }) {
-        const list = models.list(caller.workspace);
+        const list = await models.list(caller.workspace);
         if (isAnthropicClient(input)) return { body: modelInfoPage(list, query) };
         return { body: { object: 'list', data: list.map(modelObject) } };
       },
@@ -137,7 +137,7 @@ export function openaiRoutes({ models, api }: OpenaiRoutesOptions): readonly Gat
       detail: 'Write a slash in the name as %2F.',
       answers: { 200: { description: 'The model', schema: z.union([ModelObject, ModelInfo]) } },
       async handle({ values, caller, ...input }) {
-        const model = models.find(caller.workspace, values['model'] ?? '');
+        const model = await models.find(caller.workspace, values['model'] ?? '');
         if (model === undefined) throw new A2AError('notFound', 'Unknown model');
         return { body: isAnthropicClient(input) ? modelInfo(model) : modelObject(model) };
       },

@@ -60,19 +60,19 @@ export function modelExecutor({
   earlierTurns,
 }: ModelExecutorOptions): Required<Pick<AgentExecutor, 'receive' | 'execute'>> {
   /** Reads a request. A model's task has only one message, because it never asks for input. */
-  function asked(workspace: string, message: Message, metadata: Metadata): Asked {
+  async function asked(workspace: string, message: Message, metadata: Metadata): Promise<Asked> {
     const { api_type: apiType = 'chat' } = metadata;
     if (!isApiType(apiType)) {
       throw invalidField('metadata.api_type', 'must be "chat" or "embeddings"');
     }
     const resolve = (model = models.defaultModel) => models.resolve(workspace, model, apiType);
     if (apiType === 'embeddings') {
-      const target = resolve(embeddingModel(metadata));
+      const target = await resolve(embeddingModel(metadata));
       const messages = textsOf(message).map((text) => userContent(text));
       return { target, request: { messages }, isWhole: true };
     }
     const { model, ...chat } = askedChat(message, metadata);
-    return { target: resolve(model), ...chat };
+    return { target: await resolve(model), ...chat };
   }
 
   async function* chat(
@@ -143,7 +143,7 @@ export function modelExecutor({
       if (task) return undefined;
       const caller = callerOf(context);
       const given = requestMetadata(context);
-      const { target, request } = asked(caller.workspace, context.message, given);
+      const { target, request } = await asked(caller.workspace, context.message, given);
       await models.check(caller, target, request);
       return { metadata: { ...given, model: target.name, api_type: target.apiType } };
     },
@@ -164,7 +164,7 @@ export function modelExecutor({
           ? user
           : { keyId: undefined, ...storedCaller(task.metadata), workspace, traceparent: undefined };
       try {
-        const request = asked(workspace, context.message, task.metadata ?? {});
+        const request = await asked(workspace, context.message, task.metadata ?? {});
         const work = request.target.apiType === 'chat' ? chat : embed;
         yield* work(context, request, { caller, signal, contextId, taskId: task.id });
       } catch (error) {

@@ -108,7 +108,7 @@ export function createVendorApi({ models }: { readonly models: Models }): Vendor
     async answer({ caller, call }, exchange) {
       const { model } = exchange;
       const target =
-        typeof model === 'string' ? models.resolve(caller.workspace, model, 'chat') : model;
+        typeof model === 'string' ? await models.resolve(caller.workspace, model, 'chat') : model;
       const relay = mayRelay(target, exchange) ? exchange.relay : undefined;
       const relayed = target.candidates.every(
         ({ provider }) => relay?.accepts(provider.config.type) === true,

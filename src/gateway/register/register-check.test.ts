@@ -5,8 +5,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { createHealth, storeCheck } from '../../http/index.ts';
 import { memoryStore } from '../../tasks/store/memory-store.ts';
-import { openRegister } from '../register/register.ts';
-import { registerCheck } from './register-check.ts';
+import { openRegister } from './sqlite-register.ts';
 
 const silent = () => {};
 const logger = { debug: silent, info: silent, warn: silent, error: silent };
@@ -14,7 +13,7 @@ const logger = { debug: silent, info: silent, warn: silent, error: silent };
 test('with a store and a register that can be written it is ready', async () => {
   const register = openRegister(undefined, logger);
   const store = memoryStore();
-  const checks = { store: storeCheck(store), register: registerCheck(register) };
+  const checks = { store: storeCheck(store), register: () => register.check() };
   const health = createHealth({ checks, logger, freshMs: 0 });
   assert.deepEqual(await health.readiness(), {
     status: 'ready',
@@ -29,7 +28,7 @@ test('with a store and a register that can be written it is ready', async () => 
 
 test('a register that takes no writes is not ready until it takes them again', async () => {
   const register = openRegister(undefined, logger);
-  const checks = { register: registerCheck(register) };
+  const checks = { register: () => register.check() };
   const health = createHealth({ checks, logger, freshMs: 0 });
   register.db.exec(`
     CREATE TRIGGER full BEFORE UPDATE ON key_salt BEGIN SELECT RAISE(ABORT, 'disk full'); END`);
@@ -45,7 +44,7 @@ test('a register whose file was taken away is not ready', async (t) => {
   const file = path.join(folder, 'register.db');
   const register = openRegister(file, logger);
   t.after(() => register.close());
-  const checks = { register: registerCheck(register) };
+  const checks = { register: () => register.check() };
   const health = createHealth({ checks, logger, freshMs: 0 });
   assert.equal((await health.readiness()).status, 'ready');
   renameSync(file, `${file}.old`);

@@ -1,5 +1,5 @@
 /** Reads usage from the register. The statement depends on the dimensions, so it is prepared for each request. */
-import type { DatabaseSync } from 'node:sqlite';
+import { type SqlValue, statement, type Step } from '../register/register.ts';
 import { NANOS } from './grant.ts';
 import {
   type Dimension,
@@ -29,16 +29,17 @@ const FILTERS = {
 const KEY_NAME = '(SELECT name FROM api_keys WHERE id = key_id)';
 const FILTER_NAMES = ['key', 'subject', 'model', 'agent', 'context', 'task'] as const;
 
-export function readUsage(db: DatabaseSync, workspace: string, query: UsageQuery): UsagePage {
+export function* readUsage(workspace: string, query: UsageQuery): Step<UsagePage> {
   const { by, filter = {}, from, to, limit, offset } = query;
   const columns = [...new Set(by.flatMap((dimension) => COLUMNS[dimension]))];
   const used = FILTER_NAMES.filter((name) => filter[name] !== undefined);
-  // total() returns a float. So a very large sum is rounded and does not cause an error.
-  const statement = db.prepare(`
+  // With 1.0, SQLite computes a float. So a very large sum is rounded and does not cause an error.
+  const sum = (column: string) => `sum(${column} * 1.0)`;
+  const read = statement(`
     SELECT ${[...columns, 'currency'].join(', ')},
            ${columns.includes('key_id') ? KEY_NAME : 'NULL'} AS key_name,
-           total(uses) AS calls, total(failures) AS failures, total(nanos) AS nanos,
-           total(input_tokens) AS inputTokens, total(output_tokens) AS outputTokens
+           ${sum('uses')} AS calls, ${sum('failures')} AS failures, ${sum('nanos')} AS nanos,
+           ${sum('input_tokens')} AS input_tokens, ${sum('output_tokens')} AS output_tokens
     FROM ${isByTask(query) ? 'task_spending' : 'spending'}
     WHERE workspace = $workspace
       -- A row of a whole month is included if the range contains one of its days.
@@ -47,8 +48,10 @@ export function readUsage(db: DatabaseSync, workspace: string, query: UsageQuery
     GROUP BY ${[...columns, 'currency'].join(', ')}
     ORDER BY ${[...columns.map((name) => (name === 'day' ? 'day DESC' : name)), 'currency'].join(', ')}
     LIMIT $limit OFFSET $offset`);
-  const values = Object.fromEntries(used.map((name) => [name, filter[name] ?? '']));
-  const rows = statement.all({ workspace, from, to, limit: limit + 1, offset, ...values });
+  const values: Record<string, SqlValue> = Object.fromEntries(
+    used.map((name) => [name, filter[name] ?? '']),
+  );
+  const rows = yield* read.all({ workspace, from, to, limit: limit + 1, offset, ...values });
   return {
     rows: rows.slice(0, limit).map(usageRow),
     next: rows.length > limit ? offset + limit : undefined,
@@ -70,8 +73,8 @@ function usageRow(row: Readonly<Record<string, unknown>>): UsageRow {
     ...named('taskId', 'task_id'),
     calls: Number(row['calls']),
     failures: Number(row['failures']),
-    inputTokens: Number(row['inputTokens']),
-    outputTokens: Number(row['outputTokens']),
+    inputTokens: Number(row['input_tokens']),
+    outputTokens: Number(row['output_tokens']),
     ...(currency !== '' && { cost: { amount: Number(row['nanos']) / NANOS, currency } }),
   };
 }

@@ -13,10 +13,12 @@ import { USUAL_DIMENSIONS } from '../budgets/usage.ts';
 import { AGENTS_SCHEMA } from './agent-tables.ts';
 import { CARDS_SCHEMA } from './card-tables.ts';
 import { KEYS_SCHEMA } from './key-tables.ts';
-import { openRegister } from './register.ts';
+import type { Step } from './register.ts';
+import { openRegister } from './sqlite-register.ts';
 
 const folder = mkdtempSync(path.join(tmpdir(), 'parley-register-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
+function* nothing(): Step<void> {}
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
 
 test('a register that another process holds causes an error after the busy timeout', () => {
@@ -26,10 +28,10 @@ test('a register that another process holds causes an error after the busy timeo
   other.exec('BEGIN IMMEDIATE');
   const since = performance.now();
   const failure = (error: unknown) => error instanceof A2AError && error.kind === 'unavailable';
-  assert.throws(() => register.transaction(() => {}), failure);
+  assert.throws(() => register.transaction(nothing), failure);
   assert.ok(performance.now() - since < 1000);
   other.exec('ROLLBACK');
-  register.transaction(() => {});
+  register.transaction(nothing);
   register.close();
 });
 
@@ -72,7 +74,7 @@ test('a read-only file is refused when it is opened, not at the first write', (t
   // Root may write to any file, so another user opens it. The program is loaded before, because this user may not be
   // allowed to read it.
   const script = `
-    import { openRegister } from ${JSON.stringify(import.meta.resolve('./register.ts'))};
+    import { openRegister } from ${JSON.stringify(import.meta.resolve('./sqlite-register.ts'))};
     if (process.getuid?.() === 0) process.setuid(65_534);
     try {
       openRegister(${JSON.stringify(file)}, console).close();
