@@ -1,6 +1,6 @@
 // An audit log in an array.
 import type { Audit, AuditEntry } from '../../src/gateway/audit/audit.ts';
-import type { Step } from '../../src/gateway/register/register.ts';
+import type { Steps } from '../../src/gateway/register/register.ts';
 
 export function auditInto(entries: AuditEntry[]): Audit {
   return {
@@ -11,4 +11,4 @@ export function auditInto(entries: AuditEntry[]): Audit {
   };
 }
 
-function* nothing(): Step<void> {}
+function* nothing(): Steps<void> {}

@@ -8,7 +8,7 @@ import { andThen, type MaybePromise } from '../../base/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import type { SecretBox } from '../../store/index.ts';
 import type { Logger } from '../../tasks/index.ts';
-import { type Register, statement, type Step } from '../register/register.ts';
+import { type Register, statement, type Steps } from '../register/register.ts';
 import { AgentConfig, type AgentInput } from './config.ts';
 import { RemoteAgent } from './remote.ts';
 
@@ -19,7 +19,7 @@ export interface AgentRegistry {
   /** Creates an agent without storing it. Throws if the agent's headers cannot be stored. */
   draft(workspace: string, name: string, input: AgentInput, before: RemoteAgent | undefined): Draft;
   /** Removes the agent, as a step of the caller's change. Returns false if the agent does not exist. */
-  remove(workspace: string, name: string): Step<boolean>;
+  remove(workspace: string, name: string): Steps<boolean>;
   /** Reads the register if it has changed. Must be called before the first access and after each own change. */
   load(): MaybePromise<void>;
   /** Caches this object for the stored agent, because the object may already have the agent's card. */
@@ -33,7 +33,7 @@ export interface Draft {
    * Stores the agent, as a step of the caller's change. With `create`, throws `conflict` if the agent already exists.
    * Without `create`, returns false if the agent does not exist.
    */
-  save(create: boolean): Step<boolean>;
+  save(create: boolean): Steps<boolean>;
 }
 
 const MAX_AGENTS = 200;

@@ -9,7 +9,7 @@ import * as z from 'zod';
 import { SecretBox, secretKeys } from '../../store/index.ts';
 import type { Logger } from '../../tasks/index.ts';
 import { andThen, type MaybePromise } from '../../base/index.ts';
-import { arrayStatement, type Register, statement, type Step } from '../register/register.ts';
+import { arrayStatement, type Register, statement, type Steps } from '../register/register.ts';
 import { type Sender, StoredSender } from './sender.ts';
 
 export interface Link {
@@ -32,7 +32,7 @@ export interface TaskLinks {
   /** Stores the link. Resolves when the link is in the database. */
   save(link: Link): Promise<void>;
   /** Removes all links of the agent, as a step of the caller's change. */
-  forget(workspace: string, agent: string): Step<void>;
+  forget(workspace: string, agent: string): Steps<void>;
   /** Removes old links in small steps. Never throws. */
   prune(now: number, signal: AbortSignal): Promise<void>;
 }
@@ -116,7 +116,7 @@ export function createTaskLinks({ register, logger, ...options }: Options): Task
     }
   }
 
-  function* stored({ link }: Waiting, now: number): Step<void> {
+  function* stored({ link }: Waiting, now: number): Steps<void> {
     const { taskId, workspace, agent, contextId } = link;
     const { remoteTaskId = null, remoteContextId = null } = link;
     const { headers, ...sender } = link.sender;

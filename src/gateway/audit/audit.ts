@@ -4,7 +4,7 @@
  */
 import * as z from 'zod';
 import type { MaybePromise } from '../../base/index.ts';
-import { type Register, statement, type Step } from '../register/register.ts';
+import { type Register, statement, type Steps } from '../register/register.ts';
 
 const KEPT_PER_WORKSPACE = 100_000;
 
@@ -24,7 +24,7 @@ export type AuditRecord = Readonly<z.infer<typeof AuditRecord>>;
  * entry are stored together or not at all.
  */
 export interface Audit {
-  record(entry: AuditEntry): Step<void>;
+  record(entry: AuditEntry): Steps<void>;
 }
 
 export interface AuditEntry {

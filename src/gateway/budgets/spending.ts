@@ -13,19 +13,14 @@
  * Usage that cannot be stored is kept in memory, and is stored together with later usage.
  */
 import { randomUUIDv7 } from 'node:crypto';
-import {
-  andThen,
-  BoundedMap,
-  createSlots,
-  type MaybePromise,
-  QueueFullError,
-} from '../../base/index.ts';
+import { andThen, createSlots, type MaybePromise, QueueFullError } from '../../base/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import type { Logger } from '../../tasks/index.ts';
-import { type Register, statement } from '../register/register.ts';
-import { Budget, dayOf, periodAt } from './budget.ts';
+import type { Register } from '../register/register.ts';
+import { type Budget, dayOf, periodAt } from './budget.ts';
 import type { BudgetsConfig, TaskLimit } from './config.ts';
 import { type Holder, type Limit, NANOS } from './grant.ts';
+import { createKeyBudgets, type KeyBudget } from './key-budgets.ts';
 import { refused, wordFor } from './refusal.ts';
 import type { CallUse, PlannedCall, Use } from './calls.ts';
 import { createSqliteBudgetStore } from './sqlite-store.ts';
@@ -43,8 +38,6 @@ const TASK_DAYS_KEPT = 31;
 const DAY_MS = 86_400_000;
 /** Maximum age of a reservation. No call takes this long, so an older reservation was left behind by a defect. */
 const MAX_CALL_MS = DAY_MS;
-/** Maximum number of keys whose budgets are in memory. */
-const MAX_KEYS = 10_000;
 /**
  * Reading usage blocks the event loop. After a read that took longer than QUICK_READ_MS, the next read waits READ_PAUSE
  * times as long as that read took. So the reads of one workspace cannot block the other workspaces.
@@ -117,19 +110,11 @@ export interface SpendingOptions {
 }
 
 const NO_LIMITS: readonly Limit[] = [];
-const KEY_BUDGET = statement('SELECT workspace, budget FROM api_keys WHERE id = ?');
-
-interface KeyBudget {
-  readonly budget: Budget;
-  readonly workspace: string;
-}
 
 export function createSpending(options: SpendingOptions): Spending {
   const { register, logger, now = Date.now } = options;
   const store = createSqliteBudgetStore(register);
-  /** Cache of the budgets of keys, with null for keys without a budget. It is cleared when the register changes. */
-  const keyBudgets = new BoundedMap<KeyBudget | null>(MAX_KEYS);
-  let version = register.changed();
+  const keyBudgets = createKeyBudgets(register);
   let config: BudgetsConfig = options.config ?? {};
   let unwritten: Settlement[] = [];
   /** The time when the last write failed, or undefined if the last write succeeded. */
@@ -156,32 +141,9 @@ export function createSpending(options: SpendingOptions): Spending {
     return count;
   }
 
-  function budgetOf(keyId: string): MaybePromise<KeyBudget | undefined> {
-    const seen = register.changed();
-    if (seen !== version) {
-      version = seen;
-      keyBudgets.clear();
-    }
-    const known = keyBudgets.get(keyId);
-    if (known !== undefined) return known ?? undefined;
-    return andThen(
-      register.read(() => KEY_BUDGET.get(keyId)),
-      (row) => {
-        const text = row?.['budget'];
-        const found =
-          typeof text === 'string'
-            ? { budget: Budget.parse(JSON.parse(text)), workspace: String(row?.['workspace']) }
-            : null;
-        // If the register has changed since, the budget may be outdated. It must not stay in the cache.
-        if (seen === register.changed()) keyBudgets.set(keyId, found);
-        return found ?? undefined;
-      },
-    );
-  }
-
   function limitsOf(call: PlannedCall, time: number): MaybePromise<readonly Limit[]> {
     const { keyId } = call.caller;
-    const ofKey = keyId === undefined ? undefined : budgetOf(keyId);
+    const ofKey = keyId === undefined ? undefined : keyBudgets.of(keyId);
     // Most calls have no budget and find their key in the cache.
     if (ofKey instanceof Promise) return ofKey.then((found) => limitsWith(call, found, time));
     return limitsWith(call, ofKey, time);
@@ -401,7 +363,7 @@ export function createSpending(options: SpendingOptions): Spending {
     },
     record,
     async budgetStatus(keyId) {
-      const found = await budgetOf(keyId);
+      const found = await keyBudgets.of(keyId);
       if (!found) return undefined;
       const { budget, workspace } = found;
       const limit = limitOf({ kind: 'key', workspace, id: keyId }, budget, now());

@@ -1,6 +1,6 @@
 /** The budget store in an SQLite register. Every change is one transaction. */
 import { randomUUID } from 'node:crypto';
-import { arrayStatement, type Register, statement, type Step } from '../register/register.ts';
+import { arrayStatement, type Register, statement, type Steps } from '../register/register.ts';
 import { andThen } from '../../base/index.ts';
 import {
   type BudgetRefusal,
@@ -65,7 +65,7 @@ export function createSqliteBudgetStore(register: Register, taskRows = TASK_ROWS
     holder: { kind, workspace, id },
     currency,
     period: { from, to },
-  }: Limit): Step<Counter> {
+  }: Limit): Steps<Counter> {
     const named = {
       currency,
       from,
@@ -84,7 +84,7 @@ export function createSqliteBudgetStore(register: Register, taskRows = TASK_ROWS
     };
   }
 
-  function* counterOf(limit: Limit): Step<Found> {
+  function* counterOf(limit: Limit): Steps<Found> {
     const { holder, currency, period } = limit;
     const row = yield* SQL.counter.get(nameOf(holder), period.name, currency);
     return row
@@ -92,7 +92,7 @@ export function createSqliteBudgetStore(register: Register, taskRows = TASK_ROWS
       : { limit, counter: yield* summed(limit), stored: false };
   }
 
-  function* reserve(planned: PlannedBooking, dry: boolean): Step<Grant | BudgetRefusal> {
+  function* reserve(planned: PlannedBooking, dry: boolean): Steps<Grant | BudgetRefusal> {
     const { need, limits, day } = planned;
     const found: Found[] = [];
     for (const limit of limits) found.push(yield* counterOf(limit));
@@ -126,7 +126,7 @@ export function createSqliteBudgetStore(register: Register, taskRows = TASK_ROWS
     return outcome;
   }
 
-  function* settle(settlements: readonly Settlement[]): Step<void> {
+  function* settle(settlements: readonly Settlement[]): Steps<void> {
     const sums = new Map<string, Sum>();
     for (const { id, booking } of settlements) {
       if (id !== undefined) yield* free(id);
@@ -143,7 +143,7 @@ export function createSqliteBudgetStore(register: Register, taskRows = TASK_ROWS
     }
   }
 
-  function* free(id: string): Step<void> {
+  function* free(id: string): Steps<void> {
     const held = yield* SQL.takeReservation.get(id);
     if (!held) return;
     yield* SQL.free.run({
@@ -155,7 +155,7 @@ export function createSqliteBudgetStore(register: Register, taskRows = TASK_ROWS
     });
   }
 
-  function* addTaskRow(booking: Booking): Step<void> {
+  function* addTaskRow(booking: Booking): Steps<void> {
     const { workspace, contextId, taskId, failed } = booking;
     const values = [...callerOf(booking), 1, failed ? 1 : 0, ...numbersOf(booking)];
     const number = Number((yield* SQL.addTask.get(workspace, contextId, taskId, ...values))?.[0]);
@@ -163,7 +163,7 @@ export function createSqliteBudgetStore(register: Register, taskRows = TASK_ROWS
   }
 
   /** Adds the usage to the counters of at most three holders. */
-  function* count(used: Booking | Sum, first: string, second = first, third = first): Step<void> {
+  function* count(used: Booking | Sum, first: string, second = first, third = first): Steps<void> {
     const tokens = atMost(used.inputTokens + used.outputTokens);
     const { day, currency, nanos } = used;
     yield* SQL.count.run(day, tokens, currency, nanos, first, second, third, day, day.slice(0, 7));

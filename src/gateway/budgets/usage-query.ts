@@ -1,5 +1,5 @@
 /** Reads usage from the register. The statement depends on the dimensions, so it is prepared for each request. */
-import { type SqlValue, statement, type Step } from '../register/register.ts';
+import { type SqlValue, statement, type Steps } from '../register/register.ts';
 import { NANOS } from './grant.ts';
 import {
   type Dimension,
@@ -29,7 +29,7 @@ const FILTERS = {
 const KEY_NAME = '(SELECT name FROM api_keys WHERE id = key_id)';
 const FILTER_NAMES = ['key', 'subject', 'model', 'agent', 'context', 'task'] as const;
 
-export function* readUsage(workspace: string, query: UsageQuery): Step<UsagePage> {
+export function* readUsage(workspace: string, query: UsageQuery): Steps<UsagePage> {
   const { by, filter = {}, from, to, limit, offset } = query;
   const columns = [...new Set(by.flatMap((dimension) => COLUMNS[dimension]))];
   const used = FILTER_NAMES.filter((name) => filter[name] !== undefined);

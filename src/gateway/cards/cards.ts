@@ -14,7 +14,7 @@ import { andThen, type MaybePromise } from '../../base/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import { ifMatch } from '../../http/index.ts';
 import type { Caller } from '../api/caller.ts';
-import type { Register, Step } from '../register/register.ts';
+import type { Register, Steps } from '../register/register.ts';
 import type { OffsetPage, PageQuery } from '../api/page.ts';
 import type { Audit } from '../audit/audit.ts';
 import {
@@ -112,18 +112,18 @@ export function createCards({ register, audit, now = Date.now, limits = {} }: Ca
   const cache = new Map<string, ModelCard | undefined>();
   let seen = register.changed();
 
-  function* workspaceRow(workspace: string): Step<WorkspaceRow> {
+  function* workspaceRow(workspace: string): Steps<WorkspaceRow> {
     yield* SQL.addWorkspace.run(workspace);
     return (yield* SQL.workspace.get(workspace))!;
   }
 
-  function* stored(workspace: string, id: string): Step<Stored> {
+  function* stored(workspace: string, id: string): Steps<Stored> {
     const row = yield* SQL.byId.get(workspace, id);
     if (row === undefined) throw noCard();
     return storedOf(row);
   }
 
-  function* live(workspace: string, id: string): Step<Stored> {
+  function* live(workspace: string, id: string): Steps<Stored> {
     const card = yield* stored(workspace, id);
     if (card.deleted !== null) throw noCard();
     return card;
@@ -137,7 +137,7 @@ export function createCards({ register, audit, now = Date.now, limits = {} }: Ca
     );
   }
 
-  function* needSlug(number: number, slug: string): Step<void> {
+  function* needSlug(number: number, slug: string): Steps<void> {
     const [owner] = (yield* SQL.owner.get(number, slug)) ?? [];
     if (owner !== undefined) {
       throw new A2AError('conflict', `slug: "${slug}" is already used by the model card ${owner}`);
@@ -150,20 +150,20 @@ export function createCards({ register, audit, now = Date.now, limits = {} }: Ca
     at: number,
     actor: string,
     card: Content,
-  ): Step<void> {
+  ): Steps<void> {
     const { slug, name, description, content } = card;
     yield* SQL.addVersion.run(row, version, at, actor, slug, name, description, content);
     yield* SQL.dropVersions.run(row, version - versions);
   }
 
   /** Replaces the card's entry in the search index. */
-  function* index(number: number, row: number, content: Content, deleted: boolean): Step<void> {
+  function* index(number: number, row: number, content: Content, deleted: boolean): Steps<void> {
     const findable = { ...content, card: cardIn(content.content) };
     yield* search.replace(number, row, findable, deleted);
   }
 
   /** Stores the next version of a card. A deleted card becomes visible again. */
-  function* replace(author: Author, card: Stored, next: Content, action: string): Step<ModelCard> {
+  function* replace(author: Author, card: Stored, next: Content, action: string): Steps<ModelCard> {
     const [number, total] = yield* workspaceRow(author.workspace);
     const gone = card.deleted !== null;
     if (gone) needRoom(total);
@@ -179,7 +179,7 @@ export function createCards({ register, audit, now = Date.now, limits = {} }: Ca
     return modelCard(author.workspace, { ...card, ...next, version, updated: at, deleted: null });
   }
 
-  function* removeLongestDeleted(number: number): Step<void> {
+  function* removeLongestDeleted(number: number): Steps<void> {
     const [row] = (yield* SQL.longestDeleted.get(number))!;
     yield* SQL.remove.run(row);
     yield* search.remove(row);
@@ -191,7 +191,7 @@ export function createCards({ register, audit, now = Date.now, limits = {} }: Ca
     action: string,
     subject: string,
     detail: object,
-  ): Step<void> {
+  ): Steps<void> {
     yield* audit.record({ workspace, actor, action, subject, detail: { ...detail } });
   }
 

@@ -9,9 +9,9 @@ import { MAX_PAGE } from '../api/page.ts';
 import {
   arrayStatement,
   type NamedValues,
-  type Statement,
+  type RegisterStatement,
   statement,
-  type Step,
+  type Steps,
 } from '../register/register.ts';
 import type { CardQuery, Sort } from './schema.ts';
 import { type CardSearch, sortOf } from './search.ts';
@@ -40,11 +40,11 @@ function expression(number: number, deleted: boolean, query: CardQuery): string 
 
 export function fullTextSearch(): CardSearch {
   // The number of statements is limited, because there are few combinations of filters and sort orders.
-  const statements = new Map<string, Statement<readonly unknown[]>>();
+  const statements = new Map<string, RegisterStatement<readonly unknown[]>>();
   function* rowsOf<Row extends readonly unknown[]>(
     sql: string,
     values: NamedValues,
-  ): Step<readonly Row[]> {
+  ): Steps<readonly Row[]> {
     let found = statements.get(sql);
     if (found === undefined) statements.set(sql, (found = arrayStatement(sql)));
     // The type checker cannot infer the type of a row from the SQL.

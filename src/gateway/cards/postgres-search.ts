@@ -6,7 +6,7 @@ import { arrayStatement, type SqlValue, statement } from '../register/register.t
 import type { Sort } from './schema.ts';
 import { type CardSearch, sortOf } from './search.ts';
 import { CARD_COLUMNS, CARD_TABLES, type CardRow } from './statements.ts';
-import { phrasesOf, termsOf, textOf, wordsOf } from './terms.ts';
+import { phrasesOf, searchedText, termsOf, wordsOf } from './terms.ts';
 
 const setTerms = statement(
   "UPDATE cards SET text = $text, terms = string_to_array($terms, ' ') WHERE row = $row",
@@ -24,7 +24,7 @@ export const postgresSearch: CardSearch = {
   *replace(number, row, card) {
     const { letters, marks } = termsOf(number, card, false);
     const terms = new Set(`${letters} ${marks}`.split(' ').filter(Boolean));
-    yield* setTerms.run({ row, text: textOf(card), terms: [...terms].join(' ') });
+    yield* setTerms.run({ row, text: searchedText(card), terms: [...terms].join(' ') });
   },
   // The entry is a part of the card's row.
   *remove() {},

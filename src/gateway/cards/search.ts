@@ -1,19 +1,19 @@
 /** The interface of the search for cards. SQLite and PostgreSQL have different indexes. */
-import type { Step } from '../register/register.ts';
+import type { Steps } from '../register/register.ts';
 import type { CardQuery, Sort } from './schema.ts';
 import type { CardRow, WorkspaceRow } from './statements.ts';
 import type { Findable } from './terms.ts';
 
 export interface CardSearch {
   /** Replaces the entry of a card. */
-  replace(number: number, row: number, card: Findable, deleted: boolean): Step<void>;
+  replace(number: number, row: number, card: Findable, deleted: boolean): Steps<void>;
   /** Removes the entry of a card that was removed. */
-  remove(row: number): Step<void>;
+  remove(row: number): Steps<void>;
   /** Finds a page of cards, with filters, search, sorting and exact totals. */
   find(
     workspace: WorkspaceRow,
     query: CardQuery,
-  ): Step<{ readonly total: number; readonly rows: readonly CardRow[] }>;
+  ): Steps<{ readonly total: number; readonly rows: readonly CardRow[] }>;
 }
 
 /** Returns the field and the direction of a sort order such as `-name`. */

@@ -34,14 +34,14 @@ function pieces(points: readonly number[], size: number): number[][] {
 export type Findable = Pick<ModelCard, 'name' | 'slug' | 'description' | 'card'>;
 
 /** Returns the text that is searched. Search words contain no white space, so a word cannot match across two fields. */
-export function textOf({ name, slug, description }: Findable): string {
+export function searchedText({ name, slug, description }: Findable): string {
   return `${name}\n${slug}\n${description}`.toLowerCase();
 }
 
 /** Returns the terms of a card, separated by spaces. */
 export function termsOf(number: number, findable: Findable, deleted: boolean) {
   const { card } = findable;
-  const text = pointsOf(textOf(findable));
+  const text = pointsOf(searchedText(findable));
   const letters = pieces(text, TRIGRAM).map((piece) => term(number, deleted, 't', piece));
   const short = [...pieces(text, 1), ...pieces(text, 2)];
   const marks = new Set(short.map((piece) => term(number, deleted, 't', piece)));

@@ -12,7 +12,7 @@ import * as z from 'zod';
 import type { MaybePromise } from '../../base/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import { consoleLogger, type Logger } from '../../tasks/index.ts';
-import { type Register, statement, type Step } from '../register/register.ts';
+import { type Register, statement, type Steps } from '../register/register.ts';
 import { parsed } from '../api/route.ts';
 import type { Audit } from '../audit/audit.ts';
 import type { Pepper } from './pepper.ts';
@@ -158,14 +158,14 @@ export function createKeys(options: KeysOptions): Keys {
   const { register, audit, pepper, logger = consoleLogger, now = Date.now, random } = options;
   const verifier = createVerifier({ register, pepper, logger, now });
 
-  function* find(workspace: string, id: string): Step<Key> {
+  function* find(workspace: string, id: string): Steps<Key> {
     const row = yield* SQL.one.get({ workspace, id, now: now() });
     if (!row) throw new A2AError('notFound', 'The workspace has no such key');
     return keyOf(Row.parse(row), now(), pepper.id);
   }
 
   /** Creates a token with an unused prefix, because a prefix must identify exactly one secret. */
-  function* unusedToken(): Step<Token> {
+  function* unusedToken(): Steps<Token> {
     for (let tries = 0; tries < PREFIX_TRIES; tries++) {
       const token = makeToken(random);
       if (!(yield* SQL.prefix.get(token.prefix))) return token;
@@ -173,13 +173,13 @@ export function createKeys(options: KeysOptions): Keys {
     throw new Error('found no unused key prefix');
   }
 
-  function* addSecret(id: string): Step<string> {
+  function* addSecret(id: string): Steps<string> {
     const { prefix, text } = yield* unusedToken();
     yield* SQL.addSecret.run(prefix, id, pepper.hash(text), pepper.id);
     return text;
   }
 
-  function* needOtherWriter(workspace: string, id: string): Step<void> {
+  function* needOtherWriter(workspace: string, id: string): Steps<void> {
     const others = yield* SQL.others.all({ workspace, id, pepper: pepper.id, now: now() });
     if (others.some(({ scopes }) => hasKeysWrite(scopesIn(scopes)))) return;
     throw new A2AError(

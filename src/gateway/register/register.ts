@@ -26,7 +26,7 @@ export type NamedValues = Readonly<Record<string, SqlValue>>;
 type Values = readonly SqlValue[] | readonly [NamedValues];
 
 /** One statement with its values. `wants` says which result is needed: the first row, all rows, or the changed rows. */
-export interface Query {
+export interface RegisterQuery {
   readonly statement: StatementText;
   readonly named: NamedValues | undefined;
   readonly values: readonly SqlValue[];
@@ -43,28 +43,30 @@ export interface StatementText {
 }
 
 /** Work that runs statements with `yield*`. */
-export type Step<Result> = Generator<Query, Result, unknown>;
+export type Steps<Result> = Generator<RegisterQuery, Result, unknown>;
 
 /** A statement that can be run many times. */
-export interface Statement<Row = ObjectRow> {
+export interface RegisterStatement<Row = ObjectRow> {
   /** Returns the first row, or undefined if there is none. */
-  get(...values: Values): Step<Row | undefined>;
-  all(...values: Values): Step<readonly Row[]>;
+  get(...values: Values): Steps<Row | undefined>;
+  all(...values: Values): Steps<readonly Row[]>;
   /** Returns the number of rows that were changed. */
-  run(...values: Values): Step<number>;
+  run(...values: Values): Steps<number>;
 }
 
 /** Declares a statement. `postgres` is its text for PostgreSQL, if it differs. */
-export function statement(sql: string, postgres?: string): Statement {
+export function statement(sql: string, postgres?: string): RegisterStatement {
   return statementOf({ sql, postgres, arrays: false });
 }
 
 /** Declares a statement whose rows are arrays. */
-export function arrayStatement<Row extends readonly unknown[]>(sql: string): Statement<Row> {
+export function arrayStatement<Row extends readonly unknown[]>(
+  sql: string,
+): RegisterStatement<Row> {
   return statementOf({ sql, arrays: true });
 }
 
-function statementOf<Row>(text: StatementText): Statement<Row> {
+function statementOf<Row>(text: StatementText): RegisterStatement<Row> {
   // The type checker cannot infer the type of a row from the SQL.
   return {
     *get(...values) {
@@ -79,7 +81,11 @@ function statementOf<Row>(text: StatementText): Statement<Row> {
   };
 }
 
-function queryOf(text: StatementText, values: Values, wants: Query['wants']): Query {
+function queryOf(
+  text: StatementText,
+  values: Values,
+  wants: RegisterQuery['wants'],
+): RegisterQuery {
   return isNamed(values)
     ? { statement: text, named: values[0], values: [], wants }
     : { statement: text, named: undefined, values, wants };
@@ -98,14 +104,14 @@ export interface Register {
    * Runs `work` in a transaction. Transactions cannot be nested. If the database fails, logs its error and throws
    * `unavailable`.
    */
-  transaction<Result>(work: () => Step<Result>): MaybePromise<Result>;
+  transaction<Result>(work: () => Steps<Result>): MaybePromise<Result>;
   /**
    * Runs `work` in a transaction that changes keys, model cards or agents. No other change runs at the same time, in
    * any process. Afterwards `changed` returns another number, in this process at once.
    */
-  change<Result>(work: () => Step<Result>): MaybePromise<Result>;
+  change<Result>(work: () => Steps<Result>): MaybePromise<Result>;
   /** Runs a read. Errors of the database are handled as in `transaction`. */
-  read<Result>(work: () => Step<Result>): MaybePromise<Result>;
+  read<Result>(work: () => Steps<Result>): MaybePromise<Result>;
   /** Returns a number that changes after each `change`, also of another process. */
   changed(): number;
   /**

@@ -13,12 +13,12 @@ import { USUAL_DIMENSIONS } from '../budgets/usage.ts';
 import { AGENTS_SCHEMA } from './agent-tables.ts';
 import { CARDS_SCHEMA } from './card-tables.ts';
 import { KEYS_SCHEMA } from './key-tables.ts';
-import type { Step } from './register.ts';
+import type { Steps } from './register.ts';
 import { openRegister } from './sqlite-register.ts';
 
 const folder = mkdtempSync(path.join(tmpdir(), 'parley-register-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
-function* nothing(): Step<void> {}
+function* nothing(): Steps<void> {}
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
 
 test('a register that another process holds causes an error after the busy timeout', () => {

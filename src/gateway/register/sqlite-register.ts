@@ -17,7 +17,13 @@ import { AGENTS_SCHEMA, SENDERS_SCHEMA } from './agent-tables.ts';
 import { ATTRIBUTION_SCHEMA, BUDGETS_SCHEMA } from './budget-tables.ts';
 import { CARDS_SCHEMA } from './card-tables.ts';
 import { KEYS_SCHEMA } from './key-tables.ts';
-import { type Query, type Register, statement, type StatementText, type Step } from './register.ts';
+import {
+  type RegisterQuery,
+  type Register,
+  statement,
+  type StatementText,
+  type Steps,
+} from './register.ts';
 
 /** The schema of the register. The application id is "PrlG" in ASCII. */
 const REGISTER: Schema = {
@@ -44,9 +50,9 @@ const TOUCH_SALT = statement('UPDATE key_salt SET salt = salt');
 /** A register whose methods return their results themselves, not promises. */
 export interface SqliteRegister extends Register {
   readonly db: DatabaseSync;
-  transaction<Result>(work: () => Step<Result>): Result;
-  change<Result>(work: () => Step<Result>): Result;
-  read<Result>(work: () => Step<Result>): Result;
+  transaction<Result>(work: () => Steps<Result>): Result;
+  change<Result>(work: () => Steps<Result>): Result;
+  read<Result>(work: () => Steps<Result>): Result;
   check(): void;
   close(): void;
 }
@@ -84,7 +90,7 @@ export function openRegister(
   }
 
   const prepared = new WeakMap<StatementText, StatementSync>();
-  function run({ statement: text, named, values, wants }: Query): unknown {
+  function run({ statement: text, named, values, wants }: RegisterQuery): unknown {
     let found = prepared.get(text);
     if (!found) {
       found = db.prepare(text.sql);
@@ -96,13 +102,13 @@ export function openRegister(
     return Number((named ? found.run(named) : found.run(...values)).changes);
   }
 
-  function finished<Result>(work: Step<Result>): Result {
+  function finished<Result>(work: Steps<Result>): Result {
     let step = work.next();
     while (step.done !== true) step = work.next(run(step.value));
     return step.value;
   }
 
-  function transaction<Result>(work: () => Step<Result>): Result {
+  function transaction<Result>(work: () => Steps<Result>): Result {
     return guarded(() => {
       begin.run();
       try {
