@@ -32,6 +32,7 @@ const Client = z.object({
   connected: z.boolean().optional(),
 });
 const Clients = z.object({ clients: z.array(Client), self: Client.optional() });
+const Files = z.object({ files: z.array(z.string()) });
 const Snapshot = Clients.extend({
   taskId: z.string(),
   contextId: z.string(),
@@ -89,6 +90,11 @@ export function decodeTask(raw: unknown) {
 /** Decodes the response to `session/clients`. */
 export function decodeClients(raw: unknown) {
   return decode(Clients, raw, 'session/clients');
+}
+
+/** Decodes the response to `session/files`. */
+export function decodeFiles(raw: unknown): readonly string[] {
+  return decode(Files, raw, 'session/files').files;
 }
 
 function jsonObject(text: string): Record<string, unknown> {

@@ -19,7 +19,7 @@ import { A2AError, v03, type Message, type Part, uuidv7 } from '../../protocol/i
 import { ConnectionError, type RetryOptions } from '../../client/index.ts';
 import type { LiveClient, LiveItem, LiveSession } from './session.ts';
 import { LiveFeed } from './feed.ts';
-import { decodeClients, decodeFrame, decodeTask } from './frames.ts';
+import { decodeClients, decodeFiles, decodeFrame, decodeTask } from './frames.ts';
 
 /** The options of `joinLive`. */
 export interface JoinOptions {
@@ -32,6 +32,8 @@ export interface JoinOptions {
   /** When this signal is aborted, the client leaves the session. */
   readonly signal?: AbortSignal | undefined;
   readonly retry?: RetryOptions | undefined;
+  /** Called when the connection is lost, and when the session continues after that. Must not throw. */
+  readonly onConnection?: ((connected: boolean) => void) | undefined;
 }
 
 /** Timeouts of a request and of a connection attempt. */
@@ -160,6 +162,10 @@ class RemoteSession implements LiveSession {
     return ExecuteSlashCommandResponse.parse(await this.#ask('command/execute', request));
   }
 
+  async files(prefix: string): Promise<readonly string[]> {
+    return decodeFiles(await this.#ask('session/files', { prefix }));
+  }
+
   async clients(): Promise<readonly LiveClient[]> {
     return decodeClients(await this.#ask('session/clients', {})).clients;
   }
@@ -215,6 +221,7 @@ class RemoteSession implements LiveSession {
       if (this.#socket !== socket) return;
       clearTimeout(this.#timer);
       this.#change();
+      if (this.#self) this.#options.onConnection?.(true);
       // The snapshot contains `self`. A resumed connection gets no snapshot.
       if (address.searchParams.has('after')) void this.#whoAmI();
     });
@@ -313,6 +320,7 @@ class RemoteSession implements LiveSession {
       const text = `no live session at ${this.#address.origin} (${why})`;
       return this.#finish(new ConnectionError('unreachable', text));
     }
+    this.#options.onConnection?.(false);
     const failure = ++this.#failures;
     if (failure > attempts) {
       const text = `lost the connection to the live session (${why}) and could not reconnect`;

@@ -120,6 +120,11 @@ export interface LiveSession {
   commands(): Promise<readonly SlashCommand[]>;
   /** Returns the names of the models to choose from. Available only in the process that runs the session. */
   models?(): Promise<readonly string[]>;
+  /**
+   * Returns the paths in the workspace that start with the prefix, for completion after `@`. Folders end with a slash.
+   * Servers other than Parley may not have it.
+   */
+  files?(prefix: string): Promise<readonly string[]>;
   execute(request: ExecuteSlashCommandRequest): Promise<ExecuteSlashCommandResponse>;
   clients(): Promise<readonly LiveClient[]>;
   /**

@@ -1,0 +1,44 @@
+/**
+ * Builds the web page of src/console/page into a folder: the script and the style sheet with a hash in their names, and
+ * files.json, from which src/console/files.ts serves them.
+ *
+ *   node scripts/page.ts dist/page
+ */
+import * as fs from 'node:fs';
+import path from 'node:path';
+import { build } from 'esbuild';
+
+const SOURCE = path.resolve(import.meta.dirname, '../src/console/page');
+
+export async function buildPage(folder: string): Promise<void> {
+  fs.mkdirSync(folder, { recursive: true });
+  const { metafile } = await build({
+    entryPoints: { app: path.join(SOURCE, 'main.tsx'), style: path.join(SOURCE, 'style.css') },
+    outdir: folder,
+    entryNames: '[name]-[hash]',
+    bundle: true,
+    minify: true,
+    metafile: true,
+    platform: 'browser',
+    format: 'esm',
+    target: ['es2024', 'chrome120', 'firefox121', 'safari17.4'],
+    jsx: 'automatic',
+    jsxImportSource: 'preact',
+    define: { 'process.env.NODE_ENV': '"production"' },
+    legalComments: 'none',
+    logLevel: 'warning',
+  });
+  const names = Object.keys(metafile.outputs).map((each) => path.basename(each));
+  const named = (extension: string) => names.find((each) => each.endsWith(extension)) ?? '';
+  const page = fs
+    .readFileSync(path.join(SOURCE, 'index.html'), 'utf8')
+    .replace('%SCRIPT%', named('.js'))
+    .replace('%STYLE%', named('.css'));
+  fs.copyFileSync(path.join(SOURCE, 'icon.svg'), path.join(folder, 'icon.svg'));
+  fs.writeFileSync(
+    path.join(folder, 'files.json'),
+    `${JSON.stringify({ page, files: [...names, 'icon.svg'] }, null, 2)}\n`,
+  );
+}
+
+if (import.meta.main) await buildPage(process.argv[2] ?? 'dist/page');

@@ -1,0 +1,151 @@
+/** The page: joining a session, the session itself, and the form that asks for a token. */
+import { signal, useSignal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+import { reasonOf } from '../../base/index.ts';
+import { A2AError } from '../../protocol/index.ts';
+import { announcement, watchAttention } from './attention.ts';
+import { exchange, storedToken, storeToken, takeTicket, TicketError } from './access.ts';
+import { Composer } from './composer.tsx';
+import { Dialog, Editor } from './dialog.tsx';
+import { Header } from './header.tsx';
+import { openSession } from './open-session.ts';
+import type { SessionStore } from './session-store.ts';
+import { Transcript } from './transcript.tsx';
+
+type Screen =
+  | { readonly kind: 'joining' }
+  | { readonly kind: 'session'; readonly store: SessionStore }
+  /** The server wants a token. `why` is empty if none was given. */
+  | { readonly kind: 'token'; readonly why: string }
+  | { readonly kind: 'failed'; readonly why: string };
+
+export const screen = signal<Screen>({ kind: 'joining' });
+
+/** Joins the session, with the ticket in the address or with the token of this tab. */
+export async function start(): Promise<void> {
+  screen.value = { kind: 'joining' };
+  try {
+    const ticket = takeTicket();
+    if (ticket !== undefined) storeToken(await exchange(ticket));
+    await join(storedToken());
+  } catch (error) {
+    screen.value = screenFor(error);
+  }
+}
+
+async function join(token: string | undefined): Promise<void> {
+  try {
+    const store = await openSession(token);
+    storeToken(token);
+    screen.value = { kind: 'session', store };
+  } catch (error) {
+    if (!isRefused(error)) throw error;
+    storeToken(undefined);
+    const why = token === undefined ? '' : 'This access was revoked, or it has expired.';
+    screen.value = { kind: 'token', why };
+  }
+}
+
+function isRefused(error: unknown): boolean {
+  return error instanceof A2AError && error.kind === 'unauthenticated';
+}
+
+function screenFor(error: unknown): Screen {
+  if (error instanceof TicketError) return { kind: 'token', why: error.message };
+  return { kind: 'failed', why: reasonOf(error) };
+}
+
+export function App() {
+  const shown = screen.value;
+  switch (shown.kind) {
+    case 'session':
+      return <Session store={shown.store} />;
+    case 'token':
+      return <TokenForm why={shown.why} />;
+    case 'failed':
+      return (
+        <main class="card">
+          <h1>No session</h1>
+          <p>{shown.why}</p>
+          <p>Check that the program is still running, and that this device is in its network.</p>
+          <button type="button" class="option" onClick={() => void start()}>
+            Try again
+          </button>
+        </main>
+      );
+    default:
+      return (
+        <main class="card" aria-busy="true">
+          <p class="dim">Joining the session…</p>
+        </main>
+      );
+  }
+}
+
+function TokenForm({ why }: { readonly why: string }) {
+  const token = useSignal('');
+  const problem = useSignal(why);
+  const send = () => {
+    const given = token.value.trim();
+    if (given === '') return;
+    problem.value = '';
+    join(given).catch((error: unknown) => (problem.value = reasonOf(error)));
+  };
+  return (
+    <main class="card">
+      <h1>Join the session</h1>
+      {problem.value === '' ? null : (
+        <p class="t-bad" role="alert">
+          {problem.value}
+        </p>
+      )}
+      <p>
+        Type <code>/remote</code> in the terminal and open the link that it shows. Or enter a token:
+      </p>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          send();
+        }}
+      >
+        <label for="token">Token</label>
+        <input
+          id="token"
+          type="password"
+          autocomplete="off"
+          value={token.value}
+          onInput={({ currentTarget }) => (token.value = currentTarget.value)}
+        />
+        <button type="submit" class="option allow">
+          Join
+        </button>
+      </form>
+    </main>
+  );
+}
+
+function Session({ store }: { readonly store: SessionStore }) {
+  useEffect(() => watchAttention(store), [store]);
+  const ended = store.connection.value === 'ended';
+  return (
+    <div class="session">
+      <Header store={store} />
+      <Transcript store={store} />
+      {ended ? (
+        <div class="ended" role="alert">
+          <span>{store.problem.value === '' ? 'The session has ended.' : store.problem.value}</span>
+          <button type="button" onClick={() => void start()}>
+            Join again
+          </button>
+        </div>
+      ) : (
+        <Dialog store={store} />
+      )}
+      <Composer store={store} />
+      <Editor store={store} />
+      <div class="hidden" role="status" aria-live="polite">
+        {announcement.value}
+      </div>
+    </div>
+  );
+}

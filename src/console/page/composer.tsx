@@ -1,0 +1,221 @@
+/** The field in which the person writes a prompt, with completion of commands and files, and the running turn. */
+import { useComputed, useSignal } from '@preact/signals';
+import { useEffect, useRef } from 'preact/hooks';
+import {
+  cleanLine,
+  commandChoices,
+  completableAt,
+  fileChoices,
+  isBusy,
+  type Choice,
+  type Completable,
+} from '../../display/index.ts';
+import type { SessionStore } from './session-store.ts';
+
+const MAX_QUEUED = 4;
+
+/** Whether Enter starts a new line, because the person types with their thumbs and has a button to send. */
+const touch = matchMedia('(pointer: coarse)');
+
+interface Menu {
+  readonly at: Completable;
+  readonly choices: readonly Choice[];
+  readonly selected: number;
+}
+
+export function Composer({ store }: { readonly store: SessionStore }) {
+  const field = useRef<HTMLTextAreaElement>(null);
+  const text = useSignal('');
+  const menu = useSignal<Menu | undefined>(undefined);
+  const busy = useComputed(() => isBusy(store.state.value));
+  const offline = store.connection.value !== 'connected';
+
+  const set = (value: string, cursor = value.length) => {
+    text.value = value;
+    const { current } = field;
+    if (!current) return;
+    current.value = value;
+    current.setSelectionRange(cursor, cursor);
+    grow(current);
+  };
+
+  const complete = () => {
+    const { current } = field;
+    if (!current) return;
+    const edited = { text: current.value, cursor: current.selectionStart };
+    const at = completableAt(edited);
+    if (!at) {
+      menu.value = undefined;
+      return;
+    }
+    store.run(
+      choicesFor(store, at).then((choices) => {
+        // The text may have changed while the choices were loaded.
+        if (current.value !== edited.text || current.selectionStart !== edited.cursor) return;
+        menu.value = choices.length > 0 ? { at, choices, selected: 0 } : undefined;
+      }),
+    );
+  };
+
+  const pick = ({ at, choices }: Menu, index: number) => {
+    const chosen = choices[index];
+    if (!chosen) return;
+    const after = text.value.slice(at.start + at.prefix.length);
+    set(text.value.slice(0, at.start) + chosen.text + after, at.start + chosen.text.length);
+    field.current?.focus();
+    complete();
+  };
+
+  const send = () => {
+    const prompt = text.value.trim();
+    if (prompt === '' || offline) return;
+    menu.value = undefined;
+    set('');
+    store.run(
+      store.session.prompt(prompt).catch((error: unknown) => {
+        // The text is kept, so that it can be sent again.
+        if (text.value === '') set(prompt);
+        throw error;
+      }),
+    );
+  };
+  const stop = () => store.run(store.session.cancel());
+
+  const onKeyDown = (event: KeyboardEvent) => {
+    const open = menu.value;
+    if (event.isComposing) return;
+    if (open && (event.key === 'ArrowDown' || event.key === 'ArrowUp')) {
+      const step = event.key === 'ArrowDown' ? 1 : open.choices.length - 1;
+      menu.value = { ...open, selected: (open.selected + step) % open.choices.length };
+    } else if (open && (event.key === 'Tab' || (event.key === 'Enter' && isPartial(open)))) {
+      pick(open, open.selected);
+    } else if (open && event.key === 'Escape') menu.value = undefined;
+    else if (event.key === 'Escape' && busy.value && text.value === '') stop();
+    else if (event.key === 'Enter' && sends(event)) send();
+    else return;
+    event.preventDefault();
+  };
+
+  const open = menu.value;
+  return (
+    <footer class="composer">
+      <Queue store={store} />
+      <Activity store={store} onStop={stop} />
+      {open ? (
+        <ul id="choices" class="choices" role="listbox" aria-label="Completions">
+          {open.choices.map((choice, index) => (
+            <li
+              key={choice.text}
+              id={`choice-${index}`}
+              role="option"
+              aria-selected={index === open.selected}
+              // The field keeps the focus.
+              onMouseDown={(event) => event.preventDefault()}
+              onClick={() => pick(open, index)}
+            >
+              <span class="choice">{choice.text}</span>
+              <span class="dim">{cleanLine(choice.description)}</span>
+            </li>
+          ))}
+        </ul>
+      ) : null}
+      <form
+        class="field"
+        onSubmit={(event) => {
+          event.preventDefault();
+          send();
+        }}
+      >
+        <label class="hidden" for="prompt">
+          Prompt
+        </label>
+        <textarea
+          id="prompt"
+          ref={field}
+          rows={1}
+          enterkeyhint={touch.matches ? 'enter' : 'send'}
+          autocomplete="off"
+          placeholder={store.mayPrompt ? 'Ask for something' : 'This client can only watch'}
+          disabled={!store.mayPrompt || store.connection.value === 'ended'}
+          aria-haspopup="listbox"
+          aria-controls={open ? 'choices' : undefined}
+          aria-autocomplete="list"
+          aria-activedescendant={open ? `choice-${open.selected}` : undefined}
+          onInput={({ currentTarget }) => {
+            text.value = currentTarget.value;
+            grow(currentTarget);
+            complete();
+          }}
+          onBlur={() => (menu.value = undefined)}
+          onKeyDown={onKeyDown}
+        />
+        <button
+          type="submit"
+          class="send"
+          disabled={text.value.trim() === '' || offline || !store.mayPrompt}
+        >
+          {busy.value ? 'Queue' : 'Send'}
+        </button>
+      </form>
+    </footer>
+  );
+}
+
+/** Returns whether Enter completes the text. If the text is already complete, Enter sends it. */
+function isPartial({ at, choices, selected }: Menu): boolean {
+  return choices[selected]?.text.trim() !== at.prefix.trim();
+}
+
+function sends(event: KeyboardEvent): boolean {
+  if (event.ctrlKey || event.metaKey) return true;
+  return !touch.matches && !event.shiftKey && !event.altKey;
+}
+
+function grow(field: HTMLTextAreaElement): void {
+  field.rows = Math.min(8, field.value.split('\n').length);
+}
+
+async function choicesFor({ session }: SessionStore, at: Completable): Promise<Choice[]> {
+  if (at.kind === 'file') return fileChoices((await session.files?.(at.prefix)) ?? []);
+  return commandChoices(await session.commands(), at.prefix);
+}
+
+function Queue({ store }: { readonly store: SessionStore }) {
+  const { queued } = store.state.value;
+  if (queued.length === 0) return null;
+  const more = queued.length - MAX_QUEUED;
+  return (
+    <ul class="queue" aria-label="Queued prompts">
+      {queued.slice(0, MAX_QUEUED).map(({ text, from }) => (
+        <li>
+          <span class="other">{cleanLine(from)}:</span> {cleanLine(text)}
+        </li>
+      ))}
+      {more > 0 ? <li>and {more} more</li> : null}
+    </ul>
+  );
+}
+
+function Activity({ store, onStop }: { readonly store: SessionStore; readonly onStop: () => void }) {
+  const now = useSignal(Date.now());
+  const since = store.busySince.value;
+  useEffect(() => {
+    if (since === undefined) return undefined;
+    const timer = setInterval(() => (now.value = Date.now()), 1000);
+    return () => clearInterval(timer);
+  }, [since]);
+  if (since === undefined) return null;
+  const seconds = Math.max(0, Math.floor((now.value - since) / 1000));
+  const time = seconds < 60 ? `${seconds}s` : `${Math.floor(seconds / 60)}m ${seconds % 60}s`;
+  return (
+    <div class="activity">
+      <span class="spinner" />
+      <span class="dim">Working {time}</span>
+      {store.mayPrompt ? (
+        <button type="button" class="stop" onClick={onStop}>
+          Stop
+        </button>
+      ) : null}
+    </div>
+  );
+}

@@ -1,0 +1,243 @@
+/**
+ * The dialog that asks about a call. It shows the whole call, with invisible characters as symbols, and a button for
+ * each option. It does not take the focus from a person who is typing, and its buttons work only after it was on the
+ * screen for a moment, so that a tap that was meant for something else does not answer it.
+ */
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { useSignal } from '@preact/signals';
+import {
+  isInWords,
+  isQuestion,
+  requestId,
+  reveals,
+  revealsLine,
+  titleOfRequest,
+  type CallEntry,
+} from '../../display/index.ts';
+import type { ConfirmationOption } from '../../protocol/development-tool/index.ts';
+import {
+  argumentText,
+  callDetails,
+  OPTION,
+  type CallDetail,
+} from '../../protocol/schema-free/index.ts';
+import { Helper } from './entries.tsx';
+import { Change, LongText } from './lines.tsx';
+import type { SessionStore } from './session-store.ts';
+
+const OPENING_MS = 400;
+const FIRST_ROWS = 400;
+
+export function Dialog({ store }: { readonly store: SessionStore }) {
+  const asking = store.asking;
+  const [entry] = asking;
+  if (!entry) return null;
+  return (
+    <Request
+      key={requestId(entry.call)}
+      store={store}
+      entry={entry}
+      others={asking.length - 1}
+    />
+  );
+}
+
+interface RequestProps {
+  readonly store: SessionStore;
+  readonly entry: CallEntry;
+  readonly others: number;
+}
+
+function Request({ store, entry, others }: RequestProps) {
+  const box = useRef<HTMLElement>(null);
+  const [ready, setReady] = useState(false);
+  const speaks = useSignal(false);
+  const words = useSignal('');
+  const { call } = entry;
+  const options = call.confirmation_request?.options ?? [];
+  const question = isQuestion(entry);
+
+  useEffect(() => {
+    const timer = setTimeout(() => setReady(true), OPENING_MS);
+    const active = document.activeElement;
+    const typing =
+      (active instanceof HTMLTextAreaElement || active instanceof HTMLInputElement) &&
+      active.value !== '';
+    // The box gets the focus, not a button: Enter must not approve anything that the person has not read.
+    if (!typing) box.current?.focus();
+    return () => clearTimeout(timer);
+  }, []);
+
+  const choose = (option: ConfirmationOption) => {
+    if (!ready) return;
+    if (isInWords(option)) {
+      if (speaks.value && words.value.trim() !== '') say();
+      else speaks.value = true;
+    } else store.run(store.answers.choose(entry, option));
+  };
+  const say = () => {
+    if (ready && words.value.trim() !== '') store.run(store.answers.speak(entry, words.value));
+  };
+  const cancel = options.find(({ id }) => id === OPTION.cancel);
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const typing = event.target instanceof HTMLTextAreaElement;
+    if (event.key === 'Escape' && typing) {
+      speaks.value = false;
+      box.current?.focus();
+    } else if (event.key === 'Escape' && cancel) choose(cancel);
+    else if (!typing && /^[1-9]$/.test(event.key)) {
+      const option = options[Number(event.key) - 1];
+      if (option) choose(option);
+    } else return;
+    event.preventDefault();
+  };
+
+  return (
+    <section
+      class="dialog"
+      role="dialog"
+      aria-labelledby="dialog-title"
+      aria-describedby="dialog-about"
+      tabIndex={-1}
+      ref={box}
+      onKeyDown={store.mayApprove ? onKeyDown : undefined}
+    >
+      <h2 id="dialog-title">
+        <Helper name={call.agent} />
+        {titleOfRequest(entry)}
+        {others > 0 ? <span class="others">1 of {others + 1}</span> : null}
+      </h2>
+      <div id="dialog-about" class="about" tabIndex={0} role="group" aria-label="The whole call">
+        {callDetails(call).map((detail) => (
+          <Detail detail={detail} />
+        ))}
+      </div>
+      {store.mayApprove ? (
+        <>
+          {speaks.value ? (
+            <div class="words">
+              <label for="dialog-words">{question ? 'Your answer' : 'Reason for rejecting'}</label>
+              <textarea
+                id="dialog-words"
+                rows={2}
+                value={words.value}
+                ref={(field) => field?.focus()}
+                onInput={({ currentTarget }) => (words.value = currentTarget.value)}
+              />
+              <button type="button" class="option" disabled={!ready} onClick={say}>
+                {question ? 'Send the answer' : 'Reject with this reason'}
+              </button>
+            </div>
+          ) : null}
+          <div class="options">
+            {options.map((option) => (
+              <button
+                key={option.id}
+                type="button"
+                class={`option ${option.id === OPTION.once ? 'allow' : option.id === OPTION.cancel ? 'reject' : ''}`}
+                disabled={!ready}
+                title={option.description && revealsLine(option.description)}
+                onClick={() => choose(option)}
+              >
+                {revealsLine(option.name)}
+              </button>
+            ))}
+            {question || speaks.value ? null : (
+              <button type="button" class="option link" onClick={() => (speaks.value = true)}>
+                Reject with a reason…
+              </button>
+            )}
+          </div>
+        </>
+      ) : (
+        <p class="dim">This client can only watch. Another client has to answer.</p>
+      )}
+    </section>
+  );
+}
+
+function Detail({ detail }: { readonly detail: CallDetail }) {
+  switch (detail.kind) {
+    case 'change': {
+      const { diff } = detail;
+      return (
+        <>
+          <p class="place">
+            {revealsLine(diff.file_path)}
+            {diff.old_content === undefined ? <span class="tag">new file</span> : null}
+          </p>
+          <Change diff={diff} first={FIRST_ROWS} />
+        </>
+      );
+    }
+    case 'command':
+      return (
+        <>
+          {detail.folder === undefined ? null : <p class="place">in {revealsLine(detail.folder)}</p>}
+          <div class="command">
+            <LongText text={detail.command} first={FIRST_ROWS} safe="reveal" />
+          </div>
+        </>
+      );
+    case 'mcp':
+      return <p class="place">MCP server {revealsLine(detail.server)}</p>;
+    case 'argument': {
+      const { text } = argumentText(detail.value);
+      return (
+        <div class="argument">
+          <div class="argument-name">{reveals(detail.name)}</div>
+          <LongText text={text} first={FIRST_ROWS} safe="reveal" />
+        </div>
+      );
+    }
+    default:
+      return (
+        <LongText
+          text={detail.text}
+          first={FIRST_ROWS}
+          safe="reveal"
+          patch={detail.kind === 'patch'}
+        />
+      );
+  }
+}
+
+/** The field in which the person edits the proposed content of a file. */
+export function Editor({ store }: { readonly store: SessionStore }) {
+  const editing = store.editing.value;
+  return editing ? <EditorBox key={editing.fileName} editing={editing} /> : null;
+}
+
+function EditorBox({ editing }: { readonly editing: NonNullable<SessionStore['editing']['value']> }) {
+  const box = useRef<HTMLDialogElement>(null);
+  const text = useSignal(editing.text);
+  useEffect(() => box.current?.showModal(), []);
+  return (
+    <dialog
+      class="editor"
+      ref={box}
+      aria-labelledby="editor-title"
+      onCancel={() => editing.done(undefined)}
+    >
+      <h2 id="editor-title">Edit {revealsLine(editing.fileName)}</h2>
+      <label class="hidden" for="editor-text">
+        Content
+      </label>
+      <textarea
+        id="editor-text"
+        spellcheck={false}
+        value={text.value}
+        onInput={({ currentTarget }) => (text.value = currentTarget.value)}
+      />
+      <div class="options">
+        <button type="button" class="option allow" onClick={() => editing.done(text.value)}>
+          Allow with these changes
+        </button>
+        <button type="button" class="option" onClick={() => editing.done(undefined)}>
+          Back
+        </button>
+      </div>
+    </dialog>
+  );
+}

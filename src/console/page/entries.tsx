@@ -1,0 +1,151 @@
+/** Draws the entries of the transcript. */
+import { useMemo } from 'preact/hooks';
+import {
+  bodyOfCall,
+  cleanLine,
+  nameOf,
+  statusOfCall,
+  titleInHistory,
+  type CallEntry,
+  type Company,
+  type Entry,
+} from '../../display/index.ts';
+import { Change, countsOf, LongText } from './lines.tsx';
+import { Markdown } from './markdown.tsx';
+
+/** Rows of a call's output that are drawn first. */
+const OUTPUT_ROWS = 12;
+const DIFF_ROWS = 40;
+const PROMPT_ROWS = 60;
+/** Number of characters of live output that are drawn: its end. */
+const LIVE_CHARS = 4000;
+const LIVE_ROWS = 12;
+
+interface Props {
+  readonly entry: Entry;
+  readonly company: Company;
+}
+
+export function EntryView({ entry, company }: Props) {
+  const { self, clients } = company;
+  // Finished entries never change, so their elements are made once.
+  return useMemo(() => draw(entry, { self, clients }), [entry, self, clients]);
+}
+
+function draw(entry: Entry, company: Company) {
+  switch (entry.kind) {
+    case 'prompt': {
+      const from = nameOf(entry.from, company);
+      return (
+        <div class={from === undefined ? 'prompt own' : 'prompt'}>
+          <div class="from">{from ?? 'You'}</div>
+          <LongText text={entry.text} first={PROMPT_ROWS} safe="clean" />
+        </div>
+      );
+    }
+    case 'text':
+      return entry.text.trim() === '' ? null : (
+        <div class="text">
+          <Markdown text={entry.text} done={entry.done} />
+        </div>
+      );
+    case 'thought': {
+      const { subject, description, agent } = entry.thought;
+      return (
+        <details class="thought">
+          <summary>
+            <Helper name={agent} />
+            {cleanLine(subject)}
+          </summary>
+          <div class="text">
+            <Markdown text={description} done />
+          </div>
+        </details>
+      );
+    }
+    case 'call':
+      return <CallView entry={entry} company={company} />;
+    default:
+      return (
+        <div class={`notice ${entry.level}`}>
+          <LongText text={entry.text} first={OUTPUT_ROWS} safe="clean" />
+        </div>
+      );
+  }
+}
+
+export function Helper({ name }: { readonly name: string | undefined }) {
+  return name === undefined ? null : <span class="helper">{cleanLine(name)} › </span>;
+}
+
+function CallView({ entry, company }: { readonly entry: CallEntry; readonly company: Company }) {
+  const { call, decision } = entry;
+  const { sign, word, tone } = statusOfCall(entry);
+  const body = bodyOfCall(entry);
+  const who = decision && (nameOf(decision.by, company) ?? 'You');
+  return (
+    <div class="call" data-status={word}>
+      <div class="title">
+        <span class={`status t-${tone}`} role="img" aria-label={word}>
+          {sign ?? <span class="spinner" />}
+        </span>
+        <span class="name">
+          <Helper name={call.agent} />
+          {titleInHistory(entry)}
+        </span>
+        {body?.kind === 'diff' ? <Counts entry={entry} /> : null}
+        {body && 'summary' in body && body.summary !== undefined ? (
+          <span class="t-bad">{body.summary}</span>
+        ) : null}
+      </div>
+      {decision ? (
+        <div class="decision">
+          ↳ {who}: {cleanLine(decision.option)}
+        </div>
+      ) : null}
+      <CallBodyView entry={entry} />
+    </div>
+  );
+}
+
+function Counts({ entry }: { readonly entry: CallEntry }) {
+  const { diff } = entry.call.output ?? {};
+  const counts = useMemo(() => diff && countsOf(diff), [diff]);
+  if (!counts) return null;
+  return (
+    <span class="counts">
+      {counts.added > 0 ? <span class="t-added">+{counts.added}</span> : null}
+      {counts.removed > 0 ? <span class="t-removed">−{counts.removed}</span> : null}
+    </span>
+  );
+}
+
+function CallBodyView({ entry }: { readonly entry: CallEntry }) {
+  const body = bodyOfCall(entry);
+  if (!body) return null;
+  if (body.kind === 'diff') {
+    return (
+      <details class="output" open>
+        <summary>{cleanLine(body.diff.file_name)}</summary>
+        <Change diff={body.diff} first={DIFF_ROWS} />
+      </details>
+    );
+  }
+  if (body.text.trim() === '') return null;
+  if (body.kind === 'live') {
+    const lines = body.text.slice(-LIVE_CHARS).split('\n').slice(-LIVE_ROWS);
+    return (
+      <div class="output live">
+        <LongText text={lines.join('\n')} first={LIVE_ROWS + 1} safe="clean" />
+      </div>
+    );
+  }
+  const open = entry.call.status !== 'SUCCEEDED';
+  const rows = body.text.split('\n', 1000).length;
+  return (
+    <details class="output" open={open}>
+      <summary>{rows === 1 ? '1 line' : `${rows >= 1000 ? '1000+' : rows} lines`} of output</summary>
+      <LongText text={body.text} first={OUTPUT_ROWS} safe="clean" />
+    </details>
+  );
+}

@@ -1,0 +1,89 @@
+/** The header: the workspace, the connection, the model and its usage, and who else is there. */
+import { cleanLine, type SessionState } from '../../display/index.ts';
+import type { LiveClient } from '../../live/client/index.ts';
+import { canNotify, notifications, turnOnNotifications } from './attention.ts';
+import type { SessionStore } from './session-store.ts';
+
+const CONNECTION = {
+  connected: { text: 'Connected', tone: 'good' },
+  reconnecting: { text: 'Reconnecting…', tone: 'warning' },
+  ended: { text: 'Session ended', tone: 'bad' },
+} as const;
+
+export function Header({ store }: { readonly store: SessionStore }) {
+  const state = store.state.value;
+  const { text, tone } = CONNECTION[store.connection.value];
+  const about = [cleanLine(state.model), cleanLine(state.approval), ...usageOf(state)];
+  return (
+    <header class="header">
+      <div class="where">
+        <h1>{folderOf(state)}</h1>
+        <span class={`connection t-${tone}`} role="status">
+          <span class="dot" aria-hidden="true" />
+          {text}
+        </span>
+      </div>
+      <div class="about-session">
+        <span class="dim">{about.filter((each) => each !== '').join(' · ')}</span>
+        <Clients clients={state.clients} self={store.session.self} />
+      </div>
+    </header>
+  );
+}
+
+export function folderOf({ place }: SessionState): string {
+  return cleanLine(place?.workspace.split(/[/\\]/).findLast((part) => part !== '') ?? 'Parley');
+}
+
+function usageOf({ usage }: SessionState): string[] {
+  const { contextTokens: used, contextLimit: limit, costUsd: cost } = usage;
+  const context =
+    used === undefined || limit === undefined || limit === 0
+      ? []
+      : [`${Math.round((used / limit) * 100)}% of context`];
+  return cost === undefined ? context : [...context, `$${cost.toFixed(cost < 1 ? 3 : 2)}`];
+}
+
+function Clients({
+  clients,
+  self,
+}: {
+  readonly clients: readonly LiveClient[];
+  readonly self: LiveClient;
+}) {
+  const others = clients.filter(({ id }) => id !== self.id);
+  return (
+    <details class="clients">
+      <summary>{others.length === 0 ? 'Only you' : `You and ${others.length} more`}</summary>
+      <div class="panel">
+        <ul aria-label="Clients of this session">
+          {[self, ...others].map((client) => (
+            <li key={client.id}>
+              <span class="client">
+                {cleanLine(client.name)}
+                {client.id === self.id ? ' (this page)' : ''}
+              </span>
+              <span class="dim">
+                {client.kind === 'terminal' ? 'terminal' : client.kind.toUpperCase()} ·{' '}
+                {client.roles.join(', ')}
+              </span>
+            </li>
+          ))}
+        </ul>
+        {canNotify ? (
+          <button
+            type="button"
+            disabled={notifications.value !== 'default'}
+            onClick={() => void turnOnNotifications()}
+          >
+            {notifications.value === 'granted'
+              ? 'Notifications are on'
+              : notifications.value === 'denied'
+                ? 'Notifications are blocked by the browser'
+                : 'Notify me'}
+          </button>
+        ) : null}
+      </div>
+    </details>
+  );
+}

@@ -1,0 +1,176 @@
+/**
+ * Draws long texts and changes in slices. A slice is drawn when the person asks for it, so that a text of any size does
+ * not block the page. Nothing is left out.
+ */
+import type { ComponentChildren } from 'preact';
+import { useMemo, useState } from 'preact/hooks';
+import { clean, reveals, type StyledLine } from '../../display/index.ts';
+import { changeOf, highlight, patchLine } from '../../display/text/index.ts';
+import type { FileDiff } from '../../protocol/development-tool/index.ts';
+
+/** A row is at most this long. A longer line is drawn as several rows, because browsers lay out long lines slowly. */
+const MAX_ROW = 2000;
+/** A text of this length or longer is read slice by slice. */
+const LARGE = 400_000;
+const SLICE_CHARS = 60_000;
+/** How many times more rows each further slice has, and the maximum. */
+const GROWTH = 4;
+const MAX_SLICE = 3000;
+
+export function Spans({ line }: { readonly line: StyledLine }) {
+  return (
+    <>
+      {line.map(({ text, tone }) =>
+        tone === undefined ? text : <span class={`t-${tone}`}>{text}</span>,
+      )}
+    </>
+  );
+}
+
+/** A part of a text or a change. `next` is the start of the next part, or undefined at the end. */
+interface Slice {
+  readonly rows: readonly ComponentChildren[];
+  readonly next: number | undefined;
+  /** What follows, for the button that shows it. */
+  readonly left: string;
+}
+
+type Take = (from: number, rows: number) => Slice;
+
+function Slices({ take, first }: { readonly take: Take; readonly first: number }) {
+  const [count, setCount] = useState(1);
+  const slices = useMemo(() => {
+    const found: Slice[] = [];
+    let rows = first;
+    for (let from: number | undefined = 0; from !== undefined && found.length < count;) {
+      const slice: Slice = take(from, rows);
+      found.push(slice);
+      from = slice.next;
+      rows = Math.min(rows * GROWTH, MAX_SLICE);
+    }
+    return found;
+  }, [take, first, count]);
+  const last = slices.at(-1);
+  return (
+    <>
+      {slices.map(({ rows }) => (
+        <div class="slice">{rows}</div>
+      ))}
+      {last?.next === undefined ? null : (
+        <button type="button" class="more" onClick={() => setCount(count + 1)}>
+          Show more ({last.left} left)
+        </button>
+      )}
+    </>
+  );
+}
+
+interface TextProps {
+  readonly text: string;
+  /** The number of rows that are drawn first. */
+  readonly first: number;
+  /**
+   * How the text is made safe: `clean` removes what is invisible, `reveal` shows it as symbols, for text that a person
+   * approves.
+   */
+  readonly safe: 'clean' | 'reveal';
+  /** Whether the text is a diff of several files. */
+  readonly patch?: boolean;
+}
+
+/** Draws a text with line breaks. */
+export function LongText({ text, first, safe, patch = false }: TextProps) {
+  const take = useMemo((): Take => {
+    const safely = safe === 'clean' ? clean : reveals;
+    const row = (line: string) => <div>{patch ? <Spans line={patchLine(line)} /> : line}</div>;
+    return (from, count) => {
+      const rows: ComponentChildren[] = [];
+      let at = from;
+      while (at < text.length && rows.length < count && at - from < SLICE_CHARS) {
+        const newline = text.indexOf('\n', at);
+        const end = Math.min(newline < 0 ? text.length : newline, at + MAX_ROW);
+        rows.push(row(safely(text.slice(at, end))));
+        at = end === newline ? end + 1 : end;
+      }
+      const next = at < text.length ? at : undefined;
+      return { rows, next, left: sizeOf(text.length - at) };
+    };
+  }, [text, safe, patch]);
+  return (
+    <div class="lines">
+      <Slices take={take} first={first} />
+    </div>
+  );
+}
+
+/** Returns a size for people, such as `12 KB`. */
+function sizeOf(chars: number): string {
+  if (chars < 1000) return `${chars} characters`;
+  return chars < 1_000_000 ? `${Math.round(chars / 1000)} KB` : `${(chars / 1e6).toFixed(1)} MB`;
+}
+
+/** Draws a file change, with the colours of its language. */
+export function Change({ diff, first }: { readonly diff: FileDiff; readonly first: number }) {
+  const size = (diff.old_content?.length ?? 0) + diff.new_content.length;
+  if (size < LARGE) return <SmallChange diff={diff} first={first} />;
+  const { formatted_diff: formatted = '' } = diff;
+  return formatted === '' ? (
+    <>
+      <p class="dim">The whole new content, which replaces the old content:</p>
+      <LongText text={diff.new_content} first={first} safe="reveal" />
+    </>
+  ) : (
+    <LongText text={formatted} first={first} safe="reveal" patch />
+  );
+}
+
+function SmallChange({ diff, first }: { readonly diff: FileDiff; readonly first: number }) {
+  const change = useMemo(() => changeOf(diff), [diff]);
+  const take = useMemo((): Take => {
+    const language = /\.(\w+)$/.exec(diff.file_name)?.[1] ?? '';
+    const { lines } = change;
+    return (from, count) => {
+      const rows = lines.slice(from, from + count).map((line): ComponentChildren => {
+        if (line.kind === 'gap') return <div class="gap">⋮</div>;
+        if (line.kind === 'note') return <div class="dim">{line.text}</div>;
+        if (line.kind === 'patch') {
+          return (
+            <div>
+              <Spans line={patchLine(line.text)} />
+            </div>
+          );
+        }
+        const sign = line.kind === '+' ? 'added' : line.kind === '-' ? 'removed' : 'same';
+        return (
+          <div class={`row ${sign}`}>
+            <span class="number">{line.number}</span>
+            <span class="sign">{line.kind}</span>
+            <span class="text">{coloured(line.text, language)}</span>
+          </div>
+        );
+      });
+      const next = from + count < lines.length ? from + count : undefined;
+      return { rows, next, left: `${lines.length - from - count} lines` };
+    };
+  }, [change, diff]);
+  if (change.lines.length === 0) return <p class="dim">No line changes.</p>;
+  return (
+    <div class="lines change">
+      <Slices take={take} first={first} />
+      {change.complete ? null : (
+        <p class="warning">The server has left out a part of this change, because it is too large.</p>
+      )}
+    </div>
+  );
+}
+
+function coloured(text: string, language: string): ComponentChildren {
+  if (text.length > MAX_ROW) return text;
+  return highlight(text, language).map((line) => <Spans line={line} />);
+}
+
+/** Returns the numbers of added and removed lines, or undefined for a large change. */
+export function countsOf(diff: FileDiff): { added: number; removed: number } | undefined {
+  const size = (diff.old_content?.length ?? 0) + diff.new_content.length;
+  return size < LARGE ? changeOf(diff) : undefined;
+}

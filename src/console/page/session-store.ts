@@ -1,0 +1,110 @@
+/**
+ * The session as this page shows it. Each item changes the state immediately, but the page is drawn at most once per
+ * frame.
+ */
+import { signal } from '@preact/signals';
+import { reasonOf } from '../../base/index.ts';
+import {
+  Answers,
+  INITIAL,
+  requestId,
+  waitingCalls,
+  type CallEntry,
+  type SessionAction,
+  type SessionState,
+} from '../../display/index.ts';
+import { reduceState } from '../../display/state/index.ts';
+import type { LiveSession } from '../../live/client/index.ts';
+
+/** A text that the person edits before it is written. */
+export interface Editing {
+  readonly fileName: string;
+  readonly text: string;
+  readonly done: (text: string | undefined) => void;
+}
+
+/** How often a hidden page is updated. A hidden page gets no frames. */
+const HIDDEN_MS = 200;
+
+export class SessionStore {
+  readonly session: LiveSession;
+  readonly state = signal<SessionState>(INITIAL);
+  readonly connection = signal<'connected' | 'reconnecting' | 'ended'>('connected');
+  /** Why the session ended, if it failed. */
+  readonly problem = signal('');
+  readonly editing = signal<Editing | undefined>(undefined);
+  readonly answering = signal<ReadonlySet<string>>(new Set());
+  /** The time when the running turn started, or undefined if no turn is running. */
+  readonly busySince = signal<number | undefined>(undefined);
+  readonly answers: Answers;
+  #latest: SessionState = INITIAL;
+  #frame: number | undefined;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(session: LiveSession) {
+    this.session = session;
+    this.answers = new Answers(session, {
+      editor: (text, fileName) => this.#edit(text, fileName),
+      notice: (level, text) => this.dispatch({ kind: 'notice', level, text }),
+      answering: (requests) => (this.answering.value = requests),
+    });
+  }
+
+  /** Reads the session until it ends. */
+  async follow(): Promise<void> {
+    try {
+      for await (const item of this.session.items()) this.dispatch(item);
+    } catch (error) {
+      this.problem.value = reasonOf(error);
+    }
+    this.connection.value = 'ended';
+  }
+
+  dispatch(action: SessionAction): void {
+    this.#latest = reduceState(this.#latest, action);
+    if (this.#frame !== undefined) return;
+    this.#frame = requestAnimationFrame(() => this.flush());
+    this.#timer = setTimeout(() => this.flush(), HIDDEN_MS);
+  }
+
+  flush(): void {
+    if (this.#frame !== undefined) cancelAnimationFrame(this.#frame);
+    clearTimeout(this.#timer);
+    this.#frame = undefined;
+    this.answers.settled(this.#latest);
+    const busy = this.#latest.turn === 'working';
+    if (!busy) this.busySince.value = undefined;
+    else this.busySince.value ??= Date.now();
+    this.state.value = this.#latest;
+  }
+
+  /** Runs an action of the person, and shows its error. */
+  run(work: Promise<unknown>): void {
+    work.catch((error: unknown) => {
+      this.dispatch({ kind: 'notice', level: 'error', text: reasonOf(error) });
+    });
+  }
+
+  /** The calls that wait for an answer that this page has not sent yet, the oldest first. */
+  get asking(): CallEntry[] {
+    const answering = this.answering.value;
+    return waitingCalls(this.state.value).filter(({ call }) => !answering.has(requestId(call)));
+  }
+
+  get mayApprove(): boolean {
+    return this.session.self.roles.includes('approve');
+  }
+
+  get mayPrompt(): boolean {
+    return this.session.self.roles.includes('prompt');
+  }
+
+  async #edit(text: string, fileName: string): Promise<string | undefined> {
+    const { promise, resolve } = Promise.withResolvers<string | undefined>();
+    this.editing.value?.done(undefined);
+    this.editing.value = { fileName, text, done: resolve };
+    const saved = await promise;
+    this.editing.value = undefined;
+    return saved;
+  }
+}

@@ -1,0 +1,169 @@
+/**
+ * The transcript. Only a window of the entries is in the document: the last ones, or those around the place to which
+ * the person has scrolled. So a session of any length opens at once.
+ */
+import { useComputed, useSignal } from '@preact/signals';
+import { useLayoutEffect, useRef } from 'preact/hooks';
+import type { Entry, SessionState } from '../../display/index.ts';
+import { EntryView } from './entries.tsx';
+import type { SessionStore } from './session-store.ts';
+
+/** Number of entries by which the window moves, and the maximum size of the window. */
+const STEP = 60;
+const MAX_WINDOW = 180;
+/** Distance from an end of the window, in pixels, at which the window moves. */
+const NEAR_END = 600;
+/** Distance from the bottom, in pixels, within which new entries are followed. */
+const AT_BOTTOM = 48;
+
+/** The first entry of the window and the entry after the last one, or `undefined` to follow the newest entries. */
+interface Window {
+  readonly start: number;
+  readonly end: number | undefined;
+}
+
+function entryAt({ log }: SessionState, index: number): Entry | undefined {
+  const { finished, open } = log;
+  return index < finished.length ? finished[index] : open[index - finished.length];
+}
+
+export function Transcript({ store }: { readonly store: SessionStore }) {
+  const box = useRef<HTMLDivElement>(null);
+  /** Whether the newest entries are followed. */
+  const follows = useRef(true);
+  /** The entry at the top of the screen and its position, so that it stays there when the window moves. */
+  const anchor = useRef<{ readonly id: string; readonly top: number } | undefined>(undefined);
+  const away = useSignal(false);
+  const window = useSignal<Window | undefined>(undefined);
+  const state = store.state.value;
+  const count = state.log.finished.length + state.log.open.length;
+  const { start, end = count } = window.value ?? { start: Math.max(0, count - STEP), end: count };
+  const { self } = store.session;
+  // The list of clients is a new array after each presence. The entries need only the names.
+  const clients = useComputed(() => store.state.value.clients);
+
+  const keepPlace = () => {
+    const { current } = box;
+    if (!current) return;
+    const top = current.getBoundingClientRect().top;
+    for (const each of current.querySelectorAll<HTMLElement>('[data-entry]')) {
+      const place = each.getBoundingClientRect();
+      if (place.bottom <= top) continue;
+      anchor.current = { id: each.dataset['entry'] ?? '', top: place.top };
+      return;
+    }
+  };
+
+  const onScroll = () => {
+    const { current } = box;
+    if (!current) return;
+    const below = current.scrollHeight - current.scrollTop - current.clientHeight;
+    const isLast = end >= count;
+    follows.current = isLast && below < AT_BOTTOM;
+    away.value = !follows.current;
+    if (follows.current) {
+      window.value = undefined;
+    } else if (current.scrollTop < NEAR_END && start > 0) {
+      keepPlace();
+      const first = Math.max(0, start - STEP);
+      window.value = { start: first, end: Math.min(end, first + MAX_WINDOW) };
+    } else if (below < NEAR_END && !isLast) {
+      keepPlace();
+      const last = Math.min(count, end + STEP);
+      const first = Math.max(start, last - MAX_WINDOW);
+      window.value = { start: first, end: last };
+    } else {
+      // The window stays where it is while new entries arrive below it.
+      window.value ??= { start, end: undefined };
+    }
+  };
+
+  const toEnd = () => {
+    window.value = undefined;
+    follows.current = true;
+    away.value = false;
+    box.current?.scrollTo({ top: box.current.scrollHeight });
+  };
+  const toStart = () => {
+    follows.current = false;
+    away.value = true;
+    window.value = { start: 0, end: Math.min(count, MAX_WINDOW) };
+    box.current?.scrollTo({ top: 0 });
+  };
+
+  useLayoutEffect(() => {
+    const { current } = box;
+    if (!current) return;
+    const place = anchor.current;
+    anchor.current = undefined;
+    if (follows.current) {
+      current.scrollTop = current.scrollHeight;
+    } else if (place) {
+      const there = current.querySelector(`[data-entry="${place.id}"]`);
+      if (there) current.scrollTop += there.getBoundingClientRect().top - place.top;
+    }
+  });
+
+  // The keyboard of a phone, and a dialog that opens, change the height of the box.
+  useLayoutEffect(() => {
+    const { current } = box;
+    if (!current) return undefined;
+    const observer = new ResizeObserver(() => {
+      if (follows.current) current.scrollTop = current.scrollHeight;
+    });
+    observer.observe(current);
+    return () => observer.disconnect();
+  }, []);
+
+  const shown: Entry[] = [];
+  for (let index = start; index < Math.min(end, count); index++) {
+    const entry = entryAt(state, index);
+    if (entry) shown.push(entry);
+  }
+  const company = { self, clients: clients.value };
+  return (
+    <main class="transcript">
+      <div
+        class="scroll"
+        ref={box}
+        onScroll={onScroll}
+        tabIndex={0}
+        role="log"
+        aria-live="off"
+        aria-label="Transcript"
+        onKeyDown={(event) => {
+          if (event.target !== event.currentTarget) return;
+          if (event.key === 'Home') toStart();
+          else if (event.key === 'End') toEnd();
+          else return;
+          event.preventDefault();
+        }}
+      >
+        {start > 0 ? (
+          <button type="button" class="more" onClick={toStart}>
+            Go to the start ({start} earlier entries)
+          </button>
+        ) : null}
+        {count === 0 ? <Empty /> : null}
+        {shown.map((entry) => (
+          <article key={entry.id} data-entry={entry.id} class={entry.gap ? 'gap-before' : undefined}>
+            <EntryView entry={entry} company={company} />
+          </article>
+        ))}
+      </div>
+      {away.value ? (
+        <button type="button" class="latest" onClick={toEnd}>
+          ↓ Latest
+        </button>
+      ) : null}
+    </main>
+  );
+}
+
+function Empty() {
+  return (
+    <p class="empty dim">
+      Nothing has been said yet. A prompt that you send here also appears in the terminal.
+    </p>
+  );
+}
