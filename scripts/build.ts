@@ -1,6 +1,7 @@
 // Builds dist/, the folder that is packed and published:
 //   the library   compiled by tsc: the sources of package.json's exports and the files that they import
 //   the program   an esbuild bundle of src/cli/main.ts, with chunks for lazy imports
+//   page/         the web page, built by scripts/page.ts
 //   settings.schema.json, gateway.schema.json  JSON Schemas of the configuration files, for editors
 //   package.json  the root package.json, with paths relative to dist/ and only the dependencies that are needed
 // Skips the build when nothing has changed since the last one, unless --force is given.
@@ -14,6 +15,7 @@ import { build, type Plugin } from 'esbuild';
 import { settingsJsonSchema } from '../src/coder/settings/schema.ts';
 import { configJsonSchema } from '../src/gateway/config.ts';
 import { importsOf } from './imports.ts';
+import { buildPage } from './page.ts';
 
 type Target = string | Record<string, string>;
 interface Manifest {
@@ -77,12 +79,14 @@ if (process.argv.includes('--force') || readIfThere(path.join('dist', STAMP)) !=
 async function buildInto(staging: string): Promise<void> {
   const exported = exportsWithSource();
   // `allSettled`, because both writers must have stopped before the folder is removed.
-  const [library, program] = await Promise.allSettled([
+  const [library, program, page] = await Promise.allSettled([
     emitLibrary(staging, exported),
     bundleProgram(staging),
+    buildPage(path.join(staging, 'page')),
   ]);
   if (library.status === 'rejected') throw library.reason;
   if (program.status === 'rejected') throw program.reason;
+  if (page.status === 'rejected') throw page.reason;
   writePackage(staging, exported, program.value);
 }
 
@@ -94,7 +98,7 @@ function stampOfInputs(): string {
   const hash = createHash('sha256').update(process.version);
   const inputs = fs.globSync([
     '{src,bin,test/contract/task-store}/**/*.*',
-    'scripts/build.ts',
+    'scripts/{build,page}.ts',
     '{package,package-lock,tsconfig,tsconfig.build}.json',
     '{README.md,LICENSE}',
   ]);
@@ -269,7 +273,7 @@ function publishedTarget(target: Target): Target {
 function packagesImportedBy(staging: string): Set<string> {
   const files = fs
     .globSync('**/*.{js,d.ts}', { cwd: staging })
-    .filter((file) => !/^(cli|bin)\//.test(file));
+    .filter((file) => !/^(cli|bin|page)\//.test(file));
   const specifiers = files.flatMap((file) =>
     importsOf(file, fs.readFileSync(path.join(staging, file), 'utf8')),
   );

@@ -6,6 +6,7 @@
  */
 import * as fs from 'node:fs';
 import path from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
 
 const SOURCE = path.resolve(import.meta.dirname, '../src/console/page');
@@ -25,6 +26,8 @@ export async function buildPage(folder: string): Promise<void> {
     jsx: 'automatic',
     jsxImportSource: 'preact',
     define: { 'process.env.NODE_ENV': '"production"' },
+    // Before any schema is made: the page's Content-Security-Policy forbids `eval`, which zod would otherwise try.
+    banner: { js: 'globalThis.__zod_globalConfig={jitless:true};' },
     legalComments: 'none',
     logLevel: 'warning',
   });
@@ -34,6 +37,10 @@ export async function buildPage(folder: string): Promise<void> {
     .readFileSync(path.join(SOURCE, 'index.html'), 'utf8')
     .replace('%SCRIPT%', named('.js'))
     .replace('%STYLE%', named('.css'));
+  for (const name of names) {
+    const file = path.join(folder, name);
+    fs.writeFileSync(`${file}.gz`, gzipSync(fs.readFileSync(file), { level: 9 }));
+  }
   fs.copyFileSync(path.join(SOURCE, 'icon.svg'), path.join(folder, 'icon.svg'));
   fs.writeFileSync(
     path.join(folder, 'files.json'),

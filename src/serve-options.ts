@@ -109,6 +109,11 @@ export interface ServeOptions {
   readonly methods?: Readonly<Record<string, OwnMethod>>;
   /** Additional HTTP routes. */
   readonly routes?: readonly OwnRoute[];
+  /**
+   * Whether to serve the web page at `/console`, where a person uses the agent in a browser. With `home`, a browser also
+   * gets it at `/`. Default: false.
+   */
+  readonly console?: boolean | 'home';
   /** Other agents that this server offers with the same handler, each at its own path. */
   readonly mounts?: MountOptions;
   /**

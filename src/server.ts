@@ -41,6 +41,7 @@ import {
   webhookDelivery,
 } from './http/index.ts';
 import type { Upgrades } from './http/websocket/index.ts';
+import { consoleRoutes, pageReply, wantsPage } from './console/index.ts';
 import { LIMITS, type ServeOptions } from './serve-options.ts';
 
 /** The interval at which expired and old tasks are removed. */
@@ -176,6 +177,7 @@ export function serve(agent: A2AAgent, options: ServeOptions = {}): AgentServer 
     checks: options.store ? { store: storeCheck(options.store) } : {},
     logger,
   });
+  const page = { live: options.sockets?.some(({ path }) => path === '/ws') };
   const answer = createApp({
     handler: options.guard?.(handler) ?? handler,
     logger,
@@ -191,9 +193,15 @@ export function serve(agent: A2AAgent, options: ServeOptions = {}): AgentServer 
     routes: routeTable([
       ...(options.routes ?? []),
       ...(options.sockets ?? []).map(plainRoute),
+      ...(options.console === undefined || options.console === false ? [] : consoleRoutes(page)),
       // Routes of the options come first, so that the gateway and other programs can have their own.
       ...healthRoutes(health),
     ]),
+    home:
+      options.console === 'home'
+        ? (request) =>
+            wantsPage(request.header('accept')) ? pageReply('console/', page) : undefined
+        : undefined,
     cardAt,
     profile: cardSource,
     mounts: options.mounts && {
@@ -338,6 +346,7 @@ function observed(app: App, observe: NonNullable<ServeOptions['observe']>): App 
 
 export type { ServeLimits, ServeOptions } from './serve-options.ts';
 export * from './protocol.ts';
+export { consoleHandler, type ConsoleOptions } from './console/index.ts';
 export type { MaybePromise } from './base/index.ts';
 export {
   openSigningKeys,

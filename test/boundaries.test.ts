@@ -95,6 +95,14 @@ const RULES: Record<string, Rule> = {
     packages: ['ink', 'react', 'marked'],
     builtins: ['util'],
   },
+  // The server of the web page.
+  console: { folders: ['base', 'http'], packages: [], builtins: ['fs', 'http', 'path'] },
+  // The page, which runs only in browsers. Only scripts/page.ts reads it.
+  'console/page': {
+    folders: ['base', 'protocol', 'client', 'live/client', 'display'],
+    packages: ['preact', '@preact/signals', 'marked'],
+    builtins: [],
+  },
   gateway: {
     folders: names(
       '. base base/files base/jsonc base/net base/postgres base/signing base/sqlite',
@@ -115,7 +123,7 @@ const RULES: Record<string, Rule> = {
   },
   [TOP]: {
     folders: names(
-      'base base/signing protocol tasks http client store agent bridge gateway live/client',
+      'base base/signing protocol tasks http client store agent bridge gateway live/client console',
     ),
     packages: [],
     builtins: ['http'],

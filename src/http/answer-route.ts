@@ -63,12 +63,13 @@ export function routeError(
   return fullReply({ status: failure.httpStatus, ...described }, errorHeaders(failure));
 }
 
-function fullReply(
-  { status = 200, headers: own, body, text }: RouteReply,
+/** Converts the answer of a route. */
+export function fullReply(
+  { status = 200, headers: own, body, text, bytes }: RouteReply,
   more: Readonly<Record<string, string>> = {},
 ): FullReply {
   const headers = own ? { ...more, ...own } : more;
-  if (body === undefined) return { status, headers, body: text ?? '' };
+  if (body === undefined) return { status, headers, body: bytes ?? text ?? '' };
   return {
     status,
     headers: { 'content-type': 'application/json', ...headers },

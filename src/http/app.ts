@@ -7,7 +7,7 @@
  */
 import { BoundedMap } from '../base/index.ts';
 import { A2AError, codecOf, type ProtocolVersion, type User } from '../protocol/index.ts';
-import { answerRoute, routeError } from './answer-route.ts';
+import { answerRoute, fullReply, routeError } from './answer-route.ts';
 import { type CardSigner, encodeCard, type EncodedCard } from './card.ts';
 import type { AppContext } from './context.ts';
 import { ifNoneMatch } from './etag.ts';
@@ -65,7 +65,8 @@ function createMounts(app: AppContext, mounts: Mounts, hosts: SignedHosts) {
       const cardAt = (base: string) => mounts.cardAt(agent, base);
       const extensions = agent.profile.extensions ?? [];
       const profile = () => agent.profile;
-      const own = { methods: undefined, routes: undefined, mounts: undefined, describe: undefined };
+      const none = { methods: undefined, routes: undefined, home: undefined };
+      const own = { ...none, mounts: undefined, describe: undefined };
       endpoint = createEndpoint({ ...app, ...own, cardAt, extensions, profile }, hosts);
       endpoints.set(agent, endpoint);
     }
@@ -175,7 +176,10 @@ function createEndpoint(app: AppContext, hosts: SignedHosts): Endpoint {
         if (method === 'GET' || method === 'HEAD') return jwksReply(app.signing, request);
         return notAllowed(app, request, ['GET', 'HEAD']);
       }
-      if (path === '/' && (method === 'GET' || method === 'HEAD')) return greeting(app, request);
+      if (path === '/' && (method === 'GET' || method === 'HEAD')) {
+        const page = app.home?.(request);
+        return page ? fullReply(page) : greeting(app, request);
+      }
       if (path === '/' && !isRpc) return notAllowed(app, request, ['GET', 'HEAD', 'POST']);
       const ours = isRpc ? undefined : app.routes?.match(method, path);
       if (ours && 'route' in ours) {

@@ -25,6 +25,8 @@ export interface AppContext {
   /** The agent's own methods and routes, if it has any. */
   readonly methods: ReadonlyMap<string, OwnMethod> | undefined;
   readonly routes: RouteTable | undefined;
+  /** Returns the page for a browser that opens the server's address, or undefined for the usual text. */
+  readonly home: ((request: FailedRequest) => RouteReply | undefined) | undefined;
   /** Returns the agent's card for clients that use the address `base`. */
   readonly cardAt: (base: string) => AgentCard;
   /** Returns the profile from which the card is made. Must return a different object after every change of the card. */

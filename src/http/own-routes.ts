@@ -44,6 +44,8 @@ export interface RouteReply {
   readonly body?: unknown;
   /** Text that is sent unchanged instead of `body`. `headers` must contain its content type. */
   readonly text?: string;
+  /** Bytes that are sent unchanged instead of `body`. `headers` must contain their content type. */
+  readonly bytes?: Uint8Array;
 }
 
 /** An answer of text in chunks, which are sent as fast as the client reads them. */

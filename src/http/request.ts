@@ -43,7 +43,8 @@ export interface RequestConnection {
 export interface FullReply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
+  /** Text, or bytes that are sent unchanged. */
+  readonly body: string | Uint8Array;
   /** Function that the adapter must call once, when the client has read the reply. */
   readonly release?: () => void;
 }

@@ -49,6 +49,8 @@ export interface LiveOptions extends SessionOptions {
   readonly maxClients?: number | undefined;
   /** The tokens of the clients, if clients join over the network. */
   readonly access?: LiveAccess | undefined;
+  /** Returns the paths in the workspace that start with the prefix, for the completion of prompts. */
+  readonly files?: ((prefix: string) => Promise<readonly string[]>) | undefined;
   /** The user that the session and its tasks belong to. By default they belong to no user, as in the terminal. */
   readonly owner?: User | undefined;
 }
@@ -273,6 +275,7 @@ export async function openLive(options: LiveOptions): Promise<Live> {
         revoke,
         token,
         disconnect,
+        files: options.files,
         onLeave(gone) {
           members.delete(gone);
           if (editorId !== undefined) editors.remove(editorId);

@@ -83,6 +83,8 @@ export interface MemberOptions {
   readonly token?: string | undefined;
   /** Closes the client's connection. Undefined if the client has none of its own. */
   readonly disconnect?: (() => void) | undefined;
+  /** Returns the paths in the workspace that start with the prefix. */
+  readonly files?: ((prefix: string) => Promise<readonly string[]>) | undefined;
   /** Called once, when the client leaves. */
   readonly onLeave: (member: Member) => void;
 }
@@ -357,6 +359,12 @@ export class Member implements LiveSession {
   async commands(place: GetAllSlashCommandsRequest = {}): Promise<SlashCommand[]> {
     this.require('view');
     return this.#options.coder.commands.list(await this.#commandPlace(place));
+  }
+
+  /** Returns paths in the workspace. Only for clients that may send prompts, which can name any of them anyway. */
+  async files(prefix: string): Promise<readonly string[]> {
+    this.require('prompt');
+    return (await this.#options.files?.(prefix)) ?? [];
   }
 
   async models(): Promise<readonly string[]> {

@@ -20,6 +20,7 @@ import {
   type OpenedCoder,
 } from './setup.ts';
 import type { Environment } from '../program/flags.ts';
+import { filesIn } from './file-paths.ts';
 import type { LiveAddress } from './live-address.ts';
 import { listenOn } from '../program/listen.ts';
 import { forgetLiveStore, openLiveStore, sweepLiveStores } from './live-store.ts';
@@ -128,6 +129,7 @@ export async function openLiveSession(setup: LiveSetup): Promise<OpenedLive> {
     taskId,
     former,
     mcpServers: setup.mcpServers,
+    files: filesIn(roots[0] ?? ''),
   });
   session.live = live;
   const opened = undo.move();

@@ -131,11 +131,11 @@ function Request({ store, entry, others }: RequestProps) {
             </div>
           ) : null}
           <div class="options">
-            {options.map((option) => (
+            {usualFirst(options).map((option) => (
               <button
                 key={option.id}
                 type="button"
-                class={`option ${option.id === OPTION.once ? 'allow' : option.id === OPTION.cancel ? 'reject' : ''}`}
+                class={`option ${LOOKS[option.id] ?? 'other-option'}`}
                 disabled={!ready}
                 title={option.description && revealsLine(option.description)}
                 onClick={() => choose(option)}
@@ -155,6 +155,17 @@ function Request({ store, entry, others }: RequestProps) {
       )}
     </section>
   );
+}
+
+const LOOKS: Readonly<Record<string, string>> = {
+  [OPTION.once]: 'allow',
+  [OPTION.cancel]: 'reject',
+};
+
+/** Returns the options with the two usual answers first. */
+function usualFirst(options: readonly ConfirmationOption[]): ConfirmationOption[] {
+  const isUsual = ({ id }: ConfirmationOption) => id in LOOKS;
+  return [...options.filter(isUsual), ...options.filter((option) => !isUsual(option))];
 }
 
 function Detail({ detail }: { readonly detail: CallDetail }) {

@@ -15,6 +15,9 @@ export interface MethodContext {
   readonly member: Member;
 }
 
+/** Maximum length of the start of a path. */
+const MAX_PREFIX = 1024;
+
 type Method = (params: unknown, context: MethodContext) => Promise<unknown>;
 
 /** Handles a message like a non-blocking `message/send`. The results are events that all clients receive. */
@@ -58,6 +61,10 @@ export const LIVE_METHODS: ReadonlyMap<string, Method> = new Map<string, Method>
     (params, { member }) => member.execute(parseWith(ExecuteSlashCommandRequest, params ?? {})),
   ],
   [
+    'session/files',
+    async (params, { member }) => ({ files: await member.files(prefixIn(params)) }),
+  ],
+  [
     'session/clients',
     async (_params, { member }) => ({ clients: await member.clients(), self: member.self }),
   ],
@@ -73,6 +80,12 @@ export const LIVE_METHODS: ReadonlyMap<string, Method> = new Map<string, Method>
     },
   ],
 ]);
+
+function prefixIn(params: unknown): string {
+  const prefix = isObject(params) ? params['prefix'] : undefined;
+  if (typeof prefix === 'string' && prefix.length <= MAX_PREFIX) return prefix;
+  throw new A2AError('invalidParams', `prefix: a text of at most ${MAX_PREFIX} characters`);
+}
 
 function encode(task: Task): unknown {
   return WIRE.encodeResult('getTask', task);

@@ -68,7 +68,7 @@ export interface LiveServeOptions {
 }
 
 type LiveOptions = Required<
-  Pick<ServeOptions, 'authenticate' | 'anonymous' | 'guard' | 'sockets'>
+  Pick<ServeOptions, 'authenticate' | 'anonymous' | 'guard' | 'sockets' | 'console'>
 > &
   ReturnType<typeof coderServeOptions>;
 
@@ -87,6 +87,8 @@ export function liveServeOptions(options: LiveServeOptions): LiveOptions {
     ...own,
     routes: [...own.routes, ...overHttp, ticketRoute(access)],
     sockets,
+    // A browser that opens the address gets the page of the session.
+    console: 'home',
     guard: (handler) => httpHandler(handler, { live, clients, logger }),
     authenticate: access.authenticate,
     anonymous: () => access.anonymous,

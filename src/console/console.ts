@@ -1,0 +1,141 @@
+/**
+ * Serves the page: the session or the agent of this server, in a browser. The page is a client like any other, so its
+ * files are public. What it may do is decided by the token that it sends.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { OwnRoute, RouteReply } from '../http/index.ts';
+import { pageFiles } from './files.ts';
+
+/** The options of the page. */
+export interface ConsoleOptions {
+  /** Whether the agent is a live session, which has a WebSocket at `/ws`. Default: false. */
+  readonly live?: boolean | undefined;
+}
+
+export const CONSOLE_PATH = '/console';
+
+/**
+ * No inline script or style, nothing from another server, no frame around the page, no form that leads elsewhere, and
+ * no text that becomes HTML.
+ */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self'",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
+].join('; ');
+
+const COMMON = { 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer' };
+
+/** Returns the page. `files` is the path of its files, relative to the address of the page. */
+export function pageReply(files: string, { live = false }: ConsoleOptions = {}): RouteReply {
+  const built = pageFiles();
+  if (!built) {
+    return {
+      status: 503,
+      headers: { 'content-type': 'text/plain; charset=utf-8' },
+      text: 'The page has not been built. Build it with: npm run build\n',
+    };
+  }
+  return {
+    headers: {
+      ...COMMON,
+      'content-type': 'text/html; charset=utf-8',
+      'content-security-policy': POLICY,
+      'cross-origin-opener-policy': 'same-origin',
+      // The names of the files in it change with each version.
+      'cache-control': 'no-cache',
+      vary: 'Accept',
+    },
+    text: built.page.replaceAll('%FILES%', files).replace('%SESSION%', live ? 'live' : 'agent'),
+  };
+}
+
+/** Returns a file of the page, or undefined if there is no such file. */
+function fileReply(name: string, acceptEncoding: string | undefined): RouteReply | undefined {
+  const file = pageFiles()?.files.get(name);
+  if (!file) return undefined;
+  const packed = /\bgzip\b/.test(acceptEncoding ?? '') ? file.gzip : undefined;
+  return {
+    headers: {
+      ...COMMON,
+      'content-type': file.type,
+      // A file with a hash in its name never changes.
+      'cache-control': /-\w{8}\./.test(name) ? 'public, max-age=31536000, immutable' : 'no-cache',
+      vary: 'Accept-Encoding',
+      ...(packed && { 'content-encoding': 'gzip' }),
+    },
+    bytes: packed ?? file.plain,
+  };
+}
+
+const NOT_FOUND: RouteReply = { status: 404, headers: COMMON };
+
+/** Returns the routes of the page at `/console`. */
+export function consoleRoutes(options: ConsoleOptions = {}): OwnRoute[] {
+  return [
+    {
+      verb: 'GET',
+      path: CONSOLE_PATH,
+      public: true,
+      handle: async () => pageReply(`${CONSOLE_PATH.slice(1)}/`, options),
+    },
+    {
+      verb: 'GET',
+      path: `${CONSOLE_PATH}/{file}`,
+      public: true,
+      handle: async ({ values, header }) =>
+        fileReply(values['file'] ?? '', header('accept-encoding')) ?? NOT_FOUND,
+    },
+  ];
+}
+
+/** Returns whether a request comes from a browser that wants a page. */
+export function wantsPage(accept: string | undefined): boolean {
+  return /\btext\/html\b/i.test(accept ?? '');
+}
+
+/**
+ * Serves the page in a server of your own. Mount it beside the agent: the page at `/agent/console` uses the agent at
+ * `/agent`.
+ *
+ *   app.use('/agent/console', consoleHandler());
+ *   app.use('/agent', serve(agent).node);
+ */
+export function consoleHandler(
+  options: ConsoleOptions = {},
+): (request: IncomingMessage, response: ServerResponse) => void {
+  return (request, response) => {
+    const original: unknown = Reflect.get(request, 'originalUrl');
+    const whole = pathOf(typeof original === 'string' ? original : (request.url ?? '/'));
+    const name = pathOf(request.url ?? '/').slice(1);
+    const last = whole.slice(whole.lastIndexOf('/') + 1);
+    const reply =
+      request.method !== 'GET' && request.method !== 'HEAD'
+        ? { status: 405, headers: { ...COMMON, allow: 'GET, HEAD' } }
+        : name !== ''
+          ? (fileReply(name, header(request, 'accept-encoding')) ?? NOT_FOUND)
+          : last === '' && whole !== '/'
+            ? { status: 308, headers: { ...COMMON, location: whole.slice(0, -1) } }
+            : pageReply(last === '' ? '' : `${last}/`, options);
+    const body = reply.bytes ?? Buffer.from(reply.text ?? '');
+    response.writeHead(reply.status ?? 200, { ...reply.headers, 'content-length': body.length });
+    response.end(request.method === 'HEAD' ? undefined : body);
+  };
+}
+
+function pathOf(url: string): string {
+  const [path = '/'] = url.split('?', 1);
+  return path;
+}
+
+function header(request: IncomingMessage, name: string): string | undefined {
+  const value = request.headers[name];
+  return Array.isArray(value) ? value.join(', ') : value;
+}
