@@ -90,8 +90,8 @@ export function consoleRoutes(options: ConsoleOptions = {}): OwnRoute[] {
       verb: 'GET',
       path: `${CONSOLE_PATH}/{file}`,
       public: true,
-      handle: async ({ values, header }) =>
-        fileReply(values['file'] ?? '', header('accept-encoding')) ?? NOT_FOUND,
+      handle: async (request) =>
+        fileReply(request.values['file'] ?? '', request.header('accept-encoding')) ?? NOT_FOUND,
     },
   ];
 }

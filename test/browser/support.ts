@@ -1,7 +1,13 @@
 /** Chromium with the page, and what a test has to know of it. */
 import { existsSync } from 'node:fs';
 import type { TestContext } from 'node:test';
-import { chromium, devices, type Browser, type BrowserContextOptions, type Page } from 'playwright-core';
+import {
+  chromium,
+  devices,
+  type Browser,
+  type BrowserContextOptions,
+  type Page,
+} from 'playwright-core';
 
 const CHROMIUM =
   process.env['PARLEY_CHROMIUM'] ??
@@ -67,7 +73,8 @@ export async function visit(
   page.on('console', (message) => {
     const text = message.text();
     // The browser itself reports each failed connection attempt.
-    if (/WebSocket connection to|ERR_CONNECTION|ERR_INTERNET|401 \(Unauthorized\)/.test(text)) return;
+    if (/WebSocket connection to|ERR_CONNECTION|ERR_INTERNET|401 \(Unauthorized\)/.test(text))
+      return;
     trouble.push(`console: ${text}`);
   });
   const { origin } = new URL(url);

@@ -5,16 +5,16 @@ import { reasonOf } from '../../base/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import { announcement, watchAttention } from './attention.ts';
 import { exchange, storedToken, storeToken, takeTicket, TicketError } from './access.ts';
-import { Composer } from './composer.tsx';
-import { Dialog, Editor } from './dialog.tsx';
+import { PromptField } from './prompt-field.tsx';
+import { ContentEditor, RequestDialog } from './request-dialog.tsx';
 import { Header } from './header.tsx';
 import { openSession } from './open-session.ts';
-import type { SessionStore } from './session-store.ts';
-import { Transcript } from './transcript.tsx';
+import type { PageSession } from './page-session.ts';
+import { TranscriptView } from './transcript.tsx';
 
 type Screen =
   | { readonly kind: 'joining' }
-  | { readonly kind: 'session'; readonly store: SessionStore }
+  | { readonly kind: 'session'; readonly store: PageSession }
   /** The server wants a token. `why` is empty if none was given. */
   | { readonly kind: 'token'; readonly why: string }
   | { readonly kind: 'failed'; readonly why: string };
@@ -55,7 +55,7 @@ function screenFor(error: unknown): Screen {
   return { kind: 'failed', why: reasonOf(error) };
 }
 
-export function App() {
+export function PageApp() {
   const shown = screen.value;
   switch (shown.kind) {
     case 'session':
@@ -124,13 +124,13 @@ function TokenForm({ why }: { readonly why: string }) {
   );
 }
 
-function Session({ store }: { readonly store: SessionStore }) {
+function Session({ store }: { readonly store: PageSession }) {
   useEffect(() => watchAttention(store), [store]);
   const ended = store.connection.value === 'ended';
   return (
     <div class="session">
       <Header store={store} />
-      <Transcript store={store} />
+      <TranscriptView store={store} />
       {ended ? (
         <div class="ended" role="alert">
           <span>{store.problem.value === '' ? 'The session has ended.' : store.problem.value}</span>
@@ -139,10 +139,10 @@ function Session({ store }: { readonly store: SessionStore }) {
           </button>
         </div>
       ) : (
-        <Dialog store={store} />
+        <RequestDialog store={store} />
       )}
-      <Composer store={store} />
-      <Editor store={store} />
+      <PromptField store={store} />
+      <ContentEditor store={store} />
       <div class="hidden" role="status" aria-live="polite">
         {announcement.value}
       </div>

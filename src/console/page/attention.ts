@@ -5,8 +5,7 @@
  */
 import { effect, signal } from '@preact/signals';
 import { cleanLine, titleOfRequest } from '../../display/index.ts';
-import { folderOf } from './header.tsx';
-import type { SessionStore } from './session-store.ts';
+import { folderOf, type PageSession } from './page-session.ts';
 
 export const canNotify = isSecureContext && 'Notification' in globalThis;
 export const notifications = signal(canNotify ? Notification.permission : 'denied');
@@ -20,7 +19,7 @@ export async function turnOnNotifications(): Promise<void> {
 }
 
 /** Watches the session. Returns a function that stops watching. */
-export function watchAttention(store: SessionStore): () => void {
+export function watchAttention(store: PageSession): () => void {
   let asked = '';
   let turn = store.state.value.turn;
   return effect(() => {

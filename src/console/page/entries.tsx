@@ -10,7 +10,7 @@ import {
   type Company,
   type Entry,
 } from '../../display/index.ts';
-import { Change, countsOf, LongText } from './lines.tsx';
+import { ChangeView, countsOf, LongText } from './lines.tsx';
 import { Markdown } from './markdown.tsx';
 
 /** Rows of a call's output that are drawn first. */
@@ -127,7 +127,7 @@ function CallBodyView({ entry }: { readonly entry: CallEntry }) {
     return (
       <details class="output" open>
         <summary>{cleanLine(body.diff.file_name)}</summary>
-        <Change diff={body.diff} first={DIFF_ROWS} />
+        <ChangeView diff={body.diff} first={DIFF_ROWS} />
       </details>
     );
   }
@@ -144,7 +144,9 @@ function CallBodyView({ entry }: { readonly entry: CallEntry }) {
   const rows = body.text.split('\n', 1000).length;
   return (
     <details class="output" open={open}>
-      <summary>{rows === 1 ? '1 line' : `${rows >= 1000 ? '1000+' : rows} lines`} of output</summary>
+      <summary>
+        {rows === 1 ? '1 line' : `${rows >= 1000 ? '1000+' : rows} lines`} of output
+      </summary>
       <LongText text={body.text} first={OUTPUT_ROWS} safe="clean" />
     </details>
   );

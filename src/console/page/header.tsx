@@ -2,7 +2,7 @@
 import { cleanLine, type SessionState } from '../../display/index.ts';
 import type { LiveClient } from '../../live/client/index.ts';
 import { canNotify, notifications, turnOnNotifications } from './attention.ts';
-import type { SessionStore } from './session-store.ts';
+import { folderOf, type PageSession } from './page-session.ts';
 
 const CONNECTION = {
   connected: { text: 'Connected', tone: 'good' },
@@ -10,7 +10,7 @@ const CONNECTION = {
   ended: { text: 'Session ended', tone: 'bad' },
 } as const;
 
-export function Header({ store }: { readonly store: SessionStore }) {
+export function Header({ store }: { readonly store: PageSession }) {
   const state = store.state.value;
   const { text, tone } = CONNECTION[store.connection.value];
   const about = [cleanLine(state.model), cleanLine(state.approval), ...usageOf(state)];
@@ -29,10 +29,6 @@ export function Header({ store }: { readonly store: SessionStore }) {
       </div>
     </header>
   );
-}
-
-export function folderOf({ place }: SessionState): string {
-  return cleanLine(place?.workspace.split(/[/\\]/).findLast((part) => part !== '') ?? 'Parley');
 }
 
 function usageOf({ usage }: SessionState): string[] {

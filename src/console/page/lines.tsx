@@ -110,7 +110,7 @@ function sizeOf(chars: number): string {
 }
 
 /** Draws a file change, with the colours of its language. */
-export function Change({ diff, first }: { readonly diff: FileDiff; readonly first: number }) {
+export function ChangeView({ diff, first }: { readonly diff: FileDiff; readonly first: number }) {
   const size = (diff.old_content?.length ?? 0) + diff.new_content.length;
   if (size < LARGE) return <SmallChange diff={diff} first={first} />;
   const { formatted_diff: formatted = '' } = diff;
@@ -158,7 +158,9 @@ function SmallChange({ diff, first }: { readonly diff: FileDiff; readonly first:
     <div class="lines change">
       <Slices take={take} first={first} />
       {change.complete ? null : (
-        <p class="warning">The server has left out a part of this change, because it is too large.</p>
+        <p class="warning">
+          The server has left out a part of this change, because it is too large.
+        </p>
       )}
     </div>
   );

@@ -1,10 +1,10 @@
 /** Starts the page. */
 import { render } from 'preact';
-import { App, start } from './app.tsx';
+import { PageApp, start } from './app.tsx';
 
 const root = document.querySelector('#app');
 if (root) {
   root.replaceChildren();
-  render(<App />, root);
+  render(<PageApp />, root);
   void start();
 }

@@ -105,7 +105,12 @@ function table({ header, rows }: Tokens.Table): ComponentChildren {
 function Code({ text, language }: { readonly text: string; readonly language: string }) {
   const lines = highlight(text, language);
   return (
-    <pre class="code" tabIndex={0} role="region" aria-label={language === '' ? 'Code' : `Code, ${language}`}>
+    <pre
+      class="code"
+      tabIndex={0}
+      role="region"
+      aria-label={language === '' ? 'Code' : `Code, ${language}`}
+    >
       <code>
         {lines.map((line, index) => (
           <>

@@ -6,7 +6,7 @@ import { useComputed, useSignal } from '@preact/signals';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { Entry, SessionState } from '../../display/index.ts';
 import { EntryView } from './entries.tsx';
-import type { SessionStore } from './session-store.ts';
+import type { PageSession } from './page-session.ts';
 
 /** Number of entries by which the window moves, and the maximum size of the window. */
 const STEP = 60;
@@ -27,7 +27,7 @@ function entryAt({ log }: SessionState, index: number): Entry | undefined {
   return index < finished.length ? finished[index] : open[index - finished.length];
 }
 
-export function Transcript({ store }: { readonly store: SessionStore }) {
+export function TranscriptView({ store }: { readonly store: PageSession }) {
   const box = useRef<HTMLDivElement>(null);
   /** Whether the newest entries are followed. */
   const follows = useRef(true);
@@ -146,7 +146,11 @@ export function Transcript({ store }: { readonly store: SessionStore }) {
         ) : null}
         {count === 0 ? <Empty /> : null}
         {shown.map((entry) => (
-          <article key={entry.id} data-entry={entry.id} class={entry.gap ? 'gap-before' : undefined}>
+          <article
+            key={entry.id}
+            data-entry={entry.id}
+            class={entry.gap ? 'gap-before' : undefined}
+          >
             <EntryView entry={entry} company={company} />
           </article>
         ))}

@@ -377,7 +377,7 @@ function refuse(raw: Duplex, request: TransportRequest, failure: A2AError): void
     'connection: close',
   ];
   raw.once('finish', () => raw.destroy());
-  raw.end(`${lines.join('\r\n')}\r\n\r\n${body}`);
+  raw.end(`${lines.join('\r\n')}\r\n\r\n${String(body)}`);
 }
 
 function pathOf({ url = '/' }: IncomingMessage): string {

@@ -22,28 +22,23 @@ import {
   type CallDetail,
 } from '../../protocol/schema-free/index.ts';
 import { Helper } from './entries.tsx';
-import { Change, LongText } from './lines.tsx';
-import type { SessionStore } from './session-store.ts';
+import { ChangeView, LongText } from './lines.tsx';
+import type { PageSession } from './page-session.ts';
 
 const OPENING_MS = 400;
 const FIRST_ROWS = 400;
 
-export function Dialog({ store }: { readonly store: SessionStore }) {
+export function RequestDialog({ store }: { readonly store: PageSession }) {
   const asking = store.asking;
   const [entry] = asking;
   if (!entry) return null;
   return (
-    <Request
-      key={requestId(entry.call)}
-      store={store}
-      entry={entry}
-      others={asking.length - 1}
-    />
+    <Request key={requestId(entry.call)} store={store} entry={entry} others={asking.length - 1} />
   );
 }
 
 interface RequestProps {
-  readonly store: SessionStore;
+  readonly store: PageSession;
   readonly entry: CallEntry;
   readonly others: number;
 }
@@ -178,14 +173,16 @@ function Detail({ detail }: { readonly detail: CallDetail }) {
             {revealsLine(diff.file_path)}
             {diff.old_content === undefined ? <span class="tag">new file</span> : null}
           </p>
-          <Change diff={diff} first={FIRST_ROWS} />
+          <ChangeView diff={diff} first={FIRST_ROWS} />
         </>
       );
     }
     case 'command':
       return (
         <>
-          {detail.folder === undefined ? null : <p class="place">in {revealsLine(detail.folder)}</p>}
+          {detail.folder === undefined ? null : (
+            <p class="place">in {revealsLine(detail.folder)}</p>
+          )}
           <div class="command">
             <LongText text={detail.command} first={FIRST_ROWS} safe="reveal" />
           </div>
@@ -215,12 +212,16 @@ function Detail({ detail }: { readonly detail: CallDetail }) {
 }
 
 /** The field in which the person edits the proposed content of a file. */
-export function Editor({ store }: { readonly store: SessionStore }) {
+export function ContentEditor({ store }: { readonly store: PageSession }) {
   const editing = store.editing.value;
   return editing ? <EditorBox key={editing.fileName} editing={editing} /> : null;
 }
 
-function EditorBox({ editing }: { readonly editing: NonNullable<SessionStore['editing']['value']> }) {
+function EditorBox({
+  editing,
+}: {
+  readonly editing: NonNullable<PageSession['editing']['value']>;
+}) {
   const box = useRef<HTMLDialogElement>(null);
   const text = useSignal(editing.text);
   useEffect(() => box.current?.showModal(), []);

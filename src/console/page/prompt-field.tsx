@@ -10,7 +10,7 @@ import {
   type Choice,
   type Completable,
 } from '../../display/index.ts';
-import type { SessionStore } from './session-store.ts';
+import type { PageSession } from './page-session.ts';
 
 const MAX_QUEUED = 4;
 
@@ -23,7 +23,7 @@ interface Menu {
   readonly selected: number;
 }
 
-export function Composer({ store }: { readonly store: SessionStore }) {
+export function PromptField({ store }: { readonly store: PageSession }) {
   const field = useRef<HTMLTextAreaElement>(null);
   const text = useSignal('');
   const menu = useSignal<Menu | undefined>(undefined);
@@ -175,12 +175,12 @@ function grow(field: HTMLTextAreaElement): void {
   field.rows = Math.min(8, field.value.split('\n').length);
 }
 
-async function choicesFor({ session }: SessionStore, at: Completable): Promise<Choice[]> {
+async function choicesFor({ session }: PageSession, at: Completable): Promise<Choice[]> {
   if (at.kind === 'file') return fileChoices((await session.files?.(at.prefix)) ?? []);
   return commandChoices(await session.commands(), at.prefix);
 }
 
-function Queue({ store }: { readonly store: SessionStore }) {
+function Queue({ store }: { readonly store: PageSession }) {
   const { queued } = store.state.value;
   if (queued.length === 0) return null;
   const more = queued.length - MAX_QUEUED;
@@ -196,7 +196,7 @@ function Queue({ store }: { readonly store: SessionStore }) {
   );
 }
 
-function Activity({ store, onStop }: { readonly store: SessionStore; readonly onStop: () => void }) {
+function Activity({ store, onStop }: { readonly store: PageSession; readonly onStop: () => void }) {
   const now = useSignal(Date.now());
   const since = store.busySince.value;
   useEffect(() => {

@@ -6,6 +6,7 @@ import { signal } from '@preact/signals';
 import { reasonOf } from '../../base/index.ts';
 import {
   Answers,
+  cleanLine,
   INITIAL,
   requestId,
   waitingCalls,
@@ -26,7 +27,7 @@ export interface Editing {
 /** How often a hidden page is updated. A hidden page gets no frames. */
 const HIDDEN_MS = 200;
 
-export class SessionStore {
+export class PageSession {
   readonly session: LiveSession;
   readonly state = signal<SessionState>(INITIAL);
   readonly connection = signal<'connected' | 'reconnecting' | 'ended'>('connected');
@@ -107,4 +108,9 @@ export class SessionStore {
     this.editing.value = undefined;
     return saved;
   }
+}
+
+/** Returns the name of the session's folder. */
+export function folderOf({ place }: SessionState): string {
+  return cleanLine(place?.workspace.split(/[/\\]/).findLast((part) => part !== '') ?? 'Parley');
 }
