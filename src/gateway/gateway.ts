@@ -235,6 +235,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     sweeping.abort();
     await closeServer();
     await agents.close();
+    await models.close();
     await spending.flush();
     await tracer.close();
     metrics.close();

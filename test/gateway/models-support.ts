@@ -111,6 +111,8 @@ export function compatible(url: string, more: object = {}): object {
     type: 'openai-compatible',
     baseUrl: `${url}/v1`,
     apiKey: 'sk-secret-0123456789',
+    // A caller that leaves ends the call at once, so that no test waits for the usage.
+    usageWaitMs: 0,
     ...more,
   };
 }

@@ -100,7 +100,9 @@ test('answers that are no tasks are under way too, so that an end waits for them
   await using vendor = await fakeVendor([{ events: [piece('It ')], after: 'hang' }]);
   await using gateway = await startGateway({
     config: {
-      providers: { p: { type: 'openai-compatible', baseUrl: vendor.url, models: ['m'] } },
+      providers: {
+        p: { type: 'openai-compatible', baseUrl: vendor.url, models: ['m'], usageWaitMs: 0 },
+      },
     },
   });
   const body = { model: 'm', messages: [{ role: 'user', content: 'Hi' }], stream: true };

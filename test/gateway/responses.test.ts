@@ -31,7 +31,7 @@ async function before(type: VendorName, replies: readonly Reply[]): Promise<Subj
   const baseUrl = type === 'google' ? `${vendor.url}/v1beta` : `${vendor.url}/v1`;
   const gateway = await startGateway({
     config: {
-      providers: { p: { type, baseUrl, apiKey: 'sk-vendor', attempts: 1 } },
+      providers: { p: { type, baseUrl, apiKey: 'sk-vendor', attempts: 1, usageWaitMs: 0 } },
       models: { m: { provider: 'p', model: VENDORS[type].model } },
     },
   });

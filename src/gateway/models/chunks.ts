@@ -22,12 +22,12 @@ export type RelayedChunk = FullChunk | RawChunk;
 /** Returns the chunks of the answer. If the model does not support streaming, joins the chunks of each text. */
 export function asStreamed(
   target: ModelTarget,
-  chunks: AsyncGenerator<RelayedChunk>,
-): AsyncGenerator<RelayedChunk> {
+  chunks: AsyncIterableIterator<RelayedChunk>,
+): AsyncIterableIterator<RelayedChunk> {
   return streams(target) ? chunks : inOnePiece(chunks);
 }
 
-async function* inOnePiece(chunks: AsyncGenerator<RelayedChunk>): AsyncGenerator<RelayedChunk> {
+async function* inOnePiece(chunks: AsyncIterable<RelayedChunk>): AsyncGenerator<RelayedChunk> {
   let held: { kind: 'text' | 'thought'; text: string; provider?: JsonObject } | undefined;
   for await (const chunk of chunks) {
     const isText = chunk.kind === 'text' || chunk.kind === 'thought';
@@ -47,15 +47,21 @@ async function* inOnePiece(chunks: AsyncGenerator<RelayedChunk>): AsyncGenerator
 /** A chunk as a provider returns it. */
 export type SourceChunk = ModelChunk | RawChunk;
 
-/** Returns the next visible chunk. Invisible chunks do not count as the start of an answer. */
+/**
+ * Returns the next visible chunk. Invisible chunks do not count as the start of an answer. All chunks are counted in
+ * `tally`.
+ */
 export async function nextVisible(
   chunks: AsyncIterator<SourceChunk>,
   name: string,
+  tally: { expect(): void; add(chunk: SourceChunk): void },
   visible: (chunk: SourceChunk) => boolean,
 ): Promise<SourceChunk> {
   for (;;) {
+    tally.expect();
     const { done, value } = await chunks.next();
     if (done === true) throw cutOff(name);
+    tally.add(value);
     if (visible(value)) return value;
   }
 }

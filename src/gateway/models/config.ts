@@ -70,6 +70,14 @@ export const ProviderConfig = z
     idleTimeoutMs: Milliseconds.default(120_000).describe(
       'Timeout between two chunks of an answer',
     ),
+    usageWaitMs: z
+      .int()
+      .min(0)
+      .max(60_000)
+      .default(10_000)
+      .describe(
+        'How long the gateway continues to read an answer after its caller has left, to learn the usage. 0: not at all. Not used with maxConcurrent',
+      ),
     attempts: z
       .int()
       .min(1)

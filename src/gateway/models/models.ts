@@ -15,12 +15,12 @@ import {
   type Content,
   type Usage,
   type FinishReason,
-  type ModelChunk,
   type ModelRequest,
   ModelError,
   type VendorEnvironment,
 } from '../../agent/index.ts';
-import type { RawChunk, Relay } from './relay/relay.ts';
+import type { Relay } from './relay/relay.ts';
+import { raceAbort } from '../../base/index.ts';
 import type { Logger } from '../../tasks/index.ts';
 import type { Caller } from '../api/caller.ts';
 import type { Reservation, Spending } from '../budgets/spending.ts';
@@ -29,12 +29,11 @@ import { logFields } from '../telemetry/attribution.ts';
 import type { Labels, Meter, Tracer } from '../telemetry/telemetry.ts';
 import type { CardLookup } from '../cards/cards.ts';
 import { admitted } from './admission.ts';
+import { Answer } from './answer.ts';
 import {
   asStreamed,
-  countChunk,
   isContent,
   isSaid,
-  nextVisible,
   type AnswerChunk,
   type RelayedChunk,
   type SourceChunk,
@@ -46,9 +45,12 @@ import { usedAt, type Used } from './cost.ts';
 import { firstAnswer, modelError, NoAnswer, type Answering } from './failover.ts';
 import { CutOff, failureOf } from './failure.ts';
 import { impliedDefaultModel } from './implied.ts';
+import { createLeftAnswers } from './left-answers.ts';
 import { ordered } from './order.ts';
 import { promptOf } from './prompt-count.ts';
+import { callProvider, chunksOf, type ProviderCall } from './provider-call.ts';
 import { createProviders, type Provider } from './provider.ts';
+import type { Estimate } from './tally.ts';
 import { tokenCounter } from './token-count.ts';
 
 export interface AskOptions {
@@ -86,14 +88,11 @@ export interface Models extends Catalogue {
     options: AskOptions,
   ): AsyncGenerator<AnswerChunk>;
   /**
-   * Streams one answer like `chat`, with the model's thoughts. A provider that accepts the format of `relay` gets the
-   * client's own request. Its answer is returned unchanged, as raw chunks. Other providers get `request`.
+   * Streams one answer like `chat`, with the model's thoughts. Resolves when the answer has begun. A provider that
+   * accepts the format of `relay` gets the client's own request. Its answer is returned unchanged, as raw chunks. Other
+   * providers get `request`.
    */
-  answer(
-    target: ModelTarget,
-    request: ModelRequest,
-    options: AnswerOptions,
-  ): AsyncGenerator<RelayedChunk>;
+  answer(target: ModelTarget, request: ModelRequest, options: AnswerOptions): Promise<AnswerStream>;
   /** Computes the embeddings of the texts. Throws the same errors as `chat`. */
   embed(
     target: ModelTarget,
@@ -105,8 +104,19 @@ export interface Models extends Catalogue {
    * throws and changes nothing.
    */
   use(config: ModelSettings): void;
+  /** Ends the answers whose callers have left. Resolves when their usage is counted. */
+  close(): Promise<void>;
   /** Returns the values of a gauge: 1 for a provider with an open circuit, otherwise 0. */
   circuits(): Iterable<readonly [Labels, number]>;
+}
+
+/** An answer that has begun. It must be read to its end, or left. */
+export interface AnswerStream {
+  /** Whether all chunks before `finish` are raw. */
+  readonly isRelayed: boolean;
+  readonly chunks: AsyncIterableIterator<RelayedChunk>;
+  /** Ends the answer before its end. */
+  leave(): void;
 }
 
 export interface ModelsOptions {
@@ -134,6 +144,7 @@ export function createModels(options: ModelsOptions): Models {
   const { cards, spending, logger, env = process.env, random = Math.random } = options;
   const { now = Date.now, delayMs = DELAY_MS } = options;
   const watch = createWatch(options);
+  const left = createLeftAnswers();
   let providers: ReadonlyMap<string, Provider> = new Map();
   let catalogue: Catalogue;
   let defaultModel = OFFLINE;
@@ -152,7 +163,7 @@ export function createModels(options: ModelsOptions): Models {
    * Tries the candidates until one answers or the deadline has passed. `end` of the result must be called, because it
    * stops the timer and ends the reservation.
    */
-  async function ask<Answer>(
+  async function ask<Begun>(
     target: ModelTarget,
     { caller, signal, contextId, taskId, free = false, relay }: AnswerOptions,
     request: ModelRequest,
@@ -161,8 +172,10 @@ export function createModels(options: ModelsOptions): Models {
       call: CallWatch,
       signal: AbortSignal,
       request: ModelRequest,
-    ) => Promise<Answer>,
-  ): Promise<Asking<Answer>> {
+    ) => Promise<Begun>,
+    /** Called if the caller leaves before the answer has begun. It must call `settle` once, now or later. */
+    onLeft = (settle: (usage: Usage) => void) => settle(estimated(target, request, relay)),
+  ): Promise<Asking<Begun>> {
     signal.throwIfAborted();
     const origin = { contextId, taskId };
     const reservation = free
@@ -227,9 +240,12 @@ export function createModels(options: ModelsOptions): Models {
       // A vendor charges for the prompt even if the caller aborts before the answer starts.
       const failed = error instanceof NoAnswer;
       if (called !== undefined) {
-        const used = usedAt(called, estimated(target, request, 0, relay), target.pricing);
-        watch.used(used);
-        reservation.settle({ ...used, failed });
+        const candidate = called;
+        onLeft((usage) => {
+          const used = usedAt(candidate, usage, target.pricing);
+          watch.used(used);
+          reservation.settle({ ...used, failed });
+        });
       } else if (failed) {
         const { pricing } = target;
         const cost = pricing && { amount: 0, currency: pricing.currency };
@@ -243,83 +259,92 @@ export function createModels(options: ModelsOptions): Models {
     }
   }
 
-  async function* answer(
+  async function answer(
     named: ModelTarget,
     given: ModelRequest,
     askOptions: AnswerOptions,
     visible = isContent,
-  ): AsyncGenerator<RelayedChunk> {
-    const { relay, free = false } = askOptions;
+  ): Promise<Answer> {
+    const { relay, free = false, signal } = askOptions;
     const { target, request } = free
       ? { target: named, request: given }
       : admitted(named, given, relay);
     const counter = tokenCounter(target.candidates);
-    let tokens = 0;
-    /** Counts a chunk. The vendor charges for thoughts too, even if the caller does not see them. */
-    const seen = (chunk: SourceChunk) => {
-      tokens += countChunk(chunk, counter);
-      return visible(chunk);
-    };
+    const prompt = () => promptOf(target, request, relay);
+    /** The last call to a provider. */
+    let call: ProviderCall | undefined;
+
     async function begin(
-      { provider, model }: Candidate,
-      call: CallWatch,
-      signal: AbortSignal,
+      candidate: Candidate,
+      watched: CallWatch,
+      within: AbortSignal,
       limited: ModelRequest,
     ) {
-      tokens = 0;
-      const { maxOutputTokens } = limited;
-      const chunks: AsyncIterable<ModelChunk | RawChunk> =
-        relay?.accepts(provider.config.type) === true && provider.relay
-          ? provider.relay(relay, { model, maxOutputTokens }, signal)
-          : provider.chat(model).generate(limited, signal);
-      const rest = chunks[Symbol.asyncIterator]();
-      const first = await nextVisible(rest, target.name, seen);
-      call.begun();
-      return { first, rest };
+      const options = { name: target.name, relay, counter, visible };
+      const begun = (call = callProvider(candidate, limited, options));
+      // After the caller has left, the call continues (readOn).
+      const onAbort = () => signal.aborted || begun.stop(within.reason);
+      within.addEventListener('abort', onAbort);
+      try {
+        const first = await raceAbort(begun.first, within);
+        watched.begun();
+        return { ...begun, first };
+      } catch (error) {
+        if (!signal.aborted) begun.stop(error);
+        throw error;
+      }
     }
-    const asking = await ask(target, askOptions, request, begin);
-    const { candidate, answer: started } = asking;
-    let used: Used | undefined;
 
-    /** Counts the usage. Only the first call has an effect. */
-    function settle(how: Ending, usage?: Usage, reason?: FinishReason): Used {
-      if (used !== undefined) return used;
-      used = usedAt(candidate, usage ?? estimated(target, request, tokens, relay), target.pricing);
+    /** Reads the rest of an answer whose caller has left. */
+    function readOn(
+      { candidate, tally, maxOutputTokens, stop }: Omit<ProviderCall, 'first'>,
+      next: () => Promise<SourceChunk>,
+      settle: (usage: Usage) => void,
+    ): void {
+      const { type, usageWaitMs, maxConcurrent } = candidate.provider.config;
+      const hidden = !NEVER_HIDES.has(type);
+      // If the number of calls is limited, the place is needed for other callers.
+      const reads = hidden && !free && maxConcurrent === undefined;
+      left.take({
+        ms: reads ? usageWaitMs : 0,
+        next,
+        stop: () => stop(new Error('the caller has left')),
+        end: (usage) => settle(usage ?? tally.estimate(prompt, { hidden, maxOutputTokens })),
+      });
+    }
+
+    const asking = await ask(target, askOptions, request, begin, (settle) => {
+      if (!call) return settle(estimated(target, request, relay));
+      readOn(call, chunksOf(call), settle);
+    });
+    const { candidate, answer: begun } = asking;
+    const { tally, stop } = begun;
+
+    function settle(how: Ending, usage: Usage, reason?: FinishReason): Used {
+      const used = usedAt(candidate, usage, target.pricing);
       asking.end(how, { used, reason });
-      // `return` is needed even after the last chunk, because it releases the connection and its timers.
-      void started.rest.return?.().catch(() => undefined);
+      // This is needed even after the last chunk, because it releases the connection and its timers.
+      stop(new Error('the answer has ended'));
       return used;
     }
 
-    try {
-      let chunk = started.first;
-      for (;;) {
-        if (chunk.kind === 'finish') {
-          const { reason, usage } = chunk;
-          yield { kind: 'finish', reason, used: settle('whole', usage, reason) };
-          return;
-        }
-        asking.seen(tokens);
-        yield chunk;
-        chunk = await nextVisible(started.rest, target.name, seen);
-      }
-    } catch (error) {
-      askOptions.signal.throwIfAborted();
-      const broken = settle('broken');
-      const { name: provider } = candidate.provider;
-      logger.warn(
-        {
-          ...logFields(askOptions),
-          err: error,
-          provider,
-          model: target.name,
-        },
-        'a model failed in the middle of its answer',
-      );
-      throw new CutOff(target.name, broken);
-    } finally {
-      settle('left');
-    }
+    return new Answer(begun, {
+      name: target.name,
+      signal,
+      visible,
+      seen: asking.seen,
+      finished: (usage, reason) => settle('whole', usage ?? tally.estimate(prompt), reason),
+      failed(error) {
+        const broken = settle('broken', tally.estimate(prompt));
+        const { name: provider } = candidate.provider;
+        logger.warn(
+          { ...logFields(askOptions), err: error, provider, model: target.name },
+          'a model failed in the middle of its answer',
+        );
+        return new CutOff(target.name, broken);
+      },
+      left: (next) => readOn(begun, next, (usage) => settle('left', usage)),
+    });
   }
 
   async function* chat(
@@ -327,7 +352,8 @@ export function createModels(options: ModelsOptions): Models {
     request: ModelRequest,
     askOptions: AskOptions,
   ): AsyncGenerator<AnswerChunk> {
-    for await (const chunk of asStreamed(target, answer(target, request, askOptions, isSaid))) {
+    const chunks = await answer(target, request, askOptions, isSaid);
+    for await (const chunk of asStreamed(target, chunks)) {
       if (chunk.kind !== 'thought' && chunk.kind !== 'raw') yield chunk;
     }
   }
@@ -342,8 +368,11 @@ export function createModels(options: ModelsOptions): Models {
       await spending.check(planned(caller, target, request));
     },
     chat,
-    answer: (target, request, askOptions) =>
-      asStreamed(target, answer(target, request, askOptions)),
+    async answer(target, request, askOptions) {
+      const own = await answer(target, request, askOptions);
+      const { isRelayed } = own;
+      return { isRelayed, chunks: asStreamed(target, own), leave: () => void own.return() };
+    },
     async embed(target, texts, askOptions) {
       checkTexts(
         target,
@@ -359,14 +388,13 @@ export function createModels(options: ModelsOptions): Models {
       );
       const { vectors, inputTokens } = answer;
       const usage =
-        inputTokens === undefined
-          ? estimated(target, request, 0)
-          : { inputTokens, outputTokens: 0 };
+        inputTokens === undefined ? estimated(target, request) : { inputTokens, outputTokens: 0 };
       const used = usedAt(candidate, usage, target.pricing);
       end('whole', { used });
       return { vectors, used };
     },
     use,
+    close: () => left.close(),
     *circuits() {
       for (const { name, circuits } of providers.values()) {
         yield [{ provider: name }, circuits.open ? 1 : 0];
@@ -385,6 +413,9 @@ export function createModels(options: ModelsOptions): Models {
 function checkTexts(target: ModelTarget, texts: readonly Content[]): void {
   for (const text of texts) admitted(target, { messages: [text] });
 }
+
+/** The types of providers that show everything that they are paid for. */
+const NEVER_HIDES: ReadonlySet<string> = new Set(['offline', 'scripted']);
 
 type Ending = Parameters<Answering<unknown>['end']>[0];
 
@@ -420,12 +451,7 @@ function planned(
   };
 }
 
-function estimated(
-  target: ModelTarget,
-  request: ModelRequest,
-  outputTokens: number,
-  relay?: Relay,
-): Usage & { readonly estimated: true } {
-  const inputTokens = promptOf(target, request, relay);
-  return { inputTokens, outputTokens: Math.round(outputTokens), estimated: true };
+/** Returns the usage of a call without an answer. */
+function estimated(target: ModelTarget, request: ModelRequest, relay?: Relay): Estimate {
+  return { inputTokens: promptOf(target, request, relay), outputTokens: 0, estimated: true };
 }

@@ -14,7 +14,8 @@ import type { Pace, Paced } from './pace.ts';
 import { type PendingBytes, UNCOUNTED_BYTES } from '../pending-bytes.ts';
 import type { StreamReply } from '../request.ts';
 
-const LAST_CHUNK = '0\r\n\r\n';
+/** The end of a response in HTTP chunks. */
+export const LAST_CHUNK = '0\r\n\r\n';
 /** Maximum length of the gathered text. Longer text is written immediately. */
 const GATHER = 32 * 1024;
 
@@ -162,11 +163,24 @@ export class EventSink implements StreamSink, Beating, Paced {
   #chunk(tail: string): string {
     const text = this.#gathered;
     this.#gathered = '';
-    if (text === '' || !this.#chunked) return text + tail;
-    const bytes = Buffer.byteLength(text);
-    this.#encoding = bytes === text.length ? 'latin1' : 'utf8';
-    return `${bytes.toString(16)}\r\n${text}\r\n${tail}`;
+    if (text === '') return tail;
+    const { data, encoding } = httpChunk(text, this.#chunked);
+    this.#encoding = encoding;
+    return data + tail;
   }
+}
+
+/**
+ * Returns the text as one HTTP chunk, or unchanged if the response has no chunks. Most texts are ASCII, which is faster
+ * to write as latin1.
+ */
+export function httpChunk(
+  text: string,
+  chunked: boolean,
+): { readonly data: string; readonly encoding: BufferEncoding } {
+  const bytes = Buffer.byteLength(text);
+  const encoding = bytes === text.length ? 'latin1' : 'utf8';
+  return { data: chunked ? `${bytes.toString(16)}\r\n${text}\r\n` : text, encoding };
 }
 
 /** Returns the headers as a flat list: name, value, name, value. node:http uses such a list without copying it. */

@@ -13,12 +13,12 @@ import { dropUnread, EventSink, flatten } from './event-sink.ts';
 import type { Heartbeat } from './heartbeat.ts';
 import { Pace } from './pace.ts';
 import { readBody } from './request-body.ts';
+import { writeText } from './text-writer.ts';
 import type {
   FullReply,
   Reply,
   RequestConnection,
   StreamReply,
-  TextReply,
   TransportRequest,
 } from '../request.ts';
 
@@ -148,7 +148,7 @@ export function createNodeHandler(app: App, options: NodeOptions): NodeHandler {
         }
         const cors = incoming.headers.origin === undefined ? undefined : options.cors(request);
         if ('stream' in reply) writeStream(response, reply, cors, pace, options);
-        else if ('chunks' in reply) void writeText(response, reply, cors, options);
+        else if ('chunks' in reply) writeText(response, reply, cors, options);
         else writeFull(incoming, response, reply, cors, options);
       },
       (error: unknown) => {
@@ -163,58 +163,6 @@ function abandon(reply: Reply): void {
   if ('stream' in reply) reply.stream.close();
   else if ('chunks' in reply) reply.chunks.return?.().catch(() => undefined);
   reply.release?.();
-}
-
-/** Writes chunks as fast as the client reads them. Ends when the client disconnects. */
-async function writeText(
-  response: ServerResponse,
-  { headers, chunks, release }: TextReply,
-  cors: Record<string, string> | undefined,
-  options: NodeOptions,
-): Promise<void> {
-  let gone = false;
-  let leave: (() => void) | undefined;
-  response.once('close', () => {
-    gone = true;
-    leave?.();
-  });
-  /**
-   * Waits for `work`, or resolves with undefined if the client disconnects. `Promise.race` with a long-lived promise
-   * would leak memory for every chunk.
-   */
-  const unlessLeft = <Result>(work: Promise<Result>): Promise<Result | undefined> =>
-    new Promise((resolve, reject) => {
-      leave = () => resolve(undefined);
-      if (gone) leave();
-      work.then(resolve, reject);
-    });
-  const drop = () => {
-    options.logger.warn({}, 'disconnected a client that stopped reading');
-    response.destroy();
-  };
-  response.writeHead(200, flatten(cors ? { ...headers, ...cors } : headers));
-  response.flushHeaders();
-  try {
-    for (;;) {
-      const step = await unlessLeft(chunks.next());
-      if (step === undefined) break;
-      if (step.done === true) {
-        response.end();
-        if (response.writableLength > 0) dropUnread(response, options);
-        break;
-      }
-      if (response.write(step.value)) continue;
-      const timer = setTimeout(drop, options.stallMs);
-      await unlessLeft(new Promise((resolve) => response.once('drain', resolve)));
-      clearTimeout(timer);
-    }
-  } catch (error) {
-    options.logger.error({ err: error }, 'an answer failed before it was complete');
-    response.destroy();
-  } finally {
-    chunks.return?.().catch(() => undefined);
-    release();
-  }
 }
 
 function writeFull(

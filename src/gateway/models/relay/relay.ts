@@ -58,6 +58,8 @@ export interface RelayReading {
 export interface RawChunk {
   readonly kind: 'raw';
   readonly text: string;
+  /** The token counts up to now, if the vendor has reported any. */
+  readonly usage?: Usage | undefined;
 }
 
 /** The vendor and the model to which a request is relayed. */

@@ -83,7 +83,7 @@ class RelayedAnswer
       const text = this.#unread;
       this.#unread = '';
       if (this.#controller?.paused === true) this.#resume(this.#controller);
-      return Promise.resolve({ value: { kind: 'raw', text }, done: false });
+      return Promise.resolve({ value: this.#raw(text), done: false });
     }
     if (this.#finish) {
       const value = this.#finish;
@@ -216,13 +216,17 @@ class RelayedAnswer
     const waiting = this.#waiting;
     if (waiting) {
       this.#waiting = undefined;
-      return waiting.resolve({ value: { kind: 'raw', text }, done: false });
+      return waiting.resolve({ value: this.#raw(text), done: false });
     }
     this.#unread += text;
     if (this.#unread.length <= MAX_UNREAD_CHARS || controller.paused) return;
     controller.pause();
     // The vendor cannot send while the reader is slow.
     this.#timeouts?.hold();
+  }
+
+  #raw(text: string): RelayChunk {
+    return { kind: 'raw', text, usage: this.#reader.usage };
   }
 
   #resume(controller: Dispatcher.DispatchController): void {

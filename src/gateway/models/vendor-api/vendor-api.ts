@@ -20,7 +20,8 @@ import type { RouteText } from '../../../http/index.ts';
 import type { RouteAnswer, RouteInput } from '../../api/route.ts';
 import type { ModelTarget } from '../catalogue.ts';
 import type { FullChunk, RelayedChunk } from '../chunks.ts';
-import type { Models } from '../models.ts';
+import type { AnswerStream, Models } from '../models.ts';
+import { Frames } from './frames.ts';
 import { mayRelay } from './own-providers.ts';
 
 /** One request in a vendor's format, and functions that write the answer in this format. */
@@ -86,13 +87,14 @@ const JSON_HEADERS = { 'content-type': 'application/json' };
 export function createVendorApi({ models }: { readonly models: Models }): VendorApi {
   let running = 0;
 
-  async function* counted<T>(chunks: AsyncGenerator<T>): AsyncGenerator<T> {
+  /** Counts an answer in progress. Returns a function that ends it. Only the first call has an effect. */
+  function start(): () => void {
+    let isRunning = true;
     running++;
-    try {
-      yield* chunks;
-    } finally {
-      running--;
-    }
+    return () => {
+      if (isRunning) running--;
+      isRunning = false;
+    };
   }
 
   async function run<T>(
@@ -100,8 +102,7 @@ export function createVendorApi({ models }: { readonly models: Models }): Vendor
     work: (signal: AbortSignal) => Promise<T>,
   ): Promise<T> {
     const { signal } = abortable(call);
-    running++;
-    return unlessDisconnected(work(signal), signal).finally(() => running--);
+    return unlessDisconnected(work(signal), signal).finally(start());
   }
 
   return {
@@ -116,35 +117,27 @@ export function createVendorApi({ models }: { readonly models: Models }): Vendor
       const { request: given } = exchange;
       const request = typeof given === 'function' ? given(relayed) : given;
       const { leave, signal } = abortable(call);
-      const chunks = counted(models.answer(target, request, { caller, signal, relay }));
-      // Wait for the first chunk. A failure before the first chunk can still set the HTTP status.
-      const first = await unlessDisconnected(chunks.next(), signal);
-      const all = startingWith(first, chunks);
-      const isRaw = first.done !== true && first.value.kind === 'raw';
-      if (!exchange.stream) {
-        if (!isRaw)
-          return { body: await unlessDisconnected(exchange.whole(translated(all)), signal) };
-        const body = await unlessDisconnected(joined(raw(all, exchange)), signal);
-        return { headers: JSON_HEADERS, body };
+      const ended = start();
+      try {
+        // This waits for the first chunk. A failure before the first chunk can still set the HTTP status.
+        const asked = models.answer(target, request, { caller, signal, relay });
+        const answer = await unlessDisconnected(asked, signal);
+        if (exchange.stream) return streamed(answer, exchange, { signal, leave, ended });
+        const body = await unlessDisconnected(whole(answer, exchange), signal);
+        ended();
+        return body;
+      } catch (error) {
+        ended();
+        throw error;
       }
-      const texts = isRaw ? passed(raw(all, exchange), exchange) : exchange.frames(translated(all));
-      const frames = untilFailure(texts, (error) => exchange.failure(error), signal);
-      // If the frames are never read, their generator never starts and cannot end the chunks. So the chunks are ended
-      // here.
-      const end = () => {
-        leave();
-        void chunks.return(undefined).catch(() => undefined);
-      };
-      const isPassed = isRaw && exchange.passed === undefined;
-      const headers = (isPassed ? undefined : exchange.streamHeaders) ?? SSE_HEADERS;
-      return { headers, chunks: stoppable(frames, end) };
     },
     run,
     tryRelay: ({ caller, call }, { target, request, relay }) =>
       run({ call }, async (signal) => {
         try {
           const options = { caller, signal, relay, free: true };
-          for await (const _ of models.answer(target, request, options));
+          const { chunks } = await models.answer(target, request, options);
+          for await (const _ of chunks);
         } catch (error) {
           if (!(error instanceof A2AError) || error.kind === 'invalidParams') throw error;
         }
@@ -152,6 +145,48 @@ export function createVendorApi({ models }: { readonly models: Models }): Vendor
     get running() {
       return running;
     },
+  };
+}
+
+async function whole(
+  { isRelayed, chunks }: AnswerStream,
+  exchange: Exchange,
+): Promise<RouteAnswer> {
+  if (!isRelayed) return { body: await exchange.whole(translated(chunks)) };
+  return { headers: JSON_HEADERS, body: await joined(raw(chunks, exchange)) };
+}
+
+function streamed(
+  { isRelayed, chunks, leave: leaveAnswer }: AnswerStream,
+  exchange: Exchange,
+  call: { readonly signal: AbortSignal; leave(): void; ended(): void },
+): RouteText {
+  const { signal, ended } = call;
+  const options = {
+    signal,
+    ended,
+    failure: (error: A2AError) => exchange.failure(error),
+    left() {
+      call.leave();
+      leaveAnswer();
+    },
+  };
+  if (isRelayed && !exchange.passed) {
+    const pending = exchange.pending && (() => exchange.pending?.());
+    const textOf = (chunk: RelayedChunk) => (chunk.kind === 'raw' ? chunk.text : '');
+    return {
+      headers: SSE_HEADERS,
+      chunks: new Frames({ source: chunks, textOf, pending, ...options }),
+    };
+  }
+  const texts =
+    isRelayed && exchange.passed
+      ? exchange.passed(raw(chunks, exchange))
+      : exchange.frames(translated(chunks));
+  const source = texts[Symbol.asyncIterator]();
+  return {
+    headers: exchange.streamHeaders ?? SSE_HEADERS,
+    chunks: new Frames({ source, textOf: (text) => text, ...options }),
   };
 }
 
@@ -166,13 +201,6 @@ async function* raw(
   }
 }
 
-function passed(
-  texts: AsyncIterable<string>,
-  exchange: Pick<Exchange, 'passed'>,
-): AsyncIterable<string> {
-  return exchange.passed?.(texts) ?? texts;
-}
-
 async function joined(texts: AsyncIterable<string>): Promise<string> {
   let all = '';
   for await (const text of texts) all += text;
@@ -181,21 +209,6 @@ async function joined(texts: AsyncIterable<string>): Promise<string> {
 
 async function* translated(chunks: AsyncIterable<RelayedChunk>): AsyncGenerator<FullChunk> {
   for await (const chunk of chunks) if (chunk.kind !== 'raw') yield chunk;
-}
-
-/** Returns the texts. If the model fails, the last text is the failure in the vendor's format. */
-async function* untilFailure(
-  texts: AsyncIterable<string>,
-  failure: (error: A2AError) => string,
-  signal: AbortSignal,
-): AsyncGenerator<string> {
-  try {
-    yield* texts;
-  } catch (error) {
-    if (signal.aborted) return;
-    if (!(error instanceof A2AError)) throw error;
-    yield failure(error);
-  }
 }
 
 /** Returns a signal that is aborted when the caller's request is aborted, or by `leave`. */
@@ -218,35 +231,4 @@ async function unlessDisconnected<T>(work: Promise<T>, signal: AbortSignal): Pro
     if (signal.aborted) throw new A2AError('unavailable', 'The client has disconnected');
     throw error;
   }
-}
-
-/** Yields the item that was already read from the source, then the rest of the source. */
-async function* startingWith<T>(
-  first: IteratorResult<T>,
-  rest: AsyncGenerator<T>,
-): AsyncGenerator<T> {
-  if (first.done === true) return;
-  try {
-    yield first.value;
-    yield* rest;
-  } finally {
-    await rest.return(undefined);
-  }
-}
-
-/**
- * Returns the items of the source. If the reader stops early, calls `end`, which stops the source at once. Without
- * `end`, the source would stop only at its next item.
- */
-function stoppable<T>(source: AsyncGenerator<T>, end: () => void): AsyncIterable<T> {
-  return {
-    [Symbol.asyncIterator]: () => ({
-      next: () => source.next(),
-      async return() {
-        end();
-        await source.return(undefined).catch(() => undefined);
-        return { done: true, value: undefined };
-      },
-    }),
-  };
 }

@@ -1,0 +1,157 @@
+/**
+ * One answer of a model after its first chunk has arrived. Counts the chunks and passes the visible ones on.
+ *
+ * This is no generator, because several generators between the provider and the client would take more time than the
+ * rest of the work for an event.
+ */
+import type { FinishReason, Usage } from '../../agent/index.ts';
+import { cutOff } from '../../agent/internal/index.ts';
+import type { RelayedChunk, SourceChunk } from './chunks.ts';
+import type { Used } from './cost.ts';
+import type { Tally } from './tally.ts';
+
+export interface Started {
+  /** The first visible chunk. It is counted already. */
+  readonly first: SourceChunk;
+  readonly rest: AsyncIterator<SourceChunk>;
+  readonly tally: Tally;
+}
+
+export interface AnswerHooks {
+  /** The caller's name for the model. */
+  readonly name: string;
+  readonly signal: AbortSignal;
+  visible(chunk: SourceChunk): boolean;
+  /** Called with the number of tokens that have been counted. */
+  seen(tokens: number): void;
+  /** The answer is complete. Returns the usage to pass on. */
+  finished(usage: Usage | undefined, reason: FinishReason): Used;
+  /** The provider failed. Returns the error for the caller. */
+  failed(error: unknown): unknown;
+  /** The reader has left. `next` returns the rest of the answer. */
+  left(next: () => Promise<SourceChunk>): void;
+}
+
+type Step = IteratorResult<RelayedChunk, undefined>;
+
+const DONE: Step = { value: undefined, done: true };
+
+export class Answer implements AsyncIterableIterator<RelayedChunk, undefined> {
+  /** Whether the chunks are in the provider's own format. */
+  readonly isRelayed: boolean;
+  readonly #started: Started;
+  readonly #hooks: AnswerHooks;
+  /** The first chunk, until it is read. */
+  #first: SourceChunk | undefined;
+  /** The chunk that is being read from the provider. */
+  #reading: Promise<IteratorResult<SourceChunk>> | undefined;
+  #waiting: { resolve(step: Step): void; reject(reason: unknown): void } | undefined;
+  #over = false;
+  #told = 0;
+
+  constructor(started: Started, hooks: AnswerHooks) {
+    this.isRelayed = started.first.kind === 'raw';
+    this.#first = started.first;
+    this.#started = started;
+    this.#hooks = hooks;
+    hooks.signal.addEventListener('abort', this.#onAbort);
+    if (hooks.signal.aborted) this.#leave();
+  }
+
+  next(): Promise<Step> {
+    return new Promise((resolve, reject) => {
+      const { signal } = this.#hooks;
+      if (this.#over) {
+        if (signal.aborted) reject(signal.reason);
+        else resolve(DONE);
+        return;
+      }
+      this.#waiting = { resolve, reject };
+      const first = this.#first;
+      this.#first = undefined;
+      if (first) this.#give(first);
+      else this.#read();
+    });
+  }
+
+  return(): Promise<Step> {
+    this.#leave();
+    return Promise.resolve(DONE);
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  #read(): void {
+    const { rest, tally } = this.#started;
+    tally.expect();
+    this.#reading = rest.next();
+    this.#reading.then(this.#onStep, this.#onError);
+  }
+
+  readonly #onStep = (step: IteratorResult<SourceChunk>): void => {
+    // If the reader has left, `#rest` gets the chunk.
+    if (this.#over) return;
+    this.#reading = undefined;
+    if (step.done === true) return this.#onError(cutOff(this.#hooks.name));
+    this.#started.tally.add(step.value);
+    if (this.#hooks.visible(step.value)) this.#give(step.value);
+    else this.#read();
+  };
+
+  readonly #onError = (error: unknown): void => {
+    if (this.#over) return;
+    const waiting = this.#end();
+    waiting?.reject(this.#hooks.failed(error));
+  };
+
+  #give(chunk: SourceChunk): void {
+    const { seen, finished } = this.#hooks;
+    if (chunk.kind === 'finish') {
+      const waiting = this.#end();
+      const { reason, usage } = chunk;
+      const value = { kind: 'finish', reason, used: finished(usage, reason) } as const;
+      return waiting?.resolve({ value, done: false });
+    }
+    const { counted } = this.#started.tally;
+    if (counted > this.#told) seen((this.#told = counted));
+    const waiting = this.#waiting;
+    this.#waiting = undefined;
+    waiting?.resolve({ value: chunk, done: false });
+  }
+
+  readonly #onAbort = (): void => this.#leave();
+
+  #leave(): void {
+    if (this.#over) return;
+    const { signal } = this.#hooks;
+    const waiting = this.#end();
+    if (signal.aborted) waiting?.reject(signal.reason);
+    else waiting?.resolve(DONE);
+    this.#hooks.left(this.#rest);
+  }
+
+  /** Returns the chunks that the reader did not read. */
+  readonly #rest = async (): Promise<SourceChunk> => {
+    const { rest, tally, first } = this.#started;
+    if (this.#first) {
+      this.#first = undefined;
+      return first;
+    }
+    if (!this.#reading) tally.expect();
+    const { value, done } = await (this.#reading ?? rest.next());
+    this.#reading = undefined;
+    if (done === true) throw cutOff(this.#hooks.name);
+    tally.add(value);
+    return value;
+  };
+
+  #end() {
+    this.#over = true;
+    this.#hooks.signal.removeEventListener('abort', this.#onAbort);
+    const waiting = this.#waiting;
+    this.#waiting = undefined;
+    return waiting;
+  }
+}

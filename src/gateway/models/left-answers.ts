@@ -1,0 +1,66 @@
+/**
+ * Continues to read answers whose callers have left, until the provider reports the usage. Otherwise the thoughts of a
+ * model that does not show them could not be counted. The time and the number of such answers are limited.
+ */
+import type { Usage } from '../../agent/index.ts';
+import type { SourceChunk } from './chunks.ts';
+
+/** An answer whose caller has left. */
+export interface LeftAnswer {
+  /** How long to continue. */
+  readonly ms: number;
+  /** Returns the next chunk. Rejects if there is none. */
+  next(): Promise<SourceChunk>;
+  /** Closes the connection to the provider. A pending `next` then rejects. */
+  stop(): void;
+  /** Called once, with the usage if the provider has reported it. Must not throw. */
+  end(usage: Usage | undefined): void;
+}
+
+export interface LeftAnswers {
+  /** Reads the rest of the answer. If that is not possible, ends it at once. */
+  take(answer: LeftAnswer): void;
+  /** Ends all answers that are being read. Resolves when their usage is known. */
+  close(): Promise<void>;
+}
+
+/** Maximum number of such answers at a time. */
+const MAX_ANSWERS = 100;
+
+export function createLeftAnswers(): LeftAnswers {
+  const open = new Map<LeftAnswer, Promise<void>>();
+  let closed = false;
+
+  async function read(answer: LeftAnswer): Promise<void> {
+    const timer = setTimeout(() => answer.stop(), answer.ms);
+    let usage: Usage | undefined;
+    try {
+      for (;;) {
+        const chunk = await answer.next();
+        if (chunk.kind !== 'finish') continue;
+        usage = chunk.usage;
+        break;
+      }
+    } catch {
+      // The usage stays unknown.
+    }
+    clearTimeout(timer);
+    open.delete(answer);
+    answer.stop();
+    answer.end(usage);
+  }
+
+  return {
+    take(answer) {
+      if (closed || answer.ms === 0 || open.size >= MAX_ANSWERS) {
+        answer.stop();
+        answer.end(undefined);
+      } else open.set(answer, read(answer));
+    },
+    async close() {
+      closed = true;
+      for (const answer of open.keys()) answer.stop();
+      await Promise.all(open.values());
+    },
+  };
+}

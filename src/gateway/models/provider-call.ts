@@ -1,0 +1,62 @@
+/** One call to a provider, in its own format or translated. */
+import type { ModelRequest } from '../../agent/index.ts';
+import type { Candidate } from './catalogue.ts';
+import { nextVisible, type SourceChunk } from './chunks.ts';
+import type { Relay } from './relay/relay.ts';
+import { Tally } from './tally.ts';
+import type { TokenCounter } from './token-count.ts';
+
+export interface ProviderCall {
+  /** The caller's name for the model. */
+  readonly name: string;
+  readonly candidate: Candidate;
+  /** Limit of the answer, or undefined if there is none. */
+  readonly maxOutputTokens: number | undefined;
+  /** Counts all chunks that have been read. */
+  readonly tally: Tally;
+  /** The first visible chunk. */
+  readonly first: Promise<SourceChunk>;
+  /** The chunks after the first visible chunk. */
+  readonly rest: AsyncIterator<SourceChunk>;
+  /** Closes the connection. */
+  stop(reason: unknown): void;
+}
+
+export interface ProviderCallOptions {
+  readonly name: string;
+  readonly relay: Relay | undefined;
+  readonly counter: TokenCounter;
+  visible(chunk: SourceChunk): boolean;
+}
+
+export function callProvider(
+  candidate: Candidate,
+  request: ModelRequest,
+  { name, relay, counter, visible }: ProviderCallOptions,
+): ProviderCall {
+  const { provider, model } = candidate;
+  const { maxOutputTokens } = request;
+  const upstream = new AbortController();
+  const chunks: AsyncIterable<SourceChunk> =
+    relay?.accepts(provider.config.type) === true && provider.relay
+      ? provider.relay(relay, { model, maxOutputTokens }, upstream.signal)
+      : provider.chat(model).generate(request, upstream.signal);
+  const rest = chunks[Symbol.asyncIterator]();
+  const tally = new Tally(counter);
+  const first = nextVisible(rest, name, tally, visible);
+  const stop = (reason: unknown): void => {
+    upstream.abort(reason);
+    void rest.return?.().catch(() => undefined);
+  };
+  return { name, candidate, maxOutputTokens, tally, first, rest, stop };
+}
+
+/** Returns a function that returns all chunks of the call one by one, beginning with the first visible chunk. */
+export function chunksOf({ name, first, rest, tally }: ProviderCall): () => Promise<SourceChunk> {
+  let pending: Promise<SourceChunk> | undefined = first;
+  return () => {
+    const chunk = pending ?? nextVisible(rest, name, tally, () => true);
+    pending = undefined;
+    return chunk;
+  };
+}

@@ -1,0 +1,100 @@
+/**
+ * Counts what arrives of an answer. The count is needed if the provider does not report the usage, for example because
+ * the caller has left.
+ */
+import type { Usage } from '../../agent/index.ts';
+import { LONGEST_ANSWER } from '../budgets/grant.ts';
+import { countChunk, type SourceChunk } from './chunks.ts';
+import type { TokenCounter } from './token-count.ts';
+
+/**
+ * Length of relayed text that is counted at once. Most answers end with the provider's own numbers, so that their last
+ * part is never counted.
+ */
+const COUNTED_CHARS = 1024;
+/**
+ * Tokens per second that a model may produce without showing them. A shorter pause than QUIET_MS is not counted,
+ * because it is also between the chunks of a slow model.
+ */
+const HIDDEN_PER_SECOND = 100;
+const QUIET_MS = 1000;
+
+export type Estimate = Usage & { readonly estimated: true };
+
+export class Tally {
+  readonly #counter: TokenCounter;
+  #tokens = 0;
+  /** Relayed text that is not counted yet. */
+  #uncounted = '';
+  #reported: Usage | undefined;
+  readonly #now: () => number;
+  #since: number;
+  #quietMs = 0;
+
+  constructor(counter: TokenCounter, now = () => performance.now()) {
+    this.#counter = counter;
+    this.#now = now;
+    this.#since = now();
+  }
+
+  /** Records that the provider is expected to send the next chunk. */
+  expect(): void {
+    this.#since = this.#now();
+  }
+
+  /** Counts a chunk. Thoughts are counted too, even if the caller does not see them, because the vendor charges for them. */
+  add(chunk: SourceChunk): void {
+    this.#endPause();
+    if (chunk.kind !== 'raw') {
+      this.#tokens += countChunk(chunk, this.#counter);
+      return;
+    }
+    this.#reported = chunk.usage ?? this.#reported;
+    this.#uncounted += chunk.text;
+    if (this.#uncounted.length >= COUNTED_CHARS) this.#countText();
+  }
+
+  /** Number of output tokens that were counted. The last part of a relayed answer may be missing. */
+  get counted(): number {
+    return this.#tokens;
+  }
+
+  /**
+   * Returns the usage of an answer that has no complete usage. `prompt` counts the prompt. With `hidden`, the pauses of
+   * the provider count as thoughts that it does not show, up to `maxOutputTokens` in all.
+   */
+  estimate(
+    prompt: () => number,
+    { hidden = false, maxOutputTokens = LONGEST_ANSWER }: EstimateOptions = {},
+  ): Estimate {
+    this.#endPause();
+    this.#countText();
+    const { inputTokens = 0, outputTokens = 0, thoughtTokens, cachedTokens } = this.#reported ?? {};
+    // A provider that reports the tokens of its thoughts during the answer hides nothing.
+    const pauses = hidden && thoughtTokens === undefined ? this.#quietMs / 1000 : 0;
+    const output = Math.min(this.#tokens + pauses * HIDDEN_PER_SECOND, maxOutputTokens);
+    return {
+      inputTokens: inputTokens > 0 ? inputTokens : prompt(),
+      outputTokens: Math.max(outputTokens, Math.round(output)),
+      ...(cachedTokens !== undefined && { cachedTokens }),
+      estimated: true,
+    };
+  }
+
+  #endPause(): void {
+    const now = this.#now();
+    const ms = now - this.#since;
+    this.#since = now;
+    if (ms >= QUIET_MS) this.#quietMs += ms;
+  }
+
+  #countText(): void {
+    this.#tokens += this.#counter.raw(this.#uncounted);
+    this.#uncounted = '';
+  }
+}
+
+export interface EstimateOptions {
+  readonly hidden?: boolean;
+  readonly maxOutputTokens?: number | undefined;
+}
