@@ -29,7 +29,7 @@ import { logFields } from '../telemetry/attribution.ts';
 import type { Labels, Meter, Tracer } from '../telemetry/telemetry.ts';
 import type { CardLookup } from '../cards/cards.ts';
 import { admitted } from './admission.ts';
-import { Answer } from './answer.ts';
+import { CountedAnswer } from './counted-answer.ts';
 import {
   asStreamed,
   isContent,
@@ -50,7 +50,7 @@ import { ordered } from './order.ts';
 import { promptOf } from './prompt-count.ts';
 import { callProvider, chunksOf, type ProviderCall } from './provider-call.ts';
 import { createProviders, type Provider } from './provider.ts';
-import type { Estimate } from './tally.ts';
+import type { Estimate } from './token-tally.ts';
 import { tokenCounter } from './token-count.ts';
 
 export interface AskOptions {
@@ -264,7 +264,7 @@ export function createModels(options: ModelsOptions): Models {
     given: ModelRequest,
     askOptions: AnswerOptions,
     visible = isContent,
-  ): Promise<Answer> {
+  ): Promise<CountedAnswer> {
     const { relay, free = false, signal } = askOptions;
     const { target, request } = free
       ? { target: named, request: given }
@@ -328,7 +328,7 @@ export function createModels(options: ModelsOptions): Models {
       return used;
     }
 
-    return new Answer(begun, {
+    return new CountedAnswer(begun, {
       name: target.name,
       signal,
       visible,

@@ -3,7 +3,7 @@ import type { ModelRequest } from '../../agent/index.ts';
 import type { Candidate } from './catalogue.ts';
 import { nextVisible, type SourceChunk } from './chunks.ts';
 import type { Relay } from './relay/relay.ts';
-import { Tally } from './tally.ts';
+import { TokenTally } from './token-tally.ts';
 import type { TokenCounter } from './token-count.ts';
 
 export interface ProviderCall {
@@ -13,7 +13,7 @@ export interface ProviderCall {
   /** Limit of the answer, or undefined if there is none. */
   readonly maxOutputTokens: number | undefined;
   /** Counts all chunks that have been read. */
-  readonly tally: Tally;
+  readonly tally: TokenTally;
   /** The first visible chunk. */
   readonly first: Promise<SourceChunk>;
   /** The chunks after the first visible chunk. */
@@ -42,7 +42,7 @@ export function callProvider(
       ? provider.relay(relay, { model, maxOutputTokens }, upstream.signal)
       : provider.chat(model).generate(request, upstream.signal);
   const rest = chunks[Symbol.asyncIterator]();
-  const tally = new Tally(counter);
+  const tally = new TokenTally(counter);
   const first = nextVisible(rest, name, tally, visible);
   const stop = (reason: unknown): void => {
     upstream.abort(reason);

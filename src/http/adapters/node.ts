@@ -13,7 +13,7 @@ import { dropUnread, EventSink, flatten } from './event-sink.ts';
 import type { Heartbeat } from './heartbeat.ts';
 import { Pace } from './pace.ts';
 import { readBody } from './request-body.ts';
-import { writeText } from './text-writer.ts';
+import { sendText } from './text-writer.ts';
 import type {
   FullReply,
   Reply,
@@ -148,7 +148,7 @@ export function createNodeHandler(app: App, options: NodeOptions): NodeHandler {
         }
         const cors = incoming.headers.origin === undefined ? undefined : options.cors(request);
         if ('stream' in reply) writeStream(response, reply, cors, pace, options);
-        else if ('chunks' in reply) writeText(response, reply, cors, options);
+        else if ('chunks' in reply) sendText(response, reply, cors, options);
         else writeFull(incoming, response, reply, cors, options);
       },
       (error: unknown) => {

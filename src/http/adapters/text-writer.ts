@@ -14,7 +14,7 @@ export interface TextOptions {
 }
 
 /** Starts to write the chunks. Ends when the client disconnects. */
-export function writeText(
+export function sendText(
   response: ServerResponse,
   reply: TextReply,
   cors: Record<string, string> | undefined,

@@ -8,13 +8,13 @@ import type { FinishReason, Usage } from '../../agent/index.ts';
 import { cutOff } from '../../agent/internal/index.ts';
 import type { RelayedChunk, SourceChunk } from './chunks.ts';
 import type { Used } from './cost.ts';
-import type { Tally } from './tally.ts';
+import type { TokenTally } from './token-tally.ts';
 
-export interface Started {
+export interface StartedAnswer {
   /** The first visible chunk. It is counted already. */
   readonly first: SourceChunk;
   readonly rest: AsyncIterator<SourceChunk>;
-  readonly tally: Tally;
+  readonly tally: TokenTally;
 }
 
 export interface AnswerHooks {
@@ -36,10 +36,10 @@ type Step = IteratorResult<RelayedChunk, undefined>;
 
 const DONE: Step = { value: undefined, done: true };
 
-export class Answer implements AsyncIterableIterator<RelayedChunk, undefined> {
+export class CountedAnswer implements AsyncIterableIterator<RelayedChunk, undefined> {
   /** Whether the chunks are in the provider's own format. */
   readonly isRelayed: boolean;
-  readonly #started: Started;
+  readonly #started: StartedAnswer;
   readonly #hooks: AnswerHooks;
   /** The first chunk, until it is read. */
   #first: SourceChunk | undefined;
@@ -49,7 +49,7 @@ export class Answer implements AsyncIterableIterator<RelayedChunk, undefined> {
   #over = false;
   #told = 0;
 
-  constructor(started: Started, hooks: AnswerHooks) {
+  constructor(started: StartedAnswer, hooks: AnswerHooks) {
     this.isRelayed = started.first.kind === 'raw';
     this.#first = started.first;
     this.#started = started;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Tally } from './tally.ts';
+import { TokenTally } from './token-tally.ts';
 import { tokenCounter } from './token-count.ts';
 
 const counter = tokenCounter([{ provider: { config: { type: 'openai' } } }]);
@@ -12,7 +12,7 @@ function raw(text: string) {
 
 test('the pauses of a provider count as thoughts that it does not show, up to the limit of the answer', () => {
   let now = 0;
-  const tally = new Tally(counter, () => now);
+  const tally = new TokenTally(counter, () => now);
   now = 30_000;
   tally.add(raw('one two three'));
   now = 30_500;
@@ -27,7 +27,7 @@ test('the pauses of a provider count as thoughts that it does not show, up to th
 
 test('tokens that a provider has reported are not counted again', () => {
   let now = 0;
-  const tally = new Tally(counter, () => now);
+  const tally = new TokenTally(counter, () => now);
   now = 30_000;
   const usage = { inputTokens: 77, outputTokens: 500, thoughtTokens: 480, cachedTokens: 7 };
   tally.add({ ...raw('one two three'), usage });
@@ -40,7 +40,7 @@ test('tokens that a provider has reported are not counted again', () => {
 });
 
 test('relayed text is counted in parts, and a finished part is counted once', () => {
-  const tally = new Tally(counter);
+  const tally = new TokenTally(counter);
   const words = 'word '.repeat(40);
   for (let at = 0; at < 20; at++) tally.add(raw(words));
   const { outputTokens } = tally.estimate(prompt);

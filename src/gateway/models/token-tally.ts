@@ -21,7 +21,7 @@ const QUIET_MS = 1000;
 
 export type Estimate = Usage & { readonly estimated: true };
 
-export class Tally {
+export class TokenTally {
   readonly #counter: TokenCounter;
   #tokens = 0;
   /** Relayed text that is not counted yet. */
