@@ -12,6 +12,7 @@ import { commentOf, exportsOf, mentionedBy, type Declaration } from './support/s
 const BUILDS_ON: Readonly<Record<string, readonly string[]>> = {
   './client/live': ['./client'],
   './store/sqlite': ['./server'],
+  './store/postgres': ['./server'],
   './agent/sqlite': ['./agent'],
   './bridge': ['./agent', './server', './client'],
   './gateway': ['./server'],

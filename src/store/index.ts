@@ -1,4 +1,10 @@
-export { StoreError, type StoreErrorCode } from '../base/sqlite/index.ts';
+export { StoreError, type StoreErrorCode } from '../base/index.ts';
+export type { PoolStats } from '../base/postgres/index.ts';
 export { SecretBox, secretKeys, type SecretKeyOptions } from './secrets.ts';
 export { sqliteStore, type SqliteStore, type SqliteStoreOptions } from './sqlite.ts';
 export { inspectStore } from './inspect-store.ts';
+export {
+  postgresStore,
+  type PostgresStore,
+  type PostgresStoreOptions,
+} from './postgres/postgres-store.ts';

@@ -1,14 +1,6 @@
-/**
- * The webhooks of the SQLite store.
- *
- * Webhooks are stored encrypted, because their URLs, tokens and credentials may be secret. If there is no key, a
- * webhook with a token or credentials is refused, and other webhooks are stored in plain text. A webhook whose key is
- * missing cannot be read. It is skipped and logged, and works again when the store is opened with this key.
- */
+/** The webhooks of the SQLite store. */
 import type { DatabaseSync } from 'node:sqlite';
-import { reasonOf } from '../base/index.ts';
-import { StoreError } from '../base/sqlite/index.ts';
-import { A2AError, taskNotFound, type ProtocolVersion } from '../protocol/index.ts';
+import { taskNotFound, type ProtocolVersion } from '../protocol/index.ts';
 import {
   MAX_DEAD_LETTERS,
   type DeadLetter,
@@ -17,18 +9,12 @@ import {
   type DueQuery,
   type Logger,
   type PushChange,
-  type PushProgress,
   type PushRecord,
 } from '../tasks/index.ts';
 import type { SecretBox } from './secrets.ts';
+import { progressColumns, progressOf, type ProgressRow } from './push-progress.ts';
+import { WebhookSecrets } from './webhook-secrets.ts';
 import { Query, ROW_ID } from './statements.ts';
-
-type ProgressRow = [
-  cursor: number,
-  attempts: number,
-  failingSince: number | null,
-  dueAt: number | null,
-];
 
 type PushRow = [
   configId: string,
@@ -137,15 +123,17 @@ export interface SqlitePushOptions {
 export class SqlitePush {
   readonly #sql: ReturnType<typeof prepare>;
   readonly #options: SqlitePushOptions;
+  readonly #webhooks: WebhookSecrets;
 
   constructor(db: DatabaseSync, options: SqlitePushOptions) {
     this.#sql = prepare(db);
     this.#options = options;
+    this.#webhooks = new WebhookSecrets(options.secrets, options.logger);
   }
 
   save({ taskId, config, version, view, progress }: PushRecord): void {
     if (!this.#sql.taskScope.get(taskId)) throw taskNotFound(taskId);
-    const stored = this.#sealed(taskId, config);
+    const stored = this.#webhooks.seal(taskId, config);
     this.#options.transaction(() => {
       const columns = progressColumns(progress);
       this.#sql.save.run(taskId, config.id, version, stored, view ?? null, ...columns);
@@ -158,7 +146,8 @@ export class SqlitePush {
     const records: PushRecord[] = [];
     for (const row of this.#sql.list.all(taskId)) {
       const [configId, version, stored, view, ...progress] = row;
-      const json = typeof stored === 'string' ? stored : this.#open(stored, taskId, configId);
+      const json =
+        typeof stored === 'string' ? stored : this.#webhooks.open(stored, taskId, configId);
       if (json === undefined) continue;
       records.push({
         taskId,
@@ -228,17 +217,17 @@ export class SqlitePush {
    * throws.
    */
   reseal(): void {
-    const { logger, secrets } = this.#options;
+    const { logger } = this.#options;
     let changed = 0;
     try {
-      if (!secrets.hasOldKeys) return;
+      if (!this.#webhooks.hasOldKeys) return;
       let rows = this.#sql.sealed.all(0);
       while (rows.length > 0) {
         this.#options.transaction(() => {
           for (const [id, taskId, configId, stored] of rows) {
-            const opened = secrets.openAny(stored, place(taskId, configId));
-            if (!opened?.isOld) continue;
-            this.#sql.setConfig.run(secrets.seal(opened.text, place(taskId, configId)), id);
+            const resealed = this.#webhooks.resealed(stored, taskId, configId);
+            if (!resealed) continue;
+            this.#sql.setConfig.run(resealed, id);
             changed++;
           }
         });
@@ -249,54 +238,4 @@ export class SqlitePush {
       logger.error({ err: error }, 'failed to encrypt webhooks with the new key');
     }
   }
-
-  #sealed(taskId: string, config: PushRecord['config']): Uint8Array | string {
-    const { logger, secrets } = this.#options;
-    const json = JSON.stringify(config);
-    try {
-      return secrets.seal(json, place(taskId, config.id));
-    } catch (error) {
-      if (!(error instanceof StoreError)) throw error;
-      if ((config.token ?? config.authentication?.credentials) === undefined) return json;
-      // Only the log contains the reason, because a client must not see the path of the key file.
-      logger.error({ err: error }, `cannot encrypt the secrets of a webhook: ${error.hint ?? ''}`);
-      throw new A2AError(
-        'invalidParams',
-        'This server has no key to store secrets: omit the token and the credentials of the webhook, or ask the operator to set PARLEY_SECRET_KEY',
-      );
-    }
-  }
-
-  #open(sealed: Uint8Array, taskId: string, configId: string): string | undefined {
-    let reason = 'it was stored with another key';
-    try {
-      const json = this.#options.secrets.open(sealed, place(taskId, configId));
-      if (json !== undefined) return json;
-    } catch (error) {
-      reason = reasonOf(error);
-    }
-    this.#options.logger.error(
-      { taskId, configId },
-      `skipped a webhook, because its secrets cannot be read (${reason}): set PARLEY_SECRET_KEY to the key with which it was stored, or restore the key file`,
-    );
-    return undefined;
-  }
-}
-
-function progressColumns({ cursor, attempts, failingSince, dueAt }: PushProgress): ProgressRow {
-  return [cursor, attempts, failingSince ?? null, dueAt ?? null];
-}
-
-function progressOf([cursor, attempts, failingSince, dueAt]: ProgressRow): PushProgress {
-  return {
-    cursor,
-    attempts,
-    ...(failingSince !== null && { failingSince }),
-    ...(dueAt !== null && { dueAt }),
-  };
-}
-
-/** Returns the `place` with which a webhook is encrypted. */
-function place(taskId: string, configId: string): string {
-  return `push ${JSON.stringify([taskId, configId])}`;
 }

@@ -56,9 +56,14 @@ export interface PostgresSession extends Executor, AsyncDisposable {
 const POOL_SIZE = 10;
 const TIMEOUT_MS = 15_000;
 const CONNECT_MS = 5000;
-/** How often a transaction is tried that other transactions roll back. */
+/** How often a statement or transaction is tried that other transactions roll back. */
 const MAX_TRIES = 10;
 const INT8 = 20;
+/**
+ * Our statements find rows by index. Without these settings, a connection could keep a plan that was made when a table
+ * was almost empty, and that reads the whole table.
+ */
+const LOOKUPS = 'SET enable_seqscan = off; SET enable_bitmapscan = off';
 
 /**
  * Opens a database and creates its tables. If this fails, throws a StoreError with a one-line message and a hint.
@@ -78,6 +83,8 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
     max: poolSize ?? size ?? POOL_SIZE,
     query_timeout: timeoutMs,
     idleTimeoutMillis: 60_000,
+    // The statement for which the connection was opened comes next. If the connection is lost, it fails.
+    onConnect: (connection) => void connection.query(LOOKUPS).catch(() => {}),
   });
   // The pool has already removed the connection. Without a listener, the error would end the process.
   pool.on('error', () => {});
@@ -124,21 +131,17 @@ export class Postgres implements Executor, AsyncDisposable {
   }
 
   /** Runs a statement and returns its rows as objects. Throws a StoreError if the database refuses it. */
-  async query<Row extends object>(text: string, values: readonly unknown[] = []): Promise<Row[]> {
-    try {
-      return (await this.#pool.query<Row>(text, [...values])).rows;
-    } catch (error) {
-      throw toStoreError(error, this.name);
-    }
+  query<Row extends object>(text: string, values: readonly unknown[] = []): Promise<Row[]> {
+    return this.#retried(async () => (await this.#pool.query<Row>(text, [...values])).rows);
   }
 
   /** Runs a prepared statement and returns its rows as arrays. Throws a StoreError if the database refuses it. */
-  async run<Row extends unknown[]>(
+  run<Row extends unknown[]>(
     { name, text }: Statement,
     values: readonly unknown[] = [],
   ): Promise<Row[]> {
     const query = { text, values: [...values], rowMode: 'array' as const };
-    try {
+    return this.#retried(async () => {
       if (this.#prepares) {
         try {
           return (await this.#pool.query<Row>({ ...query, name })).rows;
@@ -148,20 +151,22 @@ export class Postgres implements Executor, AsyncDisposable {
         }
       }
       return (await this.#pool.query<Row>(query)).rows;
-    } catch (error) {
-      throw toStoreError(error, this.name);
-    }
+    });
   }
 
   /**
-   * Runs `work` in a transaction. If other transactions cause a rollback (deadlock, serialization failure), runs `work`
-   * again. If the connection is lost, throws a StoreError with the code `unavailable`, and the transaction may or may
-   * not have been committed.
+   * Runs `work` in a transaction. If the connection is lost, throws a StoreError with the code `unavailable`, and the
+   * transaction may or may not have been committed.
    */
-  async transaction<Result>(work: (db: Executor) => Promise<Result>): Promise<Result> {
+  transaction<Result>(work: (db: Executor) => Promise<Result>): Promise<Result> {
+    return this.#retried(() => this.#transact(work));
+  }
+
+  /** Runs `work` again if other transactions have rolled it back (deadlock, serialization failure). */
+  async #retried<Result>(work: () => Promise<Result>): Promise<Result> {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.#transact(work);
+        return await work();
       } catch (error) {
         if (!isRolledBack(error) || attempt >= MAX_TRIES) throw toStoreError(error, this.name);
         await pause(backoffMs(attempt, 5, 200));

@@ -1,0 +1,14 @@
+/**
+ * A store for tasks in PostgreSQL, which several servers can share.
+ *
+ *   serve(agent, { store: await postgresStore('postgres://parley@localhost/parley') });
+ */
+export {
+  StoreError,
+  postgresStore,
+  type PoolStats,
+  type PostgresStore,
+  type PostgresStoreOptions,
+  type SecretKeyOptions,
+  type StoreErrorCode,
+} from './store/index.ts';

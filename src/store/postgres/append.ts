@@ -1,0 +1,223 @@
+/**
+ * Appends batches to the task store in PostgreSQL.
+ *
+ * If the connection is lost while a batch is written, the batch may or may not have been committed, and it may even be
+ * committed later. So it is sent again. If it was committed, all its appends are conflicts now. Then the stored entries
+ * are compared with the entries of the append: if they are the same, the append was written.
+ */
+import {
+  isConnectionLost,
+  isDuplicate,
+  toPostgresText,
+  type Postgres,
+} from '../../base/postgres/index.ts';
+import { backoffMs, pause } from '../../base/index.ts';
+import type { LogEntry, TaskState } from '../../protocol/index.ts';
+import {
+  setsStatus,
+  type Append,
+  type AppendOutcome,
+  type SerializedEntry,
+} from '../../tasks/index.ts';
+import { ID_SEPARATOR } from './append-function.ts';
+
+/** Rough size of the columns and index entries of a log entry, in bytes. */
+const ENTRY_BYTES = 100;
+/** How often a batch is sent again after another process has stored one of its message ids at the same time. */
+const MAX_RACES = 20;
+const FIRST_RETRY_MS = 20;
+const MAX_RETRY_MS = 1000;
+
+export const APPEND = {
+  name: 'parley.append',
+  text: `SELECT parley.append_1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16,
+    $17)`,
+};
+
+const WRITTEN = {
+  name: 'parley.appended',
+  text: `SELECT e.json FROM parley.events e
+         WHERE e.task = (SELECT id FROM parley.tasks WHERE task_id = $1 AND scope = $2)
+           AND e.seq > $3 AND e.seq <= $4 ORDER BY e.seq`,
+};
+
+export interface Appender {
+  readonly db: Postgres;
+  /** The id of this process, which owns new tasks that have an epoch. */
+  readonly node: () => string | undefined;
+  /** How long a batch is tried again after the connection was lost, in milliseconds. */
+  readonly retryMs: number;
+  /** Returns whether the store was closed. */
+  readonly isClosed: () => boolean;
+}
+
+/** An append with the number of its scope, and its position in the batch. */
+export interface ScopedAppend extends Append {
+  readonly scope: number;
+  readonly position: number;
+}
+
+/** An append, and the positions in the batch of the appends that were joined to it. */
+interface Joined {
+  readonly append: ScopedAppend & { entries: LogEntry[]; bytes: number; position: number };
+  readonly parts: number[];
+}
+
+/**
+ * Writes a batch in its order. Appends to one task that continue each other are joined, because each change of a row in
+ * a transaction makes the next one slower.
+ */
+export async function appendBatch(
+  appender: Appender,
+  batch: readonly ScopedAppend[],
+): Promise<AppendOutcome[]> {
+  const groups = joined(batch);
+  const outcomes: AppendOutcome[] = batch.map(() => 'conflict');
+  const isOk = await write(
+    appender,
+    groups.map(({ append }) => append),
+  );
+  const undecided: number[] = [];
+  for (const [at, { parts }] of groups.entries()) {
+    if (isOk[at]) for (const part of parts) outcomes[part] = 'ok';
+    else if (parts.length > 1) undecided.push(...parts);
+  }
+  // The first of the joined appends may be a conflict, but not the others.
+  for (const part of undecided) {
+    const [ok] = await write(appender, batch.slice(part, part + 1));
+    if (ok) outcomes[part] = 'ok';
+  }
+  return outcomes;
+}
+
+function joined(batch: readonly ScopedAppend[]): Joined[] {
+  const groups: Joined[] = [];
+  const last = new Map<string, Joined>();
+  for (const [at, append] of batch.entries()) {
+    const group = last.get(append.taskId);
+    if (group && continues(group.append, append)) {
+      group.append.entries.push(...append.entries);
+      group.append.bytes += sizeOf(append);
+      group.append.position = append.position;
+      group.parts.push(at);
+      continue;
+    }
+    const entries = [...append.entries];
+    const next = { append: { ...append, entries, bytes: sizeOf(append) }, parts: [at] };
+    groups.push(next);
+    last.set(append.taskId, next);
+  }
+  return groups;
+}
+
+function continues(first: ScopedAppend, next: ScopedAppend): boolean {
+  return (
+    next.expected === first.expected + first.entries.length &&
+    next.scope === first.scope &&
+    next.epoch === first.epoch &&
+    !next.messageIds?.length
+  );
+}
+
+/** Writes the appends in one transaction. Returns which were written; the others are conflicts. */
+async function write(
+  { db, node, retryMs, isClosed }: Appender,
+  batch: readonly ScopedAppend[],
+): Promise<boolean[]> {
+  const columns = columnsOf(batch);
+  const deadline = performance.now() + retryMs;
+  let isUnknown = false;
+  for (let attempt = 1; ; attempt++) {
+    try {
+      const [row] = await db.run<[outcomes: string]>(APPEND, [node() ?? null, ...columns]);
+      const isOk = Array.from(row?.[0] ?? '', (outcome) => outcome === '1');
+      if (isUnknown) await verify(db, batch, isOk);
+      return isOk;
+    } catch (error) {
+      if (isConnectionLost(error)) {
+        if (isClosed() || performance.now() >= deadline) throw error;
+        isUnknown = true;
+      } else if (!isDuplicate(error) || attempt >= MAX_RACES) {
+        throw error;
+      }
+      await pause(backoffMs(attempt, FIRST_RETRY_MS, MAX_RETRY_MS));
+    }
+  }
+}
+
+/** Sets the appends to ok that an earlier attempt has written. */
+async function verify(
+  db: Postgres,
+  batch: readonly ScopedAppend[],
+  isOk: boolean[],
+): Promise<void> {
+  for (const [at, { taskId, scope, expected, entries }] of batch.entries()) {
+    if (isOk[at]) continue;
+    const values = [toPostgresText(taskId), scope, expected, expected + entries.length];
+    const stored = await db.run<[json: string]>(WRITTEN, values);
+    isOk[at] =
+      stored.length === entries.length &&
+      entries.every((entry, index) => jsonOf(entry) === stored[index]?.[0]);
+  }
+}
+
+/** Returns the arrays for the parameters of the function, except the first one. */
+function columnsOf(batch: readonly ScopedAppend[]): unknown[] {
+  const rows = batch.map((append): unknown[] => {
+    const {
+      taskId,
+      scope,
+      contextId,
+      expected,
+      entries,
+      epoch,
+      messageIds = [],
+      expiresAt,
+    } = append;
+    const lines = entries.map(jsonOf);
+    const open = statusAfter(append, expected === 0 ? undefined : 'working');
+    const done = expected === 0 ? undefined : statusAfter(append, 'completed');
+    return [
+      toPostgresText(taskId),
+      scope,
+      toPostgresText(contextId),
+      expected,
+      entries.length,
+      epoch,
+      lines.join('\n'),
+      messageIds.length === 0 ? null : messageIds.map(toPostgresText).join(ID_SEPARATOR),
+      open?.state,
+      open?.seq,
+      done?.state,
+      done?.seq,
+      sizeOf(append) + entries.length * ENTRY_BYTES,
+      entries.at(-1)?.event.kind === 'artifact-update' ? Date.now() : null,
+      expiresAt,
+      append.position,
+    ];
+  });
+  return (rows[0] ?? []).map((_, column) => rows.map((row) => row[column] ?? null));
+}
+
+/** Returns the last status in the append if the task is in `state`, or undefined if the status does not change. */
+function statusAfter(
+  { taskId, entries }: Append,
+  state: TaskState | undefined,
+): { state: TaskState; seq: number } | undefined {
+  let last: { state: TaskState; seq: number } | undefined;
+  for (const { seq, event } of entries) {
+    if (!setsStatus(taskId, last?.state ?? state, event)) continue;
+    last = { state: event.status.state, seq };
+  }
+  return last;
+}
+
+/** Returns the rough size of the entries. */
+function sizeOf({ bytes, entries }: Append): number {
+  return bytes ?? entries.reduce((sum, entry) => sum + jsonOf(entry).length, 0);
+}
+
+/** Returns the JSON of an entry. It has no line breaks, because JSON.stringify escapes them. */
+function jsonOf({ event, json }: SerializedEntry): string {
+  return json ?? JSON.stringify(event);
+}

@@ -1,0 +1,289 @@
+/** The webhooks of the task store in PostgreSQL. */
+import { fromPostgresText, toPostgresText, type Postgres } from '../../base/postgres/index.ts';
+import { taskNotFound, type ProtocolVersion } from '../../protocol/index.ts';
+import {
+  MAX_DEAD_LETTERS,
+  type DeadLetter,
+  type DeadLetterQuery,
+  type DuePush,
+  type DueQuery,
+  type Logger,
+  type PushChange,
+  type PushRecord,
+} from '../../tasks/index.ts';
+import { progressColumns, progressOf, type ProgressRow } from '../push-progress.ts';
+import type { SecretBox } from '../secrets.ts';
+import { WebhookSecrets } from '../webhook-secrets.ts';
+import { TASK } from './statements.ts';
+
+type PushRow = [
+  configId: string,
+  version: ProtocolVersion,
+  config: Uint8Array,
+  sealed: boolean,
+  view: string | null,
+  ...progress: ProgressRow,
+];
+
+type DeadLetterRow = [
+  taskId: string,
+  configId: string,
+  seq: number,
+  reason: string,
+  attempts: number,
+  at: number,
+];
+
+type DueRow = [
+  tenant: string,
+  owner: string,
+  taskId: string,
+  configId: string,
+  dueAt: number,
+  id: number,
+];
+
+interface SealedRow {
+  readonly id: number;
+  readonly task_id: string;
+  readonly config_id: string;
+  readonly config: Uint8Array;
+}
+
+const statement = (name: string, text: string) => ({ name: `parley.push_${name}`, text });
+
+const LETTER = `(SELECT t.task_id FROM parley.tasks t WHERE t.id = p.task), p.config_id, d.seq, d.reason, d.attempts,
+  d.at`;
+
+const SQL = {
+  // The lock keeps the task until the webhook is saved, and does not delay appends.
+  save: statement(
+    'save',
+    `WITH task AS (SELECT id FROM parley.tasks WHERE task_id = $1 FOR KEY SHARE),
+       saved AS (
+         INSERT INTO parley.push
+           (task, config_id, version, config, sealed, view, cursor, attempts, failing_since, due_at)
+         SELECT id, $2, $3, $4, $5, $6, $7, $8, $9, $10 FROM task
+         ON CONFLICT (task, config_id) DO UPDATE SET
+           version = excluded.version, config = excluded.config, sealed = excluded.sealed,
+           view = excluded.view, cursor = excluded.cursor, attempts = excluded.attempts,
+           failing_since = excluded.failing_since, due_at = excluded.due_at
+         RETURNING id),
+       dropped AS (
+         DELETE FROM parley.dead_letters WHERE push = (SELECT id FROM saved) AND seq > $7)
+     SELECT id FROM saved`,
+  ),
+  list: statement(
+    'list',
+    `SELECT config_id, version, config, sealed, view, cursor, attempts, failing_since, due_at
+     FROM parley.push WHERE task = ${TASK} ORDER BY id`,
+  ),
+  delete: statement(
+    'delete',
+    `WITH gone AS (DELETE FROM parley.push WHERE task = ${TASK} AND config_id = $2 RETURNING id)
+     DELETE FROM parley.dead_letters WHERE push = (SELECT id FROM gone)`,
+  ),
+  due: statement(
+    'due',
+    `SELECT s.tenant, s.owner, t.task_id, p.config_id, p.due_at, p.id
+     FROM (SELECT * FROM parley.push WHERE due_at IS NOT NULL AND (due_at, id) > ($1, $2)
+           ORDER BY due_at, id LIMIT $3) p
+     CROSS JOIN LATERAL (SELECT * FROM parley.tasks t WHERE t.id = p.task LIMIT 1) t
+     CROSS JOIN LATERAL (SELECT * FROM parley.scopes s WHERE s.id = t.scope LIMIT 1) s
+     ORDER BY p.due_at, p.id`,
+  ),
+  lettersOfScope: statement(
+    'letters_of_scope',
+    `SELECT ${LETTER} FROM (
+       SELECT * FROM parley.dead_letters WHERE scope = $1 ORDER BY at DESC, seq DESC LIMIT $2) d
+     CROSS JOIN LATERAL (SELECT * FROM parley.push p WHERE p.id = d.push LIMIT 1) p
+     ORDER BY d.at DESC, d.seq DESC`,
+  ),
+  lettersOfTask: statement(
+    'letters_of_task',
+    `SELECT ${LETTER} FROM parley.push p
+     CROSS JOIN LATERAL (SELECT * FROM parley.dead_letters d WHERE d.push = p.id LIMIT ${MAX_DEAD_LETTERS}) d
+     WHERE p.task = (SELECT id FROM parley.tasks WHERE task_id = $1 AND scope = $2)
+       AND ($3::text IS NULL OR p.config_id = $3)
+     ORDER BY d.at DESC, d.seq DESC LIMIT $4`,
+  ),
+};
+
+/**
+ * If nothing more is due, the task is locked before the webhook changes. Otherwise an append at the same time would not
+ * see that it has to make the webhook due, and this statement would not see the new entry.
+ */
+const SET_PROGRESS = `
+  WITH changes AS (
+    SELECT c.*, t.id AS task, k.seq
+    FROM unnest($1::text[], $2::text[], $3::integer[], $4::integer[], $5::bigint[], $6::bigint[])
+      AS c (task_id, config_id, cursor, attempts, failing_since, due_at)
+    CROSS JOIN LATERAL (SELECT t.id FROM parley.tasks t WHERE t.task_id = c.task_id LIMIT 1) t
+    LEFT JOIN LATERAL (
+      SELECT k.seq FROM parley.tasks k WHERE k.id = t.id AND c.due_at IS NULL FOR SHARE) k ON true)
+  UPDATE parley.push p SET cursor = c.cursor, attempts = c.attempts, failing_since = c.failing_since,
+    due_at = CASE WHEN c.due_at IS NULL AND c.seq > c.cursor THEN 0 ELSE c.due_at END
+  FROM changes c WHERE p.task = c.task AND p.config_id = c.config_id`;
+
+const ADD_LETTER = `
+  INSERT INTO parley.dead_letters (push, seq, scope, reason, attempts, at)
+  SELECT p.id, $3, (SELECT t.scope FROM parley.tasks t WHERE t.id = p.task), $4, $5, $6
+  FROM parley.push p WHERE p.task = ${TASK} AND p.config_id = $2
+  ON CONFLICT (push, seq) DO UPDATE SET
+    reason = excluded.reason, attempts = excluded.attempts, at = excluded.at
+  RETURNING push`;
+
+const TRIM_LETTERS = `
+  DELETE FROM parley.dead_letters WHERE push = $1 AND seq <=
+    (SELECT seq FROM parley.dead_letters WHERE push = $1 ORDER BY seq DESC LIMIT 1 OFFSET $2)`;
+
+const SEALED = `
+  SELECT p.id, t.task_id, p.config_id, p.config FROM parley.push p JOIN parley.tasks t ON t.id = p.task
+  WHERE p.id > $1 AND p.sealed ORDER BY p.id LIMIT 100`;
+
+export class PostgresPush {
+  readonly #db: Postgres;
+  readonly #webhooks: WebhookSecrets;
+  readonly #logger: Logger;
+
+  constructor(db: Postgres, secrets: SecretBox, logger: Logger) {
+    this.#db = db;
+    this.#logger = logger;
+    this.#webhooks = new WebhookSecrets(secrets, logger);
+  }
+
+  async save({ taskId, config, version, view, progress }: PushRecord): Promise<void> {
+    const stored = this.#webhooks.seal(taskId, config);
+    const saved = await this.#db.run(SQL.save, [
+      toPostgresText(taskId),
+      toPostgresText(config.id),
+      version,
+      Buffer.from(stored),
+      typeof stored !== 'string',
+      view ?? null,
+      ...progressColumns(progress),
+    ]);
+    if (saved.length === 0) throw taskNotFound(taskId);
+  }
+
+  async list(taskId: string): Promise<PushRecord[]> {
+    const rows = await this.#db.run<PushRow>(SQL.list, [toPostgresText(taskId)]);
+    return rows.flatMap(([id, version, stored, sealed, view, ...progress]) => {
+      const json = sealed
+        ? this.#webhooks.open(stored, taskId, fromPostgresText(id))
+        : Buffer.from(stored).toString();
+      if (json === undefined) return [];
+      const config: PushRecord['config'] = JSON.parse(json);
+      return [
+        {
+          taskId,
+          config,
+          version,
+          ...(view !== null && { view }),
+          progress: progressOf(progress),
+        },
+      ];
+    });
+  }
+
+  async delete(taskId: string, configId: string): Promise<void> {
+    await this.#db.run(SQL.delete, [toPostgresText(taskId), toPostgresText(configId)]);
+  }
+
+  async change(changes: readonly PushChange[]): Promise<void> {
+    if (changes.length === 0) return;
+    const rows = changes.map(({ taskId, configId, progress }) => {
+      return [toPostgresText(taskId), toPostgresText(configId), ...progressColumns(progress)];
+    });
+    // In one order, so that two transactions do not wait for each other. A later change of a webhook replaces an
+    // earlier one.
+    const latest = new Map(rows.map((row) => [`${row[0]} ${row[1]}`, row]));
+    const sorted = [...latest].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row);
+    const columns = (rows[0] ?? []).map((_, column) => sorted.map((row) => row[column]));
+    const letters = changes.flatMap(({ deadLetter }) => deadLetter ?? []);
+    if (letters.length === 0) {
+      await this.#db.query(SET_PROGRESS, columns);
+      return;
+    }
+    await this.#db.transaction(async (tx) => {
+      await tx.query(SET_PROGRESS, columns);
+      for (const { taskId, configId, seq, reason, attempts, at } of letters) {
+        const [added] = await tx.query<{ push: number }>(ADD_LETTER, [
+          toPostgresText(taskId),
+          toPostgresText(configId),
+          seq,
+          toPostgresText(reason),
+          attempts,
+          at,
+        ]);
+        if (added) await tx.query(TRIM_LETTERS, [added.push, MAX_DEAD_LETTERS]);
+      }
+    });
+  }
+
+  async due({ after, limit }: DueQuery): Promise<DuePush[]> {
+    const values = [after?.dueAt ?? -1, after?.position ?? -1, limit];
+    const rows = await this.#db.run<DueRow>(SQL.due, values);
+    return rows.map(([tenant, owner, taskId, configId, dueAt, position]) => ({
+      tenant: fromPostgresText(tenant),
+      owner: fromPostgresText(owner),
+      taskId: fromPostgresText(taskId),
+      configId: fromPostgresText(configId),
+      dueAt,
+      position,
+    }));
+  }
+
+  async deadLetters(query: DeadLetterQuery, scope: number): Promise<DeadLetter[]> {
+    const { taskId, configId, limit } = query;
+    const config = configId === undefined ? null : toPostgresText(configId);
+    const rows =
+      taskId === undefined
+        ? await this.#db.run<DeadLetterRow>(SQL.lettersOfScope, [scope, limit])
+        : await this.#db.run<DeadLetterRow>(SQL.lettersOfTask, [
+            toPostgresText(taskId),
+            scope,
+            config,
+            limit,
+          ]);
+    return rows.map(([task, id, seq, reason, attempts, at]) => ({
+      taskId: fromPostgresText(task),
+      configId: fromPostgresText(id),
+      seq,
+      reason: fromPostgresText(reason),
+      attempts,
+      at,
+    }));
+  }
+
+  /**
+   * Encrypts webhooks that were encrypted with an older key again, with the current key. Logs failures, and never
+   * throws.
+   */
+  async reseal(): Promise<void> {
+    let changed = 0;
+    try {
+      if (!this.#webhooks.hasOldKeys) return;
+      let rows = await this.#db.query<SealedRow>(SEALED, [0]);
+      while (rows.length > 0) {
+        for (const { id, task_id, config_id, config } of rows) {
+          const names = [fromPostgresText(task_id), fromPostgresText(config_id)] as const;
+          const resealed = this.#webhooks.resealed(config, ...names);
+          if (!resealed) continue;
+          // A client may have replaced the webhook in the meantime.
+          await this.#db.query('UPDATE parley.push SET config = $2 WHERE id = $1 AND config = $3', [
+            id,
+            resealed,
+            config,
+          ]);
+          changed++;
+        }
+        rows = await this.#db.query<SealedRow>(SEALED, [rows.at(-1)?.id]);
+      }
+      if (changed > 0)
+        this.#logger.info({ webhooks: changed }, 'encrypted webhooks with the new key');
+    } catch (error) {
+      this.#logger.error({ err: error }, 'failed to encrypt webhooks with the new key');
+    }
+  }
+}

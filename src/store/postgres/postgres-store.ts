@@ -1,0 +1,297 @@
+/**
+ * A task store in PostgreSQL, which several processes can use at the same time.
+ *
+ * A batch of appends is one call of a function in the database, and one transaction. An append is acknowledged only when
+ * the database has committed it. If the connection is lost, the store connects again and finds out whether the batch was
+ * written (see append.ts).
+ *
+ * Lists have the same order as in the other stores. The time of a status change is that of the database's clock. Totals
+ * come from counters. The tasks of a context, and those that match `updatedSince`, are counted for every page.
+ */
+import { createHash } from 'node:crypto';
+import { BoundedMap, StoreError } from '../../base/index.ts';
+import {
+  fromPostgresText,
+  openPostgres,
+  toPostgresText,
+  type PoolStats,
+  type Postgres,
+} from '../../base/postgres/index.ts';
+import { TaskState } from '../../protocol/index.ts';
+import {
+  ChangeClock,
+  checkAppend,
+  consoleLogger,
+  Cursors,
+  scopeKey,
+  type Append,
+  type AppendOutcome,
+  type DeadLetter,
+  type DeadLetterQuery,
+  type DuePush,
+  type DueQuery,
+  type ListPage,
+  type ListQuery,
+  type Logger,
+  type PushChange,
+  type PushRecord,
+  type Scope,
+  type SerializedEntry,
+  type StoreRetention,
+  type TaskHead,
+  type TaskStore,
+} from '../../tasks/index.ts';
+import { SecretBox, secretKeys, type SecretKeyOptions } from '../secrets.ts';
+import { appendBatch, type Appender, type ScopedAppend } from './append.ts';
+import { TASKS } from './migrations.ts';
+import { PostgresPush } from './postgres-push.ts';
+import { dropTask, postgresRetention } from './postgres-retention.ts';
+import { toHead, toHeads, SQL, type HeadRow, type ScopedHeadRow } from './statements.ts';
+
+/** The options of `postgresStore`. */
+export interface PostgresStoreOptions extends SecretKeyOptions {
+  readonly logger?: Logger | undefined;
+  /** Maximum number of connections. Default: 10, or `pool_size` in the URL. */
+  readonly poolSize?: number | undefined;
+  /** If false, missing tables are an error and are not created. Default: true. */
+  readonly migrate?: boolean | undefined;
+  /**
+   * How long an append waits for a database that cannot be reached, in milliseconds. After this time it fails, and the
+   * tasks whose events could not be stored are interrupted. Default: 15 seconds.
+   */
+  readonly retryMs?: number | undefined;
+}
+
+/**
+ * Opens a store in the schema `parley` of a database, and creates its tables if needed. If this fails, throws a
+ * StoreError with a one-line message and a `hint` for the user.
+ *
+ * The secrets of webhooks are encrypted with `secretKey`, or with the key in `secretKeyFile`. All processes that use the
+ * database need the same key.
+ *
+ *   const store = await postgresStore('postgres://parley@localhost/parley');
+ */
+export async function postgresStore(
+  url: string,
+  options: PostgresStoreOptions = {},
+): Promise<PostgresStore> {
+  const { poolSize, migrate } = options;
+  const db = await openPostgres(url, { schemas: [TASKS], poolSize, migrate });
+  try {
+    const rows = await db.query<{ key: string; value: Uint8Array }>('SELECT * FROM parley.meta');
+    return new PostgresStore(db, new Map(rows.map(({ key, value }) => [key, value])), options);
+  } catch (error) {
+    await db.close();
+    throw error;
+  }
+}
+
+/** Maximum number of cached scope numbers. */
+const MAX_SCOPES = 10_000;
+const RETRY_MS = 15_000;
+/** Greater than every change number and every row number. */
+const END = Number.MAX_SAFE_INTEGER;
+
+/** The store that `postgresStore` returns. */
+export class PostgresStore implements TaskStore {
+  readonly name = 'postgres';
+  readonly durable = true;
+  readonly #db: Postgres;
+  readonly #cursors: Cursors;
+  readonly #push: PostgresPush;
+  readonly #appender: Appender;
+  /** The numbers of scopes. Scopes are never removed. */
+  readonly #scopes = new BoundedMap<number>(MAX_SCOPES);
+  readonly retention: StoreRetention;
+  #closed = false;
+
+  /** @internal */
+  constructor(
+    db: Postgres,
+    meta: ReadonlyMap<string, Uint8Array>,
+    { logger = consoleLogger, retryMs = RETRY_MS, ...keys }: PostgresStoreOptions,
+  ) {
+    const value = (key: string): Uint8Array => {
+      const found = meta.get(key);
+      if (!found) throw new StoreError(`the task store is damaged: ${key} is missing`);
+      return found;
+    };
+    this.#db = db;
+    this.#cursors = new Cursors(value('cursor_key'));
+    const secrets = new SecretBox(secretKeys(keys), value('secret_salt'));
+    this.#push = new PostgresPush(db, secrets, logger);
+    void this.#push.reseal();
+    this.#appender = { db, retryMs, node: () => undefined, isClosed: () => this.#closed };
+    this.retention = postgresRetention(db);
+  }
+
+  async append(batch: readonly Append[]): Promise<readonly AppendOutcome[]> {
+    for (const append of batch) checkAppend(append);
+    if (batch.length === 0) return [];
+    const scoped: ScopedAppend[] = [];
+    for (const [position, append] of batch.entries()) {
+      const scope = this.#scopes.get(scopeKey(append)) ?? (await this.#addScope(append));
+      scoped.push({ ...append, scope, position });
+    }
+    return appendBatch(this.#appender, scoped);
+  }
+
+  async head(scope: Scope, taskId: string): Promise<TaskHead | undefined> {
+    const number = await this.#scope(scope);
+    if (number === undefined) return undefined;
+    const [row] = await this.#db.run<HeadRow>(SQL.head, [toPostgresText(taskId), number]);
+    return row && toHead(scope, row);
+  }
+
+  async read(taskId: string, after: number, limit: number): Promise<SerializedEntry[]> {
+    const values = [toPostgresText(taskId), after, Math.min(limit, END)];
+    const rows = await this.#db.run<[seq: number, json: string]>(SQL.read, values);
+    return rows.map(([seq, json]) => ({ seq, event: JSON.parse(json), json }));
+  }
+
+  async findMessage(scope: Scope, messageId: string): Promise<string | undefined> {
+    const number = await this.#scope(scope);
+    if (number === undefined) return undefined;
+    const values = [number, toPostgresText(messageId)];
+    const [row] = await this.#db.run<[taskId: string | null]>(SQL.message, values);
+    return row && row[0] !== null ? fromPostgresText(row[0]) : undefined;
+  }
+
+  async list(query: ListQuery): Promise<ListPage> {
+    const { cursor, limit } = query;
+    const position = cursor === undefined ? [END, END] : this.#position(query, cursor);
+    const scope = await this.#scope(query);
+    const counts = query.total !== false;
+    if (scope === undefined) return { heads: [], total: counts ? 0 : undefined };
+    const [rows, total] = await Promise.all([
+      this.#page(scope, query, position),
+      counts ? this.#total(scope, query) : undefined,
+    ]);
+    const shown = rows.slice(0, limit);
+    const heads = shown.flatMap((row) => toHead(query, row) ?? []);
+    const last = rows.length > limit ? shown.at(-1) : undefined;
+    if (!last) return { heads, total };
+    const [, , changed] = last;
+    const id = last[9];
+    return { heads, total, next: this.#cursors.write(query, `${changed}.${id}`) };
+  }
+
+  async unfinished(): Promise<TaskHead[]> {
+    return toHeads(await this.#db.run<ScopedHeadRow>(SQL.unfinished));
+  }
+
+  async expired(now: number, limit: number): Promise<TaskHead[]> {
+    return toHeads(await this.#db.run<ScopedHeadRow>(SQL.expired, [now, limit]));
+  }
+
+  async setExpiry(scope: Scope, taskId: string, at: number | undefined): Promise<void> {
+    const number = await this.#scope(scope);
+    if (number === undefined) return;
+    await this.#db.run(SQL.setExpiry, [toPostgresText(taskId), number, at ?? null]);
+  }
+
+  async delete(scope: Scope, taskId: string): Promise<boolean> {
+    const number = await this.#scope(scope);
+    if (number === undefined) return false;
+    return dropTask(this.#db, taskId, number);
+  }
+
+  savePush(record: PushRecord): Promise<void> {
+    return this.#push.save(record);
+  }
+
+  listPush(taskId: string): Promise<PushRecord[]> {
+    return this.#push.list(taskId);
+  }
+
+  deletePush(taskId: string, configId: string): Promise<void> {
+    return this.#push.delete(taskId, configId);
+  }
+
+  savePushProgress(changes: readonly PushChange[]): Promise<void> {
+    return this.#push.change(changes);
+  }
+
+  duePush(query: DueQuery): Promise<DuePush[]> {
+    return this.#push.due(query);
+  }
+
+  async deadLetters(query: DeadLetterQuery): Promise<DeadLetter[]> {
+    const scope = await this.#scope(query);
+    return scope === undefined ? [] : this.#push.deadLetters(query, scope);
+  }
+
+  /** Writes to the database. Throws a StoreError if it cannot be reached, is read-only, or is full. */
+  async probe(): Promise<void> {
+    await this.#db.query(`UPDATE parley.meta SET value = value WHERE key = 'cursor_key'`);
+  }
+
+  /** Returns the state of the pool of connections, for metrics. */
+  poolStats(): PoolStats {
+    return this.#db.stats();
+  }
+
+  close(): Promise<void> {
+    this.#closed = true;
+    return this.#db.close();
+  }
+
+  async #scope(scope: Scope): Promise<number | undefined> {
+    const key = scopeKey(scope);
+    const known = this.#scopes.get(key);
+    if (known !== undefined) return known;
+    const [row] = await this.#db.run<[id: number]>(SQL.findScope, [hashOf(key)]);
+    if (row) this.#scopes.set(key, row[0]);
+    return row?.[0];
+  }
+
+  async #addScope(scope: Scope): Promise<number> {
+    const found = await this.#scope(scope);
+    if (found !== undefined) return found;
+    const { tenant, owner } = scope;
+    const values = [hashOf(scopeKey(scope)), toPostgresText(tenant), toPostgresText(owner)];
+    await this.#db.run(SQL.addScope, values);
+    const added = await this.#scope(scope);
+    if (added === undefined) throw new StoreError('the task store is damaged: a scope is missing');
+    return added;
+  }
+
+  #position(scope: Scope, cursor: string): number[] {
+    return this.#cursors.read(scope, cursor).split('.').map(Number);
+  }
+
+  /** Returns the rows of a page, and one more if there is another page. */
+  #page(scope: number, query: ListQuery, position: readonly number[]): Promise<HeadRow[]> {
+    const { contextId, updatedSince, limit } = query;
+    const values = [scope, statesOf(query), firstChange(updatedSince), ...position, limit + 1];
+    return contextId === undefined
+      ? this.#db.run<HeadRow>(SQL.pageOfState, values)
+      : this.#db.run<HeadRow>(SQL.pageOfContext, [...values, toPostgresText(contextId)]);
+  }
+
+  async #total(scope: number, query: ListQuery): Promise<number> {
+    const { contextId, updatedSince } = query;
+    const states = statesOf(query);
+    const since = firstChange(updatedSince);
+    const [statement, values] =
+      contextId !== undefined
+        ? [SQL.countOfContext, [scope, states, since, toPostgresText(contextId)]]
+        : updatedSince !== undefined
+          ? [SQL.countOfState, [scope, states, since]]
+          : [SQL.counters, [scope, states]];
+    const [row] = await this.#db.run<[total: number]>(statement, values);
+    return row?.[0] ?? 0;
+  }
+}
+
+function statesOf({ state }: ListQuery): readonly TaskState[] {
+  return state === undefined ? TaskState.options : [state];
+}
+
+function firstChange(updatedSince: number | undefined): number {
+  return updatedSince === undefined ? 0 : Math.min(ChangeClock.first(updatedSince), END);
+}
+
+function hashOf(key: string): Uint8Array {
+  return createHash('sha256').update(key, 'utf16le').digest();
+}
