@@ -17,6 +17,7 @@ export {
   allOf,
   andThen,
   backoffMs,
+  Later,
   MAX_TIMER_MS,
   pause,
   raceAbort,

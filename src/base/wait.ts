@@ -80,3 +80,20 @@ export function backoffMs(
 ): number {
   return Math.min(maxMs, firstMs * 2 ** (attempt - 1)) * (0.5 + random() / 2);
 }
+
+/** A value that is known later. Its promise is created only if it is needed. Only the first `resolve` has an effect. */
+export class Later<Value> {
+  #known: { readonly value: Value } | undefined;
+  #waiting: PromiseWithResolvers<Value> | undefined;
+
+  resolve(value: Value): void {
+    if (this.#known) return;
+    this.#known = { value };
+    this.#waiting?.resolve(value);
+  }
+
+  get promise(): Promise<Value> {
+    if (this.#known) return Promise.resolve(this.#known.value);
+    return (this.#waiting ??= Promise.withResolvers<Value>()).promise;
+  }
+}

@@ -74,7 +74,7 @@ export {
   type SseParser,
 } from './connection/sse.ts';
 
-export { TaskFollower, type FollowedService } from './follow/follower.ts';
+export { TaskFollower, type FollowedService, type Items } from './follow/follower.ts';
 export { RemoteTaskGuard } from './follow/guard.ts';
 export {
   limitSilence,

@@ -135,8 +135,8 @@ async function registeredAgent(input: unknown): Promise<unknown> {
   try {
     const { guarded: dispatcher } = dialler;
     const agent = new RemoteAgent({ name: 'a', source: 'api', settings, dispatcher });
-    const { open } = await agent.fetchCard();
-    return await open().getTask({ id: 't' });
+    const { service } = await agent.fetchCard();
+    return await service.getTask({ id: 't' });
   } finally {
     await dialler.close();
   }

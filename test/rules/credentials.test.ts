@@ -61,8 +61,8 @@ async function gatewayAgent(url: string): Promise<unknown> {
     dispatcher,
   });
   try {
-    const { open } = await agent.fetchCard();
-    return await open().getTask({ id: 't' });
+    const { service } = await agent.fetchCard();
+    return await service.getTask({ id: 't' });
   } finally {
     await dialler.close();
   }

@@ -2,6 +2,7 @@
 import {
   A2AError,
   type AgentService,
+  type Call,
   type StreamItem,
   type WireCodec,
 } from '../../protocol/index.ts';
@@ -70,7 +71,7 @@ class FetchTransport implements Transport {
     this.#timeoutMs = options.timeoutMs ?? 300_000;
   }
 
-  async whole(request: OutgoingRequest, signal: AbortSignal | undefined): Promise<WholeResponse> {
+  async whole(request: OutgoingRequest, { signal }: Call): Promise<WholeResponse> {
     const lifetime = this.#lifetime(signal, `${request.url} did not answer within`);
     try {
       return await this.#read(await this.#send(request, lifetime), lifetime);
@@ -82,7 +83,7 @@ class FetchTransport implements Transport {
   async stream(
     request: OutgoingRequest,
     source: EventDecoding,
-    signal: AbortSignal | undefined,
+    { signal }: Call,
   ): Promise<AsyncIterable<StreamItem> | WholeResponse> {
     const { idleTimeoutMs = 60_000 } = this.#options;
     const { url } = request;

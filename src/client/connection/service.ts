@@ -46,7 +46,7 @@ export interface EventDecoding {
 
 /** Sends requests. Applies timeouts, and limits on the size of responses. */
 export interface Transport {
-  whole(request: OutgoingRequest, signal: AbortSignal | undefined): Promise<WholeResponse>;
+  whole(request: OutgoingRequest, call: Call): Promise<WholeResponse>;
   /**
    * Resolves when the first event has arrived, because this event may be an error. Resolves with a whole response if
    * the server answers with JSON instead of a stream.
@@ -54,7 +54,7 @@ export interface Transport {
   stream(
     request: OutgoingRequest,
     source: EventDecoding,
-    signal: AbortSignal | undefined,
+    call: Call,
   ): Promise<AsyncIterable<StreamItem> | WholeResponse>;
 }
 
@@ -110,21 +110,27 @@ export function createHttpService(options: ServiceOptions): AgentService {
   function unary<O extends UnaryOperation>(operation: O) {
     return async (params: ParamsOf<O>, call: Call = {}): Promise<ResultOf<O>> => {
       const asked = binding.ask(operation, params);
-      const response = await transport.whole(request(asked, call, JSON_TYPES), call.signal);
+      const response = await transport.whole(request(asked, call, JSON_TYPES), call);
       return codec.decodeResult(operation, resultIn(response, asked));
     };
   }
 
   /** Opens a stream. If the server does not support the route, tries the operation's other HTTP method. */
   async function open(
-    asked: Ask,
-    source: EventDecoding,
+    operation: 'streamMessage' | 'subscribe',
+    params: ParamsOf<'streamMessage'> | ParamsOf<'subscribe'>,
     call: Call,
   ): Promise<AsyncIterable<StreamItem>> {
+    const read = createCoderAgentReader();
+    const source: EventDecoding = {
+      decode: (data, type) => read(decode(data, type)),
+      expectsEvent: operation === 'streamMessage',
+    };
     let refusal: unknown;
-    for (let ask: Ask | undefined = asked; ask; ask = ask.other) {
+    let ask: Ask | undefined = binding.ask(operation, params);
+    for (; ask; ask = ask.other) {
       const sent = request(ask, call, 'text/event-stream');
-      const opened = await transport.stream(sent, source, call.signal);
+      const opened = await transport.stream(sent, source, call);
       try {
         const items =
           'head' in opened ? once({ event: codec.decodeEvent(resultIn(opened, ask)) }) : opened;
@@ -142,19 +148,12 @@ export function createHttpService(options: ServiceOptions): AgentService {
   }
 
   function stream<O extends 'streamMessage' | 'subscribe'>(operation: O) {
-    const expectsEvent = operation === 'streamMessage';
-    return async (params: ParamsOf<O>, call: Call = {}): Promise<AsyncIterable<StreamItem>> => {
+    return (params: ParamsOf<O>, call: Call = {}): Promise<AsyncIterable<StreamItem>> => {
+      if (!('after' in params)) return open(operation, params, call);
       const { after, ...rest } = params as ParamsOf<'subscribe'>;
-      const resumed =
-        after === undefined
-          ? call
-          : { ...call, headers: { ...call.headers, 'last-event-id': String(after) } };
-      const read = createCoderAgentReader();
-      const source: EventDecoding = {
-        decode: (data, type) => read(decode(data, type)),
-        expectsEvent,
-      };
-      return open(binding.ask(operation, rest), source, resumed);
+      if (after === undefined) return open(operation, rest, call);
+      const headers = { ...call.headers, 'last-event-id': String(after) };
+      return open(operation, rest, { ...call, headers });
     };
   }
 

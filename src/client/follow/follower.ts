@@ -8,7 +8,7 @@
  *
  * If a task cannot be followed to its end, the follower throws. So such a task is never mistaken for a completed task.
  */
-import { backoffMs, pause } from '../../base/index.ts';
+import { backoffMs, type MaybePromise, pause } from '../../base/index.ts';
 import {
   A2AError,
   isInterrupted,
@@ -162,7 +162,8 @@ export class TaskFollower {
       this.#empty = true;
       this.#error = undefined;
       try {
-        const items = await this.#open({ ...this.#options.call, signal });
+        const opening = this.#open({ ...this.#options.call, signal });
+        const items = opening instanceof Promise ? await opening : opening;
         this.#connection = 'open';
         return items;
       } catch (error) {
@@ -223,12 +224,12 @@ export class TaskFollower {
     return checks && this.#connection === 'opening' && this.#taskId !== undefined;
   }
 
-  async #open(call: Call & { readonly signal: AbortSignal }): Promise<Items> {
+  #open(call: Call & { readonly signal: AbortSignal }): MaybePromise<Items> {
     const { service, from, streams } = this.#options;
     const id = this.#taskId;
     if (this.#step === 'send' && 'params' in from) {
       if (streams) return service.streamMessage(from.params, call);
-      return [{ event: await service.sendMessage(from.params, call) }];
+      return service.sendMessage(from.params, call).then((event) => [{ event }]);
     }
     if (id === undefined) throw new TypeError('only a task can be followed');
     if (this.#step === 'poll') return this.#poll(id, call);
@@ -236,11 +237,8 @@ export class TaskFollower {
       // If the answer did not arrive, the task still waits for it, and a subscription would wait too. So fetch the
       // task.
       this.#unconfirmed = false;
-      const event = await retrying(
-        () => service.getTask({ id, historyLength: 0 }, call),
-        call.signal,
-      );
-      return [{ event }];
+      const found = retrying(() => service.getTask({ id, historyLength: 0 }, call), call.signal);
+      return found.then((event) => [{ event }]);
     }
     return service.subscribe({ id, ...(this.#numbered && { after: this.#lastSeq }) }, call);
   }

@@ -17,14 +17,15 @@ import {
   type WholeResponse,
 } from '../../client/index.ts';
 import type { StreamItem } from '../../protocol/index.ts';
-import { ByteCollector } from '../../base/index.ts';
+import { ByteCollector, type MaybePromise } from '../../base/index.ts';
 import { ChunkReader } from './chunks.ts';
 
-export interface ExchangeLimits {
-  /** Limit of received bytes, which all requests for one message and its result share. */
-  readonly budget: ByteBudget;
-  /** Maximum size of an event, and of a complete response. */
-  readonly maxBytes: number;
+/** Reads the items of a stream as they arrive (`Exchange.each`). */
+export interface ItemReader {
+  /** Whether the reader takes another item now. When this becomes true again, it calls `Exchange.more`. */
+  readonly ready: boolean;
+  /** Takes an item. Returns false if it wants no more items. */
+  take(item: StreamItem): MaybePromise<boolean>;
 }
 
 /**
@@ -60,9 +61,14 @@ function flushDue(): void {
 
 export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterator<StreamItem> {
   readonly #dispatcher: Dispatcher;
-  readonly #limits: ExchangeLimits;
+  /** Limit of received bytes, which all requests for one message and its result share. */
+  readonly #budget: ByteBudget;
+  /** Maximum size of an event, and of a complete response. */
+  readonly #maxBytes: number;
   readonly #signal: AbortSignal | undefined;
+  /** Resolves when the response is complete. If a stream is expected, it resolves with the first event. */
   readonly #opened = Promise.withResolvers<void>();
+  #streams = false;
   #controller: Dispatcher.DispatchController | undefined;
   #head: ResponseHead | undefined;
   /** The parser of the stream, or undefined if the response is not a stream. */
@@ -75,6 +81,8 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterat
   #later: Buffer[] = [];
   #gathered = 0;
   #unread: SseEvent[] = [];
+  /** The first event, which is parsed when the stream opens. */
+  #first: StreamItem | undefined;
   readonly #chunks: ChunkReader;
   #at = 0;
   #length = 0;
@@ -82,20 +90,26 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterat
   #cut = false;
   /** True if the last chunk ended with a complete event, so that the parser holds no partial event. */
   #between = false;
-  #looked: StreamItem | undefined;
   #waiting: PromiseWithResolvers<IteratorResult<StreamItem>> | undefined;
+  #reader: ItemReader | undefined;
+  /** Settles when the reader has got all items, or wants no more. */
+  #read: PromiseWithResolvers<void> | undefined;
+  /** True while the reader works on an item. */
+  #busy = false;
   #over = false;
   #error: unknown;
   #lingers: NodeJS.Timeout | undefined;
 
   constructor(
     dispatcher: Dispatcher,
-    limits: ExchangeLimits,
+    budget: ByteBudget,
+    maxBytes: number,
     signal: AbortSignal | undefined,
     decode: EventDecoding['decode'] = notExpected,
   ) {
     this.#dispatcher = dispatcher;
-    this.#limits = limits;
+    this.#budget = budget;
+    this.#maxBytes = maxBytes;
     this.#signal = signal;
     this.#chunks = new ChunkReader(decode);
   }
@@ -117,15 +131,67 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterat
   async stream(
     request: Dispatcher.DispatchOptions,
     expectsEvent: boolean,
-  ): Promise<AsyncIterable<StreamItem> | WholeResponse> {
+  ): Promise<this | WholeResponse> {
+    this.#streams = true;
     this.#dispatch(request);
     await this.#opened.promise;
     if (!this.#parse) return this.#complete();
-    const first = await this.next();
-    if (first.done !== true) this.#looked = first.value;
+    if (this.#hasItem) this.#first = this.#item();
     else if (expectsEvent)
       throw new ConnectionError('broken', 'it sent a stream without any event');
     return this;
+  }
+
+  /**
+   * Passes each item to the reader when it arrives, which takes less time than an iteration. Resolves when there are no
+   * more items, or when the reader wants no more.
+   */
+  each(reader: ItemReader): Promise<void> {
+    this.#reader = reader;
+    this.#read = Promise.withResolvers();
+    this.more();
+    return this.#read.promise;
+  }
+
+  /** Passes the items that have arrived to the reader, as long as it is ready. */
+  more(): void {
+    const reader = this.#reader;
+    if (!reader) return;
+    while (!this.#busy && this.#hasItem && reader.ready) if (!this.#pass(reader)) return;
+    if (this.#over && !this.#busy && !this.#hasItem) this.#leaveReader(this.#error);
+  }
+
+  /** Passes an item to the reader. Returns false if the reader gets no other item now. */
+  #pass(reader: ItemReader, item?: StreamItem): boolean {
+    try {
+      const taken = reader.take(item ?? this.#item());
+      if (typeof taken === 'boolean') {
+        if (!taken) this.#leaveReader(undefined);
+        return taken;
+      }
+      this.#busy = true;
+      taken.then(
+        (goesOn) => {
+          this.#busy = false;
+          if (goesOn) this.more();
+          else this.#leaveReader(undefined);
+        },
+        (error: unknown) => this.#leaveReader(error),
+      );
+    } catch (error) {
+      this.#leaveReader(error);
+    }
+    return false;
+  }
+
+  /** Ends `each`. */
+  #leaveReader(error: unknown): void {
+    const read = this.#read;
+    this.#reader = this.#read = undefined;
+    this.#busy = false;
+    this.#linger();
+    if (error === undefined) read?.resolve();
+    else read?.reject(error);
   }
 
   #dispatch(request: Dispatcher.DispatchOptions): void {
@@ -165,8 +231,8 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterat
       );
     }
     if (!ok || mediaType(this.#head) !== 'text/event-stream') return;
-    this.#parse = createSseParser(this.#limits.maxBytes);
-    this.#opened.resolve();
+    this.#parse = createSseParser(this.#maxBytes);
+    if (!this.#streams) this.#opened.resolve();
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -189,21 +255,24 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterat
 
   #data(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     try {
-      this.#limits.budget.take(chunk.length);
+      this.#budget.take(chunk.length);
     } catch (error) {
       return this.#leave(error);
     }
     if (this.#over) return;
     if (!this.#parse) {
-      const { maxBytes } = this.#limits;
+      const maxBytes = this.#maxBytes;
       this.#body ??= new ByteCollector();
       if (this.#body.size + chunk.length <= maxBytes) this.#body.add(chunk);
       else this.#leave(tooMuch(`it sent a response of more than ${maxBytes} bytes`));
       return;
     }
     const text = this.#text(chunk);
-    const next = this.#waiting && typeof text === 'string' ? this.#next(text) : undefined;
-    if (this.#waiting && next) {
+    const reader = this.#reader;
+    const waits = reader ? reader.ready && !this.#busy && !this.#hasItem : this.#waiting;
+    const next = waits && typeof text === 'string' ? this.#next(text) : undefined;
+    if (next && reader) return void this.#pass(reader, next);
+    if (next && this.#waiting) {
       const { resolve } = this.#waiting;
       this.#waiting = undefined;
       return resolve({ value: next, done: false });
@@ -217,6 +286,8 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterat
     } catch (error) {
       return this.#leave(error instanceof SseLimitError ? tooMuch(error.message) : error);
     }
+    if (this.#unread.length > 0) this.#opened.resolve();
+    if (reader) this.more();
     if (this.#waiting && this.#at < this.#unread.length) {
       const { resolve, reject } = this.#waiting;
       this.#waiting = undefined;
@@ -246,16 +317,10 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterat
   }
 
   next(): Promise<IteratorResult<StreamItem>> {
-    if (this.#looked !== undefined) {
-      const value = this.#looked;
-      this.#looked = undefined;
-      return Promise.resolve({ value, done: false });
-    }
-    if (this.#at < this.#unread.length) {
+    if (this.#hasItem) {
       try {
-        return Promise.resolve({ value: this.#take(), done: false });
+        return Promise.resolve({ value: this.#item(), done: false });
       } catch (error) {
-        this.#leave(error);
         return Promise.reject(error);
       }
     }
@@ -266,7 +331,7 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterat
   }
 
   return(): Promise<IteratorResult<StreamItem>> {
-    this.#linger();
+    this.#leaveReader(undefined);
     return Promise.resolve(DONE);
   }
 
@@ -300,6 +365,25 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterat
     return event && { event, seq };
   }
 
+  get #hasItem(): boolean {
+    return this.#first !== undefined || this.#at < this.#unread.length;
+  }
+
+  /** Returns the next item. If it is invalid, aborts the request and throws. */
+  #item(): StreamItem {
+    const first = this.#first;
+    this.#first = undefined;
+    if (first) return first;
+    try {
+      return this.#take();
+    } catch (error) {
+      this.#unread = [];
+      this.#at = 0;
+      this.#leave(error);
+      throw error;
+    }
+  }
+
   #take(): StreamItem {
     const { type, data, id } = this.#unread[this.#at++]!;
     this.#length -= data.length;
@@ -323,7 +407,7 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterat
     if (this.#over) return;
     const controller = this.#controller;
     if (!controller || !this.#parse) return this.#leave(undefined);
-    this.#looked = undefined;
+    this.#first = undefined;
     this.#unread = [];
     this.#at = 0;
     this.#end(undefined);
@@ -351,6 +435,7 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterat
       this.#waiting?.reject(error);
     }
     this.#waiting = undefined;
+    this.more();
   }
 }
 

@@ -9,14 +9,15 @@
  * their id (`deduplicates`). For all other agents the task fails.
  */
 import { randomUUIDv7 } from 'node:crypto';
-import { andThen, type MaybePromise, raceAbort, waitAtMost } from '../../base/index.ts';
+import { andThen, Later, type MaybePromise, raceAbort, waitAtMost } from '../../base/index.ts';
 import {
+  ConnectionError,
   Lifetime,
   limitTime,
   RemoteAgentError,
   retrying,
-  TaskFollower,
   type FollowedService,
+  type Items,
 } from '../../client/index.ts';
 import {
   A2AError,
@@ -28,7 +29,6 @@ import {
 } from '../../protocol/index.ts';
 import {
   type AgentExecutor,
-  type CancelContext,
   type ExecutionContext,
   type ExecutorEvent,
   type Logger,
@@ -45,11 +45,13 @@ import type { Meter, Span, Tracer } from '../telemetry/telemetry.ts';
 import { notFound, type Agents } from './agents.ts';
 import { noUse, plannedCall, usualUse } from './call-budget.ts';
 import { failureReason, failureWord, isBeforeWork, LinkNotSaved, OwnFailure } from './failure.ts';
-import { createOutgoing, notBlocking } from './outgoing.ts';
-import { Reading } from './reading.ts';
+import { EventQueue } from './event-queue.ts';
+import { Exchange, type ItemReader } from './exchange.ts';
+import { createOutgoing } from './outgoing.ts';
+import { callOf, createPrepare, ownerOf, traceOf } from './prepare.ts';
 import type { RemoteAgent } from './remote.ts';
 import type { Link } from './task-links.ts';
-import { callerOf, checkPassedOn, listedHeaders, senderOf, type Sender } from './sender.ts';
+import { callerOf, checkPassedOn, type Sender } from './sender.ts';
 
 export interface ProxyOptions {
   readonly agents: Agents;
@@ -65,7 +67,7 @@ export type ProxyExecutor = Required<Pick<AgentExecutor, 'receive' | 'execute' |
 interface Running {
   readonly agent: RemoteAgent;
   /** Resolves with the id of the remote task, or with undefined if there is none. */
-  readonly remoteTask: PromiseWithResolvers<string | undefined>;
+  readonly remoteTask: Later<string | undefined>;
   /** True from the moment when the message may have reached the remote agent. */
   sent: boolean;
   /** The headers and extensions of the requests to the agent, once they are known. */
@@ -78,90 +80,26 @@ interface Running {
 
 /** How long a cancellation waits for the id of the remote task. */
 const TASK_ID_MS = 3000;
-const RETRY = { delayMs: 100, attempts: 6 };
 
 export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
   const { agents, spending, logger, meter, tracer } = options;
   const { links } = agents;
   const runs = new Map<string, Running>();
   const outgoing = createOutgoing(links);
+  const prepare = createPrepare(links, outgoing);
 
   function agentOf(tenant: string, metadata: Metadata | undefined): string {
     const name = agentOfTenant(tenant) ?? metadata?.['agent'];
     return typeof name === 'string' ? name : '';
   }
 
-  /** Connects to the agent, and creates the follower and the reader of its events. */
-  async function prepare(
-    context: ExecutionContext,
-    agent: RemoteAgent,
-    before: Sender | undefined,
-    signal: AbortSignal,
-    span: Span | undefined,
-  ) {
-    // A resumed task can wait until its agent is available again, so the connection is retried. A new task fails at
-    // once.
-    const found = context.resumed ? retrying(() => agent.connect(), signal) : agent.connect();
-    const { open, streams, extensions } = found instanceof Promise ? await found : found;
-    const service = open();
-    const { name, limits, settings } = agent;
-    const workspace = ownerOf(context);
-    const sender =
-      context.resumed && before ? before : senderOf(context, agent, extensions, before);
-    const traceparent = span?.traceparent ?? traceOf(context);
-    const call = { ...callOf(agent, sender, traceparent), signal };
-    const outgoingMessage = context.resumed
-      ? outgoing.afterCrash(context, workspace, agent, sender, { service, call })
-      : outgoing.message(context, workspace, name, sender);
-    const params = outgoingMessage instanceof Promise ? await outgoingMessage : outgoingMessage;
-    const known = context.resumed ? await links.task(workspace, name, context.task.id) : undefined;
-    const remoteTaskId = params?.message.taskId ?? known;
-    const isAnswer = params?.message.taskId !== undefined;
-    const reading = new Reading(limits, {
-      task: context.task,
-      remoteTaskId,
-      remoteContextId: params
-        ? params.message.contextId
-        : await links.context(workspace, name, context.contextId),
-      sends: !params ? 'nothing' : isAnswer ? 'answer' : 'message',
-    });
-    const resends = streams && settings.deduplicates === true;
-    const follower = new TaskFollower({
-      service,
-      call,
-      signal,
-      streams,
-      polls: true,
-      retry: RETRY,
-      from: params
-        ? {
-            params: streams ? params : notBlocking(params),
-            checksTask: true,
-            // An answer is sent again if the agent is unreachable, because the agent may be restarting.
-            resend: ({ reason }, failures) =>
-              isAnswer
-                ? reason === 'unreachable'
-                : resends && (failures > 0 || reason !== 'unreachable'),
-          }
-        : { taskId: remoteTaskId ?? '' },
-    });
-    signal.throwIfAborted();
-    // If the message may be sent again after a crash, its link is saved before it is sent. The link contains the
-    // sender. Without this link, an answer would be sent again with the sender of the previous message.
-    const savesFirst = params !== undefined && (isAnswer || settings.deduplicates === true);
-    return { reading, follower, service, call, sender, sends: params !== undefined, savesFirst };
-  }
-
-  // This is deliberately a single generator. Each nested generator would add as much time per event as all other work
-  // together.
-  async function* execute(context: ExecutionContext): AsyncGenerator<ExecutorEvent> {
+  async function run(context: ExecutionContext, out: EventQueue): Promise<void> {
     const { task, contextId, signal } = context;
     const workspace = ownerOf(context);
     const name = agentOf(context.tenant, task.metadata);
     const agent = agents.find(workspace, name);
     if (!agent) {
-      yield failed(name, 'AGENT_REMOVED', `The agent ${name} no longer exists.`);
-      return;
+      return out.push(failed(name, 'AGENT_REMOVED', `The agent ${name} no longer exists.`));
     }
     let before: Sender | undefined;
     let caller: Attribution['caller'];
@@ -176,13 +114,13 @@ export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
       reservation = made instanceof Promise ? await made : made;
     } catch (error) {
       if (!(error instanceof A2AError)) throw error;
-      yield failed(name, error.detail.reason ?? 'GATEWAY_UNAVAILABLE', error.message);
-      return;
+      const reason = error.detail.reason ?? 'GATEWAY_UNAVAILABLE';
+      return out.push(failed(name, reason, error.message));
     }
     let used: CallUse | undefined;
     const running: Running = {
       agent,
-      remoteTask: Promise.withResolvers(),
+      remoteTask: new Later(),
       sent: false,
       canceled: false,
     };
@@ -204,13 +142,58 @@ export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
     let answered = false;
     let remoteTaskId: string | undefined;
     try {
-      const prepared = await prepare(context, agent, before, lifetime.signal, span);
+      const preparing = prepare(context, agent, before, lifetime.signal, span);
+      const prepared = preparing instanceof Promise ? await preparing : preparing;
       const { reading, follower, service, call, sends, sender } = prepared;
       const link = { taskId: task.id, workspace, agent: name, contextId, sender };
       running.call = call;
       let remoteContextId = reading.contextId;
       remoteTaskId = reading.taskId;
       if (remoteTaskId !== undefined) running.remoteTask.resolve(remoteTaskId);
+
+      out.onLeft = () => {
+        if (reading.settled) return;
+        lifetime.end(new ConnectionError('closed', 'the execution has ended'));
+      };
+      const pass = (events: readonly ExecutorEvent[]): MaybePromise<boolean> => {
+        if (events.length === 0) return true;
+        lifetime.wait(true);
+        for (const each of events) used = reportedUsage(each) ?? used;
+        if (reading.settled && reading.doubtful && remoteTaskId !== undefined) {
+          return wholeTask(service, remoteTaskId, call).then((whole) => {
+            if (whole) for (const missed of reading.compare(whole)) out.push(missed);
+            for (const each of events) out.push(each);
+            return false;
+          });
+        }
+        for (const each of events) out.push(each);
+        return !reading.settled;
+      };
+      const reader: ItemReader = {
+        get ready() {
+          return out.wanted;
+        },
+        take(item) {
+          if (!follower.accepts(item)) return true;
+          const events = reading.take(item.event);
+          if (!answered) {
+            answered = true;
+            const seconds = (performance.now() - begun) / 1000;
+            meter?.observe('parley_agent_call_duration_seconds', {}, seconds);
+          }
+          if (reading.taskId === remoteTaskId && reading.contextId === remoteContextId) {
+            return pass(events);
+          }
+          remoteTaskId = reading.taskId;
+          remoteContextId = reading.contextId;
+          // Save the link before a client sees an event, so that the remote task can be found again after a crash.
+          return saved({ ...link, remoteTaskId, remoteContextId }).then(() => {
+            running.remoteTask.resolve(remoteTaskId);
+            return pass(events);
+          });
+        },
+      };
+
       if (prepared.savesFirst) await saved({ ...link, remoteTaskId, remoteContextId });
       running.sent = sends;
       let resumed = !sends;
@@ -218,36 +201,12 @@ export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
         if (resumed) reading.doubt();
         resumed = true;
         try {
-          for await (const item of items) {
-            if (!follower.accepts(item)) continue;
-            const events = reading.take(item.event);
-            if (!answered) {
-              answered = true;
-              const seconds = (performance.now() - begun) / 1000;
-              meter?.observe('parley_agent_call_duration_seconds', {}, seconds);
-            }
-            if (reading.taskId !== remoteTaskId || reading.contextId !== remoteContextId) {
-              remoteTaskId = reading.taskId;
-              remoteContextId = reading.contextId;
-              // Save the link before a client sees an event, so that the remote task can be found again after a crash.
-              await saved({ ...link, remoteTaskId, remoteContextId });
-              running.remoteTask.resolve(remoteTaskId);
-            }
-            if (events.length === 0) continue;
-            lifetime.wait(true);
-            if (reading.settled && reading.doubtful && remoteTaskId !== undefined) {
-              const whole = await wholeTask(service, remoteTaskId, call);
-              if (whole) for (const missed of reading.compare(whole)) yield missed;
-            }
-            for (const each of events) used = reportedUsage(each) ?? used;
-            if (events.length === 1) yield events[0]!;
-            else for (const each of events) yield each;
-            if (reading.settled) return;
-          }
+          await readAll(items, reader, out);
         } catch (error) {
           follower.failed(error);
         }
-        for (const each of reading.finish()) yield each;
+        if (reading.settled || out.isOver) return;
+        for (const each of reading.finish()) out.push(each);
         if (reading.settled) return;
       }
       throw new RemoteAgentError('remote-invalid', 'its stream ended, but its task has not ended');
@@ -256,6 +215,7 @@ export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
         outcome = 'canceled';
         throw error;
       }
+      if (out.isOver) return;
       const why: unknown = lifetime.signal.aborted ? lifetime.signal.reason : error;
       outcome = failureWord(why);
       if (!answered && isBeforeWork(why)) running.sent = false;
@@ -267,7 +227,7 @@ export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
       // Our task fails, so the remote agent's work is no longer needed.
       void cancelRemote(agent, remoteTaskId, running.call);
       const line = why instanceof OwnFailure ? why.line(name) : agent.explain(why);
-      yield failed(name, failureReason(why), line);
+      out.push(failed(name, failureReason(why), line));
     } finally {
       lifetime.release();
       signal.removeEventListener('abort', onAbort);
@@ -318,8 +278,9 @@ export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
     if (id === undefined) return;
     const signal = AbortSignal.timeout(agent.limits.cancelMs);
     try {
-      const { open } = await raceAbort(agent.connect(), signal);
-      await open().cancelTask({ id }, { ...call, signal });
+      const { service } = await raceAbort(agent.connect(), signal);
+      const { headers, extensions } = call ?? {};
+      await service.cancelTask({ id }, { headers, extensions, signal });
     } catch (error) {
       if (error instanceof A2AError && error.kind === 'taskNotCancelable') return;
       logger.warn({ err: error, agent: agent.name }, "failed to cancel a remote agent's task");
@@ -359,7 +320,7 @@ export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
       const checked = spending.check(plannedCall(callerOf(context), agent, context.contextId));
       return checked instanceof Promise ? checked.then(() => undefined) : undefined;
     },
-    execute,
+    execute: (context) => new EventQueue((out) => run(context, out)),
     async cancel(taskId, context) {
       const workspace = ownerOf(context);
       const running = runs.get(taskId);
@@ -382,6 +343,16 @@ export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
   };
 }
 
+/** Passes all items of a connection to the reader, until it wants no more. */
+async function readAll(items: Items, reader: ItemReader, out: EventQueue): Promise<void> {
+  if (!(items instanceof Exchange)) {
+    for await (const item of items) if (!(await reader.take(item))) return;
+    return;
+  }
+  out.onWanted = () => items.more();
+  await items.each(reader);
+}
+
 /** Returns the last status of a task that the gateway or the agent failed to execute. */
 function failed(agent: string, reason: string, text: string): ExecutorEvent {
   return {
@@ -395,31 +366,6 @@ function failed(agent: string, reason: string, text: string): ExecutorEvent {
       metadata: { reason, agent },
     },
   };
-}
-
-/** Returns the headers and extensions of the requests to the agent. */
-function callOf(
-  agent: RemoteAgent,
-  sender: Sender = {},
-  traceparent?: string,
-): Pick<Call, 'headers' | 'extensions'> {
-  const { extensions } = sender;
-  const headers = listedHeaders(sender, agent);
-  return {
-    ...(extensions && { extensions }),
-    ...((headers || traceparent !== undefined) && {
-      headers: { ...headers, ...(traceparent !== undefined && { traceparent }) },
-    }),
-  };
-}
-
-/** Returns the workspace that owns the task. In the gateway, the user's id is the workspace. */
-function ownerOf({ user }: Pick<CancelContext, 'user'>): string {
-  return user?.id ?? '';
-}
-
-function traceOf({ user }: Pick<ExecutionContext, 'user'>): string | undefined {
-  return user instanceof Caller ? user.traceparent : undefined;
 }
 
 function startSpan(

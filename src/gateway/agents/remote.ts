@@ -17,7 +17,7 @@ import type { AgentConfig } from './config.ts';
 import { fetchOver } from './dialler.ts';
 import { exposedProfile } from './exposed.ts';
 import { failureLine } from './failure.ts';
-import { createTransports } from './transport.ts';
+import { createTransport } from './transport.ts';
 
 export interface Health {
   readonly state: 'unknown' | 'healthy' | 'unhealthy';
@@ -31,8 +31,7 @@ export interface Health {
 
 /** The connection to an agent, and the capabilities in its card. */
 export interface Connected {
-  /** Creates a service for one message and its result. The limits apply to all of its requests together. */
-  readonly open: () => AgentService;
+  readonly service: AgentService;
   readonly streams: boolean;
   readonly extensions: readonly string[];
 }
@@ -142,17 +141,17 @@ export class RemoteAgent {
     const binding = createBinding(endpoint, codec);
     const { limits, timeoutMs } = this;
     const dispatcher = this.#dispatcher;
-    const transports = createTransports({
+    const transport = createTransport({
       url: endpoint.url,
       dispatcher,
       headers,
       limits,
       timeoutMs,
     });
-    const open = () => createHttpService({ codec, binding, transport: transports() });
+    const service = createHttpService({ codec, binding, transport });
     const extensions = (card.capabilities.extensions ?? []).map(({ uri }) => uri);
     this.#profile = exposedProfile(card, { description, hidden: this.#hidden });
-    this.#connected = { open, streams: card.capabilities.streaming === true, extensions };
+    this.#connected = { service, streams: card.capabilities.streaming === true, extensions };
     return this.#connected;
   }
 

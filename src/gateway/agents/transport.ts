@@ -11,7 +11,7 @@ import {
   type OutgoingRequest,
   type WholeResponse,
 } from '../../client/index.ts';
-import type { StreamItem } from '../../protocol/index.ts';
+import type { Call, StreamItem } from '../../protocol/index.ts';
 import { Exchange } from './exchange.ts';
 
 export interface TransportOptions {
@@ -24,11 +24,13 @@ export interface TransportOptions {
   readonly timeoutMs: number;
 }
 
-/**
- * Returns a function that creates transports to an agent. Each transport counts the bytes for one message and its
- * result.
- */
-export function createTransports(options: TransportOptions): () => Transport {
+/** A call with a limit of received bytes, which all requests for one message and its result share. */
+export interface LimitedCall extends Call {
+  readonly budget: ByteBudget;
+}
+
+/** Creates the transport to an agent. A call that is not a LimitedCall gets its own limit. */
+export function createTransport(options: TransportOptions): Transport {
   const { dispatcher, limits } = options;
   const { origin, pathname, search } = new URL(options.url);
   const base: Dispatcher.DispatchOptions = {
@@ -50,18 +52,18 @@ export function createTransports(options: TransportOptions): () => Transport {
     return { ...base, origin: target.origin, path, method, headers, body };
   }
 
-  return () => {
-    const budget = new ByteBudget(limits.maxBytes);
-    const exchange = (signal: AbortSignal | undefined, decode?: EventDecoding['decode']) =>
-      new Exchange(dispatcher, { budget, maxBytes: limits.maxEventBytes }, signal, decode);
-    return {
-      whole: (request: OutgoingRequest, signal) => exchange(signal).whole(toDispatch(request)),
-      stream: (
-        request: OutgoingRequest,
-        { decode, expectsEvent }: EventDecoding,
-        signal,
-      ): Promise<AsyncIterable<StreamItem> | WholeResponse> =>
-        exchange(signal, decode).stream(toDispatch(request), expectsEvent),
-    };
+  function exchange(call: Call | LimitedCall, decode?: EventDecoding['decode']): Exchange {
+    const budget = 'budget' in call ? call.budget : new ByteBudget(limits.maxBytes);
+    return new Exchange(dispatcher, budget, limits.maxEventBytes, call.signal, decode);
+  }
+
+  return {
+    whole: (request: OutgoingRequest, call) => exchange(call).whole(toDispatch(request)),
+    stream: (
+      request: OutgoingRequest,
+      { decode, expectsEvent }: EventDecoding,
+      call,
+    ): Promise<AsyncIterable<StreamItem> | WholeResponse> =>
+      exchange(call, decode).stream(toDispatch(request), expectsEvent),
   };
 }
