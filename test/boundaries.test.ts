@@ -34,6 +34,7 @@ const RULES: Record<string, Rule> = {
   'base/net': { folders: ['base'], packages: [], builtins: ['http', 'net'] },
   'base/signing': { folders: [], packages: [], builtins: ['crypto', 'fs'] },
   'base/postgres': { folders: [], packages: ['pg'], builtins: [] },
+  'base/tls': { folders: ['base/files'], packages: [], builtins: ['crypto'] },
   'base/sqlite': { folders: [], packages: [], builtins: ['fs', 'path', 'sqlite'] },
   protocol: { folders: ['base'], packages: ['zod'], builtins: [] },
   tasks: {
@@ -113,7 +114,7 @@ const RULES: Record<string, Rule> = {
   },
   cli: {
     folders: names(
-      '. base base/files base/net base/postgres base/signing',
+      '. base base/files base/net base/postgres base/signing base/tls',
       'protocol tasks http client store agent bridge',
       'coder live live/client acp tui gateway',
     ),

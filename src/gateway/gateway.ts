@@ -18,7 +18,7 @@ import {
   consoleLogger,
 } from '../tasks/index.ts';
 import { SecretBox, secretKeys, type SecretKeyOptions } from '../store/index.ts';
-import { type AgentServer, type Listening, serve } from '../server.ts';
+import { type AgentServer, type Listening, serve, type TlsPair } from '../server.ts';
 import { createHealth, storeCheck, type MountedAgent, type MountOptions } from '../http/index.ts';
 import { type Agents, createAgents } from './agents/agents.ts';
 import { proxyExecutor } from './agents/executor.ts';
@@ -76,6 +76,8 @@ export interface GatewayOptions {
   readonly logger?: Logger;
   /** The address of the gateway for clients, if it is behind a proxy. */
   readonly publicUrl?: string | undefined;
+  /** The certificate of the server that `listen` starts. */
+  readonly tls?: TlsPair | undefined;
   /** The keys that sign webhooks and agent cards. Default: a new key for this process. */
   readonly signing?: SigningKeys;
   /** Private networks that webhooks and agents may be in, in CIDR notation. */
@@ -192,6 +194,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     push: { allowNetworks },
     ...(publicUrl !== undefined && { publicUrl }),
     ...(options.signing && { signing: options.signing }),
+    ...(options.tls && { tls: options.tls }),
     limits: {
       ...defined(config.limits ?? {}),
       keepExpiredMs: tasks.keepExpiredSeconds * 1000,

@@ -123,6 +123,7 @@ export interface Ready {
 export interface Served extends Ready {
   readonly child: ChildProcess;
   readonly ended: Promise<Ended>;
+  readonly saying: Running['saying'];
   /** Ends it by a signal and waits. */
   stop(signal?: NodeJS.Signals): Promise<Ended>;
 }
@@ -142,6 +143,7 @@ export async function serving(args: readonly string[], options?: Options): Promi
     ...(JSON.parse(line) as Ready),
     child,
     ended,
+    saying,
     stop(signal = 'SIGTERM') {
       child.kill(signal);
       return ended;

@@ -1,6 +1,15 @@
 /** Files with secrets that this program creates. */
 import { randomBytes } from 'node:crypto';
-import { closeSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
 import { systemCode } from '../errors.ts';
 import { makeFolder } from './make-folder.ts';
@@ -24,8 +33,26 @@ export function readSecret(file: string): Buffer | undefined {
   }
 }
 
+/** Writes a file with a secret, with access for the owner only. Replaces the file if it exists. */
+export function writeSecret(file: string, secret: string | Uint8Array): void {
+  withDraft(file, Buffer.from(secret), (draft) => renameSync(draft, file));
+}
+
 function create(file: string, secret: string | Uint8Array): Buffer {
   const content = Buffer.from(secret);
+  try {
+    // Unlike a rename, a link fails if another process has created the file in the meantime.
+    withDraft(file, content, (draft) => linkSync(draft, file));
+    return content;
+  } catch (error) {
+    const found = systemCode(error) === 'EEXIST' ? readSecret(file) : undefined;
+    if (found) return found;
+    throw error;
+  }
+}
+
+/** Writes the content to another file beside the file, and passes its path to `publish`. */
+function withDraft(file: string, content: Buffer, publish: (draft: string) => void): void {
   makeFolder(dirname(file));
   const draft = `${file}.${randomBytes(6).toString('hex')}`;
   try {
@@ -36,13 +63,7 @@ function create(file: string, secret: string | Uint8Array): Buffer {
     } finally {
       closeSync(descriptor);
     }
-    // Unlike a rename, a link fails if another process has created the file in the meantime.
-    linkSync(draft, file);
-    return content;
-  } catch (error) {
-    const found = systemCode(error) === 'EEXIST' ? readSecret(file) : undefined;
-    if (found) return found;
-    throw error;
+    publish(draft);
   } finally {
     rmSync(draft, { force: true });
   }

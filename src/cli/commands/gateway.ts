@@ -11,7 +11,7 @@ import type { Register } from '../../gateway/register/index.ts';
 import type { TaskStore } from '../../tasks/index.ts';
 import { StoreError } from '../../store/index.ts';
 import { ModelError } from '../../agent/index.ts';
-import type { Listening } from '../../server.ts';
+import type { Listening, TlsPair } from '../../server.ts';
 import { defineCommand, type CommandInput } from '../program/command.ts';
 import { isLoopback, reasonOf } from '../../base/index.ts';
 import { DATA_FOLDER_HELP } from '../program/data-folder.ts';
@@ -28,12 +28,14 @@ import {
   publicUrl,
   SERVER_FLAGS,
   untilSignal,
+  warnUnencrypted,
 } from '../program/server-process.ts';
 import { SECRET_KEY_VARIABLES, secretKeyOptions } from '../program/secret-keys.ts';
 import { parseRetention } from '../program/retention.ts';
 import { serverSigning } from '../program/signing.ts';
 import { openStore, storeLocation, storeProblem } from '../program/store-location.ts';
 import { complain, note, quoted } from '../program/terminal.ts';
+import { readTls, reloadTls } from '../program/tls.ts';
 import { unusableKeys } from '../gateway/unusable-keys.ts';
 
 const GATEWAY_PORT = '8090';
@@ -48,7 +50,7 @@ const FLAGS = {
   ),
   config: option(
     'FILE',
-    'The configuration file: providers, models and agents, as JSON with comments. SIGHUP reloads it.',
+    'The configuration file: providers, models and agents, as JSON with comments. SIGHUP reloads it, and the certificate of --tls-cert.',
   ),
   check: toggle('Check the configuration, print a summary and exit.'),
   store: option(
@@ -113,7 +115,8 @@ async function run(settings: Settings): Promise<number> {
   for (const warning of loaded?.warnings ?? []) log.warn({}, warning);
   let config = loaded?.config ?? {};
 
-  const { gateway, store, keyless } = await open(settings, config, { host, log });
+  const tls = readTls(values);
+  const { gateway, store, keyless } = await open(settings, config, { host, log, tls });
   const listening = await listenOn(gateway, { host, port, flag: '--port' }).catch(async (error) => {
     await gateway.close(0);
     throw error;
@@ -121,8 +124,11 @@ async function run(settings: Settings): Promise<number> {
   // The key is created only after the start, because it would never be shown if the start failed.
   const firstKey = keyless ? await gateway.makeFirstKey() : undefined;
   const ended = untilSignal(log);
+  warnUnencrypted(log, { host, tls, url: listening.url });
   let reloading = Promise.resolve();
   process.on('SIGHUP', () => {
+    reloadTls(values, listening, log);
+    if (file === undefined && values['tls-cert'] !== undefined) return;
     // Reloads run one after the other, so that the last one takes effect.
     reloading = reloading.then(async () => {
       config = (await reload(gateway, file, environment, log)) ?? config;
@@ -149,7 +155,11 @@ interface Opened {
 async function open(
   { values, environment }: Settings,
   config: GatewayConfig,
-  { host, log }: { readonly host: string; readonly log: ServerLog },
+  {
+    host,
+    log,
+    tls,
+  }: { readonly host: string; readonly log: ServerLog; readonly tls: TlsPair | undefined },
 ): Promise<Opened> {
   const allowNetworks = networks(values['allow-network']);
   const address = publicUrl(values['public-url']);
@@ -181,6 +191,7 @@ async function open(
       environment,
       ...(!memory && { secrets: secretKeyOptions(environment) }),
       version: VERSION,
+      tls,
       ...address,
       ...signing,
     });

@@ -14,6 +14,7 @@ import { parseRetention } from '../program/retention.ts';
 import { serverSigning } from '../program/signing.ts';
 import { openStore, storeLocation } from '../program/store-location.ts';
 import { note } from '../program/terminal.ts';
+import { readTls, reloadTls, TRUST_PROXY_FLAG } from '../program/tls.ts';
 import { DEFAULT_PORT } from '../program/product.ts';
 import {
   announce,
@@ -23,6 +24,7 @@ import {
   publicUrl,
   SERVER_FLAGS,
   untilSignal,
+  warnUnencrypted,
 } from '../program/server-process.ts';
 
 const FLAGS = {
@@ -43,6 +45,7 @@ const FLAGS = {
     'Where to store tasks and sessions: memory or sqlite:PATH. By default in the data folder.',
   ),
   ...SERVER_FLAGS,
+  'trust-proxy': TRUST_PROXY_FLAG,
   'require-extension': toggle("Refuse requests that do not name the agent's extensions."),
   'only-version': option('V', 'Support only this A2A version: 0.3 or 1.0. By default both.'),
   'allow-network': listOption(
@@ -84,6 +87,7 @@ export default defineCommand({
     'parley serve --agent ./examples/weather/agent.ts --port 4000',
     'parley serve --agent ./agent.ts --model google:gemini-3.8-flash',
     'parley serve --host 0.0.0.0 --keys users.txt --public-url https://agent.example',
+    'parley serve --host 0.0.0.0 --keys users.txt --tls-cert cert.pem --tls-key key.pem',
   ],
   run,
 });
@@ -99,8 +103,11 @@ async function run(settings: Settings): Promise<number> {
     );
   }
   const retention = parseRetention(values.retention);
+  const tls = readTls(values);
   const log = createLog(environment);
   const options: ServeOptions = {
+    ...(tls && { tls }),
+    trustProxy: values['trust-proxy'],
     ...(retention && { retention }),
     logger: log,
     limits: defined({
@@ -134,6 +141,8 @@ async function run(settings: Settings): Promise<number> {
   open.defer(() => server.close(0));
   const listening = await listenOn(server, { host, port, flag: '--port' });
   const ended = untilSignal(log);
+  process.on('SIGHUP', () => reloadTls(values, listening, log));
+  warnUnencrypted(log, { host, tls, url: listening.url });
   announce({ listening, name: agent.profile.name, store, json: values.json });
   if (!values.json && process.stdout.isTTY) {
     note(`Try it: parley send ${listening.url} "list"    Stop it: Ctrl-C`);

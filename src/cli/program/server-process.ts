@@ -2,13 +2,14 @@
 import type { TaskStore } from '../../tasks/index.ts';
 import { networkGuard } from '../../base/net/index.ts';
 import type { Listening } from '../../server.ts';
-import { reasonOf } from '../../base/index.ts';
+import { isLoopback, reasonOf } from '../../base/index.ts';
 import { usageError } from './exit.ts';
 import { option, toggle } from './flags.ts';
 import type { ServerLog } from './log.ts';
 import { onProcessEnd } from './process-end.ts';
 import { VERSION } from './product.ts';
 import { RETENTION_FLAG } from './retention.ts';
+import { TLS_FLAGS } from './tls.ts';
 import { bold, cyan, dim, note, say, sayJson } from './terminal.ts';
 
 /** How long running tasks may continue after a signal before they are stopped. */
@@ -25,6 +26,7 @@ export const SERVER_FLAGS = {
     'FILE',
     'An Ed25519 private key (PEM or JWK) that signs webhooks and agent cards. By default, a key is made in the data folder. If the file has several keys, the first one signs, and all are published.',
   ),
+  ...TLS_FLAGS,
   json: toggle('When the server is ready, print its address as JSON.'),
 } as const;
 
@@ -53,6 +55,19 @@ export function publicUrl(text: string | undefined): { readonly publicUrl?: stri
     );
   }
   return { publicUrl: text };
+}
+
+/** Logs a warning if other machines reach the server without encryption. */
+export function warnUnencrypted(
+  log: ServerLog,
+  { host, tls, url }: { readonly host: string; readonly tls: unknown; readonly url: string },
+): void {
+  // With an https address in --public-url, a proxy encrypts the traffic.
+  if (isLoopback(host) || tls !== undefined || url.startsWith('https:')) return;
+  log.warn(
+    { host },
+    'the traffic of this server is not encrypted, so others in the network can read it: add --tls-cert and --tls-key',
+  );
 }
 
 export interface Announcement {

@@ -1,0 +1,2 @@
+export { addressesOf, makeSelfSigned } from './self-signed.ts';
+export { openOwnCertificate, type OwnCertificate } from './own-certificate.ts';

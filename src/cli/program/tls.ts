@@ -1,0 +1,96 @@
+/** The flags for HTTPS, `--tls-cert` and `--tls-key`, and reading the files again on SIGHUP. */
+import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import type { Listening, TlsPair } from '../../server.ts';
+import { reasonOf, systemCode } from '../../base/index.ts';
+import { usageError } from './exit.ts';
+import { option, toggle, type Values } from './flags.ts';
+import type { ServerLog } from './log.ts';
+import { note, quoted } from './terminal.ts';
+
+export const TLS_FLAGS = {
+  'tls-cert': option(
+    'FILE',
+    'Serve HTTPS with this certificate (PEM, with its chain). Needs --tls-key.',
+  ),
+  'tls-key': option('FILE', 'The private key of --tls-cert (PEM, not encrypted).'),
+} as const;
+
+export const TRUST_PROXY_FLAG = toggle(
+  'Trust a proxy on this machine: its requests count as local ones, which need no token unless the server requires one. Use it only if the proxy authenticates its callers.',
+);
+
+/**
+ * Reads the certificate and the key that the flags name, and checks them. Returns undefined without the flags. Throws a
+ * usage error if they cannot be used.
+ */
+export function readTls(values: Partial<Values<typeof TLS_FLAGS>>): TlsPair | undefined {
+  const { 'tls-cert': certFile, 'tls-key': keyFile } = values;
+  if (certFile === undefined && keyFile === undefined) return undefined;
+  if (certFile === undefined) throw usageError('--tls-key needs --tls-cert: add --tls-cert FILE');
+  if (keyFile === undefined) throw usageError('--tls-cert needs --tls-key: add --tls-key FILE');
+  const cert = read('--tls-cert', certFile);
+  const key = read('--tls-key', keyFile);
+  if (!parseCertificate(cert, certFile).checkPrivateKey(parseKey(key, keyFile))) {
+    throw usageError(
+      `--tls-key ${keyFile} is not the key of the certificate in ${certFile}: use the key with which the certificate was requested`,
+    );
+  }
+  return { cert, key };
+}
+
+function read(flag: string, file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    const why = systemCode(error) === 'ENOENT' ? 'no such file' : reasonOf(error);
+    throw usageError(`${flag} ${file}: ${why}`, { cause: error });
+  }
+}
+
+function parseCertificate(pem: string, file: string): X509Certificate {
+  try {
+    return new X509Certificate(pem);
+  } catch (error) {
+    throw usageError(
+      `--tls-cert ${file}: this is not a certificate in PEM, which begins with -----BEGIN CERTIFICATE-----`,
+      { cause: error },
+    );
+  }
+}
+
+function parseKey(pem: string, file: string): KeyObject {
+  if (/^-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRYPTED/m.test(pem)) {
+    throw usageError(
+      `--tls-key ${file}: the key is encrypted: decrypt it with openssl pkey -in ${quoted(file)} -out key.pem`,
+    );
+  }
+  try {
+    return createPrivateKey(pem);
+  } catch (error) {
+    throw usageError(
+      `--tls-key ${file}: this is not a private key in PEM, which begins with -----BEGIN PRIVATE KEY-----`,
+      { cause: error },
+    );
+  }
+}
+
+/** Reads the certificate again. If it cannot be used, logs the reason, and the old certificate stays in use. */
+export function reloadTls(
+  values: Partial<Values<typeof TLS_FLAGS>>,
+  listening: Pick<Listening, 'setTls'>,
+  log: ServerLog,
+): void {
+  try {
+    const pair = readTls(values);
+    if (!pair) return;
+    listening.setTls(pair);
+    log.info({ file: values['tls-cert'] }, 'certificate reloaded');
+    note(`${values['tls-cert']} was reloaded`);
+  } catch (error) {
+    log.error(
+      { problem: reasonOf(error) },
+      'failed to reload the certificate; the old one is used',
+    );
+  }
+}
