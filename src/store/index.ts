@@ -2,7 +2,7 @@ export { StoreError, type StoreErrorCode } from '../base/index.ts';
 export type { PoolStats } from '../base/postgres/index.ts';
 export { SecretBox, secretKeys, type SecretKeyOptions } from './secrets.ts';
 export { sqliteStore, type SqliteStore, type SqliteStoreOptions } from './sqlite.ts';
-export { inspectStore } from './inspect-store.ts';
+export { inspectStore, storedDeadLetters } from './inspect-store.ts';
 export {
   postgresStore,
   type PostgresStore,

@@ -4,7 +4,7 @@
  */
 import { DatabaseSync } from 'node:sqlite';
 import { toStoreError } from '../base/sqlite/index.ts';
-import { ChangeClock } from '../tasks/index.ts';
+import { ChangeClock, type DeadLetter, type Scope } from '../tasks/index.ts';
 import { STORE } from './migrations.ts';
 import { canReclaim } from './sqlite-retention.ts';
 import { Query } from './statements.ts';
@@ -16,6 +16,8 @@ export interface StoreReport {
   readonly tasks: number;
   /** Number of finished tasks that ended before `endedBefore`. */
   readonly old: number;
+  /** Number of events that could not be delivered to webhooks. */
+  readonly deadLetters: number;
   /** Whether the free part of the file can be given back to the file system. */
   readonly givesBack: boolean;
 }
@@ -25,13 +27,7 @@ export interface StoreReport {
  * StoreError if the file cannot be read.
  */
 export function inspectStore(file: string, endedBefore: number): StoreReport | undefined {
-  let db: DatabaseSync | undefined;
-  try {
-    const opened = new DatabaseSync(file, { readOnly: true, timeout: 1000 });
-    db = opened;
-    const number = (sql: string, ...values: number[]) =>
-      new Query<[number | null]>(opened, sql).get(...values)?.[0] ?? 0;
-    if (number('PRAGMA application_id') !== STORE.applicationId) return undefined;
+  return reading(file, (db, number) => {
     const pageBytes = number('PRAGMA page_size');
     const freePages = number('PRAGMA freelist_count');
     return {
@@ -43,8 +39,57 @@ export function inspectStore(file: string, endedBefore: number): StoreReport | u
          WHERE state IN ('completed', 'canceled', 'failed', 'rejected') AND changed < ?`,
         ChangeClock.first(Math.max(0, endedBefore)),
       ),
-      givesBack: canReclaim(opened),
+      deadLetters: hasDeadLetters(number) ? number('SELECT count(*) FROM dead_letters') : 0,
+      givesBack: canReclaim(db),
     };
+  });
+}
+
+/** A dead letter, with the owner of its task. */
+export interface OwnedDeadLetter extends DeadLetter, Scope {}
+
+/**
+ * Returns the latest dead letters of all owners, or undefined if the file is not a task store. Throws a StoreError if the
+ * file cannot be read.
+ */
+export function storedDeadLetters(file: string, limit: number): OwnedDeadLetter[] | undefined {
+  return reading(file, (db, number) => {
+    if (!hasDeadLetters(number)) return [];
+    type Row = [string, string, string, string, number, string, number, number];
+    const rows = new Query<Row>(
+      db,
+      `SELECT s.tenant, s.owner, t.task_id, p.config_id, d.seq, d.reason, d.attempts, d.at
+       FROM dead_letters d
+       CROSS JOIN push p ON p.id = d.push CROSS JOIN tasks t ON t.id = p.task
+       CROSS JOIN scopes s ON s.id = d.scope
+       ORDER BY d.at DESC, d.seq DESC LIMIT ?`,
+    ).all(limit);
+    return rows.map(([tenant, owner, taskId, configId, seq, reason, attempts, at]) => {
+      return { tenant, owner, taskId, configId, seq, reason, attempts, at };
+    });
+  });
+}
+
+type ReadNumber = (sql: string, ...values: number[]) => number;
+
+/** Returns whether the file has a table of dead letters. Files of earlier versions do not have it. */
+function hasDeadLetters(number: ReadNumber): boolean {
+  return number("SELECT count(*) FROM sqlite_master WHERE name = 'dead_letters'") > 0;
+}
+
+/** Runs `work` with the open file. Returns undefined if the file is not a task store. */
+function reading<Result>(
+  file: string,
+  work: (db: DatabaseSync, number: ReadNumber) => Result,
+): Result | undefined {
+  let db: DatabaseSync | undefined;
+  try {
+    const opened = new DatabaseSync(file, { readOnly: true, timeout: 1000 });
+    db = opened;
+    const number: ReadNumber = (sql, ...values) =>
+      new Query<[number | null]>(opened, sql).get(...values)?.[0] ?? 0;
+    if (number('PRAGMA application_id') !== STORE.applicationId) return undefined;
+    return work(opened, number);
   } catch (error) {
     throw toStoreError(error, file, 'read');
   } finally {

@@ -3,11 +3,14 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
 import { test } from 'node:test';
 import { bearerTokens } from '../../src/server.ts';
 import type { Task } from '../../src/protocol/index.ts';
 import { rest1, sample, start, userMessage } from '../rules/support.ts';
-import { lines, parley } from './support.ts';
+import { sqliteStore } from '../../src/store/sqlite.ts';
+import { assertRefused, folder, lines, parley } from './support.ts';
 
 test('the owner of a task lists its dead letters and sends them again, over REST and with parley push', async (t) => {
   let works = false;
@@ -75,4 +78,40 @@ test('the owner of a task lists its dead letters and sends them again, over REST
   );
   assert.deepEqual(await deadLetters(), []);
   assert.deepEqual((await ask('ann', `${webhook}/deadLetters:retry`, 'POST')).body, { retried: 0 });
+});
+
+test('the operator lists the dead letters of all users from the file, while the server uses it', async (t) => {
+  const file = path.join(folder, 'dead.db');
+  const store = sqliteStore(file);
+  t.after(() => store.close());
+  const at = Date.parse('2026-01-02T03:04:05Z');
+  for (const [n, owner] of ['ann', 'bob'].entries()) {
+    const taskId = `task-${owner}`;
+    const event = { kind: 'task', id: taskId, contextId: 'c', status: { state: 'completed' } };
+    const entries = [{ seq: 1, event: event as Task }];
+    store.append([{ tenant: 'x', owner, taskId, contextId: 'c', expected: 0, entries }]);
+    const progress = { cursor: 0, attempts: 0, dueAt: 0 };
+    const config = { id: 'hook', url: 'https://hook.example/', token: 'secret' };
+    await store.savePush({ taskId, config, version: '1.0', progress });
+    const letter = { taskId, configId: 'hook', seq: 1, reason: 'HTTP 500', attempts: 6 };
+    const deadLetter = { ...letter, at: at + n };
+    store.savePushProgress([{ taskId, configId: 'hook', progress, deadLetter }]);
+  }
+  const listed = await parley(['push', 'list', '--store', `sqlite:${file}`, '--json']);
+  assert.equal(listed.code, 0, listed.err);
+  assert.deepEqual(
+    lines(listed.out).map(({ owner, tenant, taskId, reason }) => [owner, tenant, taskId, reason]),
+    [
+      ['bob', 'x', 'task-bob', 'HTTP 500'],
+      ['ann', 'x', 'task-ann', 'HTTP 500'],
+    ],
+  );
+  const shown = await parley(['push', 'list', '--store', file]);
+  assert.match(shown.out, /owner +tenant +task .*\nbob +x +task-bob +hook +1 /);
+  assert.doesNotMatch(shown.out + listed.out, /secret|hook\.example/);
+  const retry = await parley(['push', 'retry', '--store', file, 'task-ann', 'hook']);
+  assertRefused(retry, 2, /parley push --store only lists/);
+  const other = path.join(folder, 'notes.db');
+  writeFileSync(other, 'not a database, but some text that is long enough'.repeat(100));
+  assert.equal((await parley(['push', 'list', '--store', other])).code, 2);
 });

@@ -1,15 +1,23 @@
-/** `parley push`: lists the events that could not be delivered to webhooks, and sends them again. */
+/**
+ * `parley push`: lists the events that could not be delivered to webhooks, and sends them again. The owner of the tasks
+ * asks the server. The operator can also read the file of the task store, which has the dead letters of all owners.
+ */
 import { ConnectionError } from '../../client/index.ts';
 import { isObject, reasonOf } from '../../base/index.ts';
 import { A2AError, codecOf } from '../../protocol/index.ts';
 import { defineCommand } from '../program/command.ts';
 import { EXIT, usageError } from '../program/exit.ts';
+import type { Environment } from '../program/flags.ts';
 import { timeOf } from '../program/render.ts';
+import { storeLocation } from '../program/store-location.ts';
 import { columns } from '../program/table.ts';
 import { dim, note, say, sayJson, word } from '../program/terminal.ts';
 import { CONNECTION_FLAGS, type Target, targetOf } from '../remote/connection.ts';
 
 interface DeadLetter {
+  /** The user and the tenant of the task. Only in a list from a file. */
+  readonly owner?: string;
+  readonly tenant?: string;
   readonly taskId: string;
   readonly pushNotificationConfigId: string;
   readonly seq: number;
@@ -17,23 +25,47 @@ interface DeadLetter {
   readonly timestamp: string;
 }
 
+/** Maximum number of dead letters in a list. */
+const MAX_LETTERS = 1000;
+const EXAMPLE = 'parley push list http://127.0.0.1:41242';
+
 const { 'a2a-version': _version, 'trusted-origin': _origin, ...FLAGS } = CONNECTION_FLAGS;
 
 export default defineCommand({
   name: 'push',
-  operands: ['ACTION', 'URL', '[TASK]', '[CONFIG]'],
+  operands: ['ACTION', '[URL]', '[TASK]', '[CONFIG]'],
   about:
-    'ACTION list shows your dead letters: the events that a webhook did not accept within a day. ACTION retry sends the events of a webhook again, starting with its first dead letter. CONFIG is the id of the push notification configuration.',
-  flags: FLAGS,
+    'ACTION list shows your dead letters: the events that a webhook did not accept within a day. ACTION retry sends the events of a webhook again, starting with its first dead letter. CONFIG is the id of the push notification configuration. The operator of a server can list the dead letters of all users with --store.',
+  flags: {
+    ...FLAGS,
+    store: {
+      type: 'string',
+      value: 'S',
+      help: 'List the dead letters of all users from the file of a task store: sqlite:PATH. The server may be running.',
+    },
+  },
   examples: [
-    'parley push list http://127.0.0.1:41242',
+    EXAMPLE,
     'parley push list http://127.0.0.1:41242 0197f0c5-… my-hook --json',
     'parley push retry http://127.0.0.1:41242 0197f0c5-… my-hook',
+    'parley push list --store sqlite:tasks.db',
   ],
 
-  async run({ operands: [action, url, task, config], values, typed }) {
+  async run({ operands: [action, url, task, config], values, typed, environment }) {
     if (action !== 'list' && action !== 'retry') {
       throw usageError(`unknown action "${action}": use parley push list or retry`);
+    }
+    if (typed.has('store')) {
+      if (action === 'retry' || url !== undefined) {
+        throw usageError(
+          'parley push --store only lists, without a URL. To send events again: parley push retry URL TASK CONFIG',
+        );
+      }
+      print(await lettersIn(values.store, environment), values.json);
+      return EXIT.done;
+    }
+    if (url === undefined) {
+      throw usageError(`parley push ${action} needs URL, for example: ${EXAMPLE}`);
     }
     const flags = { ...values, 'a2a-version': undefined, 'trusted-origin': [] };
     const target = targetOf({ operands: [url], values: flags, typed });
@@ -55,11 +87,42 @@ export default defineCommand({
     const folder = task && config ? webhookPath(task, config) : '';
     const { deadLetters } = await ask(target, 'GET', `${folder}/deadLetters`);
     const letters = Array.isArray(deadLetters) ? deadLetters.map(letterOf) : [];
-    if (values.json) for (const letter of letters) sayJson(letter);
-    else printTable(letters);
+    print(letters, values.json);
     return EXIT.done;
   },
 });
+
+function print(letters: readonly DeadLetter[], json: boolean): void {
+  if (json) for (const letter of letters) sayJson(letter);
+  else printTable(letters);
+}
+
+/** Returns the dead letters of all owners in the file of a task store. */
+async function lettersIn(
+  store: string | undefined,
+  environment: Environment,
+): Promise<readonly DeadLetter[]> {
+  const place = await storeLocation({ store }, environment, '');
+  if (place.kind !== 'sqlite') {
+    throw usageError(
+      `parley push list --store ${store}: only a SQLite file can be read. Ask the server: parley push list URL`,
+    );
+  }
+  const { storedDeadLetters, StoreError } = await import('../../store/index.ts');
+  try {
+    const letters = storedDeadLetters(place.file, MAX_LETTERS);
+    if (!letters) throw usageError(`${place.file} is not a task store of Parley`);
+    return letters.map(({ tenant, owner, taskId, configId, seq, reason, attempts, at }) => {
+      const timestamp = new Date(at).toISOString();
+      const about = { owner, tenant, taskId, pushNotificationConfigId: configId };
+      return { ...about, seq, reason, attempts, timestamp };
+    });
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error;
+    const hint = error.hint === undefined ? '' : `: ${error.hint}`;
+    throw usageError(`${error.message}${hint}`, { cause: error });
+  }
+}
 
 function webhookPath(task: string, config: string): string {
   return `/tasks/${encodeURIComponent(task)}/pushNotificationConfigs/${encodeURIComponent(config)}`;
@@ -109,13 +172,16 @@ function printTable(letters: readonly DeadLetter[]): void {
     note('No dead letters.');
     return;
   }
+  const withOwner = letters.some(({ owner }) => owner !== undefined);
   const rows = letters.map((letter) => [
+    ...(withOwner ? [word(letter.owner || '–'), word(letter.tenant || '–')] : []),
     word(letter.taskId),
     word(letter.pushNotificationConfigId),
     String(letter.seq),
     timeOf(letter.timestamp),
     word(letter.reason),
   ]);
-  const heads = ['task', 'config', 'event', 'given up', 'reason'].map(dim);
-  for (const line of columns([heads, ...rows])) say(line);
+  const heads = ['task', 'config', 'event', 'given up', 'reason'];
+  const all = withOwner ? ['owner', 'tenant', ...heads] : heads;
+  for (const line of columns([all.map(dim), ...rows])) say(line);
 }

@@ -36,6 +36,25 @@ test('the size, the number of tasks and what the retention removes are shown, al
   );
 });
 
+test('dead letters are mentioned, with the command that lists them', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'parley-store-checks-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const store = sqliteStore(join(folder, 'echo.db'));
+  t.after(() => store.close());
+  const event = { kind: 'task', id: 't', contextId: 'c', status: { state: 'completed' } } as const;
+  const scope = { tenant: '', owner: '', taskId: 't', contextId: 'c' };
+  store.append([{ ...scope, expected: 0, entries: [{ seq: 1, event }] }]);
+  const progress = { cursor: 1, attempts: 0 };
+  const config = { id: 'h', url: 'https://hook.example/' };
+  await store.savePush({ taskId: 't', config, version: '1.0', progress });
+  const deadLetter = { taskId: 't', configId: 'h', seq: 1, reason: 'x', attempts: 6, at: 1 };
+  store.savePushProgress([{ taskId: 't', configId: 'h', progress, deadLetter }]);
+  assert.match(
+    storeChecks(folder, undefined)[0]?.message ?? '',
+    /; 1 dead letter, see parley push list --store .*echo\.db$/,
+  );
+});
+
 test('a damaged store is a problem, and another file is not a store', (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'parley-store-checks-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));

@@ -25,7 +25,7 @@ export function storeChecks(folder: string, retention: string | undefined): Chec
     try {
       const report = inspectStore(file, Date.now() - maxAgeMs);
       if (!report) continue;
-      const { bytes, freeBytes, tasks, old, givesBack } = report;
+      const { bytes, freeBytes, tasks, old, deadLetters, givesBack } = report;
       const removals = [
         old > 0 ? `${count(old)} that ended more than ${maxAgeMs / DAY_MS} days ago` : '',
         bytes > maxBytes ? `the oldest tasks, about ${size(bytes - maxBytes)}` : '',
@@ -34,7 +34,11 @@ export function storeChecks(folder: string, retention: string | undefined): Chec
         removals.length === 0
           ? 'the retention removes nothing now'
           : `a server removes ${removals.join(', and ')}`;
-      const text = `${file}: ${size(bytes)}, ${count(tasks)}; ${plan}`;
+      const dead =
+        deadLetters === 0
+          ? ''
+          : `; ${deadLetters} dead ${deadLetters === 1 ? 'letter' : 'letters'}, see parley push list --store ${file}`;
+      const text = `${file}: ${size(bytes)}, ${count(tasks)}; ${plan}${dead}`;
       checks.push(
         !givesBack && freeBytes > MUCH_FREE_BYTES
           ? warning(
