@@ -38,14 +38,14 @@ function served(t: TestContext, options: ServeOptions) {
     };
   };
   return {
-    async send(text: string): Promise<string> {
+    send: async (text: string): Promise<string> => {
       const message = { messageId: `m${++made}`, role: 'ROLE_USER', parts: [{ text }] };
       return (await call('SendMessage', { message })).result!.task.id;
     },
     /** The code of the error, or undefined if the task exists. */
     get: async (id: string) => (await call('GetTask', { id })).error?.code,
     /** Lets the server sweep, and waits until it has. */
-    async sweep() {
+    sweep: async () => {
       t.mock.timers.tick(SWEEP_MS);
       for (let n = 0; n < 50; n++) await new Promise((resolve) => setImmediate(resolve));
     },
