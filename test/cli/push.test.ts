@@ -92,7 +92,7 @@ test('the operator lists the dead letters of all users from the file, while the 
     store.append([{ tenant: 'x', owner, taskId, contextId: 'c', expected: 0, entries }]);
     const progress = { cursor: 0, attempts: 0, dueAt: 0 };
     const config = { id: 'hook', url: 'https://hook.example/', token: 'secret' };
-    await store.savePush({ taskId, config, version: '1.0', progress });
+    store.savePush({ taskId, config, version: '1.0', progress });
     const letter = { taskId, configId: 'hook', seq: 1, reason: 'HTTP 500', attempts: 6 };
     const deadLetter = { ...letter, at: at + n };
     store.savePushProgress([{ taskId, configId: 'hook', progress, deadLetter }]);

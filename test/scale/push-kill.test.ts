@@ -14,7 +14,7 @@ import { folder, startProgram } from '../cli/support.ts';
 const KILLS = 10;
 const TASKS_PER_ROUND = 10;
 /** The rounds in which the receiver goes down. It stays down while the server is killed and starts again. */
-const DOWN = [2, 6];
+const DOWN = new Set([2, 6]);
 const DOWN_MS = 4000;
 /** The text of the bench agent: twelve events, with pauses, so that a kill meets tasks at work. */
 const WORK = 'task 12 64 15';
@@ -126,7 +126,7 @@ test('a server that is killed ten times and a receiver that fails: no event of a
   for (let round = 0; round < KILLS; round++) {
     const names = Array.from({ length: TASKS_PER_ROUND }, (_, n) => `m${round}-${n}`);
     await Promise.all(names.map(begin));
-    if (DOWN.includes(round)) {
+    if (DOWN.has(round)) {
       await down;
       await hook.down();
       down = delay(DOWN_MS).then(() => hook.up());

@@ -112,11 +112,16 @@ async function lettersIn(
   try {
     const letters = storedDeadLetters(place.file, MAX_LETTERS);
     if (!letters) throw usageError(`${place.file} is not a task store of Parley`);
-    return letters.map(({ tenant, owner, taskId, configId, seq, reason, attempts, at }) => {
-      const timestamp = new Date(at).toISOString();
-      const about = { owner, tenant, taskId, pushNotificationConfigId: configId };
-      return { ...about, seq, reason, attempts, timestamp };
-    });
+    return letters.map(({ tenant, owner, taskId, configId, seq, reason, attempts, at }) => ({
+      owner,
+      tenant,
+      taskId,
+      pushNotificationConfigId: configId,
+      seq,
+      reason,
+      attempts,
+      timestamp: new Date(at).toISOString(),
+    }));
   } catch (error) {
     if (!(error instanceof StoreError)) throw error;
     const hint = error.hint === undefined ? '' : `: ${error.hint}`;

@@ -36,7 +36,7 @@ test('the size, the number of tasks and what the retention removes are shown, al
   );
 });
 
-test('dead letters are mentioned, with the command that lists them', async (t) => {
+test('dead letters are mentioned, with the command that lists them', (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'parley-store-checks-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const store = sqliteStore(join(folder, 'echo.db'));
@@ -46,7 +46,7 @@ test('dead letters are mentioned, with the command that lists them', async (t) =
   store.append([{ ...scope, expected: 0, entries: [{ seq: 1, event }] }]);
   const progress = { cursor: 1, attempts: 0 };
   const config = { id: 'h', url: 'https://hook.example/' };
-  await store.savePush({ taskId: 't', config, version: '1.0', progress });
+  store.savePush({ taskId: 't', config, version: '1.0', progress });
   const deadLetter = { taskId: 't', configId: 'h', seq: 1, reason: 'x', attempts: 6, at: 1 };
   store.savePushProgress([{ taskId: 't', configId: 'h', progress, deadLetter }]);
   assert.match(
