@@ -221,3 +221,52 @@ test('a budget in money for models without a price, and an issuer without a firs
   assert.match(key ?? '', /^f:1: keys\.oidc: .*creates no first key: .*parley keys create/);
   assert.deepEqual(more, []);
 });
+
+test('models of a provider are told as unpriced only if no entry of models has a price for them', () => {
+  const pricing = { inputPricePerToken: 1, outputPricePerToken: 1, currency: 'USD' };
+  const config = (models: object) => ({
+    providers: { east: { ...east, embeddingModels: ['vectors'] } },
+    models,
+    defaultModel: 'big',
+    budgets: { workspaces: { '*': { amount: 5, currency: 'USD', period: 'day' } } },
+  });
+  const big = { provider: 'east', pricing };
+  const [without, ...more] = surprisesOf(config({ big }));
+  assert.match(
+    without ?? '',
+    /^f:1: providers\.east: has models without a price \(small, vectors\)/,
+  );
+  assert.deepEqual(more, []);
+  const alias = { routes: [{ provider: 'east', model: 'small' }], pricing };
+  assert.deepEqual(surprisesOf(config({ big, alias, vectors: big })), []);
+});
+
+test('an invalid configuration has the warnings about its valid parts, too', () => {
+  const value = {
+    providers: { east: { type: 'openai', models: ['big'] } },
+    models: { fast: { provider: 'east', model: 'bgi' } },
+    defaultModel: 'fast',
+    drainSeconds: -1,
+    keys: { oidc: { issuer: 'https://id.example', audience: 'parley' } },
+  };
+  const errorOf = (given: object): ConfigError => {
+    try {
+      parseConfig('f', JSON.stringify(given), {}, true);
+    } catch (error) {
+      if (error instanceof ConfigError) return error;
+    }
+    throw new Error('the configuration is valid');
+  };
+  const { problems, warnings } = errorOf(value);
+  assert.match(problems.join(), /^f:1: drainSeconds: [^,]*$/);
+  assert.equal(warnings.length, 3);
+  const all = warnings.join('\n');
+  assert.match(all, /providers\.east has no apiKey, and OPENAI_API_KEY is not set/);
+  assert.match(all, /models\.fast: the provider east does not list the model "bgi"/);
+  assert.match(all, /keys\.oidc: .*creates no first key/);
+  // If a provider is invalid, it is not known whether the default model exists.
+  const invalid = { ...value, providers: { east: { type: 'openay' } }, defaultModel: 'other' };
+  assert.doesNotMatch(errorOf(invalid).warnings.join(), /defaultModel/);
+  const secret = { ...value, providers: { east: { type: 'openai', apiKey: 'sk-1' } } };
+  assert.match(errorOf(secret).warnings.join(), /contains secrets and is readable by other users/);
+});

@@ -32,7 +32,7 @@ import {
   ProvidersConfig,
 } from './models/config.ts';
 import { keyIn, withImplied } from './models/implied.ts';
-import { surprisesIn } from './surprises.ts';
+import { type Settings, surprisesIn } from './surprises.ts';
 import { TasksConfig } from './tasks/config.ts';
 import { WebAddress } from './api/web-address.ts';
 
@@ -155,10 +155,16 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
   readonly problems: readonly string[];
+  /** The warnings and surprises in the valid parts of the file, as in LoadedConfig. */
+  readonly warnings: readonly string[];
 
-  constructor(problems: readonly string[], options?: ErrorOptions) {
+  constructor(
+    problems: readonly string[],
+    { warnings = [], ...options }: ErrorOptions & { readonly warnings?: readonly string[] } = {},
+  ) {
     super(problems.join('\n'), options);
     this.problems = problems;
+    this.warnings = warnings;
   }
 }
 
@@ -186,22 +192,18 @@ export async function loadConfig(
   { again = false }: LoadOptions = {},
 ): Promise<LoadedConfig> {
   const { text, mode } = await read(file, again);
-  const loaded = parseConfig(file, text, environment);
   // Windows has no permission bits.
-  const exposed = process.platform !== 'win32' && (mode & 0o077) !== 0 && loaded.secrets;
-  const warning = `${file}: contains secrets and is readable by other users: run chmod 600 ${file}, or write \${NAME} and set the environment variable`;
-  return { ...loaded, warnings: exposed ? [warning, ...loaded.warnings] : loaded.warnings };
+  const isExposed = process.platform !== 'win32' && (mode & 0o077) !== 0;
+  return parseConfig(file, text, environment, isExposed);
 }
 
-/**
- * Parses the configuration. `secrets` in the result is true if the text contains secrets themselves, not only
- * references to environment variables.
- */
+/** Parses the configuration. `isExposed` is true if other users can read the file. */
 export function parseConfig(
   file: string,
   text: string,
   environment: Environment,
-): LoadedConfig & { readonly secrets: boolean } {
+  isExposed = false,
+): LoadedConfig {
   const json = parsed(file, text);
   const problems: JsoncProblem[] = [];
   const used = new Set<string>();
@@ -216,25 +218,34 @@ export function parseConfig(
   // A field whose environment variable is not set has already been reported.
   const fields = new Set(problems.map(({ field }) => field));
   const invalid = result.success ? [] : problemsIn(json, result.error);
+  const usable = result.success ? { ...result.data, isWhole: true } : readable(value);
   const others = [
     ...invalid.filter(({ field }) => !fields.has(field)),
-    ...unknownReferences(json, result.success ? result.data : readable(value), environment),
+    ...unknownReferences(json, usable, environment),
   ];
-  const all = [...problems, ...others].toSorted((one, other) => one.line - other.line);
-  if (!result.success || all.length > 0) throw new ConfigError(described(file, all));
-  const warnings = keyless(file, result.data, environment);
-  const found = surprisesIn(result.data, environment);
+  const warnings = keyless(file, usable, environment);
+  // Only secrets themselves count, not references to environment variables.
+  if (secrets && isExposed) {
+    warnings.unshift(
+      `${file}: contains secrets and is readable by other users: run chmod 600 ${file}, or write \${NAME} and set the environment variable`,
+    );
+  }
+  const found = surprisesIn(usable, environment);
   const surprises = described(
     file,
     found.map(({ path, text: problem }) => problemAt(json, path, problem)),
   );
-  return { config: result.data, secrets, warnings, surprises, variables: [...used] };
+  const all = [...problems, ...others].toSorted((one, other) => one.line - other.line);
+  if (!result.success || all.length > 0) {
+    throw new ConfigError(described(file, all), { warnings: [...warnings, ...surprises] });
+  }
+  return { config: result.data, warnings, surprises, variables: [...used] };
 }
 
 /** Returns warnings about providers that need an API key, but have none in the file or in the environment. */
 function keyless(
   file: string,
-  { providers = {} }: GatewayConfig,
+  { providers = {} }: Pick<GatewayConfig, 'providers'>,
   environment: Environment,
 ): string[] {
   return Object.entries(providers).flatMap(([name, { type, apiKey, baseUrl }]) => {
@@ -246,24 +257,35 @@ function keyless(
 }
 
 /**
- * Returns the valid providers and models of an invalid configuration, so that references between them can be checked
- * too. Replaces an invalid provider by an offline provider, so that references to it are not reported as errors.
+ * Returns the valid parts of an invalid configuration, so that references between them can be checked too. Replaces an
+ * invalid provider by an offline provider, so that references to it are not reported as errors.
  */
-function readable(value: unknown): Pick<GatewayConfig, 'providers' | 'models'> {
+function readable(value: unknown): Settings {
   const entries = (section: string): [string, unknown][] => {
     const found = isObject(value) ? value[section] : undefined;
     return isObject(found) ? Object.entries(found) : [];
   };
   const stand = ProviderConfig.parse({ type: 'offline' });
+  let isWhole = true;
   const providers = entries('providers').map(([name, each]) => {
     const { success, data } = ProviderConfig.safeParse(each);
+    if (!success) isWhole = false;
     return [name, success ? data : stand] as const;
   });
   const models = entries('models').flatMap(([name, each]) => {
     const { success, data } = ModelsConfig.safeParse({ [name]: each });
+    if (!success) isWhole = false;
     return success ? Object.entries(data) : [];
   });
-  return { providers: Object.fromEntries(providers), models: Object.fromEntries(models) };
+  const others = isObject(value) ? value : {};
+  return {
+    providers: Object.fromEntries(providers),
+    models: Object.fromEntries(models),
+    defaultModel: DefaultModel.safeParse(others['defaultModel']).data,
+    budgets: BudgetsConfig.safeParse(others['budgets']).data,
+    keys: KeysConfig.safeParse(others['keys']).data,
+    isWhole,
+  };
 }
 
 /** Finds references to providers and files that do not exist. */

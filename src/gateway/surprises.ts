@@ -3,10 +3,15 @@ import type { VendorEnvironment } from '../agent/index.ts';
 import type { ModelSettings } from './models/config.ts';
 import { impliedDefaultModel, withImplied } from './models/implied.ts';
 
+/** Maximum number of names in a message. */
+const MAX_NAMES = 10;
+
 /** The parts of the gateway's configuration that are checked here. */
-interface Settings extends ModelSettings {
+export interface Settings extends ModelSettings {
   readonly budgets?: object | undefined;
   readonly keys?: { readonly oidc?: object | undefined } | undefined;
+  /** False if a provider or a model is invalid and therefore missing here. */
+  readonly isWhole: boolean;
 }
 
 export interface Surprise {
@@ -14,10 +19,11 @@ export interface Surprise {
   readonly text: string;
 }
 
-/** Returns the settings that probably do not do what the operator expects. The configuration must be valid. */
+/** Returns the settings that probably do not do what the operator expects. */
 export function surprisesIn(config: Settings, environment: VendorEnvironment): Surprise[] {
   return [
-    ...aboutDefaultModel(config, environment),
+    // If a provider or a model is missing, the default model may be one of its names.
+    ...(config.isWhole ? aboutDefaultModel(config, environment) : []),
     ...aboutModels(config, environment),
     ...aboutBudgets(config),
     ...aboutKeys(config),
@@ -101,23 +107,44 @@ function* aboutModels(
 }
 
 /** Finds models without a price. Callers with a budget in money cannot use such models. */
-function* aboutBudgets({ budgets = {}, providers = {}, models = {} }: Settings) {
+function* aboutBudgets({ budgets = {}, providers = {}, models = {}, isWhole }: Settings) {
   if (!hasAmount(budgets)) return;
+  const priced = pricedModels(models);
   for (const [name, { pricing }] of Object.entries(models)) {
     if (pricing !== undefined) continue;
     const path = ['models', name];
     yield { path, text: 'has no pricing, so callers with a budget in money cannot use it' };
   }
+  // A model that is missing may have the price.
+  if (!isWhole) return;
   for (const [name, { type, models: chat = [], embeddingModels = [] }] of Object.entries(
     providers,
   )) {
-    if (type === 'offline' || type === 'scripted' || chat.length + embeddingModels.length === 0) {
-      continue;
-    }
-    const text =
-      'models that only the provider lists have no price, so callers with a budget in money cannot use them: add an entry with pricing to models for each of them';
+    if (type === 'offline' || type === 'scripted') continue;
+    const isPriced = (model: string) =>
+      Object.hasOwn(models, model) || priced.has(JSON.stringify([name, model]));
+    const without = [...chat, ...embeddingModels].filter((model) => !isPriced(model));
+    if (without.length === 0) continue;
+    const names =
+      without.slice(0, MAX_NAMES).join(', ') + (without.length > MAX_NAMES ? ', …' : '');
+    const text = `has models without a price (${names}), so callers with a budget in money cannot use them: add an entry with pricing to models for each of them`;
     yield { path: ['providers', name], text };
   }
+}
+
+/** Returns the models of providers that have a price, as JSON. */
+function pricedModels(models: NonNullable<Settings['models']>): Set<string> {
+  return new Set(
+    Object.entries(models).flatMap(([name, { provider, model = name, routes = [], pricing }]) => {
+      if (pricing === undefined) return [];
+      const own = provider === undefined ? [] : [{ provider }];
+      const called: readonly { provider: string; model?: string | undefined }[] = [
+        ...own,
+        ...routes,
+      ];
+      return called.map((route) => JSON.stringify([route.provider, route.model ?? model]));
+    }),
+  );
 }
 
 /** Returns whether a budget in any part of the section has an amount. */

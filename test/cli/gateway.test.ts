@@ -221,6 +221,14 @@ describe('parley gateway --check', { concurrency: 2 }, () => {
     assert.deepEqual(rest, []);
     const started = await parley(['gateway', '--config', file, '--port', '0'], home());
     assert.deepEqual([started.code, started.out, started.err], [2, '', err]);
+    const warned = config('warned.json', { providers: { e: { type: 'openai' } }, agent: {} });
+    const checked = await parley(['gateway', '--config', warned, '--check'], home());
+    assert.equal(checked.code, 2);
+    assert.match(checked.err, /agent: there is no such setting/);
+    assert.match(
+      checked.err,
+      /warning: .*providers\.e has no apiKey, and OPENAI_API_KEY is not set/,
+    );
   });
 
   test("a vendor's address in the environment that is none is one line, with a file or without", async () => {

@@ -240,3 +240,22 @@ test("the agent card's schema of the skill is the one that requests are checked 
   assert.ok(skill.inputModes.includes('application/json'));
   assert.ok(card.defaultInputModes.includes('application/json'));
 });
+
+test('the offline model answers in JSON, and refuses a schema with 400', async () => {
+  const post = (response_format: object) => {
+    const messages = [{ role: 'user', content: 'Hello' }];
+    return gateway.ask(key, 'POST', '/v1/chat/completions', {
+      model: 'offline',
+      messages,
+      response_format,
+    });
+  };
+  const answer: unknown = await (await post({ type: 'json_object' })).json();
+  const [choice]: unknown[] = Reflect.get(Object(answer), 'choices');
+  const { message } = Object(choice);
+  assert.match(JSON.parse(message.content).answer, /offline model/);
+  const schema = { name: 'a', schema: { type: 'object' } };
+  const refused = await post({ type: 'json_schema', json_schema: schema });
+  assert.equal(refused.status, 400);
+  assert.match(await refused.text(), /offline model cannot answer with a JSON Schema/);
+});

@@ -147,6 +147,16 @@ test('without a defaultModel, the first model of the only real provider is the d
   assert.equal(rig({ env: { OPENAI_API_KEY: 'k' } }).models.defaultModel, 'offline');
 });
 
+test("a provider's own name for a model has the price that the operator gave it under another name", async () => {
+  const pricing = { inputPricePerToken: 1, outputPricePerToken: 2, currency: 'USD' };
+  const { models } = rig({
+    providers: { real: compatible('http://127.0.0.1:9', { models: ['big', 'small'] }) },
+    models: { fast: { provider: 'real', model: 'big', pricing } },
+  });
+  assert.deepEqual((await models.resolve(WORKSPACE, 'big', 'chat')).pricing, pricing);
+  assert.equal((await models.resolve(WORKSPACE, 'small', 'chat')).pricing, undefined);
+});
+
 test("a model of the operator's that leads to no provider is told at once", () => {
   const words = message(() => rig({ models: { m: { provider: 'gone' } } }));
   assert.equal(words, 'models.m: the provider gone is not configured');

@@ -345,3 +345,15 @@ test('a long request is answered quickly, whatever its form', async () => {
     }
   }
 });
+
+test('an answer in JSON is JSON, and a schema is refused', async () => {
+  const messages = [userContent('Hello')];
+  const { text } = await ask({ messages, json: true });
+  const { answer, ...others } = JSON.parse(text);
+  assert.match(answer, /^You said: "Hello"/);
+  assert.deepEqual(others, {});
+  await assert.rejects(ask({ messages, outputSchema: { type: 'object' } }), {
+    code: 'invalid-request',
+    message: /^the offline model cannot answer with a JSON Schema: choose another model/,
+  });
+});

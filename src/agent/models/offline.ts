@@ -18,7 +18,13 @@ import {
   type FunctionResponsePart,
 } from '../content.ts';
 import { CANCELED_REQUEST } from '../canceled-run.ts';
-import type { Model, ModelChunk, ModelRequest, ToolDeclaration } from '../model.ts';
+import {
+  ModelError,
+  type Model,
+  type ModelChunk,
+  type ModelRequest,
+  type ToolDeclaration,
+} from '../model.ts';
 import { FORMS, parseForm, splitRequests, type Step } from './offline-request.ts';
 import { matchTool, usageOf } from './offline-tool.ts';
 import { estimateUsage, limited, streamed } from './pieces.ts';
@@ -43,9 +49,11 @@ export function offlineModel(advice: string = FOR_A_MODEL): Model {
     name: 'offline',
     async *generate(request, signal): AsyncGenerator<ModelChunk> {
       signal.throwIfAborted();
+      if (request.outputSchema !== undefined) throw noSchema();
       const next = decide(request, advice);
       if (typeof next === 'string') {
-        const { text, reason } = limited(next, request);
+        const said = request.json === true ? JSON.stringify({ answer: next }) : next;
+        const { text, reason } = limited(said, request);
         yield* streamed('text', text, signal);
         yield { kind: 'finish', reason, usage: estimateUsage(request, text.length) };
         return;
@@ -56,6 +64,13 @@ export function offlineModel(advice: string = FOR_A_MODEL): Model {
       yield { kind: 'finish', reason: 'tool-calls', usage };
     },
   };
+}
+
+/** Returns the error for a request with a schema. Its answers are plain texts, which no schema describes. */
+function noSchema(): ModelError {
+  const message =
+    'the offline model cannot answer with a JSON Schema: choose another model, or ask for JSON without a schema';
+  return new ModelError('invalid-request', message);
 }
 
 /** Returns the next call, or the text of the answer. */

@@ -102,6 +102,7 @@ async function run(settings: Settings): Promise<number> {
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     for (const problem of error.problems) complain(problem);
+    if (values.check) for (const warning of error.warnings) complain(`warning: ${warning}`);
     return EXIT.usage;
   }
   if (values.check && file !== undefined && loaded) {

@@ -7,7 +7,7 @@ import { allOf, andThen, type MaybePromise, nearestNames } from '../../base/inde
 import { A2AError } from '../../protocol/index.ts';
 import type { CardLookup } from '../cards/cards.ts';
 import type { CardContent, ModelCard, Pricing } from '../cards/schema.ts';
-import { OperatorPrices } from './prices.ts';
+import { OperatorPrices, type PricedModel } from './prices.ts';
 import type { ModelsConfig } from './config.ts';
 import { limitsOf, NO_LIMITS, type ModelLimits } from './limits.ts';
 import type { ApiType, Provider } from './provider.ts';
@@ -112,14 +112,15 @@ export function createCatalogue(
           throw unknown(slugs, name, apiType);
         });
       }
-      return { name, apiType, pricing: undefined, limits: NO_LIMITS, candidates };
+      // If the configuration has a price for the model under another name, it holds here, too.
+      const pricing = prices.of(calledBy(candidates), undefined);
+      return { name, apiType, pricing, limits: NO_LIMITS, candidates };
     }
     if (entry.capabilities.some(({ type, enabled }) => type === apiType && !enabled)) {
       throw wrongType(name, apiType);
     }
     const candidates = follow(name, entry, card?.name ?? name, apiType);
-    const called = candidates.map(({ provider, model }) => ({ provider: provider.name, model }));
-    const pricing = card ? prices.of(called, card.pricing) : entry.pricing;
+    const pricing = card ? prices.of(calledBy(candidates), card.pricing) : entry.pricing;
     return { name, apiType, pricing, limits: limitsOf(entry), candidates };
   }
 
@@ -211,6 +212,10 @@ export function createCatalogue(
       return at && { name, owner: at.name };
     },
   };
+}
+
+function calledBy(candidates: readonly Candidate[]): PricedModel[] {
+  return candidates.map(({ provider, model }) => ({ provider: provider.name, model }));
 }
 
 function fromCard({ slug: name, createdAt, workspaceId: owner, card }: ModelCard): ListedModel {
