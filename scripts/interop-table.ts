@@ -1,5 +1,5 @@
 /**
- * Makes the tables of docs/interop.md, and the one of docs/gateway.md with the clients of models: runs the tests with
+ * Makes the tables of docs/interop.md, and the one of docs/gateway-clients.md with the clients of models: runs the tests with
  * other programs, and writes which operations of which peer passed.
  *
  *   npm run interop                  # runs all of them; installs the large programs into a cache folder first
@@ -15,7 +15,7 @@ const PAGES: Record<Tried['protocol'], string> = {
   A2A: 'docs/interop.md',
   ACP: 'docs/interop.md',
   MCP: 'docs/interop.md',
-  gateway: 'docs/gateway.md',
+  gateway: 'docs/gateway-clients.md',
 };
 
 /** The columns of each protocol's table, in this order. */

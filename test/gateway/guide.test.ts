@@ -6,6 +6,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { SCOPES } from '../../src/gateway/api/caller.ts';
+import { TasksConfig } from '../../src/gateway/tasks/config.ts';
 import { folder, parley, serving, start } from '../cli/support.ts';
 
 const root = path.resolve(import.meta.dirname, '../..');
@@ -87,4 +88,15 @@ test('an agent behind the gateway, pasted', async () => {
 
 test('every scope that there is has its place in the table', () => {
   for (const scope of SCOPES) assert.ok(guide.includes(`\`${scope}\``), scope);
+});
+
+test('every setting of tasks is on the page, with its default', () => {
+  const [, table = ''] = /^### Lifetime of tasks\n(.*?)^##/ms.exec(guide) ?? [];
+  const defaults: Record<string, unknown> = TasksConfig.parse({});
+  for (const name of Object.keys(TasksConfig.shape)) {
+    const [, value = ''] =
+      new RegExp(`^\\| \`${name}\` \\|.*\\| ([^|]*) \\|$`, 'm').exec(table) ?? [];
+    const known = defaults[name];
+    assert.equal(value.replaceAll(',', '').split(' ')[0], String(known ?? 'unlimited'), name);
+  }
 });

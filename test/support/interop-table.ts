@@ -1,7 +1,7 @@
 /**
- * Notes which operation of which peer a test tries, for the table in docs/interop.md, or in docs/gateway.md for clients of the
- * gateway's models. `npm run interop` runs the tests
- * with PARLEY_INTEROP_RESULTS set, and makes the table from what they noted. In other runs nothing is noted.
+ * Notes which operation of which peer a test tries, for the table in docs/interop.md, or in docs/gateway-clients.md for
+ * clients of the gateway's models. `npm run interop` runs the tests with PARLEY_INTEROP_RESULTS set, and makes the table
+ * from what they noted. In other runs nothing is noted.
  */
 import { appendFileSync } from 'node:fs';
 import type { TestContext } from 'node:test';
