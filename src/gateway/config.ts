@@ -32,7 +32,7 @@ import {
   ProvidersConfig,
 } from './models/config.ts';
 import { keyIn, withImplied } from './models/implied.ts';
-import { type Settings, surprisesIn } from './surprises.ts';
+import { type CheckedSettings, surprisesIn } from './surprises.ts';
 import { TasksConfig } from './tasks/config.ts';
 import { WebAddress } from './api/web-address.ts';
 
@@ -260,7 +260,7 @@ function keyless(
  * Returns the valid parts of an invalid configuration, so that references between them can be checked too. Replaces an
  * invalid provider by an offline provider, so that references to it are not reported as errors.
  */
-function readable(value: unknown): Settings {
+function readable(value: unknown): CheckedSettings {
   const entries = (section: string): [string, unknown][] => {
     const found = isObject(value) ? value[section] : undefined;
     return isObject(found) ? Object.entries(found) : [];

@@ -7,7 +7,7 @@ import { impliedDefaultModel, withImplied } from './models/implied.ts';
 const MAX_NAMES = 10;
 
 /** The parts of the gateway's configuration that are checked here. */
-export interface Settings extends ModelSettings {
+export interface CheckedSettings extends ModelSettings {
   readonly budgets?: object | undefined;
   readonly keys?: { readonly oidc?: object | undefined } | undefined;
   /** False if a provider or a model is invalid and therefore missing here. */
@@ -20,7 +20,7 @@ export interface Surprise {
 }
 
 /** Returns the settings that probably do not do what the operator expects. */
-export function surprisesIn(config: Settings, environment: VendorEnvironment): Surprise[] {
+export function surprisesIn(config: CheckedSettings, environment: VendorEnvironment): Surprise[] {
   return [
     // If a provider or a model is missing, the default model may be one of its names.
     ...(config.isWhole ? aboutDefaultModel(config, environment) : []),
@@ -31,7 +31,7 @@ export function surprisesIn(config: Settings, environment: VendorEnvironment): S
 }
 
 function* aboutDefaultModel(
-  { providers = {}, models = {}, defaultModel }: Settings,
+  { providers = {}, models = {}, defaultModel }: CheckedSettings,
   environment: VendorEnvironment,
 ): Generator<Surprise> {
   if (defaultModel !== undefined) {
@@ -58,7 +58,7 @@ function* aboutDefaultModel(
  * only model cards can use.
  */
 function* aboutModels(
-  { providers = {}, models = {} }: Settings,
+  { providers = {}, models = {} }: CheckedSettings,
   environment: VendorEnvironment,
 ): Generator<Surprise> {
   const all = withImplied(providers, environment);
@@ -107,7 +107,7 @@ function* aboutModels(
 }
 
 /** Finds models without a price. Callers with a budget in money cannot use such models. */
-function* aboutBudgets({ budgets = {}, providers = {}, models = {}, isWhole }: Settings) {
+function* aboutBudgets({ budgets = {}, providers = {}, models = {}, isWhole }: CheckedSettings) {
   if (!hasAmount(budgets)) return;
   const priced = pricedModels(models);
   for (const [name, { pricing }] of Object.entries(models)) {
@@ -133,7 +133,7 @@ function* aboutBudgets({ budgets = {}, providers = {}, models = {}, isWhole }: S
 }
 
 /** Returns the models of providers that have a price, as JSON. */
-function pricedModels(models: NonNullable<Settings['models']>): Set<string> {
+function pricedModels(models: NonNullable<CheckedSettings['models']>): Set<string> {
   return new Set(
     Object.entries(models).flatMap(([name, { provider, model = name, routes = [], pricing }]) => {
       if (pricing === undefined) return [];
@@ -156,7 +156,7 @@ function hasAmount(section: object): boolean {
   );
 }
 
-function* aboutKeys({ keys }: Settings): Generator<Surprise> {
+function* aboutKeys({ keys }: CheckedSettings): Generator<Surprise> {
   if (keys?.oidc === undefined) return;
   yield {
     path: ['keys', 'oidc'],
