@@ -170,3 +170,24 @@ test('many failures at once do not open a circuit that has a minimum age of its 
   fail(made, 1);
   assert.equal(made.open, true);
 });
+
+test('if the clock is set back, an open circuit and a pause last no longer than before', () => {
+  const { all, circuit: made, pass } = circuit();
+  fail(made, 3);
+  pass(-86_400_000);
+  assert.equal(made.waitMs, 500);
+  pass(500);
+  made.enter()?.ok();
+  all.pause('m', 'a', { retryAfterMs: 200 });
+  pass(-86_400_000);
+  assert.equal(made.waitMs, 200);
+  pass(200);
+  assert.equal(made.waitMs, 0);
+});
+
+test('if the clock is set forward, an open circuit lets one call through', () => {
+  const { circuit: made, pass } = circuit();
+  fail(made, 3);
+  pass(86_400_000);
+  assert.ok(made.enter());
+});

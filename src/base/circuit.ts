@@ -13,6 +13,7 @@
  * callers, so the pause applies to all of them. But the other callers wait only for `openMs` and then try again.
  */
 import { BoundedMap } from './bounded-map.ts';
+import { steadyClock } from './steady-clock.ts';
 
 export interface CircuitSettings {
   /** Number of consecutive failures within `windowMs` that opens the circuit. */
@@ -88,8 +89,9 @@ interface Circuit<Cause> {
 
 export function createCircuits<Cause extends PauseCause = PauseCause>(
   settings: CircuitSettings,
-  now: () => number,
+  clock: () => number,
 ): Circuits<Cause> {
+  const now = steadyClock(clock);
   const { failures: maxFailures, windowMs, openMs, minMs = 0 } = settings;
   /** Maximum number of one caller's failures that count for all callers. */
   const maxOfOne = Math.max(1, Math.floor(maxFailures / 2));

@@ -136,3 +136,14 @@ test('when a call that waits for many slots leaves, the next one starts', async 
   await assert.rejects(large, /left/);
   await small;
 });
+
+test('if the clock is set back, a caller that has left does not count as present for longer', async () => {
+  let time = 86_400_000;
+  const slots = createSlots(4, () => time);
+  (await slots.take('b', never))();
+  time = 0;
+  await slots.take('a', never);
+  time += 601_000;
+  for (let n = 0; n < 3; n++) await slots.take('a', never);
+  assert.equal(slots.free('b'), false);
+});

@@ -6,6 +6,8 @@
  * A call may take several slots at once. With one slot for each byte, the bytes that calls hold are limited.
  */
 
+import { steadyClock } from './steady-clock.ts';
+
 /** Maximum number of calls of one caller in the queue. Further calls are rejected. */
 const MAX_WAITING = 1000;
 /**
@@ -45,7 +47,8 @@ interface Share {
   readonly queue: Set<Waiting>;
 }
 
-export function createSlots(max = Number.POSITIVE_INFINITY, now: () => number = Date.now): Slots {
+export function createSlots(max = Number.POSITIVE_INFINITY, clock: () => number = Date.now): Slots {
+  const now = steadyClock(clock);
   const reserve = max > 1 && Number.isFinite(max) ? Math.max(1, Math.floor(max * RESERVE)) : 0;
   let taken = 0;
   /** The number of calls in all queues. */

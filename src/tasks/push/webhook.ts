@@ -258,7 +258,8 @@ export class Webhook {
     }
     if ('failed' in outcome) return this.#fail(seq, outcome);
     // The delays are random, so that the webhooks of one host are not all tried again at the same time.
-    const wait = Math.max(outcome.delayMs, this.#options.limits.pushRetryMs) * (1 + Math.random());
+    const delayMs = Math.min(outcome.delayMs, MAX_DELAY_MS / 2);
+    const wait = Math.max(delayMs, this.#options.limits.pushRetryMs) * (1 + Math.random());
     this.#report({ ...this.#progress, dueAt: Math.ceil(now() + wait) });
     return false;
   }
