@@ -92,7 +92,7 @@ test('every scope that there is has its place in the table', () => {
 
 test('every setting of tasks is on the page, with its default', () => {
   const [, table = ''] = /^### Lifetime of tasks\n(.*?)^##/ms.exec(guide) ?? [];
-  const defaults: Record<string, unknown> = TasksConfig.parse({});
+  const defaults: Readonly<Record<string, number | undefined>> = TasksConfig.parse({});
   for (const name of Object.keys(TasksConfig.shape)) {
     const [, value = ''] =
       new RegExp(`^\\| \`${name}\` \\|.*\\| ([^|]*) \\|$`, 'm').exec(table) ?? [];

@@ -21,11 +21,11 @@ export interface AnswerHooks {
   /** The caller's name for the model. */
   readonly name: string;
   readonly signal: AbortSignal;
-  visible(chunk: SourceChunk): boolean;
+  readonly visible: (chunk: SourceChunk) => boolean;
   /** Called with the number of tokens that have been counted. */
-  seen(tokens: number): void;
+  readonly seen: (tokens: number) => void;
   /** The answer is complete. Returns the usage to pass on. */
-  finished(usage: Usage | undefined, reason: FinishReason): Used;
+  readonly finished: (usage: Usage | undefined, reason: FinishReason) => Used;
   /** The provider failed. Returns the error for the caller. */
   failed(error: unknown): unknown;
   /** The reader has left. `next` returns the rest of the answer. */

@@ -116,7 +116,7 @@ export interface AnswerStream {
   readonly isRelayed: boolean;
   readonly chunks: AsyncIterableIterator<RelayedChunk>;
   /** Ends the answer before its end. */
-  leave(): void;
+  readonly leave: () => void;
 }
 
 export interface ModelsOptions {

@@ -19,14 +19,14 @@ export interface ProviderCall {
   /** The chunks after the first visible chunk. */
   readonly rest: AsyncIterator<SourceChunk>;
   /** Closes the connection. */
-  stop(reason: unknown): void;
+  readonly stop: (reason: unknown) => void;
 }
 
 export interface ProviderCallOptions {
   readonly name: string;
   readonly relay: Relay | undefined;
   readonly counter: TokenCounter;
-  visible(chunk: SourceChunk): boolean;
+  readonly visible: (chunk: SourceChunk) => boolean;
 }
 
 export function callProvider(

@@ -10,7 +10,7 @@ export interface FramesOptions<Item> {
   textOf(item: Item): string;
   /** Returns a promise that must resolve before the client gets the next text. */
   pending?: (() => Promise<void> | undefined) | undefined;
-  failure(error: A2AError): string;
+  readonly failure: (error: A2AError) => string;
   /** Aborted when the client has disconnected. */
   readonly signal: AbortSignal;
   /** Called once, when the last text was returned or the reader has stopped. */

@@ -159,7 +159,7 @@ async function whole(
 function streamed(
   { isRelayed, chunks, leave: leaveAnswer }: AnswerStream,
   exchange: Exchange,
-  call: { readonly signal: AbortSignal; leave(): void; ended(): void },
+  call: { readonly signal: AbortSignal; leave(): void; readonly ended: () => void },
 ): RouteText {
   const { signal, ended } = call;
   const options = {
