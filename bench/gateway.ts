@@ -72,7 +72,9 @@ export async function gateway(): Promise<Row[]> {
       },
     })),
   );
-  const rows = [row('gateway, a request, 32 connections', 'µs/request', requests, 2.5)];
+  const rows = [
+    row('gateway, a request, 32 connections', 'µs/request', requests, { parley: 2.2, sqlite: 3 }),
+  ];
   for (const { streams, events } of STREAMS) {
     const costs = await compare(
       9,
@@ -90,7 +92,9 @@ export async function gateway(): Promise<Row[]> {
         },
       })),
     );
-    rows.push(row(`gateway, an event, ${streams} streams`, 'µs/event', costs, 1.5));
+    rows.push(
+      row(`gateway, an event, ${streams} streams`, 'µs/event', costs, { parley: 1.4, sqlite: 2 }),
+    );
   }
   await stop(...subjects, upstream);
   return [...rows, ...(await relays(9))];
@@ -119,19 +123,33 @@ async function relays(rounds: number): Promise<Row[]> {
         },
       })),
     );
-    rows.push(row(`gateway, an event of ${path}, ${streams} streams`, 'µs/event', costs, 1.5));
+    rows.push(
+      row(`gateway, an event of ${path}, ${streams} streams`, 'µs/event', costs, { parley: 1.5 }),
+    );
   }
   await stop(...subjects, upstream);
   return rows;
 }
 
+/** Makes a row. `most` has the largest allowed ratio to the bare proxy, by the name of the subject. */
 function row(
   scenario: string,
   unit: string,
   costs: ReadonlyMap<string, { readonly cpuUs: number }>,
-  most: number,
+  most: Readonly<Record<string, number>>,
 ): Row {
   const values = Object.fromEntries([...costs].map(([name, { cpuUs }]) => [name, cpuUs]));
-  const reached = values['parley']! / values['bare']!;
-  return { scenario, unit, values, goal: { text: `≤ ${most} × bare`, reached, most } };
+  const goals = Object.entries(most).map(([name, limit]) => {
+    const reached = values[name]! / values['bare']!;
+    return { name, limit, reached, missed: reached / limit };
+  });
+  // A row has one goal, so it is the one that is missed by most, or met with the least room.
+  const goal = goals.reduce((one, other) => (other.missed > one.missed ? other : one));
+  const text = goals.map(({ name, limit }) => `${name} ≤ ${limit} ×`).join(', ');
+  return {
+    scenario,
+    unit,
+    values,
+    goal: { text: `${text} bare`, reached: goal.reached, most: goal.limit },
+  };
 }

@@ -307,3 +307,38 @@ test('a literal path is not taken for a parameter by another verb', async () => 
   assert.equal(wrong.status, 405);
   assert.equal(wrong.headers.get('allow'), 'POST');
 });
+
+test('the signal of a request is aborted when its client leaves, but not after a complete answer', async () => {
+  const signals = new Map<string, AbortSignal>();
+  const started = Promise.withResolvers<void>();
+  const method = {
+    async handle(params: unknown, { signal }: { signal?: AbortSignal | undefined }) {
+      assert.ok(signal);
+      signals.set(String(params), signal);
+      if (params !== 'waits') return params;
+      started.resolve();
+      await new Promise((resolve) => signal.addEventListener('abort', resolve));
+      return params;
+    },
+  };
+  const server = serve(echo, { logger: silent, methods: { 'notes/wait': method } });
+  const listening = await server.listen(0);
+  const closed = new Promise((resolve) => {
+    listening.server.once('connection', (socket) => socket.once('close', resolve));
+  });
+  const headers = { connection: 'close' };
+  await (await fetch(listening.url, rpc('notes/wait', 'answers', headers))).text();
+  await closed;
+  assert.equal(signals.get('answers')?.aborted, false);
+  const leaving = new AbortController();
+  const init = rpc('notes/wait', 'waits');
+  const waiting = fetch(listening.url, { ...init, signal: leaving.signal });
+  await started.promise;
+  const aborted = new Promise((resolve) =>
+    signals.get('waits')?.addEventListener('abort', resolve),
+  );
+  leaving.abort();
+  await assert.rejects(waiting);
+  await aborted;
+  await listening.close();
+});

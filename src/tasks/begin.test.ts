@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { MaybePromise } from '../base/index.ts';
 import { test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { A2AError, type Message } from '../protocol/index.ts';
 import type {
   AgentExecutor,
@@ -108,4 +109,27 @@ test('a server that goes down while receive is pending starts nothing', async ()
   await assert.rejects(sent, { kind: 'unavailable' });
   await closed;
   assert.equal(executed.length, 0);
+});
+
+test('the answer to a first message is made without reading the log', async () => {
+  const store = memoryStore();
+  let reads = 0;
+  const read = store.read.bind(store);
+  store.read = (...args) => {
+    reads++;
+    return read(...args);
+  };
+  const handler = createHandler(
+    {
+      async *execute() {
+        await nextTurn();
+        yield { kind: 'status-update', state: 'completed', message: 'done' };
+      },
+    },
+    { store, logger },
+  );
+  const task = await handler.sendMessage({ message: says('m') }, alice);
+  assert.ok(task.kind === 'task' && task.status.state === 'completed');
+  assert.equal(task.history?.[0]?.messageId, 'm');
+  assert.equal(reads, 0);
 });

@@ -63,8 +63,13 @@ export function mapCalls(
     run: (params: Params, call?: Call, extra?: Extra) => Promise<Result>,
   ) {
     const access = OPERATIONS[operation];
-    return async (params: Params, call: Call = {}, extra?: Extra): Promise<Result> => {
-      return run(params, map(access, params, call), extra);
+    // This is not an async function, which would create further promises for every request.
+    return (params: Params, call: Call = {}, extra?: Extra): Promise<Result> => {
+      try {
+        return run(params, map(access, params, call), extra);
+      } catch (error) {
+        return Promise.reject(error);
+      }
     };
   }
 

@@ -182,14 +182,15 @@ export function createHandler(
   if (store.cluster) runtime.node = new ClusterNode(runtime, store.cluster, intake);
 
   /** Reads the log until the task is settled, and returns the task. */
-  function settled({ live, before, after }: Started, signal?: AbortSignal): Promise<Task> {
+  function settled({ live, before, created, after }: Started, signal?: AbortSignal): Promise<Task> {
     if (before && !live.running && after >= live.stored && isSettled(before.status.state)) {
       return Promise.resolve(before);
     }
-    let task = before;
+    // Entry 1 of a new task is known, so it is not read from the store.
+    let task = created ? reduce(undefined, created) : before;
     return new Promise((resolve, reject) => {
       const onAbort = () => reader.close();
-      const reader = log.read(live, after, {
+      const reader = log.read(live, created ? after + 1 : after, {
         take({ event }) {
           task = reduce(task, event);
           return true;

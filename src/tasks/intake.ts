@@ -36,6 +36,8 @@ export interface Started {
   readonly live: LiveTask;
   /** The task before the message, or undefined if the task is new. */
   readonly before: Task | undefined;
+  /** The new task as it was stored, which is entry 1 of its log. Undefined if the task existed before. */
+  readonly created?: Task;
   /** Sequence number of the entry after which the caller reads the log. */
   readonly after: number;
   /** Whether the message was already accepted earlier. */
@@ -235,7 +237,7 @@ async function begin(
     await push.attach(live);
   }
   execution.start({ ...request, message, task, turn: [message], resumed: false });
-  return { live, before: undefined, after: 0 };
+  return { live, before: undefined, created: task, after: 0 };
 }
 
 /**

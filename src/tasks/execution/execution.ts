@@ -5,7 +5,7 @@
  * throws, ignores its signal, yields after the end), the task's log gets exactly one terminal event per turn.
  */
 import { randomUUIDv7 } from 'node:crypto';
-import { raceAbort, waitAtMost } from '../../base/index.ts';
+import { Later, raceAbort, waitAtMost } from '../../base/index.ts';
 import { A2AError, isInterrupted, isTerminal, type TaskEvent } from '../../protocol/index.ts';
 import { completeEvent } from './complete-event.ts';
 import type { EventLog } from '../log/event-log.ts';
@@ -164,7 +164,7 @@ export class Execution {
   /** Resolves when the executor has returned. Never rejects. */
   done: Promise<void> = Promise.resolve();
   /** Resolves when the execution starts or is abandoned. */
-  readonly decided = Promise.withResolvers<void>();
+  readonly decided = new Later<void>();
   readonly #all: Executions;
   readonly #live: LiveTask;
   readonly #controller = new AbortController();
@@ -212,7 +212,7 @@ export class Execution {
 
   #decide(): void {
     this.#all.claimed.delete(this.#live.taskId);
-    this.decided.resolve();
+    this.decided.resolve(undefined);
   }
 
   /** Cancels the execution. It ends at the latest after the grace time. Resolves when the end is stored. */
