@@ -1,0 +1,231 @@
+/**
+ * The register in PostgreSQL, for several gateways (nodes) with one database.
+ *
+ * Each node has the keys, cards and agents that it uses in memory. A change of them raises a number in the database.
+ * Each node reads this number every 500 ms, and at once after a notification. So a change takes effect on all nodes
+ * within a second, even if notifications are lost. A node that has not been able to read the number for 5 seconds
+ * refuses requests, because it could otherwise accept a key that was revoked.
+ */
+import { randomBytes, randomUUID } from 'node:crypto';
+import { backoffMs, pause } from '../../base/index.ts';
+import {
+  type Executor,
+  openPostgres,
+  type Postgres,
+  StoreError,
+} from '../../base/postgres/index.ts';
+import { A2AError } from '../../protocol/index.ts';
+import type { Logger } from '../../tasks/index.ts';
+import { postgresQuery, postgresResult } from './postgres-statement.ts';
+import { REGISTER_TABLES } from './postgres-tables.ts';
+import type { Register, Steps } from './register.ts';
+
+/** Time between two reads of the number of changes. */
+const POLL_MS = 500;
+/** How long the number of changes may be unknown. */
+const STALE_MS = 5000;
+/** Time between two heartbeats. A node without a heartbeat for NODE_LEASE_SECONDS counts as dead. */
+const HEARTBEAT_MS = 3000;
+export const NODE_LEASE_SECONDS = 15;
+const CHANNEL = 'parley_register';
+/** The key of the advisory lock under which one node at a time makes a change. It is "PrlG" and 1. */
+const CHANGE_LOCK = 0x50726c4701;
+/** Maximum number of connections. The register needs few, because most requests find everything in memory. */
+const POOL_SIZE = 5;
+
+export interface PostgresRegister extends Register {
+  readonly kind: 'postgres';
+  /** The id of this node. Other nodes see whether it is alive. */
+  readonly node: string;
+  close(): Promise<void>;
+}
+
+export interface PostgresRegisterOptions {
+  /** Whether this process is a gateway, and not a command that changes keys. Default: true. */
+  readonly serves?: boolean | undefined;
+  readonly pollMs?: number | undefined;
+}
+
+/** Opens the register. Throws a StoreError if the database cannot be opened. */
+export async function openPostgresRegister(
+  url: string,
+  logger: Logger,
+  options: PostgresRegisterOptions = {},
+): Promise<PostgresRegister> {
+  const db = await openPostgres(url, {
+    schemas: [REGISTER_TABLES],
+    poolSize: POOL_SIZE,
+    applicationName: 'parley gateway',
+  });
+  try {
+    return await registerIn(db, logger, options);
+  } catch (error) {
+    await db.close();
+    throw error;
+  }
+}
+
+async function registerIn(
+  db: Postgres,
+  logger: Logger,
+  { serves = true, pollMs = POLL_MS }: PostgresRegisterOptions,
+): Promise<PostgresRegister> {
+  const node = randomUUID();
+  const salt = await saltIn(db);
+  const listeners: (() => void)[] = [];
+  const stopped = new AbortController();
+  const { signal } = stopped;
+  let known = await numberIn(db);
+  let checkedAt = performance.now();
+  let beatAt = -Infinity;
+  /** True if a notification has arrived since the last poll began. */
+  let notified = false;
+  let waiting: AbortController | undefined;
+
+  /** Makes the next poll begin at once. */
+  function wake(): void {
+    notified = true;
+    waiting?.abort();
+  }
+
+  async function guarded<Result>(work: () => Promise<Result>): Promise<Result> {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error;
+      logger.error({ err: error }, 'failed to read or write the register');
+      throw new A2AError('unavailable', undefined, { retryAfterSeconds: 1 });
+    }
+  }
+
+  async function run<Result>(work: Steps<Result>, on: Executor): Promise<Result> {
+    let step = work.next();
+    while (step.done !== true) {
+      const { text, values } = postgresQuery(step.value);
+      const rows = await on.query<Record<string, unknown>>(text, values);
+      step = work.next(postgresResult(step.value, rows));
+    }
+    return step.value;
+  }
+
+  async function poll(): Promise<void> {
+    const begun = performance.now();
+    const number = await numberIn(db);
+    checkedAt = begun;
+    if (serves && begun - beatAt >= HEARTBEAT_MS) {
+      await db.query(
+        `INSERT INTO parley.register_nodes VALUES ($1, now())
+         ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at`,
+        [node],
+      );
+      beatAt = begun;
+    }
+    if (number <= known) return;
+    known = number;
+    for (const listener of listeners) listener();
+  }
+
+  async function pollRegularly(): Promise<void> {
+    let failures = 0;
+    while (!signal.aborted) {
+      notified = false;
+      try {
+        await poll();
+        failures = 0;
+      } catch (error) {
+        // The error is logged once per outage.
+        if (failures++ === 0)
+          logger.error({ err: error }, 'failed to check the register for changes');
+      }
+      if (notified) continue;
+      waiting = new AbortController();
+      const until = AbortSignal.any([signal, waiting.signal]);
+      await pause(pollMs, until).catch(() => undefined);
+    }
+  }
+
+  /** Listens for notifications. If the connection is lost, connects again. */
+  async function listen(): Promise<void> {
+    for (let failures = 0; !signal.aborted;) {
+      try {
+        await using session = await db.session();
+        session.onNotification(() => wake());
+        await session.query(`LISTEN ${CHANNEL}`);
+        failures = 0;
+        wake();
+        const stop = new Promise<void>((resolve) => {
+          signal.addEventListener('abort', () => resolve(), { once: true });
+        });
+        await Promise.race([session.ended, stop]);
+      } catch {
+        // The polls report that the database is away.
+      }
+      failures++;
+      await pause(backoffMs(failures, 100, 5000), signal).catch(() => undefined);
+    }
+  }
+
+  if (serves) await poll();
+  const background = serves ? [pollRegularly(), listen()] : [];
+  return {
+    kind: 'postgres',
+    node,
+    salt,
+    transaction: (work) => guarded(() => db.transaction((on) => run(work(), on))),
+    change: (work) =>
+      guarded(async () => {
+        const { result, number } = await db.transaction(async (on) => {
+          await on.query('SELECT pg_advisory_xact_lock($1)', [CHANGE_LOCK]);
+          const done = await run(work(), on);
+          const [row] = await on.query<{ number: number }>(
+            'UPDATE parley.register_changes SET number = number + 1 RETURNING number',
+          );
+          // Changes are rare. So the notification can be a part of the transaction.
+          await on.query(`NOTIFY ${CHANNEL}`);
+          return { result: done, number: row?.number ?? 0 };
+        });
+        known = Math.max(known, number);
+        return result;
+      }),
+    read: (work) => guarded(() => run(work(), db)),
+    changed() {
+      if (serves && performance.now() - checkedAt > STALE_MS) {
+        throw new A2AError('unavailable', undefined, { retryAfterSeconds: 1 });
+      }
+      return known;
+    },
+    onChange: (listener) => void listeners.push(listener),
+    async check() {
+      await db.query('UPDATE parley.key_salt SET salt = salt');
+    },
+    async close() {
+      if (signal.aborted) return;
+      stopped.abort();
+      await Promise.all(background);
+      // Other nodes take over at once. If this fails, they notice that the heartbeats have ended.
+      await db
+        .query(
+          `UPDATE parley.register_nodes SET seen_at = now() - make_interval(secs => $2) WHERE id = $1`,
+          [node, NODE_LEASE_SECONDS],
+        )
+        .catch(() => undefined);
+      await db.close();
+    },
+  };
+}
+
+async function numberIn(db: Executor): Promise<number> {
+  const [row] = await db.query<{ number: number }>('SELECT number FROM parley.register_changes');
+  if (row) return row.number;
+  throw new StoreError('the register has lost its number of changes: restore it from a backup');
+}
+
+/** Returns the salt. The first process creates it. */
+async function saltIn(db: Executor): Promise<Uint8Array> {
+  await db.query('INSERT INTO parley.key_salt VALUES (1, $1) ON CONFLICT DO NOTHING', [
+    randomBytes(32),
+  ]);
+  const [row] = await db.query<{ salt: Uint8Array }>('SELECT salt FROM parley.key_salt');
+  if (row) return row.salt;
+  throw new StoreError('the register has no salt for its keys: restore it from a backup');
+}

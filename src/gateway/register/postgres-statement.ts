@@ -1,0 +1,82 @@
+/** Translates the register's statements for PostgreSQL: numbered parameters, and tables in the schema `parley`. */
+import { fromPostgresText, toPostgresText } from '../../base/postgres/index.ts';
+import { TABLE_NAMES } from './postgres-tables.ts';
+import type { RegisterQuery, StatementText } from './register.ts';
+
+type Row = Readonly<Record<string, unknown>>;
+
+interface Translated {
+  readonly text: string;
+  /** The names of the parameters, in order. Empty if the parameters have no names. */
+  readonly names: readonly string[];
+}
+
+const PARAMETER = /\?(\d+)?|\$([a-z]\w*)/gi;
+const TABLE = new RegExp(`\\b(FROM|JOIN|INTO|UPDATE)(\\s+)(${TABLE_NAMES.join('|')})\\b`, 'g');
+
+const translations = new WeakMap<StatementText, Translated>();
+
+function translated(statement: StatementText): Translated {
+  const known = translations.get(statement);
+  if (known) return known;
+  const names: string[] = [];
+  let count = 0;
+  const numbered = (statement.postgres ?? statement.sql).replace(
+    PARAMETER,
+    (_, number: string | undefined, name: string | undefined) => {
+      if (name === undefined) return `$${number ?? ++count}`;
+      if (!names.includes(name)) names.push(name);
+      return `$${names.indexOf(name) + 1}`;
+    },
+  );
+  const made = { text: numbered.replace(TABLE, '$1$2parley.$3'), names };
+  translations.set(statement, made);
+  return made;
+}
+
+/** Returns the text and the values of a query. */
+export function postgresQuery({ statement, named, values, wants }: RegisterQuery) {
+  const { text, names } = translated(statement);
+  const given = named ? names.map((name) => named[name] ?? null) : values;
+  return {
+    text: wants === 'changes' ? counted(text) : text,
+    values: given.map((value) => (typeof value === 'string' ? toPostgresText(value) : value)),
+  };
+}
+
+/** Returns the statement whose result is the number of changed rows. */
+function counted(text: string): string {
+  return `WITH changed AS (${text} RETURNING 1) SELECT count(*) AS count FROM changed`;
+}
+
+/** Returns the result that the query wants. */
+export function postgresResult({ statement, wants }: RegisterQuery, rows: readonly Row[]): unknown {
+  if (wants === 'changes') return rows[0]?.['count'];
+  const shown: (row: Row) => unknown = statement.arrays ? arrayOf : objectOf;
+  return wants === 'all' ? rows.map(shown) : rows[0] && shown(rows[0]);
+}
+
+function arrayOf(row: Row): unknown[] {
+  return Object.values(row).map(shownValue);
+}
+
+function objectOf(row: Row): Record<string, unknown> {
+  const shown: Record<string, unknown> = {};
+  for (const name in row) shown[name] = shownValue(row[name]);
+  return shown;
+}
+
+function shownValue(value: unknown): unknown {
+  return typeof value === 'string' ? fromPostgresText(value) : value;
+}
+
+/**
+ * Returns rows as JSON, for `json_to_recordset`. The texts are escaped one by one. U+FFFF, which begins an escape, is
+ * written as an escape of JSON, so that it is not escaped again with the whole JSON text.
+ */
+export function jsonRows(rows: readonly Readonly<Record<string, string | number>>[]): string {
+  const text = JSON.stringify(rows, (_, value: unknown) =>
+    typeof value === 'string' ? toPostgresText(value) : value,
+  );
+  return text.replaceAll('\uffff', String.raw`\uffff`);
+}
