@@ -36,6 +36,7 @@ import { gatewayExecutor } from './tasks/executor.ts';
 import { guardedHandler } from './api/guard.ts';
 import { createAudit } from './audit/audit.ts';
 import { createAuthenticate } from './auth/authenticate.ts';
+import { createSharedRateLimiter } from './auth/shared-rate-limit.ts';
 import { createKeys, type Keys } from './keys/keys.ts';
 import { createOidc } from './auth/oidc.ts';
 import type { Pepper } from './keys/pepper.ts';
@@ -159,11 +160,12 @@ export function createGateway(options: GatewayOptions): Gateway {
     ...operationRoutes({ health, metrics, version, publicUrl, routes: () => routes }),
   ];
 
+  const requests = register.kind === 'postgres' ? createSharedRateLimiter(register) : undefined;
   let authenticate = authentication(config);
   function authentication({ keys: settings }: GatewayConfig) {
     const oidc = settings?.oidc && createOidc({ config: settings.oidc, logger });
     const forwarded = () => agents.forwardedHeaders;
-    return createAuthenticate({ keys, oidc, rateLimit: settings?.rateLimit, forwarded });
+    return createAuthenticate({ keys, oidc, rateLimit: settings?.rateLimit, forwarded, requests });
   }
 
   const profile = profileOf(version, agents);

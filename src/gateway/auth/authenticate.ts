@@ -5,13 +5,14 @@
  * Failed attempts are counted per client address. Above a limit, the response is 429 instead of 401. Valid credentials
  * are always accepted, so that clients behind the same address cannot lock each other out.
  */
+import { andThen, type MaybePromise } from '../../base/index.ts';
 import type { User } from '../../protocol/index.ts';
 import { bearerOf, type Authenticate } from '../../http/index.ts';
 import { Caller, type CallerFields } from '../api/caller.ts';
 import { parseTraceparent } from '../telemetry/trace-context.ts';
 import type { Keys } from '../keys/keys.ts';
 import type { Oidc } from './oidc.ts';
-import { createRateLimiter } from './rate-limit.ts';
+import { createRateLimiter, type RateLimiter } from './rate-limit.ts';
 import type { RateLimit } from '../keys/schema.ts';
 import { looksLikeKey } from '../keys/token.ts';
 import type { VerifiedKey } from '../keys/verifier.ts';
@@ -33,6 +34,8 @@ export interface AuthenticateOptions {
   /** Returns the names of the headers that may be forwarded to agents, in lower case. */
   readonly forwarded?: (() => readonly string[]) | undefined;
   readonly now?: () => number;
+  /** Counts the requests of each caller. Default: in the memory of this process. */
+  readonly requests?: RateLimiter | undefined;
 }
 
 export function createAuthenticate(
@@ -40,7 +43,7 @@ export function createAuthenticate(
 ): (request: GatewayRequest) => User | undefined | Promise<User | undefined> {
   const { keys, oidc, now, forwarded = () => [] } = options;
   const clock = now === undefined ? {} : { now };
-  const requests = createRateLimiter(clock);
+  const { requests = createRateLimiter(clock) } = options;
   const failures = createRateLimiter(clock);
 
   function failed({ remote }: GatewayRequest): undefined {
@@ -51,8 +54,15 @@ export function createAuthenticate(
     request: GatewayRequest,
     fields: Omit<CallerFields, 'agent' | 'traceparent' | 'headers'>,
     limit = options.rateLimit,
+  ): MaybePromise<Caller> {
+    const taken = limit ? requests.take(`${fields.workspace} ${fields.actor}`, limit) : undefined;
+    return andThen(taken, () => callerOf(request, fields));
+  }
+
+  function callerOf(
+    request: GatewayRequest,
+    fields: Omit<CallerFields, 'agent' | 'traceparent' | 'headers'>,
   ): Caller {
-    if (limit) requests.take(`${fields.workspace} ${fields.actor}`, limit);
     const agent = agentOf(request.mount);
     const traceparent = request.header('traceparent');
     const names = forwarded();
@@ -61,7 +71,10 @@ export function createAuthenticate(
     return new Caller({ ...fields, headers, agent, traceparent: trace });
   }
 
-  function withKey(request: GatewayRequest, key: VerifiedKey | undefined): Caller | undefined {
+  function withKey(
+    request: GatewayRequest,
+    key: VerifiedKey | undefined,
+  ): MaybePromise<Caller | undefined> {
     if (!key) return failed(request);
     const { id, name, workspace, scopes, rateLimit } = key;
     const actor = `key:${id}`;

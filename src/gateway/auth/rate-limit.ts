@@ -4,7 +4,7 @@
  * dropped, and the next request with its name gets a full bucket.
  */
 import { A2AError } from '../../protocol/index.ts';
-import { BoundedMap } from '../../base/index.ts';
+import { BoundedMap, type MaybePromise } from '../../base/index.ts';
 import type { RateLimit } from '../keys/schema.ts';
 
 const MAX_NAMES = 10_000;
@@ -18,18 +18,33 @@ interface Bucket {
 export interface RateLimiter {
   /**
    * Takes one request from the bucket. If the bucket is empty, throws `rateLimited` with the number of seconds to wait.
+   * The result is a promise if the buckets are in PostgreSQL.
    */
+  take(name: string, limit: RateLimit): MaybePromise<void>;
+}
+
+/** A rate limiter that answers at once. */
+export interface LocalRateLimiter extends RateLimiter {
   take(name: string, limit: RateLimit): void;
+}
+
+/** Creates the error for a bucket with `left` requests, which is less than one. */
+export function tooManyRequests(left: number, { requestsPerMinute }: RateLimit): A2AError {
+  const waitMs = ((1 - left) * MINUTE_MS) / requestsPerMinute;
+  return new A2AError('rateLimited', undefined, {
+    retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000)),
+  });
 }
 
 export function createRateLimiter({
   now = Date.now,
   maxNames = MAX_NAMES,
-}: { readonly now?: () => number; readonly maxNames?: number } = {}): RateLimiter {
+}: { readonly now?: () => number; readonly maxNames?: number } = {}): LocalRateLimiter {
   const buckets = new BoundedMap<Bucket>(maxNames);
 
   return {
-    take(name, { requestsPerMinute, burst = requestsPerMinute }) {
+    take(name, limit) {
+      const { requestsPerMinute, burst = requestsPerMinute } = limit;
       const time = now();
       let bucket = buckets.get(name);
       if (!bucket) {
@@ -40,12 +55,7 @@ export function createRateLimiter({
       const gained = (Math.max(0, time - bucket.at) * requestsPerMinute) / MINUTE_MS;
       bucket.left = Math.min(burst, bucket.left + gained);
       bucket.at = time;
-      if (bucket.left < 1) {
-        const waitMs = ((1 - bucket.left) * MINUTE_MS) / requestsPerMinute;
-        throw new A2AError('rateLimited', undefined, {
-          retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000)),
-        });
-      }
+      if (bucket.left < 1) throw tooManyRequests(bucket.left, limit);
       bucket.left -= 1;
     },
   };

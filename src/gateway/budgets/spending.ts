@@ -16,6 +16,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import { andThen, createSlots, type MaybePromise, QueueFullError } from '../../base/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import type { Logger } from '../../tasks/index.ts';
+import { isPostgresRegister } from '../register/postgres-register.ts';
 import type { Register } from '../register/register.ts';
 import { type Budget, dayOf, periodAt } from './budget.ts';
 import type { BudgetsConfig, TaskLimit } from './config.ts';
@@ -23,6 +24,7 @@ import { type Holder, type Limit, NANOS } from './grant.ts';
 import { createKeyBudgets, type KeyBudget } from './key-budgets.ts';
 import { refused, wordFor } from './refusal.ts';
 import type { CallUse, PlannedCall, Use } from './calls.ts';
+import { createPostgresBudgetStore } from './postgres-store.ts';
 import { createSqliteBudgetStore } from './sqlite-store.ts';
 import type { PlannedBooking, ReservedCall, Settlement } from './store.ts';
 import type { UsagePage, UsageQuery } from './usage.ts';
@@ -113,7 +115,9 @@ const NO_LIMITS: readonly Limit[] = [];
 
 export function createSpending(options: SpendingOptions): Spending {
   const { register, logger, now = Date.now } = options;
-  const store = createSqliteBudgetStore(register);
+  const store = isPostgresRegister(register)
+    ? createPostgresBudgetStore(register)
+    : createSqliteBudgetStore(register);
   const keyBudgets = createKeyBudgets(register);
   let config: BudgetsConfig = options.config ?? {};
   let unwritten: Settlement[] = [];

@@ -10,6 +10,23 @@ import {
   type Holder,
   type Limit,
 } from './grant.ts';
+import {
+  addTo,
+  bookingIn,
+  callerOf,
+  clamped,
+  counterIn,
+  holdersOf,
+  MAX,
+  nameOf,
+  numberIn,
+  numbersOf,
+  atMost,
+  payerIn,
+  periodsOf,
+  reservedIn,
+  type Sum,
+} from './rows.ts';
 import { readUsage } from './usage-query.ts';
 import type {
   Booking,
@@ -23,8 +40,6 @@ import type {
 /** Time after the start during which resumed tasks can take over the reservations of their calls to agents. */
 const ADOPT_MS = 60_000;
 
-type Row = Readonly<Record<string, unknown>>;
-
 /** The counter of a limit. `stored` is false if the counter was computed and has no row yet. */
 interface Found {
   readonly limit: Limit;
@@ -33,15 +48,6 @@ interface Found {
 }
 
 const noResult = () => undefined;
-
-/** The total usage of all calls with the same caller, day, model or agent, and currency. */
-interface Sum extends Omit<Booking, 'failed'> {
-  uses: number;
-  failures: number;
-  inputTokens: number;
-  outputTokens: number;
-  nanos: number;
-}
 
 /**
  * Maximum number of rows of tasks in a workspace. Above this number, new rows replace the oldest ones. Reading all of
@@ -77,10 +83,10 @@ export function createSqliteBudgetStore(register: Register, taskRows = TASK_ROWS
     const reserved = kind === 'task' ? undefined : yield* SQL.reserved[kind].get(named);
     return {
       calls: 0,
-      tokens: number(spent, 'tokens'),
-      nanos: number(spent, 'nanos'),
-      reservedTokens: number(reserved, 'tokens'),
-      reservedNanos: number(reserved, 'nanos'),
+      tokens: numberIn(spent, 'tokens'),
+      nanos: numberIn(spent, 'nanos'),
+      reservedTokens: numberIn(reserved, 'tokens'),
+      reservedNanos: numberIn(reserved, 'nanos'),
     };
   }
 
@@ -150,8 +156,8 @@ export function createSqliteBudgetStore(register: Register, taskRows = TASK_ROWS
       ...holdersOf(payerIn(held)),
       ...periodsOf(String(held['day'])),
       currency: String(held['currency']),
-      tokens: number(held, 'tokens'),
-      nanos: number(held, 'nanos'),
+      tokens: numberIn(held, 'tokens'),
+      nanos: numberIn(held, 'nanos'),
     });
   }
 
@@ -211,7 +217,6 @@ export function createSqliteBudgetStore(register: Register, taskRows = TASK_ROWS
 const COLUMNS =
   'workspace, day, key_id, subject, model, agent, currency, uses, failures, input_tokens, output_tokens, nanos';
 const OF_CALL = `holder IN ($workspaceHolder, $keyHolder, $subjectHolder, $taskHolder) AND period IN ($day, $month, 'total')`;
-const MAX = Number.MAX_SAFE_INTEGER;
 
 function statements() {
   // A vendor may report absurdly large numbers. A sum that is too large for SQLite could not be stored.
@@ -295,109 +300,3 @@ function statements() {
 }
 
 const SQL = statements();
-
-function holdersOf({ workspace, keyId, subject, taskId }: Payer) {
-  return {
-    workspaceHolder: nameOf({ kind: 'workspace', workspace, id: '' }),
-    keyHolder: nameOf({ kind: 'key', workspace, id: keyId }),
-    subjectHolder: nameOf({ kind: 'subject', workspace, id: subject }),
-    taskHolder: nameOf({ kind: 'task', workspace, id: taskId }),
-  };
-}
-
-/** Returns the holder's name in the table. The name of a workspace contains no slash. */
-function nameOf({ kind, workspace, id }: Holder): string {
-  return `${kind}:${workspace}/${id}`;
-}
-
-function periodsOf(day: string) {
-  return { day, month: day.slice(0, 7) };
-}
-
-/** Adds a call to its sum. Calls that end together often have the same caller, so that one statement can store them. */
-function addTo(sums: Map<string, Sum>, { failed, ...booking }: Booking): void {
-  const name = callerOf(booking).join('\n');
-  const sum = sums.get(name);
-  if (!sum) {
-    sums.set(name, { ...booking, uses: 1, failures: failed ? 1 : 0 });
-    return;
-  }
-  sum.uses++;
-  if (failed) sum.failures++;
-  sum.inputTokens = atMost(sum.inputTokens + booking.inputTokens);
-  sum.outputTokens = atMost(sum.outputTokens + booking.outputTokens);
-  sum.nanos = atMost(sum.nanos + booking.nanos);
-}
-
-/** Returns the values of the columns that identify a row of `spending`. */
-function callerOf(used: Omit<Booking, 'failed'>): string[] {
-  const { workspace, day, keyId, subject, model, agent, currency } = used;
-  return [workspace, day, keyId, subject, model, agent, currency];
-}
-
-function numbersOf({ inputTokens, outputTokens, nanos }: Omit<Booking, 'failed'>): number[] {
-  return [inputTokens, outputTokens, nanos];
-}
-
-function atMost(number: number): number {
-  return Math.min(number, MAX);
-}
-
-function number(row: Row | undefined, name: string): number {
-  return Number(row?.[name] ?? 0);
-}
-
-function counterIn(row: Row): Counter {
-  return {
-    calls: number(row, 'calls'),
-    tokens: number(row, 'tokens'),
-    nanos: number(row, 'nanos'),
-    reservedTokens: number(row, 'reserved_tokens'),
-    reservedNanos: number(row, 'reserved_nanos'),
-  };
-}
-
-/** Limits the numbers, because a very large sum may be a float that SQLite cannot store as an integer. */
-function clamped<Numbers extends { readonly tokens: number; readonly nanos: number }>(
-  numbers: Numbers,
-): Numbers {
-  const { tokens, nanos } = numbers;
-  return { ...numbers, tokens: Math.min(tokens, MAX), nanos: Math.min(nanos, MAX) };
-}
-
-function payerIn(row: Row): Payer {
-  return {
-    workspace: String(row['workspace']),
-    keyId: String(row['key_id']),
-    subject: String(row['subject']),
-    taskId: String(row['task_id']),
-    contextId: String(row['context_id']),
-  };
-}
-
-function reservedIn(row: Row): ReservedCall {
-  return {
-    ...payerIn(row),
-    id: String(row['id']),
-    day: String(row['day']),
-    model: String(row['model']),
-    agent: String(row['agent']),
-  };
-}
-
-/**
- * Returns the usage of a call whose process has died. It consists of the prompt and the part of the answer that had
- * arrived.
- */
-function bookingIn(row: Row): Booking {
-  const outputTokens = number(row, 'seen_tokens');
-  const { id: _, ...call } = reservedIn(row);
-  return {
-    ...call,
-    currency: String(row['currency']),
-    inputTokens: number(row, 'input_tokens'),
-    outputTokens,
-    failed: true,
-    nanos: number(row, 'input_nanos') + Math.round(outputTokens * number(row, 'output_price')),
-  };
-}

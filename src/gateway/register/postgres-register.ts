@@ -46,6 +46,10 @@ export interface PostgresRegisterOptions {
   readonly pollMs?: number | undefined;
 }
 
+export function isPostgresRegister(register: Register): register is PostgresRegister {
+  return register.kind === 'postgres';
+}
+
 /** Opens the register. Throws a StoreError if the database cannot be opened. */
 export async function openPostgresRegister(
   url: string,

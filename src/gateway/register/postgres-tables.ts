@@ -212,7 +212,11 @@ CREATE UNLOGGED TABLE parley.rate_buckets (
   name ${TEXT} PRIMARY KEY,
   remaining double precision NOT NULL,
   at timestamptz NOT NULL,
-  taken double precision NOT NULL
+  -- The last request: how many requests it wanted and got, and the limit.
+  taken double precision NOT NULL,
+  wanted double precision NOT NULL,
+  burst double precision NOT NULL,
+  rate double precision NOT NULL
 ) WITH (fillfactor = 50);`;
 
 export const REGISTER_TABLES: PostgresSchema = {

@@ -1,0 +1,123 @@
+/** The statements of the budget store in PostgreSQL. Rows are given as JSON, so that one statement stores many. */
+import { statement } from '../register/register.ts';
+import { MAX } from './rows.ts';
+
+/** The key of the advisory lock for new counters. It is "PrlG" and 2. */
+const COUNTERS_LOCK = 0x50726c4702;
+/** The key of the advisory lock for the removal of old rows. It is "PrlG" and 3. */
+const FOLD_LOCK = 0x50726c4703;
+
+const COUNTER = 'calls, tokens, nanos, reserved_tokens, reserved_nanos';
+const COUNTER_TYPES = `holder text, period text, currency text, calls bigint, tokens bigint, nanos bigint,
+  reserved_tokens bigint, reserved_nanos bigint, used_on text`;
+const CALLER = 'workspace, day, key_id, subject, model, agent, currency';
+const NUMBERS = 'uses, failures, input_tokens, output_tokens, nanos';
+const USAGE_TYPES = `workspace text, day text, context_id text, task_id text, key_id text, subject text, model text,
+  agent text, currency text, uses bigint, failures bigint, input_tokens bigint, output_tokens bigint, nanos bigint`;
+const RESERVATION = `id, owner, expires_at, workspace, key_id, subject, task_id, context_id, day, model, agent, currency,
+  input_tokens, seen_tokens, input_nanos, output_price, tokens, nanos`;
+const RESERVATION_TYPES = `id text, owner text, expires_at bigint, workspace text, key_id text, subject text, task_id text,
+  context_id text, day text, model text, agent text, currency text, input_tokens bigint, seen_tokens bigint,
+  input_nanos bigint, output_price double precision, tokens bigint, nanos bigint`;
+
+const rowsOf = (types: string) => `json_to_recordset($rows::json) AS given (${types})`;
+const added = (table: string) =>
+  NUMBERS.split(', ')
+    .map((name) => `${name} = least(${table}.${name} + excluded.${name}, ${MAX})`)
+    .join(', ');
+
+/** The sums of a holder, for a new counter. */
+function sums(tokens: string, table: string) {
+  const of = (holder: string) =>
+    statement(`
+      SELECT coalesce(sum(${tokens}), 0)::double precision AS tokens,
+             coalesce(sum(nanos) FILTER (WHERE currency = $currency), 0)::double precision AS nanos
+      FROM ${table} WHERE ${holder} AND day >= $from AND day < $to`);
+  return {
+    workspace: of('workspace = $workspace'),
+    key: of('key_id = $id'),
+    subject: of(`workspace = $workspace AND subject = $id AND subject <> ''`),
+  };
+}
+
+export const SQL = {
+  /**
+   * Every transaction that changes usage or reservations has the shared lock. A new counter is computed from them, so
+   * its transaction has the lock alone.
+   */
+  share: statement(`SELECT pg_advisory_xact_lock_shared(${COUNTERS_LOCK})`),
+  alone: statement(`SELECT pg_advisory_xact_lock(${COUNTERS_LOCK})`),
+  spent: sums('input_tokens + output_tokens', 'spending'),
+  reserved: sums('tokens', '(SELECT * FROM reservations WHERE NOT recovered) live'),
+  counter: statement(
+    `SELECT ${COUNTER} FROM budget_counters WHERE holder = $holder AND period = $period AND currency = $currency`,
+  ),
+  /** Locks the counters, always in the same order, so that transactions do not wait for each other in a circle. */
+  lockCounters: statement(`
+    SELECT holder, period, currency, ${COUNTER} FROM budget_counters
+    WHERE (holder, period) IN (SELECT holder, period FROM ${rowsOf('holder text, period text')})
+    ORDER BY holder, period, currency FOR UPDATE`),
+  addCounters: statement(`
+    INSERT INTO budget_counters (holder, period, currency, ${COUNTER}, used_on)
+    SELECT holder, period, currency, ${COUNTER}, used_on FROM ${rowsOf(COUNTER_TYPES)}
+    ORDER BY holder, period, currency ON CONFLICT DO NOTHING`),
+  setCounters: statement(`
+    UPDATE budget_counters SET calls = given.calls, tokens = given.tokens, nanos = given.nanos,
+      reserved_tokens = given.reserved_tokens, reserved_nanos = given.reserved_nanos, used_on = given.used_on
+    FROM ${rowsOf(COUNTER_TYPES)}
+    WHERE budget_counters.holder = given.holder AND budget_counters.period = given.period
+      AND budget_counters.currency = given.currency`),
+  addReservations: statement(`
+    INSERT INTO reservations (${RESERVATION}) SELECT ${RESERVATION} FROM ${rowsOf(RESERVATION_TYPES)}`),
+  takeReservations: statement(`
+    DELETE FROM reservations WHERE id IN (SELECT id FROM ${rowsOf('id text')}) RETURNING *`),
+  seen: statement('UPDATE reservations SET seen_tokens = ? WHERE id = ? AND NOT recovered'),
+  adopt: statement(`
+    UPDATE reservations SET owner = $owner
+    WHERE workspace = $workspace AND task_id = $task AND agent <> '' AND owner <> $owner AND NOT recovered RETURNING *`),
+  /** Reservations that have expired, or whose nodes are dead. Calls to agents are left for some time, for `adopt`. */
+  left: statement(`
+    SELECT r.* FROM reservations r LEFT JOIN register_nodes n ON n.id = r.owner
+    WHERE NOT r.recovered AND (r.expires_at < $now OR n.id IS NULL OR n.seen_at <
+      now() - make_interval(secs => $lease::double precision + CASE WHEN r.agent = '' THEN 0 ELSE $adopt::double precision END))
+    ORDER BY r.id LIMIT 1000 FOR UPDATE OF r SKIP LOCKED`),
+  markRecovered: statement(`
+    UPDATE reservations SET recovered = true WHERE id IN (SELECT id FROM ${rowsOf('id text')})`),
+  /** Returns no row if the batch was stored before. If it is being stored now, waits for the end of its transaction. */
+  mark: statement('INSERT INTO settled (batch) VALUES (?) ON CONFLICT DO NOTHING RETURNING batch'),
+  addUsage: statement(`
+    INSERT INTO spending (${CALLER}, ${NUMBERS}) SELECT ${CALLER}, ${NUMBERS} FROM ${rowsOf(USAGE_TYPES)}
+    ORDER BY ${CALLER} ON CONFLICT (${CALLER}) DO UPDATE SET ${added('spending')}`),
+  addTasks: statement(`
+    INSERT INTO task_spending (context_id, task_id, ${CALLER}, ${NUMBERS})
+    SELECT context_id, task_id, ${CALLER}, ${NUMBERS} FROM ${rowsOf(USAGE_TYPES)}
+    ORDER BY ${CALLER}, context_id
+    ON CONFLICT (workspace, day, context_id, key_id, subject, model, agent, currency) WHERE task_id = ''
+    DO UPDATE SET ${added('task_spending')}`),
+  trimTasks: statement(`
+    DELETE FROM task_spending WHERE workspace = $workspace AND number <=
+      (SELECT number FROM task_spending WHERE workspace = $workspace ORDER BY number DESC LIMIT 1 OFFSET $kept)`),
+
+  mayFold: statement(`SELECT pg_try_advisory_xact_lock(${FOLD_LOCK}) AS alone`),
+  fold: statement(`
+    INSERT INTO spending (${CALLER}, ${NUMBERS})
+    SELECT workspace, substr(day, 1, 7), key_id, subject, model, agent, currency,
+           ${NUMBERS.split(', ')
+             .map((name) => `least(sum(${name}), ${MAX})::bigint`)
+             .join(', ')}
+    FROM spending WHERE day < ? AND length(day) = 10 GROUP BY 1, 2, 3, 4, 5, 6, 7
+    ON CONFLICT (${CALLER}) DO UPDATE SET ${added('spending')}`),
+  drop: statement('DELETE FROM spending WHERE day < ? AND length(day) = 10'),
+  dropCounters: statement(
+    'DELETE FROM budget_counters WHERE used_on < ? AND reserved_tokens = 0 AND reserved_nanos = 0',
+  ),
+  dropTasks: statement('DELETE FROM task_spending WHERE day < ?'),
+  // All names between `task:` and `task;` are names of tasks, because `;` follows `:` in ASCII.
+  dropTaskCounters: statement(`
+    DELETE FROM budget_counters
+    WHERE holder > 'task:' AND holder < 'task;' AND used_on < ? AND reserved_tokens = 0 AND reserved_nanos = 0`),
+  dropSettled: statement("DELETE FROM settled WHERE at < now() - interval '1 day'"),
+  dropRecovered: statement('DELETE FROM reservations WHERE recovered AND expires_at < ?'),
+  dropNodes: statement("DELETE FROM register_nodes WHERE seen_at < now() - interval '2 days'"),
+  dropBuckets: statement("DELETE FROM rate_buckets WHERE at < now() - interval '1 day'"),
+};

@@ -1,0 +1,377 @@
+/**
+ * The budget store in PostgreSQL, for several nodes. Every change is one transaction. It locks the counters of its
+ * budgets, so that the budgets are exact across nodes. The calls that begin or end while a transaction is in progress
+ * are stored together by the next one. So a busy budget does not need a transaction for each call.
+ *
+ * A node that dies leaves reservations behind. Another node counts them when the heartbeats of the node have ended
+ * (NODE_LEASE_SECONDS). If the node was only suspended, it later counts the difference.
+ */
+import { randomUUID } from 'node:crypto';
+import { A2AError } from '../../protocol/index.ts';
+import { jsonRows } from '../register/postgres-statement.ts';
+import { NODE_LEASE_SECONDS, type PostgresRegister } from '../register/postgres-register.ts';
+import type { Steps } from '../register/register.ts';
+import { type BudgetRefusal, type Counter, type Grant, grantOf, type Limit } from './grant.ts';
+import { Counters, type StoredCounter } from './counters.ts';
+import { SQL } from './postgres-statements.ts';
+import {
+  addTo,
+  atMost,
+  bookingIn,
+  callerOf,
+  clamped,
+  counterIn,
+  holdersOf,
+  nameOf,
+  numberIn,
+  payerIn,
+  reservedIn,
+  type Row,
+  type Sum,
+} from './rows.ts';
+import type { Booking, BudgetStore, Payer, PlannedBooking, Settlement } from './store.ts';
+import { readUsage } from './usage-query.ts';
+
+/** How long the reservations of a dead node for calls to agents are left to the node that resumes the task. */
+const ADOPT_SECONDS = 60;
+/** Maximum number of reservations in one transaction. */
+const MAX_BATCH = 500;
+/** How often missing counters are created for a batch before it fails. */
+const MAX_TRIES = 5;
+/** Maximum number of rows of tasks in a workspace. The oldest are removed after TRIM_STEP new rows. */
+const TASK_ROWS = 25_000;
+const TRIM_STEP = 256;
+
+type Outcome = Grant | BudgetRefusal;
+
+interface Waiting {
+  readonly planned: PlannedBooking;
+  readonly resolve: (outcome: Outcome) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** The usage of one call, and whether the task has a counter. */
+interface Use {
+  readonly booking: Booking;
+  readonly inTask: boolean;
+  /** True if the call itself was counted before, and this is the rest of its usage. */
+  readonly isRest: boolean;
+}
+
+export interface PostgresBudgetOptions {
+  readonly leaseSeconds?: number;
+  readonly adoptSeconds?: number;
+}
+
+export function createPostgresBudgetStore(
+  register: PostgresRegister,
+  { leaseSeconds = NODE_LEASE_SECONDS, adoptSeconds = ADOPT_SECONDS }: PostgresBudgetOptions = {},
+): BudgetStore {
+  const { node: owner } = register;
+  let waiting: Waiting[] = [];
+  let reserving = false;
+  /** Reservations that may have been stored although the transaction seemed to fail. They are released later. */
+  const doubtfulReservations = new Set<string>();
+  /** Batches of usage that may have been stored although the transaction seemed to fail. */
+  const doubtfulBatches = new Map<string, ReadonlySet<Settlement>>();
+  const untrimmed = new Map<string, number>();
+
+  /** Computes a counter from the usage and the reservations. A task's usage is only in its counter. */
+  function* summed({ holder: { kind, workspace, id }, currency, period }: Limit): Steps<Counter> {
+    const named = { workspace, id, currency, from: period.from, to: period.to };
+    const spent = kind === 'task' ? undefined : yield* SQL.spent[kind].get(named);
+    const reserved = kind === 'task' ? undefined : yield* SQL.reserved[kind].get(named);
+    return {
+      calls: 0,
+      tokens: numberIn(spent, 'tokens'),
+      nanos: numberIn(spent, 'nanos'),
+      reservedTokens: numberIn(reserved, 'tokens'),
+      reservedNanos: numberIn(reserved, 'nanos'),
+    };
+  }
+
+  function* counterOf(limit: Limit): Steps<{ readonly limit: Limit; readonly counter: Counter }> {
+    const { holder, period, currency } = limit;
+    const name = { holder: nameOf(holder), period: period.name, currency };
+    const row = yield* SQL.counter.get(name);
+    return { limit, counter: row ? counterIn(row) : yield* summed(limit) };
+  }
+
+  function* createCounters(missing: readonly Limit[], day: string): Steps<void> {
+    yield* SQL.alone.get();
+    const made: StoredCounter[] = [];
+    for (const limit of missing) {
+      const counter = clamped(yield* summed(limit));
+      const { holder, period, currency } = limit;
+      made.push({
+        holder: nameOf(holder),
+        period: period.name,
+        currency,
+        usedOn: day,
+        ...counter,
+      });
+    }
+    yield* SQL.addCounters.run({ rows: jsonRows(made.map(counterRow)) });
+  }
+
+  function* lockedCounters(calls: readonly (Payer & { readonly day: string })[]): Steps<Counters> {
+    const names = Counters.namesFor(calls);
+    return new Counters(yield* SQL.lockCounters.all({ rows: jsonRows(names) }));
+  }
+
+  function* store(counters: Counters): Steps<void> {
+    const changed = counters.changed();
+    if (changed.length === 0) return;
+    yield* SQL.setCounters.run({ rows: jsonRows(changed.map(counterRow)) });
+  }
+
+  /** Reserves the calls one after the other. Returns the limits without a counter if there are any. */
+  function* reserveAll(
+    plans: readonly PlannedBooking[],
+  ): Steps<{ readonly outcomes: readonly Outcome[]; readonly missing: readonly Limit[] }> {
+    yield* SQL.share.get();
+    const ofTasks = plans.flatMap(({ limits, day }) =>
+      limits.filter(({ holder }) => holder.kind === 'task').map((limit) => zero(limit, day)),
+    );
+    if (ofTasks.length > 0) yield* SQL.addCounters.run({ rows: jsonRows(ofTasks.map(counterRow)) });
+    const counters = yield* lockedCounters(plans);
+    const missing = plans.flatMap(({ limits }) => limits).filter((limit) => !counters.of(limit));
+    if (missing.length > 0) return { outcomes: [], missing };
+    const outcomes: Outcome[] = [];
+    const reservations: Record<string, string | number>[] = [];
+    for (const { need, limits, ...call } of plans) {
+      const found = limits.flatMap((limit) => {
+        const counter = counters.of(limit);
+        return counter ? [{ limit, counter }] : [];
+      });
+      const outcome = grantOf(need, found);
+      outcomes.push(outcome);
+      if (!outcome.granted) continue;
+      const { tokens, nanos } = clamped(outcome);
+      counters.hold(call, { tokens, nanos, currency: need.currency });
+      reservations.push({
+        id: call.id,
+        owner,
+        expires_at: call.expiresAt,
+        ...payerColumns(call),
+        day: call.day,
+        model: call.model,
+        agent: call.agent,
+        currency: need.currency,
+        input_tokens: need.inputTokens,
+        seen_tokens: 0,
+        input_nanos: need.inputNanos,
+        output_price: need.outputPrice,
+        tokens,
+        nanos,
+      });
+    }
+    yield* store(counters);
+    if (reservations.length > 0) yield* SQL.addReservations.run({ rows: jsonRows(reservations) });
+    return { outcomes, missing };
+  }
+
+  async function reserveBatch(plans: readonly PlannedBooking[]): Promise<readonly Outcome[]> {
+    for (let tries = 0; tries < MAX_TRIES; tries++) {
+      const { outcomes, missing } = await register.transaction(() => reserveAll(plans));
+      if (missing.length === 0) return outcomes;
+      const [{ day } = { day: '' }] = plans;
+      await register.transaction(() => createCounters(missing, day));
+    }
+    throw new A2AError('unavailable', undefined, { retryAfterSeconds: 1 });
+  }
+
+  async function reserveWaiting(): Promise<void> {
+    while (waiting.length > 0) {
+      const batch = waiting.slice(0, MAX_BATCH);
+      waiting = waiting.slice(MAX_BATCH);
+      try {
+        const outcomes = await reserveBatch(batch.map(({ planned }) => planned));
+        for (const [at, { resolve }] of batch.entries()) resolve(outcomes[at]!);
+      } catch (error) {
+        for (const { planned, reject } of batch) {
+          doubtfulReservations.add(planned.id);
+          reject(error);
+        }
+      }
+    }
+    reserving = false;
+  }
+
+  /** Stores usage, and frees the reservations `held`. */
+  function* count(held: readonly Row[], uses: readonly Use[]): Steps<void> {
+    const calls = held.map((row) => ({ ...payerIn(row), day: String(row['day']) }));
+    const counters = yield* lockedCounters([...calls, ...uses.map(({ booking }) => booking)]);
+    for (const [at, row] of held.entries()) {
+      counters.free(calls[at]!, {
+        tokens: numberIn(row, 'tokens'),
+        nanos: numberIn(row, 'nanos'),
+        currency: String(row['currency']),
+      });
+    }
+    const sums = new Map<string, Sum>();
+    const tasks = new Map<string, Sum>();
+    for (const { booking, inTask, isRest } of uses) {
+      counters.use(booking, inTask);
+      const { taskId, contextId } = booking;
+      addTo(sums, booking, { isRest });
+      addTo(tasks, booking, { isRest, name: [...callerOf(booking), contextId, taskId].join('\n') });
+    }
+    yield* store(counters);
+    if (uses.length === 0) return;
+    yield* SQL.addUsage.run({ rows: jsonRows([...sums.values()].map(usageRow)) });
+    yield* SQL.addTasks.run({ rows: jsonRows([...tasks.values()].map(usageRow)) });
+  }
+
+  function* settleAll(batch: string, given: readonly Settlement[]): Steps<void> {
+    yield* SQL.share.get();
+    yield* SQL.mark.get(batch);
+    let settlements = given;
+    for (const [earlier, members] of doubtfulBatches) {
+      const isNew = (yield* SQL.mark.get(earlier)) !== undefined;
+      if (!isNew) settlements = settlements.filter((each) => !members.has(each));
+    }
+    const ids = settlements.flatMap(({ id }) => (id === undefined ? [] : [{ id }]));
+    const orphans = [...doubtfulReservations].map((id) => ({ id }));
+    const taken = yield* SQL.takeReservations.all({ rows: jsonRows([...ids, ...orphans]) });
+    const byId = new Map(taken.map((row) => [String(row['id']), row]));
+    const uses = settlements.flatMap(({ id, booking }): Use[] => {
+      if (!booking) return [];
+      if (id === undefined) return [{ booking, inTask: false, isRest: false }];
+      const row = byId.get(id);
+      // Without the reservation, another node has resumed the call and has counted it.
+      if (!row) return [];
+      if (row['recovered'] !== true) return [{ booking, inTask: true, isRest: false }];
+      return [{ booking: restOf(booking, bookingIn(row)), inTask: true, isRest: true }];
+    });
+    yield* count(
+      taken.filter((row) => row['recovered'] !== true),
+      uses,
+    );
+  }
+
+  async function settle(settlements: readonly Settlement[]): Promise<void> {
+    const batch = randomUUID();
+    const orphans = [...doubtfulReservations];
+    const batches = [...doubtfulBatches.keys()];
+    try {
+      await register.transaction(() => settleAll(batch, settlements));
+    } catch (error) {
+      doubtfulBatches.set(batch, new Set(settlements));
+      throw error;
+    }
+    for (const id of orphans) doubtfulReservations.delete(id);
+    for (const each of batches) doubtfulBatches.delete(each);
+    await trim(settlements);
+  }
+
+  /** Removes the oldest rows of tasks, so that a workspace has at most about TASK_ROWS. */
+  async function trim(settlements: readonly Settlement[]): Promise<void> {
+    for (const { booking } of settlements) {
+      if (!booking) continue;
+      const { workspace } = booking;
+      const rows = (untrimmed.get(workspace) ?? 0) + 1;
+      untrimmed.set(workspace, rows);
+      if (rows < TRIM_STEP) continue;
+      untrimmed.delete(workspace);
+      await Promise.resolve(
+        register.read(() => SQL.trimTasks.run({ workspace, kept: TASK_ROWS })),
+      ).catch(() => undefined);
+    }
+  }
+
+  function* recoverAll(now: number): Steps<number> {
+    yield* SQL.share.get();
+    const left = yield* SQL.left.all({ now, lease: leaseSeconds, adopt: adoptSeconds });
+    if (left.length === 0) return 0;
+    const uses = left.map((row) => ({ booking: bookingIn(row), inTask: true, isRest: false }));
+    yield* count(left, uses);
+    const ids = left.map((row) => ({ id: String(row['id']) }));
+    yield* SQL.markRecovered.run({ rows: jsonRows(ids) });
+    return left.length;
+  }
+
+  return {
+    reserve(planned, { dry } = { dry: false }) {
+      if (dry) {
+        return register.read(function* () {
+          const found = [];
+          for (const limit of planned.limits) found.push(yield* counterOf(limit));
+          return grantOf(planned.need, found);
+        });
+      }
+      return new Promise((resolve, reject) => {
+        waiting.push({ planned, resolve, reject });
+        if (reserving) return;
+        reserving = true;
+        setImmediate(() => void reserveWaiting());
+      });
+    },
+    async seen(id, outputTokens) {
+      await register.read(() => SQL.seen.run(outputTokens, id));
+    },
+    settle,
+    adopt: (workspace, taskId) =>
+      register.transaction(function* () {
+        const row = yield* SQL.adopt.get({ owner, workspace, task: taskId });
+        return row && reservedIn(row);
+      }),
+    recover: (now) => register.transaction(() => recoverAll(now)),
+    spent: (limit) =>
+      register.read(function* () {
+        return (yield* counterOf(limit)).counter;
+      }),
+    usage: (workspace, query) => register.read(() => readUsage(workspace, query)),
+    // Only one node at a time removes old rows. The others have nothing to do then.
+    fold: ({ month, taskDay }) =>
+      register.transaction(function* () {
+        if ((yield* SQL.mayFold.get())?.['alone'] !== true) return;
+        yield* SQL.fold.run(month);
+        yield* SQL.drop.run(month);
+        yield* SQL.dropCounters.run(month);
+        yield* SQL.dropTasks.run(taskDay);
+        yield* SQL.dropTaskCounters.run(taskDay);
+        yield* SQL.dropSettled.run();
+        yield* SQL.dropRecovered.run(Date.now());
+        yield* SQL.dropNodes.run();
+        yield* SQL.dropBuckets.run();
+      }),
+  };
+}
+
+function zero({ holder, period, currency }: Limit, day: string): StoredCounter {
+  const none = { calls: 0, tokens: 0, nanos: 0, reservedTokens: 0, reservedNanos: 0 };
+  return { holder: nameOf(holder), period: period.name, currency, usedOn: day, ...none };
+}
+
+function counterRow(counter: StoredCounter): Record<string, string | number> {
+  const { reservedTokens, reservedNanos, usedOn, ...columns } = counter;
+  return {
+    ...columns,
+    reserved_tokens: atMost(reservedTokens),
+    reserved_nanos: atMost(reservedNanos),
+    used_on: usedOn,
+  };
+}
+
+function payerColumns({ workspace, keyId, subject, taskId, contextId }: Payer) {
+  return { workspace, key_id: keyId, subject, task_id: taskId, context_id: contextId };
+}
+
+function usageRow(sum: Sum): Record<string, string | number> {
+  const { uses, failures, nanos, day, model, agent, currency } = sum;
+  const tokens = { input_tokens: sum.inputTokens, output_tokens: sum.outputTokens };
+  return { ...payerColumns(sum), day, model, agent, currency, uses, failures, ...tokens, nanos };
+}
+
+/** Returns the part of the usage that was not counted when the reservation was recovered. */
+function restOf(used: Booking, counted: Booking): Booking {
+  const rest = (name: 'inputTokens' | 'outputTokens' | 'nanos') =>
+    Math.max(0, used[name] - counted[name]);
+  return {
+    ...used,
+    inputTokens: rest('inputTokens'),
+    outputTokens: rest('outputTokens'),
+    nanos: rest('nanos'),
+  };
+}

@@ -1,0 +1,130 @@
+/** What the budget stores have in common: the names of holders, sums of usage, and the rows of their tables. */
+import type { Counter, Holder } from './grant.ts';
+import type { Booking, Payer, ReservedCall } from './store.ts';
+
+export type Row = Readonly<Record<string, unknown>>;
+
+/** A vendor may report absurdly large numbers. Sums are limited, so that they can be stored. */
+export const MAX = Number.MAX_SAFE_INTEGER;
+
+/** The total usage of all calls with the same caller, day, model or agent, and currency. */
+export interface Sum extends Omit<Booking, 'failed'> {
+  uses: number;
+  failures: number;
+  inputTokens: number;
+  outputTokens: number;
+  nanos: number;
+}
+
+export function holdersOf({ workspace, keyId, subject, taskId }: Payer) {
+  return {
+    workspaceHolder: nameOf({ kind: 'workspace', workspace, id: '' }),
+    keyHolder: nameOf({ kind: 'key', workspace, id: keyId }),
+    subjectHolder: nameOf({ kind: 'subject', workspace, id: subject }),
+    taskHolder: nameOf({ kind: 'task', workspace, id: taskId }),
+  };
+}
+
+/** Returns the holder's name in the table. The name of a workspace contains no slash. */
+export function nameOf({ kind, workspace, id }: Holder): string {
+  return `${kind}:${workspace}/${id}`;
+}
+
+export function periodsOf(day: string) {
+  return { day, month: day.slice(0, 7) };
+}
+
+/** Adds a call to its sum. Calls that end together often have the same caller, so that one statement can store them. */
+export function addTo(
+  sums: Map<string, Sum>,
+  { failed, ...booking }: Booking,
+  {
+    isRest = false,
+    name = callerOf(booking).join('\n'),
+  }: { readonly isRest?: boolean; readonly name?: string } = {},
+): void {
+  const sum = sums.get(name);
+  const uses = isRest ? 0 : 1;
+  if (!sum) {
+    sums.set(name, { ...booking, uses, failures: failed ? uses : 0 });
+    return;
+  }
+  sum.uses += uses;
+  if (failed) sum.failures += uses;
+  sum.inputTokens = atMost(sum.inputTokens + booking.inputTokens);
+  sum.outputTokens = atMost(sum.outputTokens + booking.outputTokens);
+  sum.nanos = atMost(sum.nanos + booking.nanos);
+}
+
+/** Returns the values of the columns that identify a row of `spending`. */
+export function callerOf(used: Omit<Booking, 'failed'>): string[] {
+  const { workspace, day, keyId, subject, model, agent, currency } = used;
+  return [workspace, day, keyId, subject, model, agent, currency];
+}
+
+export function numbersOf({ inputTokens, outputTokens, nanos }: Omit<Booking, 'failed'>): number[] {
+  return [inputTokens, outputTokens, nanos];
+}
+
+export function atMost(number: number): number {
+  return Math.min(number, MAX);
+}
+
+export function numberIn(row: Row | undefined, name: string): number {
+  return Number(row?.[name] ?? 0);
+}
+
+export function counterIn(row: Row): Counter {
+  return {
+    calls: numberIn(row, 'calls'),
+    tokens: numberIn(row, 'tokens'),
+    nanos: numberIn(row, 'nanos'),
+    reservedTokens: numberIn(row, 'reserved_tokens'),
+    reservedNanos: numberIn(row, 'reserved_nanos'),
+  };
+}
+
+/** Limits the numbers, because a very large sum may be a float that cannot be stored as an integer. */
+export function clamped<Numbers extends { readonly tokens: number; readonly nanos: number }>(
+  numbers: Numbers,
+): Numbers {
+  const { tokens, nanos } = numbers;
+  return { ...numbers, tokens: Math.min(tokens, MAX), nanos: Math.min(nanos, MAX) };
+}
+
+export function payerIn(row: Row): Payer {
+  return {
+    workspace: String(row['workspace']),
+    keyId: String(row['key_id']),
+    subject: String(row['subject']),
+    taskId: String(row['task_id']),
+    contextId: String(row['context_id']),
+  };
+}
+
+export function reservedIn(row: Row): ReservedCall {
+  return {
+    ...payerIn(row),
+    id: String(row['id']),
+    day: String(row['day']),
+    model: String(row['model']),
+    agent: String(row['agent']),
+  };
+}
+
+/**
+ * Returns the usage of a call whose process has died. It consists of the prompt and the part of the answer that had
+ * arrived.
+ */
+export function bookingIn(row: Row): Booking {
+  const outputTokens = numberIn(row, 'seen_tokens');
+  const { id: _, ...call } = reservedIn(row);
+  return {
+    ...call,
+    currency: String(row['currency']),
+    inputTokens: numberIn(row, 'input_tokens'),
+    outputTokens,
+    failed: true,
+    nanos: numberIn(row, 'input_nanos') + Math.round(outputTokens * numberIn(row, 'output_price')),
+  };
+}
