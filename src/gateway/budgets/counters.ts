@@ -1,6 +1,6 @@
 /** The counters of budgets that a transaction has locked. Changes are made here and then stored together. */
 import type { Counter, Limit } from './grant.ts';
-import { atMost, counterIn, holdersOf, nameOf, periodsOf, type Row } from './rows.ts';
+import { atMost, counterIn, holdersOf, holderName, periodsOf, type Row } from './rows.ts';
 import type { Booking, Payer } from './store.ts';
 
 /** A counter with its name. `usedOn` is the day of its last change. */
@@ -53,7 +53,7 @@ export class Counters {
 
   /** Returns the counter of a limit, or undefined if it has no row. */
   of({ holder, period, currency }: Limit): Counter | undefined {
-    const found = this.#counters.get(`${nameOf(holder)}\n${period.name}`);
+    const found = this.#counters.get(`${holderName(holder)}\n${period.name}`);
     return found?.find((counter) => counter.currency === currency);
   }
 

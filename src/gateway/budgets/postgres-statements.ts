@@ -40,7 +40,7 @@ function sums(tokens: string, table: string) {
   };
 }
 
-export const SQL = {
+export const BUDGET_SQL = {
   /**
    * Every transaction that changes usage or reservations has the shared lock. A new counter is computed from them, so
    * its transaction has the lock alone.

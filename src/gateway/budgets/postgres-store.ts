@@ -13,7 +13,7 @@ import { NODE_LEASE_SECONDS, type PostgresRegister } from '../register/postgres-
 import type { Steps } from '../register/register.ts';
 import { type BudgetRefusal, type Counter, type Grant, grantOf, type Limit } from './grant.ts';
 import { Counters, type StoredCounter } from './counters.ts';
-import { SQL } from './postgres-statements.ts';
+import { BUDGET_SQL as SQL } from './postgres-statements.ts';
 import {
   addTo,
   atMost,
@@ -22,7 +22,7 @@ import {
   clamped,
   counterIn,
   holdersOf,
-  nameOf,
+  holderName,
   numberIn,
   payerIn,
   reservedIn,
@@ -92,7 +92,7 @@ export function createPostgresBudgetStore(
 
   function* counterOf(limit: Limit): Steps<{ readonly limit: Limit; readonly counter: Counter }> {
     const { holder, period, currency } = limit;
-    const name = { holder: nameOf(holder), period: period.name, currency };
+    const name = { holder: holderName(holder), period: period.name, currency };
     const row = yield* SQL.counter.get(name);
     return { limit, counter: row ? counterIn(row) : yield* summed(limit) };
   }
@@ -104,7 +104,7 @@ export function createPostgresBudgetStore(
       const counter = clamped(yield* summed(limit));
       const { holder, period, currency } = limit;
       made.push({
-        holder: nameOf(holder),
+        holder: holderName(holder),
         period: period.name,
         currency,
         usedOn: day,
@@ -341,7 +341,7 @@ export function createPostgresBudgetStore(
 
 function zero({ holder, period, currency }: Limit, day: string): StoredCounter {
   const none = { calls: 0, tokens: 0, nanos: 0, reservedTokens: 0, reservedNanos: 0 };
-  return { holder: nameOf(holder), period: period.name, currency, usedOn: day, ...none };
+  return { holder: holderName(holder), period: period.name, currency, usedOn: day, ...none };
 }
 
 function counterRow(counter: StoredCounter): Record<string, string | number> {

@@ -18,15 +18,15 @@ export interface Sum extends Omit<Booking, 'failed'> {
 
 export function holdersOf({ workspace, keyId, subject, taskId }: Payer) {
   return {
-    workspaceHolder: nameOf({ kind: 'workspace', workspace, id: '' }),
-    keyHolder: nameOf({ kind: 'key', workspace, id: keyId }),
-    subjectHolder: nameOf({ kind: 'subject', workspace, id: subject }),
-    taskHolder: nameOf({ kind: 'task', workspace, id: taskId }),
+    workspaceHolder: holderName({ kind: 'workspace', workspace, id: '' }),
+    keyHolder: holderName({ kind: 'key', workspace, id: keyId }),
+    subjectHolder: holderName({ kind: 'subject', workspace, id: subject }),
+    taskHolder: holderName({ kind: 'task', workspace, id: taskId }),
   };
 }
 
 /** Returns the holder's name in the table. The name of a workspace contains no slash. */
-export function nameOf({ kind, workspace, id }: Holder): string {
+export function holderName({ kind, workspace, id }: Holder): string {
   return `${kind}:${workspace}/${id}`;
 }
 

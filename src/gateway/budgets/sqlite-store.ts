@@ -18,7 +18,7 @@ import {
   counterIn,
   holdersOf,
   MAX,
-  nameOf,
+  holderName,
   numberIn,
   numbersOf,
   atMost,
@@ -92,7 +92,7 @@ export function createSqliteBudgetStore(register: Register, taskRows = TASK_ROWS
 
   function* counterOf(limit: Limit): Steps<Found> {
     const { holder, currency, period } = limit;
-    const row = yield* SQL.counter.get(nameOf(holder), period.name, currency);
+    const row = yield* SQL.counter.get(holderName(holder), period.name, currency);
     return row
       ? { limit, counter: counterIn(row), stored: true }
       : { limit, counter: yield* summed(limit), stored: false };
@@ -107,7 +107,7 @@ export function createSqliteBudgetStore(register: Register, taskRows = TASK_ROWS
     for (const { limit, counter, stored } of found) {
       if (stored) continue;
       const { holder, currency, period } = limit;
-      const named = { holder: nameOf(holder), currency, period: period.name, day };
+      const named = { holder: holderName(holder), currency, period: period.name, day };
       yield* SQL.addCounter.run({ ...named, ...clamped(counter) });
     }
     const { tokens, nanos } = clamped(outcome);

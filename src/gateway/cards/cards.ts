@@ -28,7 +28,7 @@ import {
 import { fullTextSearch } from './full-text-search.ts';
 import { postgresSearch } from './postgres-search.ts';
 import { slugOf } from './slug.ts';
-import { SQL, type CardRow, type VersionRow, type WorkspaceRow } from './statements.ts';
+import { CARD_SQL, type CardRow, type VersionRow, type WorkspaceRow } from './statements.ts';
 
 /** Maximum size of `card` as JSON. */
 const MAX_CONTENT_BYTES = 64 * 1024;
@@ -113,12 +113,12 @@ export function createCards({ register, audit, now = Date.now, limits = {} }: Ca
   let seen = register.changed();
 
   function* workspaceRow(workspace: string): Steps<WorkspaceRow> {
-    yield* SQL.addWorkspace.run(workspace);
-    return (yield* SQL.workspace.get(workspace))!;
+    yield* CARD_SQL.addWorkspace.run(workspace);
+    return (yield* CARD_SQL.workspace.get(workspace))!;
   }
 
   function* stored(workspace: string, id: string): Steps<Stored> {
-    const row = yield* SQL.byId.get(workspace, id);
+    const row = yield* CARD_SQL.byId.get(workspace, id);
     if (row === undefined) throw noCard();
     return storedOf(row);
   }
@@ -138,7 +138,7 @@ export function createCards({ register, audit, now = Date.now, limits = {} }: Ca
   }
 
   function* needSlug(number: number, slug: string): Steps<void> {
-    const [owner] = (yield* SQL.owner.get(number, slug)) ?? [];
+    const [owner] = (yield* CARD_SQL.owner.get(number, slug)) ?? [];
     if (owner !== undefined) {
       throw new A2AError('conflict', `slug: "${slug}" is already used by the model card ${owner}`);
     }
@@ -152,8 +152,8 @@ export function createCards({ register, audit, now = Date.now, limits = {} }: Ca
     card: Content,
   ): Steps<void> {
     const { slug, name, description, content } = card;
-    yield* SQL.addVersion.run(row, version, at, actor, slug, name, description, content);
-    yield* SQL.dropVersions.run(row, version - versions);
+    yield* CARD_SQL.addVersion.run(row, version, at, actor, slug, name, description, content);
+    yield* CARD_SQL.dropVersions.run(row, version - versions);
   }
 
   /** Replaces the card's entry in the search index. */
@@ -171,19 +171,19 @@ export function createCards({ register, audit, now = Date.now, limits = {} }: Ca
     const { row } = card;
     const version = card.version + 1;
     const at = Math.max(now(), card.updated);
-    yield* SQL.set.run(row, version, at, next.slug, next.name);
+    yield* CARD_SQL.set.run(row, version, at, next.slug, next.name);
     yield* addVersion(row, version, at, author.actor, next);
     yield* index(number, row, next, false);
-    if (gone) yield* SQL.count.run(number, 1, -1);
+    if (gone) yield* CARD_SQL.count.run(number, 1, -1);
     yield* record(author, action, card.id, { slug: next.slug, version });
     return modelCard(author.workspace, { ...card, ...next, version, updated: at, deleted: null });
   }
 
   function* removeLongestDeleted(number: number): Steps<void> {
-    const [row] = (yield* SQL.longestDeleted.get(number))!;
-    yield* SQL.remove.run(row);
+    const [row] = (yield* CARD_SQL.longestDeleted.get(number))!;
+    yield* CARD_SQL.remove.run(row);
     yield* search.remove(row);
-    yield* SQL.count.run(number, 0, -1);
+    yield* CARD_SQL.count.run(number, 0, -1);
   }
 
   function* record(
@@ -204,10 +204,10 @@ export function createCards({ register, audit, now = Date.now, limits = {} }: Ca
         yield* needSlug(number, content.slug);
         const id = randomUUIDv7();
         const at = now();
-        const [row] = (yield* SQL.add.get(number, id, 1, at, at, content.slug, content.name))!;
+        const [row] = (yield* CARD_SQL.add.get(number, id, 1, at, at, content.slug, content.name))!;
         yield* addVersion(row, 1, at, author.actor, content);
         yield* index(number, row, content, false);
-        yield* SQL.count.run(number, 1, 0);
+        yield* CARD_SQL.count.run(number, 1, 0);
         yield* record(author, 'card.create', id, { slug: content.slug, version: 1 });
         const card = { ...content, row, id, version: 1, created: at, updated: at, deleted: null };
         return modelCard(author.workspace, card);
@@ -222,7 +222,7 @@ export function createCards({ register, audit, now = Date.now, limits = {} }: Ca
     list: (workspace, query) =>
       register.read(function* () {
         const { limit, offset } = query;
-        const where = yield* SQL.workspace.get(workspace);
+        const where = yield* CARD_SQL.workspace.get(workspace);
         if (where === undefined) return { items: [], total: 0, limit, offset };
         const { total, rows } = yield* search.find(where, query);
         const items = rows.map((row) => modelCard(workspace, storedOf(row)));
@@ -246,9 +246,9 @@ export function createCards({ register, audit, now = Date.now, limits = {} }: Ca
         const card = yield* live(author.workspace, id);
         check(condition, card);
         const [number, , gone] = yield* workspaceRow(author.workspace);
-        yield* SQL.hide.run(card.row, Math.max(now(), card.updated));
+        yield* CARD_SQL.hide.run(card.row, Math.max(now(), card.updated));
         yield* index(number, card.row, card, true);
-        yield* SQL.count.run(number, -1, 1);
+        yield* CARD_SQL.count.run(number, -1, 1);
         if (gone >= deleted) yield* removeLongestDeleted(number);
         yield* record(author, 'card.delete', id, { slug: card.slug, version: card.version });
       }),
@@ -256,8 +256,8 @@ export function createCards({ register, audit, now = Date.now, limits = {} }: Ca
     versions: (workspace, id, { limit, offset }) =>
       register.read(function* () {
         const { row } = yield* stored(workspace, id);
-        const [total] = (yield* SQL.countVersions.get(row))!;
-        const rows = yield* SQL.versions.all(row, limit, offset);
+        const [total] = (yield* CARD_SQL.countVersions.get(row))!;
+        const rows = yield* CARD_SQL.versions.all(row, limit, offset);
         const items = rows.map(versionOf);
         return { items, total, limit, offset };
       }),
@@ -265,7 +265,7 @@ export function createCards({ register, audit, now = Date.now, limits = {} }: Ca
     version: (workspace, id, version) =>
       register.read(function* () {
         const { row: number } = yield* stored(workspace, id);
-        const row = yield* SQL.version.get(number, version);
+        const row = yield* CARD_SQL.version.get(number, version);
         if (row === undefined) throw noVersion();
         return versionOf(row);
       }),
@@ -274,7 +274,7 @@ export function createCards({ register, audit, now = Date.now, limits = {} }: Ca
       register.change(function* () {
         const card = yield* stored(author.workspace, id);
         check(condition, card);
-        const row = yield* SQL.version.get(card.row, version);
+        const row = yield* CARD_SQL.version.get(card.row, version);
         if (row === undefined) throw noVersion();
         const [, , , slug, name, description, content] = row;
         return yield* replace(author, card, { slug, name, description, content }, 'card.restore');
@@ -291,7 +291,7 @@ export function createCards({ register, audit, now = Date.now, limits = {} }: Ca
       const key = JSON.stringify([workspace, slug]);
       if (cache.has(key)) return cache.get(key);
       return andThen(
-        register.read(() => SQL.bySlug.get(workspace, slug)),
+        register.read(() => CARD_SQL.bySlug.get(workspace, slug)),
         (row) => {
           const card = row && modelCard(workspace, storedOf(row));
           // If the register has changed since, the card may be outdated. It must not stay in the cache.
@@ -305,7 +305,7 @@ export function createCards({ register, audit, now = Date.now, limits = {} }: Ca
 
     slugs: (workspace, limit) =>
       register.read(function* () {
-        const rows = yield* SQL.slugs.all(workspace, limit);
+        const rows = yield* CARD_SQL.slugs.all(workspace, limit);
         return rows.map(([slug]) => slug);
       }),
   };

@@ -35,7 +35,7 @@ export const CARD_TABLES =
 const VERSION_COLUMNS = 'version, at, actor, slug, name, description, content';
 const WORKSPACE = '(SELECT number FROM card_workspaces WHERE name = ?)';
 
-export const SQL = {
+export const CARD_SQL = {
   workspace: arrayStatement<WorkspaceRow>(
     'SELECT number, live, deleted FROM card_workspaces WHERE name = ?',
   ),

@@ -1,0 +1,183 @@
+// Two gateways with one PostgreSQL database.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Key } from '../../src/gateway/keys/schema.ts';
+import { testDatabase, type TestDatabase } from '../support/postgres.ts';
+import { type PostgresNode, startPostgresNode } from '../support/postgres-gateway.ts';
+import { type Asked, fakeVendor, type FakeVendor, type Reply } from '../support/vendors/server.ts';
+import { SEED_BODY } from './cards-support.ts';
+import { compatible, piece } from './models-support.ts';
+
+const PROMPT_TOKENS = 15;
+const CHAT = { model: 'm', messages: [{ role: 'user', content: 'Weather?' }] };
+
+let database: TestDatabase;
+let vendor: FakeVendor;
+let one: PostgresNode;
+let other: PostgresNode;
+/** The tokens that the provider has charged. */
+let charged = 0;
+
+before(async () => {
+  database = await testDatabase();
+  vendor = await fakeVendor((asked) => answerOf(asked));
+  const config = { providers: { p: compatible(vendor.url, { models: ['m'] }) } } as object;
+  one = await startPostgresNode(database.url, { config });
+  other = await startPostgresNode(database.url, { config });
+});
+
+after(async () => {
+  await one[Symbol.asyncDispose]();
+  await other[Symbol.asyncDispose]();
+  await vendor[Symbol.asyncDispose]();
+  await database.drop();
+});
+
+/** An answer as long as the request allows, with the usage that a provider reports. */
+function answerOf({ body }: Asked): Reply {
+  const tokens = Math.min(Number(Reflect.get(Object(body), 'max_tokens') ?? 200), 200);
+  charged += PROMPT_TOKENS + tokens;
+  const usage = { prompt_tokens: PROMPT_TOKENS, completion_tokens: tokens };
+  const choices = [{ index: 0, delta: {}, finish_reason: 'length' }];
+  const end = JSON.stringify({ id: 'c', object: 'chat.completion.chunk', choices, usage });
+  return { events: [piece('word '.repeat(tokens)), `data: ${end}\n\n`, 'data: [DONE]\n\n'] };
+}
+
+async function newKey(fields: Partial<Pick<Key, 'budget' | 'rateLimit'>> = {}) {
+  const wanted = { workspace: 'default', name: 'test', scopes: ['*' as const], ...fields };
+  return one.gateway.keys.create(wanted, 'test');
+}
+
+async function json(response: Response): Promise<Record<string, unknown>> {
+  return Object(await response.json()) as Record<string, unknown>;
+}
+
+/** Waits until a request has this status. Returns the milliseconds. */
+async function untilStatus(status: number, ask: () => Promise<Response>): Promise<number> {
+  const begun = performance.now();
+  for (;;) {
+    const response = await ask();
+    await response.arrayBuffer();
+    if (response.status === status) return performance.now() - begun;
+    if (performance.now() - begun > 10_000) assert.fail(`still ${response.status}`);
+    await delay(5);
+  }
+}
+
+test('a key that one gateway creates works on the other, and stops there when it is revoked', async () => {
+  const admin = await newKey();
+  const { key, secret } = await newKey();
+  const list = () => other.ask(secret, 'GET', '/a2a/keys');
+  assert.equal((await list()).status, 200);
+  const revoked = await one.ask(admin.secret, 'DELETE', `/a2a/keys/${key.id}`);
+  assert.equal(revoked.status, 204);
+  assert.equal((await one.ask(secret, 'GET', '/a2a/keys')).status, 401);
+  const ms = await untilStatus(401, list);
+  assert.ok(ms < 1000, `after ${ms} ms`);
+});
+
+test('a change takes effect on the other gateway even if its notifications are lost', async () => {
+  const { key, secret } = await newKey();
+  assert.equal((await other.ask(secret, 'GET', '/a2a/model-cards')).status, 200);
+  // A pooler may lose the connections that listen.
+  await database.query(
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN parley_register%'`,
+  );
+  await one.gateway.keys.revoke('default', key.id, { force: true }, 'test');
+  const ms = await untilStatus(401, () => other.ask(secret, 'GET', '/a2a/model-cards'));
+  assert.ok(ms < 1500, `after ${ms} ms`);
+});
+
+test('model cards and agents of one gateway can be used on the other', async () => {
+  const { secret } = await newKey();
+  const { workspaceId: _, ...card } = SEED_BODY;
+  const made = await json(
+    await one.ask(secret, 'POST', '/a2a/model-cards', {
+      ...card,
+      slug: 'shared',
+      card: { ...card.card, provider: 'p', model: 'm' },
+    }),
+  );
+  await untilStatus(200, () => other.ask(secret, 'GET', '/v1/models/shared'));
+  const answer = await other.ask(secret, 'POST', '/v1/chat/completions', {
+    ...CHAT,
+    model: 'shared',
+  });
+  assert.equal(answer.status, 200, await answer.text());
+  assert.equal((await one.ask(secret, 'DELETE', `/a2a/model-cards/${String(made['id'])}`)).status, 204);
+  await untilStatus(404, () => other.ask(secret, 'GET', '/v1/models/shared'));
+
+  const agent = { name: 'theirs', url: 'https://agent.example' };
+  const put = await one.ask(secret, 'POST', '/a2a/agents?verify=false', agent);
+  assert.equal(put.status, 201, await put.text());
+  await untilStatus(200, () => other.ask(secret, 'GET', '/a2a/agents/theirs'));
+  assert.equal((await other.ask(secret, 'DELETE', '/a2a/agents/theirs')).status, 204);
+  await untilStatus(404, () => one.ask(secret, 'GET', '/a2a/agents/theirs'));
+});
+
+test('fifty calls at once on both gateways do not exceed a budget of a thousand tokens', async () => {
+  const { key, secret } = await newKey({ budget: { tokens: 1000, period: 'total' } });
+  charged = 0;
+  const ask = async (n: number) => {
+    const node = n % 2 === 0 ? one : other;
+    const response = await node.ask(secret, 'POST', '/v1/chat/completions', CHAT);
+    return { status: response.status, text: await response.text() };
+  };
+  const answers = await Promise.all(Array.from({ length: 50 }, (_, n) => ask(n)));
+  const good = answers.filter(({ status }) => status === 200);
+  assert.ok(good.length > 0);
+  assert.ok(answers.every(({ status }) => status === 200 || status === 429));
+  for (let n = 0; n < 10; n++) await ask(n);
+  // Each gateway stores the usage of its own calls before it reports.
+  await one.ask(secret, 'GET', `/a2a/keys/${key.id}/usage`);
+  const usage = await json(await other.ask(secret, 'GET', `/a2a/keys/${key.id}/usage`));
+  assert.ok(charged <= 1000 && charged >= 1000 - PROMPT_TOKENS - 40, `${charged} tokens`);
+  assert.deepEqual(usage['spent'], { tokens: charged, amount: 0 });
+  assert.equal((await ask(1)).status, 429);
+});
+
+test('both gateways together keep to the rate limit of a key', async () => {
+  const { secret } = await newKey({ rateLimit: { requestsPerMinute: 1, burst: 6 } });
+  const answers = await Promise.all(
+    Array.from({ length: 20 }, async (_, n) => {
+      const response = await (n % 2 === 0 ? one : other).ask(secret, 'GET', '/a2a/model-cards');
+      await response.arrayBuffer();
+      return response;
+    }),
+  );
+  assert.equal(answers.filter(({ status }) => status === 200).length, 6);
+  const refused = answers.filter(({ status }) => status === 429);
+  assert.equal(refused.length, 14);
+  assert.ok(refused.every(({ headers }) => Number(headers.get('retry-after')) > 30));
+});
+
+test('the audit log and the usage of both gateways are in one place', async () => {
+  const admin = await newKey();
+  const { key, secret } = await newKey();
+  for (const node of [one, other]) {
+    const answer = await node.ask(secret, 'POST', '/v1/chat/completions', CHAT);
+    assert.equal(answer.status, 200, await answer.text());
+    const renamed = await node.ask(admin.secret, 'PATCH', `/a2a/keys/${key.id}`, { name: 'again' });
+    assert.equal(renamed.status, 200);
+    // A gateway stores its usage before it reports.
+    await node.ask(admin.secret, 'GET', '/a2a/usage');
+  }
+  const reports = await Promise.all(
+    [one, other].map(async (node) => ({
+      usage: (await json(await node.ask(admin.secret, 'GET', `/a2a/usage?by=key&key=${key.id}`)))[
+        'items'
+      ],
+      audit: (await json(await node.ask(admin.secret, 'GET', '/a2a/audit?limit=2')))['items'],
+    })),
+  );
+  assert.deepEqual(reports[0], reports[1]);
+  const [row] = Object(reports[0]?.usage) as { calls: number }[];
+  assert.equal(row?.calls, 2);
+  const entries = Object(reports[0]?.audit) as { action: string; number: number }[];
+  assert.deepEqual(
+    entries.map(({ action }) => action),
+    ['key.edit', 'key.edit'],
+  );
+  assert.equal(entries[0]!.number, entries[1]!.number + 1);
+});
