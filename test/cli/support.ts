@@ -25,6 +25,8 @@ export interface Options {
   readonly cwd?: string;
   /** The file that standard output is written to. Without it, the output is collected. */
   readonly out?: string;
+  /** A command that runs the program, which follows as its last arguments. It must end with `exec`. */
+  readonly through?: readonly string[];
 }
 
 export interface Ended {
@@ -65,7 +67,9 @@ export function startProgram(
   options: Options = {},
 ): Running {
   const out = options.out === undefined ? undefined : openSync(options.out, 'w');
-  const child = spawn(process.execPath, ['--conditions=parley-source', file, ...args], {
+  const whole = [process.execPath, '--conditions=parley-source', file, ...args];
+  const [command = '', ...rest] = [...(options.through ?? []), ...whole];
+  const child = spawn(command, rest, {
     stdio: [options.input === undefined ? 'ignore' : 'pipe', out ?? 'pipe', 'pipe'],
     env: environment(options.env),
     cwd: options.cwd,
