@@ -93,7 +93,7 @@ const RULES: Record<string, Rule> = {
   // A client like any other, never a friend of coder/.
   tui: {
     folders: ['base', 'protocol', 'live/client', 'display'],
-    packages: ['ink', 'react', 'marked'],
+    packages: ['ink', 'react', 'marked', 'uqr'],
     builtins: ['util'],
   },
   // The server of the web page.

@@ -80,7 +80,8 @@ export function createAdmission(options: AdmissionOptions): Admission {
     }
     const allowed = request.local ? undefined : options.networkHosts?.();
     if (allowed?.has(host.toLowerCase())) return;
-    if (allowed) throw new A2AError('forbidden', 'The Host header is not allowed here');
+    if (allowed && !publicHosts.includes(host.toLowerCase()))
+      throw new A2AError('forbidden', 'The Host header is not allowed here');
     if (host === lastHost) return;
     if (!request.local) {
       // A request of HTTP/1.0 has no Host header.

@@ -40,6 +40,8 @@ export interface LiveToken {
 export interface LiveAccessOptions {
   /** The tokens from the command line. Without tokens, any local client may join. */
   readonly tokens?: readonly LiveToken[] | undefined;
+  /** Whether every client needs a token, although there are no tokens yet. */
+  readonly strict?: boolean | undefined;
   /** Whether clients behind a proxy on this machine count as local clients. */
   readonly trustProxy?: boolean | undefined;
   /** Returns the time in milliseconds. */
@@ -70,6 +72,7 @@ interface Tries {
 
 export class LiveAccess {
   readonly #trustProxy: boolean;
+  readonly #alwaysStrict: boolean;
   readonly #now: () => number;
   readonly #grants = new Map<string, Grant>();
   readonly #revoked: Buffer[] = [];
@@ -78,9 +81,12 @@ export class LiveAccess {
   #tickets: Ticket[] = [];
   #made = 0;
   /** Whether clients need a token although none was given on the command line. */
-  #strict = false;
+  #strict: boolean;
 
-  constructor({ tokens = [], trustProxy = false, now = Date.now }: LiveAccessOptions = {}) {
+  constructor(options: LiveAccessOptions = {}) {
+    const { tokens = [], strict = false, trustProxy = false, now = Date.now } = options;
+    this.#alwaysStrict = strict;
+    this.#strict = strict;
     this.#trustProxy = trustProxy;
     this.#now = now;
     for (const { name, roles, token } of tokens) {
@@ -124,7 +130,7 @@ export class LiveAccess {
     this.#tickets = [];
     const issued = [...this.#grants.values()].filter((grant) => grant.issued);
     for (const { id } of issued) this.revoke(id);
-    this.#strict = false;
+    this.#strict = this.#alwaysStrict;
     return issued.map(({ id }) => id);
   }
 

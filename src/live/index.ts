@@ -1,3 +1,3 @@
-export { LiveAccess, type LiveToken } from './access.ts';
+export { LiveAccess, type LiveToken, TICKET_MS } from './access.ts';
 export { openLive, type Live } from './hub.ts';
 export { liveServeOptions } from './ws/route.ts';

@@ -28,7 +28,9 @@ import {
   revealsLine,
 } from '../display/index.ts';
 import type { ExitReason, TuiOptions } from './control/options.ts';
+import { runSharing } from './control/sharing.ts';
 import { StateStore } from './control/store.ts';
+import { localCommand } from './input/local-commands.ts';
 import { NONE } from './text/theme.ts';
 import { secondsUntil } from './view/activity-lines.ts';
 import { entryLines } from './view/entry-lines.ts';
@@ -187,8 +189,11 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
       }
     }
     if (entry && answer(entry, text)) return;
-    if (/^\/(?:quit|exit)$/.test(text)) {
+    const local = localCommand(text);
+    if (local?.name === 'quit') {
       done.resolve('left');
+    } else if (local?.name === 'remote' || local?.name === 'clients') {
+      run(share(local.name, local.words));
     } else if (text === '/cancel') {
       run(session.cancel());
     } else {
@@ -208,6 +213,10 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
         ),
       );
     }
+  }
+
+  async function share(command: 'remote' | 'clients', words: readonly string[]): Promise<void> {
+    store.dispatch(await runSharing(command, words, session, options));
   }
 
   /** Handles a text as an answer to the question. Returns false if the text is not an answer. */
@@ -267,6 +276,7 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
         done.resolve('ended');
       },
     );
+    if (options.remoteAtStart) run(share('remote', []));
     return await done.promise;
   } finally {
     process.off('SIGINT', interrupt);

@@ -1,23 +1,32 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { liveAddress, liveTokens } from './live-address.ts';
+import { liveAddresses, liveTokens } from './live-address.ts';
 
-const none = { 'a2a-port': undefined, 'a2a-host': undefined, 'a2a-token': [] };
+const none = { 'a2a-port': undefined, 'a2a-host': undefined, 'a2a-token': [], remote: false };
 
 test('others can join only with a port', () => {
-  assert.equal(liveAddress(none), undefined);
-  assert.throws(() => liveAddress({ ...none, 'a2a-host': '::1' }), /add --a2a-port/);
+  assert.equal(liveAddresses(none).address, undefined);
+  assert.throws(() => liveAddresses({ ...none, 'a2a-host': '::1' }), /add --a2a-port/);
 });
 
 test('a port is on loopback, where no token is needed', () => {
-  const address = liveAddress({ ...none, 'a2a-port': '0' });
+  const { address } = liveAddresses({ ...none, 'a2a-port': '0' });
   assert.deepEqual(address, { port: 0, host: '127.0.0.1', tokens: [] });
 });
 
 test('another address needs a token', () => {
   const open = { ...none, 'a2a-port': '1234', 'a2a-host': '0.0.0.0' };
-  assert.throws(() => liveAddress(open), /add --a2a-token/);
-  assert.equal(liveAddress({ ...open, 'a2a-token': ['tv:view:abc'] })?.host, '0.0.0.0');
+  assert.throws(() => liveAddresses(open), /add --a2a-token/);
+  assert.equal(liveAddresses({ ...open, 'a2a-token': ['tv:view:abc'] }).address?.host, '0.0.0.0');
+});
+
+test('with --remote the port stays on loopback, and --a2a-host names the address of the network', () => {
+  assert.deepEqual(liveAddresses({ ...none, remote: true, 'a2a-host': '10.0.0.1' }), {
+    address: { port: 0, host: '127.0.0.1', tokens: [], strict: true },
+    remoteHost: '10.0.0.1',
+  });
+  const { address } = liveAddresses({ ...none, remote: true, 'a2a-port': '1234' });
+  assert.deepEqual(address, { port: 1234, host: '127.0.0.1', tokens: [], strict: false });
 });
 
 test('a token has a name and roles, and commas between tokens and between roles are told apart', () => {

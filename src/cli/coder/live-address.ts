@@ -3,11 +3,14 @@ import type { LiveToken } from '../../live/index.ts';
 import { LIVE_ROLES } from '../../live/client/roles/index.ts';
 import { isLoopback } from '../../base/index.ts';
 import { usageError } from '../program/exit.ts';
-import { listOption, option, type Values } from '../program/flags.ts';
+import { listOption, option, toggle, type Values } from '../program/flags.ts';
 import { DEFAULT_HOST, portNumber } from '../program/listen.ts';
 import { checkUnique } from '../program/unique-token.ts';
 
 export const LIVE_FLAGS = {
+  remote: toggle(
+    'Open the port on the local network, and show a link and a QR code with which another device joins, as /remote does. From then on, every new client needs a token.',
+  ),
   'a2a-port': option(
     'N',
     'Let others join on this port, over A2A and ACP; 0 picks a free port. Every message to this port is part of this session.',
@@ -27,25 +30,50 @@ export interface LiveAddress {
   readonly port: number;
   readonly host: string;
   readonly tokens: readonly LiveToken[];
+  /** Whether clients need a token even if `tokens` is empty. */
+  readonly strict?: boolean;
+}
+
+/** The address of --a2a-port, and the address that --remote and /remote open. */
+export interface LiveAddresses {
+  /** Undefined if others cannot join until /remote is used. */
+  readonly address: LiveAddress | undefined;
+  /** The address that /remote opens. By default, that of the network which leads to other networks. */
+  readonly remoteHost: string | undefined;
 }
 
 /** The characters that are allowed in a token, because it is sent in a header or as a WebSocket subprotocol. */
 const TOKEN = /^[\w!#$%&'*+.^`|~-]+$/;
 
-/** Returns the address from the flags, or undefined if others cannot join. */
-export function liveAddress(values: Values<typeof LIVE_FLAGS>): LiveAddress | undefined {
-  const { 'a2a-port': port, 'a2a-host': host = DEFAULT_HOST } = values;
-  if (port === undefined) {
-    if (values['a2a-host'] === undefined && values['a2a-token'].length === 0) return undefined;
-    throw usageError('--a2a-host and --a2a-token need --a2a-port: add --a2a-port N');
-  }
+/** Returns the addresses from the flags. */
+export function liveAddresses(values: Values<typeof LIVE_FLAGS>): LiveAddresses {
+  const { 'a2a-port': port, 'a2a-host': host = DEFAULT_HOST, remote } = values;
   const tokens = liveTokens(values['a2a-token']);
+  if (remote) {
+    // The port stays open on this machine, and --a2a-host names the address of the network.
+    const address = {
+      port: portNumber('--a2a-port', port ?? '0'),
+      host: DEFAULT_HOST,
+      tokens,
+      strict: port === undefined,
+    };
+    return { address, remoteHost: isLoopback(host) ? undefined : host };
+  }
+  if (port === undefined) {
+    if (values['a2a-host'] === undefined && tokens.length === 0) {
+      return { address: undefined, remoteHost: undefined };
+    }
+    throw usageError('--a2a-host and --a2a-token need --a2a-port: add --a2a-port N, or --remote');
+  }
   if (!isLoopback(host) && tokens.length === 0) {
     throw usageError(
       `other machines can reach ${host}, so a token is required: add --a2a-token NAME:ROLES:TOKEN, or remove --a2a-host`,
     );
   }
-  return { port: portNumber('--a2a-port', port), host, tokens };
+  return {
+    address: { port: portNumber('--a2a-port', port), host, tokens },
+    remoteHost: isLoopback(host) ? undefined : host,
+  };
 }
 
 export function liveTokens(given: readonly string[]): LiveToken[] {

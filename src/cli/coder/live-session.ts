@@ -6,12 +6,12 @@ import type { AcpAbout } from '../../acp/index.ts';
 import { reasonOf } from '../../base/index.ts';
 import { randomUUIDv7 } from 'node:crypto';
 import type { SessionStore, State } from '../../agent/index.ts';
-import { openLive, type Live, liveServeOptions } from '../../live/index.ts';
+import { LiveAccess, openLive, type Live, liveServeOptions } from '../../live/index.ts';
 import { MODE_KEY, MODEL_KEY, WORKSPACE_KEY } from '../../coder/index.ts';
 import { EXTENSION_URI, type McpServers } from '../../protocol/development-tool/index.ts';
 import { isTerminal, type TaskState, type User } from '../../protocol/index.ts';
 import type { RequestHandler } from '../../tasks/index.ts';
-import { type Listening, serve } from '../../server.ts';
+import { type Listening, serve, type TlsPair } from '../../server.ts';
 import {
   openCoder,
   seesImages,
@@ -22,7 +22,7 @@ import {
 import type { Environment } from '../program/flags.ts';
 import { filesIn } from './file-paths.ts';
 import type { LiveAddress } from './live-address.ts';
-import { listenOn } from '../program/listen.ts';
+import { DEFAULT_HOST, listenOn } from '../program/listen.ts';
 import { forgetLiveStore, openLiveStore, sweepLiveStores } from './live-store.ts';
 import type { ServerLog } from '../program/log.ts';
 import { VERSION } from '../program/product.ts';
@@ -43,6 +43,12 @@ export interface LiveSetup {
   readonly keep?: boolean;
   readonly mcpServers?: McpServers | undefined;
   readonly address?: LiveAddress | undefined;
+  /** Whether others can join, at `address` or, without it, after `listen` was called. */
+  readonly joinable?: boolean | undefined;
+  /** The certificate of the server. */
+  readonly tls?: TlsPair | undefined;
+  readonly publicUrl?: string | undefined;
+  readonly trustProxy?: boolean | undefined;
   readonly log: ServerLog;
   readonly notify?: CoderSetup['notify'];
 }
@@ -53,6 +59,10 @@ export interface OpenedLive {
   readonly sessionId: string;
   /** The address where others can join, or undefined if they cannot join. */
   readonly url: string | undefined;
+  /** The tickets and tokens of the session. */
+  readonly access: LiveAccess;
+  /** Returns the server. If it does not listen yet, it listens on a free port of this machine. */
+  listen(): Promise<Listening>;
   /** Notes for the user, one line each. */
   readonly notes: readonly string[];
   /** Whether the session has any messages. */
@@ -65,7 +75,11 @@ export async function openLiveSession(setup: LiveSetup): Promise<OpenedLive> {
   const { values, environment, roots, sessions, address, log, place, notify } = setup;
   const sessionId = setup.resume ?? randomUUIDv7();
   await using undo = new AsyncDisposableStack();
-  const shared = address !== undefined;
+  const { joinable = false, tls, publicUrl, trustProxy } = setup;
+  const shared = joinable || address !== undefined;
+  // Without --a2a-port, only /remote opens a port, so no client may join without a token.
+  const strict = address === undefined || address.strict === true;
+  const access = new LiveAccess({ tokens: address?.tokens, trustProxy, strict });
   const coder = await openCoder({
     values,
     environment,
@@ -86,18 +100,20 @@ export async function openLiveSession(setup: LiveSetup): Promise<OpenedLive> {
     images: seesImages(coder.model.name),
     list: ({ cwd }) => listOne(sessions, sessionId, roots[0] ?? '', cwd),
   };
-  const { acpHttp, acpSocket } = address ? await import('../../acp/index.ts') : {};
+  const { acpHttp, acpSocket } = shared ? await import('../../acp/index.ts') : {};
   const server = serve(coder.agent, {
-    ...(address &&
+    ...(shared &&
       liveServeOptions({
         coder,
         live: () => session.live,
-        tokens: address.tokens,
+        access,
         acp: acpSocket && ((socket, enter) => acpSocket(socket, enter, acpAbout)),
         acpHttp: acpHttp?.(acpAbout),
         logger: log,
       })),
     ...(address && serverSigning({ memory: place.kind === 'memory', environment, log })),
+    ...(tls && { tls }),
+    ...(publicUrl !== undefined && { publicUrl }),
     logger: log,
     store,
     // A session is removed as a whole, so its tasks are kept until the session is removed.
@@ -109,10 +125,15 @@ export async function openLiveSession(setup: LiveSetup): Promise<OpenedLive> {
     setup.resume === undefined ? { former: [] } : await tasksOf(server.handler, sessionId);
   // Only the task of the session continues after a crash. The terminal would not show other tasks.
   if (taskId !== undefined) coder.live.add(taskId);
+  let opening: Promise<Listening> | undefined;
   let listening: Listening | undefined;
+  undo.defer(async () => (await opening?.catch(() => undefined))?.close(0));
+  const listenAt = async (where: Pick<LiveAddress, 'host' | 'port'>): Promise<Listening> => {
+    listening = await listenOn(server, { ...where, flag: '--a2a-port' });
+    return listening;
+  };
   if (address) {
-    listening = await listenOn(server, { ...address, flag: '--a2a-port' });
-    undo.adopt(listening, (each) => each.close(0));
+    await (opening = listenAt(address));
   } else {
     await server.handler.recover();
   }
@@ -130,6 +151,7 @@ export async function openLiveSession(setup: LiveSetup): Promise<OpenedLive> {
     former,
     mcpServers: setup.mcpServers,
     files: filesIn(roots[0] ?? ''),
+    access,
   });
   session.live = live;
   const opened = undo.move();
@@ -142,7 +164,16 @@ export async function openLiveSession(setup: LiveSetup): Promise<OpenedLive> {
     live,
     coder,
     sessionId,
-    url: listening?.url,
+    get url() {
+      return listening?.url;
+    },
+    access,
+    listen() {
+      opening ??= listenAt({ host: DEFAULT_HOST, port: 0 });
+      // After a failure, the next call tries again.
+      opening.catch(() => (opening = undefined));
+      return opening;
+    },
     notes:
       setup.resume === undefined || taskId !== undefined || former.length > 0
         ? coder.notes

@@ -14,7 +14,8 @@ import { parseRetention } from '../program/retention.ts';
 import { serverSigning } from '../program/signing.ts';
 import { openStore, storeLocation } from '../program/store-location.ts';
 import { note } from '../program/terminal.ts';
-import { readTls, reloadTls, TRUST_PROXY_FLAG } from '../program/tls.ts';
+import { readTls, reloadTls } from '../program/tls.ts';
+import { TRUST_PROXY_FLAG } from '../program/tls-flags.ts';
 import { DEFAULT_PORT } from '../program/product.ts';
 import {
   announce,

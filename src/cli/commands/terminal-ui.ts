@@ -15,9 +15,13 @@ import { EXIT, usageError } from '../program/exit.ts';
 import { filesIn } from '../coder/file-paths.ts';
 import { createOwnerNotices } from '../coder/owner-notices.ts';
 import { pendingSession } from '../coder/pending-session.ts';
-import { liveAddress, LIVE_FLAGS } from '../coder/live-address.ts';
+import { liveAddresses, LIVE_FLAGS } from '../coder/live-address.ts';
 import type { OpenedLive } from '../coder/live-session.ts';
-import { option } from '../program/flags.ts';
+import type { Remote } from '../coder/remote.ts';
+import { isLoopback } from '../../base/index.ts';
+import type { TlsPair } from '../../server.ts';
+import { option, toggle } from '../program/flags.ts';
+import { TLS_FLAGS, TRUST_PROXY_FLAG } from '../program/tls-flags.ts';
 import { createLog, LOG_FILE, LOG_LEVEL_HELP } from '../program/log.ts';
 import { onProcessEnd } from '../program/process-end.ts';
 import { parseRetention } from '../program/retention.ts';
@@ -29,6 +33,15 @@ import { workspaceFolder, workspaceFolders } from '../program/workspace-folder.t
 
 const FLAGS = {
   ...LIVE_FLAGS,
+  tls: toggle(
+    'Encrypt what --remote and /remote open, with a certificate that is made on first use. Browsers warn about it.',
+  ),
+  ...TLS_FLAGS,
+  'public-url': option(
+    'URL',
+    'The address of a proxy in front of --a2a-port, for links and agent cards. With it, --remote opens no other address, unless --a2a-host names one.',
+  ),
+  'trust-proxy': TRUST_PROXY_FLAG,
   ...CODER_FLAGS,
   resume: {
     ...option('ID', 'Resume this session. Without an ID, choose one from a list.'),
@@ -62,6 +75,7 @@ export default defineCommand({
     'parley',
     'parley --a2a-port 1234',
     'parley --a2a-port 1234 --a2a-token tv:view:s3cret --a2a-token phone:prompt,approve:0ther',
+    'parley --remote',
     'parley --resume',
     'parley --workspace ~/project --approval auto-edit --plain',
   ],
@@ -71,7 +85,8 @@ export default defineCommand({
 async function run(settings: Settings): Promise<number> {
   const { values, environment } = settings;
   const { plain } = values;
-  const door = liveAddress(values);
+  const { address, remoteHost } = liveAddresses(values);
+  const { readTls, url: proxy } = await networkOptions(values);
   approvalMode(values.approval);
   parseRetention(values.retention);
   if (!plain && !(process.stdin.isTTY && process.stdout.isTTY)) {
@@ -92,7 +107,6 @@ async function run(settings: Settings): Promise<number> {
   if (chosen?.root !== undefined) roots.splice(0, roots.length, chosen.root);
 
   let opened: OpenedLive | undefined;
-  let url: string | undefined;
   async function start(): Promise<LiveSession> {
     // The first frame is drawn before the agent is loaded.
     await new Promise((resolve) => setImmediate(resolve));
@@ -108,16 +122,36 @@ async function run(settings: Settings): Promise<number> {
       roots,
       place,
       sessions,
-      address: door,
+      address,
+      joinable: true,
+      tls: readTls(),
+      publicUrl: proxy,
+      trustProxy: values['trust-proxy'],
       log,
       notify,
       resume: chosen?.id,
     };
     opened = await live.openLiveSession(setup);
-    ({ url } = opened);
     for (const line of opened.notes) tell(line);
     setImmediate(() => opened && live.sweepSoon(opened, setup));
     return opened.live.join({ kind: 'terminal' });
+  }
+
+  let remoteAccess: Promise<Remote> | undefined;
+  const remote = () => (remoteAccess ??= openRemote());
+  async function openRemote(): Promise<Remote> {
+    await opening;
+    const { Remote: Access } = await import('../coder/remote.ts');
+    const isOpen = address !== undefined && !isLoopback(address.host);
+    return new Access({
+      opened: opened!,
+      environment,
+      openHost: isOpen ? address.host : undefined,
+      host: remoteHost,
+      publicUrl: proxy,
+      readTls,
+      tls: values.tls,
+    });
   }
 
   const opening = start();
@@ -129,8 +163,10 @@ async function run(settings: Settings): Promise<number> {
     plain,
     theme,
     get a2aUrl() {
-      return url;
+      return opened?.url;
     },
+    remote: async (words) => (await remote()).run(words),
+    remoteAtStart: values.remote,
     history: openHistory(folder),
     editor: personsEditor(environment),
     files: filesIn(roots[0] ?? ''),
@@ -145,6 +181,25 @@ async function run(settings: Settings): Promise<number> {
   }
   await opened?.close();
   return end.code ?? (reason === 'left' ? EXIT.done : EXIT.failed);
+}
+
+/** Reads the flags for TLS and proxies. Their modules are loaded only if a flag is given, to draw the first frame soon. */
+async function networkOptions(values: Settings['values']): Promise<{
+  readonly readTls: () => TlsPair | undefined;
+  readonly url: string | undefined;
+}> {
+  const [{ readTls }, { publicUrl }] = await Promise.all([
+    values['tls-cert'] !== undefined || values['tls-key'] !== undefined
+      ? import('../program/tls.ts')
+      : { readTls: () => undefined },
+    values['public-url'] === undefined
+      ? { publicUrl: () => ({ publicUrl: undefined }) }
+      : import('../program/server-process.ts'),
+  ]);
+  const read = () => readTls(values);
+  // A wrong pair of files is reported before the screen is drawn.
+  read();
+  return { readTls: read, url: publicUrl(values['public-url']).publicUrl };
 }
 
 /** Prints a note above the UI, which is where Ink moves console output. */

@@ -9,7 +9,7 @@ import type { ServerLog } from './log.ts';
 import { onProcessEnd } from './process-end.ts';
 import { VERSION } from './product.ts';
 import { RETENTION_FLAG } from './retention.ts';
-import { TLS_FLAGS } from './tls.ts';
+import { TLS_FLAGS } from './tls-flags.ts';
 import { bold, cyan, dim, note, say, sayJson } from './terminal.ts';
 
 /** How long running tasks may continue after a signal before they are stopped. */

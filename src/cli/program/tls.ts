@@ -1,24 +1,13 @@
-/** The flags for HTTPS, `--tls-cert` and `--tls-key`, and reading the files again on SIGHUP. */
+/** Reads the certificate and the key of `--tls-cert` and `--tls-key`, at the start and on SIGHUP. */
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { Listening, TlsPair } from '../../server.ts';
 import { reasonOf, systemCode } from '../../base/index.ts';
 import { usageError } from './exit.ts';
-import { option, toggle, type Values } from './flags.ts';
+import type { Values } from './flags.ts';
 import type { ServerLog } from './log.ts';
 import { note, quoted } from './terminal.ts';
-
-export const TLS_FLAGS = {
-  'tls-cert': option(
-    'FILE',
-    'Serve HTTPS with this certificate (PEM, with its chain). Needs --tls-key.',
-  ),
-  'tls-key': option('FILE', 'The private key of --tls-cert (PEM, not encrypted).'),
-} as const;
-
-export const TRUST_PROXY_FLAG = toggle(
-  'Trust a proxy on this machine: its requests count as local ones, which need no token unless the server requires one. Use it only if the proxy authenticates its callers.',
-);
+import type { TLS_FLAGS } from './tls-flags.ts';
 
 /**
  * Reads the certificate and the key that the flags name, and checks them. Returns undefined without the flags. Throws a

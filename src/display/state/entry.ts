@@ -49,6 +49,8 @@ export type NoticeEntry = Common & {
   readonly kind: 'notice';
   readonly level: 'info' | 'error';
   readonly text: string;
+  /** A link to show with the text, and the rows of its QR code, in which dark modules are true. */
+  readonly link?: { readonly url: string; readonly code: readonly (readonly boolean[])[] };
 };
 
 export type Entry = PromptEntry | TextEntry | ThoughtEntry | CallEntry | NoticeEntry;

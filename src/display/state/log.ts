@@ -12,7 +12,14 @@ import type {
 import type { Part, TaskState } from '../../protocol/index.ts';
 import { hasEnded, isTerminal, selectedOption } from '../../protocol/schema-free/index.ts';
 import { splitBlocks } from './blocks.ts';
-import { isQuestion, isWaiting, type CallEntry, type Decision, type Entry } from './entry.ts';
+import {
+  isQuestion,
+  isWaiting,
+  type CallEntry,
+  type Decision,
+  type Entry,
+  type NoticeEntry,
+} from './entry.ts';
 
 export interface Log {
   readonly finished: readonly Entry[];
@@ -76,12 +83,17 @@ export class LogWriter {
     this.#sweep();
   }
 
-  notice(level: 'info' | 'error', text: string, local: boolean): void {
+  notice(
+    level: 'info' | 'error',
+    text: string,
+    local: boolean,
+    more: Pick<NoticeEntry, 'link'> = {},
+  ): void {
     if (!local) this.#closeText();
     const last = this.#open.at(-1);
     // A local notice goes before the paragraph that is being streamed, so that it does not split the paragraph.
     const writing = last?.kind === 'text' && !last.done ? this.#open.pop() : undefined;
-    this.#push({ kind: 'notice', level, text, done: true, ...(local && { local }) });
+    this.#push({ kind: 'notice', level, text, done: true, ...(local && { local }), ...more });
     if (writing) this.#open.push(writing);
     this.#sweep();
   }

@@ -36,7 +36,7 @@ export function reduceState(
       return { ...state, clients: action.clients, queued: action.queued };
     default: {
       const writer = new LogWriter(state.log);
-      writer.notice(action.level, action.text, true);
+      writer.notice(action.level, action.text, true, action.link && { link: action.link });
       return { ...state, log: writer.log };
     }
   }

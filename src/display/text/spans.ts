@@ -28,6 +28,8 @@ export interface Look {
   readonly italic?: boolean;
   readonly underline?: boolean;
   readonly strike?: boolean;
+  /** Black on white in every theme, for a QR code. */
+  readonly paper?: boolean;
 }
 
 export interface StyledText extends Look {

@@ -34,6 +34,7 @@ import { Completions } from './completions.ts';
 import type { ExitReason, TuiOptions } from './options.ts';
 import type { DrawnDialog } from '../view/dialog-lines.ts';
 import type { ScreenFrame } from '../view/frame.ts';
+import { runSharing } from './sharing.ts';
 import { StateStore } from './store.ts';
 import { Twice } from './twice.ts';
 import {
@@ -140,6 +141,7 @@ export class Controller {
         this.leave('ended');
       },
     );
+    if (this.#options.remoteAtStart) this.#run(this.#share('remote', []));
     const reason = await this.done;
     this.#abort.abort();
     this.#twice.clear();
@@ -147,6 +149,10 @@ export class Controller {
     this.#store.flush();
     this.#store.close();
     return reason;
+  }
+
+  async #share(command: 'remote' | 'clients', words: readonly string[]): Promise<void> {
+    this.#store.dispatch(await runSharing(command, words, this.session, this.#options));
   }
 
   leave(reason: ExitReason = 'left'): void {
@@ -248,8 +254,9 @@ export class Controller {
     this.#options.history?.add(text);
     const local = localCommand(text);
     const [entry] = this.#ui.dialog.focus === 'answer' ? asking(this.#ui) : [];
-    if (local === 'quit') this.leave();
-    else if (local === 'keys') this.notice('info', KEYS);
+    if (local?.name === 'quit') this.leave();
+    else if (local?.name === 'keys') this.notice('info', KEYS);
+    else if (local) this.#run(this.#share(local.name, local.words));
     else this.#run(entry ? this.#answers.speak(entry, text) : this.session.prompt(text));
     this.#focus('draft');
   }

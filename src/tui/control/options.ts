@@ -32,6 +32,15 @@ export interface TuiOptions {
   readonly causeOf?: ((correlationId: string) => string | undefined) | undefined;
   /** Notices for the person who runs the agent. Only the terminal in the process of the agent gets them. */
   readonly notices?: OwnerNotices | undefined;
+  /**
+   * Runs `/remote` with these words, and returns the text to show and the link for another device. Only the terminal in
+   * the process of the agent can do this. Rejects with an error that the person can read.
+   */
+  readonly remote?:
+    | ((words: readonly string[]) => Promise<{ readonly text: string; readonly url?: string }>)
+    | undefined;
+  /** Whether to run `/remote` at the start. */
+  readonly remoteAtStart?: boolean | undefined;
   /** Called when the person has left or the session has ended. */
   readonly onExit?: ((reason: ExitReason) => void) | undefined;
 }

@@ -61,7 +61,15 @@ export function AppScreen({ controller, theme, options }: AppScreenProps) {
         <History
           entries={ui.state.log.finished}
           workspace={ui.state.place.workspace}
-          view={{ width, renderers, self, clients: ui.state.clients, plain: false, spinner }}
+          view={{
+            width,
+            height: rows,
+            renderers,
+            self,
+            clients: ui.state.clients,
+            plain: false,
+            spinner,
+          }}
           theme={theme}
         />
       )}

@@ -61,6 +61,8 @@ const LIGHT: Palette = {
   call: 25,
 };
 
+/** Black on white. */
+const PAPER = '38;5;16;48;5;231';
 const ESCAPE = '\u001b[';
 const RESET = `${ESCAPE}0m`;
 
@@ -76,16 +78,23 @@ export function themeFor(
 
 export const NONE: Theme = {
   name: 'none',
-  paint: (line) => line.map(({ text }) => text).join(''),
+  paint: (line) => line.map(({ text, paper }) => (paper === true ? swapped(text) : text)).join(''),
 };
 
+/** Without colours, the text is assumed to be lighter than the background, so light modules get the text's colour. */
+function swapped(blocks: string): string {
+  const others: Record<string, string> = { ' ': '█', '█': ' ', '▀': '▄', '▄': '▀' };
+  return Array.from(blocks, (block) => others[block] ?? block).join('');
+}
+
 function coloured(name: ThemeName, palette: Palette): Theme {
-  const codesOf = ({ tone, bold, italic, underline, strike }: StyledText): string => {
+  const codesOf = ({ tone, bold, italic, underline, strike, paper }: StyledText): string => {
     const codes: (number | string)[] = [];
     if (bold === true) codes.push(1);
     if (italic === true) codes.push(3);
     if (underline === true) codes.push(4);
     if (strike === true) codes.push(9);
+    if (paper === true) codes.push(PAPER);
     if (tone !== undefined) codes.push(`38;5;${palette[tone]}`);
     return codes.join(';');
   };

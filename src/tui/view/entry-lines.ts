@@ -15,6 +15,7 @@ import {
   type ThoughtEntry,
 } from '../../display/index.ts';
 import { callLines } from './call-lines.ts';
+import { linkLines } from './link-lines.ts';
 import type { View } from './view.ts';
 import { helperSpans, signature } from './who.ts';
 
@@ -37,11 +38,14 @@ export function entryLines(entry: Entry, view: View): StyledLine[] {
   }
 }
 
-function noticeLines({ level, text }: NoticeEntry, { width, plain }: View): StyledLine[] {
+function noticeLines({ level, text, link }: NoticeEntry, view: View): StyledLine[] {
+  const { width, plain } = view;
   const tone = level === 'error' ? 'bad' : 'dim';
   const lines = wrapText(text, width - 2, tone);
-  if (plain) return gutter(lines, line(level === 'error' ? 'Error: ' : ''), EMPTY);
-  return gutter(lines, line(level === 'error' ? '✗ ' : '· ', tone), line('  '));
+  const shown = plain
+    ? gutter(lines, line(level === 'error' ? 'Error: ' : ''), EMPTY)
+    : gutter(lines, line(level === 'error' ? '✗ ' : '· ', tone), line('  '));
+  return link ? [...shown, ...linkLines(link, view)] : shown;
 }
 
 function promptLines({ text, from }: PromptEntry, view: View): StyledLine[] {
