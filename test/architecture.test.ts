@@ -1,8 +1,10 @@
-// docs/ARCHITECTURE.md and docs/threat-model.md name files. Each of them exists, and the architecture page stays a page.
+// docs/ARCHITECTURE.md, docs/threat-model.md and docs/operations.md name files. Each of them exists, and the architecture
+// page stays a page.
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
+import { LIMITS } from '../src/serve-options.ts';
 
 const root = path.resolve(import.meta.dirname, '..');
 const page = readFileSync(path.join(root, 'docs/ARCHITECTURE.md'), 'utf8');
@@ -37,3 +39,33 @@ test('every test that the threat model names exists', () => {
   assert.ok(named.length > 40);
   for (const name of named) assert.ok(existsSync(path.join(root, name)), `${name} does not exist`);
 });
+
+test('every limit in the table of limits has its default and a test that exists', () => {
+  const operations = readFileSync(path.join(root, 'docs/operations.md'), 'utf8');
+  const [, limits = ''] = /^## Limits$(.*?)^## /ms.exec(operations) ?? [];
+  const rows = limits
+    .split('\n')
+    .filter((line) => line.startsWith('| ') && !/ test \|$/.test(line));
+  assert.ok(rows.length > 30);
+  for (const row of rows) {
+    const cells = row.split('|').slice(1, -1);
+    const tests = [...(cells.at(-1) ?? '').matchAll(/`((?:src|test)\/[\w/.-]+)`/g)];
+    assert.ok(tests.length > 0, `no test: ${row}`);
+    for (const [, name = ''] of tests) {
+      assert.ok(existsSync(path.join(root, name)), `${name} does not exist`);
+    }
+  }
+  for (const [name, value] of Object.entries(LIMITS)) {
+    const row = rows.find((each) => each.includes(`\`${name}\``));
+    // Heartbeats are not a limit for clients.
+    if (name === 'heartbeatMs') continue;
+    assert.ok(row, `${name} is not in the table`);
+    assert.equal(row.split('|')[2]?.trim(), shown(name, value), name);
+  }
+});
+
+/** A limit as the table shows it. */
+function shown(name: string, value: number): string {
+  if (name.endsWith('Ms')) return `${value / 1000} s`;
+  return name.endsWith('Bytes') ? `${value / 1024 / 1024} MB` : value.toLocaleString('en');
+}

@@ -105,7 +105,10 @@ test('model cards and agents of one gateway can be used on the other', async () 
     model: 'shared',
   });
   assert.equal(answer.status, 200, await answer.text());
-  assert.equal((await one.ask(secret, 'DELETE', `/a2a/model-cards/${String(made['id'])}`)).status, 204);
+  assert.equal(
+    (await one.ask(secret, 'DELETE', `/a2a/model-cards/${String(made['id'])}`)).status,
+    204,
+  );
   await untilStatus(404, () => other.ask(secret, 'GET', '/v1/models/shared'));
 
   const agent = { name: 'theirs', url: 'https://agent.example' };

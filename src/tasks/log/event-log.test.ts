@@ -112,21 +112,26 @@ test('nothing is published before it is stored, and appends of one turn are one 
   assert.deepEqual(sink.seen, [1, 2, 3, 4, 5, 6]);
 });
 
-test('a writer that is far ahead of the store is asked to wait', async () => {
-  const { store, finish } = slowStore();
-  const log = new EventLog(store, silent);
-  using live = log.create(scope, task);
-  let wait: Promise<void> | undefined;
-  let ahead = 0;
-  while (!wait && ahead < 10_000) {
-    wait = log.append(live, chunk('x'));
-    ahead++;
-  }
-  assert.ok(ahead < 1000, `${ahead} entries in memory`);
-  await tick();
-  finish();
-  await wait;
-});
+for (const [what, text, most] of [
+  ['512 events', 'x', 513],
+  ['256 KB', 'x'.repeat(100_000), 3],
+] as const) {
+  test(`a writer that is ${what} ahead of the store is asked to wait`, async () => {
+    const { store, finish } = slowStore();
+    const log = new EventLog(store, silent);
+    using live = log.create(scope, task);
+    let wait: Promise<void> | undefined;
+    let ahead = 0;
+    while (!wait && ahead < 10_000) {
+      wait = log.append(live, chunk(text));
+      ahead++;
+    }
+    assert.ok(ahead <= most, `${ahead} entries in memory`);
+    await tick();
+    finish();
+    await wait;
+  });
+}
 
 test('a store that fails loses its tasks: waiters are told, readers end, appends throw', async () => {
   const { store, finish } = slowStore();
