@@ -12,7 +12,7 @@ const CHECK_MS = 2000;
 const FRESH_MS = 1000;
 
 /** Throws or rejects if the check fails. */
-export type HealthCheck = () => unknown;
+type HealthCheck = () => unknown;
 
 /** The body of `/readyz`. */
 export interface Readiness {

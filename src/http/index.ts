@@ -36,7 +36,6 @@ export {
   readyReply,
   storeCheck,
   type ServerHealth,
-  type HealthCheck,
 } from './health.ts';
 export { ifMatch, ifNoneMatch } from './etag.ts';
 export { createFetchHandler } from './adapters/fetch.ts';
