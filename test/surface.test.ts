@@ -14,6 +14,7 @@ const BUILDS_ON: Readonly<Record<string, readonly string[]>> = {
   './store/sqlite': ['./server'],
   './store/postgres': ['./server'],
   './agent/sqlite': ['./agent'],
+  './agent/postgres': ['./agent'],
   './bridge': ['./agent', './server', './client'],
   './gateway': ['./server'],
 };

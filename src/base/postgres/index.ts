@@ -7,6 +7,7 @@ export {
   type PostgresSession,
   type Statement,
 } from './open-postgres.ts';
+export { acrossLostConnections, type LostConnectionOptions } from './lost-connection.ts';
 export { isConnectionLost, isDuplicate } from './postgres-error.ts';
 export {
   schemaVersions,

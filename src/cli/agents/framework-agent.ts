@@ -44,6 +44,14 @@ export async function bridge(agent: FrameworkAgent, options: FrameworkOptions): 
       if ('tools' in toolset) open.defer(() => toolset.close?.());
     }
     if (place.kind === 'memory') return { agent: toA2AAgent(agent, { defaultModel }), close };
+    if (place.kind === 'postgres') {
+      const stores = await load<Postgres>('parley-a2a/agent/postgres', file);
+      const sessions = await stores.postgresSessions(place.url);
+      open.defer(() => sessions.close());
+      const artifacts = await stores.postgresArtifacts(place.url, { poolSize: 2 });
+      open.defer(() => artifacts.close());
+      return { agent: toA2AAgent(agent, { defaultModel, sessions, artifacts }), close };
+    }
     const stores = await load<Sqlite>('parley-a2a/agent/sqlite', file);
     // Sessions and artifacts share a file.
     const path = `${place.file}.sessions`;
@@ -62,6 +70,7 @@ export async function bridge(agent: FrameworkAgent, options: FrameworkOptions): 
 type Framework = typeof import('../../agent.ts');
 type Bridge = typeof import('../../bridge.ts');
 type Sqlite = typeof import('../../agent-sqlite.ts');
+type Postgres = typeof import('../../agent-postgres.ts');
 
 /**
  * Loads the module that the file would import under this name. If the package is not installed for the file, loads this

@@ -23,7 +23,7 @@ export const CODER_FLAGS = {
 
 export const SESSION_STORE_FLAG = option(
   'S',
-  'Where to store sessions: memory, or sqlite:PATH for the file PATH.sessions. By default in the data folder.',
+  'Where to store sessions: memory, sqlite:PATH for the file PATH.sessions, or postgres://USER:PASSWORD@HOST/DATABASE. By default in the data folder.',
 );
 
 /** Environment variables for all commands that run the coding agent. */

@@ -1,7 +1,7 @@
 /**
  * The task store of a live session. A store has only one writer, but several terminals may be open. So each session has
  * its own file in the data folder, named after the session's id. When the session is resumed, its whole history is in
- * this file. With `--store sqlite:PATH`, the file PATH is used instead.
+ * this file. With `--store`, the given file or database is used instead.
  */
 import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
@@ -37,7 +37,7 @@ export interface LiveStoreOptions {
 export async function openLiveStore(options: LiveStoreOptions): Promise<TaskStore> {
   const { place, named, sessionId, environment, log } = options;
   if (place.kind === 'memory') return memoryStore();
-  if (named) return openStore(place, environment, log);
+  if (named || place.kind === 'postgres') return openStore(place, environment, log);
   const folder = path.join(dataFolder(environment), FOLDER);
   await mkdir(folder, { recursive: true, mode: 0o700 });
   return openStore({ ...place, file: fileOf(folder, sessionId) }, environment, log);

@@ -90,10 +90,14 @@ export interface OpenedCoder extends Coder {
 /** Opens the sessions that belong to this task store. Several processes may open them at the same time. */
 export async function openSessions(place: StoreLocation): Promise<SessionStore> {
   if (place.kind === 'memory') return memorySessions();
-  const { sqliteSessions, StorageError } = await import('../../agent/sqlite/index.ts');
-  const { durability } = place;
+  const { StorageError } = await import('../../agent/index.ts');
   try {
-    return sqliteSessions(sessionsFile(place.file), { durability });
+    if (place.kind === 'postgres') {
+      const { postgresSessions } = await import('../../agent/postgres/index.ts');
+      return await postgresSessions(place.url);
+    }
+    const { sqliteSessions } = await import('../../agent/sqlite/index.ts');
+    return sqliteSessions(sessionsFile(place.file), { durability: place.durability });
   } catch (error) {
     if (!(error instanceof StorageError)) throw error;
     throw usageError(`${error.message}, or use --store memory`, { cause: error });

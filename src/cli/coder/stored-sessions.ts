@@ -23,7 +23,10 @@ export const SESSION_FLAGS = {
     'NAME',
     'Use the sessions of the user with this NAME in the --keys file of parley serve. By default, use the sessions without a user.',
   ),
-  store: option('S', 'Where the sessions are stored: sqlite:PATH. By default in the data folder.'),
+  store: option(
+    'S',
+    'Where the sessions are stored: sqlite:PATH or postgres://…. By default in the data folder.',
+  ),
 } as const;
 
 /**
@@ -210,5 +213,6 @@ export async function storedSessions(
   if (place.kind === 'memory') {
     throw usageError('--store memory has no stored sessions: use --store sqlite:PATH');
   }
+  if (place.kind === 'postgres') return openSessions(place);
   return existsSync(sessionsFile(place.file)) ? openSessions(place) : undefined;
 }

@@ -178,6 +178,11 @@ async function open(
   let register: Register | undefined;
   let gateway: Gateway | undefined;
   try {
+    if (place.kind === 'postgres') {
+      throw usageError(
+        '--store postgres: the keys of a gateway must be in a file: use sqlite:PATH',
+      );
+    }
     const path = place.kind === 'memory' ? undefined : registerPath(place.file);
     register = openRegister(path, log, { busyMs: SERVER_BUSY_MS });
     const pepper = openPepper({ register, path, secretKey: environment['PARLEY_SECRET_KEY'] });

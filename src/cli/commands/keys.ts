@@ -293,6 +293,9 @@ async function withKeys<Result>(
       'this command cannot access the keys of a gateway with --store memory: use its API (/a2a/keys), or --store sqlite:PATH',
     );
   }
+  if (place.kind === 'postgres') {
+    throw usageError('--store postgres: the keys of a gateway must be in a file: use sqlite:PATH');
+  }
   const path = registerPath(place.file);
   if (!create && !existsSync(path)) {
     throw usageError(

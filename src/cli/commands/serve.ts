@@ -43,7 +43,7 @@ const FLAGS = {
   ...AUTHENTICATION_FLAGS,
   store: option(
     'S',
-    'Where to store tasks and sessions: memory or sqlite:PATH. By default in the data folder.',
+    'Where to store tasks and sessions: memory, sqlite:PATH or postgres://USER:PASSWORD@HOST/DATABASE. By default in the data folder.',
   ),
   ...SERVER_FLAGS,
   'trust-proxy': TRUST_PROXY_FLAG,

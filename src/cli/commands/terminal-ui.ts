@@ -51,7 +51,7 @@ const FLAGS = {
   theme: THEME_FLAG,
   store: option(
     'S',
-    'Where to store the session: memory or sqlite:PATH. By default in the data folder.',
+    'Where to store the session: memory, sqlite:PATH or postgres://USER:PASSWORD@HOST/DATABASE. By default in the data folder.',
   ),
   retention: option(
     'R',

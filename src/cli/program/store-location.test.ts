@@ -26,7 +26,25 @@ test('a file is given with sqlite: or as a plain path', async () => {
     assert.deepEqual(location, { kind: 'sqlite', file, durability: 'normal' });
   }
   for (const store of ['paper', 'http://x.org/tasks.db', 'sqlite:', '']) {
-    await assert.rejects(storeLocation({ store }, {}, 'echo'), /use memory or sqlite:PATH/);
+    await assert.rejects(
+      storeLocation({ store }, {}, 'echo'),
+      /use memory, sqlite:PATH or postgres:/,
+    );
+  }
+});
+
+test('a database is given with its URL, and the password is not in the error if it is away', async () => {
+  for (const url of ['postgres://u:secret@127.0.0.1:1/tasks', 'postgresql://127.0.0.1:1/tasks']) {
+    const location = await storeLocation({ store: url }, {}, 'echo');
+    assert.deepEqual(location, { kind: 'postgres', url });
+    await assert.rejects(openStore(location, {}, log), (error: Error) => {
+      assert.match(
+        error.message,
+        /cannot reach the database 127\.0\.0\.1:1\/tasks: .*ECONNREFUSED/,
+      );
+      assert.doesNotMatch(error.message, /secret/);
+      return error.name === 'ExitError';
+    });
   }
 });
 

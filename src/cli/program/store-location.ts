@@ -1,4 +1,5 @@
 /** Determines the location of the task store from `--store` and `--durability`, and opens the store. */
+import { isPostgresUrl } from '../../base/postgres/index.ts';
 import type { StoreError } from '../../store/index.ts';
 import type { TaskStore } from '../../tasks/index.ts';
 import { ExitError, usageError } from './exit.ts';
@@ -11,13 +12,15 @@ export type StoreLocation =
       readonly kind: 'sqlite';
       readonly file: string;
       readonly durability: 'normal' | 'full';
-    };
+    }
+  | { readonly kind: 'postgres'; readonly url: string };
 
 export interface StoreFlags {
   readonly store: string | undefined;
   readonly durability?: string | undefined;
 }
 
+const STORES = 'memory, sqlite:PATH or postgres://USER:PASSWORD@HOST/DATABASE';
 const OTHER_STORE = 'use --store memory or --store sqlite:PATH';
 
 /**
@@ -33,9 +36,10 @@ export async function storeLocation(
     throw usageError(`--durability ${durability}: use normal or full`);
   }
   if (store === 'memory') return { kind: 'memory' };
+  if (store !== undefined && isPostgresUrl(store)) return { kind: 'postgres', url: store };
   const given = store === undefined ? undefined : fileOf(store);
   if (store !== undefined && given === undefined) {
-    throw usageError(`--store ${store}: use memory or sqlite:PATH`);
+    throw usageError(`--store ${store}: use ${STORES}`);
   }
   if (given !== undefined) return { kind: 'sqlite', file: given, durability };
   const [{ dataFolder }, path] = await Promise.all([
@@ -65,9 +69,18 @@ export async function openStore(
     const { memoryStore } = await import('../../tasks/index.ts');
     return memoryStore();
   }
-  const { sqliteStore, StoreError } = await import('../../store/index.ts');
-  const { file, durability } = place;
+  const { postgresStore, sqliteStore, StoreError } = await import('../../store/index.ts');
   const { secretKeyOptions } = await import('./secret-keys.ts');
+  if (place.kind === 'postgres') {
+    // A key file would be on this machine only, and other machines could not read the webhooks.
+    const { secretKeyFile: _, ...keys } = secretKeyOptions(environment);
+    try {
+      return await postgresStore(place.url, { ...keys, logger: log });
+    } catch (error) {
+      throw error instanceof StoreError ? storeProblem(error) : error;
+    }
+  }
+  const { file, durability } = place;
   try {
     return sqliteStore(file, { durability, ...secretKeyOptions(environment), logger: log });
   } catch (error) {

@@ -6,12 +6,12 @@
  * are compared with the entries of the append: if they are the same, the append was written.
  */
 import {
-  isConnectionLost,
+  acrossLostConnections,
   isDuplicate,
   toPostgresText,
   type Postgres,
+  type LostConnectionOptions,
 } from '../../base/postgres/index.ts';
-import { backoffMs, pause } from '../../base/index.ts';
 import type { LogEntry, TaskState } from '../../protocol/index.ts';
 import {
   setsStatus,
@@ -25,8 +25,6 @@ import { ID_SEPARATOR } from './append-function.ts';
 const ENTRY_BYTES = 100;
 /** How often a batch is sent again after another process has stored one of its message ids at the same time. */
 const MAX_RACES = 20;
-const FIRST_RETRY_MS = 20;
-const MAX_RETRY_MS = 1000;
 
 export const APPEND = {
   name: 'parley.append',
@@ -41,14 +39,10 @@ const WRITTEN = {
            AND e.seq > $3 AND e.seq <= $4 ORDER BY e.seq`,
 };
 
-export interface Appender {
+export interface Appender extends LostConnectionOptions {
   readonly db: Postgres;
   /** The id of this process, which owns new tasks that have an epoch. */
   readonly node: () => string | undefined;
-  /** How long a batch is tried again after the connection was lost, in milliseconds. */
-  readonly retryMs: number;
-  /** Returns whether the store was closed. */
-  readonly isClosed: () => boolean;
 }
 
 /** An append with the number of its scope, and its position in the batch. */
@@ -120,29 +114,21 @@ function continues(first: ScopedAppend, next: ScopedAppend): boolean {
 }
 
 /** Writes the appends in one transaction. Returns which were written; the others are conflicts. */
-async function write(
-  { db, node, retryMs, isClosed }: Appender,
-  batch: readonly ScopedAppend[],
-): Promise<boolean[]> {
+function write(appender: Appender, batch: readonly ScopedAppend[]): Promise<boolean[]> {
+  const { db, node } = appender;
   const columns = columnsOf(batch);
-  const deadline = performance.now() + retryMs;
-  let isUnknown = false;
-  for (let attempt = 1; ; attempt++) {
-    try {
-      const [row] = await db.run<[outcomes: string]>(APPEND, [node() ?? null, ...columns]);
-      const isOk = Array.from(row?.[0] ?? '', (outcome) => outcome === '1');
-      if (isUnknown) await verify(db, batch, isOk);
-      return isOk;
-    } catch (error) {
-      if (isConnectionLost(error)) {
-        if (isClosed() || performance.now() >= deadline) throw error;
-        isUnknown = true;
-      } else if (!isDuplicate(error) || attempt >= MAX_RACES) {
-        throw error;
+  return acrossLostConnections(async (isRetry) => {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        const [row] = await db.run<[outcomes: string]>(APPEND, [node() ?? null, ...columns]);
+        const isOk = Array.from(row?.[0] ?? '', (outcome) => outcome === '1');
+        if (isRetry) await verify(db, batch, isOk);
+        return isOk;
+      } catch (error) {
+        if (!isDuplicate(error) || attempt >= MAX_RACES) throw error;
       }
-      await pause(backoffMs(attempt, FIRST_RETRY_MS, MAX_RETRY_MS));
     }
-  }
+  }, appender);
 }
 
 /** Sets the appends to ok that an earlier attempt has written. */

@@ -11,6 +11,7 @@
 import { createHash } from 'node:crypto';
 import { BoundedMap, StoreError } from '../../base/index.ts';
 import {
+  acrossLostConnections,
   fromPostgresText,
   openPostgres,
   toPostgresText,
@@ -46,7 +47,7 @@ import { appendBatch, type Appender, type ScopedAppend } from './append.ts';
 import { TASKS } from './migrations.ts';
 import { PostgresPush } from './postgres-push.ts';
 import { dropTask, postgresRetention } from './postgres-retention.ts';
-import { toHead, toHeads, SQL, type HeadRow, type ScopedHeadRow } from './statements.ts';
+import { toHead, toHeads, STATEMENTS, type HeadRow, type ScopedHeadRow } from './statements.ts';
 
 /** The options of `postgresStore`. */
 export interface PostgresStoreOptions extends SecretKeyOptions {
@@ -130,7 +131,9 @@ export class PostgresStore implements TaskStore {
     if (batch.length === 0) return [];
     const scoped: ScopedAppend[] = [];
     for (const [position, append] of batch.entries()) {
-      const scope = this.#scopes.get(scopeKey(append)) ?? (await this.#addScope(append));
+      const known = this.#scopes.get(scopeKey(append));
+      const scope =
+        known ?? (await acrossLostConnections(() => this.#addScope(append), this.#appender));
       scoped.push({ ...append, scope, position });
     }
     return appendBatch(this.#appender, scoped);
@@ -139,13 +142,13 @@ export class PostgresStore implements TaskStore {
   async head(scope: Scope, taskId: string): Promise<TaskHead | undefined> {
     const number = await this.#scope(scope);
     if (number === undefined) return undefined;
-    const [row] = await this.#db.run<HeadRow>(SQL.head, [toPostgresText(taskId), number]);
+    const [row] = await this.#db.run<HeadRow>(STATEMENTS.head, [toPostgresText(taskId), number]);
     return row && toHead(scope, row);
   }
 
   async read(taskId: string, after: number, limit: number): Promise<SerializedEntry[]> {
     const values = [toPostgresText(taskId), after, Math.min(limit, END)];
-    const rows = await this.#db.run<[seq: number, json: string]>(SQL.read, values);
+    const rows = await this.#db.run<[seq: number, json: string]>(STATEMENTS.read, values);
     return rows.map(([seq, json]) => ({ seq, event: JSON.parse(json), json }));
   }
 
@@ -153,7 +156,7 @@ export class PostgresStore implements TaskStore {
     const number = await this.#scope(scope);
     if (number === undefined) return undefined;
     const values = [number, toPostgresText(messageId)];
-    const [row] = await this.#db.run<[taskId: string | null]>(SQL.message, values);
+    const [row] = await this.#db.run<[taskId: string | null]>(STATEMENTS.message, values);
     return row && row[0] !== null ? fromPostgresText(row[0]) : undefined;
   }
 
@@ -177,17 +180,17 @@ export class PostgresStore implements TaskStore {
   }
 
   async unfinished(): Promise<TaskHead[]> {
-    return toHeads(await this.#db.run<ScopedHeadRow>(SQL.unfinished));
+    return toHeads(await this.#db.run<ScopedHeadRow>(STATEMENTS.unfinished));
   }
 
   async expired(now: number, limit: number): Promise<TaskHead[]> {
-    return toHeads(await this.#db.run<ScopedHeadRow>(SQL.expired, [now, limit]));
+    return toHeads(await this.#db.run<ScopedHeadRow>(STATEMENTS.expired, [now, limit]));
   }
 
   async setExpiry(scope: Scope, taskId: string, at: number | undefined): Promise<void> {
     const number = await this.#scope(scope);
     if (number === undefined) return;
-    await this.#db.run(SQL.setExpiry, [toPostgresText(taskId), number, at ?? null]);
+    await this.#db.run(STATEMENTS.setExpiry, [toPostgresText(taskId), number, at ?? null]);
   }
 
   async delete(scope: Scope, taskId: string): Promise<boolean> {
@@ -240,7 +243,7 @@ export class PostgresStore implements TaskStore {
     const key = scopeKey(scope);
     const known = this.#scopes.get(key);
     if (known !== undefined) return known;
-    const [row] = await this.#db.run<[id: number]>(SQL.findScope, [hashOf(key)]);
+    const [row] = await this.#db.run<[id: number]>(STATEMENTS.findScope, [hashOf(key)]);
     if (row) this.#scopes.set(key, row[0]);
     return row?.[0];
   }
@@ -250,7 +253,7 @@ export class PostgresStore implements TaskStore {
     if (found !== undefined) return found;
     const { tenant, owner } = scope;
     const values = [hashOf(scopeKey(scope)), toPostgresText(tenant), toPostgresText(owner)];
-    await this.#db.run(SQL.addScope, values);
+    await this.#db.run(STATEMENTS.addScope, values);
     const added = await this.#scope(scope);
     if (added === undefined) throw new StoreError('the task store is damaged: a scope is missing');
     return added;
@@ -265,8 +268,8 @@ export class PostgresStore implements TaskStore {
     const { contextId, updatedSince, limit } = query;
     const values = [scope, statesOf(query), firstChange(updatedSince), ...position, limit + 1];
     return contextId === undefined
-      ? this.#db.run<HeadRow>(SQL.pageOfState, values)
-      : this.#db.run<HeadRow>(SQL.pageOfContext, [...values, toPostgresText(contextId)]);
+      ? this.#db.run<HeadRow>(STATEMENTS.pageOfState, values)
+      : this.#db.run<HeadRow>(STATEMENTS.pageOfContext, [...values, toPostgresText(contextId)]);
   }
 
   async #total(scope: number, query: ListQuery): Promise<number> {
@@ -275,10 +278,10 @@ export class PostgresStore implements TaskStore {
     const since = firstChange(updatedSince);
     const [statement, values] =
       contextId !== undefined
-        ? [SQL.countOfContext, [scope, states, since, toPostgresText(contextId)]]
+        ? [STATEMENTS.countOfContext, [scope, states, since, toPostgresText(contextId)]]
         : updatedSince !== undefined
-          ? [SQL.countOfState, [scope, states, since]]
-          : [SQL.counters, [scope, states]];
+          ? [STATEMENTS.countOfState, [scope, states, since]]
+          : [STATEMENTS.counters, [scope, states]];
     const [row] = await this.#db.run<[total: number]>(statement, values);
     return row?.[0] ?? 0;
   }

@@ -46,7 +46,7 @@ const page = (filter: string) =>
 
 const statement = (name: string, text: string) => ({ name: `parley.${name}`, text });
 
-export const SQL = {
+export const STATEMENTS = {
   addScope: statement(
     'add_scope',
     'INSERT INTO parley.scopes (key, tenant, owner) VALUES ($1, $2, $3) ON CONFLICT (key) DO NOTHING RETURNING id',

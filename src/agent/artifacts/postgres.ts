@@ -1,0 +1,119 @@
+/** Keeps artifacts in PostgreSQL, which several processes may share. */
+import { isDuplicate } from '../../base/postgres/index.ts';
+import type { ArtifactContent, ArtifactStore } from '../artifact.ts';
+import type { SessionKey } from '../session.ts';
+import { readable } from '../sessions/database.ts';
+import {
+  keyOf,
+  PostgresDatabase,
+  WriteOrder,
+  type PostgresAgentOptions,
+} from '../sessions/postgres-database.ts';
+import { StorageError } from '../storage-error.ts';
+import { checkArtifact, checkArtifactKey, isUsers, MAX_VERSIONS } from './rules.ts';
+
+const LATEST = '(SELECT max(version) FROM parley.artifacts WHERE place = $1 AND name = $2)';
+
+const SQL = {
+  save: statement(
+    'save',
+    `INSERT INTO parley.artifacts (place, name, version, json)
+     SELECT $1, $2, coalesce(${LATEST}, -1) + 1, $3 WHERE coalesce(${LATEST}, -1) + 1 < $4
+     RETURNING version`,
+  ),
+  load: statement(
+    'load',
+    `SELECT json FROM parley.artifacts
+     WHERE place = $1 AND name = $2 AND version = coalesce($3, ${LATEST})`,
+  ),
+  names: statement('names', 'SELECT DISTINCT name FROM parley.artifacts WHERE place = $1'),
+  versions: statement(
+    'versions',
+    'SELECT version FROM parley.artifacts WHERE place = $1 AND name = $2 ORDER BY version',
+  ),
+  remove: statement(
+    'remove',
+    'DELETE FROM parley.artifacts WHERE place = $1 AND name = $2 RETURNING version',
+  ),
+};
+
+function statement(name: string, text: string) {
+  return { name: `parley.artifacts_${name}`, text };
+}
+
+/**
+ * Opens an artifact store in the schema `parley` of a database, and creates its tables if needed. Throws a StorageError
+ * if the database cannot be used.
+ *
+ *   const artifacts = await postgresArtifacts('postgres://parley@localhost/parley');
+ */
+export async function postgresArtifacts(
+  url: string,
+  options: PostgresAgentOptions = {},
+): Promise<ArtifactStore> {
+  const database = await PostgresDatabase.open(url, options);
+  const order = new WriteOrder();
+
+  /** Saves a version. Returns undefined if there are too many. */
+  async function save(place: Uint8Array, name: string, json: string): Promise<number | undefined> {
+    for (;;) {
+      try {
+        // After a lost connection, the content may be saved twice, as two versions.
+        const values = [place, name, json, MAX_VERSIONS];
+        const [row] = await database.write((db) => db.run<[version: number]>(SQL.save, values));
+        return row?.[0];
+      } catch (error) {
+        // Another process has saved the same version at the same time.
+        if (!(error instanceof StorageError) || !isDuplicate(error.cause)) throw error;
+      }
+    }
+  }
+
+  return {
+    async save(key, name, content) {
+      checkArtifactKey(key, name);
+      checkArtifact(content);
+      const json = JSON.stringify(content);
+      const place = placeOf(key, name);
+      const version = await order.run(JSON.stringify([key.app, key.user, key.id, name]), () =>
+        save(place, name, json),
+      );
+      if (version !== undefined) return version;
+      throw new StorageError('full', `the artifact has ${MAX_VERSIONS} versions: use a new name`);
+    },
+    async load(key, name, version) {
+      checkArtifactKey(key, name);
+      if (version !== undefined && !(Number.isInteger(version) && version < MAX_VERSIONS)) {
+        return undefined;
+      }
+      const values = [placeOf(key, name), name, version ?? null];
+      const [row] = await database.read((db) => db.run<[json: string]>(SQL.load, values));
+      return row && readable(`the artifact ${name}`, (): ArtifactContent => JSON.parse(row[0]));
+    },
+    async list(key) {
+      checkArtifactKey(key, 'any');
+      const names = async (place: Uint8Array) => {
+        const rows = await database.read((db) => db.run<[name: string]>(SQL.names, [place]));
+        return rows.map(([name]) => name).toSorted();
+      };
+      return [...(await names(placeOf(key, ''))), ...(await names(placeOf(key, 'user:')))];
+    },
+    async versions(key, name) {
+      checkArtifactKey(key, name);
+      const values = [placeOf(key, name), name];
+      const rows = await database.read((db) => db.run<[version: number]>(SQL.versions, values));
+      return rows.map(([version]) => version);
+    },
+    async delete(key, name) {
+      checkArtifactKey(key, name);
+      const values = [placeOf(key, name), name];
+      return (await database.write((db) => db.run(SQL.remove, values))).length > 0;
+    },
+    close: () => database.close(),
+  };
+}
+
+/** Returns the key of the artifacts of the user, or of the session. */
+function placeOf({ app, user, id }: SessionKey, name: string): Uint8Array {
+  return isUsers(name) ? keyOf('user', app, user) : keyOf('session', app, user, id);
+}

@@ -1,0 +1,222 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  agentSays,
+  alice,
+  artifact,
+  creation,
+  update,
+  webhook,
+} from '../../../test/contract/task-store/events.ts';
+import { startBadNetwork } from '../../../test/support/bad-network.ts';
+import { testDatabase } from '../../../test/support/postgres.ts';
+import { StoreError } from '../../base/index.ts';
+import { postgresStore } from './postgres-store.ts';
+
+const database = await testDatabase();
+const store = await postgresStore(database.url, { secretKey: 'a'.repeat(43) });
+const logger = { debug() {}, info() {}, warn() {}, error() {} };
+const other = await postgresStore(database.url, { migrate: false, logger });
+test.after(async () => {
+  await store.close();
+  await other.close();
+  await database.drop();
+});
+
+/** Number of events in the log of a test with a bad network. */
+const LENGTH = 20;
+
+const isUnavailable = (error: unknown) =>
+  error instanceof StoreError && error.code === 'unavailable';
+
+test('appends whose answers are lost are stored exactly once', async (t) => {
+  const network = await startBadNetwork(t, () => Number(new URL(database.url).port));
+  const url = new URL(database.url);
+  url.port = new URL(network.url).port;
+  const far = await postgresStore(url.href, { poolSize: 1, retryMs: 60_000 });
+  t.after(() => far.close());
+  await far.append([creation('lost')]);
+  // A login needs about 400 bytes of answers.
+  let budget = 400;
+  network.allow(() => (budget = budget > 2000 ? 600 : budget + 87));
+  for (let seq = 1; seq < LENGTH; seq++) {
+    const batch = [
+      { ...update('lost', seq, 'working', agentSays(`step ${seq}`)), messageIds: [`lost ${seq}`] },
+      { ...creation(`lost ${seq}`), messageIds: [`other ${seq}`] },
+    ];
+    assert.deepEqual(await far.append(batch), ['ok', 'ok']);
+  }
+  assert.ok(network.cuts() > 5, `only ${network.cuts()} connections were cut`);
+  const log = await store.read('lost', 0, 1000);
+  assert.deepEqual(
+    log.map(({ seq }) => seq),
+    Array.from({ length: LENGTH }, (_, at) => at + 1),
+  );
+  network.allow(() => Infinity);
+  // The first call may get a connection that was just cut.
+  await far.probe().catch(() => far.probe());
+  const late = LENGTH - 1;
+  assert.deepEqual(await far.append([update('lost', late, 'working', agentSays(`step ${late}`))]), [
+    'conflict',
+  ]);
+});
+
+test('while the database cannot be reached, nothing is acknowledged; afterwards all works again', async (t) => {
+  const network = await startBadNetwork(t, () => Number(new URL(database.url).port));
+  const url = new URL(database.url);
+  url.port = new URL(network.url).port;
+  const far = await postgresStore(url.href, { poolSize: 2, retryMs: 100 });
+  t.after(() => far.close());
+  network.allow(() => 0);
+  await assert.rejects(far.append([creation('away')]), isUnavailable);
+  await assert.rejects(far.probe(), isUnavailable);
+  await assert.rejects(far.head(alice, 'away'), isUnavailable);
+  network.allow(() => Infinity);
+  await far.probe();
+  assert.equal(await far.head(alice, 'away'), undefined);
+  assert.deepEqual(await far.append([creation('away')]), ['ok']);
+});
+
+test('an append waits for a database that comes back in time', async (t) => {
+  const network = await startBadNetwork(t, () => Number(new URL(database.url).port));
+  const url = new URL(database.url);
+  url.port = new URL(network.url).port;
+  const far = await postgresStore(url.href, { poolSize: 1, retryMs: 60_000 });
+  t.after(() => far.close());
+  let attempts = 0;
+  network.allow(() => (++attempts <= 3 ? 0 : Infinity));
+  assert.deepEqual(await far.append([creation('back')]), ['ok']);
+  assert.ok(attempts > 3);
+});
+
+test('of two processes that append at the same place, one succeeds', async () => {
+  await store.append([creation('race')]);
+  for (let seq = 1; seq <= 20; seq++) {
+    const outcomes = await Promise.all(
+      [store, other].map((each) => each.append([update('race', seq, 'working')])),
+    );
+    assert.deepEqual(outcomes.flat().toSorted(), ['conflict', 'ok']);
+  }
+  assert.equal((await store.head(alice, 'race'))?.seq, 21);
+});
+
+test('a message that two processes receive at the same time creates one task', async () => {
+  for (let at = 0; at < 20; at++) {
+    const outcomes = await Promise.all(
+      [store, other].map((each, n) =>
+        each.append([
+          { ...creation(`twin ${at} ${n}`), messageIds: [`twin ${at}`] },
+          { ...creation(`single ${at} ${n}`), messageIds: [`single ${at} ${n}`] },
+        ]),
+      ),
+    );
+    assert.deepEqual(outcomes.map(([first]) => String(first)).toSorted(), ['conflict', 'ok']);
+    assert.deepEqual(
+      outcomes.map(([, second]) => second),
+      ['ok', 'ok'],
+    );
+  }
+});
+
+test('batches that lock the same tasks in another order are all stored', async () => {
+  const names = ['d1', 'd2', 'd3', 'd4'];
+  await store.append(names.map((name) => creation(name)));
+  for (let seq = 1; seq <= 10; seq++) {
+    const batch = names.map((name) => update(name, seq, 'working'));
+    const [a, b] = await Promise.all([store.append(batch), other.append(batch.toReversed())]);
+    for (const [at, outcome] of a.entries()) {
+      assert.deepEqual([outcome, String(b.at(-at - 1))].toSorted(), ['conflict', 'ok']);
+    }
+  }
+});
+
+test('an append with another epoch is a conflict', async () => {
+  await store.append([{ ...creation('owned'), epoch: 1 }]);
+  assert.equal((await store.head(alice, 'owned'))?.epoch, 1);
+  await database.query(`UPDATE parley.tasks SET epoch = 2, node = 'n2' WHERE task_id = 'owned'`);
+  const head = await store.head(alice, 'owned');
+  assert.deepEqual([head?.epoch, head?.node], [2, 'n2']);
+  const working = update('owned', 1, 'working');
+  assert.deepEqual(await store.append([{ ...working, epoch: 1 }]), ['conflict']);
+  assert.deepEqual(await store.append([{ ...working, epoch: 2 }]), ['ok']);
+});
+
+test('ids that PostgreSQL cannot store as text are different tasks', async () => {
+  const scope = { tenant: 'x\0', owner: 'o'.repeat(10_000) };
+  const names = ['\0', '\ud800', '\ud801', '\ufffd', '\uffff', 'a\uffff\uffff', '\n', '\\'];
+  for (const name of names) {
+    const append = { ...creation(name, scope, `c${name}`), messageIds: [name, `2${name}`] };
+    assert.deepEqual(await store.append([append]), ['ok'], JSON.stringify(name));
+  }
+  for (const name of names) {
+    const head = await store.head(scope, name);
+    assert.deepEqual([head?.taskId, head?.contextId], [name, `c${name}`]);
+    for (const id of [name, `2${name}`]) assert.equal(await store.findMessage(scope, id), name);
+  }
+  const { heads } = await store.list({ ...scope, limit: 100 });
+  assert.deepEqual(heads.map(({ taskId }) => taskId).toSorted(), names.toSorted());
+  assert.ok(
+    (await store.unfinished()).some(
+      ({ owner, taskId }) => taskId === '\0' && owner === scope.owner,
+    ),
+  );
+});
+
+test('a task that is deleted while events are appended leaves nothing behind', async () => {
+  for (let at = 0; at < 10; at++) {
+    await store.append([creation('gone')]);
+    const appends = Promise.all([
+      other.append([{ ...artifact('gone', 1), messageIds: ['gone 1'] }]),
+      other.savePush(webhook('gone', 'w')).catch(() => {}),
+    ]);
+    await store.delete(alice, 'gone');
+    await appends;
+  }
+  for (const table of ['events', 'messages', 'push']) {
+    const orphans = await database.query(
+      `SELECT FROM parley.${table} WHERE task NOT IN (SELECT id FROM parley.tasks)`,
+    );
+    assert.deepEqual(orphans, [], table);
+  }
+});
+
+test('a webhook whose task continues while its progress is saved stays due', async () => {
+  await store.append([creation('hook'), update('hook', 1, 'input-required')]);
+  await store.savePush(webhook('hook', 'w'));
+  for (let seq = 2; seq < 15; seq++) {
+    await Promise.all([
+      store.append([update('hook', seq, 'input-required')]),
+      other.savePushProgress([
+        { taskId: 'hook', configId: 'w', progress: { cursor: seq, attempts: 0 } },
+      ]),
+    ]);
+    const [row] = await database.query(
+      'SELECT p.due_at FROM parley.push p JOIN parley.tasks t ON t.id = p.task WHERE t.task_id = $1',
+      ['hook'],
+    );
+    assert.equal(Number(row?.['due_at'] ?? NaN), 0, `after event ${seq + 1}`);
+  }
+});
+
+test('webhooks are encrypted; without a key, one with a token is refused', async () => {
+  await store.append([creation('secret')]);
+  const record = webhook('secret', 'w');
+  const config = { ...record.config, token: 'very-secret' };
+  await store.savePush({ ...record, config });
+  assert.deepEqual((await store.listPush('secret'))[0]?.config, config);
+  const rows = await database.query('SELECT config FROM parley.push');
+  assert.ok(rows.every((row) => !String(row['config']).includes('very-secret')));
+  await assert.rejects(other.savePush({ ...record, config }), /no key to store secrets/);
+  await other.savePush({ ...record, config: { ...record.config, id: 'plain' } });
+  assert.equal((await store.listPush('secret')).length, 2);
+});
+
+test('the counters are right after all of this', async () => {
+  const counted = await database.query(
+    'SELECT scope, state, sum(n)::int AS n FROM parley.counters GROUP BY 1, 2 HAVING sum(n) <> 0 ORDER BY 1, 2',
+  );
+  const real = await database.query(
+    'SELECT scope, state, count(*)::int AS n FROM parley.tasks GROUP BY 1, 2 ORDER BY 1, 2',
+  );
+  assert.deepEqual(counted, real);
+});
