@@ -47,6 +47,10 @@ function value(random: Random): Json {
   }
 }
 
+function hasSlash(value: unknown): boolean {
+  return typeof value === 'string' && value.includes('/');
+}
+
 /** What a codec has read, it can write and read again. */
 function codecs(source: string): void {
   const raw = refusing((): unknown => JSON.parse(source), SyntaxError);
@@ -55,7 +59,7 @@ function codecs(source: string): void {
     for (const operation of OPERATIONS) {
       const read = refusing(() => codec.decodeParams(operation, raw), A2AError);
       // REST names a webhook by a path, so the id of its task cannot contain a slash.
-      if (read === undefined || ('taskId' in read && String(read.taskId).includes('/'))) continue;
+      if (read === undefined || ('taskId' in read && hasSlash(read.taskId))) continue;
       // A codec may leave out what it does not know, but only once.
       const again = codec.decodeParams(operation, codec.encodeParams(operation, read));
       const third = codec.decodeParams(operation, codec.encodeParams(operation, again));

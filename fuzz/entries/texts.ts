@@ -155,6 +155,9 @@ const MARKDOWN = [
 ].flat();
 const FORBIDDEN = /(?!\n)[\p{Cc}\u202a-\u202e\u2066-\u2069]/u;
 
+/** Drawing takes about 1 s for 2 MB, whatever the text is. */
+const MAX_DRAWN = 500_000;
+
 function terminal(source: string): void {
   const width = 40;
   const drawn = [
@@ -264,7 +267,7 @@ export const TEXTS: readonly Entry[] = [
         random,
         MARKDOWN,
         DOCUMENTS.map((each) => each.slice(0, 400)),
-      ),
+      ).slice(0, MAX_DRAWN),
     terminal,
   ),
   pure('configuration', 60, configuration, readConfiguration),
