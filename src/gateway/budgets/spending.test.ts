@@ -255,8 +255,8 @@ describe('calls in progress', () => {
       period: 'day',
     });
     const reservation = await spending.reserve(call({ pricing: USD }));
-    reservation.seen(300);
-    reservation.seen(400);
+    reservation.seen?.(300);
+    reservation.seen?.(400);
     const next = again();
     assert.deepEqual(await spent(), { tokens: 310, amount: 0.61 });
     assert.equal((await next.reserve(call({ pricing: USD }))).maxOutputTokens, 2000 - 310 - 10);

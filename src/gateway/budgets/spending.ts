@@ -59,8 +59,11 @@ const SEEN_STEP = 256;
 export interface Reservation {
   /** Limit of the answer for the provider, or undefined if the request must be sent without a limit. */
   readonly maxOutputTokens: number | undefined;
-  /** Records how many tokens of the answer have arrived, so that they are counted even after a crash. Never throws. */
-  seen(outputTokens: number): void;
+  /**
+   * Records how many tokens of the answer have arrived, so that they are counted even after a crash. Never throws.
+   * Undefined if nothing is reserved.
+   */
+  seen?(outputTokens: number): void;
   /** Counts the usage and ends the reservation. Never throws, because usage that cannot be stored is kept in memory. */
   settle(used: CallUse): void;
   /** Ends the reservation of a call that used nothing. */
@@ -410,8 +413,6 @@ class Unlimited implements Reservation {
     this.#call = call;
     this.#record = record;
   }
-
-  seen(): void {}
 
   settle({ inputTokens, outputTokens, cost, failed }: CallUse): void {
     if (this.#ended) return;

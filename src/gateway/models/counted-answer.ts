@@ -22,8 +22,8 @@ export interface AnswerHooks {
   readonly name: string;
   readonly signal: AbortSignal;
   readonly visible: (chunk: SourceChunk) => boolean;
-  /** Called with the number of tokens that have been counted. */
-  readonly seen: (tokens: number) => void;
+  /** Called with the number of tokens that have been counted. Undefined if the number is not needed. */
+  readonly seen: ((tokens: number) => void) | undefined;
   /** The answer is complete. Returns the usage to pass on. */
   readonly finished: (usage: Usage | undefined, reason: FinishReason) => Used;
   /** The provider failed. Returns the error for the caller. */
@@ -54,6 +54,7 @@ export class CountedAnswer implements AsyncIterableIterator<RelayedChunk, undefi
     this.#first = started.first;
     this.#started = started;
     this.#hooks = hooks;
+    if (hooks.seen) started.tally.countOften();
     hooks.signal.addEventListener('abort', this.#onAbort);
     if (hooks.signal.aborted) this.#leave();
   }
@@ -115,7 +116,7 @@ export class CountedAnswer implements AsyncIterableIterator<RelayedChunk, undefi
       return waiting?.resolve({ value, done: false });
     }
     const { counted } = this.#started.tally;
-    if (counted > this.#told) seen((this.#told = counted));
+    if (seen && counted > this.#told) seen((this.#told = counted));
     const waiting = this.#waiting;
     this.#waiting = undefined;
     waiting?.resolve({ value: chunk, done: false });

@@ -138,7 +138,7 @@ export interface ModelsOptions {
 const DEADLINE_SECONDS = 15 * 60;
 const DELAY_MS = 250;
 const OFFLINE = 'offline';
-const FREE: Reservation = { maxOutputTokens: undefined, seen() {}, settle() {}, release() {} };
+const FREE: Reservation = { maxOutputTokens: undefined, settle() {}, release() {} };
 
 export function createModels(options: ModelsOptions): Models {
   const { cards, spending, logger, env = process.env, random = Math.random } = options;
@@ -224,7 +224,7 @@ export function createModels(options: ModelsOptions): Models {
       return {
         candidate: answering.candidate,
         answer,
-        seen: (outputTokens) => reservation.seen(outputTokens),
+        seen: reservation.seen && ((outputTokens) => reservation.seen?.(outputTokens)),
         end(how, answered) {
           clearTimeout(timer);
           answering.end(how);
@@ -426,8 +426,8 @@ const OUTCOMES = { whole: 'ok', broken: 'cut-off', left: 'canceled' } as const s
 
 /** An answer in progress, and its candidate. `end` must be called once, when the answer has ended. */
 interface Asking<Answer> extends Omit<Answering<Answer>, 'end'> {
-  /** Records how many tokens of the answer have arrived. */
-  readonly seen: Reservation['seen'];
+  /** Records how many tokens of the answer have arrived. Undefined if nothing is reserved. */
+  readonly seen: ((outputTokens: number) => void) | undefined;
   readonly end: (how: Ending, answered: Omit<Answered, 'candidate'>) => void;
 }
 

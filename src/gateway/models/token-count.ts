@@ -97,7 +97,11 @@ export function tokenCounter(
     text: (text) => count(text) * factor,
     raw(json) {
       let tokens = 0;
-      for (const [, text = ''] of json.matchAll(ANSWER_TEXT)) tokens += count(text);
+      // This is faster than matchAll, which copies the pattern for each call.
+      ANSWER_TEXT.lastIndex = 0;
+      for (let found = ANSWER_TEXT.exec(json); found; found = ANSWER_TEXT.exec(json)) {
+        tokens += count(found[1] ?? '');
+      }
       return tokens * factor;
     },
   };

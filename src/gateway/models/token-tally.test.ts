@@ -40,10 +40,17 @@ test('tokens that a provider has reported are not counted again', () => {
 });
 
 test('relayed text is counted in parts, and a finished part is counted once', () => {
-  const tally = new TokenTally(counter);
+  const [tally, often] = [new TokenTally(counter), new TokenTally(counter)];
+  often.countOften();
   const words = 'word '.repeat(40);
-  for (let at = 0; at < 20; at++) tally.add(raw(words));
+  for (let at = 0; at < 20; at++) {
+    tally.add(raw(words));
+    often.add(raw(words));
+  }
+  assert.equal(tally.counted, 0);
+  assert.ok(often.counted > 15 * counter.raw(raw(words).text));
   const { outputTokens } = tally.estimate(prompt);
+  assert.equal(often.estimate(prompt).outputTokens, outputTokens);
   assert.equal(outputTokens, Math.round(20 * counter.raw(raw(words).text)));
   assert.ok(tally.counted <= outputTokens + 1);
   assert.equal(tally.estimate(prompt).outputTokens, outputTokens);

@@ -8,10 +8,11 @@ import { countChunk, type SourceChunk } from './chunks.ts';
 import type { TokenCounter } from './token-count.ts';
 
 /**
- * Length of relayed text that is counted at once. Most answers end with the provider's own numbers, so that their last
- * part is never counted.
+ * Length of relayed text that is counted at once. It is long, because most answers end with the provider's own numbers,
+ * so that their last part is never counted. It is short if the count is needed during the answer.
  */
-const COUNTED_CHARS = 1024;
+const COUNTED_CHARS = 64 * 1024;
+const OFTEN_CHARS = 1024;
 /**
  * Tokens per second that a model may produce without showing them. A shorter pause than QUIET_MS is not counted,
  * because it is also between the chunks of a slow model.
@@ -26,6 +27,7 @@ export class TokenTally {
   #tokens = 0;
   /** Relayed text that is not counted yet. */
   #uncounted = '';
+  #countedChars = COUNTED_CHARS;
   #reported: Usage | undefined;
   readonly #now: () => number;
   #since: number;
@@ -35,6 +37,11 @@ export class TokenTally {
     this.#counter = counter;
     this.#now = now;
     this.#since = now();
+  }
+
+  /** Makes `counted` more accurate during the answer. */
+  countOften(): void {
+    this.#countedChars = OFTEN_CHARS;
   }
 
   /** Records that the provider is expected to send the next chunk. */
@@ -51,7 +58,7 @@ export class TokenTally {
     }
     this.#reported = chunk.usage ?? this.#reported;
     this.#uncounted += chunk.text;
-    if (this.#uncounted.length >= COUNTED_CHARS) this.#countText();
+    if (this.#uncounted.length >= this.#countedChars) this.#countText();
   }
 
   /** Number of output tokens that were counted. The last part of a relayed answer may be missing. */

@@ -5,7 +5,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo, Socket } from 'node:net';
 import { test } from 'node:test';
 import { ModelError } from '../../../agent/index.ts';
-import { VENDORS } from '../../../agent/internal/index.ts';
+import { VENDORS, type TimeoutOptions } from '../../../agent/internal/index.ts';
 import type { Relay, RelayChunk } from './relay.ts';
 import { relayed } from './relayed.ts';
 
@@ -47,7 +47,7 @@ function noting(read: object[] = []): Relay {
   };
 }
 
-function relay(baseURL: string, request = noting(), options: { idleTimeoutMs?: number } = {}) {
+function relay(baseURL: string, request = noting(), options: TimeoutOptions = {}) {
   const vendor = VENDORS['anthropic']!;
   const target = { vendor, settings: { baseURL, apiKey: 'sk-1' }, model: 'm', name: 'p:m' };
   return relayed(request, { ...target, ...options }, never);
@@ -112,7 +112,7 @@ test('a slow reader pauses the vendor, and the vendor is not blamed for the paus
       sent++;
       if (response.write(part)) setImmediate(send);
       else {
-        const timer = setTimeout(() => stuck.resolve(), 100);
+        const timer = setTimeout(() => stuck.resolve(), 600);
         response.once('drain', () => {
           clearTimeout(timer);
           send();
@@ -121,7 +121,8 @@ test('a slow reader pauses the vendor, and the vendor is not blamed for the paus
     };
     send();
   });
-  const chunks = relay(vendor.baseURL, noting(), { idleTimeoutMs: 60 });
+  const limits = { idleTimeoutMs: 300, firstEventTimeoutMs: 10_000 };
+  const chunks = relay(vendor.baseURL, noting(), limits);
   await chunks.next();
   await stuck.promise;
   assert.ok(sent < 200, 'the vendor could send everything');
@@ -136,7 +137,8 @@ test('a vendor that is silent for too long is left', async () => {
     response.on('close', () => closed.resolve());
     response.write(event('start'));
   });
-  const chunks = relay(vendor.baseURL, noting(), { idleTimeoutMs: 30 });
+  const limits = { idleTimeoutMs: 30, firstEventTimeoutMs: 10_000 };
+  const chunks = relay(vendor.baseURL, noting(), limits);
   await chunks.next();
   await assert.rejects(chunks.next(), /p:m sent nothing for 30 ms/);
   await closed.promise;
