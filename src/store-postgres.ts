@@ -6,7 +6,10 @@
 export {
   StoreError,
   postgresStore,
+  type ClusterOptions,
+  type ClusterStats,
   type PoolStats,
+  type PostgresCluster,
   type PostgresStore,
   type PostgresStoreOptions,
   type SecretKeyOptions,

@@ -14,6 +14,8 @@ import {
 import { progressColumns, progressOf, type ProgressRow } from '../push-progress.ts';
 import type { SecretBox } from '../secrets.ts';
 import { WebhookSecrets } from '../webhook-secrets.ts';
+import type { PostgresCluster } from './postgres-cluster.ts';
+import { isAlive } from './cluster-statements.ts';
 import { TASK } from './statements.ts';
 
 type PushRow = [
@@ -67,11 +69,11 @@ const SQL = {
          ON CONFLICT (task, config_id) DO UPDATE SET
            version = excluded.version, config = excluded.config, sealed = excluded.sealed,
            view = excluded.view, cursor = excluded.cursor, attempts = excluded.attempts,
-           failing_since = excluded.failing_since, due_at = excluded.due_at
-         RETURNING id),
+           failing_since = excluded.failing_since, due_at = excluded.due_at, node = NULL
+         RETURNING id, xmax <> 0 AS replaced),
        dropped AS (
          DELETE FROM parley.dead_letters WHERE push = (SELECT id FROM saved) AND seq > $7)
-     SELECT id FROM saved`,
+     SELECT replaced FROM saved`,
   ),
   list: statement(
     'list',
@@ -86,7 +88,8 @@ const SQL = {
   due: statement(
     'due',
     `SELECT s.tenant, s.owner, t.task_id, p.config_id, p.due_at, p.id
-     FROM (SELECT * FROM parley.push WHERE due_at IS NOT NULL AND (due_at, id) > ($1, $2)
+     FROM (SELECT * FROM parley.push q WHERE due_at IS NOT NULL AND (due_at, id) > ($1, $2)
+             AND (q.node IS NULL OR q.node = $4 OR NOT ${isAlive('q.node')})
            ORDER BY due_at, id LIMIT $3) p
      CROSS JOIN LATERAL (SELECT * FROM parley.tasks t WHERE t.id = p.task LIMIT 1) t
      CROSS JOIN LATERAL (SELECT * FROM parley.scopes s WHERE s.id = t.scope LIMIT 1) s
@@ -123,7 +126,8 @@ const SET_PROGRESS = `
       SELECT k.seq FROM parley.tasks k WHERE k.id = t.id AND c.due_at IS NULL FOR SHARE) k ON true)
   UPDATE parley.push p SET cursor = c.cursor, attempts = c.attempts, failing_since = c.failing_since,
     due_at = CASE WHEN c.due_at IS NULL AND c.seq > c.cursor THEN 0 ELSE c.due_at END
-  FROM changes c WHERE p.task = c.task AND p.config_id = c.config_id`;
+  FROM changes c WHERE p.task = c.task AND p.config_id = c.config_id
+    AND ($7::text IS NULL OR p.node = $7)`;
 
 const ADD_LETTER = `
   INSERT INTO parley.dead_letters (push, seq, scope, reason, attempts, at)
@@ -145,16 +149,18 @@ export class PostgresPush {
   readonly #db: Postgres;
   readonly #webhooks: WebhookSecrets;
   readonly #logger: Logger;
+  readonly #cluster: PostgresCluster;
 
-  constructor(db: Postgres, secrets: SecretBox, logger: Logger) {
+  constructor(db: Postgres, secrets: SecretBox, logger: Logger, cluster: PostgresCluster) {
     this.#db = db;
     this.#logger = logger;
+    this.#cluster = cluster;
     this.#webhooks = new WebhookSecrets(secrets, logger);
   }
 
   async save({ taskId, config, version, view, progress }: PushRecord): Promise<void> {
     const stored = this.#webhooks.seal(taskId, config);
-    const saved = await this.#db.run(SQL.save, [
+    const [saved] = await this.#db.run<[replaced: boolean]>(SQL.save, [
       toPostgresText(taskId),
       toPostgresText(config.id),
       version,
@@ -163,7 +169,8 @@ export class PostgresPush {
       view ?? null,
       ...progressColumns(progress),
     ]);
-    if (saved.length === 0) throw taskNotFound(taskId);
+    if (!saved) throw taskNotFound(taskId);
+    if (saved[0]) this.#cluster.pushChanged({ taskId, configId: config.id });
   }
 
   async list(taskId: string): Promise<PushRecord[]> {
@@ -188,6 +195,7 @@ export class PostgresPush {
 
   async delete(taskId: string, configId: string): Promise<void> {
     await this.#db.run(SQL.delete, [toPostgresText(taskId), toPostgresText(configId)]);
+    this.#cluster.pushChanged({ taskId, configId });
   }
 
   async change(changes: readonly PushChange[]): Promise<void> {
@@ -200,13 +208,15 @@ export class PostgresPush {
     const latest = new Map(rows.map((row) => [`${row[0]} ${row[1]}`, row]));
     const sorted = [...latest].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row);
     const columns = (rows[0] ?? []).map((_, column) => sorted.map((row) => row[column]));
+    // If another node delivers the events now, its progress counts.
+    const values = [...columns, this.#cluster.member];
     const letters = changes.flatMap(({ deadLetter }) => deadLetter ?? []);
     if (letters.length === 0) {
-      await this.#db.query(SET_PROGRESS, columns);
+      await this.#db.query(SET_PROGRESS, values);
       return;
     }
     await this.#db.transaction(async (tx) => {
-      await tx.query(SET_PROGRESS, columns);
+      await tx.query(SET_PROGRESS, values);
       for (const { taskId, configId, seq, reason, attempts, at } of letters) {
         const [added] = await tx.query<{ push: number }>(ADD_LETTER, [
           toPostgresText(taskId),
@@ -222,7 +232,8 @@ export class PostgresPush {
   }
 
   async due({ after, limit }: DueQuery): Promise<DuePush[]> {
-    const values = [after?.dueAt ?? -1, after?.position ?? -1, limit];
+    const { node } = this.#cluster;
+    const values = [after?.dueAt ?? -1, after?.position ?? -1, limit, node];
     const rows = await this.#db.run<DueRow>(SQL.due, values);
     return rows.map(([tenant, owner, taskId, configId, dueAt, position]) => ({
       tenant: fromPostgresText(tenant),

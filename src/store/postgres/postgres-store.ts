@@ -45,6 +45,8 @@ import {
 import { SecretBox, secretKeys, type SecretKeyOptions } from '../secrets.ts';
 import { appendBatch, type Appender, type ScopedAppend } from './append.ts';
 import { TASKS } from './migrations.ts';
+import { type ClusterOptions, PostgresCluster } from './postgres-cluster.ts';
+import { CLUSTER } from './cluster-schema.ts';
 import { PostgresPush } from './postgres-push.ts';
 import { dropTask, postgresRetention } from './postgres-retention.ts';
 import { toHead, toHeads, STATEMENTS, type HeadRow, type ScopedHeadRow } from './statements.ts';
@@ -61,6 +63,8 @@ export interface PostgresStoreOptions extends SecretKeyOptions {
    * tasks whose events could not be stored are interrupted. Default: 15 seconds.
    */
   readonly retryMs?: number | undefined;
+  /** How the processes that use the database share its tasks. */
+  readonly cluster?: ClusterOptions | undefined;
 }
 
 /**
@@ -77,7 +81,7 @@ export async function postgresStore(
   options: PostgresStoreOptions = {},
 ): Promise<PostgresStore> {
   const { poolSize, migrate } = options;
-  const db = await openPostgres(url, { schemas: [TASKS], poolSize, migrate });
+  const db = await openPostgres(url, { schemas: [TASKS, CLUSTER], poolSize, migrate });
   try {
     const rows = await db.query<{ key: string; value: Uint8Array }>('SELECT * FROM parley.meta');
     return new PostgresStore(db, new Map(rows.map(({ key, value }) => [key, value])), options);
@@ -104,13 +108,14 @@ export class PostgresStore implements TaskStore {
   /** The numbers of scopes. Scopes are never removed. */
   readonly #scopes = new BoundedMap<number>(MAX_SCOPES);
   readonly retention: StoreRetention;
+  readonly cluster: PostgresCluster;
   #closed = false;
 
   /** @internal */
   constructor(
     db: Postgres,
     meta: ReadonlyMap<string, Uint8Array>,
-    { logger = consoleLogger, retryMs = RETRY_MS, ...keys }: PostgresStoreOptions,
+    { logger = consoleLogger, retryMs = RETRY_MS, cluster = {}, ...keys }: PostgresStoreOptions,
   ) {
     const value = (key: string): Uint8Array => {
       const found = meta.get(key);
@@ -120,9 +125,10 @@ export class PostgresStore implements TaskStore {
     this.#db = db;
     this.#cursors = new Cursors(value('cursor_key'));
     const secrets = new SecretBox(secretKeys(keys), value('secret_salt'));
-    this.#push = new PostgresPush(db, secrets, logger);
+    this.cluster = new PostgresCluster(db, cluster, logger);
+    this.#push = new PostgresPush(db, secrets, logger, this.cluster);
     void this.#push.reseal();
-    this.#appender = { db, retryMs, node: () => undefined, isClosed: () => this.#closed };
+    this.#appender = { db, retryMs, node: () => this.cluster.node, isClosed: () => this.#closed };
     this.retention = postgresRetention(db);
   }
 
@@ -136,7 +142,9 @@ export class PostgresStore implements TaskStore {
         known ?? (await acrossLostConnections(() => this.#addScope(append), this.#appender));
       scoped.push({ ...append, scope, position });
     }
-    return appendBatch(this.#appender, scoped);
+    const outcomes = await appendBatch(this.#appender, scoped);
+    this.cluster.appended(batch.map(({ taskId }) => taskId));
+    return outcomes;
   }
 
   async head(scope: Scope, taskId: string): Promise<TaskHead | undefined> {

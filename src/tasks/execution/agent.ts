@@ -126,8 +126,13 @@ export function createAgent(options: AgentOptions, run: AgentFunction): A2AAgent
 
   function execute(context: ExecutionContext): AsyncIterable<ExecutorEvent> {
     const { id } = context.task;
-    const known = waiting.get(id);
+    let known = waiting.get(id);
     waiting.delete(id);
+    // Another node may have got the answer to the generator's question.
+    if (known && known.turnLength + 1 !== context.turn.length) {
+      known.drop();
+      known = undefined;
+    }
     if (known) known.answer(context.message);
     const current = known ?? new GeneratorRun(run, context);
     return current.events(context, () => park(id, current));
@@ -186,9 +191,12 @@ class GeneratorRun {
     | undefined;
   readonly #artifactId: string;
   #begun = false;
+  /** Number of the user's messages in this turn that the generator knows. */
+  turnLength: number;
 
   constructor(run: AgentFunction, context: ExecutionContext) {
     const message = context.turn[0] ?? context.message;
+    this.turnLength = context.turn.length;
     this.#recorded = context.turn.slice(1);
     this.#replaying = this.#recorded.length > 0;
     this.#resumed = context.resumed;
@@ -208,6 +216,7 @@ class GeneratorRun {
 
   /** Gives the generator the answer to its open question. */
   answer(message: Message): void {
+    this.turnLength++;
     this.#resumeAsk?.resolve({ text: textOf(message.parts), message });
     this.#resumeAsk = undefined;
   }

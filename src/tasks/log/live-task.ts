@@ -190,8 +190,10 @@ export class LiveTask implements Scope, Readable, Disposable {
     return mine.then((loaded) => loaded && { ...loaded, task: copyTask(loaded.task) });
   }
 
+  /** Reads entries up to `stored`. The store may already have later entries of another node. */
   read(after: number, limit: number): MaybePromise<readonly SerializedEntry[]> {
-    return this.#log.store.read(this.taskId, after, limit);
+    if (after >= this.stored) return [];
+    return this.#log.store.read(this.taskId, after, Math.min(limit, this.stored - after));
   }
 
   forget(reader: LogReader): void {

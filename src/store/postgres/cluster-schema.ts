@@ -1,0 +1,34 @@
+/** The tables with which several processes (nodes) share the tasks in PostgreSQL, as migration steps. */
+import type { PostgresSchema } from '../../base/postgres/index.ts';
+
+const STEPS: readonly string[] = [
+  `
+  -- The nodes. A node is alive while it has a row with a valid lease, on the clock of the database. If it is locked, it
+  -- also holds an advisory lock, which the database releases as soon as the connection of the node ends.
+  CREATE TABLE parley.nodes (
+    id text COLLATE "C" PRIMARY KEY,
+    number integer GENERATED ALWAYS AS IDENTITY,
+    lease_until timestamptz NOT NULL,
+    locked boolean NOT NULL DEFAULT false
+  ) WITH (fillfactor = 50);
+
+  -- Requests from one node (sender) to the node that executes a task.
+  CREATE TABLE parley.requests (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    node text COLLATE "C" NOT NULL,
+    sender text COLLATE "C" NOT NULL,
+    body text NOT NULL,
+    taken boolean NOT NULL DEFAULT false,
+    answer text,
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp()
+  ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
+  CREATE INDEX requests_to ON parley.requests (node) WHERE NOT taken;
+  CREATE INDEX requests_from ON parley.requests (sender) WHERE answer IS NOT NULL;
+
+  -- The node that delivers the events of a webhook.
+  ALTER TABLE parley.push ADD COLUMN node text COLLATE "C";
+  `,
+];
+
+/** The tables of a cluster. They need those of the task store. */
+export const CLUSTER: PostgresSchema = { name: 'cluster', steps: STEPS };

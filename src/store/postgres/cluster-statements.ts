@@ -1,0 +1,127 @@
+/** The statements of a cluster in PostgreSQL. */
+import { SCOPED_HEAD, TASK } from './statements.ts';
+
+const statement = (name: string, text: string) => ({ name: `parley.cluster_${name}`, text });
+
+/** The first key of the advisory locks of nodes. The second key is the number of the node. */
+const LOCKS = 1_885_433_458;
+
+/** A condition that is true if the node `id` is alive. */
+export const isAlive = (id: string) =>
+  `EXISTS (SELECT FROM parley.nodes n WHERE n.id = ${id} AND n.lease_until > clock_timestamp())`;
+
+const UNFINISHED = `t.state IN ('submitted', 'working')`;
+const LEASE = (ms: string) => `clock_timestamp() + ${ms} * interval '1 millisecond'`;
+/** Whether the node `n` has lost its advisory lock. The lock is only tried, and released with the statement. */
+const HAS_LOST_LOCK = `CASE WHEN n.locked THEN pg_try_advisory_xact_lock_shared(${LOCKS}, n.number) ELSE false END`;
+
+export const CLUSTER_SQL = {
+  join: statement(
+    'join',
+    `INSERT INTO parley.nodes (id, lease_until) VALUES ($1, ${LEASE('$2')}) RETURNING number`,
+  ),
+  // Unfinished tasks that a program without a cluster has stored. No node has the empty id, so they are taken over.
+  adopt: statement(
+    'adopt',
+    `UPDATE parley.tasks t SET node = '' WHERE ${UNFINISHED} AND t.node IS NULL AND t.state = 'working'`,
+  ),
+  renew: statement(
+    'renew',
+    `UPDATE parley.nodes SET lease_until = ${LEASE('$2')}
+     WHERE id = $1 AND lease_until > clock_timestamp() RETURNING number`,
+  ),
+  leave: statement('leave', 'DELETE FROM parley.nodes WHERE id = $1'),
+  lock: `SELECT pg_try_advisory_lock(${LOCKS}, $1) AS locked`,
+  session: 'SELECT pg_backend_pid() AS pid',
+  setLocked: statement('set_locked', 'UPDATE parley.nodes SET locked = $2 WHERE id = $1'),
+  nodes: statement(
+    'nodes',
+    `SELECT n.id, n.lease_until > clock_timestamp(), n.id <> $1 AND ${HAS_LOST_LOCK}
+     FROM parley.nodes n ORDER BY n.number`,
+  ),
+  remove: statement(
+    'remove',
+    `DELETE FROM parley.nodes n
+     WHERE n.id = ANY ($1) AND (n.lease_until <= clock_timestamp() OR ${HAS_LOST_LOCK}) RETURNING n.id`,
+  ),
+
+  claim: statement(
+    'claim',
+    `UPDATE parley.tasks t SET node = $2, epoch = t.epoch + 1
+     WHERE t.task_id = $1 AND (NOT (${UNFINISHED}) OR t.node IS NULL) RETURNING ${SCOPED_HEAD}`,
+  ),
+  claimInterrupted: statement(
+    'claim_interrupted',
+    `UPDATE parley.tasks t SET node = $2, epoch = t.epoch + 1
+     WHERE t.task_id = $1 AND ${UNFINISHED} AND t.node IS NOT NULL AND NOT ${isAlive('t.node')}
+     RETURNING ${SCOPED_HEAD}`,
+  ),
+  // The owners are found with one look at the index for each node, however many tasks a node has.
+  takeOver: statement(
+    'take_over',
+    `WITH RECURSIVE owners AS (
+       (SELECT t.node FROM parley.tasks t WHERE ${UNFINISHED} AND t.node IS NOT NULL ORDER BY t.node LIMIT 1)
+       UNION ALL
+       SELECT (SELECT t.node FROM parley.tasks t WHERE ${UNFINISHED} AND t.node > o.node ORDER BY t.node LIMIT 1)
+       FROM owners o WHERE o.node IS NOT NULL),
+     gone AS (SELECT o.node FROM owners o WHERE o.node IS NOT NULL AND NOT ${isAlive('o.node')}),
+     found AS (
+       SELECT t.id FROM parley.tasks t WHERE ${UNFINISHED} AND t.node = ANY (ARRAY(SELECT node FROM gone))
+       ORDER BY t.id LIMIT $2 FOR UPDATE SKIP LOCKED)
+     UPDATE parley.tasks t SET node = $1, epoch = t.epoch + 1 FROM found WHERE t.id = found.id
+     RETURNING ${SCOPED_HEAD}`,
+  ),
+  release: statement(
+    'release',
+    `UPDATE parley.tasks SET node = '' WHERE task_id = ANY ($1) AND node = $2`,
+  ),
+  watched: statement(
+    'watched',
+    'SELECT t.task_id, t.seq, t.node FROM parley.tasks t WHERE t.task_id = ANY ($1)',
+  ),
+
+  ask: statement(
+    'ask',
+    `INSERT INTO parley.requests (node, sender, body)
+     SELECT $1, $2, $3 WHERE ${isAlive('$1')} RETURNING id`,
+  ),
+  withdraw: statement('withdraw', 'DELETE FROM parley.requests WHERE id = $1'),
+  take: statement(
+    'take',
+    `UPDATE parley.requests SET taken = true
+     WHERE id IN (SELECT id FROM parley.requests WHERE node = $1 AND NOT taken ORDER BY id FOR UPDATE SKIP LOCKED)
+     RETURNING id, body`,
+  ),
+  answer: statement(
+    'answer',
+    'UPDATE parley.requests SET answer = $2 WHERE id = $1 RETURNING sender',
+  ),
+  answers: statement(
+    'answers',
+    `DELETE FROM parley.requests WHERE sender = $1 AND answer IS NOT NULL RETURNING id, answer`,
+  ),
+  forget: statement(
+    'forget',
+    `DELETE FROM parley.requests WHERE created_at < clock_timestamp() - interval '10 minutes'`,
+  ),
+
+  claimPush: statement(
+    'claim_push',
+    `UPDATE parley.push p SET node = $3 WHERE p.task = ${TASK} AND p.config_id = $2
+       AND (p.node IS NULL OR p.node = $3 OR NOT ${isAlive('p.node')}) RETURNING p.id`,
+  ),
+  releasePush: statement(
+    'release_push',
+    `UPDATE parley.push SET node = NULL WHERE task = ${TASK} AND config_id = $2 AND node = $3`,
+  ),
+  claimedPush: statement(
+    'claimed_push',
+    `SELECT t.task_id, p.config_id FROM parley.push p JOIN parley.tasks t ON t.id = p.task
+     WHERE p.node = $1 AND t.task_id = ANY ($2)`,
+  ),
+
+  notify: statement(
+    'notify',
+    'SELECT pg_notify(u.channel, u.payload) FROM unnest($1::text[], $2::text[]) AS u (channel, payload)',
+  ),
+};

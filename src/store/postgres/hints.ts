@@ -1,0 +1,107 @@
+/**
+ * Hints between nodes, sent with NOTIFY. A hint only says that there is something to read, so a lost hint causes a
+ * delay and no loss. Hints are sent outside the transactions of appends, and collected for a short time.
+ */
+
+/** What a node is told. All fields are optional. */
+export interface Hint {
+  /** Ids of tasks that have new entries. */
+  readonly changed?: readonly string[] | undefined;
+  /** Ids of tasks whose changes `from` wants to know. */
+  readonly follow?: readonly string[] | undefined;
+  readonly from?: string | undefined;
+  /** Webhooks that were saved or removed, as task id and configuration id. */
+  readonly push?: readonly (readonly [string, string])[] | undefined;
+  /** There are requests or answers to read. */
+  readonly mail?: boolean | undefined;
+  /** There are tasks to take over. */
+  readonly orphans?: boolean | undefined;
+  /** Checks whether notifications arrive. */
+  readonly ping?: string | undefined;
+}
+
+/** How long hints are collected. */
+const COLLECT_MS = 10;
+/** Maximum length of a notification. PostgreSQL refuses 8000 bytes or more. */
+const MAX_CHARS = 2000;
+
+/** The name of the channel on which a node listens. */
+export function channelOf(node: string): string {
+  return `parley_${node}`;
+}
+
+/** Collects hints and sends them. */
+export class HintSender {
+  readonly #send: (channels: readonly string[], payloads: readonly string[]) => Promise<void>;
+  /** The ids of tasks that have changed, by the node that is told. */
+  readonly #changed = new Map<string, Set<string>>();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(send: (channels: readonly string[], payloads: readonly string[]) => Promise<void>) {
+    this.#send = send;
+  }
+
+  /** Tells a node soon that a task has changed. */
+  changed(node: string, taskId: string): void {
+    let tasks = this.#changed.get(node);
+    if (!tasks) this.#changed.set(node, (tasks = new Set()));
+    tasks.add(taskId);
+    this.#timer ??= setTimeout(() => this.#flush(), COLLECT_MS).unref();
+  }
+
+  /** Tells nodes something at once. Never throws. */
+  tell(nodes: readonly string[], hint: Hint): void {
+    if (nodes.length === 0) return;
+    const payload = JSON.stringify(hint);
+    this.#post(
+      nodes.map(channelOf),
+      nodes.map(() => payload),
+    );
+  }
+
+  /** Asks a node to report changes of these tasks. */
+  follow(node: string, from: string, taskIds: readonly string[]): void {
+    for (const follow of pieces(taskIds)) this.tell([node], { follow, from });
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#changed.clear();
+  }
+
+  #flush(): void {
+    this.#timer = undefined;
+    const channels: string[] = [];
+    const payloads: string[] = [];
+    for (const [node, tasks] of this.#changed) {
+      for (const changed of pieces([...tasks])) {
+        channels.push(channelOf(node));
+        payloads.push(JSON.stringify({ changed }));
+      }
+    }
+    this.#changed.clear();
+    this.#post(channels, payloads);
+  }
+
+  #post(channels: readonly string[], payloads: readonly string[]): void {
+    // A lost hint causes only a delay.
+    this.#send(channels, payloads).catch(() => undefined);
+  }
+}
+
+/** Splits ids into lists that fit into a notification. An id that is too long is left out. */
+function* pieces(ids: readonly string[]): Generator<string[]> {
+  let piece: string[] = [];
+  let length = 0;
+  for (const id of ids) {
+    if (id.length > MAX_CHARS) continue;
+    if (length + id.length > MAX_CHARS) {
+      yield piece;
+      piece = [];
+      length = 0;
+    }
+    piece.push(id);
+    length += id.length + 3;
+  }
+  if (piece.length > 0) yield piece;
+}

@@ -1,0 +1,121 @@
+/**
+ * Requests between nodes, in a table. A request is addressed to the id of a node. If that node is gone, the sender gets
+ * no answer, and must look for the node that executes the task now.
+ */
+import { backoffMs, pause } from '../../base/index.ts';
+import { fromPostgresText, toPostgresText, type Postgres } from '../../base/postgres/index.ts';
+import type { Logger } from '../../tasks/index.ts';
+import { CLUSTER_SQL } from './cluster-statements.ts';
+
+interface Waiting {
+  readonly node: string;
+  /** Called with the answer, or with undefined if the node is gone. */
+  readonly resolve: (answer: string | undefined) => void;
+}
+
+export interface MailboxOptions {
+  readonly db: Postgres;
+  readonly logger: Logger;
+  /** The id of this node. */
+  readonly node: () => string;
+  /** Answers a request of another node. Must not throw. */
+  readonly answer: (request: string) => Promise<string>;
+  /** Tells a node that there is mail. */
+  readonly tell: (node: string) => void;
+}
+
+/** How often storing an answer is tried while the database is unavailable. */
+const MAX_TRIES = 10;
+
+export class Mailbox {
+  readonly #options: MailboxOptions;
+  readonly #waiting = new Map<number, Waiting>();
+  #closed = false;
+  #reading = false;
+  #again = false;
+
+  constructor(options: MailboxOptions) {
+    this.#options = options;
+  }
+
+  /** Sends a request and waits for the answer. Returns undefined if the node is gone. */
+  async ask(node: string, request: string, signal?: AbortSignal): Promise<string | undefined> {
+    const { db, tell } = this.#options;
+    signal?.throwIfAborted();
+    const values = [node, this.#options.node(), toPostgresText(request)];
+    const [row] = await db.run<[id: number]>(CLUSTER_SQL.ask, values);
+    if (!row || this.#closed) return undefined;
+    const [id] = row;
+    const { promise, resolve, reject } = Promise.withResolvers<string | undefined>();
+    const onAbort = () => reject(signal?.reason);
+    signal?.addEventListener('abort', onAbort, { once: true });
+    this.#waiting.set(id, { node, resolve });
+    tell(node);
+    try {
+      const answer = await promise;
+      if (answer === undefined) await db.run(CLUSTER_SQL.withdraw, [id]);
+      return answer;
+    } finally {
+      this.#waiting.delete(id);
+      signal?.removeEventListener('abort', onAbort);
+    }
+  }
+
+  /** Ends the requests to all nodes except these, because the others are gone. */
+  keepOnly(nodes: readonly string[]): void {
+    for (const { node, resolve } of this.#waiting.values()) {
+      if (!nodes.includes(node)) resolve(undefined);
+    }
+  }
+
+  /** Reads the requests and the answers to this node. Never throws. */
+  async read(): Promise<void> {
+    this.#again = true;
+    if (this.#reading || this.#closed) return;
+    this.#reading = true;
+    try {
+      while (this.#again && !this.#closed) {
+        this.#again = false;
+        await this.#read();
+      }
+    } catch (error) {
+      this.#options.logger.debug({ err: error }, 'failed to read the requests of other nodes');
+    } finally {
+      this.#reading = false;
+    }
+  }
+
+  async #read(): Promise<void> {
+    const { db, node } = this.#options;
+    const requests = await db.run<[id: number, body: string]>(CLUSTER_SQL.take, [node()]);
+    for (const [id, body] of requests) void this.#handle(id, fromPostgresText(body));
+    if (this.#waiting.size === 0) return;
+    for (const [id, answer] of await db.run<[id: number, answer: string]>(CLUSTER_SQL.answers, [node()])) {
+      this.#waiting.get(id)?.resolve(fromPostgresText(answer));
+    }
+  }
+
+  async #handle(id: number, body: string): Promise<void> {
+    const { db, answer, tell, logger } = this.#options;
+    const text = toPostgresText(await answer(body));
+    for (let attempt = 1; ; attempt++) {
+      try {
+        const [row] = await db.run<[sender: string]>(CLUSTER_SQL.answer, [id, text]);
+        if (row) tell(row[0]);
+        return;
+      } catch (error) {
+        // The sender withdraws the request when the lease of this node has ended.
+        if (attempt === MAX_TRIES || this.#closed) {
+          logger.error({ err: error }, 'failed to answer another node');
+          return;
+        }
+        await pause(backoffMs(attempt, 50, 2000));
+      }
+    }
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.keepOnly([]);
+  }
+}

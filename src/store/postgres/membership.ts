@@ -1,0 +1,230 @@
+/**
+ * Says which nodes are alive.
+ *
+ * Each node has a lease in the database, on the database's clock, and renews it. A node whose lease has ended is removed
+ * by the other nodes, and its next renewal fails. Then it stops its work and joins again under a new id. So a process
+ * that was paused for too long, or that could not reach the database, never continues under its old id.
+ *
+ * A node also keeps a session that holds an advisory lock. When the process ends, the database releases the lock at
+ * once, and the other nodes need not wait for the end of the lease. If a pooler is in between, the lock is not used.
+ */
+import { randomUUIDv7 } from 'node:crypto';
+import { pause } from '../../base/index.ts';
+import type { Postgres, PostgresSession } from '../../base/postgres/index.ts';
+import type { Logger } from '../../tasks/index.ts';
+import { channelOf } from './hints.ts';
+import { CLUSTER_SQL } from './cluster-statements.ts';
+
+/** How often the other nodes are looked at. */
+const LOOK_MS = 250;
+/** How often a lease is renewed before it ends. */
+const RENEWALS = 4;
+/** Delay before a lost session is opened again. */
+const RECONNECT_MS = 50;
+/** How long a session must exist until locks count. If the database was restarted, all nodes have lost their locks. */
+const SETTLE_MS = 2000;
+/** How long to wait for a notification that the node has sent to itself. */
+const PING_MS = 2000;
+
+export interface MembershipOptions {
+  readonly db: Postgres;
+  readonly leaseMs: number;
+  /** If false, the node has no session, and so neither a lock nor notifications. */
+  readonly listen: boolean;
+  readonly logger: Logger;
+  /** Called for each notification to this node. */
+  readonly onHint: (payload: string) => void;
+  /** Called when another node is gone, or when this node has joined again. */
+  readonly onGone: () => void;
+  /** Called when the lease of this node has ended. */
+  readonly onExpelled: () => void;
+  /** Called after each look at the other nodes. `isRenewal` if the lease was also renewed. */
+  readonly onLook: (isRenewal: boolean) => void;
+  /** Called when a session is open, because earlier notifications may be lost. */
+  readonly onListening: () => void;
+}
+
+export class Membership {
+  readonly #options: MembershipOptions;
+  /** The id of this node. */
+  id = newId();
+  #number = 0;
+  /** The ids of the other nodes that are alive. */
+  peers: readonly string[] = [];
+  /** Whether this node is the oldest one. */
+  leads = false;
+  /** Whether notifications arrive. */
+  listens = false;
+  /** The time until which the lease is certainly valid, on the monotonic clock. Undefined if there is no lease. */
+  #validUntil: number | undefined;
+  #renewAt = 0;
+  /** The nodes that had no lock at the last look. */
+  #suspects: ReadonlySet<string> = new Set();
+  #session: PostgresSession | undefined;
+  #sessionSince = Infinity;
+  #pinged: (() => void) | undefined;
+  #looking = false;
+  #timer: NodeJS.Timeout | undefined;
+  #stopped = false;
+
+  constructor(options: MembershipOptions) {
+    this.#options = options;
+  }
+
+  /** Milliseconds since the lease was renewed, for metrics. */
+  get leaseAgeMs(): number {
+    if (this.#validUntil === undefined) return Infinity;
+    return performance.now() - (this.#validUntil - this.#options.leaseMs);
+  }
+
+  async start(): Promise<void> {
+    await this.#join();
+    await this.#look();
+    const every = Math.min(LOOK_MS, this.#options.leaseMs / RENEWALS);
+    this.#timer = setInterval(() => void this.#tick(), every).unref();
+  }
+
+  /** Gives up the lease. Never throws. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    clearInterval(this.#timer);
+    this.#validUntil = undefined;
+    const { db } = this.#options;
+    await db.run(CLUSTER_SQL.leave, [this.id]).catch(() => undefined);
+    await this.#session?.end().catch(() => undefined);
+  }
+
+  /** Called for a notification that this node has sent to itself. */
+  pinged(): void {
+    this.#pinged?.();
+  }
+
+  async #join(): Promise<void> {
+    const { db, leaseMs, listen } = this.#options;
+    const sentAt = performance.now();
+    const id = newId();
+    const [row] = await db.run<[number: number]>(CLUSTER_SQL.join, [id, leaseMs]);
+    this.id = id;
+    this.#number = row?.[0] ?? 0;
+    this.#validUntil = sentAt + leaseMs;
+    this.#renewAt = sentAt + leaseMs / RENEWALS;
+    await db.run(CLUSTER_SQL.adopt);
+    if (listen) void this.#keepSession(id);
+  }
+
+  /** Runs every LOOK_MS. Never throws. */
+  async #tick(): Promise<void> {
+    const { logger, onGone, onExpelled } = this.#options;
+    if (this.#validUntil !== undefined && performance.now() >= this.#validUntil) {
+      logger.warn({ node: this.id }, 'the lease of this node has ended: its tasks are stopped');
+      this.#expel(onExpelled);
+    }
+    if (this.#looking) return;
+    this.#looking = true;
+    try {
+      if (this.#validUntil === undefined) {
+        await this.#join();
+        logger.info({ node: this.id }, 'joined the other nodes again');
+        onGone();
+      }
+      await this.#look();
+    } catch (error) {
+      logger.debug({ err: error }, 'failed to reach the other nodes');
+    } finally {
+      this.#looking = false;
+    }
+  }
+
+  /** Renews the lease if it is time, and looks which nodes are alive. */
+  async #look(): Promise<void> {
+    const { db, leaseMs, onExpelled, onGone, onLook, logger } = this.#options;
+    const isRenewal = performance.now() >= this.#renewAt;
+    if (isRenewal) {
+      const sentAt = performance.now();
+      const [row] = await db.run(CLUSTER_SQL.renew, [this.id, leaseMs]);
+      if (!row) {
+        logger.warn({ node: this.id }, 'other nodes have removed this node: its tasks are stopped');
+        return this.#expel(onExpelled);
+      }
+      if (this.#validUntil === undefined) return;
+      this.#validUntil = sentAt + leaseMs;
+      this.#renewAt = sentAt + leaseMs / RENEWALS;
+    }
+    const rows = await db.run<[id: string, valid: boolean, lostLock: boolean]>(CLUSTER_SQL.nodes, [
+      this.id,
+    ]);
+    const locksCount = performance.now() - this.#sessionSince > SETTLE_MS;
+    const lost = new Set(rows.filter(([, , lostLock]) => locksCount && lostLock).map(([id]) => id));
+    // A node may lose its connection and open another one, so it is looked at twice.
+    const gone = rows
+      .filter(([id, valid]) => !valid || (lost.has(id) && this.#suspects.has(id)))
+      .map(([id]) => id);
+    this.#suspects = lost;
+    const alive = rows.flatMap(([id]) => (gone.includes(id) ? [] : [id]));
+    const isOneGone = this.peers.some((peer) => !alive.includes(peer));
+    this.leads = alive[0] === this.id;
+    this.peers = alive.filter((id) => id !== this.id);
+    if (gone.length > 0) await db.run(CLUSTER_SQL.remove, [gone]);
+    if (gone.length > 0 || isOneGone) {
+      logger.warn({ nodes: gone }, 'a node is gone: its tasks can be taken over');
+      onGone();
+    }
+    onLook(isRenewal);
+  }
+
+  #expel(onExpelled: () => void): void {
+    if (this.#validUntil === undefined) return;
+    this.#validUntil = undefined;
+    this.leads = false;
+    void this.#session?.end().catch(() => undefined);
+    onExpelled();
+  }
+
+  /** Keeps a session with a lock and a listener open, as long as the node has this id. Never throws. */
+  async #keepSession(id: string): Promise<void> {
+    const { db, logger } = this.#options;
+    while (!this.#stopped && this.id === id && this.#validUntil !== undefined) {
+      try {
+        await using session = await db.session();
+        this.#session = session;
+        await this.#listen(session, id);
+        await session.ended;
+      } catch (error) {
+        logger.debug({ err: error }, 'the session of this node has ended');
+      }
+      this.#sessionSince = Infinity;
+      this.listens = false;
+      await pause(RECONNECT_MS);
+    }
+  }
+
+  async #listen(session: PostgresSession, id: string): Promise<void> {
+    const { db, onHint, onListening } = this.#options;
+    session.onNotification((_channel, payload) => onHint(payload));
+    // If an earlier session still has the lock, the database has not noticed yet that it has ended.
+    const [lock] = await session.query<{ locked: boolean }>(CLUSTER_SQL.lock, [this.#number]);
+    await session.query(`LISTEN ${channelOf(id)}`);
+    const [before] = await session.query<{ pid: number }>(CLUSTER_SQL.session);
+    const isDirect = await this.#ping(id);
+    const [after] = await session.query<{ pid: number }>(CLUSTER_SQL.session);
+    this.listens = isDirect;
+    // Behind a pooler, the lock would belong to a connection that is not ours.
+    const isLocked = isDirect && lock?.locked === true && before?.pid === after?.pid;
+    await db.run(CLUSTER_SQL.setLocked, [id, isLocked]);
+    this.#sessionSince = performance.now();
+    onListening();
+  }
+
+  /** Returns whether a notification to this node arrives. */
+  async #ping(id: string): Promise<boolean> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#pinged = resolve;
+    const payload = JSON.stringify({ ping: id });
+    await this.#options.db.run(CLUSTER_SQL.notify, [[channelOf(id)], [payload]]);
+    return Promise.race([promise.then(() => true), pause(PING_MS).then(() => false)]);
+  }
+}
+
+function newId(): string {
+  return randomUUIDv7().replaceAll('-', '');
+}

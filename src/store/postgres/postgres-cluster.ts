@@ -1,0 +1,329 @@
+/**
+ * Several nodes that share the tasks in a PostgreSQL database. The database is the only place where they meet: leases,
+ * epochs, requests and cursors are rows, and NOTIFY sends only hints. Everything that a hint reports is also found by a
+ * query at regular intervals, so the cluster works without LISTEN, but less quickly.
+ */
+import { fromPostgresText, toPostgresText, type Postgres } from '../../base/postgres/index.ts';
+import type {
+  ClusterMember,
+  Logger,
+  PushKey,
+  StoreCluster,
+  TaskHead,
+  TaskKey,
+} from '../../tasks/index.ts';
+import { toHeads, type ScopedHeadRow } from './statements.ts';
+import { type Hint, HintSender } from './hints.ts';
+import { Mailbox } from './mailbox.ts';
+import { Membership } from './membership.ts';
+import { CLUSTER_SQL } from './cluster-statements.ts';
+
+/** The options of a cluster. */
+export interface ClusterOptions {
+  /** How long a node that does not respond keeps its tasks, in milliseconds. Default: 10 seconds. */
+  readonly leaseMs?: number | undefined;
+  /** If false, hints are not used. Needed behind a pooler that does not support LISTEN. Default: true. */
+  readonly listen?: boolean | undefined;
+}
+
+/** The state of a node, for metrics. */
+export interface ClusterStats {
+  readonly node: string;
+  /** Number of the other nodes that are alive. */
+  readonly peers: number;
+  readonly leads: boolean;
+  /** Whether hints of other nodes arrive. */
+  readonly listens: boolean;
+  /** Time since the lease was renewed, in milliseconds. Infinity if the node has no lease. */
+  readonly leaseAgeMs: number;
+  /** Number of tasks of other nodes that are being read here. */
+  readonly watched: number;
+}
+
+const LEASE_MS = 10_000;
+/** How often tasks and requests are queried if hints arrive. If they do not, every look at the nodes does it. */
+const POLL_MS = 1000;
+/** How long a node reports the changes of a task to a follower. Followers ask again at each poll. */
+const FOLLOW_MS = 5 * POLL_MS;
+/** Delay before new watched tasks are looked up together. */
+const WATCH_MS = 2;
+
+interface Watched {
+  readonly seen: () => number;
+  /** The node that was last asked to report changes, and when. */
+  node?: string;
+}
+
+/** How the processes that use a PostgreSQL store share its tasks: `store.cluster`. */
+export class PostgresCluster implements StoreCluster {
+  readonly leaseMs: number;
+  readonly #db: Postgres;
+  readonly #logger: Logger;
+  readonly #hints: HintSender;
+  readonly #members: Membership;
+  readonly #mail: Mailbox;
+  #member: ClusterMember | undefined;
+  readonly #watched = new Map<string, Watched>();
+  /** Other nodes that read tasks of this node, with the time until which they are told of changes. */
+  readonly #followers = new Map<string, Map<string, number>>();
+  /** The webhooks whose events this node delivers, by task id and configuration id. */
+  readonly #pushes = new Map<string, PushKey>();
+  /** The tasks to release, after a failure too. */
+  readonly #released = new Set<string>();
+  #watchTimer: NodeJS.Timeout | undefined;
+  #polledAt = 0;
+
+  /** @internal */
+  constructor(db: Postgres, { leaseMs = LEASE_MS, listen = true }: ClusterOptions, logger: Logger) {
+    this.leaseMs = leaseMs;
+    this.#db = db;
+    this.#logger = logger;
+    this.#hints = new HintSender(async (channels, payloads) => {
+      await db.run(CLUSTER_SQL.notify, [channels, payloads]);
+    });
+    this.#members = new Membership({
+      db,
+      leaseMs,
+      listen,
+      logger,
+      onHint: (payload) => this.#hinted(JSON.parse(payload)),
+      onGone: () => this.#gone(),
+      onExpelled: () => this.#expelled(),
+      onLook: (isRenewal) => this.#look(isRenewal),
+      onListening: () => this.#poll(),
+    });
+    this.#mail = new Mailbox({
+      db,
+      logger,
+      node: () => this.node,
+      answer: async (request) => (await this.#member?.answer(request)) ?? '"moved"',
+      tell: (node) => this.#hints.tell([node], { mail: true }),
+    });
+  }
+
+  get node(): string {
+    return this.#members.id;
+  }
+
+  /** The id of this node, or null if this process has not joined the cluster. */
+  get member(): string | null {
+    return this.#member ? this.node : null;
+  }
+
+  get leads(): boolean {
+    return this.#members.leads;
+  }
+
+  stats(): ClusterStats {
+    const { peers, leads, listens, leaseAgeMs } = this.#members;
+    const watched = this.#watched.size;
+    return { node: this.node, peers: peers.length, leads, listens, leaseAgeMs, watched };
+  }
+
+  async join(member: ClusterMember): Promise<void> {
+    this.#member = member;
+    await this.#members.start();
+  }
+
+  async leave(): Promise<void> {
+    this.#member = undefined;
+    clearTimeout(this.#watchTimer);
+    this.#mail.close();
+    const { peers } = this.#members;
+    await this.#members.stop();
+    this.#hints.tell(peers, { orphans: true });
+    this.#hints.close();
+  }
+
+  async claim(
+    { taskId }: TaskKey,
+    which: 'waiting' | 'interrupted',
+  ): Promise<TaskHead | undefined> {
+    const statement = which === 'waiting' ? CLUSTER_SQL.claim : CLUSTER_SQL.claimInterrupted;
+    const rows = await this.#db.run<ScopedHeadRow>(statement, [toPostgresText(taskId), this.node]);
+    return toHeads(rows)[0];
+  }
+
+  async takeOver(limit: number): Promise<readonly TaskHead[]> {
+    return toHeads(await this.#db.run<ScopedHeadRow>(CLUSTER_SQL.takeOver, [this.node, limit]));
+  }
+
+  release(taskId: string): void {
+    this.#released.add(taskId);
+    void this.#release();
+  }
+
+  watch(taskId: string, seen: () => number): void {
+    this.#watched.set(taskId, { seen });
+    this.#watchTimer ??= setTimeout(() => {
+      this.#watchTimer = undefined;
+      const isNew = ([, { node }]: [string, Watched]) => node === undefined;
+      void this.#checkWatched([...this.#watched].filter(isNew).map(([id]) => id));
+    }, WATCH_MS).unref();
+  }
+
+  unwatch(taskId: string): void {
+    this.#watched.delete(taskId);
+  }
+
+  ask(node: string, request: string, signal?: AbortSignal): Promise<string | undefined> {
+    return this.#mail.ask(node, request, signal);
+  }
+
+  async claimPush(key: PushKey): Promise<boolean> {
+    const { node } = this;
+    const rows = await this.#db.run(CLUSTER_SQL.claimPush, [...pushValues(key), node]);
+    if (rows.length > 0 && node === this.node) this.#pushes.set(pushName(key), key);
+    return rows.length > 0;
+  }
+
+  releasePush(key: PushKey): void {
+    this.#pushes.delete(pushName(key));
+    // If this fails, other nodes deliver the events when the lease of this node ends.
+    this.#db.run(CLUSTER_SQL.releasePush, [...pushValues(key), this.node]).catch(() => undefined);
+  }
+
+  /** Called by the store when these tasks have new entries of this node. */
+  appended(taskIds: Iterable<string>): void {
+    if (this.#followers.size === 0) return;
+    const now = performance.now();
+    for (const taskId of taskIds) {
+      const followers = this.#followers.get(taskId);
+      if (!followers) continue;
+      for (const [node, until] of followers) {
+        if (until > now) this.#hints.changed(node, taskId);
+        else followers.delete(node);
+      }
+      if (followers.size === 0) this.#followers.delete(taskId);
+    }
+  }
+
+  /** Called by the store when a webhook that another node may have opened was saved or removed. */
+  pushChanged({ taskId, configId }: PushKey): void {
+    this.#hints.tell(this.#members.peers, { push: [[taskId, configId]] });
+  }
+
+  #hinted({ changed, follow, from, push, mail, orphans, ping }: Hint): void {
+    if (changed) this.#member?.changed(changed.filter((id) => this.#watched.has(id)));
+    if (follow && from !== undefined) this.#follow(follow, from);
+    if (push) this.#member?.pushChanged(push.map(([taskId, configId]) => ({ taskId, configId })));
+    if (mail) void this.#mail.read();
+    if (orphans) this.#member?.orphaned();
+    if (ping === this.node) this.#members.pinged();
+  }
+
+  /** Starts to report changes of tasks to another node. It may have missed the latest ones. */
+  #follow(taskIds: readonly string[], node: string): void {
+    const until = performance.now() + FOLLOW_MS;
+    for (const taskId of taskIds) {
+      let followers = this.#followers.get(taskId);
+      if (!followers) this.#followers.set(taskId, (followers = new Map()));
+      if (!followers.has(node)) this.#hints.changed(node, taskId);
+      followers.set(node, until);
+    }
+  }
+
+  #gone(): void {
+    this.#mail.keepOnly(this.#members.peers);
+    this.#member?.orphaned();
+  }
+
+  #expelled(): void {
+    this.#mail.keepOnly([]);
+    this.#pushes.clear();
+    this.#released.clear();
+    this.#followers.clear();
+    this.#member?.expelled();
+  }
+
+  #look(isRenewal: boolean): void {
+    const { listens, leads } = this.#members;
+    if (!listens || performance.now() - this.#polledAt >= POLL_MS) this.#poll();
+    if (!isRenewal) return;
+    this.#mail.keepOnly(this.#members.peers);
+    // Finds the tasks that a node has released.
+    this.#member?.orphaned();
+    if (leads) this.#db.run(CLUSTER_SQL.forget).catch(() => undefined);
+    const now = performance.now();
+    for (const [taskId, followers] of this.#followers) {
+      for (const [node, until] of followers) if (until <= now) followers.delete(node);
+      if (followers.size === 0) this.#followers.delete(taskId);
+    }
+  }
+
+  /** Looks for everything that hints report, because hints may be lost. */
+  #poll(): void {
+    this.#polledAt = performance.now();
+    void this.#mail.read();
+    void this.#checkWatched([...this.#watched.keys()]);
+    void this.#checkPushes();
+    void this.#release();
+  }
+
+  /** Reports the tasks that have more entries than were seen, and follows the nodes that own them. Never throws. */
+  async #checkWatched(taskIds: readonly string[]): Promise<void> {
+    if (taskIds.length === 0) return;
+    try {
+      const rows = await this.#db.run<[taskId: string, seq: number, node: string | null]>(
+        CLUSTER_SQL.watched,
+        [taskIds.map(toPostgresText)],
+      );
+      const changed: string[] = [];
+      const owned = new Map<string, string[]>();
+      for (const [stored, seq, node] of rows) {
+        const taskId = fromPostgresText(stored);
+        const watched = this.#watched.get(taskId);
+        if (!watched) continue;
+        if (seq > watched.seen()) changed.push(taskId);
+        watched.node = node ?? '';
+        if (node && node !== this.node) owned.set(node, [...(owned.get(node) ?? []), taskId]);
+      }
+      if (changed.length > 0) this.#member?.changed(changed);
+      for (const [node, tasks] of owned) this.#hints.follow(node, this.node, tasks);
+    } catch (error) {
+      this.#logger.debug({ err: error }, 'failed to look for changes of other nodes');
+    }
+  }
+
+  /** Reports the webhooks that this node no longer delivers to. Never throws. */
+  async #checkPushes(): Promise<void> {
+    if (this.#pushes.size === 0) return;
+    const open = [...this.#pushes];
+    try {
+      const taskIds = [...new Set(open.map(([, { taskId }]) => toPostgresText(taskId)))];
+      const rows = await this.#db.run<[string, string]>(CLUSTER_SQL.claimedPush, [this.node, taskIds]);
+      const claimed = new Set(
+        rows.map(([taskId, configId]) =>
+          pushName({ taskId: fromPostgresText(taskId), configId: fromPostgresText(configId) }),
+        ),
+      );
+      const lost = open.filter(([name]) => !claimed.has(name) && this.#pushes.has(name));
+      for (const [name] of lost) this.#pushes.delete(name);
+      if (lost.length > 0) this.#member?.pushChanged(lost.map(([, key]) => key));
+    } catch (error) {
+      this.#logger.debug({ err: error }, 'failed to check the webhooks of this node');
+    }
+  }
+
+  async #release(): Promise<void> {
+    const taskIds = [...this.#released];
+    if (taskIds.length === 0) return;
+    this.#released.clear();
+    try {
+      await this.#db.run(CLUSTER_SQL.release, [taskIds.map(toPostgresText), this.node]);
+      this.#hints.tell(this.#members.peers, { orphans: true });
+      this.#member?.orphaned();
+    } catch {
+      // The next poll tries again.
+      for (const taskId of taskIds) this.#released.add(taskId);
+    }
+  }
+}
+
+function pushName({ taskId, configId }: PushKey): string {
+  return JSON.stringify([taskId, configId]);
+}
+
+function pushValues({ taskId, configId }: PushKey): string[] {
+  return [toPostgresText(taskId), toPostgresText(configId)];
+}

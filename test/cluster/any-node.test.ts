@@ -1,0 +1,231 @@
+/** Every node answers every request, also for a task that another node executes. */
+import assert from 'node:assert/strict';
+import { after, test, type TestContext } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import { createAgent, type AgentExecutor } from '../../src/tasks/index.ts';
+import { within } from '../support/within.ts';
+import {
+  all,
+  begin,
+  clusterDatabase,
+  says,
+  startNode,
+  textOfTask,
+  type TestNode,
+} from './nodes.ts';
+
+const database = await clusterDatabase();
+after(() => database.drop());
+
+/** Sends a chunk each time `emit` is called, and ends after `finish`. The signals are those of its executions. */
+function controlled() {
+  const signals: AbortSignal[] = [];
+  let wake = Promise.withResolvers<void>();
+  const queue: (string | undefined)[] = [];
+  const push = (text: string | undefined) => {
+    queue.push(text);
+    wake.resolve();
+  };
+  const agent = createAgent({ name: 'Controlled', description: 'Waits' }, async function* (ctx) {
+    signals.push(ctx.signal);
+    const aborted = new Promise<void>((resolve) => {
+      ctx.signal.addEventListener('abort', () => resolve(), { once: true });
+    });
+    while (!ctx.signal.aborted) {
+      if (queue.length === 0) {
+        await Promise.race([wake.promise, aborted]);
+        wake = Promise.withResolvers<void>();
+        continue;
+      }
+      const text = queue.shift();
+      if (text === undefined) return;
+      yield text;
+    }
+  });
+  return { agent, signals, emit: (text: string) => push(text), finish: () => push(undefined) };
+}
+
+async function twoNodes(t: TestContext, executor: AgentExecutor, other = executor, listen = true) {
+  const cluster = { listen };
+  const a = await startNode(t, database.url, executor, { cluster });
+  const b = await startNode(t, database.url, other, { cluster });
+  return { a, b };
+}
+
+for (const listen of [true, false]) {
+  const how = listen ? '' : ', without LISTEN';
+
+  test(`a stream of one node has the events that another node appends${how}`, async (t) => {
+    const { agent, emit, finish } = controlled();
+    const { a, b } = await twoNodes(t, agent, undefined, listen);
+    const { id } = await begin(a.handler, 'go');
+    const whole = all(await b.handler.subscribe({ id }));
+    emit('one ');
+    emit('two');
+    finish();
+    const items = await within('the end of the stream', whole);
+    const last = items.at(-1)?.event;
+    assert.ok(last?.kind === 'status-update' && last.final && last.status.state === 'completed');
+    assert.deepEqual(
+      items.map(({ seq }) => seq),
+      items.map((_, index) => items[0]!.seq! + index),
+    );
+    assert.equal(textOfTask(await b.handler.getTask({ id })), 'one two');
+  });
+
+  test(`a task is canceled by a node that does not execute it${how}`, async (t) => {
+    const { agent, signals } = controlled();
+    const { a, b } = await twoNodes(t, agent, undefined, listen);
+    const { id } = await begin(a.handler, 'go');
+    const since = performance.now();
+    const canceled = await within('the cancellation', b.handler.cancelTask({ id }));
+    t.diagnostic(`canceled after ${Math.round(performance.now() - since)} ms`);
+    assert.equal(canceled.status.state, 'canceled');
+    assert.equal(signals[0]?.aborted, true);
+    assert.equal((await a.handler.getTask({ id })).status.state, 'canceled');
+    await assert.rejects(b.handler.cancelTask({ id }), { kind: 'taskNotCancelable' });
+  });
+}
+
+test('an answer is taken by any node, and the agent continues there', async (t) => {
+  const asker = () =>
+    createAgent({ name: 'Asker', description: 'Asks' }, async function* (ctx) {
+      const first = await ctx.ask('first?');
+      yield `1 ${first.text}, `;
+      const second = await ctx.ask('second?');
+      yield `2 ${second.text}, `;
+      const third = await ctx.ask('third?');
+      yield `3 ${third.text}`;
+    });
+  const { a, b } = await twoNodes(t, asker(), asker());
+  const { id: taskId } = await begin(a.handler, 'go');
+  const answer = async (node: typeof a, text: string) => {
+    const task = await node.handler.sendMessage({ message: says(text, { taskId }) });
+    assert.ok(task.kind === 'task');
+    return task;
+  };
+  await waits(b, taskId);
+  assert.equal((await answer(b, 'x')).status.state, 'input-required');
+  // The generator that waits at the first node knows only the first question.
+  assert.equal((await answer(a, 'y')).status.state, 'input-required');
+  const done = await answer(b, 'z');
+  assert.equal(done.status.state, 'completed');
+  assert.equal(textOfTask(done), '1 x, 2 y, 3 z');
+});
+
+/** Waits until a task asks for input, as a node sees it. */
+async function waits({ handler }: TestNode, id: string): Promise<void> {
+  for (let tries = 0; tries < 1000; tries++) {
+    if ((await handler.getTask({ id })).status.state === 'input-required') return;
+    await setTimeout(10);
+  }
+  assert.fail('the task does not ask for input');
+}
+
+test('of two answers at different nodes, one is accepted', async (t) => {
+  const agent = () =>
+    createAgent({ name: 'Asker', description: 'Asks' }, async function* (ctx) {
+      yield (await ctx.ask('which?')).text;
+    });
+  const { a, b } = await twoNodes(t, agent(), agent());
+  for (let round = 0; round < 5; round++) {
+    const { id: taskId } = await begin(a.handler, 'go');
+    await waits(b, taskId);
+    const answers = await Promise.allSettled([
+      a.handler.sendMessage({ message: says('a', { taskId }) }),
+      b.handler.sendMessage({ message: says('b', { taskId }) }),
+    ]);
+    const accepted = answers.filter(({ status }) => status === 'fulfilled');
+    assert.equal(accepted.length, 1, JSON.stringify(answers));
+    const task = await a.handler.getTask({ id: taskId });
+    assert.ok(['a', 'b'].includes(textOfTask(task)), textOfTask(task));
+    assert.equal(task.history?.filter(({ role }) => role === 'user').length, 2);
+  }
+});
+
+test('a message that comes to two nodes at the same time starts one task', async (t) => {
+  const agent = createAgent({ name: 'Echo', description: 'Echoes' }, async function* (ctx) {
+    yield ctx.text;
+  });
+  const { a, b } = await twoNodes(t, agent);
+  const message = says('once');
+  const [one, two] = await Promise.all([
+    a.handler.sendMessage({ message }),
+    b.handler.sendMessage({ message }),
+  ]);
+  assert.ok(one.kind === 'task' && two.kind === 'task');
+  assert.equal(one.id, two.id);
+  assert.equal(textOfTask(one), 'once');
+});
+
+test('a message to a running task reaches the node that executes it', async (t) => {
+  const heard = Promise.withResolvers<string>();
+  /** Accepts messages while it runs, only at the node where it runs. */
+  const listener = (): AgentExecutor => {
+    let runs = false;
+    return {
+      receive: (_context, task) =>
+        task && runs
+          ? {
+              deliver: ({ parts: [part] }) =>
+                heard.resolve(part?.kind === 'text' ? part.text : 'no text'),
+            }
+          : {},
+      async *execute() {
+        runs = true;
+        yield { kind: 'status-update', state: 'working' };
+        yield { kind: 'status-update', state: 'completed', message: await heard.promise };
+      },
+    };
+  };
+  const { a, b } = await twoNodes(t, listener(), listener());
+  const { id: taskId } = await begin(a.handler, 'go');
+  const task = await within(
+    'the end of the task',
+    b.handler.sendMessage({ message: says('psst', { taskId }) }),
+  );
+  assert.ok(task.kind === 'task');
+  assert.equal(task.status.state, 'completed');
+  assert.equal(await heard.promise, 'psst');
+  assert.equal(
+    task.history?.some(({ parts: [part] }) => part?.kind === 'text' && part.text === 'psst'),
+    true,
+  );
+});
+
+test('a message to a running task that takes none is refused by every node in the same words', async (t) => {
+  const { agent, finish } = controlled();
+  const { a, b } = await twoNodes(t, agent);
+  const { id: taskId } = await begin(a.handler, 'go');
+  const refusals = await Promise.all(
+    [a, b].map(({ handler }) =>
+      handler.sendMessage({ message: says('more', { taskId }) }).then(
+        () => 'accepted',
+        (error: Error) => error.message,
+      ),
+    ),
+  );
+  assert.match(refusals[0] ?? '', /being worked on/);
+  assert.equal(refusals[0], refusals[1]);
+  finish();
+});
+
+test('a reserved task gets its first message at another node', async (t) => {
+  const agent = createAgent({ name: 'Echo', description: 'Echoes' }, async function* (ctx) {
+    yield ctx.text;
+  });
+  const { a, b } = await twoNodes(t, agent);
+  const { id: taskId } = await a.handler.reserveTask({});
+  assert.equal((await b.handler.getTask({ id: taskId })).status.state, 'submitted');
+  const task = await b.handler.sendMessage({ message: says('hello', { taskId }) });
+  assert.ok(task.kind === 'task');
+  assert.equal(textOfTask(task), 'hello');
+});
+
+test('one of the nodes removes expired tasks', async (t) => {
+  const agent = createAgent({ name: 'Echo', description: 'Echoes' }, async function* (ctx) {
+    yield ctx.text;
+  });
+  const { a, b } = await twoNodes(t, agent);
+  assert.deepEqual([a, b].filter(({ store }) => store.cluster.leads).length, 1);
+});
