@@ -8,8 +8,4 @@ export {
   type PostgresStore,
   type PostgresStoreOptions,
 } from './postgres/postgres-store.ts';
-export type {
-  ClusterOptions,
-  ClusterStats,
-  PostgresCluster,
-} from './postgres/postgres-cluster.ts';
+export type { ClusterOptions, ClusterStats, PostgresCluster } from './postgres/postgres-cluster.ts';

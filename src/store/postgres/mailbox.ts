@@ -90,7 +90,9 @@ export class Mailbox {
     const requests = await db.run<[id: number, body: string]>(CLUSTER_SQL.take, [node()]);
     for (const [id, body] of requests) void this.#handle(id, fromPostgresText(body));
     if (this.#waiting.size === 0) return;
-    for (const [id, answer] of await db.run<[id: number, answer: string]>(CLUSTER_SQL.answers, [node()])) {
+    for (const [id, answer] of await db.run<[id: number, answer: string]>(CLUSTER_SQL.answers, [
+      node(),
+    ])) {
       this.#waiting.get(id)?.resolve(fromPostgresText(answer));
     }
   }

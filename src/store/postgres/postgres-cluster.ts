@@ -291,7 +291,10 @@ export class PostgresCluster implements StoreCluster {
     const open = [...this.#pushes];
     try {
       const taskIds = [...new Set(open.map(([, { taskId }]) => toPostgresText(taskId)))];
-      const rows = await this.#db.run<[string, string]>(CLUSTER_SQL.claimedPush, [this.node, taskIds]);
+      const rows = await this.#db.run<[string, string]>(CLUSTER_SQL.claimedPush, [
+        this.node,
+        taskIds,
+      ]);
       const claimed = new Set(
         rows.map(([taskId, configId]) =>
           pushName({ taskId: fromPostgresText(taskId), configId: fromPostgresText(configId) }),
