@@ -10,7 +10,7 @@ const event = (name: string): ExecutorEvent => ({
 });
 
 test('events arrive in their order, whether the reader waits for them or not', async () => {
-  const queue = new EventQueue(async (out) => {
+  const queue = new EventQueue<ExecutorEvent>(async (out) => {
     out.push(event('a'));
     out.push(event('b'));
     await Promise.resolve();
@@ -22,7 +22,7 @@ test('events arrive in their order, whether the reader waits for them or not', a
 });
 
 test('an error comes after the events before it', async () => {
-  const queue = new EventQueue(async (out) => {
+  const queue = new EventQueue<ExecutorEvent>(async (out) => {
     out.push(event('a'));
     throw new Error('broken');
   });
@@ -33,7 +33,7 @@ test('an error comes after the events before it', async () => {
 test('the writer learns when an event is wanted', async () => {
   const wanted: boolean[] = [];
   const end = Promise.withResolvers<void>();
-  const queue = new EventQueue(async (out) => {
+  const queue = new EventQueue<ExecutorEvent>(async (out) => {
     out.onWanted = () => {
       wanted.push(out.wanted);
       out.push(event('b'));
@@ -53,7 +53,7 @@ test('the writer learns when an event is wanted', async () => {
 test('a reader that leaves ends the work, and waits for its end', async () => {
   const left = Promise.withResolvers<void>();
   let ended = false;
-  const queue = new EventQueue(async (out) => {
+  const queue = new EventQueue<ExecutorEvent>(async (out) => {
     out.onLeft = left.resolve;
     out.push(event('a'));
     out.push(event('b'));

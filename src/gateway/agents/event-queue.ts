@@ -1,33 +1,31 @@
 /**
- * The events of one execution, as an async iterator over what `run` pushes. A generator would need several promises for
- * each event, which takes more time than the rest of the proxied event.
+ * An async iterator over the events that `run` pushes. A generator would need several promises for each event, which
+ * takes more time than the rest of the proxied event.
  */
-import type { ExecutorEvent } from '../../tasks/index.ts';
+type Step<Event> = IteratorResult<Event, undefined>;
 
-type Step = IteratorResult<ExecutorEvent, undefined>;
+const DONE: IteratorReturnResult<undefined> = { value: undefined, done: true };
 
-const DONE: Step = { value: undefined, done: true };
-
-export class EventQueue implements AsyncIterableIterator<ExecutorEvent, undefined> {
-  readonly #run: (events: EventQueue) => Promise<void>;
+export class EventQueue<Event> implements AsyncIterableIterator<Event, undefined> {
+  readonly #run: (events: EventQueue<Event>) => Promise<void>;
   /** The end of `run`, once it has started. */
   #running: Promise<void> | undefined;
-  #events: ExecutorEvent[] = [];
-  #waiting: PromiseWithResolvers<Step> | undefined;
+  #events: Event[] = [];
+  #waiting: PromiseWithResolvers<Step<Event>> | undefined;
   #over = false;
   #error: unknown;
-  /** Called when the reader waits for the next event. */
+  /** Called when `wanted` becomes true. */
   onWanted: (() => void) | undefined;
   /** Called when the reader wants no more events. */
   onLeft: (() => void) | undefined;
 
-  constructor(run: (events: EventQueue) => Promise<void>) {
+  constructor(run: (events: EventQueue<Event>) => Promise<void>) {
     this.#run = run;
   }
 
-  /** Whether the reader waits for an event. */
+  /** Whether the reader waits for an event. Also true if it has left, so that nothing waits for it: see `push`. */
   get wanted(): boolean {
-    return this.#waiting !== undefined;
+    return this.#waiting !== undefined || this.#over;
   }
 
   /** Whether the reader wants no more events, or `run` has ended. */
@@ -35,7 +33,8 @@ export class EventQueue implements AsyncIterableIterator<ExecutorEvent, undefine
     return this.#over;
   }
 
-  push(event: ExecutorEvent): void {
+  /** Adds an event. It is dropped if the reader has left. */
+  push(event: Event): void {
     const waiting = this.#waiting;
     if (!waiting) {
       if (!this.#over) this.#events.push(event);
@@ -45,12 +44,12 @@ export class EventQueue implements AsyncIterableIterator<ExecutorEvent, undefine
     waiting.resolve({ value: event, done: false });
   }
 
-  next(): Promise<Step> {
+  next(): Promise<Step<Event>> {
     const event = this.#events.shift();
-    if (event) return Promise.resolve({ value: event, done: false });
+    if (event !== undefined) return Promise.resolve({ value: event, done: false });
     if (this.#error !== undefined) return Promise.reject(this.#error);
     if (this.#over) return Promise.resolve(DONE);
-    const waiting = (this.#waiting = Promise.withResolvers<Step>());
+    const waiting = (this.#waiting = Promise.withResolvers<Step<Event>>());
     if (this.#running) this.onWanted?.();
     else {
       this.#running = this.#run(this).then(
@@ -62,10 +61,11 @@ export class EventQueue implements AsyncIterableIterator<ExecutorEvent, undefine
   }
 
   /** Ends the iteration. Resolves when `run` has ended. */
-  async return(): Promise<Step> {
+  async return(): Promise<Step<Event>> {
     this.#over = true;
     this.#events = [];
     this.onLeft?.();
+    this.onWanted?.();
     await this.#running;
     return DONE;
   }

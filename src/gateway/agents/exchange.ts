@@ -19,6 +19,7 @@ import {
 import type { StreamItem } from '../../protocol/index.ts';
 import { ByteCollector, type MaybePromise } from '../../base/index.ts';
 import { ChunkReader } from './chunks.ts';
+import { EventQueue } from './event-queue.ts';
 
 /** Reads the items of a stream as they arrive (`Exchange.each`). */
 export interface ItemReader {
@@ -41,8 +42,6 @@ const LINGER_MS = 250;
 const ID = 'id: ';
 const DATA = 'data: ';
 
-const DONE: IteratorReturnResult<undefined> = { value: undefined, done: true };
-
 /**
  * The number of chunks of a stream that are processed as soon as they arrive. Later chunks are collected until the end
  * of the event loop's turn, together with the chunks of other streams. So all chunks are read first, and then all are
@@ -59,7 +58,7 @@ function flushDue(): void {
   for (const exchange of exchanges) exchange.flush();
 }
 
-export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterator<StreamItem> {
+export class Exchange implements Dispatcher.DispatchHandler, AsyncIterable<StreamItem> {
   readonly #dispatcher: Dispatcher;
   /** Limit of received bytes, which all requests for one message and its result share. */
   readonly #budget: ByteBudget;
@@ -90,7 +89,6 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterat
   #cut = false;
   /** True if the last chunk ended with a complete event, so that the parser holds no partial event. */
   #between = false;
-  #waiting: PromiseWithResolvers<IteratorResult<StreamItem>> | undefined;
   #reader: ItemReader | undefined;
   /** Settles when the reader has got all items, or wants no more. */
   #read: PromiseWithResolvers<void> | undefined;
@@ -269,13 +267,9 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterat
     }
     const text = this.#text(chunk);
     const reader = this.#reader;
-    const waits = reader ? reader.ready && !this.#busy && !this.#hasItem : this.#waiting;
-    const next = waits && typeof text === 'string' ? this.#next(text) : undefined;
-    if (next && reader) return void this.#pass(reader, next);
-    if (next && this.#waiting) {
-      const { resolve } = this.#waiting;
-      this.#waiting = undefined;
-      return resolve({ value: next, done: false });
+    if (reader?.ready === true && !this.#busy && !this.#hasItem && typeof text === 'string') {
+      const next = this.#next(text);
+      if (next) return void this.#pass(reader, next);
     }
     this.#between = typeof text === 'string' && text.endsWith('\n\n');
     try {
@@ -287,17 +281,7 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterat
       return this.#leave(error instanceof SseLimitError ? tooMuch(error.message) : error);
     }
     if (this.#unread.length > 0) this.#opened.resolve();
-    if (reader) this.more();
-    if (this.#waiting && this.#at < this.#unread.length) {
-      const { resolve, reject } = this.#waiting;
-      this.#waiting = undefined;
-      try {
-        resolve({ value: this.#take(), done: false });
-      } catch (error) {
-        this.#leave(error);
-        reject(error);
-      }
-    }
+    this.more();
     const unread = this.#unread.length - this.#at;
     if (unread > MAX_UNREAD || this.#length > MAX_UNREAD_LENGTH) controller.pause();
   }
@@ -316,27 +300,20 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterat
     );
   }
 
-  next(): Promise<IteratorResult<StreamItem>> {
-    if (this.#hasItem) {
-      try {
-        return Promise.resolve({ value: this.#item(), done: false });
-      } catch (error) {
-        return Promise.reject(error);
-      }
-    }
-    if (this.#error !== undefined) return Promise.reject(this.#error);
-    if (this.#over || !this.#parse) return Promise.resolve(DONE);
-    this.#waiting = Promise.withResolvers();
-    return this.#waiting.promise;
-  }
-
-  return(): Promise<IteratorResult<StreamItem>> {
-    this.#leaveReader(undefined);
-    return Promise.resolve(DONE);
-  }
-
-  [Symbol.asyncIterator](): this {
-    return this;
+  [Symbol.asyncIterator](): AsyncIterator<StreamItem, undefined> {
+    return new EventQueue<StreamItem>((out) => {
+      out.onLeft = () => this.#linger();
+      out.onWanted = () => this.more();
+      return this.each({
+        get ready() {
+          return out.wanted;
+        },
+        take(item) {
+          out.push(item);
+          return true;
+        },
+      });
+    });
   }
 
   /**
@@ -427,14 +404,8 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterableIterat
     this.#over = true;
     this.#error = error;
     this.#signal?.removeEventListener('abort', this.#onAbort);
-    if (error === undefined) {
-      this.#opened.resolve();
-      this.#waiting?.resolve(DONE);
-    } else {
-      this.#opened.reject(error);
-      this.#waiting?.reject(error);
-    }
-    this.#waiting = undefined;
+    if (error === undefined) this.#opened.resolve();
+    else this.#opened.reject(error);
     this.more();
   }
 }

@@ -93,7 +93,7 @@ export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
     return typeof name === 'string' ? name : '';
   }
 
-  async function run(context: ExecutionContext, out: EventQueue): Promise<void> {
+  async function run(context: ExecutionContext, out: EventQueue<ExecutorEvent>): Promise<void> {
     const { task, contextId, signal } = context;
     const workspace = ownerOf(context);
     const name = agentOf(context.tenant, task.metadata);
@@ -320,7 +320,7 @@ export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
       const checked = spending.check(plannedCall(callerOf(context), agent, context.contextId));
       return checked instanceof Promise ? checked.then(() => undefined) : undefined;
     },
-    execute: (context) => new EventQueue((out) => run(context, out)),
+    execute: (context) => new EventQueue<ExecutorEvent>((out) => run(context, out)),
     async cancel(taskId, context) {
       const workspace = ownerOf(context);
       const running = runs.get(taskId);
@@ -344,7 +344,11 @@ export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
 }
 
 /** Passes all items of a connection to the reader, until it wants no more. */
-async function readAll(items: Items, reader: ItemReader, out: EventQueue): Promise<void> {
+async function readAll(
+  items: Items,
+  reader: ItemReader,
+  out: EventQueue<ExecutorEvent>,
+): Promise<void> {
   if (!(items instanceof Exchange)) {
     for await (const item of items) if (!(await reader.take(item))) return;
     return;
