@@ -56,6 +56,7 @@ const FLAGS = {
   'push-every-event': toggle(
     'Send the task to webhooks of A2A 0.3 after every event. By default, it is not sent after artifact updates.',
   ),
+  console: toggle('Serve a web page at /console, where a person uses the agent in a browser.'),
   'allow-client-mcp': toggle(
     'Let clients of the coder add MCP servers that are local programs or in private networks.',
   ),
@@ -119,6 +120,7 @@ async function run(settings: Settings): Promise<number> {
       allowNetworks: networks(values['allow-network']),
       everyEvent: values['push-every-event'],
     },
+    console: values.console,
     ...publicUrl(values['public-url']),
     ...onlyVersion(values['only-version']),
     ...(authenticate && { authenticate }),

@@ -11,8 +11,6 @@ export const BASE = new URL('.', location.href.replace(/[?#].*$/, '')).href.repl
 export const IS_LIVE =
   document.querySelector<HTMLMetaElement>('meta[name="parley-session"]')?.content === 'live';
 
-const KEY = `parley.token ${BASE}`;
-
 /** The reason why a ticket was not exchanged for a token. */
 export class TicketError extends Error {
   override readonly name = 'TicketError';
@@ -50,20 +48,28 @@ export async function exchange(ticket: string): Promise<string> {
   );
 }
 
-export function storedToken(): string | undefined {
-  try {
-    return sessionStorage.getItem(KEY) ?? undefined;
-  } catch {
-    // The browser does not allow storage. The token is then only in memory.
-    return undefined;
-  }
+/** A value that this tab keeps. If the browser does not allow storage, the value is only in memory. */
+export function remembered(what: 'token' | 'task') {
+  const key = `parley.${what} ${BASE}`;
+  return {
+    get value(): string | undefined {
+      try {
+        return sessionStorage.getItem(key) ?? memory.get(key);
+      } catch {
+        return memory.get(key);
+      }
+    },
+    set value(text: string | undefined) {
+      if (text === undefined) memory.delete(key);
+      else memory.set(key, text);
+      try {
+        if (text === undefined) sessionStorage.removeItem(key);
+        else sessionStorage.setItem(key, text);
+      } catch {
+        // The value stays in memory.
+      }
+    },
+  };
 }
 
-export function storeToken(token: string | undefined): void {
-  try {
-    if (token === undefined) sessionStorage.removeItem(KEY);
-    else sessionStorage.setItem(KEY, token);
-  } catch {
-    // See storedToken.
-  }
-}
+const memory = new Map<string, string>();

@@ -4,7 +4,7 @@ import { useEffect } from 'preact/hooks';
 import { reasonOf } from '../../base/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import { announcement, watchAttention } from './attention.ts';
-import { exchange, storedToken, storeToken, takeTicket, TicketError } from './access.ts';
+import { exchange, remembered, takeTicket, TicketError } from './access.ts';
 import { PromptField } from './prompt-field.tsx';
 import { ContentEditor, RequestDialog } from './request-dialog.tsx';
 import { Header } from './header.tsx';
@@ -26,8 +26,8 @@ export async function start(): Promise<void> {
   screen.value = { kind: 'joining' };
   try {
     const ticket = takeTicket();
-    if (ticket !== undefined) storeToken(await exchange(ticket));
-    await join(storedToken());
+    if (ticket !== undefined) remembered('token').value = await exchange(ticket);
+    await join(remembered('token').value);
   } catch (error) {
     screen.value = screenFor(error);
   }
@@ -36,11 +36,11 @@ export async function start(): Promise<void> {
 async function join(token: string | undefined): Promise<void> {
   try {
     const store = await openSession(token);
-    storeToken(token);
+    remembered('token').value = token;
     screen.value = { kind: 'session', store };
   } catch (error) {
     if (!isRefused(error)) throw error;
-    storeToken(undefined);
+    remembered('token').value = undefined;
     const why = token === undefined ? '' : 'This access was revoked, or it has expired.';
     screen.value = { kind: 'token', why };
   }

@@ -1,6 +1,7 @@
-/** Opens the session that the server of this page offers. */
-import { joinLive } from '../../live/client/index.ts';
-import { BASE, ownName } from './access.ts';
+/** Opens the session that the server of this page offers: its live session, or a conversation with its agent. */
+import { joinLive, type LiveSession } from '../../live/client/index.ts';
+import { BASE, IS_LIVE, ownName, remembered } from './access.ts';
+import { openAgentSession } from './agent-session.ts';
 import { PageSession } from './page-session.ts';
 
 /** Reconnects without end: a phone may sleep for hours. */
@@ -9,15 +10,19 @@ const RETRY = { attempts: Infinity, delayMs: 250, maxDelayMs: 5000 };
 /** Joins. Throws A2AError `unauthenticated` if the server wants another token. */
 export async function openSession(token: string | undefined): Promise<PageSession> {
   const opened: { store?: PageSession } = {};
-  const session = await joinLive(BASE, {
-    token,
-    name: ownName(),
-    retry: RETRY,
-    onConnection: (connected) => {
-      const { store } = opened;
-      if (store) store.connection.value = connected ? 'connected' : 'reconnecting';
-    },
-  });
+  const onConnection = (connected: boolean) => {
+    const { store } = opened;
+    if (store) store.connection.value = connected ? 'connected' : 'reconnecting';
+  };
+  const name = ownName();
+  const session: LiveSession = IS_LIVE
+    ? await joinLive(BASE, { token, name, retry: RETRY, onConnection })
+    : await openAgentSession(BASE, {
+        token,
+        name,
+        taskId: remembered('task').value,
+        onTask: (taskId) => (remembered('task').value = taskId),
+      });
   const store = new PageSession(session);
   opened.store = store;
   void store.follow();

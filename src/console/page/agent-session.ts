@@ -1,0 +1,229 @@
+/**
+ * A conversation with an agent, as a session that only this page has joined. So the page shows an agent of `serve` in
+ * the same way as a live session. The page is a client like any other: it sends messages and follows tasks.
+ */
+import { reasonOf } from '../../base/index.ts';
+import {
+  connect,
+  createTextTracker,
+  type AgentClient,
+  type AgentStream,
+} from '../../client/index.ts';
+import {
+  LiveFeed,
+  type LiveClient,
+  type LiveItem,
+  type LiveSession,
+} from '../../live/client/index.ts';
+import {
+  EXTENSION_URI,
+  GetAllSlashCommandsResponse,
+  waitingCallsIn,
+  type SlashCommand,
+  type ToolCallConfirmation,
+} from '../../protocol/development-tool/index.ts';
+import {
+  A2AError,
+  uuidv7,
+  type Message,
+  type Part,
+  type StreamEvent,
+  type Task,
+} from '../../protocol/index.ts';
+import { isTerminal } from '../../protocol/schema-free/index.ts';
+
+/** Maximum number of items that wait until the page has read them. */
+const MAX_WAITING = 4096;
+const EXTENSIONS = [EXTENSION_URI];
+
+export interface AgentSessionOptions {
+  readonly token: string | undefined;
+  readonly name: string;
+  /** The task that this tab has shown before. */
+  readonly taskId: string | undefined;
+  /** Called with the id of each task that the conversation continues in. */
+  readonly onTask: (taskId: string) => void;
+}
+
+/** Connects to the agent at this address. Throws A2AError `unauthenticated` if it wants another token. */
+export async function openAgentSession(
+  url: string,
+  options: AgentSessionOptions,
+): Promise<LiveSession> {
+  const { token, taskId } = options;
+  const headers: Record<string, string> =
+    token === undefined ? {} : { authorization: `Bearer ${token}` };
+  const client = await connect(url, { headers });
+  const session = new AgentSession(client, url, headers, options);
+  // Also finds out whether the token is accepted.
+  const { tasks } = await client.list({ pageSize: 1 }, { extensions: EXTENSIONS });
+  const [latest] = taskId === undefined ? [] : [await client.get(taskId).catch(() => tasks[0])];
+  session.begin(latest);
+  return session;
+}
+
+class AgentSession implements LiveSession {
+  readonly self: LiveClient;
+  readonly #client: AgentClient;
+  readonly #url: string;
+  readonly #headers: Readonly<Record<string, string>>;
+  readonly #options: AgentSessionOptions;
+  readonly #feed = new LiveFeed({ limit: MAX_WAITING, onEmpty: () => undefined });
+  #task: Task | undefined;
+  #seq = 0;
+
+  constructor(
+    client: AgentClient,
+    url: string,
+    headers: Readonly<Record<string, string>>,
+    options: AgentSessionOptions,
+  ) {
+    this.#client = client;
+    this.#url = url;
+    this.#headers = headers;
+    this.#options = options;
+    const roles = ['view', 'prompt', 'approve'] as const;
+    this.self = { id: 'page', name: options.name, kind: 'a2a', roles };
+  }
+
+  /** Shows the task, and follows it if it is still running. */
+  begin(task: Task | undefined): void {
+    const empty = { kind: 'task', id: '', contextId: '', status: { state: 'unknown' } } as const;
+    this.#show(task ?? empty);
+    this.#task = task;
+    if (!task) return;
+    this.#say(createTextTracker()(task));
+    const waits = isTerminal(task.status.state) || task.status.state === 'input-required';
+    if (!waits) this.#follow(this.#client.resubscribe(task.id, { extensions: EXTENSIONS }));
+  }
+
+  items(): AsyncIterable<LiveItem> {
+    return this.#feed;
+  }
+
+  async prompt(content: string | readonly Part[]) {
+    const parts: Part[] =
+      typeof content === 'string' ? [{ kind: 'text', text: content }] : [...content];
+    return { queued: false, taskId: await this.#send(parts) };
+  }
+
+  async confirm(confirmation: ToolCallConfirmation): Promise<void> {
+    await this.#send([{ kind: 'data', data: { ...confirmation } }]);
+  }
+
+  async cancel(): Promise<void> {
+    if (this.#task) await this.#client.cancel(this.#task.id, { extensions: EXTENSIONS });
+  }
+
+  async commands(): Promise<readonly SlashCommand[]> {
+    const response = await fetch(`${this.#url}/commands`, {
+      headers: this.#headers,
+      credentials: 'omit',
+    });
+    // Only the coding agent has commands.
+    if (!response.ok) return [];
+    return GetAllSlashCommandsResponse.parse(await response.json()).commands;
+  }
+
+  async execute(): Promise<never> {
+    throw new A2AError('unsupportedOperation', 'Send the command as a prompt');
+  }
+
+  async clients(): Promise<readonly LiveClient[]> {
+    return [this.self];
+  }
+
+  async close(): Promise<void> {
+    this.#client.close();
+    this.#feed.end();
+  }
+
+  /** Sends a message to the current task if it continues, else in the same conversation. Resolves with the task's id. */
+  async #send(parts: Part[]): Promise<string> {
+    const { id: taskId, contextId, status } = this.#task ?? {};
+    const goesOn = status !== undefined && !isTerminal(status.state);
+    const message: Message = { kind: 'message', messageId: uuidv7(), role: 'user', parts };
+    const to = { ...(goesOn && { taskId }), contextId };
+    const stream = this.#client.stream(message, { ...to, extensions: EXTENSIONS });
+    return this.#follow(stream, message);
+  }
+
+  /** Reads a stream in the background. Resolves with the id of its task after the first event. */
+  #follow(stream: AgentStream, sent?: Message): Promise<string> {
+    const { promise, resolve, reject } = Promise.withResolvers<string>();
+    const read = async () => {
+      const added = createTextTracker();
+      for await (const { event } of stream) {
+        this.#take(event, sent);
+        // An agent without the extension answers with artifacts.
+        this.#say(added(event));
+        this.#task = stream.task ?? this.#task;
+        resolve(this.#task?.id ?? '');
+      }
+    };
+    read().catch((error: unknown) => {
+      reject(error instanceof Error ? error : new Error(reasonOf(error)));
+      if (this.#task) this.#lost(this.#task, reasonOf(error));
+    });
+    promise.catch(() => undefined);
+    return promise;
+  }
+
+  #take(event: StreamEvent, sent: Message | undefined): void {
+    if (event.kind === 'message') {
+      const { contextId = '' } = event;
+      const history = sent ? [sent, event] : [event];
+      const status = { state: 'completed' } as const;
+      this.#show({ kind: 'task', id: event.messageId, contextId, status, history });
+    } else if (event.kind === 'task') {
+      const { history = [] } = event;
+      this.#show(history.length > 0 || !sent ? event : { ...event, history: [sent] });
+    } else if (event.kind === 'status-update') {
+      if (event.taskId !== this.#task?.id) return;
+      this.#give(event);
+    }
+  }
+
+  #show(task: Task): void {
+    if (task.id !== '') this.#options.onTask(task.id);
+    this.#task = task;
+    this.#feed.give({
+      kind: 'snapshot',
+      snapshot: {
+        taskId: task.id,
+        contextId: task.contextId,
+        task,
+        pending: waitingCallsIn(task),
+        approval: '',
+        model: '',
+        workspace: this.#client.card.name,
+        clients: [this.self],
+        seq: this.#seq,
+      },
+    });
+  }
+
+  #say(text: string): void {
+    if (text === '') return;
+    const parts: Part[] = [{ kind: 'text', text }];
+    this.#give({ kind: 'message', messageId: uuidv7(), role: 'agent', parts });
+  }
+
+  #lost(task: Task, reason: string): void {
+    const text = `The connection to the agent was lost: ${reason}. Load the page again to continue.`;
+    const message: Message = {
+      kind: 'message',
+      messageId: uuidv7(),
+      role: 'agent',
+      parts: [{ kind: 'text', text }],
+    };
+    const { id: taskId, contextId } = task;
+    const status = { state: 'failed', message } as const;
+    this.#give({ kind: 'status-update', taskId, contextId, status, final: true });
+  }
+
+  #give(event: StreamEvent): void {
+    this.#seq += 1;
+    this.#feed.give({ kind: 'event', taskId: this.#task?.id ?? '', seq: this.#seq, event });
+  }
+}
