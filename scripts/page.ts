@@ -12,6 +12,7 @@ import { build } from 'esbuild';
 const SOURCE = path.resolve(import.meta.dirname, '../src/console/page');
 
 export async function buildPage(folder: string): Promise<void> {
+  fs.rmSync(folder, { recursive: true, force: true });
   fs.mkdirSync(folder, { recursive: true });
   const { metafile } = await build({
     entryPoints: { app: path.join(SOURCE, 'main.tsx'), style: path.join(SOURCE, 'style.css') },

@@ -2,7 +2,7 @@
  * The access of this page to the session: a ticket in the address, a token from an earlier visit in the same tab, or
  * none. The token is kept in memory and in sessionStorage, never in a cookie, so no other page can use it.
  */
-import { isObject } from '../../base/index.ts';
+import { ticketIn } from '../../live/client/index.ts';
 
 /** The address of the agent or session that has served this page. */
 export const BASE = new URL('.', location.href.replace(/[?#].*$/, '')).href.replace(/\/$/, '');
@@ -11,11 +11,6 @@ export const BASE = new URL('.', location.href.replace(/[?#].*$/, '')).href.repl
 export const IS_LIVE =
   document.querySelector<HTMLMetaElement>('meta[name="parley-session"]')?.content === 'live';
 
-/** The reason why a ticket was not exchanged for a token. */
-export class TicketError extends Error {
-  override readonly name = 'TicketError';
-}
-
 /** The name of this client, which others see. */
 export function ownName(): string {
   return /Mobi|Android/.test(navigator.userAgent) ? 'phone' : 'browser';
@@ -23,29 +18,9 @@ export function ownName(): string {
 
 /** Returns the ticket in the address, and removes it from the address, so that it is neither shared nor bookmarked. */
 export function takeTicket(): string | undefined {
-  const ticket = new URLSearchParams(location.hash.slice(1)).get('ticket');
-  if (ticket === null) return undefined;
-  history.replaceState(null, '', location.pathname + location.search);
+  const ticket = ticketIn(location.href);
+  if (ticket !== undefined) history.replaceState(null, '', location.pathname + location.search);
   return ticket;
-}
-
-/** Exchanges a ticket for a token. Throws a TicketError if the ticket was refused. */
-export async function exchange(ticket: string): Promise<string> {
-  const response = await fetch(`${BASE}/session/tickets`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ ticket, name: ownName() }),
-    credentials: 'omit',
-  });
-  const answer: unknown = await response.json().catch(() => undefined);
-  if (response.ok && isObject(answer) && typeof answer['token'] === 'string') {
-    return answer['token'];
-  }
-  throw new TicketError(
-    response.status === 401
-      ? 'This link has already been used, or it has expired.'
-      : `The server did not accept this link (${response.status}).`,
-  );
 }
 
 /** A value that this tab keeps. If the browser does not allow storage, the value is only in memory. */

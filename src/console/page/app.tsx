@@ -2,9 +2,10 @@
 import { signal, useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { reasonOf } from '../../base/index.ts';
+import { exchangeTicket } from '../../live/client/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import { announcement, watchAttention } from './attention.ts';
-import { exchange, remembered, takeTicket, TicketError } from './access.ts';
+import { BASE, ownName, remembered, takeTicket } from './access.ts';
 import { PromptField } from './prompt-field.tsx';
 import { ContentEditor, RequestDialog } from './request-dialog.tsx';
 import { Header } from './header.tsx';
@@ -26,16 +27,23 @@ export async function start(): Promise<void> {
   screen.value = { kind: 'joining' };
   try {
     const ticket = takeTicket();
-    if (ticket !== undefined) remembered('token').value = await exchange(ticket);
+    if (ticket !== undefined) {
+      const { token } = await exchangeTicket(BASE, ticket, { name: ownName() });
+      remembered('token').value = token;
+    }
     await join(remembered('token').value);
   } catch (error) {
-    screen.value = screenFor(error);
+    // Only the exchange of the ticket is refused here. A refused token is handled by `join`.
+    const why = 'This link has already been used, or it has expired.';
+    screen.value = isRefused(error)
+      ? { kind: 'token', why }
+      : { kind: 'failed', why: reasonOf(error) };
   }
 }
 
-async function join(token: string | undefined): Promise<void> {
+async function join(token: string | undefined, seen?: number): Promise<void> {
   try {
-    const store = await openSession(token);
+    const store = await openSession(token, { ...(seen !== undefined && { seen }) });
     remembered('token').value = token;
     screen.value = { kind: 'session', store };
   } catch (error) {
@@ -46,13 +54,15 @@ async function join(token: string | undefined): Promise<void> {
   }
 }
 
-function isRefused(error: unknown): boolean {
-  return error instanceof A2AError && error.kind === 'unauthenticated';
+/** Joins the session again, with all its messages. */
+function loadAll(store: PageSession): void {
+  const { finished, open } = store.state.value.log;
+  const joined = join(remembered('token').value, finished.length + open.length);
+  store.run(joined.then(() => store.session.close()));
 }
 
-function screenFor(error: unknown): Screen {
-  if (error instanceof TicketError) return { kind: 'token', why: error.message };
-  return { kind: 'failed', why: reasonOf(error) };
+function isRefused(error: unknown): boolean {
+  return error instanceof A2AError && error.kind === 'unauthenticated';
 }
 
 export function PageApp() {
@@ -130,7 +140,7 @@ function Session({ store }: { readonly store: PageSession }) {
   return (
     <div class="session">
       <Header store={store} />
-      <TranscriptView store={store} />
+      <TranscriptView key={store.seen} store={store} onLoadAll={() => loadAll(store)} />
       {ended ? (
         <div class="ended" role="alert">
           <span>{store.problem.value === '' ? 'The session has ended.' : store.problem.value}</span>

@@ -141,7 +141,7 @@ function CallBodyView({ entry }: { readonly entry: CallEntry }) {
     );
   }
   const open = entry.call.status !== 'SUCCEEDED';
-  const rows = body.text.split('\n', 1000).length;
+  const rows = body.text.trimEnd().split('\n', 1000).length;
   return (
     <details class="output" open={open}>
       <summary>

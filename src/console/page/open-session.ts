@@ -7,8 +7,17 @@ import { PageSession } from './page-session.ts';
 /** Reconnects without end: a phone may sleep for hours. */
 const RETRY = { attempts: Infinity, delayMs: 250, maxDelayMs: 5000 };
 
-/** Joins. Throws A2AError `unauthenticated` if the server wants another token. */
-export async function openSession(token: string | undefined): Promise<PageSession> {
+/** Number of messages that are loaded first. A longer session would take seconds to load. */
+const FIRST_MESSAGES = 2000;
+
+/**
+ * Joins, and loads the newest messages. With `seen`, loads all, because the person has already seen so many entries.
+ * Throws A2AError `unauthenticated` if the server wants another token.
+ */
+export async function openSession(
+  token: string | undefined,
+  { seen }: { readonly seen?: number } = {},
+): Promise<PageSession> {
   const opened: { store?: PageSession } = {};
   const onConnection = (connected: boolean) => {
     const { store } = opened;
@@ -16,14 +25,20 @@ export async function openSession(token: string | undefined): Promise<PageSessio
   };
   const name = ownName();
   const session: LiveSession = IS_LIVE
-    ? await joinLive(BASE, { token, name, retry: RETRY, onConnection })
+    ? await joinLive(BASE, {
+        token,
+        name,
+        retry: RETRY,
+        onConnection,
+        history: seen === undefined ? FIRST_MESSAGES : undefined,
+      })
     : await openAgentSession(BASE, {
         token,
         name,
         taskId: remembered('task').value,
         onTask: (taskId) => (remembered('task').value = taskId),
       });
-  const store = new PageSession(session);
+  const store = new PageSession(session, seen);
   opened.store = store;
   void store.follow();
   return store;

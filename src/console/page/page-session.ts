@@ -29,6 +29,8 @@ const HIDDEN_MS = 200;
 
 export class PageSession {
   readonly session: LiveSession;
+  /** The number of entries at the end that the person has already seen, if the page has now loaded those before. */
+  readonly seen: number;
   readonly state = signal<SessionState>(INITIAL);
   readonly connection = signal<'connected' | 'reconnecting' | 'ended'>('connected');
   /** Why the session ended, if it failed. */
@@ -42,8 +44,9 @@ export class PageSession {
   #frame: number | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(session: LiveSession) {
+  constructor(session: LiveSession, seen = 0) {
     this.session = session;
+    this.seen = seen;
     this.answers = new Answers(session, {
       editor: (text, fileName) => this.#edit(text, fileName),
       notice: (level, text) => this.dispatch({ kind: 'notice', level, text }),

@@ -27,7 +27,13 @@ function entryAt({ log }: SessionState, index: number): Entry | undefined {
   return index < finished.length ? finished[index] : open[index - finished.length];
 }
 
-export function TranscriptView({ store }: { readonly store: PageSession }) {
+interface Props {
+  readonly store: PageSession;
+  /** Called when the person wants the messages that have not been loaded. */
+  readonly onLoadAll: () => void;
+}
+
+export function TranscriptView({ store, onLoadAll }: Props) {
   const box = useRef<HTMLDivElement>(null);
   /** Whether the newest entries are followed. */
   const follows = useRef(true);
@@ -37,6 +43,17 @@ export function TranscriptView({ store }: { readonly store: PageSession }) {
   const window = useSignal<Window | undefined>(undefined);
   const state = store.state.value;
   const count = state.log.finished.length + state.log.open.length;
+  // After the earlier messages were loaded, the first entry that was there before stays on the screen.
+  const resumes = useRef(store.seen);
+  if (resumes.current > 0 && count > 0) {
+    const first = Math.max(0, count - resumes.current);
+    const id = String(entryAt(state, first)?.id);
+    anchor.current = { id, top: box.current?.getBoundingClientRect().top ?? 0 };
+    resumes.current = 0;
+    follows.current = false;
+    away.value = true;
+    window.value = { start: Math.max(0, first - STEP), end: first + STEP };
+  }
   const { start, end = count } = window.value ?? { start: Math.max(0, count - STEP), end: count };
   const { self } = store.session;
   // The list of clients is a new array after each presence. The entries need only the names.
@@ -142,6 +159,11 @@ export function TranscriptView({ store }: { readonly store: PageSession }) {
         {start > 0 ? (
           <button type="button" class="more" onClick={toStart}>
             Go to the start ({start} earlier entries)
+          </button>
+        ) : null}
+        {start === 0 && state.omitted > 0 ? (
+          <button type="button" class="more" onClick={onLoadAll}>
+            Load {state.omitted} earlier messages
           </button>
         ) : null}
         {count === 0 ? <Empty /> : null}

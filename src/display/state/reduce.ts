@@ -13,7 +13,7 @@ import {
 import type { StreamEvent, TaskStatusUpdateEvent } from '../../protocol/index.ts';
 import { isWaiting } from './entry.ts';
 import { EMPTY_LOG, LogWriter } from './log.ts';
-import type { SessionAction, SessionState } from './state.ts';
+import { INITIAL, type SessionAction, type SessionState } from './state.ts';
 
 /** Returns the reason for a failure by its correlation id, if the reason is available to this client. */
 export type CauseOf = (correlationId: string) => string | undefined;
@@ -44,8 +44,10 @@ export function reduceState(
 
 function join(state: SessionState, snapshot: LiveSnapshot): SessionState {
   const { taskId, contextId, workspace, seq, task, model, approval, clients } = snapshot;
-  const { usage = state.usage } = snapshot;
+  const { usage = state.usage, omitted = 0 } = snapshot;
   const again = state.place?.taskId === taskId;
+  // A snapshot without its first messages replaces the log, because its entries cannot be compared.
+  if (again && omitted > 0) return join({ ...INITIAL, usage }, snapshot);
   const past = new LogWriter(state.log);
   if (!state.place) {
     for (const fact of (snapshot.earlier ?? []).flatMap(readTask)) past.take(fact);
@@ -69,6 +71,7 @@ function join(state: SessionState, snapshot: LiveSnapshot): SessionState {
     model,
     approval,
     usage,
+    omitted: state.place ? state.omitted : omitted,
     clients,
     turn: task.status.state,
     log: { ...writer.log, finished: shown.concat(fresh) },

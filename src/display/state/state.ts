@@ -20,6 +20,8 @@ export interface SessionState {
   readonly log: Log;
   /** The number of finished entries that come from the current task. */
   readonly logged: number;
+  /** The number of messages before the log that this client has not loaded. */
+  readonly omitted: number;
   readonly clients: readonly LiveClient[];
   readonly queued: readonly QueuedPrompt[];
   readonly usage: SessionUsage;
@@ -36,6 +38,7 @@ export const INITIAL: SessionState = {
   turn: 'unknown',
   log: EMPTY_LOG,
   logged: 0,
+  omitted: 0,
   clients: [],
   queued: [],
   usage: {},

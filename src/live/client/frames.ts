@@ -44,6 +44,7 @@ const Snapshot = Clients.extend({
   workspace: Optional,
   usage: SessionUsage.optional(),
   seq: Seq,
+  omitted: Seq.optional(),
   earlier: z.array(Task).optional(),
 });
 const Event = z.object({

@@ -32,6 +32,11 @@ export interface JoinOptions {
   /** When this signal is aborted, the client leaves the session. */
   readonly signal?: AbortSignal | undefined;
   readonly retry?: RetryOptions | undefined;
+  /**
+   * Maximum number of messages in a snapshot. Earlier messages are left out. Servers other than Parley may ignore it.
+   * Default: all.
+   */
+  readonly history?: number | undefined;
   /** Called when the connection is lost, and when the session continues after that. Must not throw. */
   readonly onConnection?: ((connected: boolean) => void) | undefined;
 }
@@ -57,7 +62,7 @@ export async function joinLive(url: string, options: JoinOptions = {}): Promise<
   return session;
 }
 
-function addressOf(url: string, { name, token }: JoinOptions): URL {
+function addressOf(url: string, { name, token, history }: JoinOptions): URL {
   const address = URL.parse(url);
   if (!address || !/^(?:https?|wss?):$/.test(address.protocol)) {
     throw new TypeError(
@@ -74,6 +79,7 @@ function addressOf(url: string, { name, token }: JoinOptions): URL {
   address.hash = '';
   address.searchParams.set('presence', '1');
   if (name !== undefined) address.searchParams.set('name', name);
+  if (history !== undefined) address.searchParams.set('history', String(history));
   return address;
 }
 

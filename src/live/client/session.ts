@@ -54,6 +54,8 @@ export interface LiveSnapshot {
   readonly clients: readonly LiveClient[];
   /** The sequence number of the last event that the snapshot contains. */
   readonly seq: number;
+  /** The number of earlier messages that are left out, because the client asked for a limit. */
+  readonly omitted?: number | undefined;
   /** The earlier tasks of the conversation that still exist, oldest first. Only in the first snapshot of a client. */
   readonly earlier?: readonly Task[] | undefined;
 }

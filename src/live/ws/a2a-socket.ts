@@ -40,6 +40,8 @@ export interface A2aSocketOptions {
   readonly frames: LiveFrames;
   readonly resume: Resume | undefined;
   readonly presence: boolean;
+  /** Maximum number of messages in a snapshot. */
+  readonly history?: number | undefined;
   /** If a client reads nothing for this long, its connection is closed. */
   readonly stallMs: number;
   readonly logger: Logger;
@@ -65,7 +67,8 @@ export class A2aSocket implements SocketListener, LiveSink {
   }
 
   snapshot(snapshot: Parameters<LiveSink['snapshot']>[0]): boolean {
-    this.#socket.send(snapshotFrame(snapshot, this.#options.member.self));
+    const { member, history } = this.#options;
+    this.#socket.send(snapshotFrame(snapshot, member.self, history));
     return this.#hasRoom();
   }
 

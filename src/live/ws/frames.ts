@@ -3,7 +3,7 @@
  * cached, because all clients that have caught up get an event before the next event arrives.
  */
 import type { LiveClient, LiveSnapshot } from '../client/session.ts';
-import { codecOf } from '../../protocol/index.ts';
+import { codecOf, type Task } from '../../protocol/index.ts';
 import type { Opening, Published } from '../../tasks/index.ts';
 import type { Presence } from '../follower.ts';
 
@@ -33,10 +33,32 @@ export class LiveFrames {
   }
 }
 
-export function snapshotFrame(snapshot: LiveSnapshot, self: LiveClient): string {
+/** Encodes a snapshot, with at most `history` messages, the newest ones. */
+export function snapshotFrame(whole: LiveSnapshot, self: LiveClient, history?: number): string {
+  const snapshot = history === undefined ? whole : limited(whole, history);
   const task = WIRE.encodeEvent(snapshot.task);
   const earlier = snapshot.earlier?.map((each) => WIRE.encodeEvent(each));
   return notification('session/snapshot', { ...snapshot, task, earlier, self });
+}
+
+function limited(snapshot: LiveSnapshot, limit: number): LiveSnapshot {
+  let left = limit;
+  let omitted = 0;
+  const cut = (task: Task): Task => {
+    const { history = [] } = task;
+    const kept = Math.min(history.length, left);
+    left -= kept;
+    omitted += history.length - kept;
+    return { ...task, history: history.slice(history.length - kept) };
+  };
+  const task = cut(snapshot.task);
+  const earlier = snapshot.earlier?.toReversed().map(cut).toReversed();
+  return {
+    ...snapshot,
+    task,
+    ...(earlier && { earlier: earlier.filter(({ history = [] }) => history.length > 0) }),
+    ...(omitted > 0 && { omitted }),
+  };
 }
 
 function notification(method: string, params: object): string {

@@ -130,6 +130,7 @@ function webSocketRoute(options: LiveServeOptions, frames: LiveFrames): SocketRo
       frames,
       resume: resumeFrom(query),
       presence: query.get('presence') === '1',
+      history: historyLimit(query),
       stallMs,
       logger,
     });
@@ -219,6 +220,12 @@ function join(
   const given = user?.['name'];
   const name = typeof given === 'string' ? given : (query.get('name') ?? clientName);
   return live.join({ kind, name, roles: rolesOf(user), token: tokenOf(user), ...more });
+}
+
+/** Returns the maximum number of messages that the client wants in a snapshot. Any other value is ignored. */
+function historyLimit(query: URLSearchParams): number | undefined {
+  const history = query.get('history') ?? '';
+  return /^\d{1,9}$/.test(history) ? Number(history) : undefined;
 }
 
 function resumeFrom(query: URLSearchParams) {
