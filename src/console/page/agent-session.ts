@@ -94,7 +94,7 @@ class AgentSession implements LiveSession {
     if (!task) return;
     this.#say(createTextTracker()(task));
     const waits = isTerminal(task.status.state) || task.status.state === 'input-required';
-    if (!waits) this.#follow(this.#client.resubscribe(task.id, { extensions: EXTENSIONS }));
+    if (!waits) void this.#follow(this.#client.resubscribe(task.id, { extensions: EXTENSIONS }));
   }
 
   items(): AsyncIterable<LiveItem> {
