@@ -48,7 +48,6 @@ export function pageReply(files: string, { live = false }: ConsoleOptions = {}):
       ...COMMON,
       'content-type': 'text/html; charset=utf-8',
       'content-security-policy': POLICY,
-      'cross-origin-opener-policy': 'same-origin',
       // The names of the files in it change with each version.
       'cache-control': 'no-cache',
       vary: 'Accept',

@@ -46,12 +46,20 @@ async function join(token: string | undefined, seen?: number): Promise<void> {
     const store = await openSession(token, { ...(seen !== undefined && { seen }) });
     remembered('token').value = token;
     screen.value = { kind: 'session', store };
+    void store.follow().then((error) => {
+      if (isRefused(error)) askForToken(token);
+    });
   } catch (error) {
     if (!isRefused(error)) throw error;
-    remembered('token').value = undefined;
-    const why = token === undefined ? '' : 'This access was revoked, or it has expired.';
-    screen.value = { kind: 'token', why };
+    askForToken(token);
   }
+}
+
+/** Asks for a token, because the server has refused this one. */
+function askForToken(refused: string | undefined): void {
+  remembered('token').value = undefined;
+  const why = refused === undefined ? '' : 'This access was revoked, or it has expired.';
+  screen.value = { kind: 'token', why };
 }
 
 /** Joins the session again, with all its messages. */
@@ -94,7 +102,7 @@ export function PageApp() {
 
 function TokenForm({ why }: { readonly why: string }) {
   const token = useSignal('');
-  const problem = useSignal(why);
+  const problem = useSignal('');
   const send = () => {
     const given = token.value.trim();
     if (given === '') return;
@@ -104,11 +112,13 @@ function TokenForm({ why }: { readonly why: string }) {
   return (
     <main class="card">
       <h1>Join the session</h1>
-      {problem.value === '' ? null : (
-        <p class="t-bad" role="alert">
-          {problem.value}
-        </p>
-      )}
+      {[why, problem.value]
+        .filter((text) => text !== '')
+        .map((text) => (
+          <p class="t-bad" role="alert">
+            {text}
+          </p>
+        ))}
       <p>
         Type <code>/remote</code> in the terminal and open the link that it shows. Or enter a token:
       </p>

@@ -40,6 +40,5 @@ export async function openSession(
       });
   const store = new PageSession(session, seen);
   opened.store = store;
-  void store.follow();
   return store;
 }

@@ -54,14 +54,17 @@ export class PageSession {
     });
   }
 
-  /** Reads the session until it ends. */
-  async follow(): Promise<void> {
+  /** Reads the session until it ends. Resolves with the error if it has failed. */
+  async follow(): Promise<unknown> {
+    let failure: unknown;
     try {
       for await (const item of this.session.items()) this.dispatch(item);
     } catch (error) {
+      failure = error;
       this.problem.value = reasonOf(error);
     }
     this.connection.value = 'ended';
+    return failure;
   }
 
   dispatch(action: SessionAction): void {
