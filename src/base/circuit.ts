@@ -56,8 +56,20 @@ export interface Circuits<Cause extends PauseCause = PauseCause> {
   wait(target: string, caller: string): CircuitWait<Cause> | undefined;
   /** Stops calls to a target that has asked for a pause. `caller` is the caller whose call failed with `error`. */
   pause(target: string, caller: string, error: Cause): void;
+  /** Applies what another process reported about the same targets. */
+  hear(news: CircuitNews<Cause>): void;
   /** Whether a circuit is open for at least one caller. */
   readonly open: boolean;
+}
+
+/** The report that a circuit opened, or that a target asked for a pause. */
+export interface CircuitNews<Cause> {
+  readonly target: string;
+  /** The caller for which the circuit opened, or undefined if it opened for all callers. */
+  readonly caller?: string | undefined;
+  readonly ms: number;
+  /** The error with which the target asked for a pause, or undefined if the circuit opened. */
+  readonly cause?: Cause | undefined;
 }
 
 /** Wait that is reported while a probe is in progress, because the duration of the probe is unknown. */
@@ -90,6 +102,7 @@ interface Circuit<Cause> {
 export function createCircuits<Cause extends PauseCause = PauseCause>(
   settings: CircuitSettings,
   clock: () => number,
+  tell: (news: CircuitNews<Cause>) => void = () => {},
 ): Circuits<Cause> {
   const now = steadyClock(clock);
   const { failures: maxFailures, windowMs, openMs, minMs = 0 } = settings;
@@ -116,12 +129,13 @@ export function createCircuits<Cause extends PauseCause = PauseCause>(
   }
 
   /** Counts a failure for the caller, and for all callers. */
-  function fail(circuit: Circuit<Cause>, caller: string): void {
+  function fail(target: string, caller: string): void {
+    const circuit = circuitOf(target);
     const time = now();
     const view = viewOf(circuit, caller);
     if (view.openUntil !== undefined || circuit.openUntil !== undefined) return;
     view.failures = latest(view.failures.filter((each) => each > time - windowMs)).concat(time);
-    if (isOver(view.failures, time)) trip(view);
+    if (isOver(view.failures, time)) trip(target, caller, view);
     const recent = latest(circuit.failures.filter((each) => each.time > time - windowMs));
     const ofCaller = recent.filter((each) => each.caller === caller).length;
     if (ofCaller < maxOfOne) recent.push({ caller, time });
@@ -131,6 +145,7 @@ export function createCircuits<Cause extends PauseCause = PauseCause>(
     if (isShared && isOver(times, time)) {
       circuit.openUntil = time + openMs;
       circuit.failures = [];
+      tell({ target, ms: openMs });
     }
   }
 
@@ -143,9 +158,10 @@ export function createCircuits<Cause extends PauseCause = PauseCause>(
     return failures.length >= maxFailures && time - (failures[0] ?? time) >= minMs;
   }
 
-  function trip(view: View): void {
+  function trip(target: string, caller: string, view: View): void {
     view.openUntil = now() + openMs;
     view.failures = [];
+    tell({ target, caller, ms: openMs });
   }
 
   function closed(target: string, caller: string): Permit {
@@ -162,7 +178,7 @@ export function createCircuits<Cause extends PauseCause = PauseCause>(
           circuits.delete(target);
         }
       },
-      failed: () => fail(circuitOf(target), caller),
+      failed: () => fail(target, caller),
       leave() {},
     };
   }
@@ -194,7 +210,7 @@ export function createCircuits<Cause extends PauseCause = PauseCause>(
         after.ok();
       },
       failed() {
-        if (decide()) trip(view);
+        if (decide()) trip(target, caller, view);
         else after.failed();
       },
       leave() {
@@ -239,7 +255,21 @@ export function createCircuits<Cause extends PauseCause = PauseCause>(
     pause(target, caller, cause) {
       const ms = Math.min(cause.retryAfterMs ?? openMs, MAX_PAUSE_MS);
       const since = now();
-      if (ms > 0) circuitOf(target).pause = { caller, since, until: since + ms, cause };
+      if (ms <= 0) return;
+      circuitOf(target).pause = { caller, since, until: since + ms, cause };
+      tell({ target, caller, ms, cause });
+    },
+    hear({ target, caller, ms, cause }) {
+      const circuit = circuitOf(target);
+      const since = now();
+      const until = since + Math.min(ms, cause === undefined ? openMs : MAX_PAUSE_MS);
+      if (cause !== undefined) {
+        circuit.pause = { caller: caller ?? '', since, until, cause };
+        return;
+      }
+      const opened = caller === undefined ? circuit : viewOf(circuit, caller);
+      opened.openUntil = Math.max(opened.openUntil ?? 0, until);
+      opened.failures = [];
     },
     get open() {
       for (const { openUntil: shared, views } of circuits.values()) {

@@ -2,7 +2,7 @@ export { canonicalJson } from './canonical-json.ts';
 export { boundedFetch, limitBody } from './bounded-fetch.ts';
 export { BoundedMap } from './bounded-map.ts';
 export { ByteCollector, TextCollector } from './collect.ts';
-export { createCircuits, type Circuits, type CircuitWait } from './circuit.ts';
+export { createCircuits, type CircuitNews, type Circuits, type CircuitWait } from './circuit.ts';
 export { reasonOf, systemCode } from './errors.ts';
 export { wordIssue } from './issue.ts';
 export { imageType, isPdf, MAX_IMAGE_BYTES, sizeOf } from './file-type.ts';

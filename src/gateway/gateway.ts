@@ -129,7 +129,14 @@ export function createGateway(options: GatewayOptions): Gateway {
   const cards = createCards({ register, audit });
   // Without an exporter there is no tracer, so that no attributes of spans are collected.
   const observed = { logger, meter: metrics, tracer: tracing && tracer };
-  const models = createModels({ config, cards, spending, env: environment, ...observed });
+  const models = createModels({
+    config,
+    cards,
+    spending,
+    env: environment,
+    neighbours: register,
+    ...observed,
+  });
   const { secrets = { secretKey: randomBytes(32).toString('base64url') } } = options;
   const agents = createAgents({
     register,

@@ -22,7 +22,10 @@ let charged = 0;
 before(async () => {
   database = await testDatabase();
   vendor = await fakeVendor((asked) => answerOf(asked));
-  const config = { providers: { p: compatible(vendor.url, { models: ['m'] }) } } as object;
+  const circuit = { failures: 2, openMs: 600_000 };
+  const failing = compatible(vendor.url, { models: ['broken'], attempts: 1, circuit });
+  const providers = { p: compatible(vendor.url, { models: ['m'] }), failing };
+  const config = { providers } as object;
   one = await startPostgresNode(database.url, { config });
   other = await startPostgresNode(database.url, { config });
 });
@@ -36,6 +39,7 @@ after(async () => {
 
 /** An answer as long as the request allows, with the usage that a provider reports. */
 function answerOf({ body }: Asked): Reply {
+  if (Reflect.get(Object(body), 'model') === 'broken') return { status: 500, body: '{}' };
   const tokens = Math.min(Number(Reflect.get(Object(body), 'max_tokens') ?? 200), 200);
   charged += PROMPT_TOKENS + tokens;
   const usage = { prompt_tokens: PROMPT_TOKENS, completion_tokens: tokens };
@@ -183,4 +187,29 @@ test('the audit log and the usage of both gateways are in one place', async () =
     ['key.edit', 'key.edit'],
   );
   assert.equal(entries[0]!.number, entries[1]!.number + 1);
+});
+
+test('a circuit that opens on one gateway is open on the other', async () => {
+  const { secret } = await newKey();
+  const failing = { ...CHAT, model: 'broken' };
+  const ask = async (node: PostgresNode) => {
+    const response = await node.ask(secret, 'POST', '/v1/chat/completions', failing);
+    return { status: response.status, text: await response.text() };
+  };
+  const calls = () =>
+    vendor.asked.filter(({ body }) => Reflect.get(Object(body), 'model') === 'broken').length;
+  for (let n = 0; n < 2; n++) await ask(one);
+  assert.match((await ask(one)).text, /overloaded/);
+  assert.equal(calls(), 2);
+  const begun = performance.now();
+  const isOpen = async () => {
+    const metrics = await (await other.ask(secret, 'GET', '/metrics')).text();
+    return /parley_model_circuit_open\{provider="failing"\} 1/.test(metrics);
+  };
+  while (!(await isOpen())) {
+    assert.ok(performance.now() - begun < 5000, 'the other gateway was not told');
+    await delay(5);
+  }
+  assert.match((await ask(other)).text, /overloaded/);
+  assert.equal(calls(), 2);
 });

@@ -39,6 +39,7 @@ import {
   type SourceChunk,
 } from './chunks.ts';
 import { createWatch, type Answered, type CallWatch } from './call-watch.ts';
+import { type Neighbours, readNews } from './circuit-news.ts';
 import { createCatalogue, type Candidate, type Catalogue, type ModelTarget } from './catalogue.ts';
 import type { ModelSettings } from './config.ts';
 import { usedAt, type Used } from './cost.ts';
@@ -131,6 +132,8 @@ export interface ModelsOptions {
   readonly random?: (() => number) | undefined;
   /** The clock of the circuit breakers, in milliseconds. */
   readonly now?: (() => number) | undefined;
+  /** Other gateways with the same providers. */
+  readonly neighbours?: Neighbours | undefined;
   /** The delay before the first retry. Default: 250 ms. */
   readonly delayMs?: number | undefined;
 }
@@ -142,7 +145,7 @@ const FREE: Reservation = { maxOutputTokens: undefined, settle() {}, release() {
 
 export function createModels(options: ModelsOptions): Models {
   const { cards, spending, logger, env = process.env, random = Math.random } = options;
-  const { now = Date.now, delayMs = DELAY_MS } = options;
+  const { now = Date.now, delayMs = DELAY_MS, neighbours } = options;
   const watch = createWatch(options);
   const left = createLeftAnswers();
   let providers: ReadonlyMap<string, Provider> = new Map();
@@ -151,13 +154,22 @@ export function createModels(options: ModelsOptions): Models {
   let deadlineMs = DEADLINE_SECONDS * 1000;
 
   function use(config: ModelSettings): void {
-    const made = createProviders(config.providers ?? {}, { env, now, before: providers });
+    const made = createProviders(config.providers ?? {}, {
+      env,
+      now,
+      before: providers,
+      neighbours,
+    });
     catalogue = createCatalogue(cards, config.models ?? {}, made);
     providers = made;
     defaultModel = config.defaultModel ?? impliedDefaultModel(config.providers) ?? OFFLINE;
     deadlineMs = (config.modelDeadlineSeconds ?? DEADLINE_SECONDS) * 1000;
   }
   use(options.config);
+  neighbours?.onTold((text) => {
+    const news = readNews(text);
+    if (news) providers.get(news.provider)?.circuits.hear(news);
+  });
 
   /**
    * Tries the candidates until one answers or the deadline has passed. `end` of the result must be called, because it

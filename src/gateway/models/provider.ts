@@ -23,6 +23,7 @@ import {
   type Circuits,
   type Slots,
 } from '../../base/index.ts';
+import { type Neighbours, tellNews } from './circuit-news.ts';
 import type { ProviderConfig, ProvidersConfig } from './config.ts';
 import { keyIn, withImplied } from './implied.ts';
 import type { RawChunk, Relay } from './relay/relay.ts';
@@ -66,6 +67,8 @@ export function createProviders(
     readonly env: VendorEnvironment;
     readonly now: () => number;
     readonly before?: ReadonlyMap<string, Provider>;
+    /** The other gateways, which learn about the circuit breakers. */
+    readonly neighbours?: Neighbours | undefined;
   },
 ): ReadonlyMap<string, Provider> {
   return new Map(
@@ -80,13 +83,23 @@ export function createProviders(
 function createProvider(
   name: string,
   config: ProviderConfig,
-  { env, now }: { readonly env: VendorEnvironment; readonly now: () => number },
+  {
+    env,
+    now,
+    neighbours,
+  }: {
+    readonly env: VendorEnvironment;
+    readonly now: () => number;
+    readonly neighbours?: Neighbours | undefined;
+  },
 ): Provider {
   const { type, models = [], embeddingModels = [] } = config;
   return {
     name,
     config,
-    circuits: createCircuits(config.circuit, now),
+    circuits: createCircuits(config.circuit, now, (news) => {
+      if (neighbours) tellNews(neighbours, name, news);
+    }),
     slots: createSlots(config.maxConcurrent, now),
     serves: { chat: models, embeddings: embeddingModels },
     ...clientsOf(name, type, config, env),

@@ -10,9 +10,11 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { backoffMs, pause } from '../../base/index.ts';
 import {
   type Executor,
+  fromPostgresText,
   openPostgres,
   type Postgres,
   StoreError,
+  toPostgresText,
 } from '../../base/postgres/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import type { Logger } from '../../tasks/index.ts';
@@ -28,6 +30,8 @@ const STALE_MS = 5000;
 const HEARTBEAT_MS = 3000;
 export const NODE_LEASE_SECONDS = 15;
 const CHANNEL = 'parley_register';
+/** PostgreSQL limits the payload of a notification to 8000 bytes. */
+const MAX_PAYLOAD_BYTES = 7900;
 /** The key of the advisory lock under which one node at a time makes a change. It is "PrlG" and 1. */
 const CHANGE_LOCK = 0x50726c4701;
 /** Maximum number of connections. The register needs few, because most requests find everything in memory. */
@@ -77,6 +81,7 @@ async function registerIn(
   const node = randomUUID();
   const salt = await saltIn(db);
   const listeners: (() => void)[] = [];
+  const tellers: ((text: string) => void)[] = [];
   const stopped = new AbortController();
   const { signal } = stopped;
   let known = await numberIn(db);
@@ -90,6 +95,13 @@ async function registerIn(
   function wake(): void {
     notified = true;
     waiting?.abort();
+  }
+
+  /** Reads a text of another node. Its payload is the id of that node and the text. */
+  function hear(payload: string): void {
+    const sender = payload.slice(0, node.length);
+    if (sender === node) return;
+    for (const listener of tellers) listener(fromPostgresText(payload.slice(node.length)));
   }
 
   async function guarded<Result>(work: () => Promise<Result>): Promise<Result> {
@@ -153,7 +165,7 @@ async function registerIn(
     for (let failures = 0; !signal.aborted;) {
       try {
         await using session = await db.session();
-        session.onNotification(() => wake());
+        session.onNotification((_, payload) => (payload === '' ? wake() : hear(payload)));
         await session.query(`LISTEN ${CHANNEL}`);
         failures = 0;
         wake();
@@ -199,6 +211,14 @@ async function registerIn(
       return known;
     },
     onChange: (listener) => void listeners.push(listener),
+    tell(text) {
+      const payload = node + toPostgresText(text);
+      if (Buffer.byteLength(payload) > MAX_PAYLOAD_BYTES) return;
+      db.query('SELECT pg_notify($1, $2)', [CHANNEL, payload]).catch(() => {
+        // The other nodes find out by themselves.
+      });
+    },
+    onTold: (listener) => void tellers.push(listener),
     async check() {
       await db.query('UPDATE parley.key_salt SET salt = salt');
     },

@@ -119,6 +119,13 @@ export interface Register {
    * it, because with SQLite everybody can check `changed` before each use.
    */
   onChange(listener: () => void): void;
+  /**
+   * Sends a short text to the other gateways with this register. It may be lost. SQLite sends nothing, because a file
+   * is for one gateway.
+   */
+  tell(text: string): void;
+  /** Calls `listener` with the texts of other gateways. */
+  onTold(listener: (text: string) => void): void;
   /** Throws or rejects if the register cannot be written. */
   check(): MaybePromise<void>;
   close(): MaybePromise<void>;

@@ -147,6 +147,8 @@ export function openRegister(
       return fileVersion + ownChanges;
     },
     onChange() {},
+    tell() {},
+    onTold() {},
     // Only a write detects a full or read-only disk, so the check writes a value that is already stored. It also fails
     // if the file was deleted or replaced, because later writes would be lost.
     check() {

@@ -1,0 +1,65 @@
+/**
+ * Tells other gateways that a circuit opened or that a provider asked for a pause, and applies their reports. So not
+ * every gateway has to find out with failing calls of its own. A report may be lost. Each gateway closes its circuits
+ * with its own probes.
+ */
+import * as z from 'zod';
+import { ModelError } from '../../agent/index.ts';
+import type { CircuitNews } from '../../base/index.ts';
+import type { Register } from '../register/register.ts';
+
+/** The connection to the other gateways. */
+export type Neighbours = Pick<Register, 'tell' | 'onTold'>;
+
+const MAX_MESSAGE_CHARS = 500;
+
+const News = z.object({
+  provider: z.string(),
+  target: z.string(),
+  caller: z.string().optional(),
+  ms: z.number().nonnegative(),
+  cause: z
+    .object({
+      code: z.enum(['rate-limit', 'no-credit', 'overloaded', 'bad-key']),
+      message: z.string(),
+      status: z.int().optional(),
+      retryable: z.boolean(),
+      retryAfterMs: z.number().optional(),
+    })
+    .optional(),
+});
+
+export function tellNews(
+  neighbours: Neighbours,
+  provider: string,
+  { cause, ...news }: CircuitNews<ModelError>,
+): void {
+  const told = cause && {
+    code: cause.code,
+    message: cause.message.slice(0, MAX_MESSAGE_CHARS),
+    status: cause.status,
+    retryable: cause.retryable,
+    retryAfterMs: cause.retryAfterMs,
+  };
+  neighbours.tell(JSON.stringify({ provider, ...news, cause: told }));
+}
+
+/** Reads a report. Returns undefined if it is not valid, for example because a newer gateway sent it. */
+export function readNews(
+  text: string,
+): (CircuitNews<ModelError> & { readonly provider: string }) | undefined {
+  const parsed = News.safeParse(jsonOf(text));
+  if (!parsed.success) return undefined;
+  const { cause, ...news } = parsed.data;
+  if (!cause) return news;
+  const { code, message, ...options } = cause;
+  return { ...news, cause: new ModelError(code, message, options) };
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,259 @@
+/** The contract of budget stores: budgets are exact, whatever begins and ends at the same time, on one node or on two. */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import * as fc from 'fast-check';
+import { A2AError } from '../../src/protocol/index.ts';
+import { periodAt } from '../../src/gateway/budgets/budget.ts';
+import type { Limit } from '../../src/gateway/budgets/grant.ts';
+import { createPostgresBudgetStore } from '../../src/gateway/budgets/postgres-store.ts';
+import { createSqliteBudgetStore } from '../../src/gateway/budgets/sqlite-store.ts';
+import type { Booking, BudgetStore, PlannedBooking } from '../../src/gateway/budgets/store.ts';
+import {
+  openPostgresRegister,
+  type PostgresRegister,
+} from '../../src/gateway/register/postgres-register.ts';
+import { openRegister } from '../../src/gateway/register/sqlite-register.ts';
+import { testDatabase, type TestDatabase } from '../support/postgres.ts';
+
+const silent = { debug() {}, info() {}, warn() {}, error() {} };
+const NOW = Date.parse('2026-11-15T12:00:00Z');
+const DAY = '2026-11-15';
+let made = 0;
+
+/** A new workspace, so that the cases do not share budgets. */
+function workspaceOf() {
+  const workspace = `w${made++}`;
+  const day = periodAt('day', NOW);
+  const total = periodAt('total', NOW);
+  const limits = {
+    key: {
+      holder: { kind: 'key', workspace, id: `key of ${workspace}` },
+      every: 'day',
+      period: day,
+      tokens: 700,
+      currency: '',
+    },
+    task: {
+      holder: { kind: 'task', workspace, id: 't' },
+      every: 'total',
+      period: total,
+      calls: 9,
+      currency: '',
+    },
+    workspace: {
+      holder: { kind: 'workspace', workspace, id: '' },
+      every: 'total',
+      period: total,
+      tokens: 1000,
+      nanos: 5000,
+      currency: 'USD',
+    },
+  } satisfies Record<string, Limit>;
+  return { workspace, limits };
+}
+
+type Workspace = ReturnType<typeof workspaceOf>;
+
+function planOf(
+  { workspace, limits }: Workspace,
+  call: { readonly inTask: boolean; readonly inputTokens: number; readonly answer: number },
+): PlannedBooking {
+  const { inTask, inputTokens, answer } = call;
+  return {
+    id: `call ${made++}`,
+    workspace,
+    keyId: `key of ${workspace}`,
+    subject: '',
+    taskId: inTask ? 't' : '',
+    contextId: '',
+    day: DAY,
+    model: 'm',
+    agent: '',
+    expiresAt: NOW + 1e9,
+    need: {
+      inputTokens,
+      inputNanos: inputTokens,
+      outputPrice: 2,
+      currency: 'USD',
+      maxOutputTokens: answer,
+    },
+    limits: [...(inTask ? [limits.task] : []), limits.key, limits.workspace],
+  };
+}
+
+function bookingOf(plan: PlannedBooking, outputTokens: number): Booking {
+  const { need, limits: _limits, expiresAt: _expiresAt, id: _id, ...call } = plan;
+  const { inputTokens, inputNanos, outputPrice, currency } = need;
+  const nanos = inputNanos + outputTokens * outputPrice;
+  return { ...call, currency, inputTokens, outputTokens, nanos, failed: false };
+}
+
+/** One call: when it begins and ends, and how much it may use and uses. */
+const call = fc.record({
+  node: fc.nat(1),
+  inTask: fc.boolean(),
+  inputTokens: fc.integer({ min: 1, max: 60 }),
+  answer: fc.integer({ min: 1, max: 120 }),
+  share: fc.double({ min: 0, max: 1, noNaN: true }),
+  ending: fc.constantFrom('settle', 'settle', 'release'),
+});
+type Case = typeof call extends fc.Arbitrary<infer Value> ? Value : never;
+
+/** Runs rounds of calls. All calls of a round begin together, and end together with the calls of the next round. */
+async function follow(stores: readonly BudgetStore[], rounds: readonly (readonly Case[])[]) {
+  const place = workspaceOf();
+  const storeOf = ({ node }: Case) => stores[node % stores.length]!;
+  const spent = { tokens: 0, nanos: 0, calls: 0 };
+  let held = 0;
+  let ending: Promise<unknown>[] = [];
+  for (const round of rounds) {
+    const begun = round.map(async (each) => {
+      const plan = planOf(place, each);
+      const outcome = await storeOf(each).reserve(plan);
+      return { each, plan, outcome };
+    });
+    const ended = ending;
+    ending = [];
+    for (const { each, plan, outcome } of await Promise.all(begun)) {
+      if (!outcome.granted) continue;
+      if (each.inTask) spent.calls++;
+      held += outcome.tokens;
+      const answer = outcome.tokens - plan.need.inputTokens;
+      const booking = bookingOf(plan, Math.floor(answer * each.share));
+      if (each.ending === 'settle') {
+        spent.tokens += booking.inputTokens + booking.outputTokens;
+        spent.nanos += booking.nanos;
+      }
+      const settlement = each.ending === 'settle' ? { id: plan.id, booking } : { id: plan.id };
+      ending.push(
+        Promise.resolve(storeOf(each).settle([settlement])).then(() => (held -= outcome.tokens)),
+      );
+    }
+    await Promise.all(ended);
+    assert.ok(spent.tokens <= 700, `${spent.tokens} tokens of 700`);
+  }
+  await Promise.all(ending);
+  assert.equal(held, 0);
+  const [store] = stores;
+  const { key, workspace } = place.limits;
+  const { tokens, nanos } = spent;
+  const partOf = async (limit: Limit) => {
+    const found = await store!.spent(limit);
+    return { tokens: found.tokens, nanos: found.nanos };
+  };
+  assert.deepEqual(await partOf(workspace), { tokens, nanos });
+  assert.equal((await partOf(key)).tokens, tokens);
+  assert.ok(spent.calls <= 9, `${spent.calls} calls of 9`);
+  assert.ok(nanos <= 5000);
+  const query = { by: ['day'] as const, from: DAY, to: DAY, limit: 10, offset: 0 };
+  const { rows } = await store!.usage(place.workspace, query);
+  assert.equal((rows[0]?.inputTokens ?? 0) + (rows[0]?.outputTokens ?? 0), tokens);
+}
+
+const rounds = fc.array(fc.array(call, { maxLength: 8 }), { minLength: 1, maxLength: 6 });
+
+test('SQLite: whatever begins and ends together, no budget is exceeded and the sums are exact', async () => {
+  const register = openRegister(undefined, silent);
+  const store = createSqliteBudgetStore(register);
+  await fc.assert(
+    fc.asyncProperty(rounds, (each) => follow([store], each)),
+    { numRuns: 50 },
+  );
+  register.close();
+});
+
+describe('PostgreSQL', () => {
+  let database: TestDatabase;
+  let registers: PostgresRegister[];
+  let stores: BudgetStore[];
+  before(async () => {
+    database = await testDatabase();
+    registers = [
+      await openPostgresRegister(database.url, silent),
+      await openPostgresRegister(database.url, silent),
+    ];
+    stores = registers.map((register) => createPostgresBudgetStore(register));
+  });
+  after(async () => {
+    for (const register of registers) await register.close();
+    await database.drop();
+  });
+
+  test('whatever begins and ends together on two nodes, no budget is exceeded and the sums are exact', async () => {
+    await fc.assert(
+      fc.asyncProperty(rounds, (each) => follow(stores, each)),
+      { numRuns: 8 },
+    );
+  });
+
+  const one = { inTask: false, inputTokens: 100, answer: 400 };
+
+  test('the reservations of a node that is alive are left alone', async () => {
+    const place = workspaceOf();
+    const plan = planOf(place, one);
+    assert.equal((await stores[0]!.reserve(plan)).granted, true);
+    assert.equal(await stores[1]!.recover(NOW), 0);
+    await stores[0]!.settle([{ id: plan.id }]);
+  });
+
+  test('the reservations of a dead node are counted with what had arrived, and if it wakes up it counts the rest', async () => {
+    const place = workspaceOf();
+    const plan = planOf(place, one);
+    const [dead, other] = stores;
+    const { node } = registers[0]!;
+    assert.equal((await dead!.reserve(plan)).granted, true);
+    await dead!.seen(plan.id, 50);
+    await database.query(`UPDATE parley.reservations SET owner = 'dead' WHERE owner = $1`, [node]);
+    assert.equal(await other!.recover(NOW), 1);
+    assert.equal((await other!.spent(place.limits.key)).tokens, 150);
+    assert.equal(await other!.recover(NOW), 0);
+    await dead!.settle([{ id: plan.id, booking: bookingOf(plan, 120) }]);
+    assert.equal((await other!.spent(place.limits.key)).tokens, 220);
+  });
+
+  test('usage whose transaction succeeded although the connection was lost is counted once', async () => {
+    const place = workspaceOf();
+    const [register] = registers;
+    let lost = true;
+    const store = createPostgresBudgetStore({
+      ...register!,
+      async transaction(work) {
+        const result = await register!.transaction(work);
+        if (!lost) return result;
+        lost = false;
+        throw new A2AError('unavailable');
+      },
+    });
+    const settlements = [1, 2].map((outputTokens) => ({
+      booking: bookingOf(planOf(place, one), outputTokens),
+    }));
+    await assert.rejects(async () => store.settle(settlements));
+    await store.settle(settlements);
+    assert.equal((await store.spent(place.limits.key)).tokens, 203);
+  });
+
+  test('a call whose reservation was stored although the connection was lost holds nothing', async () => {
+    const place = workspaceOf();
+    const [register] = registers;
+    const plan = planOf(place, one);
+    let lost = false;
+    const store = createPostgresBudgetStore({
+      ...register!,
+      async transaction(work) {
+        const result = await register!.transaction(work);
+        if (lost) throw new A2AError('unavailable');
+        return result;
+      },
+    });
+    // This creates the counters.
+    const first = planOf(place, one);
+    await store.reserve(first);
+    await store.settle([{ id: first.id }]);
+    lost = true;
+    await assert.rejects(async () => store.reserve(plan));
+    lost = false;
+    await store.settle([]);
+    const again = await store.reserve(planOf(place, { ...one, answer: 600 }));
+    assert.equal(again.granted && again.tokens, 700);
+  });
+});
