@@ -5,7 +5,9 @@ import * as fc from 'fast-check';
 import { A2AError } from '../../protocol/index.ts';
 import { ann, bob, body, query, silent } from '../../../test/gateway/cards-support.ts';
 import { auditInto } from '../../../test/support/audit-into.ts';
+import { testDatabase } from '../../../test/support/postgres.ts';
 import type { MaybePromise } from '../../base/index.ts';
+import { openPostgresRegister } from '../register/postgres-register.ts';
 import { openRegister } from '../register/sqlite-register.ts';
 import { type Cards, createCards } from './cards.ts';
 import { SORTS, type CardInput, type CardQuery, type ModelCard } from './schema.ts';
@@ -193,6 +195,24 @@ test('every history of changes and lists is as the model says', async () => {
     }),
     { numRuns: 100 },
   );
+});
+
+test('PostgreSQL: every history of changes and lists is as the model says', async () => {
+  await using database = await testDatabase();
+  const register = await openPostgresRegister(database.url, silent);
+  try {
+    await fc.assert(
+      fc.asyncProperty(history, async (steps) => {
+        await database.query('TRUNCATE parley.card_workspaces CASCADE');
+        await follow(steps.slice(0, 15), (now) =>
+          createCards({ register, audit: auditInto([]), now }),
+        );
+      }),
+      { numRuns: 3 },
+    );
+  } finally {
+    await register.close();
+  }
 });
 
 async function lookedUp(

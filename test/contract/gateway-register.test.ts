@@ -1,0 +1,179 @@
+/** The contract of the gateway's register: what is stored in it behaves the same in SQLite and in PostgreSQL. */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { A2AError } from '../../src/protocol/index.ts';
+import { createAgents } from '../../src/gateway/agents/agents.ts';
+import { createTaskLinks } from '../../src/gateway/agents/task-links.ts';
+import { createAudit } from '../../src/gateway/audit/audit.ts';
+import { createCards } from '../../src/gateway/cards/cards.ts';
+import { createKeys } from '../../src/gateway/keys/keys.ts';
+import { openPepper } from '../../src/gateway/keys/pepper.ts';
+import { openPostgresRegister } from '../../src/gateway/register/postgres-register.ts';
+import { type Register, statement } from '../../src/gateway/register/register.ts';
+import { openRegister } from '../../src/gateway/register/sqlite-register.ts';
+import { SecretBox, secretKeys } from '../../src/store/index.ts';
+import { ann, body } from '../gateway/cards-support.ts';
+import { testDatabase, type TestDatabase } from '../support/postgres.ts';
+
+const silent = { debug() {}, info() {}, warn() {}, error() {} };
+const ALL = ['*' as const];
+
+const isKind = (kind: string) => (error: unknown) =>
+  error instanceof A2AError && error.kind === kind;
+
+/** The tests are run in the order of this file, on one register. Each has its own workspace. */
+function contract(open: () => Promise<Register>): void {
+  let register: Register;
+  before(async () => void (register = await open()));
+  after(async () => register.close());
+
+  const parts = (secretKey = 'secret') => {
+    const audit = createAudit({ register });
+    const pepper = openPepper({ register, secretKey });
+    return { audit, keys: createKeys({ register, audit, pepper, logger: silent }) };
+  };
+
+  test('a key is created, found by its secret, changed, rotated and revoked', async () => {
+    const { keys, audit } = parts();
+    const made = await keys.create({ workspace: 'keys', name: 'first', scopes: ALL }, 'cli');
+    const { id } = made.key;
+    assert.equal((await keys.verify(made.secret))?.id, id);
+    const verified = await Promise.all([1, 2, 3].map(() => keys.verify(made.secret)));
+    assert.deepEqual(new Set(verified.map((key) => key?.id)), new Set([id]));
+    const budget = { tokens: 5, period: 'day' as const };
+    const changed = await keys.edit('keys', id, { name: 'second', budget }, `key:${id}`);
+    assert.deepEqual([changed.name, changed.budget], ['second', budget]);
+    assert.equal((await keys.verify(made.secret))?.name, 'second');
+    const rotated = await keys.rotate('keys', id, { overlapSeconds: 60 }, 'cli');
+    assert.ok(rotated.key.overlapEndsAt !== undefined);
+    assert.equal((await keys.verify(made.secret))?.id, id);
+    assert.equal((await keys.verify(rotated.secret))?.id, id);
+    await keys.rotate('keys', id, {}, 'cli');
+    assert.equal(await keys.verify(made.secret), undefined);
+    await assert.rejects(async () => keys.revoke('keys', id, {}, 'cli'), isKind('conflict'));
+    const revoked = await keys.revoke('keys', id, { force: true }, 'cli');
+    assert.equal(revoked.status, 'revoked');
+    assert.equal(await keys.verify(rotated.secret), undefined);
+    const { items, total } = await keys.list('keys');
+    assert.deepEqual([items.map((key) => key.id), total], [[id], 1]);
+    await assert.rejects(async () => keys.get('another', id), isKind('notFound'));
+    const entries = await audit.list('keys', { limit: 3, before: 3 });
+    assert.deepEqual(
+      entries.map(({ number, action, actorName }) => ({ number, action, actorName })),
+      [
+        { number: 2, action: 'key.edit', actorName: 'second' },
+        { number: 1, action: 'key.create', actorName: undefined },
+      ],
+    );
+  });
+
+  test('a key with another pepper is unusable', async () => {
+    const { keys } = parts('secret');
+    const others = parts('another secret').keys;
+    const fields = { workspace: 'peppers', name: 'theirs', scopes: ALL };
+    const { key, secret } = await others.create(fields, 'cli');
+    assert.equal(await keys.verify(secret), undefined);
+    assert.equal((await keys.get('peppers', key.id)).status, 'unusable');
+    assert.equal(await keys.unusable(), 1);
+    assert.equal(await keys.any(), true);
+  });
+
+  test('a change that fails is not stored, and neither is its audit entry', async () => {
+    const { audit } = parts();
+    const entry = { workspace: 'undone', actor: 'cli', action: 'key.create', subject: 'x' };
+    const failing = async () =>
+      register.change(function* () {
+        yield* audit.record(entry);
+        throw new A2AError('conflict', 'undo');
+      });
+    await assert.rejects(failing, isKind('conflict'));
+    assert.deepEqual(await audit.list('undone', { limit: 5 }), []);
+  });
+
+  test('changes at the same time have different audit numbers, without gaps', async () => {
+    const { audit } = parts();
+    const record = (n: number) =>
+      register.change(() =>
+        audit.record({ workspace: 'many', actor: 'cli', action: 'card.update', subject: `${n}` }),
+      );
+    await Promise.all(Array.from({ length: 10 }, (_, n) => record(n)));
+    const numbers = (await audit.list('many', { limit: 20 })).map(({ number }) => number);
+    assert.deepEqual(numbers, [10, 9, 8, 7, 6, 5, 4, 3, 2, 1]);
+  });
+
+  test('each change of keys, cards or agents is noticed', async () => {
+    const before = register.changed();
+    const { audit } = parts();
+    await createCards({ register, audit }).create(ann, body({ name: 'Noticed' }));
+    assert.notEqual(register.changed(), before);
+    await register.check();
+  });
+
+  test('ids with a NUL character or a lone surrogate are found again, and only by themselves', async () => {
+    const links = createTaskLinks({ register, logger: silent, secrets: undefined });
+    const ids = ['a\0', 'a\ud800', 'a\uffff', 'a\uffff0000', 'a'];
+    for (const id of ids) {
+      const link = { workspace: 'odd', agent: 'a', taskId: id, contextId: id, sender: {} };
+      await links.save({ ...link, remoteTaskId: `remote ${id}`, remoteContextId: undefined });
+    }
+    for (const id of ids) assert.equal(await links.task('odd', 'a', id), `remote ${id}`);
+  });
+
+  test('a link is found by its task and its context, and the last one counts', async () => {
+    const links = createTaskLinks({ register, logger: silent, secrets: undefined });
+    const link = { workspace: 'links', agent: 'a', contextId: 'c', remoteContextId: undefined };
+    const save = (taskId: string, remote: string, headers = {}) =>
+      links.save({
+        ...link,
+        taskId,
+        remoteTaskId: `task ${remote}`,
+        remoteContextId: `context ${remote}`,
+        sender: { keyId: 'k', headers },
+      });
+    await Promise.all([save('t1', 'one'), save('t2', 'two')]);
+    await save('t1', 'three', { authorization: 'secret' });
+    assert.equal(await links.task('links', 'a', 't1'), 'task three');
+    assert.equal(await links.context('links', 'a', 'c'), 'context three');
+    const sender = { keyId: 'k', headers: { authorization: 'secret' } };
+    assert.deepEqual(await links.sender('links', 'a', 't1'), sender);
+    assert.equal(await links.task('links', 'b', 't1'), undefined);
+    await links.prune(Date.now() + 100 * 86_400_000, new AbortController().signal);
+    assert.equal(await links.task('links', 'a', 't2'), undefined);
+  });
+
+  test('a registered agent is stored with its headers encrypted, changed and removed', async () => {
+    const { audit } = parts();
+    const secrets = new SecretBox(secretKeys({ secretKey: 'secret' }), Buffer.from('salt'));
+    const open = async () => {
+      const agents = createAgents({ register, audit, secrets, logger: silent });
+      await agents.load();
+      return agents;
+    };
+    await using agents = Object.assign(await open(), {
+      [Symbol.asyncDispose]: () => agents.close(),
+    });
+    const input = { url: 'https://agent.example', headers: { authorization: 'hidden' } };
+    const change = { workspace: 'agents', actor: 'cli', name: 'theirs', input, verify: false };
+    await agents.put({ ...change, create: true });
+    await assert.rejects(async () => agents.put({ ...change, create: true }), isKind('conflict'));
+    const found = (await open()).find('agents', 'theirs');
+    assert.deepEqual(found?.settings.headers, input.headers);
+    const stored = await register.read(() => ROW.get());
+    assert.ok(!Buffer.from(Object(stored?.['headers']) as Uint8Array).includes('hidden'));
+    await agents.remove('agents', 'cli', 'theirs');
+    assert.deepEqual([...agents.list('agents')], []);
+    const again = async () => agents.remove('agents', 'cli', 'theirs');
+    await assert.rejects(again, isKind('notFound'));
+  });
+}
+
+const ROW = statement(`SELECT headers FROM agents WHERE workspace = 'agents'`);
+
+describe('SQLite', () => contract(async () => openRegister(undefined, silent)));
+
+describe('PostgreSQL', () => {
+  let database: TestDatabase;
+  before(async () => void (database = await testDatabase()));
+  contract(() => openPostgresRegister(database.url, silent));
+  after(() => database.drop());
+});
