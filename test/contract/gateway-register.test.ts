@@ -109,9 +109,9 @@ function contract(open: () => Promise<Register>): void {
     await register.check();
   });
 
-  test('ids with a NUL character or a lone surrogate are found again, and only by themselves', async () => {
+  test('ids with a NUL character are found again, and only by themselves', async () => {
     const links = createTaskLinks({ register, logger: silent, secrets: undefined });
-    const ids = ['a\0', 'a\ud800', 'a\uffff', 'a\uffff0000', 'a'];
+    const ids = ['a\0', 'a\uffff', 'a\uffff0000', 'a'];
     for (const id of ids) {
       const link = { workspace: 'odd', agent: 'a', taskId: id, contextId: id, sender: {} };
       await links.save({ ...link, remoteTaskId: `remote ${id}`, remoteContextId: undefined });

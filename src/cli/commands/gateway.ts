@@ -55,7 +55,7 @@ const FLAGS = {
   check: toggle('Check the configuration, print a summary and exit.'),
   store: option(
     'S',
-    'Where to store tasks: memory or sqlite:PATH. By default in the data folder. Keys and model cards are stored next to the tasks.',
+    'Where to store tasks: memory, sqlite:PATH or postgres://USER:PASSWORD@HOST/DATABASE. By default in the data folder. Keys and model cards are stored next to the tasks, or in the same database.',
   ),
   ...SERVER_FLAGS,
   'allow-network': listOption(
@@ -168,24 +168,18 @@ async function open(
   const place = await storeLocation(values, environment, 'gateway');
   const memory = place.kind === 'memory';
   const signing = serverSigning({ file: values['sign-key'], memory, environment, log });
-  const [{ createGateway }, { openRegister, registerPath, SERVER_BUSY_MS }, { openPepper }] =
-    await Promise.all([
-      import('../../gateway/index.ts'),
-      import('../../gateway/register/index.ts'),
-      import('../../gateway/keys/index.ts'),
-    ]);
+  const [{ createGateway }, { needSecretKey, openGatewayRegister }] = await Promise.all([
+    import('../../gateway/index.ts'),
+    import('../gateway/open-register.ts'),
+  ]);
+  needSecretKey(place, environment);
   const store = await openStore(place, environment, log);
   let register: Register | undefined;
   let gateway: Gateway | undefined;
   try {
-    if (place.kind === 'postgres') {
-      throw usageError(
-        '--store postgres: the keys of a gateway must be in a file: use sqlite:PATH',
-      );
-    }
-    const path = place.kind === 'memory' ? undefined : registerPath(place.file);
-    register = openRegister(path, log, { busyMs: SERVER_BUSY_MS });
-    const pepper = openPepper({ register, path, secretKey: environment['PARLEY_SECRET_KEY'] });
+    const opened = await openGatewayRegister(place, environment, log, { serves: true });
+    const { pepper } = opened;
+    ({ register } = opened);
     gateway = createGateway({
       config,
       store,

@@ -4,12 +4,12 @@
  */
 import { existsSync } from 'node:fs';
 import { DEFAULT_WORKSPACE, SCOPES } from '../../gateway/index.ts';
-import { openRegister, registerPath } from '../../gateway/register/index.ts';
+import { registerPath } from '../../gateway/register/index.ts';
+import { needSecretKey, openGatewayRegister } from '../gateway/open-register.ts';
 import {
   createAudit,
   createKeys,
   type Keys,
-  openPepper,
   type Budget,
   type Key,
   type KeyChange,
@@ -59,7 +59,7 @@ const COMMON = {
   workspace: option('NAME', `The workspace; by default "${DEFAULT_WORKSPACE}".`),
   store: option(
     'S',
-    'The same value as --store of parley gateway: sqlite:PATH. By default, the store in the data folder.',
+    'The same value as --store of parley gateway: sqlite:PATH or postgres://…. By default, the store in the data folder.',
   ),
   json: toggle('Print one JSON object.'),
 } as const;
@@ -293,24 +293,21 @@ async function withKeys<Result>(
       'this command cannot access the keys of a gateway with --store memory: use its API (/a2a/keys), or --store sqlite:PATH',
     );
   }
-  if (place.kind === 'postgres') {
-    throw usageError('--store postgres: the keys of a gateway must be in a file: use sqlite:PATH');
-  }
-  const path = registerPath(place.file);
-  if (!create && !existsSync(path)) {
+  needSecretKey(place, environment);
+  const path = place.kind === 'sqlite' ? registerPath(place.file) : undefined;
+  if (!create && path !== undefined && !existsSync(path)) {
     throw usageError(
       `there is no gateway register at ${path}: set --store to the store of the gateway, or create a key with parley keys create`,
     );
   }
   const logger = createLog(environment);
   try {
-    const register = openRegister(path, logger);
+    const serves = false;
+    const { register, pepper } = await openGatewayRegister(place, environment, logger, { serves });
     try {
-      const secretKey = environment['PARLEY_SECRET_KEY'];
-      const pepper = openPepper({ register, path, secretKey });
       return await work(createKeys({ register, audit: createAudit({ register }), pepper, logger }));
     } finally {
-      register.close();
+      await register.close();
     }
   } catch (error) {
     if (error instanceof StoreError) {

@@ -1,5 +1,5 @@
 export { createAudit } from '../audit/audit.ts';
 export { Budget } from '../budgets/budget.ts';
 export { createKeys, type Keys } from './keys.ts';
-export { openPepper } from './pepper.ts';
+export { openPepper, type Pepper } from './pepper.ts';
 export { Key, type KeyChange, MadeKey, NewKey } from './schema.ts';

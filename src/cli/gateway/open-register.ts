@@ -1,0 +1,48 @@
+/** Opens the register of a gateway, and the pepper of its keys, for `parley gateway` and `parley keys`. */
+import { type Pepper, openPepper } from '../../gateway/keys/index.ts';
+import {
+  openPostgresRegister,
+  openRegister,
+  type Register,
+  registerPath,
+  SERVER_BUSY_MS,
+} from '../../gateway/register/index.ts';
+import { usageError } from '../program/exit.ts';
+import type { Environment } from '../program/flags.ts';
+import type { ServerLog } from '../program/log.ts';
+import type { StoreLocation } from '../program/store-location.ts';
+
+export interface GatewayRegister {
+  readonly register: Register;
+  readonly pepper: Pepper;
+}
+
+/** Throws a usage error if the register is in PostgreSQL and there is no PARLEY_SECRET_KEY. */
+export function needSecretKey(place: StoreLocation, environment: Environment): void {
+  if (place.kind !== 'postgres' || (environment['PARLEY_SECRET_KEY'] ?? '') !== '') return;
+  throw usageError(
+    'a gateway with --store postgres needs PARLEY_SECRET_KEY, to hash API keys and to encrypt stored secrets: set it to the same value on all machines',
+  );
+}
+
+/** Opens the register. `serves` is true for a gateway, and false for a command. */
+export async function openGatewayRegister(
+  place: StoreLocation,
+  environment: Environment,
+  log: ServerLog,
+  { serves }: { readonly serves: boolean },
+): Promise<GatewayRegister> {
+  const secretKey = environment['PARLEY_SECRET_KEY'];
+  if (place.kind === 'postgres') {
+    const register = await openPostgresRegister(place.url, log, { serves });
+    return { register, pepper: openPepper({ register, secretKey }) };
+  }
+  const path = place.kind === 'memory' ? undefined : registerPath(place.file);
+  const register = openRegister(path, log, serves ? { busyMs: SERVER_BUSY_MS } : {});
+  try {
+    return { register, pepper: openPepper({ register, path, secretKey }) };
+  } catch (error) {
+    register.close();
+    throw error;
+  }
+}
