@@ -116,7 +116,7 @@ const RULES: Record<string, Rule> = {
     folders: names(
       '. base base/files base/net base/postgres base/signing base/tls',
       'protocol tasks http client store agent bridge',
-      'coder live live/client acp tui gateway',
+      'coder live live/client acp display tui gateway',
     ),
     packages: ['pino'],
     builtins: ['*'],

@@ -6,6 +6,7 @@
 export * from './answers.ts';
 export * from './call-text.ts';
 export * from './completion.ts';
+export * from './state/attention.ts';
 export * from './state/entry.ts';
 export * from './state/state.ts';
 export * from './text/clean.ts';

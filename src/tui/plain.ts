@@ -28,6 +28,7 @@ import {
   revealsLine,
 } from '../display/index.ts';
 import type { ExitReason, TuiOptions } from './control/options.ts';
+import { Alerts } from './control/alerts.ts';
 import { runSharing } from './control/sharing.ts';
 import { StateStore } from './control/store.ts';
 import { localCommand } from './input/local-commands.ts';
@@ -54,7 +55,9 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
   const renderers = await import('./view/renderers.ts');
   const abort = new AbortController();
   const done = Promise.withResolvers<ExitReason>();
-  const store = new StateStore(() => show(store.state), options);
+  const alerts = new Alerts(options);
+  const { causeOf, notices } = options;
+  const store = new StateStore(() => show(store.state), { causeOf, notices, tell: alerts.tell });
   const answers = new Answers(session, {
     editor: options.editor,
     notice: (level, text) => store.dispatch({ kind: 'notice', level, text }),
@@ -172,6 +175,7 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
   }
 
   function take(typed: string): void {
+    alerts.isReport(typed);
     if (typed.endsWith('\\')) {
       unfinished = `${unfinished}${typed.slice(0, -1)}\n`.slice(0, MAX_LINE);
       return;

@@ -6,7 +6,13 @@ import type { AcpAbout } from '../../acp/index.ts';
 import { reasonOf } from '../../base/index.ts';
 import { randomUUIDv7 } from 'node:crypto';
 import type { SessionStore, State } from '../../agent/index.ts';
-import { LiveAccess, openLive, type Live, liveServeOptions } from '../../live/index.ts';
+import {
+  AnswerLinks,
+  LiveAccess,
+  openLive,
+  type Live,
+  liveServeOptions,
+} from '../../live/index.ts';
 import { MODE_KEY, MODEL_KEY, WORKSPACE_KEY } from '../../coder/index.ts';
 import { EXTENSION_URI, type McpServers } from '../../protocol/development-tool/index.ts';
 import { isTerminal, type TaskState, type User } from '../../protocol/index.ts';
@@ -59,6 +65,8 @@ export interface OpenedLive {
   readonly sessionId: string;
   /** The address where others can join, or undefined if they cannot join. */
   readonly url: string | undefined;
+  /** The links with which a person answers one call. */
+  readonly links: AnswerLinks;
   /** The tickets and tokens of the session. */
   readonly access: LiveAccess;
   /** Returns the server. If it does not listen yet, it listens on a free port of this machine. */
@@ -94,6 +102,7 @@ export async function openLiveSession(setup: LiveSetup): Promise<OpenedLive> {
   const named = values.store !== undefined;
   const store = await openLiveStore({ place, named, sessionId, environment, log });
   const session: { live?: Live } = {};
+  const links = new AnswerLinks({ live: () => session.live });
   const acpAbout: AcpAbout = {
     version: VERSION,
     logger: log,
@@ -107,6 +116,7 @@ export async function openLiveSession(setup: LiveSetup): Promise<OpenedLive> {
         coder,
         live: () => session.live,
         access,
+        links,
         acp: acpSocket && ((socket, enter) => acpSocket(socket, enter, acpAbout)),
         acpHttp: acpHttp?.(acpAbout),
         logger: log,
@@ -168,6 +178,7 @@ export async function openLiveSession(setup: LiveSetup): Promise<OpenedLive> {
       return listening?.url;
     },
     access,
+    links,
     listen() {
       opening ??= listenAt({ host: DEFAULT_HOST, port: 0 });
       // After a failure, the next call tries again.

@@ -17,7 +17,7 @@ import type { Environment } from '../program/flags.ts';
 import type { OpenedLive } from './live-session.ts';
 
 export interface RemoteOptions {
-  readonly opened: Pick<OpenedLive, 'access' | 'listen' | 'live'>;
+  readonly opened: Pick<OpenedLive, 'access' | 'links' | 'listen' | 'live'>;
   readonly environment: Environment;
   /** The host of --a2a-port, if it is not loopback. The port is then already open to other machines. */
   readonly openHost?: string | undefined;
@@ -132,7 +132,8 @@ export class Remote {
   }
 
   async #close(): Promise<string> {
-    const { access, live } = this.#options.opened;
+    const { access, links, live } = this.#options.opened;
+    links.withdraw();
     for (const token of access.withdraw()) await live.removeToken(token);
     for (const { address } of this.#added) await address.close();
     this.#added = [];

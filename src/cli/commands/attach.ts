@@ -1,5 +1,6 @@
 /** `parley attach`: shows a live session of another process in this terminal, over its WebSocket. */
 import path from 'node:path';
+import type { NotifySettings } from '../../coder/settings/index.ts';
 import { ConnectionError } from '../../client/index.ts';
 import { exchangeTicket, joinLive, type LiveSession, ticketIn } from '../../live/client/index.ts';
 import { A2AError } from '../../protocol/index.ts';
@@ -47,6 +48,12 @@ export default defineCommand({
       terminal: true,
       interrupts: !values.plain,
     });
+    let alerts: NonNullable<NotifySettings['terminal']> = 'unfocused';
+    const loaded = import('../coder/notifications.ts').then(async ({ notifySettings }) => {
+      alerts = (await notifySettings(environment)).terminal ?? alerts;
+    });
+    // An error in the settings is reported when a session is opened.
+    loaded.catch(() => undefined);
     const [{ startTui }, { openHistory }, { personsEditor }] = await Promise.all([
       import('../../tui/index.ts'),
       import('../coder/prompt-history.ts'),
@@ -59,6 +66,7 @@ export default defineCommand({
       history: openHistory(folder),
       editor: personsEditor(environment),
       environment,
+      alerts: { terminal: () => alerts },
     });
     await session.close();
     await log.flush();

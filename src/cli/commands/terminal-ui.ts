@@ -5,7 +5,10 @@
  */
 import path from 'node:path';
 import { styleText } from 'node:util';
+import type { NotifySettings } from '../../coder/settings/index.ts';
+import type { Attention } from '../../display/index.ts';
 import type { LiveSession } from '../../live/client/index.ts';
+import type { ToolCall } from '../../protocol/development-tool/index.ts';
 import { rememberCauses } from '../coder/causes.ts';
 import { approvalMode, CODER_FLAGS, CODER_VARIABLES } from '../coder/flags.ts';
 import { defineCommand, type CommandInput } from '../program/command.ts';
@@ -133,17 +136,33 @@ async function run(settings: Settings): Promise<number> {
     };
     opened = await live.openLiveSession(setup);
     for (const line of opened.notes) tell(line);
+    await startNotifications(opened);
     setImmediate(() => opened && live.sweepSoon(opened, setup));
     return opened.live.join({ kind: 'terminal' });
   }
 
+  let terminalAlerts: NotifySettings['terminal'];
+  let post: ((attention: Attention) => void) | undefined;
+  /** Tells the person what the settings say, also outside this terminal. */
+  async function startNotifications({ links, sessionId }: OpenedLive): Promise<void> {
+    const { createPoster, notifySettings } = await import('../coder/notifications.ts');
+    const own = await notifySettings(environment);
+    terminalAlerts = own.terminal;
+    const linkFor = (call: ToolCall) => {
+      const path = openedRemote?.base === undefined ? undefined : links.pathFor(call);
+      return path === undefined ? undefined : `${openedRemote?.base}${path}`;
+    };
+    post = createPoster({ settings: own, environment, sessionId, linkFor, log });
+  }
+
+  let openedRemote: Remote | undefined;
   let remoteAccess: Promise<Remote> | undefined;
   const remote = () => (remoteAccess ??= openRemote());
   async function openRemote(): Promise<Remote> {
     await opening;
     const { Remote: Access } = await import('../coder/remote.ts');
     const isOpen = address !== undefined && !isLoopback(address.host);
-    return new Access({
+    return (openedRemote = new Access({
       opened: opened!,
       environment,
       openHost: isOpen ? address.host : undefined,
@@ -151,7 +170,7 @@ async function run(settings: Settings): Promise<number> {
       publicUrl: proxy,
       readTls,
       tls: values.tls,
-    });
+    }));
   }
 
   const opening = start();
@@ -167,6 +186,10 @@ async function run(settings: Settings): Promise<number> {
     },
     remote: async (words) => (await remote()).run(words),
     remoteAtStart: values.remote,
+    alerts: {
+      terminal: () => terminalAlerts ?? 'unfocused',
+      told: (attention) => post?.(attention),
+    },
     history: openHistory(folder),
     editor: personsEditor(environment),
     files: filesIn(roots[0] ?? ''),

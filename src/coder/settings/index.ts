@@ -1,4 +1,4 @@
-export { Settings } from './schema.ts';
+export { Settings, type NotifySettings } from './schema.ts';
 export {
   SettingsError,
   loadSettings,

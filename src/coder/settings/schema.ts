@@ -40,6 +40,44 @@ const Limits = z.strictObject({
     .describe('How many days sessions and checkpoints are kept.'),
 });
 
+const Notify = z.strictObject({
+  terminal: z
+    .enum(['unfocused', 'always', 'off'])
+    .optional()
+    .describe(
+      'When the terminal rings its bell and shows a notification. unfocused (the default): only while the terminal does not have the focus.',
+    ),
+  url: z
+    .url({ protocol: /^https?$/ })
+    .max(2048)
+    .optional()
+    .describe('The address to which notifications are posted, for example https://ntfy.sh/TOPIC.'),
+  format: z
+    .enum(['ntfy', 'json'])
+    .optional()
+    .describe('ntfy (the default): text, with the title and the link in headers; json: an object.'),
+  headers: z
+    .record(
+      z.string().regex(/^[\w!#$%&'*+.^`|~-]{1,128}$/),
+      z
+        .string()
+        .regex(/^PARLEY_\w{1,120}$/, 'must be the name of an environment variable: PARLEY_…'),
+    )
+    .optional()
+    .describe(
+      'Headers of the posts. Each value is the name of an environment variable that has the value. The name starts with PARLEY_, because commands of the agent do not get such variables.',
+    ),
+  events: z
+    .array(z.enum(['needs-you', 'done', 'failed']))
+    .optional()
+    .describe('What is posted. By default, everything.'),
+  details: z
+    .boolean()
+    .optional()
+    .describe('Post the title of a call too, which has file names and commands. Default: false.'),
+});
+export type NotifySettings = z.infer<typeof Notify>;
+
 export const Settings = z.strictObject({
   $schema: z.string().optional().describe('The URL of this schema.'),
   model: z
@@ -69,6 +107,9 @@ export const Settings = z.strictObject({
     .describe("Run shell commands in the operating system's sandbox, as --sandbox does."),
   theme: z.string().min(1).max(64).optional().describe('Terminal colours: dark, light or none.'),
   limits: Limits.optional().describe('Limits of a session.'),
+  notify: Notify.optional().describe(
+    "How you are told that the agent needs you, or that a turn has ended. Only in the user's own settings; ignored in a workspace.",
+  ),
 });
 export type Settings = z.infer<typeof Settings>;
 

@@ -113,6 +113,18 @@ test('merging appends rules, merges servers and limits by name, and replaces the
   });
 });
 
+test('a workspace cannot choose where notifications are sent', async (t) => {
+  const { config, workspace } = await folders(t);
+  const theirs = path.join(workspace, '.parley', 'settings.json');
+  await writeFile(theirs, '{ "notify": { "url": "https://evil.example/" }, "theme": "light" }');
+  const load = async () =>
+    (await loadSettings({ configFolder: config, workspace, trusted: true })).settings;
+  assert.deepEqual(await load(), { theme: 'light' });
+  const notify = { url: 'https://ntfy.example/topic', headers: { authorization: 'PARLEY_NTFY' } };
+  await writeFile(path.join(config, 'settings.json'), JSON.stringify({ notify }));
+  assert.deepEqual((await load()).notify, notify);
+});
+
 test('errors name the file, the line and the field', () => {
   const wrong: [text: string, message: RegExp][] = [
     ['{\n  "approval": "always"\n}', /^s\.json:2: approval: /],
@@ -127,6 +139,11 @@ test('errors name the file, the line and the field', () => {
     ],
     ['{\n  "limits": { "maxSteps": 0 } }', /^s\.json:2: limits\.maxSteps: /],
     ['{\n  "model" }', /^s\.json:2: ":" is expected/],
+    [
+      '{ "notify": { "headers": { "a": "HOME" } } }',
+      /^s\.json:1: notify\.headers\.a: must be the name of an environment variable: PARLEY_…$/,
+    ],
+    ['{ "notify": { "url": "file:///etc/passwd" } }', /^s\.json:1: notify\.url: /],
   ];
   for (const [text, message] of wrong) {
     assert.throws(() => parseSettings('s.json', text), { name: 'SettingsError', message }, text);
@@ -211,6 +228,7 @@ test('the published schema describes every setting', () => {
     'limits',
     'mcpServers',
     'model',
+    'notify',
     'policy',
     'sandbox',
     'theme',

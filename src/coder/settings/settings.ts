@@ -92,7 +92,9 @@ export async function loadSettings(options: {
 
 /** Merges settings. Fields of `over` override fields of `under`. */
 export function mergeSettings(under: Settings, over: Settings): Settings {
-  const merged: Settings = { ...under, ...over };
+  // A repository must not choose where notifications are sent.
+  const { notify: _, ...allowed } = over;
+  const merged: Settings = { ...under, ...allowed };
   if (under.policy && over.policy) merged.policy = [...under.policy, ...over.policy];
   if (under.mcpServers && over.mcpServers) {
     merged.mcpServers = { ...under.mcpServers, ...over.mcpServers };

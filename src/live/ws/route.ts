@@ -23,6 +23,7 @@ import {
   type SocketRoute,
 } from '../../http/index.ts';
 import { LiveAccess, type LiveToken, tokenOf } from '../access.ts';
+import type { AnswerLinks } from '../answer-links.ts';
 import { ticketRoute } from '../http/tickets.ts';
 import { type Coder, coderServeOptions, rolesOf } from '../../coder/index.ts';
 import { HttpClients } from '../http/clients.ts';
@@ -61,6 +62,8 @@ export interface LiveServeOptions {
   /** Who may join. Default: clients with one of the `tokens`. Without tokens, any local client may join. */
   readonly access?: LiveAccess | undefined;
   readonly tokens?: readonly LiveToken[] | undefined;
+  /** The links with which a person answers one call. Without them, there are no such links. */
+  readonly links?: AnswerLinks | undefined;
   readonly acp?: AcpSocket | undefined;
   readonly acpHttp?: AcpHttp | undefined;
   readonly stallMs?: number | undefined;
@@ -85,7 +88,7 @@ export function liveServeOptions(options: LiveServeOptions): LiveOptions {
   const overHttp = options.acpHttp?.(ACP_PATH, (request) => entrance(options, request)) ?? [];
   return {
     ...own,
-    routes: [...own.routes, ...overHttp, ticketRoute(access)],
+    routes: [...own.routes, ...overHttp, ticketRoute(access), ...(options.links?.routes ?? [])],
     sockets,
     // A browser that opens the address gets the page of the session.
     console: 'home',

@@ -30,6 +30,7 @@ import {
 import { isCtrl, isPlainEnter, type KeyPress } from '../input/keys.ts';
 import { KEYS, localCommand } from '../input/local-commands.ts';
 import { menuKey } from '../input/menu.ts';
+import { Alerts } from './alerts.ts';
 import { Completions } from './completions.ts';
 import type { ExitReason, TuiOptions } from './options.ts';
 import type { DrawnDialog } from '../view/dialog-lines.ts';
@@ -59,6 +60,7 @@ type Suspend = (run: () => Promise<void>) => Promise<void>;
 
 export class Controller {
   readonly session: LiveSession;
+  readonly alerts: Alerts;
   readonly #options: TuiOptions;
   readonly #listeners = new Set<() => void>();
   readonly #store: StateStore;
@@ -83,7 +85,10 @@ export class Controller {
   constructor(session: LiveSession, options: TuiOptions) {
     this.session = session;
     this.#options = options;
-    this.#store = new StateStore(() => this.#changed({}), options);
+    this.alerts = new Alerts(options);
+    const { causeOf, notices } = options;
+    const { tell } = this.alerts;
+    this.#store = new StateStore(() => this.#changed({}), { causeOf, notices, tell });
     this.#completions = new Completions(session, options.files);
     this.#answers = new Answers(session, {
       editor: options.editor && ((text, name) => this.#edit(text, name)),
@@ -143,6 +148,8 @@ export class Controller {
     );
     if (this.#options.remoteAtStart) this.#run(this.#share('remote', []));
     const reason = await this.done;
+    // Before Ink stops to read the input: the listener of the alerts would otherwise go on reading.
+    this.alerts.stop();
     this.#abort.abort();
     this.#twice.clear();
     clearTimeout(this.#opening);
@@ -449,9 +456,15 @@ export class Controller {
 
   async #edit(text: string, fileName: string): Promise<string | undefined> {
     let saved: string | undefined;
-    await this.#suspend(async () => {
-      saved = await this.#options.editor?.(text, fileName);
-    });
+    // The editor must not get the terminal's reports, and must be the only reader of the input.
+    this.alerts.stop();
+    try {
+      await this.#suspend(async () => {
+        saved = await this.#options.editor?.(text, fileName);
+      });
+    } finally {
+      this.alerts.start();
+    }
     return saved;
   }
 }

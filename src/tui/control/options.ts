@@ -1,4 +1,5 @@
 /** Options of the terminal UI. */
+import type { Attention } from '../../display/index.ts';
 import type { OwnerNotices } from '../../live/client/index.ts';
 
 export interface PromptHistory {
@@ -41,6 +42,15 @@ export interface TuiOptions {
     | undefined;
   /** Whether to run `/remote` at the start. */
   readonly remoteAtStart?: boolean | undefined;
+  /** How the person is told that a call waits or a turn has ended. By default, they are not. */
+  readonly alerts?:
+    | {
+        /** When the terminal rings its bell and shows a notification. */
+        readonly terminal: () => 'unfocused' | 'always' | 'off';
+        /** Called for everything that the person is told. Must not throw. */
+        readonly told?: ((attention: Attention) => void) | undefined;
+      }
+    | undefined;
   /** Called when the person has left or the session has ended. */
   readonly onExit?: ((reason: ExitReason) => void) | undefined;
 }

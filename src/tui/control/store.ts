@@ -4,18 +4,28 @@
  */
 import type { LiveSession } from '../../live/client/index.ts';
 import type { TuiOptions } from './options.ts';
-import { INITIAL, type SessionAction, type SessionState } from '../../display/index.ts';
+import {
+  attentionSince,
+  type Attention,
+  INITIAL,
+  type SessionAction,
+  type SessionState,
+} from '../../display/index.ts';
 
 const FRAME_MS = 33;
 
 type CauseOf = TuiOptions['causeOf'];
 type Reduce = (state: SessionState, action: SessionAction, causeOf?: CauseOf) => SessionState;
 
-type StoreOptions = Pick<TuiOptions, 'causeOf' | 'notices'>;
+type StoreOptions = Pick<TuiOptions, 'causeOf' | 'notices'> & {
+  /** Called when the person should be told something. */
+  readonly tell?: ((attention: Attention) => void) | undefined;
+};
 
 export class StateStore {
   readonly #onChange: () => void;
   readonly #causeOf: CauseOf;
+  readonly #tell: StoreOptions['tell'];
   readonly #ignoreNotices: (() => void) | undefined;
   /** Loads the reducer, and with it the schemas, while the first frame is drawn. */
   readonly #reducer = import('../../display/state/index.ts');
@@ -26,8 +36,9 @@ export class StateStore {
   #timer: NodeJS.Timeout | undefined;
   #notified = 0;
 
-  constructor(onChange: () => void, { causeOf, notices }: StoreOptions) {
+  constructor(onChange: () => void, { causeOf, notices, tell }: StoreOptions) {
     this.#onChange = onChange;
+    this.#tell = tell;
     this.#causeOf = causeOf;
     this.#ignoreNotices = notices?.((notice) => this.dispatch(notice));
   }
@@ -41,7 +52,9 @@ export class StateStore {
       this.#early.push(action);
       return;
     }
-    this.#state = this.#reduce(this.#state, action, this.#causeOf);
+    const before = this.#state;
+    this.#state = this.#reduce(before, action, this.#causeOf);
+    if (this.#tell) for (const each of attentionSince(before, this.#state)) this.#tell(each);
     if (this.#timer) return;
     const wait = this.#notified + FRAME_MS - performance.now();
     // Even the first notification is deferred, because items that arrive together belong in one frame.

@@ -90,10 +90,12 @@ function useRenderers(): View['renderers'] | undefined {
 function useKeys(controller: Controller): void {
   const { suspendTerminal } = useApp();
   useInput((input, key) => {
-    controller.keys(keysOf(input, key));
+    if (!controller.alerts.isReport(input)) controller.keys(keysOf(input, key));
   });
   usePaste((text) => controller.paste(text));
   useEffect(() => {
     controller.useTerminal((run) => suspendTerminal(run));
+    // Ink reads the input by now.
+    controller.alerts.start();
   }, [controller, suspendTerminal]);
 }

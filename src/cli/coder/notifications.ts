@@ -1,0 +1,149 @@
+/**
+ * Posts to the address in `notify` of the user's settings when the agent needs its person, and when a turn has ended:
+ * to a topic of a server like ntfy, or as JSON to any webhook. The address is the user's own, so it is trusted. The
+ * settings of a workspace have no effect here.
+ */
+import { reasonOf } from '../../base/index.ts';
+import { loadSettings, type NotifySettings } from '../../coder/settings/index.ts';
+import { cleanLine, titleOf, type Attention } from '../../display/index.ts';
+import type { ToolCall } from '../../protocol/development-tool/index.ts';
+import { configFolder } from '../program/config-folder.ts';
+import type { Environment } from '../program/flags.ts';
+import type { ServerLog } from '../program/log.ts';
+
+const TIMEOUT_MS = 10_000;
+/** Maximum number of posts in a minute. Others are dropped. */
+const MAX_PER_MINUTE = 10;
+const MINUTE_MS = 60_000;
+const MAX_CHARS = 500;
+
+export interface PosterOptions {
+  readonly settings: NotifySettings;
+  readonly environment: Environment;
+  readonly sessionId: string;
+  /** Returns a link with which the person answers the call, if the session is open to other devices. */
+  readonly linkFor: (call: ToolCall) => string | undefined;
+  readonly log: Pick<ServerLog, 'warn'>;
+}
+
+/** Returns `notify` in the user's own settings. */
+export async function notifySettings(environment: Environment): Promise<NotifySettings> {
+  const folder = configFolder(environment);
+  return (await loadSettings({ configFolder: folder, trusted: false })).settings.notify ?? {};
+}
+
+/** Returns a function that posts what happened. It never throws. */
+export function createPoster(options: PosterOptions): (attention: Attention) => void {
+  const { settings, log } = options;
+  const { url, events } = settings;
+  if (url === undefined) return () => {};
+  const headers = headersOf(options);
+  if (!headers) return () => {};
+  let recent: number[] = [];
+  return (attention) => {
+    if (events && !events.includes(attention.kind)) return;
+    const now = performance.now();
+    recent = recent.filter((time) => now - time < MINUTE_MS);
+    if (recent.length >= MAX_PER_MINUTE) {
+      log.warn({ event: attention.kind }, 'too many notifications in a minute; one was dropped');
+      return;
+    }
+    recent.push(now);
+    post(url, requestFor(attention, options), headers).catch((error: unknown) => {
+      log.warn({ problem: reasonOf(error) }, 'failed to send a notification');
+    });
+  };
+}
+
+interface Notification {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+async function post(
+  url: string,
+  { headers, body }: Notification,
+  own: Readonly<Record<string, string>>,
+): Promise<void> {
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { ...headers, ...own },
+    body,
+    redirect: 'error',
+    signal: AbortSignal.timeout(TIMEOUT_MS),
+  });
+  await response.body?.cancel();
+  if (!response.ok) throw new Error(`the server answered with HTTP ${response.status}`);
+}
+
+function requestFor(
+  attention: Attention,
+  { settings, sessionId, linkFor }: PosterOptions,
+): Notification {
+  const title = TITLES[attention.kind];
+  const call = attention.kind === 'needs-you' ? attention.call : undefined;
+  const text = textOf(attention, settings.details === true).slice(0, MAX_CHARS);
+  const link = call && linkFor(call);
+  if (settings.format === 'json') {
+    const about = { event: attention.kind, title, text, sessionId, time: new Date().toISOString() };
+    const more = call && { call: { id: call.tool_call_id, name: call.tool_name } };
+    return {
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ ...about, ...more, ...(link !== undefined && { url: link }) }),
+    };
+  }
+  return {
+    headers: {
+      'content-type': 'text/plain; charset=utf-8',
+      title,
+      priority: call ? 'high' : 'default',
+      tags: TAGS[attention.kind],
+      ...(link !== undefined && { click: link }),
+    },
+    body: text,
+  };
+}
+
+const TITLES = {
+  'needs-you': 'Parley needs you',
+  done: 'Parley is done',
+  failed: 'Parley failed',
+} as const;
+
+/** The names of emoji that ntfy shows. */
+const TAGS = { 'needs-you': 'raised_hand', done: 'white_check_mark', failed: 'x' } as const;
+
+/** Returns the text. Without `details`, it names only the tool, because others may read it on the way. */
+function textOf(attention: Attention, details: boolean): string {
+  switch (attention.kind) {
+    case 'needs-you':
+      return details
+        ? titleOf(attention.call)
+        : `A call of ${cleanLine(attention.call.tool_name)} waits for your answer.`;
+    case 'failed':
+      return 'The turn failed.';
+    default:
+      return 'The turn is done.';
+  }
+}
+
+/** Returns the headers, whose values are in the environment, or undefined if one is missing. */
+function headersOf({
+  settings: { headers = {} },
+  environment,
+  log,
+}: PosterOptions): Record<string, string> | undefined {
+  const found: Record<string, string> = {};
+  for (const [name, variable] of Object.entries(headers)) {
+    const value = environment[variable];
+    if (value === undefined || value === '') {
+      log.warn(
+        { variable },
+        'no notifications are sent: set the environment variable that notify.headers names',
+      );
+      return undefined;
+    }
+    found[name] = value;
+  }
+  return found;
+}

@@ -1,0 +1,29 @@
+/** Finds the moments at which a person should be told: a call waits for an answer, or a turn has ended. */
+import type { ToolCall } from '../../protocol/development-tool/index.ts';
+import { isTerminal } from '../../protocol/schema-free/index.ts';
+import { requestId } from './entry.ts';
+import { waitingCalls, type SessionState } from './state.ts';
+
+export type Attention =
+  | { readonly kind: 'needs-you'; readonly call: ToolCall }
+  | { readonly kind: 'done' }
+  | { readonly kind: 'failed' };
+
+/** Compares two successive states. A turn that a person canceled is not reported. */
+export function attentionSince(before: SessionState, after: SessionState): Attention[] {
+  // The past of a session that was just joined is no news.
+  if (!before.place || before === after) return [];
+  const found: Attention[] = [];
+  if (before.log.open !== after.log.open) {
+    const known = new Set(waitingCalls(before).map(({ call }) => requestId(call)));
+    for (const { call } of waitingCalls(after)) {
+      if (!known.has(requestId(call))) found.push({ kind: 'needs-you', call });
+    }
+  }
+  if (before.turn !== after.turn && !isTerminal(before.turn) && isTerminal(after.turn)) {
+    // If another prompt is queued, the agent goes on with it.
+    if (after.turn === 'completed' && after.queued.length === 0) found.push({ kind: 'done' });
+    if (after.turn === 'failed' || after.turn === 'rejected') found.push({ kind: 'failed' });
+  }
+  return found;
+}

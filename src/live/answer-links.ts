@@ -1,0 +1,169 @@
+/**
+ * Links with which a person answers one call of a live session, without a token. They are sent in notifications.
+ *
+ * A link is signed with a key of this process. It is bound to one request of one call, and expires. Opening it (GET)
+ * shows the call and decides nothing, because mail and chat programs open links for previews. The buttons of the page
+ * send a POST to links that are also bound to an option. A link allows or rejects the call once. It cannot add rules,
+ * change content or answer questions in words. The call itself goes on waiting, and the first answer counts.
+ */
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { BoundedMap } from '../base/index.ts';
+import { callsAwaitingAnswer } from '../coder/index.ts';
+import type { JsonRoute, RouteReply } from '../http/index.ts';
+import { EXTENSION_URI, OPTION, type ToolCall } from '../protocol/development-tool/index.ts';
+import { A2AError } from '../protocol/index.ts';
+import { callPage, messagePage } from './answer-page.ts';
+import type { Live } from './hub.ts';
+
+/** How long a link is valid. */
+const LINK_MS = 30 * 60_000;
+const PATH = '/session/answers';
+/** The name of the client that answers by a link. */
+const NAME = 'link';
+const MAX_LINK_CHARS = 2048;
+/** Maximum number of remembered links that were used. A call is also answered only once. */
+const MAX_USED = 1000;
+
+/** The options that a link may choose. */
+const OPTIONS: readonly string[] = [OPTION.once, OPTION.cancel];
+
+interface Bound {
+  readonly call: string;
+  readonly request: string;
+  /** The option, or an empty string if the link only shows the call. */
+  readonly option: string;
+  readonly until: number;
+}
+
+export interface AnswerLinksOptions {
+  /** Returns the live session, or undefined if it has not started yet. */
+  readonly live: () => Live | undefined;
+  readonly now?: (() => number) | undefined;
+}
+
+export class AnswerLinks {
+  readonly #options: AnswerLinksOptions;
+  readonly #now: () => number;
+  readonly #used = new BoundedMap<true>(MAX_USED);
+  #key = randomBytes(32);
+
+  constructor(options: AnswerLinksOptions) {
+    this.#options = options;
+    this.#now = options.now ?? Date.now;
+  }
+
+  /** Returns the path of a link that shows the call, or undefined if a link cannot answer the call. */
+  pathFor(call: ToolCall): string | undefined {
+    const { tool_call_id, correlationId } = call;
+    if (correlationId === undefined || optionsOf(call).length === 0) return undefined;
+    const until = this.#now() + LINK_MS;
+    return this.#sign({ call: tool_call_id, request: correlationId, option: '', until });
+  }
+
+  /** Makes all links void. */
+  withdraw(): void {
+    this.#key = randomBytes(32);
+  }
+
+  get #live(): Live {
+    const live = this.#options.live();
+    if (!live) throw new A2AError('unavailable', 'The live session has not started yet');
+    return live;
+  }
+
+  get routes(): readonly JsonRoute[] {
+    const route = {
+      path: `${PATH}/{link}`,
+      public: true,
+      error: (error: A2AError) => failure(error),
+    };
+    return [
+      { ...route, verb: 'GET', handle: ({ values }) => this.#show(values['link'] ?? '') },
+      {
+        ...route,
+        verb: 'POST',
+        form: true,
+        handle: ({ values }) => this.#decide(values['link'] ?? ''),
+      },
+    ];
+  }
+
+  #sign(bound: Bound): string {
+    const { call, request, option, until } = bound;
+    const text = Buffer.from(JSON.stringify([call, request, option, until])).toString('base64url');
+    return `${PATH}/${text}.${this.#mac(text)}`;
+  }
+
+  #mac(text: string): string {
+    return createHmac('sha256', this.#key).update(text).digest('base64url');
+  }
+
+  /** Returns what a link is bound to. Throws if the link is not valid. */
+  #read(link: string): Bound {
+    const [text = '', mac = ''] = link.slice(0, MAX_LINK_CHARS).split('.');
+    const expected = Buffer.from(this.#mac(text));
+    const given = Buffer.from(mac);
+    if (given.length !== expected.length || !timingSafeEqual(given, expected)) throw expired();
+    // The signature is right, so the text was made here.
+    const [call, request, option, until] = JSON.parse(
+      Buffer.from(text, 'base64url').toString(),
+    ) as [string, string, string, number];
+    if (until <= this.#now()) throw expired();
+    return { call, request, option, until };
+  }
+
+  async #show(link: string): Promise<RouteReply> {
+    const bound = this.#read(link);
+    const call = await this.#find(bound);
+    if (!call) return messagePage(410, 'This question was answered already.');
+    const buttons = optionsOf(call).map(({ id, name }) => ({
+      id,
+      name,
+      action: this.#sign({ ...bound, option: id }),
+    }));
+    return callPage(call, buttons);
+  }
+
+  async #decide(link: string): Promise<RouteReply> {
+    const { call, request, option } = this.#read(link);
+    if (!OPTIONS.includes(option)) throw new A2AError('verbNotAllowed');
+    if (this.#used.get(request)) return messagePage(410, 'This link was used already.');
+    this.#used.set(request, true);
+    const member = this.#live.join({ kind: 'a2a', name: NAME, roles: ['approve'] });
+    try {
+      await member.confirm({
+        tool_call_id: call,
+        selected_option_id: option,
+        correlationId: request,
+      });
+    } catch (error) {
+      // Another client was faster, or the turn has ended.
+      if (error instanceof A2AError) return messagePage(410, `Not sent: ${error.message}.`);
+      this.#used.delete(request);
+      throw error;
+    } finally {
+      await member.close();
+    }
+    return messagePage(200, option === OPTION.cancel ? 'Rejected.' : 'Allowed once.');
+  }
+
+  async #find({ call, request }: Bound): Promise<ToolCall | undefined> {
+    const { handler, taskId } = this.#live;
+    const task = await handler.getTask({ id: taskId }, { extensions: [EXTENSION_URI] });
+    return callsAwaitingAnswer(task).find(
+      ({ tool_call_id, correlationId }) => tool_call_id === call && correlationId === request,
+    );
+  }
+}
+
+function optionsOf({ confirmation_request: request }: ToolCall) {
+  return request?.options.filter(({ id }) => OPTIONS.includes(id)) ?? [];
+}
+
+function expired(): A2AError {
+  return new A2AError('notFound', 'This link is not valid, or it has expired');
+}
+
+function failure(error: A2AError): RouteReply {
+  return messagePage(error.httpStatus, `${error.message}.`);
+}
