@@ -87,6 +87,11 @@ const SQL = {
         excluded.sender, excluded.headers)`,
   ),
   forget: statement('DELETE FROM links WHERE workspace = ? AND agent = ?'),
+  // The advisory lock of PostgreSQL is "PrlG" and 4.
+  alone: statement(
+    'SELECT 1 AS alone',
+    `SELECT pg_try_advisory_xact_lock(${0x50726c4704})::integer AS alone`,
+  ),
   removeOldest: statement(
     `DELETE FROM links WHERE id IN
        (SELECT id FROM (SELECT id, saved_at FROM links ORDER BY id LIMIT ${PRUNE_AT_ONCE}) oldest WHERE saved_at < ?)`,
@@ -220,13 +225,19 @@ export function createTaskLinks({ register, logger, ...options }: Options): Task
     },
     async prune(now, signal) {
       try {
-        const removed = () => register.transaction(() => SQL.removeOldest.run(now - KEEP_MS));
+        const removed = () => register.transaction(() => removeOldest(now - KEEP_MS));
         while (!signal.aborted && (await removed()) > 0) await nextTurn();
       } catch (error) {
         logger.warn({ err: error }, 'failed to remove old links to tasks of remote agents');
       }
     },
   };
+}
+
+/** Removes the oldest links, unless another gateway does it. */
+function* removeOldest(before: number): Steps<number> {
+  if ((yield* SQL.alone.get())?.['alone'] !== 1) return 0;
+  return yield* SQL.removeOldest.run(before);
 }
 
 function placeOf({ workspace, taskId }: Pick<Link, 'workspace' | 'taskId'>): string {
