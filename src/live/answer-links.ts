@@ -25,7 +25,7 @@ const MAX_LINK_CHARS = 2048;
 const MAX_USED = 1000;
 
 /** The options that a link may choose. */
-const OPTIONS: readonly string[] = [OPTION.once, OPTION.cancel];
+const OPTIONS: ReadonlySet<string> = new Set([OPTION.once, OPTION.cancel]);
 
 interface Bound {
   readonly call: string;
@@ -126,7 +126,7 @@ export class AnswerLinks {
 
   async #decide(link: string): Promise<RouteReply> {
     const { call, request, option } = this.#read(link);
-    if (!OPTIONS.includes(option)) throw new A2AError('verbNotAllowed');
+    if (!OPTIONS.has(option)) throw new A2AError('verbNotAllowed');
     if (this.#used.get(request)) return messagePage(410, 'This link was used already.');
     this.#used.set(request, true);
     const member = this.#live.join({ kind: 'a2a', name: NAME, roles: ['approve'] });
@@ -157,7 +157,7 @@ export class AnswerLinks {
 }
 
 function optionsOf({ confirmation_request: request }: ToolCall) {
-  return request?.options.filter(({ id }) => OPTIONS.includes(id)) ?? [];
+  return request?.options.filter(({ id }) => OPTIONS.has(id)) ?? [];
 }
 
 function expired(): A2AError {

@@ -71,9 +71,9 @@ test('opening a link shows the call and decides nothing; its button allows the c
   const post = (url: string, headers = form) => fetch(url, { method: 'POST', headers, body: '' });
   const foreign = { ...form, origin: 'http://evil.example' };
   assert.equal((await post(buttons['Allow once']!, foreign)).status, 403);
-  const [one, other] = await Promise.all([post(buttons['Allow once']!), post(buttons['Reject']!)]);
-  assert.deepEqual([one.status, other.status].toSorted(), [200, 410]);
-  assert.equal(one.status, 200);
+  const twice = await Promise.all([post(buttons['Allow once']!), post(buttons['Allow once']!)]);
+  assert.equal(twice.filter(({ status }) => status === 200).length, 1);
+  assert.equal((await post(buttons['Reject']!)).status, 410);
   await watcher.state('completed');
   assert.equal(existsSync(file), true);
   assert.equal((await post(buttons['Allow once']!)).status, 410);

@@ -23,10 +23,12 @@ test(
   async (t) => {
     const posts: Record<string, string>[] = [];
     let wake = () => {};
-    const topic = createServer(async (request, response) => {
-      posts.push(JSON.parse(await text(request)) as Record<string, string>);
-      response.end();
-      wake();
+    const topic = createServer((request, response) => {
+      void text(request).then((body) => {
+        posts.push(JSON.parse(body) as Record<string, string>);
+        response.end();
+        wake();
+      });
     });
     topic.listen(0, '127.0.0.1');
     await once(topic, 'listening');

@@ -1,2 +1,2 @@
 export { addressesOf, makeSelfSigned } from './self-signed.ts';
-export { openOwnCertificate, type OwnCertificate } from './own-certificate.ts';
+export { openOwnCertificate } from './own-certificate.ts';

@@ -29,10 +29,12 @@ interface Received {
 async function topic(t: TestContext, status = 200) {
   const received: Received[] = [];
   let wake = () => {};
-  const server = createServer(async (request, response) => {
-    received.push({ headers: request.headers, body: await text(request) });
-    response.writeHead(status, { location: 'http://127.0.0.1:1/' }).end();
-    wake();
+  const server = createServer((request, response) => {
+    void text(request).then((body) => {
+      received.push({ headers: request.headers, body });
+      response.writeHead(status, { location: 'http://127.0.0.1:1/' }).end();
+      wake();
+    });
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
