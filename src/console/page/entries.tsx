@@ -10,6 +10,7 @@ import {
   type Company,
   type Entry,
 } from '../../display/index.ts';
+import type { FileDiff } from '../../protocol/development-tool/index.ts';
 import { ChangeView, countsOf, LongText } from './lines.tsx';
 import { Markdown } from './markdown.tsx';
 
@@ -93,7 +94,7 @@ function CallView({ entry, company }: { readonly entry: CallEntry; readonly comp
           <Helper name={call.agent} />
           {titleInHistory(entry)}
         </span>
-        {body?.kind === 'diff' ? <Counts entry={entry} /> : null}
+        {body?.kind === 'diff' ? <Counts diff={body.diff} /> : null}
         {body && 'summary' in body && body.summary !== undefined ? (
           <span class="t-bad">{body.summary}</span>
         ) : null}
@@ -108,8 +109,8 @@ function CallView({ entry, company }: { readonly entry: CallEntry; readonly comp
   );
 }
 
-function Counts({ entry }: { readonly entry: CallEntry }) {
-  const { diff } = entry.call.output ?? {};
+/** The numbers of added and removed lines. */
+export function Counts({ diff }: { readonly diff: FileDiff | undefined }) {
   const counts = useMemo(() => diff && countsOf(diff), [diff]);
   if (!counts) return null;
   return (

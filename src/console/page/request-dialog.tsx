@@ -21,7 +21,7 @@ import {
   OPTION,
   type CallDetail,
 } from '../../protocol/schema-free/index.ts';
-import { Helper } from './entries.tsx';
+import { Counts, Helper } from './entries.tsx';
 import { ChangeView, LongText } from './lines.tsx';
 import type { PageSession } from './page-session.ts';
 
@@ -99,6 +99,7 @@ function Request({ store, entry, others }: RequestProps) {
       onKeyDown={store.mayApprove ? onKeyDown : undefined}
     >
       <h2 id="dialog-title">
+        <Counts diff={call.confirmation_request?.file_edit_details} />
         <Helper name={call.agent} />
         {titleOfRequest(entry)}
         {others > 0 ? <span class="others">1 of {others + 1}</span> : null}
