@@ -38,7 +38,7 @@ function contract(open: () => Promise<Register>): void {
     const made = await keys.create({ workspace: 'keys', name: 'first', scopes: ALL }, 'cli');
     const { id } = made.key;
     assert.equal((await keys.verify(made.secret))?.id, id);
-    const verified = await Promise.all([1, 2, 3].map(() => keys.verify(made.secret)));
+    const verified = await Promise.all([1, 2, 3].map(async () => keys.verify(made.secret)));
     assert.deepEqual(new Set(verified.map((key) => key?.id)), new Set([id]));
     const budget = { tokens: 5, period: 'day' as const };
     const changed = await keys.edit('keys', id, { name: 'second', budget }, `key:${id}`);
@@ -96,7 +96,7 @@ function contract(open: () => Promise<Register>): void {
       register.change(() =>
         audit.record({ workspace: 'many', actor: 'cli', action: 'card.update', subject: `${n}` }),
       );
-    await Promise.all(Array.from({ length: 10 }, (_, n) => record(n)));
+    await Promise.all(Array.from({ length: 10 }, async (_, n) => record(n)));
     const numbers = (await audit.list('many', { limit: 20 })).map(({ number }) => number);
     assert.deepEqual(numbers, [10, 9, 8, 7, 6, 5, 4, 3, 2, 1]);
   });

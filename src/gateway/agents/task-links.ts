@@ -9,6 +9,7 @@ import * as z from 'zod';
 import { SecretBox, secretKeys } from '../../store/index.ts';
 import type { Logger } from '../../tasks/index.ts';
 import { andThen, type MaybePromise } from '../../base/index.ts';
+import { REGISTER_LOCKS } from '../register/advisory-locks.ts';
 import { arrayStatement, type Register, statement, type Steps } from '../register/register.ts';
 import { type Sender, StoredSender } from './sender.ts';
 
@@ -87,10 +88,9 @@ const SQL = {
         excluded.sender, excluded.headers)`,
   ),
   forget: statement('DELETE FROM links WHERE workspace = ? AND agent = ?'),
-  // The advisory lock of PostgreSQL is "PrlG" and 4.
   alone: statement(
     'SELECT 1 AS alone',
-    `SELECT pg_try_advisory_xact_lock(${0x50726c4704})::integer AS alone`,
+    `SELECT pg_try_advisory_xact_lock(${REGISTER_LOCKS.links})::integer AS alone`,
   ),
   removeOldest: statement(
     `DELETE FROM links WHERE id IN

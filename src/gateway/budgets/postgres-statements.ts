@@ -1,11 +1,9 @@
 /** The statements of the budget store in PostgreSQL. Rows are given as JSON, so that one statement stores many. */
+import { REGISTER_LOCKS } from '../register/advisory-locks.ts';
 import { statement } from '../register/register.ts';
 import { MAX } from './rows.ts';
 
-/** The key of the advisory lock for new counters. It is "PrlG" and 2. */
-const COUNTERS_LOCK = 0x50726c4702;
-/** The key of the advisory lock for the removal of old rows. It is "PrlG" and 3. */
-const FOLD_LOCK = 0x50726c4703;
+const { counters: COUNTERS_LOCK, fold: FOLD_LOCK } = REGISTER_LOCKS;
 
 const COUNTER = 'calls, tokens, nanos, reserved_tokens, reserved_nanos';
 const COUNTER_TYPES = `holder text, period text, currency text, calls bigint, tokens bigint, nanos bigint,

@@ -21,7 +21,6 @@ import {
   callerOf,
   clamped,
   counterIn,
-  holdersOf,
   holderName,
   numberIn,
   payerIn,

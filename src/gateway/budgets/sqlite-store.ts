@@ -2,14 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { arrayStatement, type Register, statement, type Steps } from '../register/register.ts';
 import { andThen } from '../../base/index.ts';
-import {
-  type BudgetRefusal,
-  type Counter,
-  type Grant,
-  grantOf,
-  type Holder,
-  type Limit,
-} from './grant.ts';
+import { type BudgetRefusal, type Counter, type Grant, grantOf, type Limit } from './grant.ts';
 import {
   addTo,
   bookingIn,
@@ -28,14 +21,7 @@ import {
   type Sum,
 } from './rows.ts';
 import { readUsage } from './usage-query.ts';
-import type {
-  Booking,
-  BudgetStore,
-  Payer,
-  PlannedBooking,
-  ReservedCall,
-  Settlement,
-} from './store.ts';
+import type { Booking, BudgetStore, PlannedBooking, Settlement } from './store.ts';
 
 /** Time after the start during which resumed tasks can take over the reservations of their calls to agents. */
 const ADOPT_MS = 60_000;

@@ -18,6 +18,7 @@ import {
 } from '../../base/postgres/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import type { Logger } from '../../tasks/index.ts';
+import { REGISTER_LOCKS } from './advisory-locks.ts';
 import { postgresQuery, postgresResult } from './postgres-statement.ts';
 import { REGISTER_TABLES } from './postgres-tables.ts';
 import type { Register, Steps } from './register.ts';
@@ -32,8 +33,6 @@ export const NODE_LEASE_SECONDS = 15;
 const CHANNEL = 'parley_register';
 /** PostgreSQL limits the payload of a notification to 8000 bytes. */
 const MAX_PAYLOAD_BYTES = 7900;
-/** The key of the advisory lock under which one node at a time makes a change. It is "PrlG" and 1. */
-const CHANGE_LOCK = 0x50726c4701;
 /** Maximum number of connections. The register needs few, because most requests find everything in memory. */
 const POOL_SIZE = 5;
 
@@ -191,7 +190,7 @@ async function registerIn(
     change: (work) =>
       guarded(async () => {
         const { result, number } = await db.transaction(async (on) => {
-          await on.query('SELECT pg_advisory_xact_lock($1)', [CHANGE_LOCK]);
+          await on.query('SELECT pg_advisory_xact_lock($1)', [REGISTER_LOCKS.change]);
           const done = await run(work(), on);
           const [row] = await on.query<{ number: number }>(
             'UPDATE parley.register_changes SET number = number + 1 RETURNING number',
