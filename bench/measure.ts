@@ -28,7 +28,7 @@ export interface Cost {
 }
 
 export interface Work {
-  readonly subject: Subject;
+  readonly subject: Pick<Subject, 'name' | 'cpu'>;
   /** Does some work and returns the number of units. */
   readonly run: () => Promise<number>;
 }

@@ -11,6 +11,7 @@ import { gateway } from './gateway.ts';
 import { live } from './live.ts';
 import { growth, list, sqlite, streams, unary } from './costs.ts';
 import { machine, type Row } from './measure.ts';
+import { postgres } from './postgres.ts';
 import { heading, line, save } from './report.ts';
 import { cleanUp } from './subjects.ts';
 
@@ -19,6 +20,7 @@ const SCENARIOS: Readonly<Record<string, () => Promise<Row[]>>> = {
   streams,
   growth,
   sqlite,
+  postgres,
   list,
   idle,
   stall: slowReader,

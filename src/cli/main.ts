@@ -63,6 +63,11 @@ const COMMANDS: CommandTable = {
     about: 'List the events that webhooks did not accept, or send them again',
     load: async () => (await import('./commands/push.ts')).default,
   },
+  db: {
+    operands: 'migrate|status|import URL',
+    about: 'Create or show the tables in PostgreSQL, or copy tasks from SQLite',
+    load: async () => (await import('./commands/db.ts')).default,
+  },
   card: {
     operands: 'URL',
     about: "Show an agent's card, or check it with --verify",

@@ -34,10 +34,13 @@ export function isConnectionLost(error: unknown): boolean {
   if (error instanceof StoreError) return error.code === 'unavailable';
   const state = sqlState(error);
   if (state !== undefined) {
-    // 08: connection exceptions. 57P01 to 57P03: the server shuts down, crashed, or starts. 53300: too many clients.
+    // 08: connection exceptions, except for a wrong message (08P01). 57P01 to 57P03: the server shuts down, crashed, or starts. 53300: too many clients.
     // 25006: the server has become a read-only replica, so the next connection finds the new primary.
     return (
-      state.startsWith('08') || /^57P0[1-5]$/.test(state) || state === '53300' || state === '25006'
+      /^08(?!P01)/.test(state) ||
+      /^57P0[1-5]$/.test(state) ||
+      state === '53300' ||
+      state === '25006'
     );
   }
   if (!(error instanceof Error)) return false;

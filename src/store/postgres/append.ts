@@ -148,7 +148,7 @@ async function verify(
 }
 
 /** Returns the arrays for the parameters of the function, except the first one. */
-function columnsOf(batch: readonly ScopedAppend[]): unknown[] {
+export function columnsOf(batch: readonly ScopedAppend[]): unknown[] {
   const rows = batch.map((append): unknown[] => {
     const {
       taskId,

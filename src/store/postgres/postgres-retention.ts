@@ -68,9 +68,18 @@ async function drop(tx: Executor, tasks: readonly TaskRow[]): Promise<void> {
   );
   await tx.query('DELETE FROM parley.push WHERE task = ANY ($1)', [ids]);
   await tx.query('DELETE FROM parley.tasks WHERE id = ANY ($1)', [ids]);
+  await changeCounters(tx, tasks, -1);
+}
+
+/** Adds tasks to the counters, or removes them. */
+export async function changeCounters(
+  tx: Executor,
+  tasks: readonly Pick<TaskRow, 'scope' | 'state' | 'counted'>[],
+  sign: 1 | -1,
+): Promise<void> {
   await tx.query(
     `INSERT INTO parley.counters AS c (scope, state, shard, n, bytes)
-     SELECT u.scope, u.state, pg_backend_pid() % 8, -count(*), -sum(u.counted)
+     SELECT u.scope, u.state, pg_backend_pid() % 8, $4::integer * count(*), $4::integer * sum(u.counted)
      FROM unnest($1::bigint[], $2::text[], $3::bigint[]) AS u (scope, state, counted)
      GROUP BY u.scope, u.state ORDER BY u.scope, u.state
      ON CONFLICT (scope, state, shard) DO UPDATE SET n = c.n + excluded.n, bytes = c.bytes + excluded.bytes`,
@@ -78,6 +87,7 @@ async function drop(tx: Executor, tasks: readonly TaskRow[]): Promise<void> {
       tasks.map(({ scope }) => scope),
       tasks.map(({ state }) => state),
       tasks.map(({ counted }) => counted),
+      sign,
     ],
   );
 }

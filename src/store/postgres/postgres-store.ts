@@ -8,7 +8,6 @@
  * Lists have the same order as in the other stores. The time of a status change is that of the database's clock. Totals
  * come from counters. The tasks of a context, and those that match `updatedSince`, are counted for every page.
  */
-import { createHash } from 'node:crypto';
 import { BoundedMap, StoreError } from '../../base/index.ts';
 import {
   acrossLostConnections,
@@ -49,7 +48,14 @@ import { type ClusterOptions, PostgresCluster } from './postgres-cluster.ts';
 import { CLUSTER } from './cluster-schema.ts';
 import { PostgresPush } from './postgres-push.ts';
 import { dropTask, postgresRetention } from './postgres-retention.ts';
-import { toHead, toHeads, STATEMENTS, type HeadRow, type ScopedHeadRow } from './statements.ts';
+import {
+  scopeHash,
+  toHead,
+  toHeads,
+  STATEMENTS,
+  type HeadRow,
+  type ScopedHeadRow,
+} from './statements.ts';
 
 /** The options of `postgresStore`. */
 export interface PostgresStoreOptions extends SecretKeyOptions {
@@ -251,7 +257,7 @@ export class PostgresStore implements TaskStore {
     const key = scopeKey(scope);
     const known = this.#scopes.get(key);
     if (known !== undefined) return known;
-    const [row] = await this.#db.run<[id: number]>(STATEMENTS.findScope, [hashOf(key)]);
+    const [row] = await this.#db.run<[id: number]>(STATEMENTS.findScope, [scopeHash(key)]);
     if (row) this.#scopes.set(key, row[0]);
     return row?.[0];
   }
@@ -260,7 +266,7 @@ export class PostgresStore implements TaskStore {
     const found = await this.#scope(scope);
     if (found !== undefined) return found;
     const { tenant, owner } = scope;
-    const values = [hashOf(scopeKey(scope)), toPostgresText(tenant), toPostgresText(owner)];
+    const values = [scopeHash(scopeKey(scope)), toPostgresText(tenant), toPostgresText(owner)];
     await this.#db.run(STATEMENTS.addScope, values);
     const added = await this.#scope(scope);
     if (added === undefined) throw new StoreError('the task store is damaged: a scope is missing');
@@ -268,7 +274,9 @@ export class PostgresStore implements TaskStore {
   }
 
   #position(scope: Scope, cursor: string): number[] {
-    return this.#cursors.read(scope, cursor).split('.').map(Number);
+    // A cursor from a SQLite store that was imported has no row number.
+    const [changed = 0, id = 0] = this.#cursors.read(scope, cursor).split('.').map(Number);
+    return [changed, id];
   }
 
   /** Returns the rows of a page, and one more if there is another page. */
@@ -301,8 +309,4 @@ function statesOf({ state }: ListQuery): readonly TaskState[] {
 
 function firstChange(updatedSince: number | undefined): number {
   return updatedSince === undefined ? 0 : Math.min(ChangeClock.first(updatedSince), END);
-}
-
-function hashOf(key: string): Uint8Array {
-  return createHash('sha256').update(key, 'utf16le').digest();
 }

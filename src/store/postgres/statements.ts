@@ -1,4 +1,5 @@
 /** The statements of the task store in PostgreSQL, and the types of their rows. */
+import { createHash } from 'node:crypto';
 import { fromPostgresText } from '../../base/postgres/index.ts';
 import type { Task, TaskStatusUpdateEvent } from '../../protocol/index.ts';
 import { ChangeClock, foldedStatus, type Scope, type TaskHead } from '../../tasks/index.ts';
@@ -126,4 +127,9 @@ export function toHeads(rows: readonly ScopedHeadRow[]): TaskHead[] {
     const head = toHead({ tenant: fromPostgresText(tenant), owner: fromPostgresText(owner) }, row);
     return head ? [head] : [];
   });
+}
+
+/** Returns the key of a scope in the database. */
+export function scopeHash(key: string): Uint8Array {
+  return createHash('sha256').update(key, 'utf16le').digest();
 }

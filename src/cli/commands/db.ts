@@ -1,0 +1,130 @@
+/** `parley db`: creates and shows the tables in a PostgreSQL database, and copies the tasks of a SQLite file into it. */
+import { SESSIONS } from '../../agent/postgres/index.ts';
+import { StoreError } from '../../base/index.ts';
+import { isPostgresUrl, openPostgres, schemaVersions } from '../../base/postgres/index.ts';
+import { REGISTER_TABLES } from '../../gateway/register/index.ts';
+import { CLUSTER, importSqlite, TASKS } from '../../store/index.ts';
+import { defineCommand } from '../program/command.ts';
+import { EXIT, ExitError, usageError } from '../program/exit.ts';
+import { createLog } from '../program/log.ts';
+import type { Environment } from '../program/flags.ts';
+import { secretKeyOptions, SECRET_KEY_VARIABLES } from '../program/secret-keys.ts';
+import { storeLocation } from '../program/store-location.ts';
+import { toggle } from '../program/flags.ts';
+import { columns } from '../program/table.ts';
+import { note, say, sayJson } from '../program/terminal.ts';
+
+const SCHEMAS = [TASKS, CLUSTER, SESSIONS, REGISTER_TABLES];
+const URL_EXAMPLE = 'postgres://parley@localhost/parley';
+
+export default defineCommand({
+  name: 'db',
+  operands: ['ACTION', 'URL', '[FILE]'],
+  about:
+    'Manages a PostgreSQL database. ACTION migrate creates the tables or updates them; servers also do this when they start. ACTION status shows their versions and the number of tasks; the exit code is 1 if tables are missing or old. ACTION import copies the tasks of a SQLite file (sqlite:PATH) to an empty database. If it is interrupted, run it again: it continues.',
+  flags: { json: toggle('Print JSON.') },
+  variables: SECRET_KEY_VARIABLES,
+  examples: [
+    `parley db migrate ${URL_EXAMPLE}`,
+    `parley db status ${URL_EXAMPLE}?sslmode=verify-full`,
+    `parley db import ${URL_EXAMPLE} sqlite:tasks.db`,
+  ],
+
+  async run({ operands: [action, url = '', file], values, environment }) {
+    if (action !== 'migrate' && action !== 'status' && action !== 'import') {
+      throw usageError(`unknown action "${action}": use parley db migrate, status or import`);
+    }
+    if (!isPostgresUrl(url)) {
+      throw usageError(`${url} is not the URL of a PostgreSQL database, such as ${URL_EXAMPLE}`);
+    }
+    if ((file !== undefined) !== (action === 'import')) {
+      throw usageError(
+        `parley db ${action} needs ${action === 'import' ? 'the SQLite file' : 'only the URL'}, for example: parley db ${action} ${URL_EXAMPLE}${action === 'import' ? ' sqlite:tasks.db' : ''}`,
+      );
+    }
+    try {
+      if (action === 'status') return await status(url, values.json);
+      if (action === 'migrate') return await migrate(url, values.json);
+      return await copy(url, file, environment, values.json);
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error;
+      const hint = error.hint === undefined ? '' : `: ${error.hint}`;
+      throw new ExitError(EXIT.failed, `${error.message}${hint}`, { cause: error });
+    }
+  },
+});
+
+async function migrate(url: string, json: boolean): Promise<number> {
+  await using db = await openPostgres(url, { schemas: [], poolSize: 1 });
+  const before = await db.migrate(SCHEMAS);
+  if (json) {
+    sayJson({
+      tables: before.map(({ name, stored, known }) => ({ name, from: stored, to: known })),
+    });
+    return EXIT.done;
+  }
+  const changed = before.filter(({ stored, known }) => stored < known);
+  if (changed.length === 0) say('The tables are up to date.');
+  for (const { name, stored, known } of changed) say(`${name}: version ${stored} → ${known}`);
+  return EXIT.done;
+}
+
+interface Count {
+  readonly state: string;
+  readonly n: number;
+  readonly bytes: number;
+}
+
+async function status(url: string, json: boolean): Promise<number> {
+  await using db = await openPostgres(url, { schemas: [], poolSize: 1 });
+  const versions = await schemaVersions(db, SCHEMAS);
+  const hasTasks = versions.some(({ name, stored }) => name === TASKS.name && stored > 0);
+  const counts = hasTasks
+    ? await db.query<Count>(
+        `SELECT state, sum(n)::bigint AS n, sum(bytes)::bigint AS bytes FROM parley.counters
+         GROUP BY state HAVING sum(n) <> 0 ORDER BY state`,
+      )
+    : [];
+  const [size] = await db.query<{ bytes: number; server: string }>(
+    `SELECT pg_database_size(current_database()) AS bytes, current_setting('server_version') AS server`,
+  );
+  const isCurrent = versions.every(({ stored, known }) => stored === known);
+  if (json) {
+    const tasks = Object.fromEntries(counts.map(({ state, n }) => [state, n]));
+    sayJson({ server: size?.server, bytes: size?.bytes, tables: versions, tasks });
+    return isCurrent ? EXIT.done : EXIT.failed;
+  }
+  say(`PostgreSQL ${size?.server}, ${db.name}: ${((size?.bytes ?? 0) / 1e6).toFixed(1)} MB`);
+  const rows = versions.map(({ name, stored, known }) => {
+    const state =
+      stored === known ? 'up to date' : stored < known ? 'run parley db migrate' : 'newer';
+    return [name, `version ${stored} of ${known}`, state];
+  });
+  for (const line of columns(rows)) say(line);
+  const tasks = counts.map(({ state, n }) => `${n} ${state}`);
+  if (hasTasks) say(`Tasks: ${tasks.length === 0 ? 'none' : tasks.join(', ')}`);
+  return isCurrent ? EXIT.done : EXIT.failed;
+}
+
+async function copy(
+  url: string,
+  file: string | undefined,
+  environment: Environment,
+  json: boolean,
+): Promise<number> {
+  const place = await storeLocation({ store: file }, environment, '');
+  if (place.kind !== 'sqlite') throw usageError(`${file} is not a SQLite file: use sqlite:PATH`);
+  const keys = secretKeyOptions(environment);
+  const { secretKeyFile: _, ...to } = keys;
+  const tasks = await importSqlite(place.file, url, {
+    from: keys,
+    to,
+    logger: createLog(environment),
+    onProgress: (done) => {
+      if (!json && process.stderr.isTTY) note(`${done} tasks`);
+    },
+  });
+  if (json) sayJson({ tasks });
+  else say(`The database has all ${tasks} tasks of ${place.file}.`);
+  return EXIT.done;
+}

@@ -1,0 +1,306 @@
+/**
+ * Copies a task store from a SQLite file to PostgreSQL.
+ *
+ * Tasks are copied in groups, each in one transaction that also stores how far the import is. If it is interrupted, the
+ * next call continues. The database must be empty, or contain an unfinished import of the same file. No server may use
+ * the file. A server that uses the database meanwhile sees only the tasks that were copied already.
+ */
+import { createHash } from 'node:crypto';
+import type { DatabaseSync } from 'node:sqlite';
+import { StoreError } from '../../base/index.ts';
+import {
+  openPostgres,
+  toPostgresText,
+  type Executor,
+  type Postgres,
+} from '../../base/postgres/index.ts';
+import { consoleLogger, scopeKey, type Logger, type PushRecord } from '../../tasks/index.ts';
+import { openStoreFile } from '../open-store.ts';
+import { progressColumns } from '../push-progress.ts';
+import { SecretBox, secretKeys, type SecretKeyOptions } from '../secrets.ts';
+import { SqliteStore } from '../sqlite.ts';
+import { Query } from '../statements.ts';
+import { WebhookSecrets } from '../webhook-secrets.ts';
+import { CLUSTER } from './cluster-schema.ts';
+import { TASKS } from './migrations.ts';
+import { changeCounters } from './postgres-retention.ts';
+import { scopeHash } from './statements.ts';
+
+/** The options of `importSqlite`. */
+export interface ImportOptions {
+  /** The keys with which the webhooks in the file are encrypted. */
+  readonly from: SecretKeyOptions;
+  /** The keys with which webhooks in the database are encrypted. */
+  readonly to: SecretKeyOptions;
+  readonly logger?: Logger | undefined;
+  /** Called after each group, with the number of tasks that are in the database now. */
+  readonly onProgress?: ((tasks: number) => void) | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** How far an import is, in the table `meta`. */
+interface Progress {
+  /** Identifies the file. */
+  readonly source: string;
+  /** The row id of the last task that was copied. */
+  readonly last: number;
+  readonly tasks: number;
+  readonly done: boolean;
+}
+
+/** Maximum number of tasks in a group. */
+const GROUP = 200;
+/** Maximum number of log entries, and of characters of JSON, in one statement. */
+const MAX_ENTRIES = 2000;
+const MAX_CHARACTERS = 4_000_000;
+
+type TaskRow = [
+  id: number,
+  taskId: string,
+  scope: number,
+  tenant: string,
+  owner: string,
+  contextId: string,
+  state: string,
+  statusSeq: number,
+  changed: number,
+  createdAt: number,
+  expiresAt: number | null,
+  seq: number,
+  bytes: number,
+  artifactAt: number | null,
+];
+
+type EventRow = [seq: number, json: string, accepts: string | null];
+
+/** Tasks that are being removed have no entry with their status any more. They are not copied. */
+const TASK_ROWS = `
+  SELECT t.id, t.task_id, t.scope, s.tenant, s.owner, t.context_id, t.state, t.status_seq, t.changed, t.created_at,
+    t.expires_at, (SELECT max(seq) FROM events WHERE task = t.id),
+    (SELECT sum(length(json) + 100) FROM events WHERE task = t.id),
+    (SELECT at FROM events WHERE task = t.id ORDER BY seq DESC LIMIT 1)
+  FROM tasks t JOIN scopes s ON s.id = t.scope
+  WHERE t.id > ? AND EXISTS (SELECT 1 FROM events WHERE task = t.id AND seq = t.status_seq)
+  ORDER BY t.id LIMIT ${GROUP}`;
+
+/** Copies the store. Returns the number of tasks in it. Throws a StoreError if this is not possible. */
+export async function importSqlite(
+  path: string,
+  url: string,
+  options: ImportOptions,
+): Promise<number> {
+  const { logger = consoleLogger } = options;
+  const opened = openStoreFile(path, { synchronous: 'NORMAL' });
+  try {
+    const source = new SqliteStore(opened, { ...options.from, logger });
+    const [key] = new Query<[Uint8Array]>(
+      opened.db,
+      `SELECT value FROM meta WHERE key = 'cursor_key'`,
+    ).get() ?? [new Uint8Array()];
+    await using db = await openPostgres(url, {
+      schemas: [TASKS, CLUSTER],
+      poolSize: 2,
+      timeoutMs: 600_000,
+    });
+    const id = createHash('sha256').update(key).digest('hex');
+    await begin(db, id, key);
+    const [salt] = await db.query<{ value: Uint8Array }>(
+      `SELECT value FROM parley.meta WHERE key = 'secret_salt'`,
+    );
+    const secrets = new SecretBox(secretKeys(options.to), salt?.value ?? new Uint8Array());
+    const copy = new Copy(opened.db, source, new WebhookSecrets(secrets, logger));
+    for (;;) {
+      options.signal?.throwIfAborted();
+      const progress = await db.transaction((tx) => copy.group(tx, id));
+      options.onProgress?.(progress.tasks);
+      if (!progress.done) continue;
+      await db.query('ANALYZE parley.tasks; ANALYZE parley.events');
+      return progress.tasks;
+    }
+  } finally {
+    opened.close();
+  }
+}
+
+/** Starts the import, or checks that the unfinished one in the database is of the same file. */
+async function begin(db: Postgres, source: string, cursorKey: Uint8Array): Promise<void> {
+  await db.transaction(async (tx) => {
+    // One import at a time.
+    await tx.query('LOCK TABLE parley.meta IN EXCLUSIVE MODE');
+    const found = await progressOf(tx);
+    if (found?.source === source) return;
+    const [task] = await tx.query('SELECT FROM parley.tasks LIMIT 1');
+    if (found || task) {
+      throw new StoreError(`the database ${db.name} has tasks that are not from this file`, {
+        hint: 'import into an empty database',
+      });
+    }
+    // So that page tokens of lists stay valid.
+    await tx.query(`UPDATE parley.meta SET value = $1 WHERE key = 'cursor_key'`, [cursorKey]);
+    await save(tx, { source, last: 0, tasks: 0, done: false });
+  });
+}
+
+async function progressOf(tx: Executor): Promise<Progress | undefined> {
+  const [row] = await tx.query<{ value: Uint8Array }>(
+    `SELECT value FROM parley.meta WHERE key = 'import' FOR UPDATE`,
+  );
+  if (!row) return undefined;
+  const progress: Progress = JSON.parse(Buffer.from(row.value).toString());
+  return progress;
+}
+
+async function save(tx: Executor, progress: Progress): Promise<void> {
+  await tx.query(
+    `INSERT INTO parley.meta VALUES ('import', $1) ON CONFLICT (key) DO UPDATE SET value = excluded.value`,
+    [Buffer.from(JSON.stringify(progress))],
+  );
+}
+
+class Copy {
+  readonly #source: SqliteStore;
+  readonly #webhooks: WebhookSecrets;
+  readonly #tasks: Query<TaskRow>;
+  readonly #events: Query<EventRow>;
+
+  constructor(db: DatabaseSync, source: SqliteStore, webhooks: WebhookSecrets) {
+    this.#source = source;
+    this.#webhooks = webhooks;
+    this.#tasks = new Query(db, TASK_ROWS);
+    this.#events = new Query(
+      db,
+      'SELECT seq, json, accepts FROM events WHERE task = ? AND seq > ? ORDER BY seq LIMIT 500',
+    );
+  }
+
+  /** Copies the next group of tasks. */
+  async group(tx: Executor, source: string): Promise<Progress> {
+    const before = await progressOf(tx);
+    if (before?.source !== source) throw new StoreError('another import has been started');
+    if (before.done) return before;
+    const rows = this.#tasks.all(before.last);
+    const last = rows.at(-1)?.[0];
+    const tasks = before.tasks + rows.length;
+    const progress = { source, last: last ?? before.last, tasks, done: last === undefined };
+    const scopes = await this.#scopes(tx, rows);
+    for (const row of rows) await this.#task(tx, row, scopes.get(row[2]) ?? 0);
+    await changeCounters(
+      tx,
+      rows.map((row) => ({ scope: scopes.get(row[2]) ?? 0, state: row[6], counted: row[12] })),
+      1,
+    );
+    await save(tx, progress);
+    return progress;
+  }
+
+  /** Returns the numbers of the scopes in the database, by their numbers in the file. */
+  async #scopes(tx: Executor, rows: readonly TaskRow[]): Promise<Map<number, number>> {
+    const numbers = new Map<number, number>();
+    for (const [, , scope, tenant, owner] of rows) {
+      if (numbers.has(scope)) continue;
+      const hash = scopeHash(scopeKey({ tenant, owner }));
+      await tx.query(
+        'INSERT INTO parley.scopes (key, tenant, owner) VALUES ($1, $2, $3) ON CONFLICT (key) DO NOTHING',
+        [hash, toPostgresText(tenant), toPostgresText(owner)],
+      );
+      const [found] = await tx.query<{ id: number }>(
+        'SELECT id FROM parley.scopes WHERE key = $1',
+        [hash],
+      );
+      if (found) numbers.set(scope, found.id);
+    }
+    return numbers;
+  }
+
+  async #task(tx: Executor, row: TaskRow, scope: number): Promise<void> {
+    const [id, taskId, , tenant, owner, contextId, state, statusSeq, changed, createdAt] = row;
+    const [expiresAt, seq, bytes, artifactAt] = [row[10], row[11], row[12], row[13]];
+    const [task] = await tx.query<{ id: number }>(
+      `INSERT INTO parley.tasks (task_id, scope, context_id, state, seq, status_seq, changed, created_at, expires_at,
+         artifact_at, bytes, counted)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11) RETURNING id`,
+      [
+        toPostgresText(taskId),
+        scope,
+        toPostgresText(contextId),
+        state,
+        seq,
+        statusSeq,
+        changed,
+        createdAt,
+        expiresAt,
+        artifactAt,
+        bytes,
+      ],
+    );
+    if (!task) return;
+    await this.#log(tx, id, task.id, scope);
+    for (const record of this.#source.listPush(taskId)) {
+      await this.#push(tx, record, task.id, scope, { tenant, owner });
+    }
+  }
+
+  async #log(tx: Executor, from: number, to: number, scope: number): Promise<void> {
+    let seqs: number[] = [];
+    let texts: string[] = [];
+    let ids: string[] = [];
+    let characters = 0;
+    const write = async () => {
+      await tx.query(
+        'INSERT INTO parley.events (task, seq, json) SELECT $1, * FROM unnest($2::integer[], $3::text[])',
+        [to, seqs, texts],
+      );
+      await tx.query(
+        'INSERT INTO parley.messages (scope, message_id, task) SELECT $1, id, $2 FROM unnest($3::text[]) AS id',
+        [scope, to, ids],
+      );
+      [seqs, texts, ids, characters] = [[], [], [], 0];
+    };
+    for (let rows = this.#events.all(from, 0); rows.length > 0;) {
+      for (const [seq, json, accepts] of rows) {
+        seqs.push(seq);
+        texts.push(json);
+        characters += json.length;
+        const messageIds: string[] = accepts === null ? [] : JSON.parse(accepts);
+        ids.push(...messageIds.map(toPostgresText));
+        if (seqs.length >= MAX_ENTRIES || characters >= MAX_CHARACTERS) await write();
+      }
+      rows = this.#events.all(from, rows.at(-1)?.[0] ?? 0);
+    }
+    await write();
+  }
+
+  async #push(
+    tx: Executor,
+    { taskId, config, version, view, progress }: PushRecord,
+    task: number,
+    number: number,
+    scope: { readonly tenant: string; readonly owner: string },
+  ): Promise<void> {
+    const stored = this.#webhooks.seal(taskId, config);
+    const [push] = await tx.query<{ id: number }>(
+      `INSERT INTO parley.push (task, config_id, version, config, sealed, view, cursor, attempts, failing_since, due_at)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) RETURNING id`,
+      [
+        task,
+        toPostgresText(config.id),
+        version,
+        Buffer.from(stored),
+        typeof stored !== 'string',
+        view ?? null,
+        ...progressColumns(progress),
+      ],
+    );
+    const query = { ...scope, taskId, configId: config.id, limit: Number.MAX_SAFE_INTEGER };
+    for (const { seq, reason, attempts, at } of this.#source.deadLetters(query)) {
+      await tx.query('INSERT INTO parley.dead_letters VALUES ($1, $2, $3, $4, $5, $6)', [
+        push?.id,
+        seq,
+        number,
+        toPostgresText(reason),
+        attempts,
+        at,
+      ]);
+    }
+  }
+}

@@ -1,0 +1,57 @@
+/** `parley db`. */
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { test } from 'node:test';
+import { sqliteStore } from '../../src/store/sqlite.ts';
+import { creation, update } from '../contract/task-store/events.ts';
+import { testDatabase } from '../support/postgres.ts';
+import { assertRefused, folder, parley } from './support.ts';
+
+test('an operator creates the tables, imports a SQLite file and looks at the result', async () => {
+  await using database = await testDatabase();
+  const { url } = database;
+  const empty = await parley(['db', 'status', url]);
+  assert.equal(empty.code, 1);
+  assert.match(empty.out, /^tasks +version 0 of \d+ +run parley db migrate$/m);
+
+  const migrated = await parley(['db', 'migrate', url]);
+  assert.deepEqual([migrated.code, migrated.err], [0, '']);
+  assert.match(migrated.out, /^tasks: version 0 → \d+$/m);
+  assert.match((await parley(['db', 'migrate', url])).out, /up to date/);
+
+  const file = path.join(folder, 'import.db');
+  const store = sqliteStore(file);
+  store.append([creation('t1'), update('t1', 1, 'completed'), creation('t2')]);
+  store.close();
+  const imported = await parley(['db', 'import', url, `sqlite:${file}`, '--json']);
+  assert.deepEqual([imported.err, imported.out, imported.code], ['', '{"tasks":2}\n', 0]);
+
+  const full = await parley(['db', 'status', url]);
+  assert.equal(full.code, 0);
+  assert.match(full.out, /^Tasks: 1 completed, 1 submitted$/m);
+});
+
+test('a wrong action, a wrong URL and a database that is away are one line', async () => {
+  assertRefused(
+    await parley(['db', 'drop', 'postgres://localhost/x']),
+    2,
+    /use parley db migrate, status/,
+  );
+  assertRefused(
+    await parley(['db', 'status', 'mysql://localhost/x']),
+    2,
+    /not the URL of a PostgreSQL/,
+  );
+  assertRefused(
+    await parley(['db', 'import', 'postgres://localhost/x']),
+    2,
+    /needs the SQLite file/,
+  );
+  const away = await parley(['db', 'status', 'postgres://u:secret@127.0.0.1:1/x']);
+  assert.equal(away.code, 1);
+  assert.match(
+    away.err,
+    /^parley: [^\n]*cannot reach the database 127\.0\.0\.1:1\/x: [^\n]*ECONNREFUSED[^\n]*\n$/,
+  );
+  assert.doesNotMatch(away.err, /secret/);
+});
