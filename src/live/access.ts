@@ -111,7 +111,7 @@ export class LiveAccess {
       return found.user;
     }
     if (!this.anonymous || !local || !isLoopbackAddress(remote)) return undefined;
-    if (!this.#trustProxy && proxyHeader({ header }) !== undefined) return undefined;
+    if (!this.#trustProxy && proxyHeader(request) !== undefined) return undefined;
     if (hash && this.#revoked.some((each) => timingSafeEqual(each, hash))) return undefined;
     return ANONYMOUS;
   };
