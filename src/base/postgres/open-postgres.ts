@@ -284,6 +284,10 @@ function readUrl(
     });
   if (!isPostgresUrl(text)) throw invalid('it must start with postgres://');
   const [base = '', query] = text.split('?', 2);
+  // The driver accepts a URL without a host after the user, for a socket.
+  if (!URL.canParse(base.replace('@/', '@socket/'))) {
+    throw invalid('write @ / : ? # % in the user and the password as %40 %2F %3A %3F %23 %25');
+  }
   const parameters = new URLSearchParams(query);
   const mode = parameters.get('sslmode');
   if (mode !== null && VERIFYING.has(mode)) parameters.set('sslmode', 'verify-full');
@@ -301,8 +305,8 @@ function readUrl(
       keepAlive: true,
       application_name: applicationName,
     },
-    // Without the user and the password.
-    database: host + base.replace(/^\w+:\/\/(?:[^/]*@)?/, ''),
+    // Without the user and the password, even if the password has a slash that is not encoded.
+    database: host + base.replace(/^\w+:\/\/(?:.*@)?/, ''),
     size: size === null ? undefined : Number(size),
   };
 }

@@ -57,6 +57,8 @@ test('errors are StoreErrors without the password', async () => {
     [at(`${port}/x?sslmode=require`), 'unusable', /no TLS connection/],
     [at(`${port}/x?sslmode=prefer`), 'unusable', /sslmode is prefer/],
     [at(`${port}/x?pool_size=0`), 'unusable', /pool_size/],
+    [at('1/x').replace(':postgres@', ':postgres:postgres/#@'), 'unusable', /as %40 %2F/],
+    ['postgres://127.0.0.1:1/postgres:postgres@x/y', 'unavailable', /the database x\/y/],
   ] as const;
   for (const [url, code, message] of cases) {
     await assert.rejects(openPostgres(url, { schemas: [] }), (error) => {

@@ -100,7 +100,8 @@ export async function openSessions(place: StoreLocation): Promise<SessionStore> 
     return sqliteSessions(sessionsFile(place.file), { durability: place.durability });
   } catch (error) {
     if (!(error instanceof StorageError)) throw error;
-    throw usageError(`${error.message}, or use --store memory`, { cause: error });
+    const advice = place.kind === 'postgres' ? '' : ', or use --store memory';
+    throw usageError(`${error.message}${advice}`, { cause: error });
   }
 }
 

@@ -14,6 +14,7 @@ import { ModelError } from '../../agent/index.ts';
 import type { Listening, TlsPair } from '../../server.ts';
 import { defineCommand, type CommandInput } from '../program/command.ts';
 import { isLoopback, reasonOf } from '../../base/index.ts';
+import { isPostgresUrl } from '../../base/postgres/index.ts';
 import { DATA_FOLDER_HELP } from '../program/data-folder.ts';
 import { EXIT, type ExitError, usageError } from '../program/exit.ts';
 import { type Environment, listOption, option, toggle } from '../program/flags.ts';
@@ -33,7 +34,7 @@ import {
 import { SECRET_KEY_VARIABLES, secretKeyOptions } from '../program/secret-keys.ts';
 import { parseRetention } from '../program/retention.ts';
 import { serverSigning } from '../program/signing.ts';
-import { openStore, storeLocation, storeProblem } from '../program/store-location.ts';
+import { openStore, storeFailure, storeLocation, storeProblem } from '../program/store-location.ts';
 import { complain, note, quoted } from '../program/terminal.ts';
 import { readTls, reloadTls } from '../program/tls.ts';
 import { unusableKeys } from '../gateway/unusable-keys.ts';
@@ -213,7 +214,9 @@ async function open(
       await register?.close();
       await store.close();
     }
-    if (error instanceof StoreError) throw storeProblem(error);
+    if (error instanceof StoreError) {
+      throw place.kind === 'postgres' ? storeFailure(error) : storeProblem(error);
+    }
     // The configuration is valid, but it refers to an invalid script, or to a variable with an invalid address.
     if (error instanceof ModelError) {
       const where = values.config === undefined ? '' : `${values.config}: `;
@@ -230,7 +233,9 @@ function noKeys(host: string, store: string | undefined): ExitError {
       `${open}: keys cannot be created in advance for --store memory, so use --store sqlite:PATH`,
     );
   }
-  const where = store === undefined ? '' : ` --store ${quoted(store)}`;
+  // A URL may have a password.
+  const where =
+    store === undefined ? '' : ` --store ${isPostgresUrl(store) ? 'URL' : quoted(store)}`;
   return usageError(
     `${open}: create one with parley keys create --name first --scope '*'${where}, or remove --host`,
   );

@@ -31,7 +31,7 @@ import { EXIT, ExitError, usageError } from '../program/exit.ts';
 import { listOption, option, toggle, type Values, wholeNumber } from '../program/flags.ts';
 import { createLog } from '../program/log.ts';
 import { timeOf } from '../program/render.ts';
-import { storeLocation } from '../program/store-location.ts';
+import { storeFailure, storeLocation } from '../program/store-location.ts';
 import { columns } from '../program/table.ts';
 import {
   bold,
@@ -310,10 +310,7 @@ async function withKeys<Result>(
       await register.close();
     }
   } catch (error) {
-    if (error instanceof StoreError) {
-      const hint = error.hint === undefined ? '' : `: ${error.hint}`;
-      throw usageError(`${error.message}${hint}`, { cause: error });
-    }
+    if (error instanceof StoreError) throw storeFailure(error);
     if (error instanceof A2AError) throw refused(error);
     throw error;
   } finally {

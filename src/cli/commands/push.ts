@@ -9,7 +9,7 @@ import { defineCommand } from '../program/command.ts';
 import { EXIT, usageError } from '../program/exit.ts';
 import type { Environment } from '../program/flags.ts';
 import { timeOf } from '../program/render.ts';
-import { storeLocation } from '../program/store-location.ts';
+import { storeFailure, storeLocation } from '../program/store-location.ts';
 import { columns } from '../program/table.ts';
 import { dim, note, say, sayJson, word } from '../program/terminal.ts';
 import { CONNECTION_FLAGS, type Target, targetOf } from '../remote/connection.ts';
@@ -105,7 +105,7 @@ async function lettersIn(
   const place = await storeLocation({ store }, environment, '');
   if (place.kind !== 'sqlite') {
     throw usageError(
-      `parley push list --store ${store}: only a SQLite file can be read. Ask the server: parley push list URL`,
+      `parley push list --store reads only a SQLite file, not ${place.kind}. Ask the server: parley push list URL`,
     );
   }
   const { storedDeadLetters, StoreError } = await import('../../store/index.ts');
@@ -123,9 +123,7 @@ async function lettersIn(
       timestamp: new Date(at).toISOString(),
     }));
   } catch (error) {
-    if (!(error instanceof StoreError)) throw error;
-    const hint = error.hint === undefined ? '' : `: ${error.hint}`;
-    throw usageError(`${error.message}${hint}`, { cause: error });
+    throw error instanceof StoreError ? storeFailure(error) : error;
   }
 }
 

@@ -33,16 +33,15 @@ export async function openGatewayRegister(
   { serves }: { readonly serves: boolean },
 ): Promise<GatewayRegister> {
   const secretKey = environment['PARLEY_SECRET_KEY'];
-  if (place.kind === 'postgres') {
-    const register = await openPostgresRegister(place.url, log, { serves });
-    return { register, pepper: openPepper({ register, secretKey }) };
-  }
-  const path = place.kind === 'memory' ? undefined : registerPath(place.file);
-  const register = openRegister(path, log, serves ? { busyMs: SERVER_BUSY_MS } : {});
+  const path = place.kind === 'sqlite' ? registerPath(place.file) : undefined;
+  const register =
+    place.kind === 'postgres'
+      ? await openPostgresRegister(place.url, log, { serves })
+      : openRegister(path, log, serves ? { busyMs: SERVER_BUSY_MS } : {});
   try {
     return { register, pepper: openPepper({ register, path, secretKey }) };
   } catch (error) {
-    register.close();
+    await register.close();
     throw error;
   }
 }

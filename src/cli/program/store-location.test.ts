@@ -33,7 +33,7 @@ test('a file is given with sqlite: or as a plain path', async () => {
   }
 });
 
-test('a database is given with its URL, and the password is not in the error if it is away', async () => {
+test('a database is given with its URL, and the password is not in the error if it is unavailable', async () => {
   for (const url of ['postgres://u:secret@127.0.0.1:1/tasks', 'postgresql://127.0.0.1:1/tasks']) {
     const location = await storeLocation({ store: url }, {}, 'echo');
     assert.deepEqual(location, { kind: 'postgres', url });
@@ -42,8 +42,17 @@ test('a database is given with its URL, and the password is not in the error if 
         error.message,
         /cannot reach the database 127\.0\.0\.1:1\/tasks: .*ECONNREFUSED/,
       );
-      assert.doesNotMatch(error.message, /secret/);
+      assert.doesNotMatch(error.message, /secret|--store/);
       return error.name === 'ExitError';
+    });
+  }
+});
+
+test('the password of a URL is not in the error if the scheme is wrong', async () => {
+  for (const store of ['POSTGRES://u:secret@h/x', 'mysql://u:secret@h/x']) {
+    await assert.rejects(storeLocation({ store }, {}, 'echo'), (error: Error) => {
+      assert.match(error.message, /^--store \w+:…: use memory/);
+      return !error.message.includes('secret');
     });
   }
 });

@@ -39,7 +39,9 @@ export async function storeLocation(
   if (store !== undefined && isPostgresUrl(store)) return { kind: 'postgres', url: store };
   const given = store === undefined ? undefined : fileOf(store);
   if (store !== undefined && given === undefined) {
-    throw usageError(`--store ${store}: use ${STORES}`);
+    // A URL may have a password.
+    const named = /^[^:]*:/.exec(store)?.[0] ?? store;
+    throw usageError(`--store ${named === store ? store : `${named}…`}: use ${STORES}`);
   }
   if (given !== undefined) return { kind: 'sqlite', file: given, durability };
   const [{ dataFolder }, path] = await Promise.all([
@@ -77,7 +79,7 @@ export async function openStore(
     try {
       return await postgresStore(place.url, { ...keys, logger: log });
     } catch (error) {
-      throw error instanceof StoreError ? storeProblem(error) : error;
+      throw error instanceof StoreError ? storeFailure(error) : error;
     }
   }
   const { file, durability } = place;
@@ -97,7 +99,13 @@ export function isStoreInUse(error: unknown): boolean {
   return cause instanceof Error && 'code' in cause && cause.code === 'busy';
 }
 
-/** Returns the error for a store or a register that cannot be opened, in one line with advice. */
+/** Returns the error for a store that cannot be used, in one line with its hint. */
+export function storeFailure(error: StoreError): ExitError {
+  const hint = error.hint === undefined ? '' : `: ${error.hint}`;
+  return usageError(`${error.message}${hint}`, { cause: error });
+}
+
+/** Like `storeFailure`, with the advice to use another store. For a file, not for a database that nodes share. */
 export function storeProblem(error: StoreError): ExitError {
   const hint = error.hint === undefined ? '' : ` (${error.hint})`;
   return usageError(`${error.message}${hint}: ${OTHER_STORE}`, { cause: error });
