@@ -5,18 +5,21 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import type { ScriptedResponse } from '../../src/agent/models/scripted.ts';
 import { makePlace } from '../coder/support.ts';
-import { startShared } from '../live/program.ts';
+import { linkOn, startShared } from '../live/program.ts';
+import { networkAddress } from '../support/network-address.ts';
 import { DESKTOP, noBrowser, PHONE, visit } from './support.ts';
 
 const skip = noBrowser;
+const noNetwork = networkAddress() === undefined && 'this machine has no network';
+const ESCAPE = '\u001b';
 const says = (text: string): ScriptedResponse => [{ text }];
 const writes = (path: string, content: string): ScriptedResponse => [
   { call: { name: 'write_file', args: { path, content } } },
 ];
 
 test(
-  'a phone sees the diff of a terminal session, approves it, the file is written and the terminal closes its dialog',
-  { skip },
+  'a phone joins a terminal session by the link of /remote, sees a diff and approves it; the file is written and the terminal closes its dialog',
+  { skip: skip === false ? noNetwork : skip },
   async (t) => {
     const place = makePlace(t);
     const file = join(place.workspace, 'server.ts');
@@ -26,9 +29,15 @@ test(
       writes('server.ts', 'const host = "127.0.0.1";\nlisten(host);\n'),
       says('It listens on loopback only.'),
     ];
-    const { url, terminal, say } = await startShared(t, { place, script });
-    const { page, trouble } = await visit(t, url, PHONE);
+    const { terminal, say } = await startShared(t, { place, script });
+    say('/remote');
+    const link = await linkOn(terminal);
+    assert.doesNotMatch(link, /127\.0\.0\.1|localhost/);
+    const { page, trouble } = await visit(t, link, PHONE);
+    await page.getByText('Connected').waitFor();
     await terminal.sees(/· 1 client/);
+    // Any key closes the code on the screen.
+    terminal.type(ESCAPE);
     say('listen on loopback only');
     await terminal.sees(/Esc rejects/);
     const dialog = page.getByRole('dialog');

@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import type { ScriptedResponse } from '../../src/agent/models/scripted.ts';
+import { ticketIn } from '../../src/live/client/index.ts';
 import { makePlace, type Place } from '../coder/support.ts';
 import { openTerminal, type Terminal, type TerminalOptions } from '../tui/terminal.ts';
 
@@ -72,4 +73,13 @@ export async function startShared(t: TestContext, options: ProgramOptions = {}):
     ws: `ws://${host}/ws`,
     say: (text) => terminal.type(`${text}${ENTER}`),
   };
+}
+
+/** Waits for the latest link on the screen. It may be wrapped. */
+export function linkOn(terminal: Terminal): Promise<string> {
+  return terminal.until('a link', () => {
+    const [link] = terminal.visible().match(/^https?:\S+#ticket=\S+\n?\S*/m) ?? [];
+    const url = link?.replaceAll('\n', '');
+    return (ticketIn(url ?? '')?.length ?? 0) >= 43 && url?.slice(0, url.indexOf('=') + 44);
+  });
 }

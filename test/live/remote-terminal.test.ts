@@ -8,21 +8,12 @@ import { exchangeTicket, ticketIn } from '../../src/live/client/index.ts';
 import { makePlace } from '../coder/support.ts';
 import { networkAddress } from '../support/network-address.ts';
 import type { Terminal } from '../tui/terminal.ts';
-import { ENTER, startProgram, startShared } from './program.ts';
+import { ENTER, linkOn, startProgram, startShared } from './program.ts';
 import { RawClient } from './raw-client.ts';
 
 const address = networkAddress();
 const skip = address === undefined && 'this machine has no network';
 const BLOCK = /[▀▄█]/;
-
-/** Waits for the latest link on the screen. It may be wrapped. */
-function linkOn(terminal: Terminal): Promise<string> {
-  return terminal.until('a link', () => {
-    const [link] = terminal.visible().match(/^https?:\S+#ticket=\S+\n?\S*/m) ?? [];
-    const url = link?.replaceAll('\n', '');
-    return (ticketIn(url ?? '')?.length ?? 0) >= 43 && url?.slice(0, url.indexOf('=') + 44);
-  });
-}
 
 /** Reads the modules of the code from the colours of the cells. */
 function modulesOn({ screen }: Terminal): boolean[][] {

@@ -10,7 +10,7 @@ import { scriptedModel, type ScriptedResponse } from '../../src/agent/models/scr
 import { sqliteSessions } from '../../src/agent/sqlite/index.ts';
 import type { LiveItem, LiveSession } from '../../src/live/client/session.ts';
 import { createCoder, type CoderOptions } from '../../src/coder/coder.ts';
-import { openLive, type Live } from '../../src/live/hub.ts';
+import { openLive, type Live, type LiveOptions } from '../../src/live/hub.ts';
 import { liveServeOptions, type LiveServeOptions } from '../../src/live/ws/route.ts';
 import { eventIn, type ToolCall } from '../../src/protocol/development-tool/index.ts';
 import { textOf } from '../../src/protocol/index.ts';
@@ -25,6 +25,7 @@ export interface OpenOptions extends Partial<CoderOptions> {
   readonly script?: readonly ScriptedResponse[];
   readonly server?: ServeOptions;
   readonly place?: Place;
+  readonly files?: LiveOptions['files'];
   /** How it is served to others. */
   readonly access?: Partial<Omit<LiveServeOptions, 'coder'>>;
 }
@@ -40,7 +41,14 @@ export interface Opened {
 
 export async function openSession(
   t: TestContext,
-  { script = [], server: serveOptions, place = makePlace(t), access, ...more }: OpenOptions = {},
+  {
+    script = [],
+    server: serveOptions,
+    place = makePlace(t),
+    access,
+    files,
+    ...more
+  }: OpenOptions = {},
 ): Promise<Opened> {
   const session: { live?: Live } = {};
   const model: Model = more.model ?? scriptedModel(script);
@@ -67,6 +75,7 @@ export async function openSession(
     workspace,
     logger: silent,
     access: access?.access,
+    files,
   });
   session.live = opened;
   const listening: Listening[] = [];
