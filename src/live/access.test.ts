@@ -45,6 +45,26 @@ test('an address may try ten tickets in a minute', () => {
   assert.throws(guess, { kind: 'unauthenticated' });
 });
 
+test('wrong tickets do not keep out a device with the right one', () => {
+  const access = new LiveAccess();
+  const ticket = access.issueTicket([]);
+  for (let at = 0; at < 200; at++) {
+    assert.throws(() => access.exchange('wrong', { remote: '127.0.0.1' }));
+  }
+  assert.ok(access.exchange(ticket, { remote: '127.0.0.1' }).token);
+});
+
+test('when the last token of the command line is revoked, clients still need a token', () => {
+  const access = new LiveAccess({ tokens: [{ name: 'tv', roles: [], token: 'secret' }] });
+  assert.equal(access.authenticate(request()), undefined);
+  assert.ok(access.revoke('token-1'));
+  assert.equal(access.anonymous, false);
+  assert.equal(access.authenticate(request()), undefined);
+  access.issueTicket([]);
+  access.withdraw();
+  assert.equal(access.authenticate(request()), undefined);
+});
+
 test('without tokens and tickets, only requests of this machine are let in, and none through a proxy', () => {
   const access = new LiveAccess();
   assert.equal(access.anonymous, true);

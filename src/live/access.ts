@@ -9,7 +9,7 @@
  * share the session, so they have the same, empty user id, like the client at the terminal.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
-import { BoundedMap } from '../base/index.ts';
+import { BoundedMap, expiryClock } from '../base/index.ts';
 import { LIVE_ROLES, type LiveClient, type LiveRole } from './client/session.ts';
 import type { LiveUser } from '../coder/index.ts';
 import { A2AError, type User } from '../protocol/index.ts';
@@ -21,7 +21,7 @@ export const TICKET_MS = 120_000;
 const MAX_TICKETS = 8;
 /** Maximum number of tokens that tickets can be exchanged for in one session. */
 const MAX_TOKENS = 64;
-/** Maximum number of exchanges that one address, and all addresses together, may try in a minute. */
+/** Maximum number of wrong tickets that one address, and all addresses together, may try in a minute. */
 const MAX_TRIES = 10;
 const MAX_ALL_TRIES = 120;
 const MINUTE_MS = 60_000;
@@ -80,13 +80,14 @@ export class LiveAccess {
   #allTries: Tries = { since: -Infinity, count: 0 };
   #tickets: Ticket[] = [];
   #made = 0;
-  /** Whether clients need a token although none was given on the command line. */
+  /** Whether every client needs a token. */
   #strict: boolean;
 
   constructor(options: LiveAccessOptions = {}) {
-    const { tokens = [], strict = false, trustProxy = false, now = Date.now } = options;
-    this.#alwaysStrict = strict;
-    this.#strict = strict;
+    const { tokens = [], strict = false, trustProxy = false, now = expiryClock() } = options;
+    // This does not depend on the tokens that are left, so that nobody gets in by revoking the last one.
+    this.#alwaysStrict = strict || tokens.length > 0;
+    this.#strict = this.#alwaysStrict;
     this.#trustProxy = trustProxy;
     this.#now = now;
     for (const { name, roles, token } of tokens) {
@@ -96,7 +97,7 @@ export class LiveAccess {
 
   /** Whether clients on this machine may join without a token. */
   get anonymous(): boolean {
-    return !this.#strict && [...this.#grants.values()].every(({ issued }) => issued);
+    return !this.#strict;
   }
 
   /** Authenticates the request of a client. The connection of a request is closed if its token is revoked. */
@@ -125,7 +126,10 @@ export class LiveAccess {
     return ticket;
   }
 
-  /** Revokes all tickets, and all tokens that were issued for tickets. Local clients need a token no longer. */
+  /**
+   * Revokes all tickets, and all tokens that were issued for tickets. Local clients need no token afterwards, unless they
+   * needed one before the first ticket.
+   */
   withdraw(): readonly string[] {
     this.#tickets = [];
     const issued = [...this.#grants.values()].filter((grant) => grant.issued);
@@ -142,12 +146,13 @@ export class LiveAccess {
     ticket: string,
     { name = '', remote }: { readonly name?: string | undefined; readonly remote: string },
   ): { readonly token: string; readonly roles: readonly LiveRole[] } {
-    this.#countTry(remote);
     const hash = hashOf(ticket);
     const now = this.#now();
     const found = matching(this.#tickets, hash);
     this.#tickets = this.#tickets.filter((each) => each !== found && each.until > now);
     if (!found || found.until <= now) {
+      // Only wrong tickets count. Otherwise, a stranger could use up the limit, and nobody could join.
+      this.#countTry(remote);
       throw new A2AError(
         'unauthenticated',
         'The ticket is unknown, was used before, or has expired: type /remote in the terminal to get a new link',
