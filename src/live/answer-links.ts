@@ -7,7 +7,7 @@
  * change content or answer questions in words. The call itself goes on waiting, and the first answer counts.
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
-import { BoundedMap } from '../base/index.ts';
+import { BoundedMap, expiryClock } from '../base/index.ts';
 import { callsAwaitingAnswer } from '../coder/index.ts';
 import type { JsonRoute, RouteReply } from '../http/index.ts';
 import { EXTENSION_URI, OPTION, type ToolCall } from '../protocol/development-tool/index.ts';
@@ -49,7 +49,7 @@ export class AnswerLinks {
 
   constructor(options: AnswerLinksOptions) {
     this.#options = options;
-    this.#now = options.now ?? Date.now;
+    this.#now = options.now ?? expiryClock();
   }
 
   /** Returns the path of a link that shows the call, or undefined if a link cannot answer the call. */
@@ -129,6 +129,20 @@ export class AnswerLinks {
     if (!OPTIONS.has(option)) throw new A2AError('verbNotAllowed');
     if (this.#used.get(request)) return messagePage(410, 'This link was used already.');
     this.#used.set(request, true);
+    try {
+      await this.#confirm(call, request, option);
+    } catch (error) {
+      // Nothing was decided by this link, so it can be tried again.
+      this.#used.delete(request);
+      // Another client was faster, the turn has ended, or the session is full.
+      if (error instanceof A2AError)
+        return messagePage(error.kind === 'unavailable' ? 503 : 410, `Not sent: ${error.message}.`);
+      throw error;
+    }
+    return messagePage(200, option === OPTION.cancel ? 'Rejected.' : 'Allowed once.');
+  }
+
+  async #confirm(call: string, request: string, option: string): Promise<void> {
     const member = this.#live.join({ kind: 'a2a', name: NAME, roles: ['approve'] });
     try {
       await member.confirm({
@@ -136,15 +150,9 @@ export class AnswerLinks {
         selected_option_id: option,
         correlationId: request,
       });
-    } catch (error) {
-      // Another client was faster, or the turn has ended.
-      if (error instanceof A2AError) return messagePage(410, `Not sent: ${error.message}.`);
-      this.#used.delete(request);
-      throw error;
     } finally {
       await member.close();
     }
-    return messagePage(200, option === OPTION.cancel ? 'Rejected.' : 'Allowed once.');
   }
 
   async #find({ call, request }: Bound): Promise<ToolCall | undefined> {

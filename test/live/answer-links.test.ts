@@ -105,6 +105,21 @@ test('a link is void when it is changed, expired or withdrawn, or when somebody 
   assert.equal((await fetch(fresh)).status, 404);
 });
 
+test('a link whose answer could not be sent can be used again', async (t) => {
+  const { link, live, watcher } = await asked(t, [writes('a.txt')]);
+  const allow = (await buttonsOn(link))['Allow once']!;
+  const others = [];
+  try {
+    for (;;) others.push(live.join({ kind: 'a2a' }));
+  } catch {
+    // The session is full.
+  }
+  assert.equal((await fetch(allow, { method: 'POST' })).status, 503);
+  for (const other of others) await other.close();
+  assert.equal((await fetch(allow, { method: 'POST' })).status, 200);
+  await watcher.state('completed');
+});
+
 test('a page runs nothing of a call, and does not offer to allow what it cannot show', async (t) => {
   const script = '<script>alert(1)</script>"\'\u202E';
   const { link } = await asked(t, [writes('a.html', script)]);
