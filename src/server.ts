@@ -251,14 +251,16 @@ export function serve(agent: A2AAgent, options: ServeOptions = {}): AgentServer 
     const { requestTimeoutMs } = limits;
     const open = (at: number, where: string, tls: TlsPair | undefined) =>
       openListener(at, where, { node, upgrades, requestTimeoutMs, tls });
-    const main = await open(port, host, options.tls);
+    /** The certificate of addresses that are added later without one of their own. */
+    let current = options.tls;
+    const main = await open(port, host, current);
     const added = new Set<Listener>();
     listeningAt = main.url;
     onlyAdded = isLoopback(host);
 
     async function addAddress(where: string, given: { readonly tls?: TlsPair } = {}) {
       checkHost(where);
-      const tls = given.tls ?? options.tls;
+      const tls = given.tls ?? current;
       const listener = await open(main.port, where, tls);
       added.add(listener);
       const own = new URL(listener.url).host;
@@ -281,6 +283,7 @@ export function serve(agent: A2AAgent, options: ServeOptions = {}): AgentServer 
       addAddress,
       setTls(pair) {
         for (const each of [main, ...added]) each.setTls(pair);
+        current = pair;
       },
       async close(ms = 0) {
         const until = performance.now() + ms;

@@ -59,7 +59,8 @@ function holding(t: TestContext) {
       }),
     },
   ];
-  const server = serve(agent, { tls: one, logger: silent, sockets });
+  const authenticate = () => ({ id: 'anyone' });
+  const server = serve(agent, { tls: one, logger: silent, sockets, authenticate });
   t.after(() => server.close(0));
   return server;
 }
@@ -81,6 +82,12 @@ test('a server with a certificate serves https and wss, and its card says so', a
   // A new certificate is for new connections. Open connections stay open.
   listening.setTls(two);
   assert.equal(await shown(url), fingerprint(two));
+  const address = networkAddress();
+  if (address !== undefined) {
+    const added = await listening.addAddress(address);
+    assert.equal(await shown(added.url), fingerprint(two));
+    await added.close();
+  }
   socket.send('still here');
   assert.equal(String((await once(socket, 'message'))[0]), 'still here');
   socket.close();
