@@ -177,7 +177,14 @@ test('without authenticate everybody is nobody; with it, who is not known is ref
 });
 
 test('without authentication, a local request that came through a proxy is refused', () => {
-  for (const header of ['x-forwarded-for', 'forwarded', 'via', 'x-real-ip', 'x-forwarded-host']) {
+  for (const header of [
+    'x-forwarded-for',
+    'forwarded',
+    'via',
+    'x-real-ip',
+    'x-forwarded-host',
+    'x-forwarded-proto',
+  ]) {
     const proxied = request({ host: '127.0.0.1:4000', [header]: '10.0.0.9' });
     assert.throws(() => createAdmission({}).identify(proxied), {
       kind: 'forbidden',

@@ -34,7 +34,14 @@ export interface AdmissionOptions {
 }
 
 /** The headers that proxies add to a request. */
-const PROXY_HEADERS = ['x-forwarded-for', 'forwarded', 'via', 'x-real-ip', 'x-forwarded-host'];
+const PROXY_HEADERS = [
+  'x-forwarded-for',
+  'forwarded',
+  'via',
+  'x-real-ip',
+  'x-forwarded-host',
+  'x-forwarded-proto',
+];
 
 /** Returns the name of a header that shows that the request came through a proxy, or undefined. */
 export function proxyHeader(request: Pick<TransportRequest, 'header'>): string | undefined {

@@ -11,7 +11,14 @@ test('others can join only with a port', () => {
 
 test('a port is on loopback, where no token is needed', () => {
   const { address } = liveAddresses({ ...none, 'a2a-port': '0' });
-  assert.deepEqual(address, { port: 0, host: '127.0.0.1', tokens: [] });
+  assert.deepEqual(address, { port: 0, host: '127.0.0.1', tokens: [], strict: false });
+});
+
+test('behind a proxy every client needs a token, unless the proxy is trusted', () => {
+  const behind = { ...none, 'a2a-port': '1234', 'public-url': 'https://desk.example' };
+  assert.equal(liveAddresses(behind).address?.strict, true);
+  assert.equal(liveAddresses({ ...behind, remote: true }).address?.strict, true);
+  assert.equal(liveAddresses({ ...behind, 'trust-proxy': true }).address?.strict, false);
 });
 
 test('another address needs a token', () => {

@@ -45,17 +45,25 @@ export interface LiveAddresses {
 /** The characters that are allowed in a token, because it is sent in a header or as a WebSocket subprotocol. */
 const TOKEN = /^[\w!#$%&'*+.^`|~-]+$/;
 
+/** The flags for a proxy in front of the port. */
+interface ProxyFlags {
+  readonly 'public-url'?: string | undefined;
+  readonly 'trust-proxy'?: boolean;
+}
+
 /** Returns the addresses from the flags. */
-export function liveAddresses(values: Values<typeof LIVE_FLAGS>): LiveAddresses {
+export function liveAddresses(values: Values<typeof LIVE_FLAGS> & ProxyFlags): LiveAddresses {
   const { 'a2a-port': port, 'a2a-host': host = DEFAULT_HOST, remote } = values;
   const tokens = liveTokens(values['a2a-token']);
+  // The proxy connects from this machine, and some proxies add no header that shows it.
+  const proxied = values['public-url'] !== undefined && values['trust-proxy'] !== true;
   if (remote) {
     // The port stays open on this machine, and --a2a-host names the address of the network.
     const address = {
       port: portNumber('--a2a-port', port ?? '0'),
       host: DEFAULT_HOST,
       tokens,
-      strict: port === undefined,
+      strict: proxied || port === undefined,
     };
     return { address, remoteHost: isLoopback(host) ? undefined : host };
   }
@@ -71,7 +79,7 @@ export function liveAddresses(values: Values<typeof LIVE_FLAGS>): LiveAddresses 
     );
   }
   return {
-    address: { port: portNumber('--a2a-port', port), host, tokens },
+    address: { port: portNumber('--a2a-port', port), host, tokens, strict: proxied },
     remoteHost: isLoopback(host) ? undefined : host,
   };
 }

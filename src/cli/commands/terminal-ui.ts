@@ -42,7 +42,7 @@ const FLAGS = {
   ...TLS_FLAGS,
   'public-url': option(
     'URL',
-    'The address of a proxy in front of --a2a-port, for links and agent cards. With it, --remote opens no other address, unless --a2a-host names one.',
+    'The address of a proxy in front of --a2a-port, for links and agent cards. With it, every client needs a token, unless --trust-proxy is given, and --remote opens no other address, unless --a2a-host names one.',
   ),
   'trust-proxy': TRUST_PROXY_FLAG,
   ...CODER_FLAGS,
