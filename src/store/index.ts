@@ -9,6 +9,6 @@ export {
   type PostgresStoreOptions,
 } from './postgres/postgres-store.ts';
 export type { ClusterOptions, ClusterStats, PostgresCluster } from './postgres/postgres-cluster.ts';
-export { importSqlite, type ImportOptions } from './postgres/import-sqlite.ts';
+export { importSqlite } from './postgres/import-sqlite.ts';
 export { CLUSTER } from './postgres/cluster-schema.ts';
 export { TASKS } from './postgres/migrations.ts';

@@ -13,7 +13,7 @@ import type { FinishedTask, TaskStore } from './store/store.ts';
 export interface Retention {
   /** Maximum time since the end of a task, in milliseconds. Default: 30 days. */
   readonly maxAgeMs?: number | undefined;
-  /** Maximum size of the store in bytes. Default: 2 GB. */
+  /** Maximum size of the store in bytes. Default: 2 GB, and unlimited for a store in PostgreSQL. */
   readonly maxBytes?: number | undefined;
 }
 
@@ -58,8 +58,8 @@ export async function removeOldTasks(
   const { store, log } = runtime;
   const old = store.retention;
   if (!old) return 0;
-  const { maxAgeMs = DEFAULT_RETENTION.maxAgeMs, maxBytes = DEFAULT_RETENTION.maxBytes } =
-    retention;
+  const { maxAgeMs = DEFAULT_RETENTION.maxAgeMs } = retention;
+  const maxBytes = retention.maxBytes ?? old.maxBytes ?? DEFAULT_RETENTION.maxBytes;
   const oldest = trustsClock(runtime, now) ? now - maxAgeMs : -Infinity;
   const turns = new Turns();
   let removed = 0;

@@ -3,17 +3,10 @@ export {
   openPostgres,
   type PoolStats,
   type Postgres,
-  type PostgresOptions,
   type PostgresSession,
-  type Statement,
 } from './open-postgres.ts';
 export { acrossLostConnections, type LostConnectionOptions } from './lost-connection.ts';
-export { isConnectionLost, isDuplicate } from './postgres-error.ts';
-export {
-  schemaVersions,
-  type Executor,
-  type PostgresSchema,
-  type SchemaVersion,
-} from './schema.ts';
+export { isDuplicate } from './postgres-error.ts';
+export { schemaVersions, type Executor, type PostgresSchema } from './schema.ts';
 export { fromPostgresText, toPostgresText } from './text.ts';
 export { StoreError } from '../store-error.ts';

@@ -2,4 +2,4 @@ export { fileCheck } from './file-check.ts';
 export { createFile, openDatabase, prepareFile } from './open-database.ts';
 export { migrate, type Schema } from './schema.ts';
 export { isDatabaseBusy, sqliteCode, toStoreError } from './store-error.ts';
-export { StoreError, type StoreErrorCode } from '../store-error.ts';
+export { StoreError } from '../store-error.ts';

@@ -7,7 +7,6 @@ test('with nothing said, tasks do not expire, what was ended can be read for an 
     keepExpiredSeconds: 3600,
     sweepSeconds: 30,
     retentionDays: 30,
-    retentionBytes: 2e9,
   });
 });
 

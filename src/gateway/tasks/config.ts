@@ -43,9 +43,9 @@ export const TasksConfig = z
       .int()
       .min(0)
       .max(Number.MAX_SAFE_INTEGER)
-      .default(DEFAULT_RETENTION.maxBytes)
+      .optional()
       .describe(
-        'Maximum size of the task store. If it is larger, the tasks that finished first are deleted. Default: 2000000000 (2 GB).',
+        'Maximum size of the task store. If it is larger, the tasks that finished first are deleted. Default: 2000000000 (2 GB), and unlimited in PostgreSQL.',
       ),
   })
   .refine(({ ttlSeconds = 0, maxTtlSeconds = MAX_SECONDS }) => ttlSeconds <= maxTtlSeconds, {

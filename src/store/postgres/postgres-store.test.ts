@@ -11,6 +11,7 @@ import {
 import { startBadNetwork } from '../../../test/support/bad-network.ts';
 import { testDatabase } from '../../../test/support/postgres.ts';
 import { StoreError } from '../../base/index.ts';
+import { createHandler } from '../../tasks/index.ts';
 import { postgresStore } from './postgres-store.ts';
 
 const database = await testDatabase();
@@ -209,6 +210,13 @@ test('webhooks are encrypted; without a key, one with a token is refused', async
   await assert.rejects(other.savePush({ ...record, config }), /no key to store secrets/);
   await other.savePush({ ...record, config: { ...record.config, id: 'plain' } });
   assert.equal((await store.listPush('secret')).length, 2);
+});
+
+test('tasks are not removed because of their size, unless the operator has set a size', async () => {
+  const handler = createHandler({ async *execute() {} }, { store: other, logger });
+  await store.append([creation('old'), update('old', 1, 'completed')]);
+  assert.equal((await handler.expire({ retention: {} })).old, 0);
+  assert.equal(store.retention.maxBytes, Infinity);
 });
 
 test('the counters are right after all of this', async () => {

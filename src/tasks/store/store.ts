@@ -190,6 +190,8 @@ export interface FinishedQuery {
 
 /** The part of a store that removes old tasks. */
 export interface StoreRetention {
+  /** The maximum size of the store in bytes if the operator has set none. Default: 2 GB. */
+  readonly maxBytes?: number | undefined;
   /** Returns the size of the stored data in bytes. Free space from removed tasks does not count. */
   size(): MaybePromise<number>;
   /** Returns finished tasks of all scopes, in the order in which they ended, the oldest first. */
