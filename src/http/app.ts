@@ -24,8 +24,8 @@ import { SignedHosts } from './signed-hosts.ts';
 /** Answers a request. Never rejects. `readBody` is called at most once, and only after authentication. */
 export type App = (request: TransportRequest, readBody: ReadBody) => Promise<Reply>;
 
-/** Reads the body. Large bodies count against the limits of the user. */
-type ReadBody = (user: User | undefined) => Promise<string>;
+/** Reads the body. Large bodies count against the limits of the user. `maxBytes` lowers the limit of the server. */
+type ReadBody = (user: User | undefined, maxBytes?: number) => Promise<string>;
 
 const CARD_PATHS = new Set(['/.well-known/agent-card.json', '/.well-known/agent.json']);
 const WELL_KNOWN = '.well-known';
@@ -200,7 +200,7 @@ function createEndpoint(app: AppContext, hosts: SignedHosts): Endpoint {
       const user = identified instanceof Promise ? await identified : identified;
       const hasBody = WITH_BODY.has(method);
       if (hasBody && own?.route.form !== true) checkContentType(request);
-      const body = hasBody ? await readBody(user) : '';
+      const body = hasBody ? await readBody(user, own?.route.maxBodyBytes) : '';
       if (isRpc) return await answerJsonRpc(app, request, query, user, body);
       if (own) return await answerRoute(app, request, own, query, user, body);
       if (!target) throw new A2AError('methodNotFound', 'Nothing is served at this path');

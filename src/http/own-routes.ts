@@ -79,6 +79,8 @@ export interface RouteBase {
   readonly implies?: readonly string[];
   /** Whether the route can be used without authentication. */
   readonly public?: boolean;
+  /** Maximum size of the body. Default: that of the server. Give public routes a small one. */
+  readonly maxBodyBytes?: number;
   /** Whether the body is an HTML form. `body` is then a URLSearchParams object. */
   readonly form?: boolean;
   /** Formats an error. By default, an error has the protocol's format. */

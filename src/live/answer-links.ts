@@ -21,6 +21,8 @@ const PATH = '/session/answers';
 /** The name of the client that answers by a link. */
 const NAME = 'link';
 const MAX_LINK_CHARS = 2048;
+/** The form has no fields. */
+const MAX_BODY_BYTES = 1024;
 /** Maximum number of remembered links that were used. A call is also answered only once. */
 const MAX_USED = 1000;
 
@@ -75,6 +77,7 @@ export class AnswerLinks {
     const route = {
       path: `${PATH}/{link}`,
       public: true,
+      maxBodyBytes: MAX_BODY_BYTES,
       error: (error: A2AError) => failure(error),
     };
     return [

@@ -65,6 +65,8 @@ test('a ticket gives a token once; a second exchange and a wrong ticket get 401'
   await assert.rejects(exchangeTicket(link, ticket), { kind: 'unauthenticated' });
   const foreign = { origin: 'http://evil.example' };
   assert.equal((await post(`${url}/session/tickets`, { ticket }, foreign)).status, 403);
+  const large = { ticket: 'x'.repeat(10_000) };
+  assert.equal((await post(`${url}/session/tickets`, large)).status, 413);
 });
 
 test('after a ticket, every new client needs a token, on loopback too, and an attached client stays', async (t) => {

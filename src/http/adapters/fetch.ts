@@ -50,7 +50,9 @@ export function createFetchHandler(app: App, options: FetchOptions): FetchHandle
       signal: web.signal,
     };
     const reply = inside
-      ? await app(request, () => readBody(web, options.maxBodyBytes))
+      ? await app(request, (_user, maxBytes = Infinity) =>
+          readBody(web, Math.min(maxBytes, options.maxBodyBytes)),
+        )
       : restError(new A2AError('methodNotFound', 'Nothing is served at this path'), '1.0', request);
     const cors = web.headers.has('origin') ? options.cors(request) : {};
     const headers = new Headers(reply.headers);

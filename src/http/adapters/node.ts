@@ -150,7 +150,9 @@ export function createNodeHandler(app: App, options: NodeOptions): NodeHandler {
   const pace = new Pace();
   return (incoming, response) => {
     const request = new NodeRequest(incoming, response, options.publicUrl);
-    app(request, (user) => readBody(incoming, options, () => clientOf(user, request))).then(
+    app(request, (user, maxBytes) =>
+      readBody(incoming, options, () => clientOf(user, request), maxBytes),
+    ).then(
       (reply) => {
         if (response.destroyed) {
           abandon(reply);

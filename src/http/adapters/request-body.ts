@@ -33,9 +33,11 @@ export function bodyText(bytes: Uint8Array): string {
  */
 export function readBody(
   request: IncomingMessage,
-  { maxBodyBytes, pending }: BodyLimits,
+  { maxBodyBytes: serverLimit, pending }: BodyLimits,
   clientOf: () => string,
+  maxBytes: number = serverLimit,
 ): Promise<string> {
+  const maxBodyBytes = Math.min(maxBytes, serverLimit);
   return new Promise((resolve, reject) => {
     if (request.readableEnded) return resolve(parsedBody(request));
     if (Number(request.headers['content-length'] ?? 0) > maxBodyBytes) {

@@ -6,12 +6,15 @@ import type { LiveAccess } from '../access.ts';
 
 /** Maximum length of a ticket and of a name. */
 const MAX_CHARS = 256;
+/** Anybody who can reach the port may send a body. */
+const MAX_BODY_BYTES = 8 * 1024;
 
 export function ticketRoute(access: LiveAccess): JsonRoute {
   return {
     verb: 'POST',
     path: '/session/tickets',
     public: true,
+    maxBodyBytes: MAX_BODY_BYTES,
     async handle({ body, remote }) {
       const { ticket, name } = isObject(body) ? body : {};
       if (!isShort(ticket)) throw new A2AError('invalidParams', 'ticket: must be a string');
