@@ -22,14 +22,16 @@ export interface PostgresNodeOptions {
   readonly allowNetworks?: readonly string[];
   /** The time between two looks for changes, if notifications are lost. */
   readonly pollMs?: number;
+  /** How long the database may be away before requests are refused. */
+  readonly staleMs?: number;
 }
 
 export async function startPostgresNode(
   database: string,
   options: PostgresNodeOptions = {},
 ): Promise<PostgresNode> {
-  const { logger = silent, pollMs, allowNetworks = [] } = options;
-  const register = await openPostgresRegister(database, logger, { pollMs });
+  const { logger = silent, pollMs, staleMs, allowNetworks = [] } = options;
+  const register = await openPostgresRegister(database, logger, { pollMs, staleMs });
   const gateway = createGateway({
     config: GatewayConfig.parse(options.config ?? {}),
     store: options.store ?? memoryStore(),

@@ -69,6 +69,7 @@ export function createPostgresBudgetStore(
   const { node: owner } = register;
   let waiting: Waiting[] = [];
   let reserving = false;
+  let recovering: Promise<number> | undefined;
   /** Reservations that may have been stored although the transaction seemed to fail. They are released later. */
   const doubtfulReservations = new Set<string>();
   /** Batches of usage that may have been stored although the transaction seemed to fail. */
@@ -315,7 +316,11 @@ export function createPostgresBudgetStore(
         const row = yield* SQL.adopt.get({ owner, workspace, task: taskId });
         return row && reservedIn(row);
       }),
-    recover: (now) => register.transaction(() => recoverAll(now)),
+    // Many calls that are refused at the same time share one look for reservations of dead nodes.
+    recover: (now) =>
+      (recovering ??= register
+        .transaction(() => recoverAll(now))
+        .finally(() => (recovering = undefined))),
     spent: (limit) =>
       register.read(function* () {
         return (yield* counterOf(limit)).counter;

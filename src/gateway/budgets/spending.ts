@@ -335,7 +335,8 @@ export function createSpending(options: SpendingOptions): Spending {
   }
 
   async function flush(): Promise<void> {
-    while (unwritten.length > 0) {
+    // A write in progress has already taken its batch.
+    while (unwritten.length > 0 || writing) {
       try {
         await write();
       } catch {

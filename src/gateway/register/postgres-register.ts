@@ -23,9 +23,7 @@ import { postgresQuery, postgresResult } from './postgres-statement.ts';
 import { REGISTER_TABLES } from './postgres-tables.ts';
 import type { Register, Steps } from './register.ts';
 
-/** Time between two reads of the number of changes. */
 const POLL_MS = 500;
-/** How long the number of changes may be unknown. */
 const STALE_MS = 5000;
 /** Time between two heartbeats. A node without a heartbeat for NODE_LEASE_SECONDS counts as dead. */
 const HEARTBEAT_MS = 3000;
@@ -40,13 +38,19 @@ export interface PostgresRegister extends Register {
   readonly kind: 'postgres';
   /** The id of this node. Other nodes see whether it is alive. */
   readonly node: string;
+  transaction<Result>(work: () => Steps<Result>): Promise<Result>;
+  change<Result>(work: () => Steps<Result>): Promise<Result>;
+  read<Result>(work: () => Steps<Result>): Promise<Result>;
   close(): Promise<void>;
 }
 
 export interface PostgresRegisterOptions {
   /** Whether this process is a gateway, and not a command that changes keys. Default: true. */
   readonly serves?: boolean | undefined;
+  /** Time between two reads of the number of changes. Default: 500 ms. */
   readonly pollMs?: number | undefined;
+  /** How long the number of changes may be unknown before requests are refused. Default: 5 seconds. */
+  readonly staleMs?: number | undefined;
 }
 
 export function isPostgresRegister(register: Register): register is PostgresRegister {
@@ -75,7 +79,7 @@ export async function openPostgresRegister(
 async function registerIn(
   db: Postgres,
   logger: Logger,
-  { serves = true, pollMs = POLL_MS }: PostgresRegisterOptions,
+  { serves = true, pollMs = POLL_MS, staleMs = STALE_MS }: PostgresRegisterOptions,
 ): Promise<PostgresRegister> {
   const node = randomUUID();
   const salt = await saltIn(db);
@@ -204,7 +208,7 @@ async function registerIn(
       }),
     read: (work) => guarded(() => run(work(), db)),
     changed() {
-      if (serves && performance.now() - checkedAt > STALE_MS) {
+      if (serves && performance.now() - checkedAt > staleMs) {
         throw new A2AError('unavailable', undefined, { retryAfterSeconds: 1 });
       }
       return known;
