@@ -54,7 +54,11 @@ function installed(file: string): string {
 test('the archive has the readable files and nothing of the workshop', () => {
   assert.ok(packed.includes('LICENSE'));
   assert.ok(packed.includes('package.json'));
-  const strange = packed.filter((file) => !/(\.js|\.d\.ts|^LICENSE|\.md|\.json|\.txt)$/.test(file));
+  const page = /^page\/(?:(?:app|style)-\w{8}\.(?:js|css)(?:\.gz)?|icon\.svg|files\.json)$/;
+  assert.equal(packed.filter((file) => page.test(file)).length, 6, 'the web page, built');
+  const strange = packed.filter(
+    (file) => !page.test(file) && !/(\.js|\.d\.ts|^LICENSE|\.md|\.json|\.txt)$/.test(file),
+  );
   assert.deepEqual(strange, []);
   assert.deepEqual(
     packed.filter((file) => /\.test\.|(^|\/)(test|src|node_modules)\//.test(file)),
