@@ -4,7 +4,7 @@
  * context, which is HTTPS or the same machine.
  */
 import { effect, signal } from '@preact/signals';
-import { cleanLine, titleOfRequest } from '../../display/index.ts';
+import { attentionSince, cleanLine, titleOf, type Attention } from '../../display/index.ts';
 import { folderOf, type PageSession } from './page-session.ts';
 
 export const canNotify = isSecureContext && 'Notification' in globalThis;
@@ -20,24 +20,21 @@ export async function turnOnNotifications(): Promise<void> {
 
 /** Watches the session. Returns a function that stops watching. */
 export function watchAttention(store: PageSession): () => void {
-  let asked = '';
-  let turn = store.state.value.turn;
+  let before = store.state.value;
   return effect(() => {
     const state = store.state.value;
-    const [entry] = store.asking;
     const folder = folderOf(state);
-    document.title = entry ? `● Needs you – ${folder}` : `${folder} – Parley`;
-    const request = entry ? (entry.call.correlationId ?? entry.call.tool_call_id) : '';
-    if (entry && request !== asked) tell('Needs you', titleOfRequest(entry), folder);
-    asked = request;
-    // Only a turn that was seen running ends here. The state of the snapshot is not news.
-    if (turn === 'working' && state.turn === 'completed') tell('Done', '', folder);
-    if (turn === 'working' && state.turn === 'failed') tell('Failed', '', folder);
-    turn = state.turn;
+    document.title = store.asking.length > 0 ? `● Needs you – ${folder}` : `${folder} – Parley`;
+    for (const attention of attentionSince(before, state)) tell(attention, folder);
+    before = state;
   });
 }
 
-function tell(what: string, about: string, folder: string): void {
+const WORDS = { 'needs-you': 'Needs you', done: 'Done', failed: 'Failed' } as const;
+
+function tell(attention: Attention, folder: string): void {
+  const what = WORDS[attention.kind];
+  const about = attention.kind === 'needs-you' ? titleOf(attention.call) : '';
   const body = cleanLine(about).slice(0, MAX_BODY);
   announcement.value = body === '' ? what : `${what}: ${body}`;
   if (!document.hidden || notifications.peek() !== 'granted') return;

@@ -11,7 +11,7 @@ export type Attention =
 
 /** Compares two successive states. A turn that a person canceled is not reported. */
 export function attentionSince(before: SessionState, after: SessionState): Attention[] {
-  // The past of a session that was just joined is no news.
+  // What happened before this client joined the session is not reported.
   if (!before.place || before === after) return [];
   const found: Attention[] = [];
   if (before.log.open !== after.log.open) {
