@@ -35,7 +35,10 @@ export default defineCommand({
       throw usageError(`unknown action "${action}": use parley db migrate, status or import`);
     }
     if (!isPostgresUrl(url)) {
-      throw usageError(`${url} is not the URL of a PostgreSQL database, such as ${URL_EXAMPLE}`);
+      // What was given may have a password.
+      throw usageError(
+        `parley db ${action} needs the URL of a PostgreSQL database, such as ${URL_EXAMPLE}`,
+      );
     }
     if ((file !== undefined) !== (action === 'import')) {
       throw usageError(
@@ -113,7 +116,8 @@ async function copy(
   json: boolean,
 ): Promise<number> {
   const place = await storeLocation({ store: file }, environment, '');
-  if (place.kind !== 'sqlite') throw usageError(`${file} is not a SQLite file: use sqlite:PATH`);
+  if (place.kind !== 'sqlite')
+    throw usageError('parley db import copies a SQLite file: use sqlite:PATH');
   const keys = secretKeyOptions(environment);
   const { secretKeyFile: _, ...to } = keys;
   const tasks = await importSqlite(place.file, url, {
