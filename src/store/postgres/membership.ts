@@ -161,14 +161,14 @@ export class Membership {
       .map(([id]) => id);
     this.#suspects = lost;
     const alive = rows.flatMap(([id]) => (gone.includes(id) ? [] : [id]));
-    const isOneGone = this.peers.some((peer) => !alive.includes(peer));
+    const left = this.peers.filter((peer) => !alive.includes(peer) && !gone.includes(peer));
     this.leads = alive[0] === this.id;
     this.peers = alive.filter((id) => id !== this.id);
     if (gone.length > 0) await db.run(CLUSTER_SQL.remove, [gone]);
-    if (gone.length > 0 || isOneGone) {
-      logger.warn({ nodes: gone }, 'a node is gone: its tasks can be taken over');
-      onGone();
-    }
+    if (gone.length > 0) logger.warn({ nodes: gone }, 'nodes are gone: their tasks are taken over');
+    if (left.length > 0)
+      logger.info({ nodes: left }, 'nodes have left, or others have removed them');
+    if (gone.length > 0 || left.length > 0) onGone();
     onLook(isRenewal);
   }
 
