@@ -130,7 +130,10 @@ const since = () => (performance.now() - begun) / 1000;
 const memory: number[] = [];
 let done = 0;
 
-/** An error of the fuzzer itself. Without this, it would count as an error of the program, and the process would wait for ever. */
+/**
+ * Reports an error of the fuzzer itself. Otherwise, it would count as an error of the program, and the process would
+ * wait for ever.
+ */
 function broken(error: unknown): never {
   console.error(`the fuzzer itself failed at case ${done} of seed ${seed}`, error);
   process.exit(1);

@@ -85,7 +85,7 @@ export interface ServeOptions {
   readonly tls?: TlsPair;
   /**
    * Whether requests that come through a proxy on this machine are trusted like other local requests. By default,
-   * without `authenticate`, they are refused, because anybody may be behind the proxy.
+   * without `authenticate`, they are refused, because the clients of the proxy may be anywhere.
    */
   readonly trustProxy?: boolean;
   /** The settings for webhooks, or false to turn them off. By default, webhooks reach only public addresses. */

@@ -45,7 +45,7 @@ export function callPage(call: ToolCall, buttons: readonly Button[]): RouteReply
     text.length <= MAX_CHARS &&
     !LEFT_OUT.test(text) &&
     details.every((each) => each.kind !== 'change' || each.diff.formatted_diff !== undefined);
-  // Nobody should allow what they cannot see.
+  // A call that is not shown completely can only be rejected.
   const offered = buttons.filter(({ id }) => isWhole || id === OPTION.cancel);
   const title = reveal(call.description ?? call.tool_name).slice(0, 500);
   return page(200, title, [

@@ -34,7 +34,8 @@ export function isConnectionLost(error: unknown): boolean {
   if (error instanceof StoreError) return error.code === 'unavailable';
   const state = sqlState(error);
   if (state !== undefined) {
-    // 08: connection exceptions, except for a wrong message (08P01). 57P01 to 57P03: the server shuts down, crashed, or starts. 53300: too many clients.
+    // 08: connection exceptions, except for a wrong message (08P01). 57P01 to 57P05: the server shuts down, crashed,
+    // starts, or has closed the connection. 53300: too many clients.
     // 25006: the server has become a read-only replica, so the next connection finds the new primary.
     return (
       /^08(?!P01)/.test(state) ||

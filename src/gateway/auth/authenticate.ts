@@ -55,7 +55,8 @@ export function createAuthenticate(
     fields: Omit<CallerFields, 'agent' | 'traceparent' | 'headers'>,
     limit = options.rateLimit,
   ): MaybePromise<Caller> {
-    const taken = limit ? requests.take(`${fields.workspace} ${fields.actor}`, limit) : undefined;
+    if (!limit) return callerOf(request, fields);
+    const taken = requests.take(`${fields.workspace} ${fields.actor}`, limit);
     return andThen(taken, () => callerOf(request, fields));
   }
 

@@ -40,7 +40,10 @@ export interface ListedModel {
 }
 
 export interface Catalogue {
-  /** Finds the providers of a model. The result is a promise only while the card is not in memory. Throws `invalidParams` if the name is unknown or has no usable provider. */
+  /**
+   * Finds the providers of a model. The result is a promise only while the card is not in memory. Throws
+   * `invalidParams` if the name is unknown or has no usable provider.
+   */
   resolve(workspace: string, name: string, apiType: ApiType): MaybePromise<ModelTarget>;
   /** Returns at most MAX_LISTED models that the workspace can use. */
   list(workspace: string): Promise<readonly ListedModel[]>;

@@ -1,7 +1,7 @@
 /**
  * One answer of a model after its first chunk has arrived. Counts the chunks and passes the visible ones on.
  *
- * This is no generator, because several generators between the provider and the client would take more time than the
+ * This is not a generator, because several generators between the provider and the client would take more time than the
  * rest of the work for an event.
  */
 import type { FinishReason, Usage } from '../../agent/index.ts';

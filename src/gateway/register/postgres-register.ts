@@ -177,7 +177,7 @@ async function registerIn(
         });
         await Promise.race([session.ended, stop]);
       } catch {
-        // The polls report that the database is away.
+        // The polls report that the database is unavailable.
       }
       failures++;
       await pause(backoffMs(failures, 100, 5000), signal).catch(() => undefined);

@@ -110,13 +110,13 @@ export interface Register {
    * any process. Afterwards `changed` returns another number, in this process at once.
    */
   change<Result>(work: () => Steps<Result>): MaybePromise<Result>;
-  /** Runs a read. Errors of the database are handled as in `transaction`. */
+  /** Runs reads, or one write, without a transaction. Errors of the database are handled as in `transaction`. */
   read<Result>(work: () => Steps<Result>): MaybePromise<Result>;
   /** Returns a number that changes after each `change`, also of another process. */
   changed(): number;
   /**
    * Calls `listener` after each change of another process, as soon as this process knows about it. SQLite does not call
-   * it, because with SQLite everybody can check `changed` before each use.
+   * it, because with SQLite a check of `changed` before each use is fast enough.
    */
   onChange(listener: () => void): void;
   /**

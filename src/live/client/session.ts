@@ -89,7 +89,10 @@ export type LiveItem =
       readonly seq: number;
       readonly event: StreamEvent;
     }
-  /** Sent when the clients, the queue or the commands have changed. It is not in the log. Each value replaces the previous one. */
+  /**
+   * Sent when the clients, the queue or the commands have changed. It is not in the log. Each value replaces the
+   * previous one.
+   */
   | {
       readonly kind: 'presence';
       readonly clients: readonly LiveClient[];

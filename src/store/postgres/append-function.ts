@@ -19,11 +19,10 @@ const SETTINGS =
   'SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan';
 
 /**
- * The parameters are arrays with one element per append. `logs` has the JSON of the
- * entries, one per line. The status
+ * The parameters are arrays with one element per append. `logs` has the JSON of the entries, one per line. The status
  * after an append depends on the state before it: `open_*` is for a task that has not ended, and `done_*` for a
- * completed task. NULL means that the status stays as it is. The status of a task that failed never changes. Of two
- * tasks, the one with the higher position in `positions` changed later.
+ * completed task. NULL means that the status stays as it is. The status of a task that has failed, or was canceled or
+ * rejected, never changes. Of two tasks, the one with the higher position in `positions` changed later.
  */
 export const APPEND_1 = `
 CREATE FUNCTION parley.append_1(

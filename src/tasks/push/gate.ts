@@ -1,6 +1,6 @@
 /**
- * Limits the number of concurrent requests to webhooks and the size of their bodies, in total and per host. Makes no request to a host whose circuit
- * breaker is open. The limits are fair between the owners of tasks.
+ * Limits the number of concurrent requests to webhooks and the size of their bodies, in total and per host. Makes no
+ * request to a host whose circuit breaker is open. The limits are fair between the owners of tasks.
  */
 import { createCircuits, createSlots, QueueFullError, type Slots } from '../../base/index.ts';
 import type { Admit, DeliveryOutcome, Post } from './deliver.ts';

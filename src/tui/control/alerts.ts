@@ -49,7 +49,7 @@ export class Alerts {
     stdout.write(REPORTS_OFF);
   }
 
-  /** Returns whether this input is a report of the terminal, which nobody typed. Otherwise the person is present. */
+  /** Returns whether this input is a report of the terminal. Otherwise a person has typed it, and is present. */
   isReport(input: string): boolean {
     const at = this.#reports.indexOf(input);
     if (at >= 0) this.#reports.splice(at, 1);

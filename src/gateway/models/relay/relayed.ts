@@ -19,7 +19,7 @@ const MAX_BYTES = 256 * 1024 * 1024;
 /** Maximum length of one event or of a complete answer, in characters. */
 const MAX_EVENT_CHARS = 32_000_000;
 const MAX_ERROR_CHARS = 64 * 1024;
-/** Maximum length of the text that nobody has read. Above it, reading from the vendor pauses. */
+/** Maximum length of the unread text. Above it, reading from the vendor pauses. */
 const MAX_UNREAD_CHARS = 256 * 1024;
 const CONNECT_MS = 10_000;
 const KEEP_ALIVE_MS = 30_000;
