@@ -71,6 +71,11 @@ export const CLUSTER_SQL = {
      UPDATE parley.tasks t SET node = $1, epoch = t.epoch + 1 FROM found WHERE t.id = found.id
      RETURNING ${SCOPED_HEAD}`,
   ),
+  // After a lost connection, a node does not know which tasks it has claimed.
+  own: statement(
+    'own',
+    `SELECT ${SCOPED_HEAD} FROM parley.tasks t WHERE ${UNFINISHED} AND t.node = $1`,
+  ),
   release: statement(
     'release',
     `UPDATE parley.tasks SET node = '' WHERE task_id = ANY ($1) AND node = $2`,
@@ -96,9 +101,14 @@ export const CLUSTER_SQL = {
     'answer',
     'UPDATE parley.requests SET answer = $2 WHERE id = $1 RETURNING sender',
   ),
+  // After a lost connection, a node does not know which requests it has taken.
+  taken: statement(
+    'taken',
+    'SELECT id, body FROM parley.requests WHERE node = $1 AND taken AND answer IS NULL',
+  ),
   answers: statement(
     'answers',
-    `DELETE FROM parley.requests WHERE sender = $1 AND answer IS NOT NULL RETURNING id, answer`,
+    'SELECT id, answer FROM parley.requests WHERE sender = $1 AND answer IS NOT NULL',
   ),
   forget: statement(
     'forget',

@@ -9,6 +9,7 @@ import { CLUSTER_SQL } from './cluster-statements.ts';
 
 interface Waiting {
   readonly node: string;
+  readonly since: number;
   /** Called with the answer, or with undefined if the node is gone. */
   readonly resolve: (answer: string | undefined) => void;
 }
@@ -24,6 +25,8 @@ export interface MailboxOptions {
   readonly tell: (node: string) => void;
 }
 
+/** How long to wait for an answer of a node that is alive. */
+const MAX_WAIT_MS = 60_000;
 /** How often storing an answer is tried while the database is unavailable. */
 const MAX_TRIES = 10;
 
@@ -33,6 +36,10 @@ export class Mailbox {
   #closed = false;
   #reading = false;
   #again = false;
+  /** The requests that are being executed. */
+  readonly #handled = new Set<number>();
+  /** Whether this node may have taken requests without knowing it, because the connection was lost. */
+  #isUncertain = false;
 
   constructor(options: MailboxOptions) {
     this.#options = options;
@@ -49,22 +56,23 @@ export class Mailbox {
     const { promise, resolve, reject } = Promise.withResolvers<string | undefined>();
     const onAbort = () => reject(signal?.reason);
     signal?.addEventListener('abort', onAbort, { once: true });
-    this.#waiting.set(id, { node, resolve });
+    this.#waiting.set(id, { node, since: performance.now(), resolve });
     tell(node);
     try {
-      const answer = await promise;
-      if (answer === undefined) await db.run(CLUSTER_SQL.withdraw, [id]);
-      return answer;
+      return await promise;
     } finally {
       this.#waiting.delete(id);
+      // If this fails, the request is removed later (`forget`).
+      db.run(CLUSTER_SQL.withdraw, [id]).catch(() => undefined);
       signal?.removeEventListener('abort', onAbort);
     }
   }
 
-  /** Ends the requests to all nodes except these, because the others are gone. */
+  /** Ends the requests to all nodes except these, because the others are gone, and requests without an answer. */
   keepOnly(nodes: readonly string[]): void {
-    for (const { node, resolve } of this.#waiting.values()) {
-      if (!nodes.includes(node)) resolve(undefined);
+    const oldest = performance.now() - MAX_WAIT_MS;
+    for (const { node, since, resolve } of this.#waiting.values()) {
+      if (!nodes.includes(node) || since < oldest) resolve(undefined);
     }
   }
 
@@ -87,8 +95,15 @@ export class Mailbox {
 
   async #read(): Promise<void> {
     const { db, node } = this.#options;
-    const requests = await db.run<[id: number, body: string]>(CLUSTER_SQL.take, [node()]);
-    for (const [id, body] of requests) void this.#handle(id, fromPostgresText(body));
+    const run = (statement: typeof CLUSTER_SQL.take) =>
+      db.run<[id: number, body: string]>(statement, [node()]);
+    const taken = this.#isUncertain ? await run(CLUSTER_SQL.taken) : [];
+    this.#isUncertain = true;
+    const requests = await run(CLUSTER_SQL.take);
+    this.#isUncertain = false;
+    for (const [id, body] of [...taken, ...requests]) {
+      if (!this.#handled.has(id)) void this.#handle(id, fromPostgresText(body));
+    }
     if (this.#waiting.size === 0) return;
     for (const [id, answer] of await db.run<[id: number, answer: string]>(CLUSTER_SQL.answers, [
       node(),
@@ -99,6 +114,8 @@ export class Mailbox {
 
   async #handle(id: number, body: string): Promise<void> {
     const { db, answer, tell, logger } = this.#options;
+    this.#handled.add(id);
+    using _handled = { [Symbol.dispose]: () => this.#handled.delete(id) };
     const text = toPostgresText(await answer(body));
     for (let attempt = 1; ; attempt++) {
       try {

@@ -72,6 +72,8 @@ export class PostgresCluster implements StoreCluster {
   readonly #released = new Set<string>();
   #watchTimer: NodeJS.Timeout | undefined;
   #polledAt = 0;
+  /** Whether this node may have claimed tasks without knowing it, because the connection was lost. */
+  #isUncertain = false;
 
   /** @internal */
   constructor(db: Postgres, { leaseMs = LEASE_MS, listen = true }: ClusterOptions, logger: Logger) {
@@ -145,7 +147,14 @@ export class PostgresCluster implements StoreCluster {
   }
 
   async takeOver(limit: number): Promise<readonly TaskHead[]> {
-    return toHeads(await this.#db.run<ScopedHeadRow>(CLUSTER_SQL.takeOver, [this.node, limit]));
+    const { node } = this;
+    const claimed = this.#isUncertain
+      ? await this.#db.run<ScopedHeadRow>(CLUSTER_SQL.own, [node])
+      : [];
+    this.#isUncertain = true;
+    const rows = await this.#db.run<ScopedHeadRow>(CLUSTER_SQL.takeOver, [node, limit]);
+    this.#isUncertain = false;
+    return toHeads([...claimed, ...rows]);
   }
 
   release(taskId: string): void {

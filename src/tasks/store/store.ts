@@ -254,7 +254,10 @@ export interface StoreCluster {
    * whose node is gone. Returns the head, or undefined if there is no such task.
    */
   claim(task: TaskKey, which: 'waiting' | 'interrupted'): Promise<TaskHead | undefined>;
-  /** Claims at most `limit` unfinished tasks whose nodes are gone. */
+  /**
+   * Claims at most `limit` unfinished tasks whose nodes are gone. After a failure, also returns tasks that this node
+   * owns already, because it may have claimed them without knowing it.
+   */
   takeOver(limit: number): Promise<readonly TaskHead[]>;
   /** Makes a task of this node available to all nodes, because this node has stopped to execute it. Never throws. */
   release(taskId: string): void;
