@@ -12,6 +12,7 @@ import { live } from './live.ts';
 import { growth, list, sqlite, streams, unary } from './costs.ts';
 import { machine, type Row } from './measure.ts';
 import { postgres } from './postgres.ts';
+import { takeovers } from './takeover.ts';
 import { heading, line, save } from './report.ts';
 import { cleanUp } from './subjects.ts';
 
@@ -29,6 +30,7 @@ const SCENARIOS: Readonly<Record<string, () => Promise<Row[]>>> = {
   live,
   gateway,
   start,
+  takeover: takeovers,
 };
 
 const asked = process.argv.slice(2);

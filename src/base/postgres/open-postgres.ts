@@ -176,6 +176,9 @@ export class Postgres implements Executor, AsyncDisposable {
 
   async #transact<Result>(work: (db: Executor) => Promise<Result>): Promise<Result> {
     const client = await this.#pool.connect();
+    // The connection may be lost between two statements. Without a listener, the error would end the process.
+    const onLost = () => {};
+    client.on('error', onLost);
     let failed: unknown;
     try {
       await client.query('BEGIN');
@@ -187,6 +190,7 @@ export class Postgres implements Executor, AsyncDisposable {
       await client.query('ROLLBACK').catch(() => {});
       throw error;
     } finally {
+      client.off('error', onLost);
       // A connection that was lost, or that did not answer in time, must not be used again.
       client.release(failed !== undefined && isConnectionLost(failed));
     }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 import { testDatabase } from '../../../test/support/postgres.ts';
 import { StoreError } from '../store-error.ts';
 import { fromPostgresText, isDuplicate, openPostgres, toPostgresText } from './index.ts';
@@ -109,6 +110,18 @@ test('statements work again after the connections were cut', async () => {
   assert.match(String(await session.ended), /terminat/);
   // The first statement may get a connection whose end was not noticed yet.
   assert.deepEqual(await db.run(statement, [1]).catch(() => db.run(statement, [1])), [[2]]);
+});
+
+test('a connection that is lost between two statements of a transaction fails only the transaction', async () => {
+  await using db = await open(ONE);
+  const lost = db.transaction(async (tx) => {
+    const [session] = await tx.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+    await database.query('SELECT pg_terminate_backend($1)', [session?.pid]);
+    await setTimeout(50);
+    await tx.query('SELECT 1');
+  });
+  await assert.rejects(lost, { name: 'StoreError', code: 'unavailable' });
+  assert.equal((await db.query('SELECT 1')).length, 1);
 });
 
 test('a session is told what another connection notifies', async () => {
