@@ -6,6 +6,7 @@ import { A2AError } from '../protocol/index.ts';
 import { accept, type IntakeOptions, notStored } from './intake.ts';
 import { LogLostError } from './log/live-task.ts';
 import type { Runtime } from './runtime.ts';
+import { isUnfinished } from './store/store-rules.ts';
 import type { ClusterMember, PushKey, StoreCluster, TaskHead } from './store/store.ts';
 import { NotOwnerError, type OwnerAnswer, type OwnerRequest, type OwnerResult } from './owner.ts';
 
@@ -117,12 +118,12 @@ export class ClusterNode implements ClusterMember {
     const { taskId } = head;
     try {
       using live = await runtime.log.open(head, taskId);
-      if (!live || live.running || !live.owned) return;
+      if (!live || live.running || !live.owned || !isUnfinished(live.state)) return;
       runtime.logger.info({ taskId, state: live.state }, 'took over a task');
       await runtime.continue(live);
     } catch (error) {
       runtime.logger.error({ err: error, taskId }, 'failed to take over a task');
-      this.#cluster.release(taskId);
+      this.#cluster.release(taskId, head.epoch ?? 0);
     }
   }
 }

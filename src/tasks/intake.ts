@@ -231,7 +231,12 @@ async function begin(
       execution.abandon();
       live.lose(new LogLostError('the task was removed'));
       live[Symbol.dispose]();
-      await runtime.store.delete(scope, id);
+      try {
+        await runtime.store.delete(scope, id);
+      } catch {
+        // The store is unavailable. In a cluster, any node ends the task later. Otherwise the next request does.
+        if (live.epoch !== undefined) log.cluster?.release(id, live.epoch);
+      }
       throw error;
     }
     await push.attach(live);

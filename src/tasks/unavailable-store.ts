@@ -38,7 +38,7 @@ export function withUnavailableErrors(store: TaskStore, logger: Logger): TaskSto
       claim: (task, which) => cluster.claim(task, which).catch(translate),
       // The node tries again, so its errors need no translation.
       takeOver: (limit) => cluster.takeOver(limit),
-      release: (taskId) => cluster.release(taskId),
+      release: (taskId, epoch) => cluster.release(taskId, epoch),
       watch: (taskId, seen) => cluster.watch(taskId, seen),
       unwatch: (taskId) => cluster.unwatch(taskId),
       ask: (node, request, signal) => cluster.ask(node, request, signal).catch(translate),

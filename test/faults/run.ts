@@ -75,6 +75,7 @@ const { acknowledged, streams, deliveries } = history;
 const told = `${acknowledged.length} messages, ${streams.length} streams, ${deliveries.length} deliveries`;
 console.log(`seed ${seed}: ${tasks.length} tasks, ${told}; faults: ${JSON.stringify(faults)}`);
 for (const line of broken) console.log(`  ${line}`);
+if (broken.length > 0) await showUnfinished();
 console.log(broken.length === 0 ? 'no violation' : `${broken.length} violations`);
 for (const { process: child } of nodes) child.kill('SIGKILL');
 await Promise.all([balancer.close(), toDatabase.close(), direct.end()]);
@@ -144,6 +145,15 @@ async function recovered(): Promise<void> {
     if (Number(rows[0]?.open) === 0) return;
     await setTimeout(200);
   }
+}
+
+/** Shows the owners of unfinished tasks, which helps to find out why nobody executes them. */
+async function showUnfinished(): Promise<void> {
+  const { rows: nodes } = await direct.query('SELECT * FROM parley.nodes');
+  const { rows: unfinished } = await direct.query(
+    `SELECT task_id, state, seq, node, epoch FROM parley.tasks WHERE state IN ('submitted', 'working')`,
+  );
+  console.log(JSON.stringify({ nodes, unfinished }, undefined, 2));
 }
 
 async function stored(): Promise<StoredTask[]> {

@@ -78,7 +78,8 @@ export const CLUSTER_SQL = {
   ),
   release: statement(
     'release',
-    `UPDATE parley.tasks SET node = '' WHERE task_id = ANY ($1) AND node = $2`,
+    `UPDATE parley.tasks t SET node = '' FROM unnest($1::text[], $2::integer[]) AS r (task_id, epoch)
+     WHERE t.task_id = r.task_id AND t.epoch = r.epoch AND t.node = $3`,
   ),
   watched: statement(
     'watched',

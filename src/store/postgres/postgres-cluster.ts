@@ -69,11 +69,14 @@ export class PostgresCluster implements StoreCluster {
   /** The webhooks whose events this node delivers, by task id and configuration id. */
   readonly #pushes = new Map<string, PushKey>();
   /** The tasks to release, after a failure too. */
-  readonly #released = new Set<string>();
+  readonly #released = new Map<string, number>();
   #watchTimer: NodeJS.Timeout | undefined;
   #polledAt = 0;
-  /** Whether this node may have claimed tasks without knowing it, because the connection was lost. */
-  #isUncertain = false;
+  /**
+   * Until this time, the database may have tasks of this node that it does not execute. A statement whose connection
+   * was lost may have claimed or created them, even a while later.
+   */
+  #uncertainUntil = 0;
 
   /** @internal */
   constructor(db: Postgres, { leaseMs = LEASE_MS, listen = true }: ClusterOptions, logger: Logger) {
@@ -148,17 +151,20 @@ export class PostgresCluster implements StoreCluster {
 
   async takeOver(limit: number): Promise<readonly TaskHead[]> {
     const { node } = this;
-    const claimed = this.#isUncertain
-      ? await this.#db.run<ScopedHeadRow>(CLUSTER_SQL.own, [node])
-      : [];
-    this.#isUncertain = true;
-    const rows = await this.#db.run<ScopedHeadRow>(CLUSTER_SQL.takeOver, [node, limit]);
-    this.#isUncertain = false;
-    return toHeads([...claimed, ...rows]);
+    const isUncertain = performance.now() < this.#uncertainUntil;
+    const claimed = isUncertain ? await this.#db.run<ScopedHeadRow>(CLUSTER_SQL.own, [node]) : [];
+    try {
+      const rows = await this.#db.run<ScopedHeadRow>(CLUSTER_SQL.takeOver, [node, limit]);
+      return toHeads([...claimed, ...rows]);
+    } catch (error) {
+      this.#uncertainUntil = performance.now() + 3 * this.leaseMs;
+      throw error;
+    }
   }
 
-  release(taskId: string): void {
-    this.#released.add(taskId);
+  release(taskId: string, epoch: number): void {
+    this.#released.set(taskId, epoch);
+    this.#uncertainUntil = performance.now() + 3 * this.leaseMs;
     void this.#release();
   }
 
@@ -318,16 +324,20 @@ export class PostgresCluster implements StoreCluster {
   }
 
   async #release(): Promise<void> {
-    const taskIds = [...this.#released];
-    if (taskIds.length === 0) return;
+    const released = [...this.#released];
+    if (released.length === 0) return;
     this.#released.clear();
     try {
-      await this.#db.run(CLUSTER_SQL.release, [taskIds.map(toPostgresText), this.node]);
+      const taskIds = released.map(([taskId]) => toPostgresText(taskId));
+      const epochs = released.map(([, epoch]) => epoch);
+      await this.#db.run(CLUSTER_SQL.release, [taskIds, epochs, this.node]);
       this.#hints.tell(this.#members.peers, { orphans: true });
       this.#member?.orphaned();
     } catch {
       // The next poll tries again.
-      for (const taskId of taskIds) this.#released.add(taskId);
+      for (const [taskId, epoch] of released) {
+        if (!this.#released.has(taskId)) this.#released.set(taskId, epoch);
+      }
     }
   }
 }

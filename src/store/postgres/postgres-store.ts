@@ -141,6 +141,8 @@ export class PostgresStore implements TaskStore {
   async append(batch: readonly Append[]): Promise<readonly AppendOutcome[]> {
     for (const append of batch) checkAppend(append);
     if (batch.length === 0) return [];
+    // If this node gets a new id while it tries again, new tasks still belong to the old one, which is gone.
+    const { node } = this.cluster;
     const scoped: ScopedAppend[] = [];
     for (const [position, append] of batch.entries()) {
       const known = this.#scopes.get(scopeKey(append));
@@ -148,7 +150,7 @@ export class PostgresStore implements TaskStore {
         known ?? (await acrossLostConnections(() => this.#addScope(append), this.#appender));
       scoped.push({ ...append, scope, position });
     }
-    const outcomes = await appendBatch(this.#appender, scoped);
+    const outcomes = await appendBatch({ ...this.#appender, node: () => node }, scoped);
     this.cluster.appended(batch.map(({ taskId }) => taskId));
     return outcomes;
   }

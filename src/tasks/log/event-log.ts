@@ -171,10 +171,10 @@ export class EventLog {
     const { cluster } = this;
     if (!cluster || live.lost || !isUnfinished(live.state)) return;
     const release = () => {
-      if (live.lost || live.running || live.epoch === undefined || !isUnfinished(live.state))
-        return;
+      const { taskId, epoch } = live;
+      if (live.lost || live.running || epoch === undefined || !isUnfinished(live.state)) return;
       live.epoch = undefined;
-      cluster.release(live.taskId);
+      cluster.release(taskId, epoch);
     };
     // If the last entries cannot be stored, `#failed` releases the task.
     live.whenStored(live.seq).then(release, () => undefined);
@@ -327,7 +327,10 @@ export class EventLog {
       if (outcomes[at] === 'ok') live.settle(entries);
       else if (outcomes[at] === 'full')
         this.#lose(live, new LogFullError('the task store is full'));
-      else this.#lose(live, new LogMovedError('another writer appended to the task'));
+      else {
+        if (live.stored > 0) this.#giveUp(live);
+        this.#lose(live, new LogMovedError('another writer appended to the task'));
+      }
     }
     if (this.#pending.length > 0) this.#flush();
   }
@@ -336,10 +339,15 @@ export class EventLog {
     this.#writing = false;
     this.#logger.error({ err: error, tasks: batch.length }, 'failed to append to the task store');
     for (const { live } of batch) {
-      if (!live.lost) this.cluster?.release(live.taskId);
+      this.#giveUp(live);
       this.#lose(live, new LogLostError('the task store failed'));
     }
     if (this.#pending.length > 0) this.#flush();
+  }
+
+  /** Lets any node continue a task that this process loses, if it is still the owner. */
+  #giveUp({ taskId, epoch, lost }: LiveTask): void {
+    if (!lost && epoch !== undefined) this.cluster?.release(taskId, epoch);
   }
 
   #lose(live: LiveTask, error: Error): void {

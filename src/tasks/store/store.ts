@@ -259,8 +259,11 @@ export interface StoreCluster {
    * owns already, because it may have claimed them without knowing it.
    */
   takeOver(limit: number): Promise<readonly TaskHead[]>;
-  /** Makes a task of this node available to all nodes, because this node has stopped to execute it. Never throws. */
-  release(taskId: string): void;
+  /**
+   * Makes a task of this node available to all nodes, because this node has stopped to execute it. Does nothing if the
+   * task was claimed again after `epoch`. Never throws.
+   */
+  release(taskId: string, epoch: number): void;
 
   /**
    * Reports a task when its log has more entries than `seen` returns, until `unwatch` is called. If the store was
