@@ -85,7 +85,8 @@ export class LiveAccess {
 
   constructor(options: LiveAccessOptions = {}) {
     const { tokens = [], strict = false, trustProxy = false, now = expiryClock() } = options;
-    // This does not depend on the tokens that are left, so that nobody gets in by revoking the last one.
+    // This does not depend on the tokens that are left. Otherwise, clients could join without a token after the last one
+    // was revoked.
     this.#alwaysStrict = strict || tokens.length > 0;
     this.#strict = this.#alwaysStrict;
     this.#trustProxy = trustProxy;
@@ -151,7 +152,7 @@ export class LiveAccess {
     const found = matching(this.#tickets, hash);
     this.#tickets = this.#tickets.filter((each) => each !== found && each.until > now);
     if (!found || found.until <= now) {
-      // Only wrong tickets count. Otherwise, a stranger could use up the limit, and nobody could join.
+      // Only wrong tickets count. Otherwise, a stranger could use up the limit, and other devices could not join.
       this.#countTry(remote);
       throw new A2AError(
         'unauthenticated',
