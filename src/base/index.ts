@@ -3,6 +3,7 @@ export { boundedFetch, limitBody } from './bounded-fetch.ts';
 export { BoundedMap } from './bounded-map.ts';
 export { ByteCollector, TextCollector } from './collect.ts';
 export { createCircuits, type CircuitNews, type Circuits, type CircuitWait } from './circuit.ts';
+export { flushAtEndOfTurn } from './end-of-turn.ts';
 export { reasonOf, systemCode } from './errors.ts';
 export { expiryClock } from './expiry-clock.ts';
 export { wordIssue } from './issue.ts';

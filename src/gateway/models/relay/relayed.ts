@@ -9,7 +9,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { StringDecoder } from 'node:string_decoder';
 import { Agent, EnvHttpProxyAgent, type Dispatcher } from 'undici';
-import { isObject, TextCollector } from '../../../base/index.ts';
+import { flushAtEndOfTurn, isObject, TextCollector } from '../../../base/index.ts';
 import { ModelError } from '../../../agent/index.ts';
 import { cutOff, startTimeouts, type Timeouts } from '../../../agent/internal/index.ts';
 import { EventReader, parseObject } from './event-reader.ts';
@@ -26,18 +26,9 @@ const KEEP_ALIVE_MS = 30_000;
 
 /**
  * The number of chunks of an answer that are processed as soon as they arrive. Later chunks are collected until the end
- * of the event loop's turn, together with the chunks of other answers, and are written together. This takes less time
- * per event, as in agents/exchange.ts.
+ * of the event loop's turn, and are written together.
  */
 const AT_ONCE = 16;
-
-let due: RelayedAnswer[] = [];
-
-function flushDue(): void {
-  const answers = due;
-  due = [];
-  for (const answer of answers) answer.flush();
-}
 
 const DONE: IteratorReturnResult<undefined> = { value: undefined, done: true };
 
@@ -158,7 +149,7 @@ class RelayedAnswer
     if (this.#bytes > MAX_BYTES) return this.#fail(this.#tooLarge());
     if (!this.#relay.stream || ++this.#count <= AT_ONCE) return this.#data(chunk);
     this.#later.push(chunk);
-    if (this.#later.length === 1 && due.push(this) === 1) setImmediate(flushDue);
+    if (this.#later.length === 1) flushAtEndOfTurn(this);
   }
 
   /** Processes the chunks that arrived in this turn of the event loop. */
