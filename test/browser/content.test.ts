@@ -1,8 +1,8 @@
 // What the page shows and what it refuses to do: hostile text, very much text, lost connections, and access for all.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { test } from 'node:test';
+import axe from 'axe-core';
 import type { ScriptedResponse } from '../../src/agent/models/scripted.ts';
 import { bridge, serveSession } from '../live/support.ts';
 import { DESKTOP, noBrowser, PHONE, visit } from './support.ts';
@@ -150,8 +150,6 @@ test('proposed content can be edited before it is written', { skip }, async (t) 
   assert.equal(readFileSync(`${place.workspace}/a.txt`, 'utf8'), 'hello, edited\n');
 });
 
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-
 for (const colorScheme of ['light', 'dark'] as const) {
   test(
     `axe finds no serious problem, from 360 px to 4K, in ${colorScheme} colours`,
@@ -178,7 +176,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
         .getByRole('button', { name: 'Allow once' })
         .and(page.locator(':enabled'))
         .waitFor();
-      await page.evaluate(AXE);
+      await page.evaluate(axe.source);
       const check = async (where: string) => {
         const problems = (await page.evaluate(`axe.run().then(({ violations }) => violations
         .filter(({ impact }) => impact === 'serious' || impact === 'critical')
