@@ -152,6 +152,26 @@ test('a webhook of a revoked token is removed', async (t) => {
   );
 });
 
+test('a client with a token does not get the secrets of webhooks', async (t) => {
+  const access = new LiveAccess();
+  const { url, live } = await serveSession(t, { access: { access } });
+  const { token } = await exchangeTicket(url, access.issueTicket(['view', 'prompt']));
+  const viewer = await exchangeTicket(url, access.issueTicket(['view']));
+  const authentication = { schemes: ['Bearer'], credentials: 's3cret' };
+  const webhook = { url: 'https://hooks.example/x', token: 's3cret', authentication };
+  const ask = async (by: string, name: string, params: object) => {
+    const method = `tasks/pushNotificationConfig/${name}`;
+    return (await post(url, { jsonrpc: '2.0', id: 1, method, params }, bearer(by))).text();
+  };
+  const set = { taskId: live.taskId, pushNotificationConfig: webhook };
+  assert.match(await ask(token, 'set', set), /s3cret/);
+  for (const name of ['get', 'list']) {
+    const shown = await ask(viewer.token, name, { id: live.taskId });
+    assert.match(shown, /hooks\.example.*"schemes":\["Bearer"\]/);
+    assert.doesNotMatch(shown, /s3cret/);
+  }
+});
+
 test('only a client that may prompt and approve may revoke another, and each may sign out itself', async (t) => {
   const access = new LiveAccess();
   const { url, ws, live } = await serveSession(t, { access: { access } });

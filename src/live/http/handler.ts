@@ -19,6 +19,7 @@ import {
   type SendResult,
   type SubscribeParams,
   type Task,
+  type TaskPushNotificationConfig,
 } from '../../protocol/index.ts';
 import {
   type Logger,
@@ -27,6 +28,7 @@ import {
   type RequestHandler,
   TaskStream,
 } from '../../tasks/index.ts';
+import { tokenOf } from '../access.ts';
 import type { Heard } from '../heard-messages.ts';
 import type { HttpClients, Visit } from './clients.ts';
 import type { Live } from '../hub.ts';
@@ -237,6 +239,10 @@ export function httpHandler(handler: RequestHandler, options: HttpHandlerOptions
       },
     ),
     deletePushConfig: changesWebhooks(guarded.deletePushConfig),
+    getPushConfig: async (params, call) =>
+      withoutSecrets(await guarded.getPushConfig(params, call), call),
+    listPushConfigs: async (params, call) =>
+      (await guarded.listPushConfigs(params, call)).map((each) => withoutSecrets(each, call)),
     reserveTask: (params, call = {}) =>
       during(call, ({ member }) => member.reserveTask(params, call)),
     getTask: (params, call = {}) => during(call, ({ member }) => member.getTask(params, call)),
@@ -264,6 +270,21 @@ function withNamed({ message, metadata }: MessageSendParams, call: Call): Call {
  */
 function asMember({ extensions, version, base }: Call, { user }: Call): Call {
   return { user, extensions, version, base };
+}
+
+/**
+ * Returns a webhook without its secrets, for clients with a token. All clients share the session's task, so each of them
+ * would get the secrets of the others.
+ */
+function withoutSecrets(
+  found: TaskPushNotificationConfig,
+  call: Call = {},
+): TaskPushNotificationConfig {
+  if (tokenOf(call.user) === undefined) return found;
+  const { token: _token, ...config } = found.pushNotificationConfig;
+  if (!config.authentication) return { ...found, pushNotificationConfig: config };
+  const { credentials: _credentials, ...authentication } = config.authentication;
+  return { ...found, pushNotificationConfig: { ...config, authentication } };
 }
 
 /** Waits for the promise, or until the signal is aborted. */
