@@ -144,6 +144,7 @@ test('a certificate and a key that cannot be used are refused with what to do', 
     [key, key, /--tls-cert .*: this is not a certificate in PEM/],
     [cert, cert, /--tls-key .*: this is not a private key in PEM/],
     [cert, encrypted, /the key is encrypted: decrypt it with openssl pkey -in .*encrypted\.pem/],
+    [write('chain.pem', `${one.cert}${one.cert.replace(/[a-z]/g, '!')}`), key, /chain.* complete/],
     [cert, write('other.pem', two.key), /other\.pem is not the key of the certificate in .*c\.pem/],
   ];
   for (const [certFile, keyFile, message] of wrong) {

@@ -1,6 +1,7 @@
 /** Reads the certificate and the key of `--tls-cert` and `--tls-key`, at the start and on SIGHUP. */
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { createSecureContext } from 'node:tls';
 import type { Listening, TlsPair } from '../../server.ts';
 import { reasonOf, systemCode } from '../../base/index.ts';
 import { usageError } from './exit.ts';
@@ -23,6 +24,15 @@ export function readTls(values: Partial<Values<typeof TLS_FLAGS>>): TlsPair | un
   if (!parseCertificate(cert, certFile).checkPrivateKey(parseKey(key, keyFile))) {
     throw usageError(
       `--tls-key ${keyFile} is not the key of the certificate in ${certFile}: use the key with which the certificate was requested`,
+    );
+  }
+  try {
+    // Finds keys that are too short, and errors in the rest of the chain.
+    createSecureContext({ cert, key });
+  } catch (error) {
+    throw usageError(
+      `--tls-cert ${certFile} cannot be used (${reasonOf(error)}): its chain must be complete certificates in PEM, and an RSA key must have at least 2048 bits`,
+      { cause: error },
     );
   }
   return { cert, key };
