@@ -72,6 +72,17 @@ test('errors are StoreErrors without the password', async () => {
   }
 });
 
+test('a database that cannot store every character is refused', async (t) => {
+  const url = new URL(database.url);
+  url.pathname += '_latin';
+  const name = url.pathname.slice(1);
+  const create = `CREATE DATABASE ${name} ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0`;
+  await database.query(create);
+  t.after(() => database.query(`DROP DATABASE ${name}`));
+  const opened = openPostgres(url.href, { schemas: [ONE] });
+  await assert.rejects(opened, /has the encoding LATIN1/);
+});
+
 test('a transaction that another one rolled back runs again', async () => {
   await using db = await open(ONE);
   await db.query('INSERT INTO parley.one VALUES (11), (12)');
@@ -86,7 +97,8 @@ test('a transaction that another one rolled back runs again', async () => {
       return a;
     });
   assert.deepEqual(await Promise.all([swap(11, 12), swap(12, 11)]), [11, 12]);
-  assert.equal(first, 3);
+  // The database may roll back both.
+  assert.ok(first >= 3);
 });
 
 test('a transaction that throws is rolled back, and a duplicate is recognized', async () => {

@@ -75,6 +75,14 @@ export async function migrate(
     checkVersions(versions, database);
     const isCurrent = versions.every(({ stored, known }) => stored === known);
     if (isCurrent) return versions;
+    const [{ encoding } = { encoding: '' }] = await db.query<{ encoding: string }>(
+      `SELECT current_setting('server_encoding') AS encoding`,
+    );
+    if (encoding !== 'UTF8') {
+      throw new StoreError(`the database ${database} has the encoding ${encoding}`, {
+        hint: 'create a database with the encoding UTF8: createdb --encoding=UTF8 --template=template0 NAME',
+      });
+    }
     // CREATE SCHEMA IF NOT EXISTS would need the right to create schemas even if the schema exists.
     const [found] = await db.query<{ exists: boolean }>(
       `SELECT to_regnamespace('parley') IS NOT NULL AS "exists"`,

@@ -53,7 +53,13 @@ export interface ScopedAppend extends Append {
 
 /** An append, and the positions in the batch of the appends that were joined to it. */
 interface Joined {
-  readonly append: ScopedAppend & { entries: LogEntry[]; bytes: number; position: number };
+  readonly append: ScopedAppend & {
+    entries: LogEntry[];
+    bytes: number;
+    /** The `expected` and the position in the batch of each append that was joined. */
+    readonly starts: number[];
+    readonly positions: number[];
+  };
   readonly parts: number[];
 }
 
@@ -92,12 +98,14 @@ function joined(batch: readonly ScopedAppend[]): Joined[] {
     if (group && continues(group.append, append)) {
       group.append.entries.push(...append.entries);
       group.append.bytes += sizeOf(append);
-      group.append.position = append.position;
+      group.append.positions.push(append.position);
+      group.append.starts.push(append.expected);
       group.parts.push(at);
       continue;
     }
     const entries = [...append.entries];
-    const next = { append: { ...append, entries, bytes: sizeOf(append) }, parts: [at] };
+    const own = { starts: [append.expected], positions: [append.position] };
+    const next = { append: { ...append, entries, bytes: sizeOf(append), ...own }, parts: [at] };
     groups.push(next);
     last.set(append.taskId, next);
   }
@@ -179,10 +187,22 @@ export function columnsOf(batch: readonly ScopedAppend[]): unknown[] {
       sizeOf(append) + entries.length * ENTRY_BYTES,
       entries.at(-1)?.event.kind === 'artifact-update' ? Date.now() : null,
       expiresAt,
-      append.position,
+      positionOf(append, open?.seq ?? done?.seq),
     ];
   });
   return (rows[0] ?? []).map((_, column) => rows.map((row) => row[column] ?? null));
+}
+
+/** Returns the position in the batch of the append with this entry. A task whose status changed last is listed first. */
+function positionOf(
+  {
+    position,
+    starts = [],
+    positions = [],
+  }: ScopedAppend & Partial<Pick<Joined['append'], 'starts' | 'positions'>>,
+  seq = 0,
+): number {
+  return positions[starts.findLastIndex((start) => start < seq)] ?? position;
 }
 
 /** Returns the last status in the append if the task is in `state`, or undefined if the status does not change. */

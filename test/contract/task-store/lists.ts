@@ -7,6 +7,18 @@ import type { Describe } from './suite.ts';
 
 export function describeLists(describe: Describe): void {
   describe('lists', (test) => {
+    test('a status that the fold refuses does not move a task, also in the same batch', async ({
+      store,
+    }) => {
+      await store.append([
+        creation('t1'),
+        update('t1', 1, 'failed'),
+        creation('t2'),
+        update('t1', 2, 'working'),
+      ]);
+      assert.deepEqual(await listed(store), ['t2', 't1']);
+    });
+
     test('the newest status comes first', async ({ store }) => {
       await store.append(['t1', 't2', 't3'].map((id) => creation(id)));
       assert.deepEqual(await listed(store), ['t3', 't2', 't1']);
