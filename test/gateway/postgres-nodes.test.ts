@@ -213,3 +213,24 @@ test('a circuit that opens on one gateway is open on the other', async () => {
   assert.match((await ask(other)).text, /overloaded/);
   assert.equal(calls(), 2);
 });
+
+test('a gateway that cannot look for revoked keys refuses requests, and continues when it can', async () => {
+  await using own = await testDatabase();
+  await using node = await startPostgresNode(own.url, { pollMs: 20, staleMs: 1000 });
+  const fields = { workspace: 'default', name: 'test', scopes: ['*' as const] };
+  const { secret } = await node.gateway.keys.create(fields, 'test');
+  // This needs no database, except to look for changes.
+  const ask = () => node.ask(secret, 'GET', '/v1/models');
+  assert.equal((await ask()).status, 200);
+  const name = new URL(own.url).pathname.slice(1);
+  const allow = (allowed: boolean) =>
+    database.query(`ALTER DATABASE ${name} ALLOW_CONNECTIONS ${allowed}`);
+  await allow(false);
+  await database.query(
+    'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1',
+    [name],
+  );
+  await untilStatus(503, ask);
+  await allow(true);
+  await untilStatus(200, ask);
+});

@@ -7,7 +7,7 @@
  * refuses requests, because it could otherwise accept a key that was revoked.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
-import { backoffMs, pause } from '../../base/index.ts';
+import { backoffMs, pause, raceAbort } from '../../base/index.ts';
 import {
   type Executor,
   fromPostgresText,
@@ -172,12 +172,9 @@ async function registerIn(
         await session.query(`LISTEN ${CHANNEL}`);
         failures = 0;
         wake();
-        const stop = new Promise<void>((resolve) => {
-          signal.addEventListener('abort', () => resolve(), { once: true });
-        });
-        await Promise.race([session.ended, stop]);
+        await raceAbort(session.ended, signal);
       } catch {
-        // The polls report that the database is unavailable.
+        // The register is closed, or the polls report that the database is unavailable.
       }
       failures++;
       await pause(backoffMs(failures, 100, 5000), signal).catch(() => undefined);
