@@ -175,5 +175,13 @@ describe('PostgreSQL', () => {
   let database: TestDatabase;
   before(async () => void (database = await testDatabase()));
   contract(() => openPostgresRegister(database.url, silent));
+
+  test('the search for cards uses its index', async () => {
+    const register = await openPostgresRegister(database.url, silent, { serves: false });
+    const explain = statement(`EXPLAIN SELECT row FROM cards WHERE terms @> '{a}'`);
+    const plan = await register.read(() => explain.all());
+    await register.close();
+    assert.match(JSON.stringify(plan), /Bitmap Index Scan on cards_terms/);
+  });
   after(() => database.drop());
 });

@@ -31,6 +31,8 @@ export interface PostgresOptions {
   readonly poolSize?: number | undefined;
   /** Maximum time of a statement in milliseconds. After it, the connection is closed. Default: 15 seconds. */
   readonly timeoutMs?: number | undefined;
+  /** Whether plans may use bitmap scans. A GIN index is only used in a bitmap scan. Default: false. */
+  readonly bitmapScans?: boolean | undefined;
   /** The name of this process in `pg_stat_activity`. Default: `parley`. */
   readonly applicationName?: string | undefined;
 }
@@ -63,7 +65,8 @@ const INT8 = 20;
  * Our statements find rows by index. Without these settings, a connection could keep a plan that was made when a table
  * was almost empty, and that reads the whole table.
  */
-const LOOKUPS = 'SET enable_seqscan = off; SET enable_bitmapscan = off';
+const LOOKUPS = 'SET enable_seqscan = off';
+const NO_BITMAPS = 'SET enable_bitmapscan = off';
 
 /**
  * Opens a database and creates its tables. If this fails, throws a StoreError with a one-line message and a hint.
@@ -78,13 +81,14 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
   // The driver returns these as strings, but all our numbers are below 2 ** 53.
   types.setTypeParser(INT8, Number);
   const client = { ...config, types };
+  const settings = options.bitmapScans === true ? LOOKUPS : `${LOOKUPS}; ${NO_BITMAPS}`;
   const pool = new pg.Pool({
     ...client,
     max: poolSize ?? size ?? POOL_SIZE,
     query_timeout: timeoutMs,
     idleTimeoutMillis: 60_000,
     // The statement for which the connection was opened comes next. If the connection is lost, it fails.
-    onConnect: (connection) => void connection.query(LOOKUPS).catch(() => {}),
+    onConnect: (connection) => void connection.query(settings).catch(() => {}),
   });
   // The pool has already removed the connection. Without a listener, the error would end the process.
   pool.on('error', () => {});

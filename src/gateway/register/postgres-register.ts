@@ -67,6 +67,8 @@ export async function openPostgresRegister(
     schemas: [REGISTER_TABLES],
     poolSize: POOL_SIZE,
     applicationName: 'parley gateway',
+    // The search for model cards uses a GIN index.
+    bitmapScans: true,
   });
   try {
     return await registerIn(db, logger, options);
