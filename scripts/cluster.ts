@@ -62,9 +62,11 @@ async function startNode(number: number): Promise<{ process: ChildProcess; port:
 
 async function stop(): Promise<void> {
   await balancer.close();
+  const running = nodes.filter(
+    ({ process: { exitCode, signalCode } }) => exitCode === null && signalCode === null,
+  );
   await Promise.all(
-    nodes.map(({ process: child }) => {
-      if (child.exitCode !== null || child.signalCode !== null) return undefined;
+    running.map(({ process: child }) => {
       const ended = new Promise((resolve) => child.once('exit', resolve));
       child.kill('SIGTERM');
       return ended;
