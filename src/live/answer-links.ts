@@ -122,7 +122,8 @@ export class AnswerLinks {
     const buttons = optionsOf(call).map(({ id, name }) => ({
       id,
       name,
-      action: this.#sign({ ...bound, option: id }),
+      // Relative to the page, because a proxy may serve the session below a path.
+      action: this.#sign({ ...bound, option: id }).slice(PATH.length + 1),
     }));
     return callPage(call, buttons);
   }

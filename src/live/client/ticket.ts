@@ -1,6 +1,6 @@
 /** Exchanges the ticket in a link of `/remote` for a token. Also runs in browsers. */
 import * as z from 'zod';
-import { isObject } from '../../base/index.ts';
+import { isObject, trimEndOf } from '../../base/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import { ConnectionError } from '../../client/index.ts';
 import { LIVE_ROLES, type LiveRole } from './session.ts';
@@ -35,7 +35,11 @@ export async function exchangeTicket(
   { name, signal }: { readonly name?: string | undefined; readonly signal?: AbortSignal } = {},
 ): Promise<IssuedToken> {
   const timeout = AbortSignal.timeout(TIMEOUT_MS);
-  const address = new URL('/session/tickets', url);
+  const { origin, pathname } = new URL(url);
+  // A proxy may serve the session below a path.
+  const address = new URL(
+    `${origin}${trimEndOf(pathname.replace(/\/ws$/, ''), '/')}/session/tickets`,
+  );
   let response: Response;
   try {
     response = await fetch(address, {

@@ -1,0 +1,23 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { test } from 'node:test';
+import { exchangeTicket } from './ticket.ts';
+
+test('a ticket is exchanged at the address of the session, which may have a path', async (t) => {
+  const paths: unknown[] = [];
+  const server = createServer((request, response) => {
+    paths.push(request.url);
+    response.end(JSON.stringify({ token: 'secret', roles: ['view'] }));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  for (const path of ['', '/', '/desk', '/desk/#ticket=x', '/desk/ws']) {
+    await exchangeTicket(`http://127.0.0.1:${port}${path}`, 'x');
+  }
+  const [root, below] = ['/session/tickets', '/desk/session/tickets'];
+  assert.deepEqual(paths, [root, root, below, below, below]);
+});
