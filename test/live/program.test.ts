@@ -1,6 +1,6 @@
 // The program as a person has it: how it is left, taken up again, used line by line, and kept from others.
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -91,9 +91,12 @@ test('a session is taken up again by its id, and by choosing it', async (t) => {
   await third.sees(READY);
 });
 
-test('a session in which nothing was said leaves nothing to resume', async (t) => {
+test('a session shows why settings are ignored; if nothing is said in it, it leaves nothing to resume', async (t) => {
   const place = makePlace(t);
+  mkdirSync(join(place.workspace, '.parley'));
+  writeFileSync(join(place.workspace, '.parley', 'settings.json'), '{}');
   const { terminal } = await startShared(t, { place });
+  await terminal.sees(/workspace\s+is\s+not\s+trusted/);
   terminal.type(`${CTRL_C}${CTRL_C}`);
   await terminal.exited();
   assert.doesNotMatch(terminal.all(), /--resume/);

@@ -4,7 +4,6 @@
  * The terminal is an ordinary client of the session. While it shows the UI, the log goes to a file.
  */
 import path from 'node:path';
-import { styleText } from 'node:util';
 import type { NotifySettings } from '../../coder/settings/index.ts';
 import type { Attention } from '../../display/index.ts';
 import type { LiveSession } from '../../live/client/index.ts';
@@ -135,7 +134,7 @@ async function run(settings: Settings): Promise<number> {
       resume: chosen?.id,
     };
     opened = await live.openLiveSession(setup);
-    for (const line of opened.notes) tell(line);
+    for (const text of opened.notes) notify({ kind: 'notice', level: 'info', text });
     await startNotifications(opened);
     setImmediate(() => opened && live.sweepSoon(opened, setup));
     return opened.live.join({ kind: 'terminal' });
@@ -223,18 +222,6 @@ async function networkOptions(values: Settings['values']): Promise<{
   // A wrong pair of files is reported before the screen is drawn.
   read();
   return { readTls: read, url: publicUrl(values['public-url']).publicUrl };
-}
-
-/** Prints a note above the UI, which is where Ink moves console output. */
-function tell(text: string): void {
-  const columns = process.stdout.isTTY ? process.stdout.columns : Number.POSITIVE_INFINITY;
-  const lines = [''];
-  for (const word of text.split(' ')) {
-    const longer = `${lines.at(-1)} ${word}`.trimStart();
-    if (longer.length < columns) lines.splice(-1, 1, longer);
-    else lines.push(word);
-  }
-  console.error(styleText('dim', lines.join('\n'), { stream: process.stderr }));
 }
 
 interface Resumed {
