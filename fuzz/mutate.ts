@@ -2,6 +2,9 @@
 import type { Random } from './random.ts';
 import { byte, fromEntries, json, oddText, text, type Json } from './values.ts';
 
+/** The longest piece that is repeated. Longer texts would be slow to handle, whatever is in them. */
+const MAX_PIECE = 1000;
+
 /** Changes a text in one to four places. `others` are texts from which pieces are spliced in. */
 export function mutateText(random: Random, source: string, others: readonly string[] = []): string {
   let changed = source;
@@ -43,7 +46,7 @@ function change(random: Random, source: string, others: readonly string[]): stri
     case 8:
       return before + after.slice(0, piece.length) + piece + after.slice(piece.length);
     case 9:
-      return before + piece.repeat(random.once(20) ? 2000 : 5) + after;
+      return before + piece.slice(0, MAX_PIECE).repeat(random.once(20) ? 2000 : 5) + after;
     case 10:
       return before + random.pick(['\n', '\r', '\r\n', '\n\n', ' ', '\t', '\0']) + piece + after;
     default:

@@ -10,14 +10,13 @@ import type { TransportRequest } from './request.ts';
 
 /** Returns the user of a request, or undefined if the user is unknown. Must not throw if the credential is invalid. */
 export type Authenticate = (
-  request: AuthenticatedFields,
+  request: Pick<
+    TransportRequest,
+    'header' | 'method' | 'url' | 'remote' | 'local' | 'mount' | 'connection'
+  >,
 ) => User | undefined | Promise<User | undefined>;
 
-/** The part of a request by which the user is found. */
-type AuthenticatedFields = Pick<
-  TransportRequest,
-  'header' | 'method' | 'url' | 'remote' | 'local' | 'mount' | 'connection'
->;
+type AuthenticatedFields = Parameters<Authenticate>[0];
 
 export interface AdmissionOptions {
   readonly authenticate?: Authenticate | undefined;
