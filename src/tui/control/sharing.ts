@@ -39,7 +39,9 @@ async function clients(session: LiveSession, words: readonly string[]): Promise<
   if (action !== 'revoke' || wanted === '') {
     return 'Type /clients to list the clients, or /clients revoke and the id or the name of one.';
   }
-  const found = all.filter(({ id, name }) => id === wanted || name === wanted);
+  // Clients choose their names, so a name must not hide the client with this id.
+  const byId = all.filter(({ id }) => id === wanted);
+  const found = byId.length > 0 ? byId : all.filter(({ name }) => name === wanted);
   const [client] = found;
   if (!client) return `No client has the id or the name ${cleanLine(wanted)}. Type /clients.`;
   if (found.length > 1) return `Several clients have the name ${cleanLine(wanted)}. Use an id.`;
