@@ -2,7 +2,7 @@
  * Runs the terminal UI on a live session. Resolves when the person leaves or the session ends. The UI uses the session
  * only through the interface `LiveSession`.
  *
- *   await startTui(session, { theme: 'dark', a2aUrl: 'http://127.0.0.1:1234' });
+ *   await startTui(session, { theme: 'dark', a2aPort: 1234 });
  */
 import { render } from 'ink';
 import type { LiveSession } from '../live/client/index.ts';
@@ -30,10 +30,10 @@ export async function startTui(
       throw new Error('The terminal UI needs a terminal. Without one, use --plain.');
     }
     const controller = new Controller(live, given);
-    // This is a getter, because a session that is still being opened has no URL yet.
+    // This is a getter, because a session that is still being opened has no port yet.
     const where = {
-      get a2aUrl() {
-        return given.a2aUrl;
+      get a2aPort() {
+        return given.a2aPort;
       },
       attachedTo: given.attachedTo,
     };

@@ -28,10 +28,11 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-test('parley --a2a-port N is the terminal and a server on that port, with the extension on its card', async (t) => {
+test('parley --a2a-port N is the terminal, which shows the port even with --public-url, and a server on that port, with the extension on its card', async (t) => {
   const port = await freePort();
   const { workspace, ...place } = makePlace(t);
-  const args = ['--a2a-port', `${port}`, '--workspace', workspace];
+  const proxy = ['--public-url', 'https://agent.example'];
+  const args = ['--a2a-port', `${port}`, ...proxy, '--workspace', workspace];
   const terminal = startProgram(t, args, { place: { workspace, ...place } });
   await terminal.sees(new RegExp(`A2A :${port} · 0 clients`));
   const response = await fetch(`http://localhost:${port}/.well-known/agent-card.json`);

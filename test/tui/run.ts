@@ -13,7 +13,7 @@ const OPTIONS = {
   /** So many messages have been said before. */
   history: { type: 'string', default: '0' },
   model: { type: 'string' },
-  'a2a-url': { type: 'string' },
+  'a2a-port': { type: 'string' },
   'attached-to': { type: 'string' },
   pause: { type: 'string', default: '5' },
   /** Another client answers what is asked. */
@@ -61,7 +61,7 @@ async function run(args: readonly string[]): Promise<void> {
   await startTui(session, {
     plain: values.plain,
     theme: values.theme,
-    a2aUrl: values['a2a-url'],
+    a2aPort: values['a2a-port'] === undefined ? undefined : Number(values['a2a-port']),
     attachedTo: values['attached-to'],
     notices: (listener) => {
       listeners.add(listener);

@@ -15,7 +15,7 @@ export interface Scene {
 
 export const RUN = 'test/tui/run.ts';
 const ENTER = '\r';
-const SHARED = ['--model', 'google:gemini-3-pro', '--a2a-url', 'http://127.0.0.1:1234'];
+const SHARED = ['--model', 'google:gemini-3-pro', '--a2a-port', '1234'];
 const HOST = 'parley --a2a-port 1234';
 
 /** A scene that plays `demo` (demo.ts) when the prompt is sent, and then waits for the pattern. */

@@ -120,7 +120,7 @@ test('Esc cancels the turn, and twice offers the way back', async (t) => {
 });
 
 test('others are seen by name', async (t) => {
-  const { type, sees } = await open(t, ['--a2a-url', 'http://127.0.0.1:1234']);
+  const { type, sees } = await open(t, ['--a2a-port', '1234']);
   await sees(/A2A :1234 · 0 clients/);
   type(`phone hello from far${ENTER}`);
   await sees(/❯ \[A2A\] phone: hello from far/);
@@ -141,7 +141,7 @@ test('Ctrl-C twice leaves, and leaves the terminal as it was', async (t) => {
 
 test('thirty columns are enough', async (t) => {
   const options = { columns: 30, rows: 24 };
-  const { type, sees, visible } = await open(t, ['--a2a-url', 'http://127.0.0.1:1234'], options);
+  const { type, sees, visible } = await open(t, ['--a2a-port', '1234'], options);
   type(`edit${ENTER}`);
   // A part of the change is hidden, so nothing that allows it is preselected.
   await sees(/❯ 4 Reject/);

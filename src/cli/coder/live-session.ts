@@ -65,6 +65,8 @@ export interface OpenedLive {
   readonly sessionId: string;
   /** The address where others can join, or undefined if they cannot join. */
   readonly url: string | undefined;
+  /** The port of this machine where others can join. */
+  readonly port: number | undefined;
   /** The links with which a person answers one call. */
   readonly links: AnswerLinks;
   /** The tickets and tokens of the session. */
@@ -176,6 +178,9 @@ export async function openLiveSession(setup: LiveSetup): Promise<OpenedLive> {
     sessionId,
     get url() {
       return listening?.url;
+    },
+    get port() {
+      return listening?.port;
     },
     access,
     links,

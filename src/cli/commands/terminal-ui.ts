@@ -180,8 +180,8 @@ async function run(settings: Settings): Promise<number> {
   const reason = await startTui(pendingSession(opening), {
     plain,
     theme,
-    get a2aUrl() {
-      return opened?.url;
+    get a2aPort() {
+      return opened?.port;
     },
     remote: async (words) => (await remote()).run(words),
     remoteAtStart: values.remote,

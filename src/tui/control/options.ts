@@ -22,8 +22,8 @@ export interface TuiOptions {
   readonly stdin?: NodeJS.ReadStream | undefined;
   readonly stdout?: NodeJS.WriteStream | undefined;
   readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
-  /** The URL where other clients can join. May be a getter that returns undefined at first. */
-  readonly a2aUrl?: string | undefined;
+  /** The port where other clients can join. May be a getter that returns undefined at first. */
+  readonly a2aPort?: number | undefined;
   /** The URL of the session, if it runs in another process. */
   readonly attachedTo?: string | undefined;
   /**

@@ -12,11 +12,7 @@ function open(t: TestContext) {
   const session = new ScriptedSession();
   const controller = new Controller(session, {});
   const screen = render(
-    <AppScreen
-      controller={controller}
-      theme={NONE}
-      options={{ a2aUrl: 'http://127.0.0.1:1234' }}
-    />,
+    <AppScreen controller={controller} theme={NONE} options={{ a2aPort: 1234 }} />,
   );
   const done = controller.run();
   t.after(async () => {

@@ -18,7 +18,7 @@ const MIN_WIDTH = 20;
 export interface AppScreenProps {
   readonly controller: Controller;
   readonly theme: Theme;
-  readonly options: Pick<TuiOptions, 'a2aUrl' | 'attachedTo'>;
+  readonly options: Pick<TuiOptions, 'a2aPort' | 'attachedTo'>;
 }
 
 export function AppScreen({ controller, theme, options }: AppScreenProps) {
@@ -46,7 +46,7 @@ export function AppScreen({ controller, theme, options }: AppScreenProps) {
     now: Date.now(),
     renderers,
     // This is read for each frame, because the port may become known later.
-    a2aUrl: options.a2aUrl,
+    a2aPort: options.a2aPort,
     attachedTo: options.attachedTo,
   });
   const { setCursorPosition } = useCursor();

@@ -71,7 +71,7 @@ test('the frame is never taller or wider than the terminal, and the cursor is in
           spinner: '⠋',
           now: 5000,
           renderers,
-          a2aUrl: 'http://127.0.0.1:1234',
+          a2aPort: 1234,
         });
         assert.ok(lines.length < height, `${lines.length} lines of ${height}`);
         for (const line of lines) assert.ok(lineWidth(line) <= width, textOfLine(line));
@@ -236,7 +236,7 @@ test('the status line shows the mode at every width; the cost, the limit and the
     usage: { contextTokens: 50_000, contextLimit: 200_000, costUsd: 1.5 },
   };
   const status = (width: number) =>
-    textOfLine(statusLine({ state, self: TERMINAL, width, a2aUrl: 'http://127.0.0.1:1234' }));
+    textOfLine(statusLine({ state, self: TERMINAL, width, a2aPort: 1234 }));
   assert.match(status(80), /^ a-model · ask · 25% of 200k · \$1\.50 +A2A :1234 · 1 client $/);
   assert.equal(status(50), ' a-model · ask · 25% of 200k A2A :1234 · 1 client ');
   assert.equal(status(44), ' a-model · ask · 25%   A2A :1234 · 1 client ');
@@ -251,7 +251,7 @@ test('the status line shows the mode at every width; the cost, the limit and the
     state: { ...state, clients: many },
     self: TERMINAL,
     width: 80,
-    a2aUrl: 'http://h:1',
+    a2aPort: 1,
   };
   assert.match(textOfLine(statusLine(crowd)), / 99\+ clients $/, 'the session lists no more');
   const attached = { state, self: PHONE, width: 80, attachedTo: 'http://127.0.0.1:9' };

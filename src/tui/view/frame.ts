@@ -35,7 +35,7 @@ export interface FrameOptions {
   readonly spinner: string;
   readonly now: number;
   readonly renderers: View['renderers'] | undefined;
-  readonly a2aUrl?: string | undefined;
+  readonly a2aPort?: number | undefined;
   readonly attachedTo?: string | undefined;
 }
 

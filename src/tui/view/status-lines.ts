@@ -14,8 +14,8 @@ export interface StatusView {
   readonly state: SessionState;
   readonly self: LiveClient;
   readonly width: number;
-  /** The URL where other clients can join. */
-  readonly a2aUrl?: string | undefined;
+  /** The port where other clients can join. */
+  readonly a2aPort?: number | undefined;
   /** The URL of the session, if it runs in another process. */
   readonly attachedTo?: string | undefined;
   /** A text that replaces the status line. */
@@ -100,26 +100,20 @@ function short(count: number): string {
   return count < 1_000_000 ? `${Math.round(count / 1000)}k` : `${(count / 1_000_000).toFixed(1)}M`;
 }
 
-function whereText({ a2aUrl, attachedTo }: StatusView): string {
+function whereText({ a2aPort, attachedTo }: StatusView): string {
   if (attachedTo !== undefined) return `attached ${hostOf(attachedTo)}`;
-  return a2aUrl === undefined ? '' : `A2A :${portOf(a2aUrl)}`;
+  return a2aPort === undefined ? '' : `A2A :${a2aPort}`;
 }
 
 /**
  * Returns a text with the number of other clients. If there are very many clients, the session lists only the first
  * ones.
  */
-function companyText({ state, self, a2aUrl, attachedTo }: StatusView): string {
+function companyText({ state, self, a2aPort, attachedTo }: StatusView): string {
   const others = state.clients.filter(({ id }) => id !== self.id).length;
-  if (others === 0 && a2aUrl === undefined && attachedTo === undefined) return '';
+  if (others === 0 && a2aPort === undefined && attachedTo === undefined) return '';
   const more = state.clients.length >= MAX_LISTED_CLIENTS ? '+' : '';
   return `${others}${more} ${others === 1 ? 'client' : 'clients'}`;
-}
-
-function portOf(url: string): string {
-  if (!URL.canParse(url)) return cleanLine(url);
-  const { port, protocol } = new URL(url);
-  return port === '' ? (protocol.startsWith('https') ? '443' : '80') : port;
 }
 
 function hostOf(url: string): string {
