@@ -136,11 +136,16 @@ export async function streamReply(
   }
 }
 
-/** Returns the additional response headers of an error, which state how to authenticate or when to retry. */
-export function errorHeaders({ detail, kind }: A2AError): Record<string, string> {
-  if (kind === 'unauthenticated') return { 'www-authenticate': 'Bearer' };
+/** An error may repeat text of the request, so a browser must not guess that it is HTML. */
+const ERROR_HEADERS = { 'x-content-type-options': 'nosniff' };
+
+/** Returns the additional response headers of an error. Some state how to authenticate or when to retry. */
+export function errorHeaders({ detail, kind }: A2AError): Readonly<Record<string, string>> {
+  if (kind === 'unauthenticated') return { ...ERROR_HEADERS, 'www-authenticate': 'Bearer' };
   const seconds = detail.retryAfterSeconds;
-  return seconds === undefined ? {} : { 'retry-after': String(seconds) };
+  return seconds === undefined
+    ? ERROR_HEADERS
+    : { ...ERROR_HEADERS, 'retry-after': String(seconds) };
 }
 
 /**

@@ -83,6 +83,7 @@ for (const wire of WIRES) {
           assert.equal(status, 401);
           assert.equal(error?.code, -31401);
           assert.equal(headers.get('www-authenticate'), 'Bearer');
+          assert.equal(headers.get('x-content-type-options'), 'nosniff');
         }
       }
     }
