@@ -87,6 +87,13 @@ export function consoleRoutes(options: ConsoleOptions = {}): OwnRoute[] {
     },
     {
       verb: 'GET',
+      path: `${CONSOLE_PATH}/`,
+      public: true,
+      // A relative address, because the server may be below a path of a proxy.
+      handle: async () => ({ status: 308, headers: { ...COMMON, location: `..${CONSOLE_PATH}` } }),
+    },
+    {
+      verb: 'GET',
       path: `${CONSOLE_PATH}/{file}`,
       public: true,
       handle: async (request) =>

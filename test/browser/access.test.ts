@@ -144,6 +144,9 @@ test('a browser gets the page with a strict policy, other clients get the text, 
       await found.arrayBuffer();
     }
   }
+  const slash = await fetch(`${url}/console/`, html);
+  assert.equal(slash.url, `${url}/console`);
+  assert.match(await slash.text(), /<!doctype html>/i);
   assert.equal((await fetch(`${url}/console/none.js`)).status, 404);
   assert.equal((await fetch(`${url}/console/..%2ffiles.json`)).status, 404);
 });
