@@ -1,5 +1,6 @@
 /**
- * Encrypts the webhooks of a store, because their URLs, tokens and credentials may be secret.
+ * Encrypts the webhooks of a store, because their URLs, tokens and credentials may be secret. Requests between nodes
+ * that contain webhooks are encrypted, too.
  *
  * If there is no key, a webhook with a token or credentials is refused, and other webhooks are stored in plain text. A
  * webhook whose key is missing cannot be read. It is skipped and logged, and works again when the store is opened with
@@ -26,12 +27,37 @@ export class WebhookSecrets {
 
   /** Returns the encrypted webhook, or its JSON if there is no key and the webhook has no secrets. */
   seal(taskId: string, config: PushRecord['config']): Uint8Array | string {
-    const json = JSON.stringify(config);
+    const hasSecrets = (config.token ?? config.authentication?.credentials) !== undefined;
+    return this.#seal(JSON.stringify(config), place(taskId, config.id), hasSecrets);
+  }
+
+  /** Returns the encrypted request to a node, or its text if there is no key and the request has no secrets. */
+  sealRequest(request: string, node: string, hasSecrets: boolean): Uint8Array | string {
+    return this.#seal(request, requestPlace(node), hasSecrets);
+  }
+
+  /** Returns the text of an encrypted request to a node. If it cannot be decrypted, logs this and returns undefined. */
+  openRequest(sealed: Uint8Array, node: string): string | undefined {
+    let reason = 'the other node has another key';
     try {
-      return this.#secrets.seal(json, place(taskId, config.id));
+      const request = this.#secrets.open(sealed, requestPlace(node));
+      if (request !== undefined) return request;
+    } catch (error) {
+      reason = reasonOf(error);
+    }
+    this.#logger.error(
+      {},
+      `cannot read a message from another node (${reason}): set the same PARLEY_SECRET_KEY on all nodes`,
+    );
+    return undefined;
+  }
+
+  #seal(text: string, where: string, hasSecrets: boolean): Uint8Array | string {
+    try {
+      return this.#secrets.seal(text, where);
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
-      if ((config.token ?? config.authentication?.credentials) === undefined) return json;
+      if (!hasSecrets) return text;
       // Only the log contains the reason, because a client must not see the path of the key file.
       this.#logger.error(
         { err: error },
@@ -70,4 +96,8 @@ export class WebhookSecrets {
 /** Returns the `place` with which a webhook is encrypted. */
 function place(taskId: string, configId: string): string {
   return `push ${JSON.stringify([taskId, configId])}`;
+}
+
+function requestPlace(node: string): string {
+  return `request ${node}`;
 }

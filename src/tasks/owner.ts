@@ -61,10 +61,11 @@ export async function executeElsewhere(
   const { cluster } = log;
   if (!cluster) return undefined;
   const body = JSON.stringify(request);
+  const secrecy = secrecyOf(request);
   const until = performance.now() + 3 * cluster.leaseMs;
   while (live.runsElsewhere) {
     const { node = '' } = live;
-    const text = node === cluster.node ? undefined : await cluster.ask(node, body, signal);
+    const text = node === cluster.node ? undefined : await cluster.ask(node, body, signal, secrecy);
     const answer: OwnerAnswer | undefined = text === undefined ? undefined : JSON.parse(text);
     if (answer !== undefined && answer !== 'moved') {
       await log.refresh(live);
@@ -81,4 +82,12 @@ export async function executeElsewhere(
     if (live.lost) throw live.lost;
   }
   return undefined;
+}
+
+/** A message may come with the secrets of a webhook, and the user may have private fields. */
+function secrecyOf(request: OwnerRequest): 'preferred' | 'required' | undefined {
+  if (request.kind !== 'send') return undefined;
+  const webhook = request.params.configuration?.pushNotificationConfig;
+  const secret = webhook?.token ?? webhook?.authentication?.credentials;
+  return secret === undefined ? 'preferred' : 'required';
 }

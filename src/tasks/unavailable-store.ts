@@ -41,7 +41,8 @@ export function withUnavailableErrors(store: TaskStore, logger: Logger): TaskSto
       release: (taskId, epoch) => cluster.release(taskId, epoch),
       watch: (taskId, seen) => cluster.watch(taskId, seen),
       unwatch: (taskId) => cluster.unwatch(taskId),
-      ask: (node, request, signal) => cluster.ask(node, request, signal).catch(translate),
+      ask: (node, request, signal, secrecy) =>
+        cluster.ask(node, request, signal, secrecy).catch(translate),
       claimPush: (key) => cluster.claimPush(key).catch(translate),
       releasePush: (key) => cluster.releasePush(key),
     };

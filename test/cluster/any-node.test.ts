@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, test, type TestContext } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import { createAgent, type AgentExecutor } from '../../src/tasks/index.ts';
+import { createAgent, type AgentExecutor, type Deliver } from '../../src/tasks/index.ts';
 import { within } from '../support/within.ts';
 import {
   all,
@@ -191,6 +191,50 @@ test('a message to a running task reaches the node that executes it', async (t) 
     task.history?.some(({ parts: [part] }) => part?.kind === 'text' && part.text === 'psst'),
     true,
   );
+});
+
+test('a message to another node is stored encrypted, with the secrets of its webhook', async (t) => {
+  const received = Promise.withResolvers<void>();
+  const stored = Promise.withResolvers<void>();
+  const runner = (): AgentExecutor => ({
+    async receive(_context, task) {
+      if (task) await stored.promise;
+      return task ? { deliver: () => received.resolve() } : {};
+    },
+    async *execute() {
+      yield { kind: 'status-update', state: 'working' };
+      await received.promise;
+      yield { kind: 'status-update', state: 'completed' };
+    },
+  });
+  const deliver: Deliver = {
+    accept: (config) => ({ ...config, id: config.id ?? 'default' }),
+    prepare: async () => async () => 'taken',
+  };
+  const start = (secretKey?: string) =>
+    startNode(t, database.url, runner(), { secretKey, deliver });
+  const [a, b, c, d] = await Promise.all([start('one'), start('one'), start(), start('two')]);
+  const { id: taskId } = await begin(a.handler, 'go');
+  const send = ({ handler }: TestNode) =>
+    handler.sendMessage({
+      message: says('private', { taskId }),
+      configuration: {
+        pushNotificationConfig: { url: 'https://hooks.example/url', token: 'the-token' },
+      },
+    });
+  await assert.rejects(send(c), { kind: 'invalidParams', message: /no key to store secrets/ });
+  await assert.rejects(send(d), { kind: 'unavailable', message: /cannot read the message/ });
+  const sent = send(b);
+  const find = () => database.query('SELECT body FROM parley.requests WHERE sender = $1', [b.id]);
+  let [row] = await find();
+  while (!row) {
+    await setTimeout(5);
+    [row] = await find();
+  }
+  stored.resolve();
+  assert.doesNotMatch(String(row['body']), /token|hooks|private/);
+  const task = await within('the end of the task', sent);
+  assert.ok(task.kind === 'task' && task.status.state === 'completed');
 });
 
 test('a message to a running task that takes none is refused by every node in the same words', async (t) => {

@@ -24,6 +24,7 @@ export interface TestNode {
 
 export interface NodeOptions extends HandlerOptions {
   readonly cluster?: ClusterOptions | undefined;
+  readonly secretKey?: string | undefined;
 }
 
 /** Opens a database for the tests of a file. */
@@ -36,9 +37,9 @@ export async function startNode(
   t: TestContext,
   url: string,
   executor: AgentExecutor,
-  { cluster, ...options }: NodeOptions = {},
+  { cluster, secretKey, ...options }: NodeOptions = {},
 ): Promise<TestNode> {
-  const store = await postgresStore(url, { logger: silent, poolSize: 4, cluster });
+  const store = await postgresStore(url, { logger: silent, poolSize: 4, cluster, secretKey });
   const handler = createHandler(executor, {
     store,
     logger: silent,

@@ -5,6 +5,7 @@
 import { backoffMs, pause } from '../../base/index.ts';
 import { fromPostgresText, toPostgresText, type Postgres } from '../../base/postgres/index.ts';
 import type { Logger } from '../../tasks/index.ts';
+import type { WebhookSecrets } from '../webhook-secrets.ts';
 import { CLUSTER_SQL } from './cluster-statements.ts';
 
 interface Waiting {
@@ -17,10 +18,12 @@ interface Waiting {
 export interface MailboxOptions {
   readonly db: Postgres;
   readonly logger: Logger;
+  /** Encrypts requests. */
+  readonly secrets: WebhookSecrets;
   /** The id of this node. */
   readonly node: () => string;
-  /** Answers a request of another node. Must not throw. */
-  readonly answer: (request: string) => Promise<string>;
+  /** Answers a request of another node, or a request that cannot be decrypted (undefined). Must not throw. */
+  readonly answer: (request: string | undefined) => Promise<string>;
   /** Tells a node that there is mail. */
   readonly tell: (node: string) => void;
 }
@@ -29,6 +32,8 @@ export interface MailboxOptions {
 const MAX_WAIT_MS = 60_000;
 /** How often storing an answer is tried while the database is unavailable. */
 const MAX_TRIES = 10;
+/** The start of an encrypted request. Other requests are JSON. */
+const SEALED = 'sealed ';
 
 export class Mailbox {
   readonly #options: MailboxOptions;
@@ -46,10 +51,20 @@ export class Mailbox {
   }
 
   /** Sends a request and waits for the answer. Returns undefined if the node is gone. */
-  async ask(node: string, request: string, signal?: AbortSignal): Promise<string | undefined> {
-    const { db, tell } = this.#options;
+  async ask(
+    node: string,
+    request: string,
+    signal?: AbortSignal,
+    secrecy?: 'preferred' | 'required',
+  ): Promise<string | undefined> {
+    const { db, tell, secrets } = this.#options;
     signal?.throwIfAborted();
-    const values = [node, this.#options.node(), toPostgresText(request)];
+    const sealed = secrecy ? secrets.sealRequest(request, node, secrecy === 'required') : request;
+    const body =
+      typeof sealed === 'string'
+        ? toPostgresText(sealed)
+        : SEALED + Buffer.from(sealed).toString('base64');
+    const values = [node, this.#options.node(), body];
     const [row] = await db.run<[id: number]>(CLUSTER_SQL.ask, values);
     if (!row || this.#closed) return undefined;
     const [id] = row;
@@ -94,25 +109,32 @@ export class Mailbox {
   }
 
   async #read(): Promise<void> {
-    const { db, node } = this.#options;
+    const { db } = this.#options;
+    const node = this.#options.node();
     const run = (statement: typeof CLUSTER_SQL.take) =>
-      db.run<[id: number, body: string]>(statement, [node()]);
+      db.run<[id: number, body: string]>(statement, [node]);
     const taken = this.#isUncertain ? await run(CLUSTER_SQL.taken) : [];
     this.#isUncertain = true;
     const requests = await run(CLUSTER_SQL.take);
     this.#isUncertain = false;
     for (const [id, body] of [...taken, ...requests]) {
-      if (!this.#handled.has(id)) void this.#handle(id, fromPostgresText(body));
+      if (!this.#handled.has(id)) void this.#handle(id, this.#opened(body, node));
     }
     if (this.#waiting.size === 0) return;
     for (const [id, answer] of await db.run<[id: number, answer: string]>(CLUSTER_SQL.answers, [
-      node(),
+      node,
     ])) {
       this.#waiting.get(id)?.resolve(fromPostgresText(answer));
     }
   }
 
-  async #handle(id: number, body: string): Promise<void> {
+  #opened(body: string, node: string): string | undefined {
+    if (!body.startsWith(SEALED)) return fromPostgresText(body);
+    const sealed = Buffer.from(body.slice(SEALED.length), 'base64');
+    return this.#options.secrets.openRequest(sealed, node);
+  }
+
+  async #handle(id: number, body: string | undefined): Promise<void> {
     const { db, answer, tell, logger } = this.#options;
     this.#handled.add(id);
     using _handled = { [Symbol.dispose]: () => this.#handled.delete(id) };

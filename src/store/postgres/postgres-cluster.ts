@@ -12,6 +12,7 @@ import type {
   TaskHead,
   TaskKey,
 } from '../../tasks/index.ts';
+import type { WebhookSecrets } from '../webhook-secrets.ts';
 import { toHeads, type ScopedHeadRow } from './statements.ts';
 import { type Hint, HintSender } from './hints.ts';
 import { Mailbox } from './mailbox.ts';
@@ -47,6 +48,14 @@ const POLL_MS = 1000;
 const FOLLOW_MS = 5 * POLL_MS;
 /** Delay before new watched tasks are looked up together. */
 const WATCH_MS = 2;
+/** The answer to a request that this node cannot decrypt. */
+const UNREADABLE = JSON.stringify({
+  error: {
+    kind: 'unavailable',
+    message: 'The node that executes the task cannot read the message',
+    detail: {},
+  },
+});
 
 interface Watched {
   readonly seen: () => number;
@@ -79,7 +88,12 @@ export class PostgresCluster implements StoreCluster {
   #uncertainUntil = 0;
 
   /** @internal */
-  constructor(db: Postgres, { leaseMs = LEASE_MS, listen = true }: ClusterOptions, logger: Logger) {
+  constructor(
+    db: Postgres,
+    secrets: WebhookSecrets,
+    { leaseMs = LEASE_MS, listen = true }: ClusterOptions,
+    logger: Logger,
+  ) {
     this.leaseMs = leaseMs;
     this.#db = db;
     this.#logger = logger;
@@ -100,8 +114,10 @@ export class PostgresCluster implements StoreCluster {
     this.#mail = new Mailbox({
       db,
       logger,
+      secrets,
       node: () => this.node,
-      answer: async (request) => (await this.#member?.answer(request)) ?? '"moved"',
+      answer: async (request) =>
+        request === undefined ? UNREADABLE : ((await this.#member?.answer(request)) ?? '"moved"'),
       tell: (node) => this.#hints.tell([node], { mail: true }),
     });
   }
@@ -181,8 +197,13 @@ export class PostgresCluster implements StoreCluster {
     this.#watched.delete(taskId);
   }
 
-  ask(node: string, request: string, signal?: AbortSignal): Promise<string | undefined> {
-    return this.#mail.ask(node, request, signal);
+  ask(
+    node: string,
+    request: string,
+    signal?: AbortSignal,
+    secrecy?: 'preferred' | 'required',
+  ): Promise<string | undefined> {
+    return this.#mail.ask(node, request, signal, secrecy);
   }
 
   async claimPush(key: PushKey): Promise<boolean> {

@@ -12,8 +12,7 @@ import {
   type PushRecord,
 } from '../../tasks/index.ts';
 import { progressColumns, progressOf, type ProgressRow } from '../push-progress.ts';
-import type { SecretBox } from '../secrets.ts';
-import { WebhookSecrets } from '../webhook-secrets.ts';
+import type { WebhookSecrets } from '../webhook-secrets.ts';
 import type { PostgresCluster } from './postgres-cluster.ts';
 import { isAlive } from './cluster-statements.ts';
 import { TASK } from './statements.ts';
@@ -151,11 +150,11 @@ export class PostgresPush {
   readonly #logger: Logger;
   readonly #cluster: PostgresCluster;
 
-  constructor(db: Postgres, secrets: SecretBox, logger: Logger, cluster: PostgresCluster) {
+  constructor(db: Postgres, webhooks: WebhookSecrets, logger: Logger, cluster: PostgresCluster) {
     this.#db = db;
     this.#logger = logger;
     this.#cluster = cluster;
-    this.#webhooks = new WebhookSecrets(secrets, logger);
+    this.#webhooks = webhooks;
   }
 
   async save({ taskId, config, version, view, progress }: PushRecord): Promise<void> {

@@ -42,6 +42,7 @@ import {
   type TaskStore,
 } from '../../tasks/index.ts';
 import { SecretBox, secretKeys, type SecretKeyOptions } from '../secrets.ts';
+import { WebhookSecrets } from '../webhook-secrets.ts';
 import { appendBatch, type Appender, type ScopedAppend } from './append.ts';
 import { TASKS } from './migrations.ts';
 import { type ClusterOptions, PostgresCluster } from './postgres-cluster.ts';
@@ -130,8 +131,9 @@ export class PostgresStore implements TaskStore {
     };
     this.#db = db;
     this.#cursors = new Cursors(value('cursor_key'));
-    const secrets = new SecretBox(secretKeys(keys), value('secret_salt'));
-    this.cluster = new PostgresCluster(db, cluster, logger);
+    const box = new SecretBox(secretKeys(keys), value('secret_salt'));
+    const secrets = new WebhookSecrets(box, logger);
+    this.cluster = new PostgresCluster(db, secrets, cluster, logger);
     this.#push = new PostgresPush(db, secrets, logger, this.cluster);
     void this.#push.reseal();
     this.#appender = { db, retryMs, node: () => this.cluster.node, isClosed: () => this.#closed };

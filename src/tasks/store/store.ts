@@ -275,8 +275,16 @@ export interface StoreCluster {
   /**
    * Sends a request to another node, and returns its answer. Returns undefined if that node is gone. Then the request
    * may or may not have been executed.
+   *
+   * With `secrecy`, the request is stored encrypted. Without a key, it is refused with an A2AError if secrecy is
+   * required, and otherwise it is stored in plain text.
    */
-  ask(node: string, request: string, signal?: AbortSignal): Promise<string | undefined>;
+  ask(
+    node: string,
+    request: string,
+    signal?: AbortSignal,
+    secrecy?: 'preferred' | 'required',
+  ): Promise<string | undefined>;
 
   /** Makes this node the only one that delivers events to a webhook. Returns false if another node does it. */
   claimPush(key: PushKey): Promise<boolean>;
