@@ -207,6 +207,7 @@ export class LiveAccess {
       kind: 'a2a',
       roles,
       connected: false,
+      token: id,
     }));
   }
 

@@ -129,7 +129,10 @@ export async function openLive(options: LiveOptions): Promise<Live> {
   function clientsAndTokens(): LiveClient[] {
     const used = new Set(Array.from(members, ({ token }) => token));
     const unused = access?.tokens.filter(({ id }) => !used.has(id)) ?? [];
-    return [...clients(), ...unused];
+    const joined = Array.from(members, ({ self, token }) =>
+      token === undefined ? self : { ...self, token },
+    );
+    return [...joined, ...webhooks.clients, ...unused];
   }
 
   async function removeToken(token: string): Promise<void> {

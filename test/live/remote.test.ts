@@ -111,7 +111,8 @@ test('a revoked token gets nothing more, on any wire', async (t) => {
   await other.frame(({ method, params }) => method === 'tasks/event' && params.seq > 1);
 
   const { result } = await other.ask('session/clients');
-  const { id } = result.clients.find((each: { name: string }) => each.name === 'phone');
+  const { id, token } = result.clients.find((each: { name: string }) => each.name === 'phone');
+  assert.equal(token, 'token-1');
   assert.deepEqual((await other.ask('session/revoke', { client: id })).result, { revoked: true });
   assert.deepEqual(await socket.closed, { code: 4001, reason: 'revoked' });
   assert.equal((await undecided.closed).code, 4001);

@@ -30,6 +30,7 @@ const Client = z.object({
     .array(z.unknown())
     .transform((roles) => LIVE_ROLES.filter((role) => roles.includes(role))),
   connected: z.boolean().optional(),
+  token: z.string().optional(),
 });
 const Clients = z.object({ clients: z.array(Client), self: Client.optional() });
 const Files = z.object({ files: z.array(z.string()) });

@@ -35,6 +35,8 @@ export interface LiveClient {
   readonly roles: readonly LiveRole[];
   /** False if this is a token that no client uses at the moment. Only `LiveSession.clients` lists such tokens. */
   readonly connected?: boolean | undefined;
+  /** The id of the token with which the client joined. Only `LiveSession.clients` tells it. */
+  readonly token?: string | undefined;
 }
 
 /** The current state of the session, for a client that joins. */

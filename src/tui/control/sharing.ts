@@ -44,10 +44,14 @@ async function clients(session: LiveSession, words: readonly string[]): Promise<
   const found = byId.length > 0 ? byId : all.filter(({ name }) => name === wanted);
   const [client] = found;
   if (!client) return `No client has the id or the name ${cleanLine(wanted)}. Type /clients.`;
-  if (found.length > 1) return `Several clients have the name ${cleanLine(wanted)}. Use an id.`;
+  // The connections of one token are one client.
+  if (new Set(found.map(({ id, token }) => token ?? id)).size > 1) {
+    return `Several clients have the name ${cleanLine(wanted)}. Use an id.`;
+  }
   if (!session.revoke) return 'This session cannot remove clients.';
   await session.revoke(client.id);
-  return `${cleanLine(client.name)} was removed. Its token is no longer valid.`;
+  const removed = `${cleanLine(client.name)} was removed.`;
+  return client.token === undefined ? removed : `${removed} Its token is no longer valid.`;
 }
 
 function list(all: readonly LiveClient[], self: LiveClient): string {
