@@ -46,10 +46,14 @@ export function isConnectionLost(error: unknown): boolean {
   }
   if (!(error instanceof Error)) return false;
   if ('syscall' in error || ('code' in error && /^E[A-Z]+$/.test(String(error.code)))) return true;
+  if (isTimeout(error)) return true;
   // The driver has no codes for these.
-  return /^(Connection terminated|Query read timeout|timeout |Client (has|was) .* not queryable)/i.test(
-    error.message,
-  );
+  return /^(Connection terminated|timeout |Client (has|was) .* not queryable)/i.test(error.message);
+}
+
+/** Returns whether a statement took too long for the driver, which then does not wait for the result. */
+function isTimeout(error: unknown): boolean {
+  return error instanceof Error && error.message === 'Query read timeout';
 }
 
 function isTlsFailure(error: Error): boolean {
@@ -62,6 +66,13 @@ export function toStoreError(error: unknown, database: string): unknown {
   if (error instanceof StoreError) return error;
   const refuse = (code: StoreErrorCode, message: string, hint: string): StoreError =>
     new StoreError(message, { code, hint, cause: error });
+  if (isTimeout(error)) {
+    return refuse(
+      'unavailable',
+      `a statement in the database ${database} took too long`,
+      'look for statements that are slow or wait for locks (pg_stat_activity), and check the load of the database',
+    );
+  }
   if (isConnectionLost(error)) {
     return refuse(
       'unavailable',

@@ -136,6 +136,19 @@ test('a connection that is lost between two statements of a transaction fails on
   assert.equal((await db.query('SELECT 1')).length, 1);
 });
 
+test('a statement that takes too long is reported as such', async () => {
+  await using db = await openPostgres(database.url, { schemas: [ONE], timeoutMs: 200 });
+  const isTooLong = {
+    code: 'unavailable',
+    message: /^a statement in the database .* took too long$/,
+  };
+  await assert.rejects(db.query('SELECT pg_sleep(0.5)'), isTooLong);
+  await assert.rejects(
+    db.transaction((tx) => tx.query('SELECT pg_sleep(0.5)')),
+    isTooLong,
+  );
+});
+
 test('a session is told what another connection notifies', async () => {
   await using db = await open(ONE);
   await using session = await db.session();
