@@ -1,5 +1,6 @@
-// Draws the pictures of the documentation. Runs only with PARLEY_SCREENSHOTS=1, which writes them to docs/images.
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+// Draws the pictures of the documentation. Runs only with PARLEY_SCREENSHOTS=1, which writes them to docs/images. The
+// pictures show the path of the workspace, so it is a plain one, which must not exist before.
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -9,6 +10,7 @@ import { DESKTOP, noBrowser, PHONE, visit } from './support.ts';
 
 const skip = process.env['PARLEY_SCREENSHOTS'] === '1' ? noBrowser : 'only draws pictures';
 const IMAGES = join(import.meta.dirname, '../../docs/images');
+const WORKSPACE = '/srv/weather';
 
 const BEFORE = `import { createServer } from 'node:http';
 import { forecast } from './forecast.ts';
@@ -56,40 +58,31 @@ const SCRIPT: ScriptedResponse[] = [
   ],
 ];
 
-test('the pictures of the documentation', { skip }, async (t) => {
-  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'p-')));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
-  const place = { workspace: join(folder, 'weather'), home: join(folder, 'home') };
-  for (const each of Object.values(place)) mkdirSync(each);
-  writeFileSync(join(place.workspace, 'server.ts'), BEFORE);
-  const { url, live } = await serveSession(t, { place, script: SCRIPT });
-  const terminal = live.join({ kind: 'terminal', name: 'terminal' });
-  const light = { ...PHONE, deviceScaleFactor: 2, colorScheme: 'light' } as const;
-  const dark = { ...light, colorScheme: 'dark' } as const;
-  const phone = await visit(t, url, light);
-  await phone.page.getByText('Connected').waitFor();
-  const { page: night } = await visit(t, url, dark);
-  const { page: desktop } = await visit(t, url, { ...DESKTOP, colorScheme: 'light' });
-  const { page: desktopDark } = await visit(t, url, { ...DESKTOP, colorScheme: 'dark' });
-  await terminal.prompt('Look at server.ts: is anything wrong with it?');
-  const allow = phone.page
-    .getByRole('button', { name: 'Allow once' })
-    .and(phone.page.locator(':enabled'));
-  await allow.waitFor();
-  await phone.page.screenshot({ path: join(IMAGES, 'phone-approves.png') });
-  await desktop
-    .getByRole('button', { name: 'Allow once' })
-    .and(desktop.locator(':enabled'))
-    .waitFor();
-  await desktop.screenshot({ path: join(IMAGES, 'browser-approves.png') });
-  await allow.click();
-  await allow.waitFor();
-  await allow.click();
-  for (const [page, name] of [
-    [night, 'phone-dark'],
-    [desktopDark, 'browser-dark'],
-  ] as const) {
-    await page.getByText('Both are fixed').waitFor();
-    await page.screenshot({ path: join(IMAGES, `${name}.png`) });
-  }
-});
+for (const [device, name] of [
+  [{ ...PHONE, deviceScaleFactor: 2 }, 'phone'],
+  [DESKTOP, 'browser'],
+] as const) {
+  test(`the pictures of the documentation: ${name}`, { skip }, async (t) => {
+    const home = mkdtempSync(join(tmpdir(), 'p-'));
+    t.after(() => rmSync(home, { recursive: true, force: true }));
+    mkdirSync(WORKSPACE);
+    t.after(() => rmSync(WORKSPACE, { recursive: true, force: true }));
+    writeFileSync(join(WORKSPACE, 'server.ts'), BEFORE);
+    const place = { workspace: WORKSPACE, home };
+    const { url, live } = await serveSession(t, { place, script: SCRIPT });
+    const terminal = live.join({ kind: 'terminal', name: 'terminal' });
+    const { page: light } = await visit(t, url, { ...device, colorScheme: 'light' });
+    const { page: dark } = await visit(t, url, { ...device, colorScheme: 'dark' });
+    await light.getByText('You and 2 more').waitFor();
+    await dark.getByText('You and 2 more').waitFor();
+    await terminal.prompt('Look at server.ts: is anything wrong with it?');
+    const allow = light.getByRole('button', { name: 'Allow once' }).and(light.locator(':enabled'));
+    await allow.waitFor();
+    await light.screenshot({ path: join(IMAGES, `${name}-approves.png`) });
+    await allow.click();
+    await allow.waitFor();
+    await allow.click();
+    await dark.getByText('Both are fixed').waitFor();
+    await dark.screenshot({ path: join(IMAGES, `${name}-dark.png`) });
+  });
+}
