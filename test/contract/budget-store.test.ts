@@ -232,6 +232,35 @@ describe('PostgreSQL', () => {
     assert.equal((await store.spent(place.limits.key)).tokens, 203);
   });
 
+  test('usage that is tried many times in an outage is counted once, and keeps one mark for each batch', async () => {
+    const place = workspaceOf();
+    const [register] = registers;
+    let attempt = 0;
+    const store = createPostgresBudgetStore({
+      ...register!,
+      async transaction(work) {
+        attempt++;
+        if (attempt === 10) return register!.transaction(work);
+        // Some transactions are stored although the connection is lost.
+        if (attempt % 3 === 0) await register!.transaction(work);
+        throw new A2AError('unavailable');
+      },
+    });
+    const marks = async () =>
+      Number((await database.query('SELECT count(*) FROM parley.settled'))[0]?.['count']);
+    const before = await marks();
+    const next = () => ({ booking: bookingOf(planOf(place, one), 1) });
+    const settlements = [next()];
+    for (let failures = 0; failures < 9; failures++) {
+      if (failures === 4) settlements.push(next(), next());
+      await assert.rejects(async () => store.settle(settlements));
+    }
+    settlements.push(next());
+    await store.settle(settlements);
+    assert.equal((await store.spent(place.limits.key)).tokens, 4 * 101);
+    assert.equal((await marks()) - before, 3);
+  });
+
   test('a call whose reservation was stored although the connection was lost holds nothing', async () => {
     const place = workspaceOf();
     const [register] = registers;

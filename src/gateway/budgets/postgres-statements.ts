@@ -81,8 +81,9 @@ export const BUDGET_SQL = {
     ORDER BY r.id LIMIT 1000 FOR UPDATE OF r SKIP LOCKED`),
   markRecovered: statement(`
     UPDATE reservations SET recovered = true WHERE id IN (SELECT id FROM ${rowsOf('id text')})`),
-  /** Returns no row if the batch was stored before. If it is being stored now, waits for the end of its transaction. */
-  mark: statement('INSERT INTO settled (batch) VALUES (?) ON CONFLICT DO NOTHING RETURNING batch'),
+  /** Returns the batches that were not stored before. If one is being stored now, waits for the end of its transaction. */
+  mark: statement(`
+    INSERT INTO settled (batch) SELECT id FROM ${rowsOf('id text')} ON CONFLICT DO NOTHING RETURNING batch`),
   addUsage: statement(`
     INSERT INTO spending (${CALLER}, ${NUMBERS}) SELECT ${CALLER}, ${NUMBERS} FROM ${rowsOf(USAGE_TYPES)}
     ORDER BY ${CALLER} ON CONFLICT (${CALLER}) DO UPDATE SET ${added('spending')}`),

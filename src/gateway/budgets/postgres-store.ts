@@ -37,6 +37,8 @@ const ADOPT_SECONDS = 60;
 const MAX_BATCH = 500;
 /** How often missing counters are created for a batch before it fails. */
 const MAX_TRIES = 5;
+/** Maximum number of doubtful reservations that are released. Others end when they expire. */
+const MAX_DOUBTFUL = 10_000;
 /** Maximum number of rows of tasks in a workspace. The oldest are removed after TRIM_STEP new rows. */
 const TASK_ROWS = 25_000;
 const TRIM_STEP = 256;
@@ -72,8 +74,11 @@ export function createPostgresBudgetStore(
   let recovering: Promise<number> | undefined;
   /** Reservations that may have been stored although the transaction seemed to fail. They are released later. */
   const doubtfulReservations = new Set<string>();
-  /** Batches of usage that may have been stored although the transaction seemed to fail. */
-  const doubtfulBatches = new Map<string, ReadonlySet<Settlement>>();
+  /**
+   * The batch of each settlement, from its first attempt on. Another attempt stores only the batches that are not marked
+   * in the database, because a transaction may have been stored although it seemed to fail.
+   */
+  const batches = new WeakMap<Settlement, string>();
   const untrimmed = new Map<string, number>();
 
   /** Computes a counter from the usage and the reservations. A task's usage is only in its counter. */
@@ -190,7 +195,7 @@ export function createPostgresBudgetStore(
         for (const [at, { resolve }] of batch.entries()) resolve(outcomes[at]!);
       } catch (error) {
         for (const { planned, reject } of batch) {
-          doubtfulReservations.add(planned.id);
+          if (doubtfulReservations.size < MAX_DOUBTFUL) doubtfulReservations.add(planned.id);
           reject(error);
         }
       }
@@ -223,14 +228,12 @@ export function createPostgresBudgetStore(
     yield* SQL.addTasks.run({ rows: jsonRows([...tasks.values()].map(usageRow)) });
   }
 
-  function* settleAll(batch: string, given: readonly Settlement[]): Steps<void> {
+  function* settleAll(given: readonly Settlement[]): Steps<void> {
     yield* SQL.share.get();
-    yield* SQL.mark.get(batch);
-    let settlements = given;
-    for (const [earlier, members] of doubtfulBatches) {
-      const isNew = (yield* SQL.mark.get(earlier)) !== undefined;
-      if (!isNew) settlements = settlements.filter((each) => !members.has(each));
-    }
+    const names = new Set(given.map((each) => batches.get(each)!));
+    const marked = yield* SQL.mark.all({ rows: jsonRows([...names].map((id) => ({ id }))) });
+    const unstored = new Set(marked.map((row) => String(row['batch'])));
+    const settlements = given.filter((each) => unstored.has(batches.get(each)!));
     const ids = settlements.flatMap(({ id }) => (id === undefined ? [] : [{ id }]));
     const orphans = [...doubtfulReservations].map((id) => ({ id }));
     const taken = yield* SQL.takeReservations.all({ rows: jsonRows([...ids, ...orphans]) });
@@ -252,16 +255,10 @@ export function createPostgresBudgetStore(
 
   async function settle(settlements: readonly Settlement[]): Promise<void> {
     const batch = randomUUID();
+    for (const each of settlements) if (!batches.has(each)) batches.set(each, batch);
     const orphans = [...doubtfulReservations];
-    const batches = [...doubtfulBatches.keys()];
-    try {
-      await register.transaction(() => settleAll(batch, settlements));
-    } catch (error) {
-      doubtfulBatches.set(batch, new Set(settlements));
-      throw error;
-    }
+    await register.transaction(() => settleAll(settlements));
     for (const id of orphans) doubtfulReservations.delete(id);
-    for (const each of batches) doubtfulBatches.delete(each);
     await trim(settlements);
   }
 
