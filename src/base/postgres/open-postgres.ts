@@ -62,11 +62,16 @@ const CONNECT_MS = 5000;
 const MAX_TRIES = 10;
 const INT8 = 20;
 /**
- * Our statements find rows by index. Without these settings, a connection could keep a plan that was made when a table
- * was almost empty, and that reads the whole table.
+ * Our statements find rows by index. Without turning these settings off, a connection could keep a plan that was made
+ * when a table was almost empty, and that reads the whole table, until PostgreSQL has analyzed the table again.
  */
-const LOOKUPS = 'SET enable_seqscan = off';
-const NO_BITMAPS = 'SET enable_bitmapscan = off';
+const LOOKUPS = ['enable_seqscan'];
+const NO_BITMAPS = ['enable_bitmapscan'];
+/**
+ * Turns settings off, but not behind a pooler, where other clients may get the same server connection. A pooler gives
+ * its clients other process ids than those of the server.
+ */
+const TURN_OFF = `SELECT set_config(name, 'off', false) FROM unnest($1::text[]) AS name WHERE pg_backend_pid() = $2`;
 
 /**
  * Opens a database and creates its tables. If this fails, throws a StoreError with a one-line message and a hint.
@@ -81,14 +86,15 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
   // The driver returns these as strings, but all our numbers are below 2 ** 53.
   types.setTypeParser(INT8, Number);
   const client = { ...config, types };
-  const settings = options.bitmapScans === true ? LOOKUPS : `${LOOKUPS}; ${NO_BITMAPS}`;
+  const settings = options.bitmapScans === true ? LOOKUPS : [...LOOKUPS, ...NO_BITMAPS];
   const pool = new pg.Pool({
     ...client,
     max: poolSize ?? size ?? POOL_SIZE,
     query_timeout: timeoutMs,
     idleTimeoutMillis: 60_000,
     // The statement for which the connection was opened comes next. If the connection is lost, it fails.
-    onConnect: (connection) => void connection.query(settings).catch(() => {}),
+    onConnect: (connection) =>
+      void connection.query(TURN_OFF, [settings, processIdOf(connection)]).catch(() => {}),
   });
   // The pool has already removed the connection. Without a listener, the error would end the process.
   pool.on('error', () => {});
@@ -265,6 +271,13 @@ export class Postgres implements Executor, AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
+}
+
+/** Returns the process id that the server or the pooler has sent. */
+function processIdOf(client: object): number | undefined {
+  return 'processID' in client && typeof client.processID === 'number'
+    ? client.processID
+    : undefined;
 }
 
 function executor(client: PoolClient | Client): Executor {

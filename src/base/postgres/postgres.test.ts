@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect, createServer } from 'node:net';
 import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { testDatabase } from '../../../test/support/postgres.ts';
@@ -165,6 +167,36 @@ test('behind a pooler without prepared statements, statements run unprepared', a
   // This is what a client of a pooler sees that was given another server connection.
   await db.query('DEALLOCATE ALL');
   assert.deepEqual(await db.run(statement, [2]), [[2]]);
+});
+
+test('behind a pooler, the settings of server connections are not changed', async (t) => {
+  // Like a pooler, it gives its clients another process id than that of the server.
+  const { hostname, port } = new URL(database.url);
+  const pooler = createServer((client) => {
+    const server = connect(Number(port), hostname);
+    client.on('error', () => {}).pipe(server);
+    server
+      .on('error', () => {})
+      .on('data', (data) => {
+        const at = data.indexOf('K\0\0\0\x0c');
+        if (at >= 0) data.writeInt32BE(1, at + 5);
+        client.write(data);
+      });
+  });
+  t.after(() => pooler.close());
+  await once(pooler.listen(0, '127.0.0.1'), 'listening');
+  const address = pooler.address();
+  assert.ok(address !== null && typeof address === 'object');
+  const pooled = new URL(database.url);
+  pooled.host = `127.0.0.1:${address.port}`;
+  for (const [url, value] of [
+    [database.url, 'off'],
+    [pooled.href, 'on'],
+  ] as const) {
+    await using db = await openPostgres(url, { schemas: [ONE] });
+    assert.deepEqual(await db.query('SHOW enable_seqscan'), [{ enable_seqscan: value }]);
+    assert.deepEqual(await db.query('SHOW enable_bitmapscan'), [{ enable_bitmapscan: value }]);
+  }
 });
 
 test('every text can be stored, and different texts stay different', async () => {
