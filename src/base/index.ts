@@ -5,7 +5,7 @@ export { ByteCollector, TextCollector } from './collect.ts';
 export { createCircuits, type CircuitNews, type Circuits, type CircuitWait } from './circuit.ts';
 export { flushAtEndOfTurn } from './end-of-turn.ts';
 export { reasonOf, systemCode } from './errors.ts';
-export { expiryClock } from './expiry-clock.ts';
+export { expiryClock } from './steady-clock.ts';
 export { wordIssue } from './issue.ts';
 export { imageType, isPdf, MAX_IMAGE_BYTES, sizeOf } from './file-type.ts';
 export { defined, isObject, lineSafe, type JsonObject, type JsonValue } from './json.ts';
