@@ -7,6 +7,7 @@ import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { SCOPES } from '../../src/gateway/api/caller.ts';
 import { TasksConfig } from '../../src/gateway/tasks/config.ts';
+import { DEFAULT_RETENTION } from '../../src/tasks/index.ts';
 import { folder, parley, serving, start } from '../cli/support.ts';
 
 const root = path.resolve(import.meta.dirname, '../..');
@@ -92,7 +93,11 @@ test('every scope that there is has its place in the table', () => {
 
 test('every setting of tasks is on the page, with its default', () => {
   const [, table = ''] = /^### Lifetime of tasks\n(.*?)^##/ms.exec(guide) ?? [];
-  const defaults: Readonly<Record<string, number | undefined>> = TasksConfig.parse({});
+  const { maxBytes: retentionBytes } = DEFAULT_RETENTION;
+  const defaults: Readonly<Record<string, number | undefined>> = {
+    ...TasksConfig.parse({}),
+    retentionBytes,
+  };
   for (const name of Object.keys(TasksConfig.shape)) {
     const [, value = ''] =
       new RegExp(`^\\| \`${name}\` \\|.*\\| ([^|]*) \\|$`, 'm').exec(table) ?? [];

@@ -297,11 +297,15 @@ export function createModels(options: ModelsOptions): Models {
       // After the caller has left, the call continues (readOn).
       const onAbort = () => signal.aborted || begun.stop(within.reason);
       within.addEventListener('abort', onAbort);
+      // Otherwise Node.js would keep `within`, and all that the listener refers to, in memory.
+      const forget = () => within.removeEventListener('abort', onAbort);
       try {
         const first = await raceAbort(begun.first, within);
         watched.begun();
-        return { ...begun, first };
+        const stop = (reason: unknown) => (forget(), begun.stop(reason));
+        return { ...begun, first, stop };
       } catch (error) {
+        forget();
         if (!signal.aborted) begun.stop(error);
         throw error;
       }
