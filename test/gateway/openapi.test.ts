@@ -370,6 +370,18 @@ test('what is wrong with a request in the same way everywhere is answered as the
   }
 });
 
+test('a key that may not use agents is answered as the document says', async () => {
+  const weak = gateway.key('default', 'tasks:read');
+  for (const [name, path, operation] of operations()) {
+    if (!path.startsWith('/agents/')) continue;
+    const [first] = (await CASES[name]?.()) ?? [];
+    assert.ok(first);
+    const answer = await send(name, path, first, weak);
+    assert.equal(answer.status, 403, name);
+    await assertDocumented(document, operation, answer);
+  }
+});
+
 function operations(): [name: string, path: string, operation: Operation][] {
   return Object.entries(document.paths).flatMap(([path, verbs]) =>
     Object.entries(verbs).map(([verb, operation]): [string, string, Operation] => [

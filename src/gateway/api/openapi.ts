@@ -200,7 +200,7 @@ const card = (summary: string): Json => ({
       content: { [JSON_TYPE]: { schema: { type: 'object' } } },
     },
     304: { description: 'The card has not changed.' },
-    ...refusals([401, 404, 429, 503], ['error']),
+    ...refusals([401, 403, 404, 429, 503], ['error']),
   },
 });
 
@@ -233,7 +233,7 @@ const rpc = (summary: string): Json => ({
         [EVENTS_TYPE]: { schema: TEXT },
       },
     },
-    ...refusals([401, 413, 429, 503], ['jsonrpc', 'error']),
+    ...refusals([401, 403, 413, 429, 503], ['jsonrpc', 'error']),
   },
 });
 
