@@ -40,7 +40,8 @@ test(`a command that prints ${SIZE / MB} MB`, { skip: process.platform !== 'linu
   await allow();
   const seconds = (performance.now() - began) / 1000;
   const grown = peakOf(server.pid()) - before;
-  assert.ok(grown < 50 * MB, `memory has grown by ${Math.round(grown / MB)} MB`);
+  // The output is not kept. How much is collected late depends on how busy the machine is.
+  assert.ok(grown < 75 * MB, `memory has grown by ${Math.round(grown / MB)} MB`);
 
   assert.deepEqual(check(log).ends, ['completed']);
   const calls = callsIn(log);
