@@ -6,8 +6,8 @@ import type { Key } from '../../src/gateway/keys/schema.ts';
 import { testDatabase, type TestDatabase } from '../support/postgres.ts';
 import { type PostgresNode, startPostgresNode } from '../support/postgres-gateway.ts';
 import { type Asked, fakeVendor, type FakeVendor, type Reply } from '../support/vendors/server.ts';
-import { SEED_BODY } from './cards-support.ts';
-import { compatible, piece } from './models-support.ts';
+import { SEED_BODY } from '../gateway/cards-support.ts';
+import { compatible, piece } from '../gateway/models-support.ts';
 
 const PROMPT_TOKENS = 15;
 const CHAT = { model: 'm', messages: [{ role: 'user', content: 'Weather?' }] };
