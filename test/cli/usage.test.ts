@@ -7,7 +7,7 @@ import { assertRefused, parley } from './support.ts';
 const manifest = await import('../../package.json', { with: { type: 'json' } });
 
 const COMMANDS =
-  'attach acp serve gateway send watch get list cancel card sessions export trust doctor push'.split(
+  'attach acp serve gateway send watch get list cancel card sessions export trust doctor push db'.split(
     ' ',
   );
 
