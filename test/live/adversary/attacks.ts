@@ -119,6 +119,8 @@ export const LIVE_TRIES: Readonly<Record<string, Tries<object>>> = {
   'commands/get': () => [{}],
   'command/execute': executions,
   'session/clients': () => [{}],
+  'session/files': ({ elsewhere }) => [{ prefix: '../' }, { prefix: `${elsewhere}/` }, {}],
+  'session/revoke': () => [{ client: 'terminal' }, { client: 'nobody' }, {}],
 };
 
 const text = (words: string) => [{ type: 'text', text: words }];
