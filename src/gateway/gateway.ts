@@ -134,7 +134,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     cards,
     spending,
     env: environment,
-    neighbours: register,
+    otherNodes: register,
     ...observed,
   });
   const { secrets = { secretKey: randomBytes(32).toString('base64url') } } = options;

@@ -9,7 +9,7 @@ import type { CircuitNews } from '../../base/index.ts';
 import type { Register } from '../register/register.ts';
 
 /** The connection to the other gateways. */
-export type Neighbours = Pick<Register, 'tell' | 'onTold'>;
+export type OtherNodes = Pick<Register, 'tell' | 'onTold'>;
 
 const MAX_MESSAGE_CHARS = 500;
 
@@ -30,7 +30,7 @@ const News = z.object({
 });
 
 export function tellNews(
-  neighbours: Neighbours,
+  otherNodes: OtherNodes,
   provider: string,
   { cause, ...news }: CircuitNews<ModelError>,
 ): void {
@@ -41,7 +41,7 @@ export function tellNews(
     retryable: cause.retryable,
     retryAfterMs: cause.retryAfterMs,
   };
-  neighbours.tell(JSON.stringify({ provider, ...news, cause: told }));
+  otherNodes.tell(JSON.stringify({ provider, ...news, cause: told }));
 }
 
 /** Reads a report. Returns undefined if it is not valid, for example because a newer gateway sent it. */

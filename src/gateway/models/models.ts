@@ -39,7 +39,7 @@ import {
   type SourceChunk,
 } from './chunks.ts';
 import { createWatch, type Answered, type CallWatch } from './call-watch.ts';
-import { type Neighbours, readNews } from './circuit-news.ts';
+import { type OtherNodes, readNews } from './circuit-news.ts';
 import { createCatalogue, type Candidate, type Catalogue, type ModelTarget } from './catalogue.ts';
 import type { ModelSettings } from './config.ts';
 import { usedAt, type Used } from './cost.ts';
@@ -133,7 +133,7 @@ export interface ModelsOptions {
   /** The clock of the circuit breakers, in milliseconds. */
   readonly now?: (() => number) | undefined;
   /** Other gateways with the same providers. */
-  readonly neighbours?: Neighbours | undefined;
+  readonly otherNodes?: OtherNodes | undefined;
   /** The delay before the first retry. Default: 250 ms. */
   readonly delayMs?: number | undefined;
 }
@@ -145,7 +145,7 @@ const FREE: Reservation = { maxOutputTokens: undefined, settle() {}, release() {
 
 export function createModels(options: ModelsOptions): Models {
   const { cards, spending, logger, env = process.env, random = Math.random } = options;
-  const { now = Date.now, delayMs = DELAY_MS, neighbours } = options;
+  const { now = Date.now, delayMs = DELAY_MS, otherNodes } = options;
   const watch = createWatch(options);
   const left = createLeftAnswers();
   let providers: ReadonlyMap<string, Provider> = new Map();
@@ -158,7 +158,7 @@ export function createModels(options: ModelsOptions): Models {
       env,
       now,
       before: providers,
-      neighbours,
+      otherNodes,
     });
     catalogue = createCatalogue(cards, config.models ?? {}, made);
     providers = made;
@@ -166,7 +166,7 @@ export function createModels(options: ModelsOptions): Models {
     deadlineMs = (config.modelDeadlineSeconds ?? DEADLINE_SECONDS) * 1000;
   }
   use(options.config);
-  neighbours?.onTold((text) => {
+  otherNodes?.onTold((text) => {
     const news = readNews(text);
     if (news) providers.get(news.provider)?.circuits.hear(news);
   });

@@ -23,7 +23,7 @@ import {
   type Circuits,
   type Slots,
 } from '../../base/index.ts';
-import { type Neighbours, tellNews } from './circuit-news.ts';
+import { type OtherNodes, tellNews } from './circuit-news.ts';
 import type { ProviderConfig, ProvidersConfig } from './config.ts';
 import { keyIn, withImplied } from './implied.ts';
 import type { RawChunk, Relay } from './relay/relay.ts';
@@ -68,7 +68,7 @@ export function createProviders(
     readonly now: () => number;
     readonly before?: ReadonlyMap<string, Provider>;
     /** The other gateways, which learn about the circuit breakers. */
-    readonly neighbours?: Neighbours | undefined;
+    readonly otherNodes?: OtherNodes | undefined;
   },
 ): ReadonlyMap<string, Provider> {
   return new Map(
@@ -86,11 +86,11 @@ function createProvider(
   {
     env,
     now,
-    neighbours,
+    otherNodes,
   }: {
     readonly env: VendorEnvironment;
     readonly now: () => number;
-    readonly neighbours?: Neighbours | undefined;
+    readonly otherNodes?: OtherNodes | undefined;
   },
 ): Provider {
   const { type, models = [], embeddingModels = [] } = config;
@@ -98,7 +98,7 @@ function createProvider(
     name,
     config,
     circuits: createCircuits(config.circuit, now, (news) => {
-      if (neighbours) tellNews(neighbours, name, news);
+      if (otherNodes) tellNews(otherNodes, name, news);
     }),
     slots: createSlots(config.maxConcurrent, now),
     serves: { chat: models, embeddings: embeddingModels },
