@@ -52,6 +52,7 @@ const HANDLER_LIMITS: RuntimeLimits = {
   maxRunning: 20_000,
   maxPushConfigsPerTask: 32,
   pushRetryMs: 300,
+  pushMaxRetryMs: 3_600_000,
   pushGiveUpMs: 24 * 3_600_000,
   keepExpiredMs: 3_600_000,
 };

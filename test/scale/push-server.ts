@@ -9,6 +9,6 @@ const { url } = await serve(bench, {
   store: sqliteStore(path.join(folder, 'tasks.db')),
   signing: openSigningKeys(path.join(folder, 'signing.key')),
   push: { allowNetworks: ['127.0.0.0/8'], timeoutMs: 1000 },
-  limits: { pushRetryMs: 100 },
+  limits: { pushRetryMs: 100, pushMaxRetryMs: 3000 },
 }).listen();
 process.stdout.write(`${JSON.stringify({ url })}\n`);

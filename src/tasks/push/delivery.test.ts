@@ -192,6 +192,16 @@ test('a webhook that has failed for long gets six attempts per event, and one su
   assert.deepEqual(seqs().slice(13), [4, 4, 4, 4, 4, 4, 4, 4, 5, 6]);
 });
 
+test('the delay between two attempts doubles up to pushMaxRetryMs', async (t) => {
+  let time = 1_000_000;
+  const { deliver, attempts } = receiver(() => FAILED);
+  const limits = { pushRetryMs: 1, pushMaxRetryMs: 2 };
+  const { send } = opened(t, deliver, { limits, now: () => time++ });
+  await send('1');
+  // Without the limit, the delay before the sixteenth attempt would be at least 16 seconds.
+  await attempts(16);
+});
+
 test('a receiver that asks for a pause gets it, but for at most an hour, also over a restart', async (t) => {
   const open = place();
   for (const [asked, most] of [

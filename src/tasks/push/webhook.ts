@@ -40,8 +40,10 @@ const MAX_EVENT_BYTES = 16 * 1024;
 
 /** The limits for retries of a failing webhook. */
 export interface WebhookLimits {
-  /** The delay before the first retry, in milliseconds. It doubles with each retry, up to an hour. */
+  /** The delay before the first retry, in milliseconds. It doubles with each retry, up to `pushMaxRetryMs`. */
   readonly pushRetryMs: number;
+  /** Maximum delay between two attempts, in milliseconds: at most an hour. A receiver may ask for a longer one. */
+  readonly pushMaxRetryMs: number;
   /** How long a webhook may fail until its events become dead letters, in milliseconds. */
   readonly pushGiveUpMs: number;
 }
@@ -277,7 +279,8 @@ export class Webhook {
       this.#report({ cursor: seq, attempts: 0, failingSince, dueAt: 0 }, letter);
       return true;
     }
-    const backoff = backoffMs(attempts, limits.pushRetryMs, MAX_DELAY_MS);
+    const most = Math.min(limits.pushMaxRetryMs, MAX_DELAY_MS);
+    const backoff = backoffMs(attempts, limits.pushRetryMs, most);
     const dueAt = Math.ceil(at + Math.max(backoff, Math.min(retryAfterMs, MAX_DELAY_MS)));
     this.#report({ cursor, attempts, failingSince, dueAt });
     return false;
