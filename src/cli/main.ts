@@ -3,8 +3,9 @@
  * module of a command is loaded only when the command runs, which makes the start faster.
  */
 import { absoluteFolders } from '../base/files/index.ts';
-import { type CommandTable, commandRows, runFrom } from './program/command.ts';
-import { EXIT, ExitError } from './program/exit.ts';
+import { type CommandTable, commandRows, flagRows, runFrom } from './program/command.ts';
+import { EXIT, ExitError, usageError } from './program/exit.ts';
+import { parseFlags } from './program/flags.ts';
 import { endIfUnwritten, listenForInterrupt } from './program/process-end.ts';
 import { bold, complain, dim, flushed, say } from './program/terminal.ts';
 import { VERSION } from './program/product.ts';
@@ -105,16 +106,24 @@ async function run(args: readonly string[]): Promise<number> {
     return EXIT.done;
   }
   if (first === '--help' || first === '-h' || first === 'help') {
-    process.stdout.write(help());
+    process.stdout.write(await help());
     return EXIT.done;
   }
-  if (first === undefined || first.startsWith('-')) {
-    const { default: command } = await (hasPrompt(args)
-      ? import('./commands/prompt.ts')
-      : import('./commands/terminal-ui.ts'));
+  // The name of a command has no white space, so a text of several words is a prompt.
+  if (first === undefined || first.startsWith('-') || /\s/.test(first)) {
+    if (hasPrompt(args)) return (await import('./commands/prompt.ts')).default(args, process.env);
+    const { default: command, TERMINAL_FLAGS } = await import('./commands/terminal-ui.ts');
+    refuseMisplaced(parseFlags('parley', TERMINAL_FLAGS, args, process.env).operands);
     return command(args, process.env);
   }
-  return runFrom(COMMANDS, 'parley', args, process.env);
+  const quote = args.length > 1 ? 'put a prompt in quotes; ' : '';
+  return runFrom(COMMANDS, 'parley', args, process.env, quote);
+}
+
+/** Throws if the name of a command follows flags. It would be sent to the model as a prompt. */
+function refuseMisplaced([operand = '']: readonly string[]): void {
+  if (!Object.hasOwn(COMMANDS, operand)) return;
+  throw usageError(`write the command before its flags: parley ${operand} …`);
 }
 
 /** Returns whether `-p` or its environment variable is given. If not, the terminal UI starts. */
@@ -126,24 +135,29 @@ function hasPrompt(args: readonly string[]): boolean {
   );
 }
 
-function help(): string {
+async function help(): Promise<string> {
+  const { TERMINAL_FLAGS } = await import('./commands/terminal-ui.ts');
   return [
     `${bold('parley')} ${VERSION}: agents talking to agents, and people joining in, over the A2A protocol`,
     '',
     bold('Commands'),
     ...commandRows(COMMANDS, 'parley', [
-      ['parley', 'Start the coding agent in this terminal; --a2a-port N lets others join'],
+      ['parley [PROMPT]', 'Start the coding agent in this terminal, with the flags below'],
       ['parley -p PROMPT', 'Run one turn of the coding agent without a UI'],
     ]),
     '',
+    bold('Flags of parley without a command'),
+    ...flagRows(TERMINAL_FLAGS),
+    '',
     bold('Examples'),
+    '  parley "why does the test of the parser fail?"',
     '  parley --a2a-port 1234',
     '  parley attach http://localhost:1234',
     '  parley serve &',
     '  parley send http://127.0.0.1:41242 "list src"',
     '',
     dim(
-      'parley COMMAND --help shows the flags of a command. parley --plain --help shows the flags of parley without a command, and parley -p --help shows those of a single turn.',
+      'parley COMMAND --help shows the flags of a command, and parley -p --help shows those of a single turn. In the terminal, /help lists the commands and keys.',
     ),
     '',
   ].join('\n');

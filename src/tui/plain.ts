@@ -202,21 +202,25 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
       run(session.cancel());
     } else {
       options.history?.add(text);
-      awaited += 1;
-      run(
-        session.prompt(text).then(
-          ({ queued }) => {
-            if (!queued) return;
-            const still = entry ? ` The question is still waiting. ${howToAnswer(entry)}` : '';
-            write([line(`Queued until the turn ends.${still}`)]);
-          },
-          (error: unknown) => {
-            awaited -= 1;
-            throw error;
-          },
-        ),
-      );
+      send(text, entry);
     }
+  }
+
+  function send(text: string, entry?: CallEntry): void {
+    awaited += 1;
+    run(
+      session.prompt(text).then(
+        ({ queued }) => {
+          if (!queued) return;
+          const still = entry ? ` The question is still waiting. ${howToAnswer(entry)}` : '';
+          write([line(`Queued until the turn ends.${still}`)]);
+        },
+        (error: unknown) => {
+          awaited -= 1;
+          throw error;
+        },
+      ),
+    );
   }
 
   async function share(command: 'remote' | 'clients', words: readonly string[]): Promise<void> {
@@ -281,6 +285,7 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
       },
     );
     if (options.remoteAtStart) run(share('remote', []));
+    if (options.prompt !== undefined && options.prompt.trim() !== '') send(options.prompt);
     return await done.promise;
   } finally {
     process.off('SIGINT', interrupt);

@@ -23,7 +23,15 @@ describe('the command line', { concurrency: 3 }, () => {
     for (const name of COMMANDS) {
       assert.match(out, new RegExp(`parley ${name}\\b`));
     }
-    assert.match(out, /Examples\n {2}parley --a2a-port/);
+    assert.match(out, /Examples\n {2}parley "why/);
+  });
+
+  test('--help lists the flags of the terminal, which need no command', async () => {
+    const { out } = await parley(['--help']);
+    assert.match(out, /Flags of parley without a command\n/);
+    for (const flag of ['-c, --continue', '--resume [ID]', '--model M', '--approval MODE']) {
+      assert.ok(out.includes(`  ${flag}  `), flag);
+    }
   });
 
   for (const name of COMMANDS) {
@@ -42,8 +50,16 @@ describe('the command line', { concurrency: 3 }, () => {
     [
       'an unknown flag of parley alone',
       ['--a2a-prot', '1'],
-      /did you mean --a2a-port\? parley --plain --help lists the flags/,
+      /did you mean --a2a-port\? parley --help lists the flags/,
     ],
+    ['a prompt without quotes', ['fix', 'it'], /unknown command "fix": put a prompt in quotes/],
+    [
+      'a command after flags of the terminal',
+      ['--model', 'offline', 'serve'],
+      /write the command before its flags: parley serve/,
+    ],
+    ['a prompt without a terminal', ['fix it'], /no terminal: use parley -p/],
+    ['two sessions at once', ['-c', '--resume', 'x', '--plain'], /--continue and --resume cannot/],
     ['a flag without its value', ['serve', '--port'], /--port needs a value/],
     ['a value that is no port', ['serve', '--port', '70000'], /from 0 to 65535/],
     ['parley without a terminal', [], /no terminal: use parley -p .* parley serve/],

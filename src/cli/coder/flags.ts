@@ -21,6 +21,11 @@ export const CODER_FLAGS = {
   ),
 } as const;
 
+export const CONTINUE_FLAG = {
+  ...toggle('Continue the last conversation in this folder.'),
+  short: 'c',
+} as const;
+
 export const SESSION_STORE_FLAG = option(
   'S',
   'Where to store sessions: memory, sqlite:PATH for the file PATH.sessions, or postgres://USER:PASSWORD@HOST/DATABASE. By default in the data folder.',

@@ -14,7 +14,7 @@ import {
 } from '../../protocol/development-tool/index.ts';
 import { createHandler, memoryStore, type Logger } from '../../tasks/index.ts';
 import { causeIn, rememberCauses, type Causes } from '../coder/causes.ts';
-import { CODER_FLAGS, CODER_VARIABLES, SESSION_STORE_FLAG } from '../coder/flags.ts';
+import { CODER_FLAGS, CODER_VARIABLES, CONTINUE_FLAG, SESSION_STORE_FLAG } from '../coder/flags.ts';
 import { defineCommand, type CommandInput } from '../program/command.ts';
 import { EXIT, usageError } from '../program/exit.ts';
 import { option } from '../program/flags.ts';
@@ -42,6 +42,7 @@ const FLAGS = {
     'FORMAT',
     'text (the default), json (one object at the end), or stream-json (one object for every event, and one at the end).',
   ),
+  continue: CONTINUE_FLAG,
   resume: {
     ...option('ID', 'Resume this session. Without an ID, the last session in this folder.'),
     optional: true,
@@ -63,7 +64,7 @@ export default defineCommand({
     'parley -p "list src then read README.md"',
     'git diff | parley -p "is this right?" --approval plan',
     'parley -p "create hello.txt with hello" --approval auto-edit --output json',
-    'parley -p "and now?" --resume',
+    'parley -c -p "and now?"',
     'parley -p /help',
   ],
   run,
@@ -135,12 +136,13 @@ async function run(settings: Settings): Promise<number> {
  * session to resume.
  */
 async function whereToWork(
-  { workspace, resume }: Settings['values'],
+  { workspace, continue: continues, ...values }: Settings['values'],
   sessions: SessionStore,
 ): Promise<{ readonly root: string; readonly resumed: Session | undefined }> {
   const [here = '', ...others] = await workspaceFolders(workspace);
   if (others.length > 0)
     throw usageError('parley -p works in one folder: use --workspace only once');
+  const resume = values.resume ?? (continues ? '' : undefined);
   if (resume === undefined) return { root: here, resumed: undefined };
   const { findSession, workspaceOf } = await import('../coder/stored-sessions.ts');
   const resumed = await findSession(sessions, resume, here);

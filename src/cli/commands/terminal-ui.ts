@@ -9,7 +9,7 @@ import type { Attention } from '../../display/index.ts';
 import type { LiveSession } from '../../live/client/index.ts';
 import type { ToolCall } from '../../protocol/development-tool/index.ts';
 import { rememberCauses } from '../coder/causes.ts';
-import { approvalMode, CODER_FLAGS, CODER_VARIABLES } from '../coder/flags.ts';
+import { approvalMode, CODER_FLAGS, CODER_VARIABLES, CONTINUE_FLAG } from '../coder/flags.ts';
 import { defineCommand, type CommandInput } from '../program/command.ts';
 import { dataFolder } from '../program/data-folder.ts';
 import { personsEditor } from '../program/editor.ts';
@@ -33,18 +33,9 @@ import { note } from '../program/terminal.ts';
 import { chosenTheme, PLAIN_FLAG, THEME_FLAG } from '../program/theme.ts';
 import { workspaceFolder, workspaceFolders } from '../program/workspace-folder.ts';
 
-const FLAGS = {
-  ...LIVE_FLAGS,
-  tls: toggle(
-    'Encrypt what --remote and /remote open, with a certificate that is made on first use. Browsers warn about it.',
-  ),
-  ...TLS_FLAGS,
-  'public-url': option(
-    'URL',
-    'The address of a proxy in front of --a2a-port, for links and agent cards. With it, every client needs a token, unless --trust-proxy is given, and --remote opens no other address, unless --a2a-host names one.',
-  ),
-  'trust-proxy': TRUST_PROXY_FLAG,
+export const TERMINAL_FLAGS = {
   ...CODER_FLAGS,
+  continue: CONTINUE_FLAG,
   resume: {
     ...option('ID', 'Resume this session. Without an ID, choose one from a list.'),
     optional: true,
@@ -59,22 +50,34 @@ const FLAGS = {
     'R',
     'How long sessions are kept: an age such as 90d, a size of all sessions such as 2GB, or both (90d,2GB). By default for ever, or as retentionDays in the settings says.',
   ),
+  ...LIVE_FLAGS,
+  tls: toggle(
+    'Encrypt what --remote and /remote open, with a certificate that is made on first use. Browsers warn about it.',
+  ),
+  ...TLS_FLAGS,
+  'public-url': option(
+    'URL',
+    'The address of a proxy in front of --a2a-port, for links and agent cards. With it, every client needs a token, unless --trust-proxy is given, and --remote opens no other address, unless --a2a-host names one.',
+  ),
+  'trust-proxy': TRUST_PROXY_FLAG,
 } as const;
 
-type Settings = CommandInput<typeof FLAGS>;
+type Settings = CommandInput<typeof TERMINAL_FLAGS>;
 
 export default defineCommand({
   name: '',
-  operands: [],
+  operands: ['[PROMPT]'],
   about:
-    'Starts the coding agent in this terminal, for the current folder. With --a2a-port, editors, other agents and other terminals can join the session. They see everything, and can send prompts and answer questions if their roles allow it.',
-  flags: FLAGS,
+    'Starts the coding agent in this terminal, for the current folder. PROMPT is its first message. With --a2a-port, editors, other agents and other terminals can join the session. They see everything, and can send prompts and answer questions if their roles allow it.',
+  flags: TERMINAL_FLAGS,
   variables: {
     ...CODER_VARIABLES,
     PARLEY_LOG_LEVEL: `${LOG_LEVEL_HELP} The log is in ${LOG_FILE} in the data folder.`,
   },
   examples: [
     'parley',
+    'parley "why does the test of the parser fail?"',
+    'parley -c',
     'parley --a2a-port 1234',
     'parley --a2a-port 1234 --a2a-token tv:view:s3cret --a2a-token phone:prompt,approve:0ther',
     'parley --remote',
@@ -85,8 +88,11 @@ export default defineCommand({
 });
 
 async function run(settings: Settings): Promise<number> {
-  const { values, environment } = settings;
+  const { values, environment, operands } = settings;
   const { plain } = values;
+  if (values.continue && values.resume !== undefined) {
+    throw usageError('--continue and --resume cannot be used together: use one of them');
+  }
   const { address, remoteHost } = liveAddresses(values);
   const { readTls, url: proxy } = await networkOptions(values);
   approvalMode(values.approval);
@@ -105,7 +111,8 @@ async function run(settings: Settings): Promise<number> {
   const { startTui } = await import('../../tui/index.ts');
   await using open = new AsyncDisposableStack();
   open.defer(() => log.flush());
-  const chosen = values.resume === undefined ? undefined : await choose(settings, place, theme);
+  const isNew = values.resume === undefined && !values.continue;
+  const chosen = isNew ? undefined : await choose(settings, place, theme);
   if (chosen?.root !== undefined) roots.splice(0, roots.length, chosen.root);
 
   let opened: OpenedLive | undefined;
@@ -180,6 +187,7 @@ async function run(settings: Settings): Promise<number> {
   const reason = await startTui(pendingSession(opening), {
     plain,
     theme,
+    prompt: operands[0],
     get a2aPort() {
       return opened?.port;
     },
@@ -232,7 +240,7 @@ interface Resumed {
 
 /** Returns the session that the user named or chose, or undefined to start a new session. */
 async function choose(
-  { values: { resume = '', plain, workspace } }: Settings,
+  { values: { resume = '', plain, workspace, continue: continues } }: Settings,
   place: StoreLocation,
   theme: string | undefined,
 ): Promise<Resumed | undefined> {
@@ -245,7 +253,7 @@ async function choose(
   const sessions = await openSessions(place);
   try {
     let id: string | undefined = resume;
-    if (resume === '' && !plain) {
+    if (resume === '' && !plain && !continues) {
       const found = await recentSessions(sessions);
       if (found.length === 0) {
         throw usageError('there are no sessions yet: start one without --resume');

@@ -58,7 +58,9 @@ export function defineCommand<F extends Flags>(options: CommandOptions<F>): Comm
     }
     const surplus = parsed.operands[operands.length];
     if (surplus !== undefined) {
-      const quote = operands.includes('[TEXT]') ? 'put the text in quotes, or ' : '';
+      const quote = operands.some((operand) => /^\[(?:TEXT|PROMPT)\]$/.test(operand))
+        ? 'put the text in quotes, or '
+        : '';
       throw usageError(`unexpected argument "${surplus}": ${quote}see ${full} --help`);
     }
     return options.run({ ...parsed, environment });
@@ -67,13 +69,10 @@ export function defineCommand<F extends Flags>(options: CommandOptions<F>): Comm
 
 function helpOf<F extends Flags>(options: CommandOptions<F>): string {
   const { name, operands, about, examples } = options;
-  const flags = Object.entries<Flag>({ ...options.flags, help: toggle('Show this help.') });
+  const flags = flagCells({ ...options.flags, help: toggle('Show this help.') });
   const variables = Object.entries(options.variables ?? {});
   // The first column has the same width in both sections.
-  const rows = indented([
-    ...flags.map(([flag, definition]) => [spelled(flag, definition), dim(definition.help)]),
-    ...variables.map(([variable, help]) => [variable, dim(help)]),
-  ]);
+  const rows = indented([...flags, ...variables.map(([variable, help]) => [variable, dim(help)])]);
   const first = Object.keys(options.flags)[0] ?? 'json';
   return [
     `${bold(`parley ${name}`.trimEnd())} ${[...operands, '[flags]'].join(' ')}`,
@@ -94,6 +93,15 @@ function helpOf<F extends Flags>(options: CommandOptions<F>): string {
   ].join('\n');
 }
 
+function flagCells(flags: Flags): string[][] {
+  return Object.entries(flags).map(([name, flag]) => [spelled(name, flag), dim(flag.help)]);
+}
+
+/** Returns the lines of a help text that list flags. */
+export function flagRows(flags: Flags): string[] {
+  return indented(flagCells(flags));
+}
+
 /** Returns a flag as the help shows it: `-p, --prompt TEXT`, `--resume [ID]`, `--workspace DIR …`. */
 function spelled(name: string, { short, value, optional, multiple }: Flag): string {
   const flag = short === undefined ? `--${name}` : `-${short}, --${name}`;
@@ -110,18 +118,24 @@ export interface CommandEntry {
 
 export type CommandTable = Readonly<Record<string, CommandEntry>>;
 
-/** Runs the entry `name` of a table. `program` is the text before the name: `parley` or `parley keys`. */
+/**
+ * Runs the entry `name` of a table. `program` is the text before the name: `parley` or `parley keys`. `advice` is added
+ * to the error for an unknown name.
+ */
 export async function runFrom(
   table: CommandTable,
   program: string,
   [name = '', ...args]: readonly string[],
   environment: Environment,
+  advice = '',
 ): Promise<number> {
   const entry = Object.hasOwn(table, name) ? table[name] : undefined;
   if (!entry) {
     const [near] = nearestNames(name, Object.keys(table));
     const hint = near === undefined ? '' : `did you mean ${program} ${near}? `;
-    throw usageError(`unknown command "${name}": ${hint}${program} --help lists the commands`);
+    throw usageError(
+      `unknown command "${name}": ${hint}${advice}${program} --help lists the commands`,
+    );
   }
   const command = await entry.load();
   return command(args, environment);

@@ -130,8 +130,7 @@ function withOptionalValues(flags: Flags, args: readonly string[]): string[] {
 function explain(command: string, flags: Flags, error: unknown): string {
   const message = reasonOf(error);
   const name = /'(?:-\w, )?(--?[^'\s=]+)/.exec(message)?.[1] ?? '';
-  // `parley --help` lists the commands, not the flags.
-  const see = `${command === 'parley' ? 'parley --plain' : command} --help lists the flags`;
+  const see = `${command} --help lists the flags`;
   switch (systemCode(error)) {
     case 'ERR_PARSE_ARGS_UNKNOWN_OPTION': {
       const [near] = nearestNames(name.replace(/^-+/, ''), Object.keys(flags));

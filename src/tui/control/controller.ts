@@ -147,6 +147,9 @@ export class Controller {
       },
     );
     if (this.#options.remoteAtStart) this.#run(this.#share('remote', []));
+    const { prompt = '' } = this.#options;
+    // This text is only ever sent: a text from a script must not run as a command of the person's shell.
+    if (prompt.trim() !== '') this.#run(this.session.prompt(prompt));
     const reason = await this.done;
     // Before Ink stops to read the input: the listener of the alerts would otherwise go on reading.
     this.alerts.stop();

@@ -40,6 +40,8 @@ export interface TuiOptions {
   readonly remote?:
     | ((words: readonly string[]) => Promise<{ readonly text: string; readonly url?: string }>)
     | undefined;
+  /** A message to send at the start. */
+  readonly prompt?: string | undefined;
   /** Whether to run `/remote` at the start. */
   readonly remoteAtStart?: boolean | undefined;
   /** How the person is told that a call waits or a turn has ended. By default, they are not. */
