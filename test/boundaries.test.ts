@@ -31,6 +31,7 @@ const RULES: Record<string, Rule> = {
   'base/files': { folders: [], packages: [], builtins: ['crypto', 'fs', 'path'] },
   'base/jsonc': { folders: [], packages: ['zod', 'jsonc-parser'], builtins: [] },
   // The client uses it, so it imports only types of Node's modules.
+  'base/metrics': { folders: [], packages: [], builtins: ['perf_hooks'] },
   'base/net': { folders: ['base'], packages: [], builtins: ['http', 'net'] },
   'base/signing': { folders: [], packages: [], builtins: ['crypto', 'fs'] },
   'base/postgres': { folders: [], packages: ['pg'], builtins: [] },
@@ -50,7 +51,7 @@ const RULES: Record<string, Rule> = {
   // Runs in browsers too.
   client: { folders: ['base', 'base/net', 'protocol'], packages: [], builtins: [] },
   store: {
-    folders: ['base', 'base/files', 'base/postgres', 'base/sqlite', 'protocol', 'tasks'],
+    folders: names('base base/files base/metrics base/postgres base/sqlite protocol tasks'),
     packages: [],
     builtins: ['crypto', 'fs', 'sqlite'],
   },
@@ -106,7 +107,7 @@ const RULES: Record<string, Rule> = {
   },
   gateway: {
     folders: names(
-      '. base base/files base/jsonc base/net base/postgres base/signing base/sqlite',
+      '. base base/files base/jsonc base/metrics base/net base/postgres base/signing base/sqlite',
       'protocol tasks http client store agent bridge',
     ),
     packages: ['zod', 'jose', 'undici'],
@@ -114,7 +115,7 @@ const RULES: Record<string, Rule> = {
   },
   cli: {
     folders: names(
-      '. base base/files base/net base/postgres base/signing base/tls',
+      '. base base/files base/metrics base/net base/postgres base/signing base/tls',
       'protocol tasks http client store agent bridge',
       'coder live live/client acp display tui gateway',
     ),

@@ -5,6 +5,7 @@
  *   const { url } = await gateway.listen(8090);
  */
 import { defined } from '../base/index.ts';
+import { createMetrics } from '../base/metrics/index.ts';
 import type { SigningKeys } from '../base/signing/index.ts';
 import { createHash, randomBytes } from 'node:crypto';
 import type { AgentCard, Call, User } from '../protocol/index.ts';
@@ -17,7 +18,7 @@ import {
   type TaskStore,
   consoleLogger,
 } from '../tasks/index.ts';
-import { SecretBox, secretKeys, type SecretKeyOptions } from '../store/index.ts';
+import { SecretBox, secretKeys, type SecretKeyOptions, watchStore } from '../store/index.ts';
 import { type AgentServer, type Listening, serve, type TlsPair } from '../server.ts';
 import { createHealth, storeCheck, type MountedAgent, type MountOptions } from '../http/index.ts';
 import { type Agents, createAgents } from './agents/agents.ts';
@@ -55,7 +56,7 @@ import { openaiErrors } from './models/openai/error.ts';
 import { openaiRoutes } from './models/openai/routes.ts';
 import { responsesRoutes } from './models/openai/responses/routes.ts';
 import { createVendorApi } from './models/vendor-api/vendor-api.ts';
-import { createMetrics } from './telemetry/metrics.ts';
+import { METRICS } from './telemetry/metric-names.ts';
 import { watchRequests, watchTasks } from './telemetry/requests.ts';
 import { operationRoutes } from './operation/routes.ts';
 import { createTracer, tracingOptions } from './telemetry/tracing.ts';
@@ -120,7 +121,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const { logger = consoleLogger, environment = process.env } = options;
   let { config } = options;
   let tasks = TasksConfig.parse(config.tasks ?? {});
-  const metrics = createMetrics({ version });
+  const metrics = createMetrics(METRICS, { version });
   const tracing = tracingOptions(config.telemetry, environment);
   const tracer = createTracer(tracing, { logger, version, meter: metrics });
   const audit = createAudit({ register });
@@ -211,6 +212,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     ...(config.cors && { cors: config.cors }),
     sweep: false,
   });
+  watchStore(metrics, store);
   metrics.gauge('parley_executions_running', () => server.handler.running);
   metrics.gauge('parley_streams_open', () => server.streams);
   metrics.gauge('parley_model_circuit_open', () => models.circuits());

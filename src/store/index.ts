@@ -12,3 +12,4 @@ export type { ClusterOptions, ClusterStats, PostgresCluster } from './postgres/p
 export { importSqlite } from './postgres/import-sqlite.ts';
 export { CLUSTER } from './postgres/cluster-schema.ts';
 export { TASKS } from './postgres/migrations.ts';
+export { STORE_METRICS, watchStore } from './postgres/store-metrics.ts';

@@ -57,6 +57,9 @@ const FLAGS = {
     'Send the task to webhooks of A2A 0.3 after every event. By default, it is not sent after artifact updates.',
   ),
   console: toggle('Serve a web page at /console, where a person uses the agent in a browser.'),
+  metrics: toggle(
+    'Serve metrics for Prometheus at /metrics. They cover the whole process, and every client of this server may read them.',
+  ),
   'allow-client-mcp': toggle(
     'Let clients of the coder add MCP servers that are local programs or in private networks.',
   ),
@@ -136,11 +139,17 @@ async function run(settings: Settings): Promise<number> {
   const picked = await pickAgent(values.agent ?? 'coder', settings, log);
   open.defer(() => picked.close?.());
   const { agent, store } = picked;
+  const metrics = values.metrics
+    ? (await import('../program/metrics.ts')).serverMetrics(store)
+    : undefined;
+  open.defer(() => metrics?.close());
   const server = serve(values['require-extension'] ? await requiring(agent) : agent, {
     ...options,
     ...picked.options,
+    ...(metrics && { routes: [...(picked.options?.routes ?? []), metrics.route] }),
     store,
   });
+  metrics?.watch(server);
   open.defer(() => server.close(0));
   const listening = await listenOn(server, { host, port, flag: '--port' });
   const ended = untilSignal(log);

@@ -1,15 +1,15 @@
 /** Routes for operators: health, metrics and the OpenAPI document. */
 import * as z from 'zod';
+import { METRICS_CONTENT_TYPE } from '../../base/metrics/index.ts';
 import { aliveReply, type ServerHealth, readyReply } from '../../http/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import { DEFAULT_WORKSPACE } from '../api/caller.ts';
 import { defineRoute, type GatewayRoute } from '../api/route.ts';
-import { METRICS_CONTENT_TYPE, type Metrics } from '../telemetry/metrics.ts';
 import { openapiDocument } from '../api/openapi.ts';
 
 export interface OperationOptions {
   readonly health: ServerHealth;
-  readonly metrics: Pick<Metrics, 'text'>;
+  readonly metrics: { text(): string };
   readonly version: string;
   readonly publicUrl?: string | undefined;
   /** Returns all routes of the gateway, including these. Called once, when the OpenAPI document is first requested. */

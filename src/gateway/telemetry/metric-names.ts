@@ -1,14 +1,10 @@
 /**
  * The metrics at `/metrics`. They cover the whole process, so labels must not reveal data of a workspace, such as the
- * names of its agents and model cards. Provider names are allowed, because they come from the operator.
+ * names of its agents and model cards. Provider names are allowed, because they come from the operator. The metrics of
+ * the process (base/metrics) and of the store (store/postgres/store-metrics.ts) are added to these.
  */
-export interface MetricFamily {
-  readonly type: 'counter' | 'gauge' | 'histogram';
-  readonly help: string;
-  readonly labels?: readonly string[];
-  /** Upper bounds of a histogram's buckets, in seconds. */
-  readonly buckets?: readonly number[];
-}
+import { SERVER_METRICS, type MetricFamilies } from '../../base/metrics/index.ts';
+import { STORE_METRICS } from '../../store/index.ts';
 
 /** Bucket bounds for HTTP requests (QUICK), and for calls to models and agents (SLOW). */
 const QUICK = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
@@ -36,8 +32,6 @@ export const METRICS = {
     help: 'Expired tasks. The outcome is "ended" or "deleted", or "old" for tasks that the retention deleted.',
     labels: ['outcome'],
   },
-  parley_executions_running: { type: 'gauge', help: 'Executions in progress.' },
-  parley_streams_open: { type: 'gauge', help: 'Open streams.' },
   parley_model_calls_total: {
     type: 'counter',
     help: 'Calls to a provider. The outcome is "ok" or an error code.',
@@ -106,23 +100,8 @@ export const METRICS = {
     help: 'Spans. The outcome is "exported", "rejected" (by the collector) or "dropped" (by the gateway).',
     labels: ['outcome'],
   },
-  parley_build_info: {
-    type: 'gauge',
-    help: 'Always 1. The labels contain the versions.',
-    labels: ['version', 'node'],
-  },
-  process_cpu_seconds_total: { type: 'counter', help: 'CPU time, user and system.' },
-  process_resident_memory_bytes: { type: 'gauge', help: 'Resident memory.' },
-  process_start_time_seconds: { type: 'gauge', help: 'Start time of the process, as Unix time.' },
-  nodejs_heap_size_used_bytes: { type: 'gauge', help: 'Used JavaScript heap.' },
-  nodejs_eventloop_lag_mean_seconds: {
-    type: 'gauge',
-    help: 'Mean event loop delay since the last scrape.',
-  },
-  nodejs_eventloop_lag_p99_seconds: {
-    type: 'gauge',
-    help: '99th percentile of the event loop delay since the last scrape.',
-  },
-} as const satisfies Readonly<Record<string, MetricFamily>>;
+  ...SERVER_METRICS,
+  ...STORE_METRICS,
+} as const satisfies MetricFamilies;
 
 export type MetricName = keyof typeof METRICS;

@@ -1,13 +1,11 @@
 /** The interfaces for telemetry: a meter for metrics, and a tracer for spans. */
+import type { MetricRecorder } from '../../base/metrics/index.ts';
 import type { MetricName } from './metric-names.ts';
 
-/** Records counts and durations for `/metrics`. The names of the metrics are in metric-names.ts. */
-export interface Meter {
-  count(name: MetricName, labels?: Labels, by?: number): void;
-  observe(name: MetricName, labels: Labels, seconds: number): void;
-}
+export type { Labels } from '../../base/metrics/index.ts';
 
-export type Labels = Readonly<Record<string, string>>;
+/** Records counts and durations for `/metrics`. The names of the metrics are in metric-names.ts. */
+export type Meter = MetricRecorder<MetricName>;
 
 /**
  * Starts spans, according to OpenTelemetry's conventions for generative AI. Does nothing if no exporter is configured.

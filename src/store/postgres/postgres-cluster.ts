@@ -39,6 +39,10 @@ export interface ClusterStats {
   readonly leaseAgeMs: number;
   /** Number of tasks of other nodes that are being read here. */
   readonly watched: number;
+  /** How long this node has known of the oldest event of another node that it has not read yet, in milliseconds. */
+  readonly lagMs: number;
+  /** Greatest number of events of one task that are known to be stored, and that this node has not read yet. */
+  readonly lagEvents: number;
 }
 
 const LEASE_MS = 10_000;
@@ -61,6 +65,8 @@ interface Watched {
   readonly seen: () => number;
   /** The node that was last asked to report changes, and when. */
   node?: string;
+  /** A sequence number that was stored before it was read here, and the time when this node learned of it. */
+  behind?: { readonly seq: number; readonly since: number };
 }
 
 /** How the processes that use a PostgreSQL store share its tasks: `store.cluster`. */
@@ -137,8 +143,18 @@ export class PostgresCluster implements StoreCluster {
 
   stats(): ClusterStats {
     const { peers, leads, listens, leaseAgeMs } = this.#members;
+    const now = performance.now();
+    let lagMs = 0;
+    let lagEvents = 0;
+    for (const { behind, seen } of this.#watched.values()) {
+      const missing = behind ? behind.seq - seen() : 0;
+      if (!behind || missing <= 0) continue;
+      lagMs = Math.max(lagMs, now - behind.since);
+      lagEvents = Math.max(lagEvents, missing);
+    }
     const watched = this.#watched.size;
-    return { node: this.node, peers: peers.length, leads, listens, leaseAgeMs, watched };
+    const lag = { lagMs, lagEvents };
+    return { node: this.node, peers: peers.length, leads, listens, leaseAgeMs, watched, ...lag };
   }
 
   async join(member: ClusterMember): Promise<void> {
@@ -240,7 +256,11 @@ export class PostgresCluster implements StoreCluster {
   }
 
   #hinted({ changed, follow, from, push, mail, orphans, ping }: Hint): void {
-    if (changed) this.#member?.changed(changed.filter((id) => this.#watched.has(id)));
+    if (changed) {
+      const watched = changed.filter((id) => this.#watched.has(id));
+      for (const id of watched) fellBehind(this.#watched.get(id), 1);
+      this.#member?.changed(watched);
+    }
     if (follow && from !== undefined) this.#follow(follow, from);
     if (push) this.#member?.pushChanged(push.map(([taskId, configId]) => ({ taskId, configId })));
     if (mail) void this.#mail.read();
@@ -310,7 +330,10 @@ export class PostgresCluster implements StoreCluster {
         const taskId = fromPostgresText(stored);
         const watched = this.#watched.get(taskId);
         if (!watched) continue;
-        if (seq > watched.seen()) changed.push(taskId);
+        if (seq > watched.seen()) {
+          fellBehind(watched, seq - watched.seen());
+          changed.push(taskId);
+        }
         watched.node = node ?? '';
         if (node && node !== this.node) owned.set(node, [...(owned.get(node) ?? []), taskId]);
       }
@@ -361,6 +384,15 @@ export class PostgresCluster implements StoreCluster {
       }
     }
   }
+}
+
+/** Notes that a task has this many entries that were not read here. */
+function fellBehind(watched: Watched | undefined, entries: number): void {
+  if (!watched) return;
+  const seen = watched.seen();
+  const { behind } = watched;
+  const since = behind && behind.seq > seen ? behind.since : performance.now();
+  watched.behind = { seq: Math.max(behind?.seq ?? 0, seen + entries), since };
 }
 
 function pushName({ taskId, configId }: PushKey): string {

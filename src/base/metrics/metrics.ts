@@ -1,13 +1,32 @@
 /**
- * Metrics in Prometheus's text format 0.0.4. The names are fixed (metric-names.ts).
+ * Metrics in Prometheus's text format 0.0.4. The names are fixed by the table that the program gives, and by those of
+ * every process (process-metrics.ts).
  *
  * Counters and histograms are updated by events. Gauges are read at each scrape. Each metric has a limited number of
  * series, so that callers cannot exhaust the memory. Further series are merged into one series whose labels are all
  * `other`.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import type { Labels, Meter } from './telemetry.ts';
-import { METRICS, type MetricFamily, type MetricName } from './metric-names.ts';
+import { PROCESS_METRICS, type ProcessMetricName } from './process-metrics.ts';
+
+export interface MetricFamily {
+  readonly type: 'counter' | 'gauge' | 'histogram';
+  readonly help: string;
+  readonly labels?: readonly string[];
+  /** Upper bounds of a histogram's buckets, in seconds. */
+  readonly buckets?: readonly number[];
+}
+
+/** Metrics by their names. */
+export type MetricFamilies = Readonly<Record<string, MetricFamily>>;
+
+export type Labels = Readonly<Record<string, string>>;
+
+/** Records counts and durations. */
+export interface MetricRecorder<Name extends string> {
+  count(name: Name, labels?: Labels, by?: number): void;
+  observe(name: Name, labels: Labels, seconds: number): void;
+}
 
 export const METRICS_CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
@@ -19,14 +38,14 @@ const OTHER = 'other';
 /** The sampling interval of the event loop delay. */
 const LAG_RESOLUTION_MS = 50;
 
-export type Reading = number | Iterable<readonly [labels: Labels, value: number]>;
+type GaugeReading = number | Iterable<readonly [labels: Labels, value: number]>;
 
-export interface Metrics extends Meter {
+export interface Metrics<Name extends string> extends MetricRecorder<Name> {
   /**
    * Registers a gauge, or a counter whose value is stored elsewhere. `read` is called at each scrape. If it throws, the
    * metric is omitted.
    */
-  gauge(name: MetricName, read: () => Reading): void;
+  gauge(name: Name | ProcessMetricName, read: () => GaugeReading): void;
   /** Returns all metrics in Prometheus's text format. */
   text(): string;
   close(): void;
@@ -41,19 +60,29 @@ interface Series {
   count: number;
 }
 
-export function createMetrics(options: { readonly version: string }): Metrics {
+export function createMetrics<const Families extends MetricFamilies>(
+  catalogue: Families,
+  options: { readonly version: string },
+): Metrics<keyof Families & string> {
+  const known = new Map<string, MetricFamily>(Object.entries({ ...catalogue, ...PROCESS_METRICS }));
   const families = new Map<string, Map<string, Series>>();
-  const readers = new Map<MetricName, () => Reading>();
+  const readers = new Map<string, () => GaugeReading>();
   const lag = monitorEventLoopDelay({ resolution: LAG_RESOLUTION_MS });
   lag.enable();
 
-  function seriesOf(name: MetricName, labels: Labels): Series {
-    const family: MetricFamily = METRICS[name];
+  function familyOf(name: string): MetricFamily {
+    const family = known.get(name);
+    if (!family) throw new Error(`unknown metric ${name}`);
+    return family;
+  }
+
+  function seriesOf(name: string, labels: Labels): Series {
+    const family = familyOf(name);
     let all = families.get(name);
     if (!all) families.set(name, (all = new Map()));
     const key = keyOf(family, labels);
-    const known = all.get(key);
-    if (known) return known;
+    const found = all.get(key);
+    if (found) return found;
     if (all.size < MAX_SERIES) return add(all, family, key, labels);
     const other = Object.fromEntries((family.labels ?? []).map((label) => [label, OTHER]));
     const rest = keyOf(family, other);
@@ -73,7 +102,7 @@ export function createMetrics(options: { readonly version: string }): Metrics {
     return series;
   }
 
-  const metrics: Metrics = {
+  const metrics: Metrics<keyof Families & string> = {
     count(name, labels = {}, by = 1) {
       // A counter never decreases.
       if (!(by >= 0) || !Number.isFinite(by)) return;
@@ -83,7 +112,7 @@ export function createMetrics(options: { readonly version: string }): Metrics {
     observe(name, labels, seconds) {
       const series = seriesOf(name, labels);
       if (!series.buckets || !Number.isFinite(seconds)) return;
-      const { buckets: bounds = [] }: MetricFamily = METRICS[name];
+      const { buckets: bounds = [] } = familyOf(name);
       const at = bounds.findIndex((bound) => seconds <= bound);
       series.buckets[at < 0 ? bounds.length : at]! += 1;
       series.count += 1;
@@ -94,7 +123,7 @@ export function createMetrics(options: { readonly version: string }): Metrics {
     },
     text() {
       const lines: string[] = [];
-      for (const [name, family] of Object.entries<MetricFamily>(METRICS)) {
+      for (const [name, family] of known) {
         const samples = [...samplesOf(name, family)];
         if (samples.length === 0) continue;
         lines.push(`# HELP ${name} ${escapeHelp(family.help)}`, `# TYPE ${name} ${family.type}`);
@@ -109,7 +138,7 @@ export function createMetrics(options: { readonly version: string }): Metrics {
   };
 
   function* samplesOf(name: string, family: MetricFamily): Generator<string> {
-    const read = readers.get(name as MetricName);
+    const read = readers.get(name);
     if (read) yield* readingOf(name, family, read);
     for (const series of families.get(name)?.values() ?? []) {
       if (series.buckets) yield* histogramOf(name, family, series);
@@ -136,7 +165,11 @@ export function createMetrics(options: { readonly version: string }): Metrics {
   return metrics;
 }
 
-function* readingOf(name: string, family: MetricFamily, read: () => Reading): Generator<string> {
+function* readingOf(
+  name: string,
+  family: MetricFamily,
+  read: () => GaugeReading,
+): Generator<string> {
   try {
     const reading = read();
     const samples = typeof reading === 'number' ? [[{}, reading] as const] : [...reading];

@@ -1,0 +1,36 @@
+/** `/metrics` of `parley serve`, in Prometheus's text format. */
+import { createMetrics, METRICS_CONTENT_TYPE, SERVER_METRICS } from '../../base/metrics/index.ts';
+import type { AgentServer, ServeOptions } from '../../server.ts';
+import { STORE_METRICS, watchStore } from '../../store/index.ts';
+import type { TaskStore } from '../../tasks/index.ts';
+import { VERSION } from './product.ts';
+
+type Route = NonNullable<ServeOptions['routes']>[number];
+
+export interface ServerMetrics {
+  /** The route. It needs the same authentication as the agent. */
+  readonly route: Route;
+  /** Adds the metrics of the server. */
+  watch(server: Pick<AgentServer, 'handler' | 'streams'>): void;
+  close(): void;
+}
+
+export function serverMetrics(store: TaskStore): ServerMetrics {
+  const metrics = createMetrics({ ...SERVER_METRICS, ...STORE_METRICS }, { version: VERSION });
+  watchStore(metrics, store);
+  return {
+    route: {
+      verb: 'GET',
+      path: '/metrics',
+      handle: async () => ({
+        headers: { 'content-type': METRICS_CONTENT_TYPE, 'cache-control': 'no-store' },
+        text: metrics.text(),
+      }),
+    },
+    watch(server) {
+      metrics.gauge('parley_executions_running', () => server.handler.running);
+      metrics.gauge('parley_streams_open', () => server.streams);
+    },
+    close: () => metrics.close(),
+  };
+}
