@@ -44,6 +44,8 @@ export {
   type ProviderOptions,
   type VendorOptions,
 } from './models/provider.ts';
+export type { ModelProvider, ModelProviders } from './models/model-servers.ts';
+export type { ProviderTool } from './models/prompt.ts';
 export type { TimeoutOptions } from './models/timeouts.ts';
 export {
   defaultModelName,

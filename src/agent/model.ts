@@ -61,6 +61,11 @@ export interface ModelRequest {
   readonly streaming?: false;
   /** False to allow at most one tool call per answer. Further calls of the model are dropped. */
   readonly parallelToolCalls?: boolean;
+  /**
+   * Whether the model may search the web with the vendor's own search. Vendors without it ignore this. The last chunk
+   * of the answer has the pages that were found.
+   */
+  readonly webSearch?: boolean;
 }
 
 /** The reason why an answer ended. */
@@ -73,7 +78,19 @@ export type ModelChunk =
   | BlobPart
   | FunctionCallPart
   /** The last chunk of every answer. If an answer is interrupted before this chunk, the stream throws an error. */
-  | { readonly kind: 'finish'; readonly reason: FinishReason; readonly usage?: Usage };
+  | {
+      readonly kind: 'finish';
+      readonly reason: FinishReason;
+      readonly usage?: Usage;
+      /** The pages that the vendor's web search has found, without duplicates. Only for requests with `webSearch`. */
+      readonly sources?: readonly WebSource[];
+    };
+
+/** A page that a web search has found. */
+export interface WebSource {
+  readonly url: string;
+  readonly title?: string;
+}
 
 /**
  * A language model. `model('google:gemini-3-flash')` creates a model by its name.
@@ -85,6 +102,13 @@ export interface Model {
   readonly name: string;
   /** The size of the context window in tokens, or undefined if it is unknown. */
   readonly contextWindow?: number;
+  /**
+   * Asks the server for the size of the context window, for models whose size is unknown. Afterwards `contextWindow`
+   * has the size, if the server knows it. Never rejects, unless the signal is aborted.
+   */
+  findContextWindow?(signal: AbortSignal): Promise<void>;
+  /** Whether the model can search the web itself (`webSearch` in a request). */
+  readonly searchesWeb?: boolean;
   /** Throws a ModelError if a request cannot succeed, for example because the key is missing. */
   check?(): void;
   /**
@@ -131,6 +155,8 @@ export class ModelError extends Error {
   readonly retryAfterMs: number | undefined;
   /** The vendor's own code of the error, for example `context_length_exceeded`. */
   readonly vendorCode: string | undefined;
+  /** The size of the model's context window in tokens, if the conversation was too long and the error names the size. */
+  readonly contextWindow: number | undefined;
 
   constructor(
     code: ModelErrorCode,
@@ -140,6 +166,7 @@ export class ModelError extends Error {
       readonly retryable?: boolean;
       readonly retryAfterMs?: number | undefined;
       readonly vendorCode?: string | undefined;
+      readonly contextWindow?: number | undefined;
       readonly cause?: unknown;
     } = {},
   ) {
@@ -149,5 +176,6 @@ export class ModelError extends Error {
     this.retryable = options.retryable ?? false;
     this.retryAfterMs = options.retryAfterMs;
     this.vendorCode = options.vendorCode;
+    this.contextWindow = options.contextWindow;
   }
 }

@@ -4,6 +4,7 @@ import type { ServerResponse } from 'node:http';
 import { describe, test } from 'node:test';
 import { mcpToolset } from '../../src/agent/index.ts';
 import { requireKnown } from '../../src/agent/models/known-model.ts';
+import { listModels } from '../../src/agent/models/model-list.ts';
 import { VENDORS } from '../../src/agent/models/vendors.ts';
 import { remoteConnection } from '../../src/bridge/remote/connection.ts';
 import { connect, remoteLimits } from '../../src/client/index.ts';
@@ -134,7 +135,11 @@ const FACES: readonly Face[] = [
   { name: 'a webhook', call: webhook },
   {
     name: 'the list of models',
-    call: (url) => requireKnown({ prefix: 'p', id: 'm' }, vendor, settingsOf(url), never),
+    call: (url) => requireKnown({ prefix: 'p', id: 'm' }, { vendor, ...settingsOf(url) }, never),
+  },
+  {
+    name: 'the list of a local model server',
+    call: (url) => listModels({ vendor, ...settingsOf(url), local: 'ollama' }, never),
   },
   {
     name: 'a relayed request to a model',

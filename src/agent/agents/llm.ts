@@ -15,7 +15,7 @@ import { functionCalls, contentText } from '../content.ts';
 import { RunFailure } from '../errors.ts';
 import type { Event } from '../event.ts';
 import { historyOf, type HistoryOptions } from '../run/history.ts';
-import type { Model, ModelRequest, ToolDeclaration } from '../model.ts';
+import { ModelError, type Model, type ModelRequest, type ToolDeclaration } from '../model.ts';
 import { resolveModel } from '../models/resolve.ts';
 import type { Callbacks, ModelAnswer } from '../plugin.ts';
 import { DONE, isFinished, runScopeOf, type RunScope } from '../run/run-context.ts';
@@ -55,6 +55,9 @@ export interface LlmAgentOptions {
   readonly disallowTransferToParent?: boolean;
   readonly disallowTransferToPeers?: boolean;
 }
+
+/** How often a run compacts its conversation because the model refused it as too long. */
+const MAX_REFUSED = 2;
 
 /** Settings for the model's answers. */
 export type GenerationOptions = Pick<
@@ -139,6 +142,8 @@ async function* converse(scope: RunScope, conversation: Conversation): AsyncGene
   const made = new Set<string>();
   /** Whether the conversation may be compacted. After a failed attempt, there is no further attempt in this run. */
   let compacts = options.compaction !== false && view.include === 'default';
+  /** How often the model has refused the conversation as too long. */
+  let refused = 0;
 
   for (;;) {
     const calls = scope.inner.index.callsOf(agent.name, branch);
@@ -157,12 +162,24 @@ async function* converse(scope: RunScope, conversation: Conversation): AsyncGene
     const request = await requestOf(scope, conversation, view);
     const complete = (answer: ModelAnswer) => completed(answer, scope, conversation);
     let asked = 0;
-    for await (const event of callModel({ scope, model, request, complete })) {
-      if (event.partial !== true) {
-        for (const { id } of functionCalls(event.content)) made.add(id);
-        asked = functionCalls(event.content).length;
+    try {
+      for await (const event of callModel({ scope, model, request, complete })) {
+        if (event.partial !== true) {
+          for (const { id } of functionCalls(event.content)) made.add(id);
+          asked = functionCalls(event.content).length;
+        }
+        yield event;
       }
-      yield event;
+    } catch (error) {
+      const isTooLong = error instanceof ModelError && error.code === 'too-long';
+      if (!isTooLong || !compacts || refused >= MAX_REFUSED) throw error;
+      refused++;
+      // The size of the context window was unknown or wrong. The model has learned it from this error.
+      const atOnce = { ...(options.compaction || undefined), atTokens: 0 };
+      const summed = await compact(scope, model, view, atOnce);
+      if (summed === undefined || summed === 'failed') throw error;
+      yield summed;
+      continue;
     }
     if (asked === 0) return;
   }

@@ -4,12 +4,13 @@
  *
  * The name is refused only if the vendor responds with 404 and its list of models does not contain the name. Some
  * servers have no such list, and some keys are not allowed to read it. In these cases, the first request shows
- * whether the name is correct.
+ * whether the name is correct. A model server on this machine must answer with its list, so that a client that selects
+ * a model cannot make this program send a conversation to another service on the same port.
  */
-import * as z from 'zod';
 import { boundedFetch, nearestNames, shorten } from '../../base/index.ts';
 import { ModelError } from '../model.ts';
-import type { Vendor, VendorSettings } from './vendors.ts';
+import { LOCAL_SERVERS, type ModelServer } from './model-servers.ts';
+import { listModels } from './model-list.ts';
 
 const TIMEOUT_MS = 5000;
 const MAX_BYTES = 8 * 1024 * 1024;
@@ -18,19 +19,6 @@ const MAX_NAME_CHARS = 80;
 
 /** Names that can be used unchanged in the path of a URL. */
 const PLAIN = /^(?!.*(?:^|\/)\.{1,2}(?:\/|$))[\w.:@/-]{1,200}$/;
-
-/**
- * The vendor's list of models. Google's list has `models` with names such as `models/gemini-3-flash`. The lists of
- * other vendors have `data` with ids.
- */
-const List = z.union([
-  z
-    .object({ models: z.array(z.object({ name: z.string() })) })
-    .transform(({ models }) => models.map(({ name }) => name.replace(/^models\//, ''))),
-  z
-    .object({ data: z.array(z.object({ id: z.string() })) })
-    .transform(({ data }) => data.map(({ id }) => id)),
-]);
 
 const fetch = boundedFetch(MAX_BYTES);
 
@@ -44,31 +32,32 @@ export interface NamedModel {
 /** Throws a ModelError with similar names if the vendor does not have the model. */
 export async function requireKnown(
   { prefix, id }: NamedModel,
-  vendor: Vendor,
-  { apiKey, baseURL }: VendorSettings,
+  server: Pick<ModelServer, 'vendor' | 'baseURL' | 'apiKey' | 'local'>,
   signal: AbortSignal,
 ): Promise<void> {
+  const { vendor, baseURL, apiKey, local } = server;
   const limited = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
-  const ask = (path: string): Promise<Response> =>
-    fetch(`${baseURL.replace(/\/$/, '')}/models${path}`, {
-      headers: apiKey === undefined ? {} : vendor.keyHeaders(apiKey),
-      signal: limited,
-    });
   let names: readonly string[];
   try {
-    if (PLAIN.test(id)) {
-      const found = await ask(`/${id}`);
+    if (local === undefined && PLAIN.test(id)) {
+      const found = await fetch(`${baseURL.replace(/\/$/, '')}/models/${id}`, {
+        headers: apiKey === undefined ? {} : vendor.keyHeaders(apiKey),
+        signal: limited,
+      });
       await found.body?.cancel();
       if (found.status !== 404) return;
     }
-    const list = await ask(vendor.listQuery ?? '');
-    if (!list.ok) return;
-    names = List.parse(await list.json());
+    names = (await listModels(server, limited)).map((model) => model.id);
   } catch {
     signal.throwIfAborted();
-    return;
+    if (local === undefined) return;
+    const { title, start } = LOCAL_SERVERS[local];
+    const message = `${title} does not answer at ${baseURL}: start it (${start}), or use another model`;
+    throw new ModelError('unreachable', message);
   }
-  if (names.length === 0 || names.includes(id)) return;
+  // Ollama adds the tag `latest` to names without a tag.
+  if ([id, `${id}:latest`].some((name) => names.includes(name))) return;
+  if (names.length === 0 && local === undefined) return;
   const near = nearestNames(id, names, { maxDistance: (name) => Math.max(3, name.length / 3) })
     .slice(0, MAX_NAMED)
     .map((name) => `${prefix}:${name}`);

@@ -6,7 +6,7 @@ import type { ModelRequest } from '../model.ts';
 const PIECE_CHARS = 16;
 /** Maximum number of chunks of one text. The chunks of a long text are larger. */
 const MAX_PIECES = 1024;
-const CHARS_PER_TOKEN = 4;
+export const CHARS_PER_TOKEN = 4;
 
 /** Splits a text into small chunks. Never splits a surrogate pair. */
 export function* pieces(text: string): Generator<string> {

@@ -36,6 +36,13 @@ export interface Abilities {
   readonly files?: boolean;
 }
 
+/** A tool that the vendor runs itself, such as `google.google_search`. */
+export interface ProviderTool {
+  readonly id: `${string}.${string}`;
+  readonly name: string;
+  readonly args: JsonObject;
+}
+
 interface FileMessagePart extends LanguageModelV4FilePart {
   data: { type: 'data'; data: string } | { type: 'url'; url: URL };
 }
@@ -68,7 +75,12 @@ type Call = Pick<
 
 type Tool = NonNullable<Call['tools']>[number];
 
-export function callOptions(request: ModelRequest, abilities: Abilities): Call {
+/** Returns the options of a call. `search` is the vendor's own web search, if the model may use it. */
+export function callOptions(
+  request: ModelRequest,
+  abilities: Abilities,
+  search?: ProviderTool | false,
+): Call {
   const { system, tools = [], maxOutputTokens, temperature, topP, topK, stop, seed } = request;
   const { presencePenalty, frequencyPenalty, reasoning } = request;
   return {
@@ -76,8 +88,8 @@ export function callOptions(request: ModelRequest, abilities: Abilities): Call {
       ...(system ? [{ role: 'system' as const, content: system }] : []),
       ...request.messages.flatMap((content) => messages(content, abilities)),
     ],
-    ...(tools.length > 0 && {
-      tools: tools.map(toolOf),
+    ...((tools.length > 0 || search) && {
+      tools: [...tools.map(toolOf), ...(search ? [{ type: 'provider' as const, ...search }] : [])],
       toolChoice: toolChoiceOf(request),
     }),
     ...defined({ maxOutputTokens, temperature, topP, topK, seed }),

@@ -25,8 +25,9 @@ import {
   type Model,
   type ModelChunk,
   type ModelRequest,
+  type WebSource,
 } from '../model.ts';
-import { callOptions, callOptionsV3 } from './prompt.ts';
+import { callOptions, callOptionsV3, type ProviderTool } from './prompt.ts';
 import { withRetry, type ModelRetryOptions } from './retry.ts';
 import { startTimeouts, TIMEOUT_MS, type TimeoutOptions } from './timeouts.ts';
 import { cutOff, refusesContent, type ErrorSource } from './vendor-error.ts';
@@ -58,6 +59,8 @@ export interface ProviderOptions extends TimeoutOptions {
     | VendorOptions
     | ((request: ModelRequest) => VendorOptions | undefined)
     | undefined;
+  /** The vendor's own web search, for requests with `webSearch`. */
+  readonly webSearch?: ProviderTool | undefined;
   /**
    * The name of the environment variable that contains the key. If the key is refused, the error message names this
    * variable.
@@ -82,6 +85,8 @@ export interface ProviderOptions extends TimeoutOptions {
 const MAX_CHARS = 32_000_000;
 const MAX_CALLS = 128;
 const MAX_CALL_ID_CHARS = 256;
+const MAX_SOURCES = 50;
+const MAX_TITLE_CHARS = 200;
 
 type LanguageModel = LanguageModelV4 | LanguageModelV3;
 type StreamPart = LanguageModelV4StreamPart | LanguageModelV3StreamPart;
@@ -157,14 +162,15 @@ async function open(
       : languageModel.doStream({ ...call, ...settings }));
     return stream;
   };
-  const call = callOptions(request, abilities);
+  const search = request.webSearch && options.webSearch;
+  const call = callOptions(request, abilities, search);
   try {
     return await ask(call);
   } catch (error) {
     // The vendor may have refused a file, such as a damaged image. The request is repeated without files, because
     // every later request would contain the file, too.
     if (strict === true || !refusesContent(error) || !hasFiles(call)) throw error;
-    const without = callOptions(request, { ...abilities, urls: {}, files: false });
+    const without = callOptions(request, { ...abilities, urls: {}, files: false }, search);
     return ask(without).catch(() => Promise.reject(error));
   }
 }
@@ -189,6 +195,7 @@ async function* chunks(
   /** The open blocks, each with its vendor metadata. */
   const open = new Map<string, { kind: 'text' | 'thought'; provider: JsonObject | undefined }>();
   const callIds = new Set<string>();
+  const sources = new Map<string, WebSource>();
   let chars = 0;
 
   function count(said: string): void {
@@ -270,6 +277,14 @@ async function* chunks(
         };
         break;
       }
+      case 'source':
+        if (part.sourceType !== 'url' || sources.size >= MAX_SOURCES) break;
+        count(part.url);
+        if (URL.canParse(part.url) && !sources.has(part.url)) {
+          const title = part.title?.trim().slice(0, MAX_TITLE_CHARS);
+          sources.set(part.url, { url: part.url, ...(title && { title }) });
+        }
+        break;
       case 'error':
         throw part.error;
       case 'finish': {
@@ -279,12 +294,13 @@ async function* chunks(
         for (const id of open.keys()) yield* close(id);
         const reason: FinishReason =
           unified === 'stop' && callIds.size > 0 ? 'tool-calls' : unified;
-        yield { kind: 'finish', reason, ...usageOf(part.usage) };
+        const found = request.webSearch && sources.size > 0 && { sources: [...sources.values()] };
+        yield { kind: 'finish', reason, ...usageOf(part.usage), ...found };
         return;
       }
       default:
-      // The remaining kinds are not used by agents: pings, sources, raw events, and the results of tools that the
-      // vendor runs itself.
+      // The remaining kinds are not used by agents: pings, raw events, and the results of tools that the vendor runs
+      // itself.
     }
   }
 }

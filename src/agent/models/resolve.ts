@@ -1,6 +1,7 @@
 /**
- * Creates models by name: `google:NAME`, `anthropic:NAME`, `openai:NAME`, `openai-compatible:NAME`, `offline`,
- * `scripted:FILE`. Keys and base URLs are read from environment variables.
+ * Creates models by name: `google:NAME`, `anthropic:NAME`, `openai:NAME`, `openai-compatible:NAME`, `ollama:NAME`,
+ * `lmstudio:NAME`, `vllm:NAME`, `offline`, `scripted:FILE`, and `PROVIDER:NAME` for providers of the settings. Keys and
+ * base URLs are read from environment variables.
  */
 import { nearestNames } from '../../base/index.ts';
 import { ModelError, type Model } from '../model.ts';
@@ -8,12 +9,22 @@ import { offlineModel } from './offline.ts';
 import { withRetry, type ModelRetryOptions } from './retry.ts';
 import { scriptFromFile } from './scripted.ts';
 import { vendorModel } from './vendor-model.ts';
-import { addressOf, VENDORS, type VendorEnvironment, type Vendor } from './vendors.ts';
+import {
+  serverOf,
+  LOCAL_SERVERS,
+  valueOf,
+  type ModelServer,
+  type ModelProvider,
+  type ModelProviders,
+} from './model-servers.ts';
+import { VENDORS, type VendorEnvironment } from './vendors.ts';
 
 /** The options of `model`. */
 export interface ResolveOptions {
   /** Environment variables. Default: `process.env`. */
   readonly env?: VendorEnvironment;
+  /** Providers by the prefix of their models, in addition to the vendors. */
+  readonly providers?: ModelProviders;
   /** Whether a missing key or base URL is reported at once instead of at the first request. */
   readonly checkKey?: boolean;
   readonly retry?: ModelRetryOptions;
@@ -21,13 +32,19 @@ export interface ResolveOptions {
   readonly idleTimeoutMs?: number;
   /** Maximum time for a whole answer. */
   readonly timeoutMs?: number;
+  /** Called when the server has told the size of the context window. Must not throw. */
+  readonly onContextWindow?: (model: string, tokens: number) => void;
 }
 
-const FORMS = [
-  ...Object.keys(VENDORS).map((vendor) => `${vendor}:NAME`),
-  'offline',
-  'scripted:FILE',
-];
+function formsOf(providers: ModelProviders = {}): string[] {
+  const prefixes = [
+    ...Object.keys(VENDORS),
+    ...Object.keys(LOCAL_SERVERS),
+    ...Object.keys(providers),
+  ];
+  const forms = [...new Set(prefixes)].map((prefix) => `${prefix}:NAME`);
+  return [...forms, 'offline', 'scripted:FILE'];
+}
 
 /** Maximum length of an unknown model name in an error message. */
 const MAX_NAME_CHARS = 80;
@@ -43,9 +60,10 @@ export function resolveModel(nameOrModel: string | Model, options: ResolveOption
   if (prefix === 'scripted' && rest !== '') {
     return withRetry(scriptFromFile(rest), options.retry);
   }
-  const vendor = Object.hasOwn(VENDORS, prefix) ? VENDORS[prefix] : undefined;
-  if (vendor === undefined || rest === '') throw unknownModel(name);
-  return fromEnvironment(vendor, prefix, rest, options);
+  const { env = process.env, providers } = options;
+  const server = rest === '' ? undefined : serverOf(prefix, env, providers);
+  if (server === undefined) throw unknownModel(name, providers);
+  return fromServer(server, rest, options);
 }
 
 /** Returns the value of `PARLEY_MODEL`, or the default model of the first vendor whose key is set, or `offline`. */
@@ -65,60 +83,55 @@ export function usableModels(env: VendorEnvironment = process.env): string[] {
   return [...usable, 'offline'];
 }
 
-function fromEnvironment(
-  vendor: Vendor,
-  prefix: string,
-  id: string,
-  options: ResolveOptions,
-): Model {
-  const { env = process.env, checkKey, ...rest } = options;
+function fromServer(server: ModelServer, id: string, options: ResolveOptions): Model {
+  const { env: _, providers: __, checkKey, ...rest } = options;
+  const { prefix, type, baseURL, apiKey, keyVariable, entry, local } = server;
   const name = `${prefix}:${id}`;
-  const keyVariable = vendor.keys.find((key) => valueOf(env, key) !== undefined) ?? vendor.keys[0];
-  const apiKey = valueOf(env, keyVariable);
-  const baseURL = addressOf(vendor, valueOf(env, vendor.addressVariable));
-  let problem: ModelError | undefined;
-  if (apiKey === undefined && vendor.keyOptional !== true) problem = missing(name, keyVariable);
-  else if (baseURL === undefined) problem = missing(name, vendor.addressVariable);
-  else if (!/^https?:/.test(baseURL) || !URL.canParse(baseURL)) {
-    const message = `${vendor.addressVariable} is not a valid address: set it to an address such as https://example.com/v1`;
-    problem = new ModelError('invalid-request', message);
-  }
+  const problem = server.problem?.(name);
   if (problem !== undefined && checkKey === true) throw problem;
-  const settings = { baseURL: baseURL ?? '', ...(apiKey !== undefined && { apiKey }) };
-  return vendorModel(prefix, id, settings, { ...rest, name, keyVariable, problem, thoughts: true });
-}
-
-function missing(name: string, variable: string): ModelError {
-  return new ModelError(
-    'no-key',
-    `${name} needs ${variable}: set it in the environment, or use offline`,
+  const contextWindow = windowIn(entry, id);
+  return vendorModel(
+    type,
+    id,
+    { baseURL, ...(apiKey !== undefined && { apiKey }) },
+    {
+      ...rest,
+      name,
+      ...(keyVariable !== undefined && { keyVariable }),
+      ...(contextWindow !== undefined && { contextWindow }),
+      ...(local !== undefined && { local }),
+      problem,
+      thoughts: true,
+    },
   );
 }
 
-/** Returns the value of an environment variable. An empty variable counts as not set. */
-function valueOf(env: VendorEnvironment, variable: string): string | undefined {
-  const value = env[variable]?.trim();
-  return value === '' ? undefined : value;
+/** Returns the size of the context window in the settings. */
+function windowIn(entry: ModelProvider | undefined, id: string): number | undefined {
+  const models = entry?.models ?? {};
+  const own = Object.hasOwn(models, id) ? models[id]?.contextWindow : undefined;
+  return own ?? entry?.contextWindow;
 }
 
-function unknownModel(given: string): ModelError {
+function unknownModel(given: string, providers: ModelProviders | undefined): ModelError {
   const name = given.slice(0, MAX_NAME_CHARS);
-  const near = nearest(name);
+  const forms = formsOf(providers);
+  const near = nearest(name, forms);
   const hint = near === undefined ? '' : `did you mean ${near}? `;
   return new ModelError(
     'invalid-request',
-    `unknown model ${JSON.stringify(name)}: ${hint}Use one of ${FORMS.join(', ')}`,
+    `unknown model ${JSON.stringify(name)}: ${hint}Use one of ${forms.join(', ')}`,
   );
 }
 
 /** Returns the name that was probably meant if the vendor's prefix is missing or misspelled. */
-function nearest(name: string): string | undefined {
+function nearest(name: string, forms: readonly string[]): string | undefined {
   for (const [prefix, { family }] of Object.entries(VENDORS)) {
     const bare = name.slice(name.search(/[:/]/) + 1);
     if (family?.test(bare)) return `${prefix}:${bare}`;
   }
   const [prefix = ''] = name.toLowerCase().split(':');
-  const [best] = nearestNames(prefix, FORMS, {
+  const [best] = nearestNames(prefix, forms, {
     compared: (form) => form.replace(/:.*/, ''),
     maxDistance: (form) => Math.max(2, form.length / 4),
   });

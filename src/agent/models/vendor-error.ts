@@ -8,6 +8,7 @@
 import { retryAfterMs, shorten } from '../../base/index.ts';
 import { ModelError, type ModelErrorCode } from '../model.ts';
 import { isRetryable, statusError } from './failure.ts';
+import { CONTEXT_CODES, contextWindowIn, isWindow, saysTooLong } from './too-long.ts';
 
 export interface ErrorSource {
   /** The model's name. */
@@ -19,9 +20,10 @@ export interface ErrorSource {
 }
 
 const MAX_CHARS = 300;
+const MAX_BODY_CHARS = 64 * 1024;
 const CONTEXT_CODE = 'context_length_exceeded';
-const TOO_LONG =
-  /context.?(length|window)|prompt is too long|too many (input )?tokens|input token count|maximum.{0,30}tokens/i;
+/** The statuses with which servers report that a conversation is too long. Text Generation Inference uses 422. */
+const TOO_LONG_STATUSES: ReadonlySet<number> = new Set([400, 413, 422]);
 /**
  * Texts that report that an account has no credit. They count only at the start of a message and only for some
  * statuses, because a message may quote the caller's request.
@@ -71,8 +73,7 @@ export function vendorError(error: unknown, source: ErrorSource): ModelError {
     }
     // Some vendors report these errors as an event of the stream, which has no HTTP status.
     if (hasCreditCode(error)) return noCredit(name, said, undefined);
-    if (TOO_LONG.test(said) || codeIn(error) === CONTEXT_CODE)
-      return tooLong(name, said, undefined);
+    if (isTooLong(error, said)) return tooLong(error, name, said, undefined);
     return new ModelError('failed', `${name} failed: ${said}`);
   }
   return refusal(error, status, said, source);
@@ -91,10 +92,24 @@ export function cutOff(name: string): ModelError {
   });
 }
 
-function tooLong(name: string, said: string, status: number | undefined): ModelError {
+function isTooLong(error: unknown, said: string): boolean {
+  const problem = problemOf(error);
+  const named = [codeIn(error), field(problem, 'code'), field(problem, 'type')];
+  return saysTooLong(said) || named.some((name) => CONTEXT_CODES.has(name));
+}
+
+function tooLong(
+  error: unknown,
+  name: string,
+  said: string,
+  status: number | undefined,
+): ModelError {
+  // llama.cpp's server has a field for the size.
+  const tokens = field(problemOf(error), 'n_ctx');
   return new ModelError('too-long', `the conversation is too long for ${name}: ${said}`, {
     status,
     vendorCode: CONTEXT_CODE,
+    contextWindow: isWindow(tokens) ? tokens : contextWindowIn(said),
   });
 }
 
@@ -110,11 +125,8 @@ function refusal(error: unknown, status: number, said: string, source: ErrorSour
   if (status === 403) {
     return refused('bad-key', `${name} does not allow this with ${key} (403): ${said}`);
   }
-  if (
-    status === 413 ||
-    (status === 400 && (TOO_LONG.test(said) || codeIn(error) === CONTEXT_CODE))
-  ) {
-    return tooLong(name, said, status);
+  if (status === 413 || (TOO_LONG_STATUSES.has(status) && isTooLong(error, said))) {
+    return tooLong(error, name, said, status);
   }
   if (status === 404) {
     return refused('not-found', `${name} was not found (404): check its name. ${said}`);
@@ -137,8 +149,7 @@ function refusal(error: unknown, status: number, said: string, source: ErrorSour
 
 /** Returns the vendor's code of an error, in the format of OpenAI's API. */
 function codeIn(error: unknown): string | undefined {
-  const problem = field(field(error, 'data'), 'error') ?? field(error, 'error') ?? error;
-  const code = field(problem, 'code');
+  const code = field(problemOf(error), 'code');
   return typeof code === 'string' && /^[a-z][a-z0-9_]{2,63}$/.test(code) ? code : undefined;
 }
 
@@ -178,7 +189,32 @@ function noCredit(name: string, said: string, status: number | undefined): Model
 
 /** Returns the vendor's own description of an error: the body of the response, or an event of the stream. */
 function problemOf(error: unknown): unknown {
-  return field(field(error, 'data'), 'error') ?? field(error, 'error') ?? error;
+  return (
+    field(field(error, 'data'), 'error') ?? field(error, 'error') ?? bodyOf(error)?.problem ?? error
+  );
+}
+
+/**
+ * Reads the body of a response that the AI SDK does not understand. vLLM sends the fields of the error without
+ * `error`, LM Studio sends the text as `error`, and servers that use FastAPI send it as `detail`.
+ */
+function bodyOf(
+  error: unknown,
+): { readonly problem: unknown; readonly text: string | undefined } | undefined {
+  const body = field(error, 'responseBody');
+  if (typeof body !== 'string' || body.length > MAX_BODY_CHARS) return undefined;
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(body);
+  } catch {
+    return undefined;
+  }
+  const problem = field(parsed, 'error') ?? parsed;
+  const said = [problem, field(problem, 'message'), field(parsed, 'detail')];
+  return {
+    problem,
+    text: said.find((text): text is string => typeof text === 'string' && text !== ''),
+  };
 }
 
 /**
@@ -220,6 +256,9 @@ function networkCode(error: unknown): string | undefined {
 
 function messageOf(error: unknown): string {
   if (typeof error === 'string') return error;
+  // Without `data`, the AI SDK could not read the body, and its message is only the text of the HTTP status.
+  const said = field(error, 'data') === undefined ? bodyOf(error)?.text : undefined;
+  if (said !== undefined) return said;
   for (const from of [error, field(error, 'error')]) {
     const message = field(from, 'message');
     if (typeof message === 'string' && message !== '') return message;

@@ -2,14 +2,17 @@
  * Creates the models of a vendor with a given key and base URL. The key and the URL come from the environment
  * (resolve.ts) or from a configuration. The vendor's package is loaded at the first request.
  */
-import { ModelError, type Model, type ModelRequest } from '../model.ts';
+import { BoundedMap } from '../../base/index.ts';
+import { ModelError, type Model, type ModelChunk, type ModelRequest } from '../model.ts';
 import { embeddingsFrom, type EmbeddingModel, type EmbeddingOptions } from './embeddings.ts';
+import type { LocalServer } from './model-servers.ts';
+import { CHARS_PER_TOKEN, estimateUsage } from './pieces.ts';
 import { fromProvider, type ProviderOptions } from './provider.ts';
 import { contextWindowOf, VENDORS, type Vendor, type VendorSettings } from './vendors.ts';
 
 export interface VendorModelOptions extends Omit<
   ProviderOptions,
-  'contextWindow' | 'providerOptions' | 'secret'
+  'providerOptions' | 'secret' | 'webSearch'
 > {
   /**
    * The reason why the model cannot be used, or undefined if it can be used. `check` and `generate` throw this error.
@@ -17,7 +20,24 @@ export interface VendorModelOptions extends Omit<
   readonly problem?: ModelError | undefined;
   /** Whether to request the model's thoughts from the vendor. */
   readonly thoughts?: boolean;
+  /** The kind of the server on this machine that has the model. */
+  readonly local?: LocalServer;
+  /** Called when the server has told the size of the context window. Must not throw. */
+  readonly onContextWindow?: (model: string, tokens: number) => void;
 }
+
+/**
+ * How often a server is asked for the size of a context window. Ollama and LM Studio know it only after the first
+ * request, when the model is loaded.
+ */
+const MAX_ASKED = 3;
+const ASK_MS = 2000;
+/** The share of a refused request that is assumed to fit, if the error does not name the size. */
+const REFUSED_SHARE = 0.75;
+const MAX_ADDRESSES = 256;
+
+/** The base URLs of servers that have only the API of the vendor's fallback. */
+const WITHOUT_OWN_API = new BoundedMap<boolean>(MAX_ADDRESSES);
 
 /** Returns the model `id` of the vendor `type`. */
 export function vendorModel(
@@ -27,22 +47,46 @@ export function vendorModel(
   options: VendorModelOptions = {},
 ): Model {
   const vendor = vendorOf(type);
-  const { problem, thoughts = false, name = `${type}:${id}`, ...rest } = options;
-  const contextWindow = contextWindowOf(`${type}:${id}`);
-  const load = once(name, async () => {
-    const languageModel = await vendor.load(id, settings);
-    const providerOptions = (request: ModelRequest) =>
-      vendor.options?.(id, { ...request, thoughts: request.thoughts ?? thoughts });
-    return fromProvider(languageModel, {
-      ...rest,
-      name,
-      ...(settings.apiKey !== undefined && { secret: settings.apiKey }),
-      providerOptions,
-    });
-  });
+  const { problem, name = `${type}:${id}`, local, onContextWindow } = options;
+  const server = { vendor, ...settings, ...(local !== undefined && { local }) };
+  const clientOf = (used: Vendor) =>
+    once(name, () => client(used, id, settings, { ...options, name }));
+  const own = clientOf(vendor);
+  const simpler = vendor.fallback === undefined ? undefined : clientOf(vendorOf(vendor.fallback));
+  /** Whether the server has only the API of the fallback. */
+  const isSimpler = () => simpler !== undefined && WITHOUT_OWN_API.get(settings.baseURL) === true;
+  const mayBeSimpler = settings.baseURL !== vendor.address;
+
+  async function* generate(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelChunk> {
+    if (simpler === undefined || !mayBeSimpler || isSimpler()) {
+      yield* (await (isSimpler() && simpler ? simpler : own)()).generate(request, signal);
+      return;
+    }
+    let begun = false;
+    try {
+      for await (const chunk of (await own()).generate(request, signal)) {
+        begun = true;
+        yield chunk;
+      }
+    } catch (error) {
+      if (begun || !isMissing(error)) throw error;
+      for await (const chunk of (await simpler()).generate(request, signal)) {
+        WITHOUT_OWN_API.set(settings.baseURL, true);
+        yield chunk;
+      }
+    }
+  }
+
+  let contextWindow = options.contextWindow ?? contextWindowOf(`${type}:${id}`);
+  let asked = 0;
   return {
     name,
-    ...(contextWindow !== undefined && { contextWindow }),
+    get contextWindow() {
+      return contextWindow;
+    },
+    get searchesWeb() {
+      return problem === undefined && !isSimpler() && vendor.webSearch?.(id) !== undefined;
+    },
     check() {
       if (problem !== undefined) throw problem;
     },
@@ -50,13 +94,63 @@ export function vendorModel(
       if (problem !== undefined) throw problem;
       // The module is loaded on demand, because it loads zod.
       const { requireKnown } = await import('./known-model.ts');
-      await requireKnown({ prefix: type, id }, vendor, settings, signal);
+      const [prefix = type] = name.split(':', 1);
+      await requireKnown({ prefix, id }, server, signal);
+    },
+    async findContextWindow(signal) {
+      if (contextWindow !== undefined || problem !== undefined || asked >= MAX_ASKED) return;
+      if (!mayBeSimpler) return;
+      asked++;
+      const limited = AbortSignal.any([signal, AbortSignal.timeout(ASK_MS)]);
+      try {
+        const { contextWindowAt } = await import('./model-list.ts');
+        contextWindow = await contextWindowAt(server, id, limited);
+      } catch {
+        signal.throwIfAborted();
+      }
+      if (contextWindow !== undefined) onContextWindow?.(name, contextWindow);
     },
     async *generate(request, signal) {
       if (problem !== undefined) throw problem;
-      yield* (await load()).generate(request, signal);
+      try {
+        yield* generate(request, signal);
+      } catch (error) {
+        if (error instanceof ModelError && error.code === 'too-long') {
+          const tokens = error.contextWindow ?? Math.floor(sizeOf(request) * REFUSED_SHARE);
+          contextWindow = Math.min(contextWindow ?? Infinity, tokens);
+        }
+        throw error;
+      }
     },
   };
+}
+
+async function client(
+  vendor: Vendor,
+  id: string,
+  settings: VendorSettings,
+  options: VendorModelOptions,
+): Promise<Model> {
+  const { problem: _, thoughts = false, contextWindow: __, local: ___, ...rest } = options;
+  const languageModel = await vendor.load(id, settings);
+  return fromProvider(languageModel, {
+    ...rest,
+    ...(settings.apiKey !== undefined && { secret: settings.apiKey }),
+    webSearch: vendor.webSearch?.(id),
+    providerOptions: (request) =>
+      vendor.options?.(id, { ...request, thoughts: request.thoughts ?? thoughts }),
+  });
+}
+
+/** Returns whether a server does not have the requested path. OpenAI's own servers answer unknown models with 404, too. */
+function isMissing(error: unknown): boolean {
+  return error instanceof ModelError && [404, 405, 501].includes(error.status ?? 0);
+}
+
+/** Returns an estimate of the size of a request in tokens. */
+function sizeOf(request: ModelRequest): number {
+  const tools = JSON.stringify(request.tools ?? []).length / CHARS_PER_TOKEN;
+  return estimateUsage(request, 0).inputTokens + tools;
 }
 
 /** Returns the embedding model `id` of the vendor `type`. Throws a ModelError if the vendor has no embedding models. */

@@ -5,6 +5,7 @@
 import { boundedFetch } from '../../base/index.ts';
 import type { ModelRequest } from '../model.ts';
 import type { ProviderEmbeddings } from './embeddings.ts';
+import type { ProviderTool } from './prompt.ts';
 import type { ProviderModel, VendorOptions } from './provider.ts';
 
 /** Environment variables, such as `process.env`. */
@@ -43,6 +44,10 @@ export interface Vendor {
    * settings of the request for which the AI SDK has no common option.
    */
   options?(model: string, settings: OptionSettings): VendorOptions | undefined;
+  /** Returns the vendor's own web search, or undefined if the model does not have it. */
+  webSearch?(model: string): ProviderTool | undefined;
+  /** The vendor whose API is used if a server at another address does not have this API. */
+  readonly fallback?: string;
   load(model: string, settings: VendorSettings): Promise<ProviderModel>;
   /** Loads an embedding model. Undefined if the vendor has no embedding models. */
   readonly loadEmbeddings?: (
@@ -57,6 +62,8 @@ export interface Vendor {
  */
 const MAX_RESPONSE_BYTES = 256 * 1024 * 1024;
 const fetch = boundedFetch(MAX_RESPONSE_BYTES);
+/** Maximum number of searches for one answer, because each search costs money. */
+const MAX_SEARCHES = 5;
 
 export const VENDORS: Readonly<Record<string, Vendor>> = {
   google: {
@@ -70,6 +77,10 @@ export const VENDORS: Readonly<Record<string, Vendor>> = {
     options: (model, { thoughts = false }) =>
       thoughts && /^gemini-(?!1|2\.0)/.test(model)
         ? { google: { thinkingConfig: { includeThoughts: true } } }
+        : undefined,
+    webSearch: (model) =>
+      /^gemini-(?!1)/.test(model)
+        ? { id: 'google.google_search', name: 'google_search', args: {} }
         : undefined,
     async load(model, settings) {
       const { createGoogle } = await import('@ai-sdk/google');
@@ -95,6 +106,11 @@ export const VENDORS: Readonly<Record<string, Vendor>> = {
         ...(parallelToolCalls === false && { disableParallelToolUse: true }),
       },
     }),
+    webSearch: () => ({
+      id: 'anthropic.web_search_20250305',
+      name: 'web_search',
+      args: { maxUses: MAX_SEARCHES },
+    }),
     async load(model, settings) {
       const { createAnthropic } = await import('@ai-sdk/anthropic');
       return createAnthropic({ ...settings, fetch })(model);
@@ -115,6 +131,9 @@ export const VENDORS: Readonly<Record<string, Vendor>> = {
         ...(parallelToolCalls === false && { parallelToolCalls: false }),
       },
     }),
+    webSearch: () => ({ id: 'openai.web_search', name: 'web_search', args: {} }),
+    // Many servers with OpenAI's format do not have the Responses API.
+    fallback: 'openai-compatible',
     async load(model, settings) {
       const { createOpenAI } = await import('@ai-sdk/openai');
       return createOpenAI({ ...settings, fetch })(model);

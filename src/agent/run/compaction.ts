@@ -29,6 +29,13 @@ const KEEP_EVENTS = 20;
 const MIN_EVENTS = 4;
 const CHARS_PER_TOKEN = 4;
 const MAX_SUMMARY_CHARS = 64_000;
+/** The share of the context window that one request for a summary uses. The rest is for the summary itself. */
+const REQUEST_SHARE = 0.5;
+/** Maximum number of requests for one summary. Of a longer conversation, the beginning and the end are summarized. */
+const MAX_REQUESTS = 8;
+/** The share of a request that the result of one tool call may use. */
+const RESULT_SHARE = 0.25;
+const MAX_ATTEMPTS = 3;
 
 const INSTRUCTION = `Summarise the conversation that follows, for an agent that will continue it without seeing it.
 Keep what the user wants, decisions, facts, names, numbers, results of tools, and what is still to be done.
@@ -41,6 +48,7 @@ export async function compact(
   view: HistoryOptions,
   options: CompactionOptions = {},
 ): Promise<Event | 'failed' | undefined> {
+  if (model.contextWindow === undefined) await model.findContextWindow?.(scope.signal);
   const limit = options.atTokens ?? (model.contextWindow ?? Infinity) * WINDOW_SHARE;
   if (limit === Infinity) return undefined;
   const { summary: before = '', events } = afterSummary(scope.events, view);
@@ -54,7 +62,7 @@ export async function compact(
   if (!last) return undefined;
   // The history includes the previous summary.
   const older = scope.events.slice(0, scope.events.indexOf(last) + 1);
-  let made: { readonly summary: string; readonly usage: Usage | undefined };
+  let made: Summary;
   try {
     made = await summarise(scope, model, historyOf(older, view));
   } catch (error) {
@@ -112,17 +120,75 @@ export function cutOf(events: readonly Event[], keep: number): number {
   return cut;
 }
 
+interface Summary {
+  readonly summary: string;
+  readonly usage: Usage | undefined;
+}
+
+/**
+ * Makes the summary. If the conversation does not fit into one request, each request has a part of the conversation and
+ * the summary of the parts before it.
+ */
 async function summarise(
   scope: RunScope,
   model: Model,
   messages: readonly Content[],
-): Promise<{ readonly summary: string; readonly usage: Usage | undefined }> {
+): Promise<Summary> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await summariseParts(scope, model, messages);
+    } catch (error) {
+      // The model has learned the size of its context window from this error.
+      const isTooLong = error instanceof ModelError && error.code === 'too-long';
+      if (!isTooLong || attempt >= MAX_ATTEMPTS || model.contextWindow === undefined) throw error;
+    }
+  }
+}
+
+async function summariseParts(
+  scope: RunScope,
+  model: Model,
+  messages: readonly Content[],
+): Promise<Summary> {
+  const { contextWindow = Infinity } = model;
+  const room = Math.floor(contextWindow * REQUEST_SHARE * CHARS_PER_TOKEN);
+  const text = transcript(messages, Math.floor(room * RESULT_SHARE));
+  let all: Summary = { summary: '', usage: undefined };
+  for (const part of partsOf(text, room)) {
+    const before = all.summary.slice(0, Math.min(MAX_SUMMARY_CHARS, room));
+    const said = before === '' ? part : `Summary of the conversation before:\n${before}\n\n${part}`;
+    const { summary, usage } = await summariseText(scope, model, said);
+    all = { summary, usage: added(all.usage, usage) };
+  }
+  return all;
+}
+
+/** Splits a text into parts of a limited length. Leaves out the middle if there are too many parts. */
+function partsOf(text: string, room: number): string[] {
+  if (text.length <= room) return [text];
+  // Half of a request is for the summary of the parts before.
+  const length = Math.max(1, Math.floor(room / 2));
+  const count = Math.ceil(text.length / length);
+  const all = Array.from({ length: count }, (_, at) => at);
+  const used = count <= MAX_REQUESTS ? all : [0, ...all.slice(1 - MAX_REQUESTS)];
+  return used.map((at) => text.slice(at * length, (at + 1) * length).toWellFormed());
+}
+
+function added(a: Usage | undefined, b: Usage | undefined): Usage | undefined {
+  if (!a || !b) return a ?? b;
+  return {
+    inputTokens: a.inputTokens + b.inputTokens,
+    outputTokens: a.outputTokens + b.outputTokens,
+    cachedTokens: (a.cachedTokens ?? 0) + (b.cachedTokens ?? 0),
+    thoughtTokens: (a.thoughtTokens ?? 0) + (b.thoughtTokens ?? 0),
+  };
+}
+
+async function summariseText(scope: RunScope, model: Model, text: string): Promise<Summary> {
   scope.inner.countStep();
   const request = {
     system: INSTRUCTION,
-    messages: [
-      { role: 'user' as const, parts: [{ kind: 'text' as const, text: transcript(messages) }] },
-    ],
+    messages: [{ role: 'user' as const, parts: [{ kind: 'text' as const, text }] }],
   };
   let summary = '';
   let usage: Usage | undefined;
@@ -138,7 +204,7 @@ async function summarise(
 }
 
 /** Returns the conversation as text, because a model that sees calls tends to make calls. */
-function transcript(messages: readonly Content[]): string {
+function transcript(messages: readonly Content[], maxResult: number): string {
   const lines: string[] = [];
   for (const content of messages) {
     const speaker = content.role === 'user' ? 'User' : 'Agent';
@@ -148,7 +214,10 @@ function transcript(messages: readonly Content[]): string {
       if (part.kind === 'function-call') {
         lines.push(`Agent called ${part.name}: ${JSON.stringify(part.args)}`);
       } else if (part.kind === 'function-response') {
-        lines.push(`${part.name} answered: ${JSON.stringify(part.response)}`);
+        const response = JSON.stringify(part.response);
+        const shown =
+          response.length > maxResult ? `${response.slice(0, maxResult)} […]` : response;
+        lines.push(`${part.name} answered: ${shown}`);
       }
     }
   }

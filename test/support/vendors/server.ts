@@ -25,10 +25,21 @@ export interface FakeVendor extends AsyncDisposable {
   readonly hungUp: Promise<void>;
 }
 
-/** A function is asked for each reply. `models` are the vendor's models; without them it has no list. */
+/**
+ * A function is asked for each reply. `models` are the vendor's models; without them it has no list. `route` answers
+ * requests beside the chat; it is asked first, and undefined leaves the request to the rest.
+ */
 export async function fakeVendor(
   replies: readonly Reply[] | ((asked: Asked) => Reply | Promise<Reply>),
-  { models = [] }: { readonly models?: readonly string[] } = {},
+  {
+    models = [],
+    route,
+    port = 0,
+  }: {
+    readonly models?: readonly string[];
+    readonly route?: (method: string, path: string, body: unknown) => Reply | undefined;
+    readonly port?: number;
+  } = {},
 ): Promise<FakeVendor> {
   const asked: Asked[] = [];
   const reached = Promise.withResolvers<void>();
@@ -42,8 +53,11 @@ export async function fakeVendor(
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
+      const text = Buffer.concat(chunks).toString('utf8');
+      const body: unknown = text === '' ? undefined : JSON.parse(text);
+      const other = route?.(request.method ?? '', request.url ?? '', body);
+      if (other !== undefined) return send(other, response);
       if (request.method === 'GET') return send(modelsReply(request.url ?? '', models), response);
-      const body: unknown = JSON.parse(Buffer.concat(chunks).toString('utf8'));
       const question = { path: request.url ?? '', headers: request.headers, body };
       asked.push(question);
       reached.resolve();
@@ -55,7 +69,7 @@ export async function fakeVendor(
       if (!response.writableFinished) hungUp.resolve();
     });
   });
-  server.listen(0, '127.0.0.1');
+  server.listen(port, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();
   assert(typeof address === 'object' && address !== null);

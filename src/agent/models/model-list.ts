@@ -1,0 +1,233 @@
+/**
+ * Asks servers for their models, and for the size of a model's context window. Each server has its own format:
+ *
+ *   GET  /models                OpenAI, Anthropic, vLLM and most others: `data` with ids; some also list the size
+ *   GET  /models                Google: `models` with names such as `models/gemini-3-flash`
+ *   GET  /api/tags, /api/ps     Ollama: the models, and the loaded ones with the size that is in force
+ *   POST /api/show              Ollama: the abilities of a model, and its own `num_ctx`
+ *   GET  /api/v0/models         LM Studio: the models with their state and sizes
+ *   GET  /props                 llama.cpp: the size that is in force
+ *
+ * The answers are foreign input: they are bounded, and invalid fields are ignored.
+ */
+import * as z from 'zod';
+import { boundedFetch } from '../../base/index.ts';
+import type { ModelServer } from './model-servers.ts';
+import { isWindow } from './too-long.ts';
+
+const MAX_BYTES = 8 * 1024 * 1024;
+const MAX_MODELS = 2000;
+/** Number of models whose abilities Ollama is asked for. The first ones are the latest. */
+const MAX_SHOWN = 12;
+
+/** One model in the list of a server. */
+export interface ServedModel {
+  readonly id: string;
+  readonly contextWindow?: number;
+  /** Whether the model is in memory. Undefined if the server does not tell. */
+  readonly isLoaded?: boolean;
+  /** Whether the model can call tools. Undefined if the server does not tell. */
+  readonly hasTools?: boolean;
+}
+
+type Server = Pick<ModelServer, 'vendor' | 'baseURL' | 'apiKey' | 'local'>;
+
+const Name = z.string().min(1).max(256);
+const Tokens = z.number().refine(isWindow).optional().catch(undefined);
+const Words = z.array(z.string()).optional().catch(undefined);
+
+/** A list whose invalid entries are left out. */
+function listOf<T>(entry: z.ZodType<T>) {
+  return z.array(z.unknown()).transform((all) =>
+    all.slice(0, MAX_MODELS).flatMap((each): T[] => {
+      const read = entry.safeParse(each);
+      return read.success ? [read.data] : [];
+    }),
+  );
+}
+
+const OpenAiModel = z.object({
+  id: Name,
+  type: z.string().optional().catch(undefined),
+  state: z.string().optional().catch(undefined),
+  capabilities: Words,
+  owned_by: z.string().optional().catch(undefined),
+  /** vLLM and SGLang. */
+  max_model_len: Tokens,
+  /** OpenRouter and Together. */
+  context_length: Tokens,
+  /** Groq. */
+  context_window: Tokens,
+  /** LM Studio: the size in force. `max_context_length` is what the model could have. */
+  loaded_context_length: Tokens,
+});
+type OpenAiModel = z.infer<typeof OpenAiModel>;
+const OpenAiList = z.object({ data: listOf(OpenAiModel) });
+const NamedList = z.object({
+  models: listOf(
+    z.object({
+      name: Name,
+      inputTokenLimit: Tokens,
+      supportedGenerationMethods: Words,
+      context_length: Tokens,
+    }),
+  ),
+});
+const Shown = z.object({
+  capabilities: Words,
+  parameters: z.string().optional().catch(undefined),
+});
+const Props = z.object({ default_generation_settings: z.object({ n_ctx: Tokens }) });
+
+const fetch = boundedFetch(MAX_BYTES);
+
+/** Returns the models of a server that can answer prompts. Rejects if the server has no list or does not answer. */
+export async function listModels(server: Server, signal: AbortSignal): Promise<ServedModel[]> {
+  if (server.local === 'ollama') return ollamaModels(server, signal);
+  if (server.local === 'lmstudio') {
+    const detailed = await ask(server, rootOf(server, '/api/v0/models'), OpenAiList, signal).catch(
+      () => undefined,
+    );
+    if (detailed) return detailed.data.filter(isChat).map(listed);
+  }
+  const address = `${trimmed(server)}/models${server.vendor.listQuery ?? ''}`;
+  const list = await ask(server, address, z.union([OpenAiList, NamedList]), signal);
+  if ('data' in list) return list.data.filter(isChat).map(listed);
+  return list.models
+    .filter(({ supportedGenerationMethods: can }) => can?.includes('generateContent') ?? true)
+    .map(({ name, inputTokenLimit }) => entry(name.replace(/^models\//, ''), inputTokenLimit));
+}
+
+/**
+ * Returns the size of the context window that is in force for a model, or undefined if the server does not tell. Ollama
+ * and LM Studio know it only while the model is loaded.
+ */
+export async function contextWindowAt(
+  server: Server,
+  id: string,
+  signal: AbortSignal,
+): Promise<number | undefined> {
+  if (server.local === 'ollama') return ollamaWindow(server, id, signal);
+  if (server.local === 'lmstudio') {
+    const models = await listModels(server, signal);
+    return models.find((model) => model.id === id)?.contextWindow;
+  }
+  const { data } = await ask(server, `${trimmed(server)}/models`, OpenAiList, signal);
+  const model = data.find((each) => each.id === id) ?? (data.length === 1 ? data[0] : undefined);
+  if (!model) return undefined;
+  const told = listed(model).contextWindow;
+  if (told !== undefined) return told;
+  // Ollama and llama.cpp tell the size elsewhere.
+  if (model.owned_by === 'library') return ollamaWindow(server, id, signal);
+  if (model.owned_by !== 'llamacpp') return undefined;
+  const props = await ask(server, rootOf(server, '/props'), Props, signal);
+  return props.default_generation_settings.n_ctx;
+}
+
+async function ollamaModels(server: Server, signal: AbortSignal): Promise<ServedModel[]> {
+  const { models } = await ask(server, rootOf(server, '/api/tags'), NamedList, signal);
+  const loaded = await ask(server, rootOf(server, '/api/ps'), NamedList, signal).catch(() => ({
+    models: [],
+  }));
+  const found = await Promise.all(
+    models.map(async ({ name }, at): Promise<ServedModel[]> => {
+      const shown =
+        at < MAX_SHOWN ? await show(server, name, signal).catch(() => undefined) : undefined;
+      const { capabilities } = shown ?? {};
+      if (capabilities && !capabilities.includes('completion')) return [];
+      const running = loaded.models.find((each) => each.name === name);
+      return [
+        {
+          ...entry(name, running?.context_length ?? ownSize(shown)),
+          isLoaded: running !== undefined,
+          ...(capabilities && { hasTools: capabilities.includes('tools') }),
+        },
+      ];
+    }),
+  );
+  return found.flat();
+}
+
+async function ollamaWindow(
+  server: Server,
+  id: string,
+  signal: AbortSignal,
+): Promise<number | undefined> {
+  const names = new Set([id, `${id}:latest`]);
+  const { models } = await ask(server, rootOf(server, '/api/ps'), NamedList, signal);
+  const running = models.find(({ name }) => names.has(name));
+  return running?.context_length ?? ownSize(await show(server, id, signal));
+}
+
+function show(server: Server, model: string, signal: AbortSignal): Promise<z.infer<typeof Shown>> {
+  return ask(server, rootOf(server, '/api/show'), Shown, signal, { model });
+}
+
+/**
+ * Returns the size in a model's Modelfile. Without it, Ollama uses a size that depends on the machine, and not the size
+ * with which the model was trained.
+ */
+function ownSize(shown: z.infer<typeof Shown> | undefined): number | undefined {
+  const [, size] = /^num_ctx\s+(\d+)/m.exec(shown?.parameters ?? '') ?? [];
+  const tokens = Number(size);
+  return isWindow(tokens) ? tokens : undefined;
+}
+
+function listed(model: OpenAiModel): ServedModel {
+  const { id, state, capabilities } = model;
+  const { max_model_len, context_length, context_window, loaded_context_length } = model;
+  return {
+    ...entry(id, loaded_context_length ?? max_model_len ?? context_length ?? context_window),
+    ...(state !== undefined && { isLoaded: state === 'loaded' }),
+    ...(capabilities && { hasTools: capabilities.includes('tool_use') }),
+  };
+}
+
+function entry(id: string, contextWindow: number | undefined): ServedModel {
+  return { id, ...(contextWindow !== undefined && { contextWindow }) };
+}
+
+function isChat({ type, id }: OpenAiModel): boolean {
+  return type !== 'embeddings' && !/(^|[-/])(text-)?embed/i.test(id);
+}
+
+async function ask<T>(
+  { vendor, apiKey }: Server,
+  url: string,
+  schema: z.ZodType<T>,
+  signal: AbortSignal,
+  body?: object,
+): Promise<T> {
+  const response = await fetch(url, {
+    headers: {
+      ...(apiKey !== undefined && vendor.keyHeaders(apiKey)),
+      ...(body && { 'content-type': 'application/json' }),
+    },
+    signal,
+    ...(body && { method: 'POST', body: JSON.stringify(body) }),
+  });
+  if (!response.ok) {
+    await response.body?.cancel();
+    throw new ListError(response.status);
+  }
+  return schema.parse(await response.json());
+}
+
+/** The error of a server that does not answer with a list. */
+export class ListError extends Error {
+  readonly status: number;
+
+  constructor(status: number) {
+    super(`the server answered with status ${status}`);
+    this.status = status;
+  }
+}
+
+function trimmed({ baseURL }: Server): string {
+  return baseURL.replace(/\/$/, '');
+}
+
+/** Returns the address of a path outside the OpenAI-compatible API, which ends with `/v1`. */
+function rootOf(server: Server, path: string): string {
+  return `${trimmed(server).replace(/\/v1$/, '')}${path}`;
+}

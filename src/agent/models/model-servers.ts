@@ -1,0 +1,245 @@
+/**
+ * Finds the server behind the prefix of a model name: a vendor (`google:NAME`), a model server on this machine
+ * (`ollama:NAME`), or a provider of the settings (`PROVIDER:NAME`). Reads keys and base URLs from environment variables.
+ */
+import { ModelError } from '../model.ts';
+import { addressOf, VENDORS, type Vendor, type VendorEnvironment } from './vendors.ts';
+
+/** A provider in the settings. */
+export interface ModelProvider {
+  /** The API of the server. Default: `openai-compatible`. */
+  readonly type?: string | undefined;
+  readonly baseUrl?: string | undefined;
+  /** The name of the environment variable that contains the key. Without it, no key is sent. */
+  readonly apiKeyVariable?: string | undefined;
+  /** The size of the context window of models that have no size of their own. */
+  readonly contextWindow?: number | undefined;
+  readonly models?: Readonly<Record<string, { readonly contextWindow?: number | undefined }>>;
+}
+export type ModelProviders = Readonly<Record<string, ModelProvider>>;
+
+/** The model servers that `ollama:NAME` and the like use. */
+export type LocalServer = 'ollama' | 'lmstudio' | 'vllm';
+
+interface LocalServerEntry {
+  readonly title: string;
+  /** The address after the installation. */
+  readonly address: string;
+  /** Variables with an address. The first one that is set is used. */
+  readonly addressVariables: readonly [string, ...string[]];
+  /** Variables with a key, for servers that require one. */
+  readonly keys: readonly [string, ...string[]];
+  /** The command that starts the server, for error messages. */
+  readonly start: string;
+}
+
+export const LOCAL_SERVERS: Readonly<Record<LocalServer, LocalServerEntry>> = {
+  ollama: {
+    title: 'Ollama',
+    address: 'http://127.0.0.1:11434/v1',
+    addressVariables: ['OLLAMA_BASE_URL', 'OLLAMA_HOST'],
+    keys: ['OLLAMA_API_KEY'],
+    start: 'ollama serve',
+  },
+  lmstudio: {
+    title: 'LM Studio',
+    address: 'http://127.0.0.1:1234/v1',
+    addressVariables: ['LMSTUDIO_BASE_URL'],
+    keys: ['LMSTUDIO_API_KEY', 'LM_API_TOKEN'],
+    start: 'lms server start',
+  },
+  vllm: {
+    title: 'vLLM',
+    address: 'http://127.0.0.1:8000/v1',
+    addressVariables: ['VLLM_BASE_URL'],
+    keys: ['VLLM_API_KEY'],
+    start: 'vllm serve MODEL',
+  },
+};
+
+export function isLocalServer(prefix: string): prefix is LocalServer {
+  return Object.hasOwn(LOCAL_SERVERS, prefix);
+}
+
+/** The APIs that a provider in the settings may have. */
+export const PROVIDER_TYPES = ['openai-compatible', 'openai', 'anthropic', 'google'] as const;
+
+/** Prefixes with a fixed meaning, which a provider in the settings must not have. */
+export const RESERVED_PREFIXES: ReadonlySet<string> = new Set([
+  ...Object.keys(VENDORS),
+  'offline',
+  'scripted',
+]);
+
+/** A server of models. */
+export interface ModelServer {
+  /** The prefix in model names. */
+  readonly prefix: string;
+  /** The name of the API, a key of VENDORS. */
+  readonly type: string;
+  readonly vendor: Vendor;
+  readonly baseURL: string;
+  readonly apiKey?: string;
+  /** The variable that has the key, or should have it. */
+  readonly keyVariable?: string;
+  /** The provider in the settings, if there is one. */
+  readonly entry?: ModelProvider;
+  readonly local?: LocalServer;
+  /** Whether a person has set the address, in the settings or by a variable. */
+  readonly isConfigured: boolean;
+  /** The reason why the server cannot be used, for the model with this name. */
+  readonly problem?: (model: string) => ModelError;
+}
+
+/** Returns the server of a prefix, or undefined if the prefix is unknown. */
+export function serverOf(
+  prefix: string,
+  env: VendorEnvironment,
+  providers: ModelProviders = {},
+): ModelServer | undefined {
+  const entry = Object.hasOwn(providers, prefix) ? providers[prefix] : undefined;
+  if (isLocalServer(prefix)) return localServer(prefix, env, entry);
+  if (entry) return providerServer(prefix, env, entry);
+  const vendor = Object.hasOwn(VENDORS, prefix) ? VENDORS[prefix] : undefined;
+  return vendor && vendorServer(prefix, vendor, env);
+}
+
+/** Returns every known server: vendors first, then the providers of the settings, then the local servers. */
+export function allServers(env: VendorEnvironment, providers: ModelProviders = {}): ModelServer[] {
+  const local = Object.keys(LOCAL_SERVERS);
+  const own = Object.keys(providers).filter((prefix) => !local.includes(prefix));
+  return [...Object.keys(VENDORS), ...own, ...local].flatMap(
+    (prefix) => serverOf(prefix, env, providers) ?? [],
+  );
+}
+
+/** Returns the names of the variables that contain keys of providers, which no command of an agent may see. */
+export function keyVariablesOf(providers: ModelProviders = {}): string[] {
+  const own = Object.values(providers).flatMap(({ apiKeyVariable }) => apiKeyVariable ?? []);
+  return [...own, ...Object.values(LOCAL_SERVERS).flatMap(({ keys }) => keys)];
+}
+
+function vendorServer(prefix: string, vendor: Vendor, env: VendorEnvironment): ModelServer {
+  const keyVariable = firstSet(env, vendor.keys) ?? vendor.keys[0];
+  const apiKey = valueOf(env, keyVariable);
+  const given = valueOf(env, vendor.addressVariable);
+  const baseURL = addressOf(vendor, given);
+  return {
+    prefix,
+    type: prefix,
+    vendor,
+    baseURL: baseURL ?? '',
+    ...(apiKey !== undefined && { apiKey }),
+    keyVariable,
+    isConfigured: given !== undefined,
+    ...problemOf(
+      apiKey === undefined && vendor.keyOptional !== true
+        ? (name) => missing(name, keyVariable)
+        : baseURL === undefined
+          ? (name) => missing(name, vendor.addressVariable)
+          : invalidAddress(baseURL, vendor.addressVariable),
+    ),
+  };
+}
+
+function providerServer(prefix: string, env: VendorEnvironment, entry: ModelProvider): ModelServer {
+  const { type = 'openai-compatible', baseUrl, apiKeyVariable } = entry;
+  const vendor = VENDORS[type]!;
+  // The vendor's own key belongs to the vendor's own address, so it is used only if the settings name it.
+  const apiKey = apiKeyVariable === undefined ? undefined : valueOf(env, apiKeyVariable);
+  const lacksKey = apiKey === undefined && (apiKeyVariable !== undefined || !vendor.keyOptional);
+  return {
+    prefix,
+    type,
+    vendor,
+    baseURL: addressOf(vendor, vendor.address === undefined ? withPath(baseUrl) : baseUrl) ?? '',
+    ...(apiKey !== undefined && { apiKey }),
+    ...(apiKeyVariable !== undefined && { keyVariable: apiKeyVariable }),
+    entry,
+    isConfigured: true,
+    ...problemOf(
+      lacksKey
+        ? (name) => missing(name, apiKeyVariable ?? `providers.${prefix}.apiKeyVariable`)
+        : undefined,
+    ),
+  };
+}
+
+function localServer(
+  prefix: LocalServer,
+  env: VendorEnvironment,
+  entry: ModelProvider | undefined,
+): ModelServer {
+  const { address, addressVariables, keys } = LOCAL_SERVERS[prefix];
+  const variable = firstSet(env, addressVariables);
+  const given = variable === undefined ? undefined : hostAddress(valueOf(env, variable)!, address);
+  const baseURL = entry?.baseUrl === undefined ? (given ?? address) : withPath(entry.baseUrl);
+  const keyVariable = entry?.apiKeyVariable ?? firstSet(env, keys);
+  const apiKey = keyVariable === undefined ? undefined : valueOf(env, keyVariable);
+  return {
+    prefix,
+    type: 'openai-compatible',
+    vendor: VENDORS['openai-compatible']!,
+    baseURL,
+    ...(apiKey !== undefined && { apiKey }),
+    ...(keyVariable !== undefined && { keyVariable }),
+    ...(entry && { entry }),
+    local: prefix,
+    isConfigured: entry?.baseUrl !== undefined || given !== undefined,
+    ...problemOf(variable === undefined ? undefined : invalidAddress(baseURL, variable)),
+  };
+}
+
+/**
+ * Reads an address as Ollama does: `http://host:port`, `host:port`, `host` or `:port`. An address for all interfaces,
+ * with which a server listens, becomes the loopback address.
+ */
+function hostAddress(given: string, standard: string): string {
+  const { port } = new URL(standard);
+  const hasScheme = /^[a-z]+:\/\//i.test(given);
+  const host = given.startsWith(':') ? `127.0.0.1${given}` : given;
+  if (!URL.canParse(hasScheme ? given : `http://${host}`)) return given;
+  const url = new URL(hasScheme ? given : `http://${host}`);
+  if (!hasScheme && url.port === '') url.port = port;
+  if (url.hostname === '0.0.0.0') url.hostname = '127.0.0.1';
+  if (url.hostname === '[::]') url.hostname = '[::1]';
+  return withPath(url.href);
+}
+
+/** Adds the path of the API's version if the address has no path. */
+function withPath(address: string): string;
+function withPath(address: string | undefined): string | undefined;
+function withPath(address: string | undefined): string | undefined {
+  if (address === undefined || !URL.canParse(address)) return address;
+  const url = new URL(address);
+  if (url.pathname === '/') url.pathname = '/v1';
+  return url.href;
+}
+
+function problemOf(problem: ModelServer['problem'] | undefined): Pick<ModelServer, 'problem'> {
+  return problem ? { problem } : {};
+}
+
+function invalidAddress(baseURL: string, variable: string): ModelServer['problem'] | undefined {
+  if (/^https?:/.test(baseURL) && URL.canParse(baseURL)) return undefined;
+  const message = `${variable} is not a valid address: set it to an address such as https://example.com/v1`;
+  return () => new ModelError('invalid-request', message);
+}
+
+function missing(name: string, variable: string): ModelError {
+  const where = variable.startsWith('providers.') ? 'settings.json' : 'the environment';
+  return new ModelError(
+    'no-key',
+    `${name} needs ${variable}: set it in ${where}, or use another model (parley models lists them)`,
+  );
+}
+
+function firstSet(env: VendorEnvironment, variables: readonly string[]): string | undefined {
+  return variables.find((variable) => valueOf(env, variable) !== undefined);
+}
+
+/** Returns the value of an environment variable. An empty variable counts as not set. */
+export function valueOf(env: VendorEnvironment, variable: string): string | undefined {
+  const value = env[variable]?.trim();
+  return value === '' ? undefined : value;
+}
