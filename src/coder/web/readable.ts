@@ -26,6 +26,8 @@ const HEADINGS: Readonly<Record<string, string>> = {
   li: '- ',
 };
 const MAX_LINK = 500;
+/** How often the rest of a page is read because of unclosed quotes. More passes would take quadratic time. */
+const MAX_PASSES = 8;
 const NO_BREAK_SPACE = 0xa0;
 
 /**
@@ -38,14 +40,20 @@ export function readableText(html: string, base: URL): string {
   const writer = createWriter();
   // The tokenizer would drop a `<` at the end of the page, although it is text.
   let rest = html.replace(/<$/, '&lt;');
-  for (;;) {
+  for (let passes = 1; ; passes++) {
     const unfinished = tokenize(rest, base, writer);
     // If a quote in a tag is never closed, the rest of the page counts as part of the tag. So continue after the next
     // `>`.
     const end = unfinished === undefined ? -1 : rest.indexOf('>', unfinished);
     if (end < 0) return writer.done();
     rest = rest.slice(end + 1);
+    if (passes === MAX_PASSES) rest = withoutQuotes(rest);
   }
+}
+
+/** Removes the quotes in tags, so that every tag ends at its first `>`. */
+function withoutQuotes(html: string): string {
+  return html.replaceAll(/<[^>]*/g, (tag) => tag.replaceAll(/["']/g, ' '));
 }
 
 /** Writes the text of a page. Returns the offset of a tag that does not end, or undefined if all tags end. */
