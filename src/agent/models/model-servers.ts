@@ -16,6 +16,7 @@ export interface ModelProvider {
   readonly contextWindow?: number | undefined;
   readonly models?: Readonly<Record<string, { readonly contextWindow?: number | undefined }>>;
 }
+/** Providers by the prefix of their models: `{ router: { baseUrl: 'https://router.example/v1' } }`. */
 export type ModelProviders = Readonly<Record<string, ModelProvider>>;
 
 /** The model servers that `ollama:NAME` and the like use. */
