@@ -250,7 +250,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     await closeServer();
     await agents.close();
     await models.close();
-    await spending.flush();
+    await spending.close();
     await tracer.close();
     metrics.close();
     await register.close();

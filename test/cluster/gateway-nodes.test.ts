@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Key } from '../../src/gateway/keys/schema.ts';
+import { startTcpProxy } from '../support/tcp-proxy.ts';
 import { testDatabase, type TestDatabase } from '../support/postgres.ts';
 import { type PostgresNode, startPostgresNode } from '../support/postgres-gateway.ts';
 import { type Asked, fakeVendor, type FakeVendor, type Reply } from '../support/vendors/server.ts';
@@ -142,6 +143,44 @@ test('fifty calls at once on both gateways do not exceed a budget of a thousand 
   assert.ok(charged <= 1000 && charged >= 1000 - PROMPT_TOKENS - 40, `${charged} tokens`);
   assert.deepEqual(usage['spent'], { tokens: charged, amount: 0 });
   assert.equal((await ask(1)).status, 429);
+});
+
+test('usage that could not be stored is stored when the database is back, without another call', async (t) => {
+  const { key, secret } = await newKey({ budget: { tokens: 1000, period: 'total' } });
+  let isAway = false;
+  const proxy = await startTcpProxy(() => (isAway ? [] : [Number(new URL(database.url).port)]));
+  t.after(() => proxy.close());
+  const answer = Promise.withResolvers<void>();
+  const reached = Promise.withResolvers<void>();
+  await using slow = await fakeVendor(async (asked) => {
+    reached.resolve();
+    await answer.promise;
+    return answerOf(asked);
+  });
+  const url = new URL(database.url);
+  url.port = String(proxy.port);
+  const config = { providers: { p: compatible(slow.url, { models: ['m'] }) } } as object;
+  await using node = await startPostgresNode(url.href, { config });
+  const call = node.ask(secret, 'POST', '/v1/chat/completions', { ...CHAT, max_tokens: 20 });
+  await reached.promise;
+  isAway = true;
+  proxy.cut();
+  answer.resolve();
+  assert.equal((await call).status, 200);
+  await delay(50);
+  isAway = false;
+  const begun = performance.now();
+  const stored = async () => {
+    const [row] = await database.query(
+      'SELECT sum(input_tokens + output_tokens)::integer AS tokens FROM parley.spending WHERE key_id = $1',
+      [key.id],
+    );
+    return row?.['tokens'];
+  };
+  while ((await stored()) !== PROMPT_TOKENS + 20) {
+    assert.ok(performance.now() - begun < 3000, 'the usage is not stored');
+    await delay(20);
+  }
 });
 
 test('both gateways together keep to the rate limit of a key', async () => {

@@ -26,6 +26,7 @@ const good: StoredTask = {
   entries: [entry(1, 'submitted'), entry(2, 'working'), entry(3, 'completed')],
   messageIds: ['m'],
   toolRuns: 1,
+  epoch: 1,
 };
 
 test('a run that keeps all promises has no violation', () => {
@@ -36,6 +37,10 @@ test('a run that keeps all promises has no violation', () => {
     { seq: 3, about: 'status completed' },
   ];
   history.streams.push({ taskId: 't', events, isWhole: true });
+  const all = ['task', 'status working', 'status completed'];
+  history.unnumbered.push({ taskId: 't', events: all, isWhole: true, isNew: true });
+  const rest = ['task', 'status completed'];
+  history.unnumbered.push({ taskId: 't', events: rest, isWhole: true, isNew: false });
   history.webhooks.push({ taskId: 't', configId: 'h', after: 1 });
   for (const seq of [2, 2, 3]) history.deliveries.push({ taskId: 't', configId: 'h', seq });
   assert.deepEqual(check(history, [good]), []);
@@ -67,6 +72,15 @@ const bad: Record<string, [Partial<StoredTask>, Partial<ReturnType<typeof emptyH
       ],
     },
   ],
+  'a stream without ids that has a gap': [
+    {},
+    {
+      unnumbered: [
+        { taskId: 't', events: ['task', 'status completed'], isWhole: true, isNew: true },
+      ],
+    },
+  ],
+  'a task of a paused node that no other node took over': [{}, { paused: ['t'] }],
   'a webhook without an event': [
     {},
     {
@@ -127,7 +141,8 @@ for (const isFenced of [true, false]) {
     const log = await entries();
     const [row] = await database.query('SELECT seq FROM parley.tasks WHERE task_id = $1', [id]);
     const seq = Number(row?.['seq']);
-    const task = { taskId: id, seq, state: 'completed', entries: log, messageIds: [], toolRuns: 0 };
+    const state = 'completed';
+    const task = { taskId: id, seq, state, entries: log, messageIds: [], toolRuns: 0, epoch: 2 };
     assert.equal(check(emptyHistory(), [task]).length > 0, !isFenced);
   });
 }

@@ -13,6 +13,15 @@ export interface History {
     readonly events: { readonly seq: number; readonly about: string }[];
     isWhole: boolean;
   }[];
+  /** Streams of clients that do not show event ids. `isNew` if the stream is that of the task's first message. */
+  readonly unnumbered: {
+    readonly taskId: string;
+    readonly events: readonly string[];
+    readonly isWhole: boolean;
+    readonly isNew: boolean;
+  }[];
+  /** Tasks of a node that was paused for longer than its lease. Another node must take them over. */
+  readonly paused: string[];
   /** Requests to webhooks, in the order in which they came. */
   readonly deliveries: {
     readonly taskId: string;
@@ -36,10 +45,19 @@ export interface StoredTask {
   readonly messageIds: readonly string[];
   /** How often the tool was run for this task. It is approved once. */
   readonly toolRuns: number;
+  /** Raised each time when another node becomes the owner. */
+  readonly epoch: number;
 }
 
 export function emptyHistory(): History {
-  return { acknowledged: [], streams: [], deliveries: [], webhooks: [] };
+  return {
+    acknowledged: [],
+    streams: [],
+    unnumbered: [],
+    paused: [],
+    deliveries: [],
+    webhooks: [],
+  };
 }
 
 /** Describes an event independently of the protocol version, so that both sides can be compared. */
@@ -63,6 +81,12 @@ export function check(history: History, tasks: readonly StoredTask[]): string[] 
   }
   for (const stream of history.streams)
     broken.push(...checkStream(stream, byId.get(stream.taskId)));
+  for (const stream of history.unnumbered)
+    broken.push(...checkUnnumbered(stream, byId.get(stream.taskId)));
+  for (const taskId of history.paused) {
+    if ((byId.get(taskId)?.epoch ?? 0) < 2)
+      broken.push(`task ${taskId}: its node was paused, but no other node took it over`);
+  }
   for (const webhook of history.webhooks) {
     broken.push(...checkWebhook(webhook, history.deliveries, byId.get(webhook.taskId)));
   }
@@ -116,6 +140,23 @@ function checkStream(
     broken.push(`task ${taskId}: a stream ended as a whole without a final event`);
   }
   return broken;
+}
+
+/** The events must be those of the log, without a gap. The first one may be a snapshot of the task. */
+function checkUnnumbered(
+  { taskId, events, isWhole, isNew }: History['unnumbered'][number],
+  task: StoredTask | undefined,
+): string[] {
+  const log = (task?.entries ?? []).map(({ event }) => aboutEvent(event));
+  const isAt = (from: number) =>
+    events.every((about, at) => log[from + at] === about || (at === 0 && about === 'task'));
+  const starts = isNew ? [0] : log.keys();
+  for (const from of starts) {
+    const last = task?.entries[from + events.length - 1]?.event;
+    if (!last || !isAt(from)) continue;
+    if (!isWhole || (last.kind === 'status-update' && last.final)) return [];
+  }
+  return [`task ${taskId}: a client saw "${events.join(', ')}", but "${log.join(', ')}" is stored`];
 }
 
 function checkWebhook(

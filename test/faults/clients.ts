@@ -22,7 +22,7 @@ const METHODS = {
   },
 } as const;
 
-const TIMEOUT_MS = 15_000;
+const TIMEOUT_MS = 8000;
 
 export interface LoadOptions {
   readonly base: string;
@@ -47,6 +47,11 @@ export async function client(version: Version, options: LoadOptions): Promise<vo
       await setTimeout(50);
     }
   }
+}
+
+/** Starts a task that takes a while, and returns its id. */
+export function startTask(options: LoadOptions, text: string): Promise<string> {
+  return send('0.3', options, says('0.3', text), { blocking: false });
 }
 
 /** Starts a task and reads its stream. If the stream breaks, continues at another node. */

@@ -1,179 +1,226 @@
 /**
- * Three nodes, one PostgreSQL and a load balancer, under faults: nodes are killed and paused, the database is restarted,
- * connections are cut, hints are lost. Then everything recovers, and a checker compares what clients were told with what
- * is stored.
+ * Puts load from real clients on three nodes, while nodes are killed and paused, the database is restarted, connections
+ * are cut and hints are lost. Then everything recovers, and checkers compare what clients and the provider were told with
+ * what is stored.
  *
  *   npm run test:faults -- --seed 7 --seconds 60
  */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { setTimeout } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import pg from 'pg';
-import { startPostgres } from '../support/postgres-server.ts';
-import { startTcpProxy } from '../support/tcp-proxy.ts';
-import { check, emptyHistory, type StoredTask } from './checker.ts';
-import { client, startReceiver } from './clients.ts';
-import type { NodeSettings } from './node.ts';
+import {
+  checkBudgets,
+  checkProbe,
+  emptyBudgetHistory,
+  type Probe,
+  PROMPT_ROOM,
+} from './budget-checker.ts';
+import { check, emptyHistory } from './checker.ts';
+import { client, startReceiver, startTask } from './clients.ts';
+import { startFaultCluster } from './cluster.ts';
+import {
+  ASKING,
+  type BudgetKey,
+  gatewayClient,
+  isRefused,
+  KeyRing,
+  newCall,
+} from './gateway-clients.ts';
+import { createBudgetKeys } from './keys.ts';
+import { BEHIND } from './names.ts';
+import { agentAct, ownClient, sdkClient, SDKS, sent, streamed } from './sdk-clients.ts';
+import { storedBudgets, storedTasks, unfinished, unsettled } from './stored.ts';
+import { startVendor } from './vendor.ts';
 
-const LEASE_MS = 2000;
-const NODES = 3;
-const CLIENTS = 8;
+/** From this length on, a node has the default lease, and is paused for longer than that. */
+const LONG_SECONDS = 45;
 /** How long to wait until all tasks are settled and all webhooks delivered. */
 const RECOVER_MS = 45_000;
+/** How long to wait until the reservations of dead nodes are released. */
+const RELEASE_MS = 20_000;
+/** The keys of the vendors' clients, in two groups. Each budget is used up after about a dozen calls. */
+const KEYS = 60;
+const BUDGET = 2000;
+/** The budget of the key for tasks. It is not used up. */
+const LARGE_BUDGET = 1_000_000;
+const CALLERS = Object.keys(ASKING).length;
 
 const { values } = parseArgs({
   options: { seed: { type: 'string', default: '1' }, seconds: { type: 'string', default: '60' } },
 });
 const seed = Number(values.seed);
+const seconds = Number(values.seconds);
 const random = generator(seed);
 const history = emptyHistory();
-const folder = mkdtempSync(join(tmpdir(), 'parley-faults-'));
-const faults: Record<string, number> = {};
+const gatewayHistory = emptyHistory();
+const budgets = emptyBudgetHistory();
+// The cluster ends its processes and removes its files when this process exits.
+for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+  process.once(name, () => process.exit(130));
 
-const postgres = await startPostgres(folder, ['fsync=off']);
-const toDatabase = await startTcpProxy(() => [postgres.port]);
-const direct = new pg.Pool({ connectionString: postgres.url, max: 2 });
-direct.on('error', () => {});
-await direct.query('CREATE TABLE public.tool_runs (task_id text NOT NULL)');
-
-interface Node {
-  readonly port: number;
-  process: ChildProcess;
-  isPaused: boolean;
-}
-
-const nodes: Node[] = [];
-for (let at = 0; at < NODES; at++) {
-  const port = await freePort();
-  nodes.push({ port, process: await start(port), isPaused: false });
-}
-const balancer = await startTcpProxy(() => nodes.map(({ port }) => port));
+const vendor = await startVendor(budgets.calls);
+const cluster = await startFaultCluster({
+  random,
+  history: budgets,
+  vendor: vendor.url,
+  hasLongLease: seconds >= LONG_SECONDS,
+});
+const keys = await createBudgetKeys(cluster.gatewayDatabase, [
+  ...Array.from({ length: KEYS }, () => BUDGET),
+  LARGE_BUDGET,
+  0,
+]);
+const [taskKey, agentKey] = keys.slice(KEYS) as [BudgetKey, BudgetKey];
+const budgetKeys = keys.slice(0, KEYS + 1);
 const receiver = await startReceiver(history, random);
 const load = new AbortController();
-const base = `http://127.0.0.1:${balancer.port}/`;
-const options = { base, history, random, signal: load.signal, hook: receiver.url };
-const clients = Array.from({ length: CLIENTS }, (_, at) =>
-  client(at % 2 === 0 ? '0.3' : '1.0', options),
-);
-const until = performance.now() + Number(values.seconds) * 1000;
+const { addresses, nodes, pools } = cluster;
+const options = { base: addresses.agent, history, random, signal: load.signal, hook: receiver.url };
+const clients = [...ofAgent(), ...ofGateway()];
+
+const begun = performance.now();
+const until = begun + seconds * 1000;
+const longPause = seconds >= LONG_SECONDS ? pauseFor(begun + (seconds / 4) * 1000) : undefined;
 while (performance.now() < until) {
   await setTimeout(300 + random() * 1500);
-  await fault();
+  await cluster.fault();
 }
-for (const node of nodes) resume(node);
+await longPause;
+for (const node of nodes) cluster.resume(node);
 await setTimeout(500);
 load.abort();
 await Promise.all(clients);
+const settled = performance.now();
 await recovered();
-const tasks = await stored();
-const broken = check(history, tasks);
-const { acknowledged, streams, deliveries } = history;
-const told = `${acknowledged.length} messages, ${streams.length} streams, ${deliveries.length} deliveries`;
-console.log(`seed ${seed}: ${tasks.length} tasks, ${told}; faults: ${JSON.stringify(faults)}`);
+const settleMs = performance.now() - settled;
+await probeBudgets();
+const releaseMs = performance.now() - settled - settleMs;
+
+const tasks = await storedTasks(pools.agent, true);
+const gatewayTasks = await storedTasks(pools.gateway, false);
+const broken = [
+  ...cluster.crashes,
+  ...check(history, tasks),
+  ...check(gatewayHistory, gatewayTasks).map((line) => `gateway: ${line}`),
+  ...checkBudgets(budgets, await storedBudgets(pools.gateway, budgetKeys), CALLERS),
+];
+report();
 for (const line of broken) console.log(`  ${line}`);
-if (broken.length > 0) await showUnfinished();
+if (broken.length > 0) {
+  for (const pool of [pools.agent, pools.gateway])
+    console.log(JSON.stringify(await unfinished(pool), undefined, 2));
+}
 console.log(broken.length === 0 ? 'no violation' : `${broken.length} violations`);
-for (const { process: child } of nodes) child.kill('SIGKILL');
-await Promise.all([balancer.close(), toDatabase.close(), direct.end()]);
+await cluster.close();
 receiver.close();
-await postgres.stop();
-rmSync(folder, { recursive: true, force: true });
+vendor.close();
 process.exit(broken.length === 0 ? 0 : 1);
 
-/** Does one random harm, and repairs it if it does not repair itself. */
-async function fault(): Promise<void> {
-  const node = nodes[Math.floor(random() * nodes.length)]!;
-  const kind = ['kill', 'pause', 'cut', 'cut', 'restart'][Math.floor(random() * 5)]!;
-  faults[kind] = (faults[kind] ?? 0) + 1;
-  if (kind === 'kill') {
-    node.process.kill('SIGKILL');
-    node.isPaused = false;
-    await setTimeout(random() * 500);
-    node.process = await start(node.port);
-  } else if (kind === 'pause') {
-    node.process.kill('SIGSTOP');
-    node.isPaused = true;
-    // Sometimes within the lease, mostly after it.
-    void setTimeout(LEASE_MS * (0.3 + random())).then(() => resume(node));
-  } else if (kind === 'cut') {
-    toDatabase.cut(random());
-    if (random() < 0.3) balancer.cut(random());
-  } else {
-    await postgres.stop();
-    await setTimeout(random() * LEASE_MS);
-    await postgres.start();
-  }
+function ofAgent(): Promise<void>[] {
+  return [
+    ...(['0.3', '1.0', '0.3', '1.0'] as const).map((version) => client(version, options)),
+    ...SDKS.map((peer) => sdkClient(peer, options, agentAct(options))),
+    ownClient(options),
+  ];
 }
 
-function resume(node: Node): void {
-  if (node.isPaused) node.process.kill('SIGCONT');
-  node.isPaused = false;
-}
-
-/** Starts a node. One of three gets no hints. */
-async function start(port: number): Promise<ChildProcess> {
-  const url = postgres.url.replace(/:\d+\/postgres$/, `:${toDatabase.port}/postgres`);
-  const settings: NodeSettings = { url, port, leaseMs: LEASE_MS, listen: random() < 0.67 };
-  for (;;) {
-    const child = spawn(
-      process.execPath,
-      [...process.execArgv, join(import.meta.dirname, 'node.ts'), JSON.stringify(settings)],
-      { stdio: ['ignore', 'pipe', 'inherit'] },
+/** Two groups of vendors' clients, and A2A clients of the gateway's model and of the agent behind the gateway. */
+function ofGateway(): Promise<void>[] {
+  const base = addresses.gateway;
+  const { signal } = load;
+  const groups = [keys.slice(0, KEYS / 2), keys.slice(KEYS / 2, KEYS)];
+  const vendors = groups.flatMap((group) => {
+    const ring = new KeyRing(group);
+    return Object.values(ASKING).map((ask) =>
+      gatewayClient(ask, ring, { base, history: budgets, random, signal }),
     );
-    const ended = new Promise<false>((resolve) => child.once('exit', () => resolve(false)));
-    const ready = new Promise<true>((resolve) => {
-      createInterface({ input: child.stdout }).once('line', () => resolve(true));
-    });
-    if (await Promise.race([ready, ended])) return child;
-    // The database was away.
-    await setTimeout(200);
-  }
+  });
+  const [one, other] = [SDKS[0]!, SDKS[1]!];
+  const toModel = { base, history: gatewayHistory, random, signal };
+  const ofModel = sdkClient(
+    one,
+    toModel,
+    async (peer) => {
+      const tokens = 20 + Math.floor(random() * 400);
+      const { prompt } = newCall(budgets, taskKey.id, tokens, random() * 600);
+      await streamed(peer, gatewayHistory, { text: prompt });
+    },
+    taskKey.secret,
+  );
+  const toAgent = { ...toModel, base: `${base}agents/${BEHIND}/` };
+  const ofAgentBehind = sdkClient(
+    other,
+    toAgent,
+    async (peer) => {
+      const text = `steps ${2 + Math.floor(random() * 10)} 30`;
+      if (random() < 0.5) await streamed(peer, gatewayHistory, { text });
+      else await sent(peer, gatewayHistory, { text });
+    },
+    agentKey.secret,
+  );
+  return [...vendors, ofModel, ofAgentBehind];
+}
+
+/** Pauses the first node for longer than its lease, with tasks that it executes. */
+async function pauseFor(at: number): Promise<void> {
+  const node = nodes[0]!;
+  await setTimeout(at - performance.now());
+  const base = `http://127.0.0.1:${node.ports.agent}/`;
+  const begin = () => startTask({ ...options, base }, 'steps 100 150').catch(() => undefined);
+  const begun = await Promise.all([begin(), begin(), begin()]);
+  cluster.pause(node);
+  history.paused.push(...begun.filter((taskId) => taskId !== undefined));
+  await setTimeout(cluster.leaseOf(node) + 1500 + random() * 1000);
+  cluster.resume(node);
 }
 
 /** Waits until all tasks are settled and all webhooks have got their events. */
 async function recovered(): Promise<void> {
   const deadline = performance.now() + RECOVER_MS;
   while (performance.now() < deadline) {
-    const { rows } = await direct.query<{ open: string }>(
-      `SELECT (SELECT count(*) FROM parley.tasks WHERE state IN ('submitted', 'working'))
-            + (SELECT count(*) FROM parley.push WHERE due_at IS NOT NULL) AS open`,
-    );
-    if (Number(rows[0]?.open) === 0) return;
+    if ((await unsettled(pools.agent)) + (await unsettled(pools.gateway)) === 0) return;
     await setTimeout(200);
   }
 }
 
-/** Shows the owners of unfinished tasks, which helps to find out why nobody executes them. */
-async function showUnfinished(): Promise<void> {
-  const { rows: nodes } = await direct.query('SELECT * FROM parley.nodes');
-  const { rows: unfinished } = await direct.query(
-    `SELECT task_id, state, seq, node, epoch FROM parley.tasks WHERE state IN ('submitted', 'working')`,
+/** Makes a call with each key, for all tokens that are left. Tries again until the calls of dead nodes are counted. */
+async function probeBudgets(): Promise<void> {
+  const deadline = performance.now() + RELEASE_MS;
+  const used = new Set(budgets.keys.values());
+  for (const key of budgetKeys.filter(({ id }) => used.has(id))) {
+    for (;;) {
+      const probe = await probeBudget(key);
+      if (checkProbe(budgets, probe).length > 0 && performance.now() < deadline) {
+        await setTimeout(250);
+        continue;
+      }
+      budgets.probes.push(probe);
+      break;
+    }
+  }
+}
+
+async function probeBudget(key: BudgetKey): Promise<Probe> {
+  const [stored] = await storedBudgets(pools.gateway, [key]);
+  const rest = key.tokens - (stored?.spent ?? 0);
+  const limit = Math.max(16, rest - PROMPT_ROOM);
+  const { id, prompt } = newCall(budgets, key.id, Math.min(limit, 100), 0);
+  try {
+    await ASKING.chat(addresses.gateway, key, prompt, limit);
+    return { keyId: key.id, id, isGranted: true, rest, limit };
+  } catch (error) {
+    if (!isRefused(error)) throw error;
+    return { keyId: key.id, id, isGranted: false, rest, limit };
+  }
+}
+
+function report(): void {
+  const { acknowledged, streams, unnumbered, deliveries } = history;
+  console.log(
+    `seed ${seed}: ${tasks.length} tasks, ${acknowledged.length} messages, ${streams.length + unnumbered.length} streams, ` +
+      `${deliveries.length} deliveries; gateway: ${gatewayTasks.length} tasks, ${budgets.calls.length} model calls, ` +
+      `${budgets.probes.length} budgets; settled after ${Math.round(settleMs)} ms, budgets after ${Math.round(releaseMs)} ms; ` +
+      `${cluster.lostHints} hints lost; faults: ${JSON.stringify(cluster.faults)}`,
   );
-  console.log(JSON.stringify({ nodes, unfinished }, undefined, 2));
-}
-
-async function stored(): Promise<StoredTask[]> {
-  const { rows } = await direct.query<StoredTask & { log: { seq: number; json: string }[] }>(`
-    SELECT t.task_id AS "taskId", t.seq, t.state,
-      (SELECT json_agg(json_build_object('seq', e.seq, 'json', e.json) ORDER BY e.seq)
-         FROM parley.events e WHERE e.task = t.id) AS log,
-      (SELECT coalesce(json_agg(m.message_id), '[]') FROM parley.messages m WHERE m.task = t.id) AS "messageIds",
-      (SELECT count(*)::integer FROM public.tool_runs r WHERE r.task_id = t.task_id) AS "toolRuns"
-    FROM parley.tasks t ORDER BY t.id`);
-  return rows.map(({ taskId, seq, state, messageIds, toolRuns, log }) => {
-    const entries = log.map((entry) => ({ seq: entry.seq, event: JSON.parse(entry.json) }));
-    return { taskId, seq, state, messageIds, toolRuns, entries };
-  });
-}
-
-async function freePort(): Promise<number> {
-  const proxy = await startTcpProxy(() => []);
-  await proxy.close();
-  return proxy.port;
 }
 
 /** Returns a generator of numbers from 0 to 1 (mulberry32), so that a seed repeats a run as far as timing allows. */

@@ -33,6 +33,8 @@ export interface PostgresServer {
   stop(): Promise<void>;
   /** Starts the server again, on the same port. */
   start(): Promise<void>;
+  /** Ends the server without waiting, for a process that is about to exit. */
+  kill(): void;
 }
 
 /**
@@ -96,6 +98,8 @@ export async function startPostgres(
     url: `postgres://postgres:postgres@127.0.0.1:${port}/postgres`,
     port,
     start,
+    // An immediate shutdown.
+    kill: () => void server?.kill('SIGQUIT'),
     async stop() {
       if (!server || server.exitCode !== null || server.signalCode !== null) return;
       const ended = once(server, 'exit');

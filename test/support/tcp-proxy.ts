@@ -1,5 +1,6 @@
 /** A TCP proxy that gives each connection to the next of its targets (round-robin), and that can cut connections. */
 import { connect, createServer, type Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 
 export interface TcpProxy {
   readonly port: number;
@@ -8,10 +9,17 @@ export interface TcpProxy {
   close(): Promise<void>;
 }
 
+export interface TcpProxyOptions {
+  readonly port?: number;
+  readonly host?: string;
+  /** Returns a stream that changes what the target of one connection sends. */
+  readonly replies?: () => Duplex;
+}
+
 /** Starts a proxy. A target that refuses the connection is skipped. `targets` returns their ports. */
 export async function startTcpProxy(
   targets: () => readonly number[],
-  { port = 0, host = '127.0.0.1' }: { port?: number; host?: string } = {},
+  { port = 0, host = '127.0.0.1', replies }: TcpProxyOptions = {},
 ): Promise<TcpProxy> {
   const open = new Set<Socket>();
   let next = 0;
@@ -25,7 +33,8 @@ export async function startTcpProxy(
     server.once('connect', () => {
       isConnected = true;
       server.setNoDelay(true);
-      client.pipe(server).pipe(client);
+      client.pipe(server);
+      (replies ? server.pipe(replies()) : server).pipe(client);
     });
     server.once('error', () => {
       if (isConnected || client.destroyed) client.destroy();

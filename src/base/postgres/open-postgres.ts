@@ -92,9 +92,13 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
     max: poolSize ?? size ?? POOL_SIZE,
     query_timeout: timeoutMs,
     idleTimeoutMillis: 60_000,
-    // The statement for which the connection was opened comes next. If the connection is lost, it fails.
-    onConnect: (connection) =>
-      void connection.query(TURN_OFF, [settings, processIdOf(connection)]).catch(() => {}),
+    onConnect: (connection) => {
+      // The pool itself listens only while nobody uses the connection. An error may come before its next user listens,
+      // and without a listener it would end the process. The statements of the user fail anyway.
+      connection.on('error', () => {});
+      // The statement for which the connection was opened comes next. If the connection is lost, it fails.
+      void connection.query(TURN_OFF, [settings, processIdOf(connection)]).catch(() => {});
+    },
   });
   // The pool has already removed the connection. Without a listener, the error would end the process.
   pool.on('error', () => {});
@@ -186,9 +190,6 @@ export class Postgres implements Executor, AsyncDisposable {
 
   async #transact<Result>(work: (db: Executor) => Promise<Result>): Promise<Result> {
     const client = await this.#pool.connect();
-    // The connection may be lost between two statements. Without a listener, the error would end the process.
-    const onLost = () => {};
-    client.on('error', onLost);
     let failed: unknown;
     try {
       await client.query('BEGIN');
@@ -200,7 +201,6 @@ export class Postgres implements Executor, AsyncDisposable {
       await client.query('ROLLBACK').catch(() => {});
       throw error;
     } finally {
-      client.off('error', onLost);
       // A connection that was lost, or that did not answer in time, must not be used again.
       client.release(failed !== undefined && isConnectionLost(failed));
     }

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
+import { Transform } from 'node:stream';
 import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { testDatabase } from '../../../test/support/postgres.ts';
+import { startTcpProxy } from '../../../test/support/tcp-proxy.ts';
 import { StoreError } from '../store-error.ts';
 import { fromPostgresText, isDuplicate, openPostgres, toPostgresText } from './index.ts';
 
@@ -197,6 +199,41 @@ test('behind a pooler, the settings of server connections are not changed', asyn
     assert.deepEqual(await db.query('SHOW enable_seqscan'), [{ enable_seqscan: value }]);
     assert.deepEqual(await db.query('SHOW enable_bitmapscan'), [{ enable_bitmapscan: value }]);
   }
+});
+
+/** The message of a server that shuts down. */
+function shutdownMessage(): Buffer {
+  const fields = 'SFATAL\0VFATAL\0C57P01\0Mterminating connection due to administrator command\0\0';
+  const message = Buffer.alloc(5 + fields.length);
+  message.write(`E\0\0\0\0${fields}`, 'latin1');
+  message.writeInt32BE(fields.length + 4, 1);
+  return message;
+}
+
+test('a server that shuts down between two uses of a connection does not end the process', async (t) => {
+  let ends = false;
+  const port = Number(new URL(database.url).port);
+  const proxy = await startTcpProxy(() => [port], {
+    // The answer and the message of the shutdown arrive together, so both are read in the same turn.
+    replies: () =>
+      new Transform({
+        transform: (chunk: Buffer, _, done) =>
+          done(null, ends ? Buffer.concat([chunk, shutdownMessage()]) : chunk),
+      }),
+  });
+  t.after(() => proxy.close());
+  const url = new URL(database.url);
+  url.port = String(proxy.port);
+  await using db = await openPostgres(url.href, { schemas: [ONE], poolSize: 1 });
+  await db.query('SELECT 1');
+  ends = true;
+  const first = db.query('SELECT 1');
+  // This waits for the connection of the first one.
+  const second = db.transaction((on) => on.query('SELECT 1'));
+  assert.equal((await first).length, 1);
+  await assert.rejects(second, StoreError);
+  ends = false;
+  assert.equal((await db.query('SELECT 1')).length, 1);
 });
 
 test('every text can be stored, and different texts stay different', async () => {

@@ -27,12 +27,9 @@ import type { CallUse, PlannedCall, Use } from './calls.ts';
 import { createPostgresBudgetStore } from './postgres-store.ts';
 import { createSqliteBudgetStore } from './sqlite-store.ts';
 import type { PlannedBooking, ReservedCall, Settlement } from './store.ts';
+import { FIRST_RETRY_MS, MAX_RETRY_MS, UnstoredUsage } from './unstored-usage.ts';
 import type { UsagePage, UsageQuery } from './usage.ts';
 
-/** Maximum number of calls whose usage is kept in memory while the register cannot be written. */
-const MAX_UNWRITTEN = 10_000;
-/** Minimum time between attempts to write after a failure, because an attempt may block the event loop. */
-const RETRY_MS = 5000;
 /** Number of days that keep their own rows. The rows of older days are merged into one row per month. */
 const DAYS_KEPT = 400;
 /** Number of days that keep the usage of each task. */
@@ -105,6 +102,8 @@ export interface Spending {
   use(config: BudgetsConfig): void;
   /** Stores the usage that could not be stored before. Never rejects. */
   flush(): Promise<void>;
+  /** Like `flush`, for the last time. Never rejects. */
+  close(): Promise<void>;
 }
 
 export interface SpendingOptions {
@@ -121,14 +120,16 @@ export function createSpending(options: SpendingOptions): Spending {
   const store = isPostgresRegister(register)
     ? createPostgresBudgetStore(register)
     : createSqliteBudgetStore(register);
+  const unstored = new UnstoredUsage({
+    settle: (settlements) => store.settle(settlements),
+    // With SQLite, an attempt may block the event loop.
+    firstRetryMs: isPostgresRegister(register) ? FIRST_RETRY_MS : MAX_RETRY_MS,
+    logger,
+    now,
+  });
   const keyBudgets = createKeyBudgets(register);
   let config: BudgetsConfig = options.config ?? {};
-  let unwritten: Settlement[] = [];
-  /** The time when the last write failed, or undefined if the last write succeeded. */
-  let failedAt: number | undefined;
   let foldedOn = '';
-  let writing: Promise<void> | undefined;
-  let willWrite = false;
   /** Runs the reads of usage one at a time. */
   const reads = createSlots(1);
   const { signal: forEver } = new AbortController();
@@ -230,7 +231,7 @@ export function createSpending(options: SpendingOptions): Spending {
   ): Promise<Reservation> {
     const plan = planned(call, limits, time);
     // The sums must contain all usage. So a budget cannot be used while usage cannot be stored.
-    if (unwritten.length > 0) await writeFirst();
+    await unstored.storeFirst();
     let outcome = await store.reserve(plan);
     if (!outcome.granted && (await recover()) > 0) outcome = await store.reserve(plan);
     if (!outcome.granted) throw refused(outcome, plan, now());
@@ -240,7 +241,7 @@ export function createSpending(options: SpendingOptions): Spending {
 
   async function checkIn(call: PlannedCall, limits: readonly Limit[], time: number): Promise<void> {
     const plan = planned(call, limits, time);
-    if (mayWrite()) await flush();
+    await unstored.storeIfDue();
     const outcome = await store.reserve(plan, { dry: true });
     if (!outcome.granted) throw refused(outcome, plan, now());
   }
@@ -278,76 +279,13 @@ export function createSpending(options: SpendingOptions): Spending {
   }
 
   function keep(settlement: Settlement): void {
-    if (unwritten.length < MAX_UNWRITTEN) unwritten.push(settlement);
-    else {
-      logger.error(
-        { ...settlement.booking },
-        'dropped a usage record: too many records wait to be stored',
-      );
-    }
-    if (mayWrite()) writeSoon();
+    unstored.add(settlement);
     fold(dayOf(now()));
-  }
-
-  /**
-   * Stores the usage of all calls that end in this turn of the event loop in one transaction, because a transaction for
-   * each call would be slow.
-   */
-  function writeSoon(): void {
-    if (willWrite) return;
-    willWrite = true;
-    setImmediate(() => {
-      willWrite = false;
-      void flush();
-    });
-  }
-
-  function mayWrite(): boolean {
-    return failedAt === undefined || Math.abs(now() - failedAt) >= RETRY_MS;
-  }
-
-  async function writeFirst(): Promise<void> {
-    if (!mayWrite()) throw new A2AError('unavailable', undefined, { retryAfterSeconds: 1 });
-    await write();
-  }
-
-  /** Stores all usage that waits, in one transaction. Throws if it cannot be stored. */
-  function write(): Promise<void> {
-    writing ??= writeBatch().finally(() => (writing = undefined));
-    return writing;
-  }
-
-  async function writeBatch(): Promise<void> {
-    const batch = unwritten;
-    unwritten = [];
-    try {
-      await store.settle(batch);
-      failedAt = undefined;
-    } catch (error) {
-      unwritten = [...batch, ...unwritten];
-      // The error is logged once per outage, not for every call.
-      if (failedAt === undefined) {
-        logger.error({ err: error }, 'failed to store usage; it is kept in memory and retried');
-      }
-      failedAt = now();
-      throw error;
-    }
-  }
-
-  async function flush(): Promise<void> {
-    // A write in progress has already taken its batch.
-    while (unwritten.length > 0 || writing) {
-      try {
-        await write();
-      } catch {
-        return;
-      }
-    }
   }
 
   /** Merges the rows of old days into rows of months, at most once a day. This keeps the table small. */
   function fold(today: string): void {
-    if (today === foldedOn || failedAt !== undefined) return;
+    if (today === foldedOn || unstored.failing) return;
     foldedOn = today;
     const daysAgo = (days: number) => dayOf(Date.parse(today) - days * DAY_MS);
     const before = { month: daysAgo(DAYS_KEPT).slice(0, 7), taskDay: daysAgo(TASK_DAYS_KEPT) };
@@ -375,7 +313,7 @@ export function createSpending(options: SpendingOptions): Spending {
       if (!found) return undefined;
       const { budget, workspace } = found;
       const limit = limitOf({ kind: 'key', workspace, id: keyId }, budget, now());
-      await flush();
+      await unstored.flush();
       const { tokens, nanos } = await store.spent(limit);
       const { endsAt } = limit.period;
       return {
@@ -385,7 +323,7 @@ export function createSpending(options: SpendingOptions): Spending {
       };
     },
     async usage(workspace, query) {
-      await flush();
+      await unstored.flush();
       const release = await reads.take(workspace, forEver).catch(tooManyReads);
       const begun = performance.now();
       try {
@@ -399,7 +337,8 @@ export function createSpending(options: SpendingOptions): Spending {
     use(next) {
       config = next;
     },
-    flush,
+    flush: () => unstored.flush(),
+    close: () => unstored.close(),
   };
 }
 

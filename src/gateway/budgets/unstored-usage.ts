@@ -1,0 +1,124 @@
+/**
+ * The usage that is not stored yet. The calls that end in the same turn of the event loop are stored together. Usage that
+ * cannot be stored is kept, and is stored as soon as that is possible.
+ */
+import { backoffMs, type MaybePromise } from '../../base/index.ts';
+import { A2AError } from '../../protocol/index.ts';
+import type { Logger } from '../../tasks/index.ts';
+import type { Settlement } from './store.ts';
+
+/** Maximum number of calls whose usage is kept in memory while the register cannot be written. */
+const MAX_KEPT = 10_000;
+/** Time between the first two attempts to store. It doubles with each failure. */
+export const FIRST_RETRY_MS = 100;
+export const MAX_RETRY_MS = 5000;
+
+export interface UnstoredUsageOptions {
+  /** Stores usage. It may be called again with the same settlements after a failure. */
+  readonly settle: (settlements: readonly Settlement[]) => MaybePromise<void>;
+  readonly firstRetryMs: number;
+  readonly logger: Logger;
+  readonly now: () => number;
+}
+
+export class UnstoredUsage {
+  readonly #options: UnstoredUsageOptions;
+  #kept: Settlement[] = [];
+  /** The time of the last attempt if it has failed, and how long to wait after it. */
+  #failed: { readonly at: number; readonly count: number; readonly waitMs: number } | undefined;
+  #storing: Promise<void> | undefined;
+  #willStore = false;
+  #retry: NodeJS.Timeout | undefined;
+  #closed = false;
+
+  constructor(options: UnstoredUsageOptions) {
+    this.#options = options;
+  }
+
+  /** Whether the last attempt to store has failed. */
+  get failing(): boolean {
+    return this.#failed !== undefined;
+  }
+
+  /** Stores the usage soon. Never throws. */
+  add(settlement: Settlement): void {
+    if (this.#kept.length < MAX_KEPT) this.#kept.push(settlement);
+    else {
+      this.#options.logger.error(
+        { ...settlement.booking },
+        'dropped a usage record: too many records wait to be stored',
+      );
+    }
+    if (this.#willStore || !this.#isDue()) return;
+    this.#willStore = true;
+    setImmediate(() => {
+      this.#willStore = false;
+      void this.flush();
+    });
+  }
+
+  /** Stores what is kept. Throws if that fails, or has just failed. */
+  async storeFirst(): Promise<void> {
+    if (this.#kept.length === 0) return;
+    if (!this.#isDue()) throw new A2AError('unavailable', undefined, { retryAfterSeconds: 1 });
+    await this.#store();
+  }
+
+  /** Stores what is kept, unless an attempt has just failed. Never rejects. */
+  async storeIfDue(): Promise<void> {
+    if (this.#isDue()) await this.flush();
+  }
+
+  /** Stores what is kept, if that is possible. Never rejects. */
+  async flush(): Promise<void> {
+    // An attempt in progress has already taken its batch.
+    while (this.#kept.length > 0 || this.#storing) {
+      try {
+        await this.#store();
+      } catch {
+        return;
+      }
+    }
+  }
+
+  /** Like `flush`, for the last time. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.flush();
+    clearTimeout(this.#retry);
+  }
+
+  #isDue(): boolean {
+    if (!this.#failed) return true;
+    const { at, waitMs } = this.#failed;
+    return Math.abs(this.#options.now() - at) >= waitMs;
+  }
+
+  #store(): Promise<void> {
+    this.#storing ??= this.#storeBatch().finally(() => (this.#storing = undefined));
+    return this.#storing;
+  }
+
+  async #storeBatch(): Promise<void> {
+    const { settle, logger, firstRetryMs, now } = this.#options;
+    const batch = this.#kept;
+    this.#kept = [];
+    try {
+      await settle(batch);
+      this.#failed = undefined;
+    } catch (error) {
+      this.#kept = [...batch, ...this.#kept];
+      // The error is logged once per outage, not for every call.
+      if (!this.#failed) {
+        logger.error({ err: error }, 'failed to store usage; it is kept in memory and retried');
+      }
+      const count = (this.#failed?.count ?? 0) + 1;
+      const waitMs = backoffMs(count, firstRetryMs, MAX_RETRY_MS, () => 1);
+      this.#failed = { at: now(), count, waitMs };
+      clearTimeout(this.#retry);
+      // Another call may not come for a long time.
+      if (!this.#closed) this.#retry = setTimeout(() => void this.flush(), waitMs).unref();
+      throw error;
+    }
+  }
+}

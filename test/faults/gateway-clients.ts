@@ -1,0 +1,120 @@
+/** Clients of the gateway: the vendors' own, with keys whose budgets they use up together. */
+import Anthropic from '@anthropic-ai/sdk';
+import OpenAI from 'openai';
+import { setTimeout } from 'node:timers/promises';
+import type { BudgetHistory } from './budget-checker.ts';
+import { freshFetch } from './fresh-fetch.ts';
+import { MODEL } from './names.ts';
+
+/** A key of the gateway. `tokens` is its budget. */
+export interface BudgetKey {
+  readonly id: string;
+  readonly secret: string;
+  readonly tokens: number;
+}
+
+/** The keys of several clients, who take the next one when the budget of the first is used up. */
+export class KeyRing {
+  readonly #keys: BudgetKey[];
+
+  constructor(keys: readonly BudgetKey[]) {
+    this.#keys = [...keys];
+  }
+
+  /** The key in use, or undefined if all budgets are used up. */
+  get key(): BudgetKey | undefined {
+    return this.#keys[0];
+  }
+
+  usedUp(key: BudgetKey): void {
+    if (this.#keys[0] === key) this.#keys.shift();
+  }
+}
+
+export interface GatewayLoad {
+  readonly base: string;
+  readonly history: BudgetHistory;
+  readonly random: () => number;
+  readonly signal: AbortSignal;
+}
+
+const TIMEOUT_MS = 8000;
+/** How a vendor's client asks: with the key, a prompt, and the maximum number of tokens in the answer. */
+export type Ask = (base: string, key: BudgetKey, prompt: string, limit: number) => Promise<void>;
+
+const connection = { fetch: freshFetch, maxRetries: 0, timeout: TIMEOUT_MS };
+
+export const ASKING: Readonly<Record<'chat' | 'chatStream' | 'messages', Ask>> = {
+  async chat(base, { secret }, content, max_tokens) {
+    const client = new OpenAI({ ...connection, baseURL: `${base}v1`, apiKey: secret });
+    await client.chat.completions.create({
+      model: MODEL,
+      max_tokens,
+      messages: [{ role: 'user', content }],
+    });
+  },
+  async chatStream(base, { secret }, content, max_tokens) {
+    const client = new OpenAI({ ...connection, baseURL: `${base}v1`, apiKey: secret });
+    const stream = await client.chat.completions.create({
+      model: MODEL,
+      max_tokens,
+      messages: [{ role: 'user', content }],
+      stream: true,
+    });
+    for await (const _ of stream);
+  },
+  async messages(base, { secret }, content, max_tokens) {
+    const client = new Anthropic({ ...connection, baseURL: base, apiKey: secret });
+    const stream = client.messages.stream({
+      model: MODEL,
+      max_tokens,
+      messages: [{ role: 'user', content }],
+    });
+    await stream.finalMessage();
+  },
+};
+
+let calls = 0;
+
+/** Returns the prompt of a new call, which is written down. */
+export function newCall(
+  { keys }: BudgetHistory,
+  keyId: string,
+  tokens: number,
+  ms: number,
+): { readonly id: string; readonly prompt: string } {
+  const id = `c${++calls}`;
+  keys.set(id, keyId);
+  return { id, prompt: `call ${id} ${tokens} ${Math.round(ms)}` };
+}
+
+/** Asks until the signal is aborted, or the budgets of all keys are used up. */
+export async function gatewayClient(ask: Ask, ring: KeyRing, load: GatewayLoad): Promise<void> {
+  const { base, history, random, signal } = load;
+  while (!signal.aborted) {
+    const { key } = ring;
+    if (!key) return;
+    const tokens = 20 + Math.floor(random() * 200);
+    const { prompt } = newCall(history, key.id, tokens, random() * 600);
+    // Some calls reserve more than they use.
+    const limit = tokens + (random() < 0.5 ? 0 : 100);
+    try {
+      await ask(base, key, prompt, limit);
+    } catch (error) {
+      if (isUsedUp(error)) ring.usedUp(key);
+      else await setTimeout(50);
+    }
+  }
+}
+
+/** Returns whether the budget is used up, and not only reserved for other calls. */
+export function isUsedUp(error: unknown): boolean {
+  return isRefused(error) && !/reserved for calls/.test(String(error));
+}
+
+export function isRefused(error: unknown): boolean {
+  return (
+    (error instanceof OpenAI.APIError || error instanceof Anthropic.APIError) &&
+    error.status === 429
+  );
+}
