@@ -11,6 +11,7 @@ import { applyEdits, modify } from 'jsonc-parser';
 import type * as z from 'zod';
 import { reasonOf, systemCode } from '../../base/index.ts';
 import { JsoncError, parseJsonc, problemsIn } from '../../base/jsonc/index.ts';
+import { OWN_FOLDERS, workspaceFolder } from '../files/own-files.ts';
 import { inTurn } from '../files/queue.ts';
 import { isThere, readBounded } from '../files/read-bounded.ts';
 import { problemOf } from '../approval/policy.ts';
@@ -45,7 +46,7 @@ export interface LoadedSettings {
   readonly settings: Settings;
   /** The files that the settings came from. */
   readonly files: readonly string[];
-  /** The settings file or commands folder that was ignored, because the workspace is not trusted. */
+  /** The settings file or the folder of commands, helpers or skills that was ignored, because the workspace is not trusted. */
   readonly untrusted?: string;
 }
 
@@ -55,10 +56,6 @@ export function userSettingsFile(configFolder: string): string {
 
 export function workspaceSettingsFile(workspace: string): string {
   return path.join(workspace, '.parley', 'settings.json');
-}
-
-export function workspaceCommandsFolder(workspace: string): string {
-  return path.join(workspace, '.parley', 'commands');
 }
 
 /** Reads and merges all settings. Throws a SettingsError if a file exists but is invalid. */
@@ -77,7 +74,7 @@ export async function loadSettings(options: {
   const file = workspaceSettingsFile(workspace);
   // No file in an untrusted workspace is read, so such a file cannot cause an error.
   if (!trusted) {
-    const own = [file, workspaceCommandsFolder(workspace)];
+    const own = [file, ...OWN_FOLDERS.map((folder) => workspaceFolder(workspace, folder))];
     const there = await Promise.all(own.map(isThere));
     const untrusted = own.find((_, at) => there[at]);
     return { settings, files, ...(untrusted !== undefined && { untrusted }) };

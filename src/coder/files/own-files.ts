@@ -1,0 +1,144 @@
+/**
+ * The Markdown files that extend the agent: commands, helpers and skills. The user's files are in a subfolder of the
+ * configuration folder. Those of a workspace are in a subfolder of `.parley`, and count only if the workspace is
+ * trusted. A file of the workspace replaces the user's file with the same name.
+ */
+import { readdir, realpath, stat } from 'node:fs/promises';
+import path from 'node:path';
+import { reasonOf, systemCode } from '../../base/index.ts';
+import { FileError } from './file-error.ts';
+import { readBounded } from './read-bounded.ts';
+
+const MAX_FILE_BYTES = 64 * 1024;
+const MAX_ENTRIES = 1000;
+const NAME = /^[A-Za-z0-9][\w.-]{0,63}$/;
+
+/** The folders with these files, in the configuration folder and in `.parley` of a workspace. */
+export const OWN_FOLDERS = ['commands', 'helpers', 'skills'] as const;
+export type OwnFolder = (typeof OWN_FOLDERS)[number];
+
+/** The place whose files are read. */
+export interface OwnPlace {
+  readonly configFolder: string;
+  readonly workspace: string;
+  /** Whether the user trusts the workspace. */
+  readonly trusted: boolean;
+}
+
+export interface OwnFile {
+  /** The names of the folders and of the file, without the extension. */
+  readonly names: readonly string[];
+  readonly source: 'user' | 'workspace';
+  readonly file: string;
+  /** The real path of the file, without links. */
+  readonly path: string;
+  readonly text: string;
+}
+
+export interface OwnFilesOptions {
+  readonly folder: OwnFolder;
+  /** What a file is, for messages: `command`. */
+  readonly what: string;
+  /** The number of levels of folders that are searched. */
+  readonly depth: number;
+  /** Only files with this name, which stands for its folder: `SKILL.md`. By default, all Markdown files. */
+  readonly only?: string;
+  readonly max: number;
+}
+
+export function workspaceFolder(workspace: string, folder: OwnFolder): string {
+  return path.join(workspace, '.parley', folder);
+}
+
+/**
+ * Reads all files and converts each of them with `parse`, which throws an error with the file's problem. The result has
+ * one line in `problems` for each file that was ignored.
+ */
+export async function readOwnFiles<T>(
+  { configFolder, workspace, trusted }: OwnPlace,
+  options: OwnFilesOptions,
+  parse: (file: OwnFile) => T,
+): Promise<{ readonly found: ReadonlyMap<string, T>; readonly problems: readonly string[] }> {
+  const found = new Map<string, T>();
+  const problems: string[] = [];
+  const { folder, what, max } = options;
+  const load = async (root: string, source: OwnFile['source'], within?: string): Promise<void> => {
+    for (const file of await filesIn(root, options, problems)) {
+      const names = namesOf(root, file, options);
+      if (!names.every((name) => NAME.test(name))) {
+        problems.push(
+          `${file} is ignored: the name of a ${what} may contain only letters, digits, "_", "." and "-"`,
+        );
+        continue;
+      }
+      if (found.size >= max) {
+        problems.push(`${file} and others are ignored: there are more than ${max} ${what}s`);
+        return;
+      }
+      try {
+        const { path: real, text } = await read(file, within);
+        found.set(names.join(' '), parse({ names, source, file, path: real, text }));
+      } catch (error) {
+        problems.push(`${reasonOf(error)}: the ${what} is ignored`);
+      }
+    }
+  };
+  await load(path.join(configFolder, folder), 'user');
+  // Files of a workspace must be inside the workspace. The user's own folder may contain links to other places.
+  if (trusted) {
+    const real = await realpath(workspace);
+    await load(workspaceFolder(real, folder), 'workspace', real);
+  }
+  return { found, problems };
+}
+
+async function read(
+  file: string,
+  within: string | undefined,
+): Promise<{ readonly path: string; readonly text: string }> {
+  const found = await readBounded(file, MAX_FILE_BYTES, {
+    ...(within !== undefined && { within }),
+  });
+  if (found.size > MAX_FILE_BYTES) {
+    throw new FileError('too-large', `${file} is larger than ${MAX_FILE_BYTES} bytes`);
+  }
+  return { path: found.path, text: found.bytes.toString('utf8') };
+}
+
+function namesOf(root: string, file: string, { only }: OwnFilesOptions): string[] {
+  const way = path.relative(root, only === undefined ? file : path.dirname(file));
+  return (only === undefined ? way.slice(0, -'.md'.length) : way).split(path.sep);
+}
+
+/** Returns the files in a folder and its subfolders, sorted by name. */
+async function filesIn(
+  root: string,
+  { depth: maxDepth, only }: OwnFilesOptions,
+  problems: string[],
+): Promise<string[]> {
+  const files: string[] = [];
+  let seen = 0;
+  const walk = async (folder: string, depth: number): Promise<void> => {
+    const names = await readdir(folder).catch((error: unknown): string[] => {
+      if (depth > 1 || !['ENOENT', 'ENOTDIR'].includes(systemCode(error) ?? '')) {
+        problems.push(`${folder} cannot be read (${systemCode(error) ?? 'unknown'})`);
+      }
+      return [];
+    });
+    // The other files of a skill are not searched.
+    if (only !== undefined && depth > 1) {
+      if (names.includes(only)) files.push(path.join(folder, only));
+      return;
+    }
+    for (const name of names.toSorted()) {
+      seen += 1;
+      if (seen > MAX_ENTRIES) return;
+      const file = path.join(folder, name);
+      const stats = await stat(file).catch(() => undefined);
+      if (stats?.isDirectory() && depth < maxDepth) await walk(file, depth + 1);
+      else if (only === undefined && name.endsWith('.md')) files.push(file);
+    }
+  };
+  await walk(root, 1);
+  return files;
+}
