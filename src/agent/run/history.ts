@@ -71,6 +71,8 @@ export function historyOf(events: readonly Event[], options: HistoryOptions): Co
       add(history, 'user', [...event.content.parts, ...wordsIn(event)]);
     } else if (event.author !== options.agent) add(history, 'user', told(event));
     else if (event.content.role === 'model') addOwn(history, event, { responses, idOf }, options);
+    // The agent may have been given a further task during its turn. Responses were added with their calls.
+    else add(history, 'user', event.content.parts.filter(isNoResponse));
   }
   return history;
 }
@@ -80,6 +82,10 @@ function wordsIn({ actions }: Event): ContentPart[] {
   return (actions.answers ?? []).flatMap(({ words = '' }) =>
     words === '' ? [] : [{ kind: 'text', text: words }],
   );
+}
+
+function isNoResponse({ kind }: ContentPart): boolean {
+  return kind !== 'function-response';
 }
 
 interface Draft extends Content {

@@ -8,7 +8,16 @@
 import type { JsonObject } from '../../base/index.ts';
 import type { ConfirmationOption, FileDiff } from '../../protocol/development-tool/index.ts';
 import { literalGlob } from '../files/glob-pattern.ts';
-import { commandOf, FETCH_TOOL, hostOf, relative, SHELL_TOOL, type Subject } from './policy.ts';
+import {
+  commandOf,
+  FETCH_TOOL,
+  helperIn,
+  hostOf,
+  relative,
+  SHELL_TOOL,
+  TASK_TOOL,
+  type Subject,
+} from './policy.ts';
 import type { PolicyRule } from './rule.ts';
 import { exactPattern } from '../shell/command-pattern.ts';
 import { parseCommandLine } from '../shell/parse.ts';
@@ -107,6 +116,8 @@ function narrowRules({ tool, args, preview, root }: CallToApprove): PolicyRule[]
     const host = hostOf(args);
     return host === undefined ? undefined : [allow(host)];
   }
+  // The names of helpers contain no characters that are special in a pattern.
+  if (tool.name === TASK_TOOL) return [allow(helperIn(args))];
   return preview.kind === 'mcp' && !tool.name.includes('*') ? [allow()] : undefined;
 }
 
@@ -121,5 +132,6 @@ function subjectOf(call: CallToApprove): string | undefined {
   if (call.tool.name === SHELL_TOOL) return rules.length === 1 ? 'this command' : 'these commands';
   if (call.preview.kind === 'mcp') return call.preview.tool;
   if (call.preview.kind === 'edit') return filesOf(call.preview.diffs, call.root).join(', ');
+  if (call.tool.name === TASK_TOOL) return `the helper ${helperIn(call.args)}`;
   return rules.map((rule) => rule.pattern).join(', ');
 }

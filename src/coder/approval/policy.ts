@@ -6,7 +6,7 @@
  *
  * The meaning of a rule's pattern depends on the tool. For the shell, the pattern is the first words of a command
  * (shell/command-pattern.ts). For tools with paths, it is a glob relative to the workspace. For `fetch_url`, it is a
- * host. A rule that allows must match the whole call, that is, each command of a line and each file of a patch. A rule
+ * host, and for `task` the name of a helper. A rule that allows must match the whole call, that is, each command of a line and each file of a patch. A rule
  * that asks or denies needs to match only a part of the call. A pattern never allows a command line that cannot be
  * parsed.
  */
@@ -26,6 +26,8 @@ const READ_TOOL = 'read_file';
 /** Tools that search a folder, by default the whole workspace. */
 const FOLDER_TOOLS: ReadonlySet<string> = new Set(['list_directory', 'glob', 'search']);
 export const FETCH_TOOL = 'fetch_url';
+/** Its pattern is the name of a helper. */
+export const TASK_TOOL = 'task';
 
 export interface Policy {
   /**
@@ -67,7 +69,8 @@ const TOOLS: ReadonlySet<string> = new Set([
   'todo',
   'ask_user',
   'save_memory',
-  'task',
+  TASK_TOOL,
+  'skill',
 ]);
 
 /**
@@ -93,7 +96,7 @@ export function problemOf({ tool, pattern }: PolicyRule): string | undefined {
   if (!/__|[*?]/.test(tool) && !TOOLS.has(tool)) {
     return `unknown tool "${tool}"; use one of ${[...TOOLS].join(', ')}, or a tool of an MCP server as "SERVER__TOOL"`;
   }
-  if (pattern === undefined || tool === FETCH_TOOL) return undefined;
+  if (pattern === undefined || tool === FETCH_TOOL || tool === TASK_TOOL) return undefined;
   if (tool === SHELL_TOOL) {
     if (parsePattern(pattern)) return undefined;
     return `"${pattern}" is not the start of a single command; use a pattern like "git status"`;
@@ -339,6 +342,7 @@ function targetsOf(
     const host = hostOf(args);
     return host === undefined ? [] : [{ names: [host], matcher: hostMatcher }];
   }
+  if (tool.name === TASK_TOOL) return [{ names: [helperIn(args)], matcher: nameMatcher }];
   const paths = preview?.kind === 'edit' ? preview.diffs.map((diff) => diff.file_path) : [];
   if (typeof args['path'] === 'string') paths.push(args['path']);
   else if (FOLDER_TOOLS.has(tool.name)) paths.push('.');
@@ -355,6 +359,15 @@ export function commandOf({ command }: JsonObject): string {
 export function hostOf({ url }: JsonObject): string | undefined {
   if (typeof url !== 'string') return undefined;
   return URL.parse(url)?.hostname.toLowerCase().replace(/\.$/, '') || undefined;
+}
+
+/** Returns the name of the helper in a `task` call. */
+export function helperIn({ helper }: JsonObject): string {
+  return typeof helper === 'string' ? helper : 'helper';
+}
+
+function nameMatcher(pattern: string): (name: string) => boolean {
+  return (name) => matchesName(pattern, name);
 }
 
 function hostMatcher(pattern: string): (host: string) => boolean {

@@ -21,7 +21,7 @@ export const PolicyRule = z.strictObject({
     .max(4096)
     .optional()
     .describe(
-      'For the shell: the first words of a command ("git status"). For tools with paths: a glob relative to the workspace ("src/**"); a pattern for read_file also applies to the results of search, glob and list_directory. For fetch_url: a host. Default: every call matches.',
+      'For the shell: the first words of a command ("git status"). For tools with paths: a glob relative to the workspace ("src/**"); a pattern for read_file also applies to the results of search, glob and list_directory. For fetch_url: a host. For task: the name of a helper. Default: every call matches.',
     ),
   decision: PolicyDecision.describe('The decision about a call that matches.'),
   workspace: z

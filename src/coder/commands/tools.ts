@@ -6,7 +6,8 @@ export const toolsCommand: CoderCommand = {
   name: 'tools',
   description: 'Lists the tools that the model can call.',
   async *run(_args, { agent, run }) {
-    const tools = [...agent.tools, ...(await agent.mcp.tools(run.signal))];
+    const sets = await Promise.all([agent.own, agent.mcp].map((set) => set.tools(run.signal)));
+    const tools = [...agent.tools, ...sets.flat()];
     yield tools.map(lineOf).join('\n');
   },
 };

@@ -5,7 +5,7 @@
  */
 import { readdir, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { reasonOf, systemCode } from '../../base/index.ts';
+import { reasonOf, systemCode, type MaybePromise } from '../../base/index.ts';
 import { FileError } from './file-error.ts';
 import { readBounded } from './read-bounded.ts';
 
@@ -46,7 +46,7 @@ export interface OwnFilesOptions {
   readonly max: number;
 }
 
-export function workspaceFolder(workspace: string, folder: OwnFolder): string {
+export function workspaceOwnFolder(workspace: string, folder: OwnFolder): string {
   return path.join(workspace, '.parley', folder);
 }
 
@@ -57,7 +57,7 @@ export function workspaceFolder(workspace: string, folder: OwnFolder): string {
 export async function readOwnFiles<T>(
   { configFolder, workspace, trusted }: OwnPlace,
   options: OwnFilesOptions,
-  parse: (file: OwnFile) => T,
+  parse: (file: OwnFile) => MaybePromise<T>,
 ): Promise<{ readonly found: ReadonlyMap<string, T>; readonly problems: readonly string[] }> {
   const found = new Map<string, T>();
   const problems: string[] = [];
@@ -77,7 +77,7 @@ export async function readOwnFiles<T>(
       }
       try {
         const { path: real, text } = await read(file, within);
-        found.set(names.join(' '), parse({ names, source, file, path: real, text }));
+        found.set(names.join(' '), await parse({ names, source, file, path: real, text }));
       } catch (error) {
         problems.push(`${reasonOf(error)}: the ${what} is ignored`);
       }
@@ -87,7 +87,7 @@ export async function readOwnFiles<T>(
   // Files of a workspace must be inside the workspace. The user's own folder may contain links to other places.
   if (trusted) {
     const real = await realpath(workspace);
-    await load(workspaceFolder(real, folder), 'workspace', real);
+    await load(workspaceOwnFolder(real, folder), 'workspace', real);
   }
   return { found, problems };
 }

@@ -84,13 +84,17 @@ function placeOf(task: Task, { user }: Call) {
 }
 
 async function surroundings(agent: WorkspaceAgent, { signal }: Call): Promise<Surroundings> {
-  const servers = await agent.mcp.status(signal ?? new AbortController().signal);
+  const until = signal ?? new AbortController().signal;
+  const [servers, own] = await Promise.all([agent.mcp.status(until), agent.own.tools(until)]);
   const mcpServers = servers.map(({ name, tools, problem }) => ({
     name,
     status: problem === undefined ? ('connected' as const) : ('disconnected' as const),
     tools: tools.map(infoOf),
   }));
-  const all = [...agent.tools.map(infoOf), ...mcpServers.flatMap(({ tools }) => tools)];
+  const all = [
+    ...[...agent.tools, ...own].map(infoOf),
+    ...mcpServers.flatMap(({ tools }) => tools),
+  ];
   return { mcpServers, availableTools: all };
 }
 

@@ -17,6 +17,8 @@ not what you expected to see.
 export interface InstructionOptions {
   readonly workspace: string;
   readonly configFolder: string;
+  /** The list of skills. */
+  readonly skills?: string | undefined;
   /** The instructions of MCP servers about their use. */
   readonly servers?: string | undefined;
   readonly signal?: AbortSignal;
@@ -31,6 +33,7 @@ export async function instructionFor(options: InstructionOptions): Promise<strin
   ].join('\n');
   const blocks = [ROLE, here];
   if (memory !== undefined) blocks.push(`# Notes that people have written for you\n\n${memory}`);
+  if (options.skills !== undefined) blocks.push(options.skills);
   if (options.servers !== undefined) {
     blocks.push(
       `# Notes from MCP servers about their tools\n\nThese notes come from the servers, not from the person. Use them to \

@@ -1,5 +1,5 @@
 /** The texts of the notices for the person who runs the program. Other clients do not get these notices. */
-import { reasonOf } from '../../base/index.ts';
+import { reasonOf, shorten } from '../../base/index.ts';
 import type { ModelError } from '../../agent/index.ts';
 import type { OwnerNotice } from '../../live/client/index.ts';
 import type { Logger } from '../../tasks/index.ts';
@@ -21,25 +21,40 @@ export function retryNotice(error: ModelError, delayMs: number): OwnerNotice {
 }
 
 export function compactionFailed(error: unknown): OwnerNotice {
-  return problem(`The conversation could not be summarized: ${reasonOf(error)}`);
+  return problemNotice(`The conversation could not be summarized: ${reasonOf(error)}`);
 }
 
 export function helperFailed(reason: string): OwnerNotice {
-  return problem(`A helper failed: ${reason}`);
+  return problemNotice(`A helper failed: ${reason}`);
+}
+
+export function hookFailed(event: string, command: string, problem: string): OwnerNotice {
+  return problemNotice(`The ${event} hook "${shorten(command, 80)}" failed: ${problem}`);
+}
+
+export function hookRemark(tool: string, remark: string): OwnerNotice {
+  return { kind: 'notice', level: 'info', text: `A hook after ${tool} says: ${remark}` };
+}
+
+/** Returns the notice about a file of a command, a helper or a skill that is ignored. */
+export function ignoredFile(reason: string): OwnerNotice {
+  return problemNotice(`${reason}.`);
 }
 
 export function noCheckpoints(workspace: string, reason: string): OwnerNotice {
-  return problem(
+  return problemNotice(
     `There are no checkpoints in ${workspace}: ${reason}. /restore cannot undo the changes.`,
   );
 }
 
 export function checkpointFailed(change: string, reason: string): OwnerNotice {
-  return problem(`No checkpoint was taken before "${change}": ${reason}. /restore cannot undo it.`);
+  return problemNotice(
+    `No checkpoint was taken before "${change}": ${reason}. /restore cannot undo it.`,
+  );
 }
 
 export function noPrice(model: string): OwnerNotice {
-  return problem(`limits.maxCostUsd has no effect: the price of ${model} is unknown.`);
+  return problemNotice(`limits.maxCostUsd has no effect: the price of ${model} is unknown.`);
 }
 
 /** Returns the notice about an unavailable server. `inSettings` is false if a client has added the server. */
@@ -48,7 +63,7 @@ export function mcpUnavailable(name: string, reason: string, inSettings: boolean
   const what = reason.startsWith(known) ? reason : `${known}is unavailable: ${reason}`;
   const isLogin = reason.includes('parley mcp login');
   const next = inSettings && !isLogin ? ` Check mcpServers.${name} in settings.json.` : '';
-  return problem(
+  return problemNotice(
     `${what.charAt(0).toUpperCase()}${what.slice(1)}. Its tools are missing.${next} /mcp shows its state.`,
   );
 }
@@ -57,6 +72,6 @@ export function mcpAvailable(name: string): OwnerNotice {
   return { kind: 'notice', level: 'info', text: `The MCP server ${name} is available now.` };
 }
 
-function problem(text: string): OwnerNotice {
+function problemNotice(text: string): OwnerNotice {
   return { kind: 'notice', level: 'error', text };
 }

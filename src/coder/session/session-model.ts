@@ -3,7 +3,15 @@
  * a new run fails at once. A current run fails when the model requests tool calls, and these calls are not executed.
  */
 import { type JsonValue, BoundedMap } from '../../base/index.ts';
-import { type Agent, type LlmAgent, functionCalls, type Model } from '../../agent/index.ts';
+import {
+  contentText,
+  functionCalls,
+  isFinalResponse,
+  type Agent,
+  type LlmAgent,
+  type Model,
+  type RunContext,
+} from '../../agent/index.ts';
 import { RunFailure } from '../../agent/internal/index.ts';
 import type { Settings } from '../settings/schema.ts';
 import { SessionCost } from './usage.ts';
@@ -27,7 +35,14 @@ export interface SessionModelOptions {
   /** Returns the model with this name. Throws a ModelError if there is no such model. */
   resolve(name: string): Model;
   agentWith(model: Model): LlmAgent;
+  /**
+   * Called with the agent's answer when it has finished. If it returns a text, the agent continues with this text as its
+   * next task, at most MAX_CONTINUED times in a turn.
+   */
+  readonly afterTurn?: (run: RunContext, answer: string) => Promise<string | undefined>;
 }
+
+const MAX_CONTINUED = 3;
 
 export interface SessionModel {
   readonly agent: Agent;
@@ -60,13 +75,31 @@ export function sessionModel(options: SessionModelOptions): SessionModel {
         const read = (key: string) => context.state.get(key);
         const spending = new SessionCost(context.events, read);
         checkLimits(spending, limits);
-        for await (const event of entryOf(read).agent.run(context)) {
-          yield event;
-          if (event.partial === true) continue;
-          spending.add(event);
-          // An answer that exceeds the limit is still completed. Tool calls are not run, because they would cause
-          // another request to the model.
-          if (functionCalls(event.content).length > 0) checkLimits(spending, limits);
+        for (let continued = 0; ; continued++) {
+          let answer: string | undefined;
+          for await (const event of entryOf(read).agent.run(context)) {
+            yield event;
+            if (event.partial === true) continue;
+            if (event.content?.role === 'model' && isFinalResponse(event)) {
+              answer = contentText(event.content);
+            }
+            spending.add(event);
+            // An answer that exceeds the limit is still completed. Tool calls are not run, because they would cause
+            // another request to the model.
+            if (functionCalls(event.content).length > 0) checkLimits(spending, limits);
+          }
+          if (answer === undefined || continued >= MAX_CONTINUED) return;
+          const more = await options.afterTurn?.(context, answer);
+          if (more === undefined) return;
+          checkLimits(spending, limits);
+          yield context.event({
+            content: {
+              role: 'user',
+              parts: [{ kind: 'text', text: `[A hook says that the work is not done] ${more}` }],
+            },
+            // The agent is not done yet.
+            actions: { checkpoint: { path: context.path, value: null } },
+          });
         }
       },
     },

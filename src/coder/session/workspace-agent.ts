@@ -2,6 +2,7 @@
  * The agent of one workspace, with its tools, its policy and its checkpoints. Sessions in the same workspace share it.
  */
 import type { JsonObject, JsonValue } from '../../base/index.ts';
+import { guardedFetch } from '../../base/net/index.ts';
 import {
   llmAgent,
   type Model,
@@ -9,15 +10,17 @@ import {
   createRunner,
   type Runner,
   type SessionStore,
+  isDelegatedSession,
   type Tool,
   type ToolContext,
+  type Toolset,
 } from '../../agent/index.ts';
 import { resolveModel } from '../../agent/internal/index.ts';
 import type { McpServers } from '../../protocol/development-tool/index.ts';
 import type { Logger } from '../../tasks/index.ts';
 import { CheckpointError, openCheckpoints, type Checkpoints } from '../checkpoints/checkpoints.ts';
 import { guarded, type GuardOptions, type Modes } from '../approval/guard.ts';
-import { taskTool } from './helper.ts';
+import { openHooks, type CoderHooks } from '../hooks/hooks.ts';
 import { instructionFor } from './instruction.ts';
 import type { FileChanges } from '../approval/file-changes.ts';
 import { mcpFiles } from './mcp-files.ts';
@@ -28,12 +31,16 @@ import { mcpTools, type McpTools } from './mcp-tools.ts';
 import {
   checkpointFailed,
   compactionFailed,
+  hookFailed,
+  hookRemark,
   logNotices,
   noCheckpoints,
   noPrice,
   type Notify,
 } from './notices.ts';
 import { openingCalls } from './opening-calls.ts';
+import { ownTools, type OwnTools } from './own-tools.ts';
+import { RemoteHelpers } from './task-tool.ts';
 import { priceOf } from './prices.ts';
 import { modelChoices, sessionModel } from './session-model.ts';
 import { saveRule } from '../settings/settings.ts';
@@ -112,8 +119,10 @@ export interface WorkspaceAgent extends Modes {
   /** Returns the model of a session with this state. */
   modelOf(state: (key: string) => JsonValue | undefined): Model;
   readonly runner: Runner;
-  /** The tools, except those of MCP servers. */
+  /** The tools, except `own` and those of MCP servers. */
   readonly tools: readonly Tool[];
+  /** The tools that depend on files: `task` with its helpers, and `skill`. */
+  readonly own: Toolset & Pick<OwnTools, 'load'>;
   readonly mcp: McpTools;
   /** Returns the checkpoints. Returns undefined if git is missing or the folder has too many files. */
   checkpoints(): Promise<Checkpoints | undefined>;
@@ -230,12 +239,39 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions): Promis
     ),
   });
   mcp.connect();
-  const instruction = () =>
-    instructionFor({ workspace: root, configFolder, servers: mcp.instructions() });
-  const basic = own.map((tool) => guarded(tool, guard));
-  // A helper uses the model of the session that it works for.
-  const taskWith = (chosen: Model) => taskTool(instruction, [...basic, mcp], chosen, notify);
-  const task = taskWith(model);
+  const hooks = openHooks({
+    hooks: settings.hooks,
+    agent: APP,
+    cwd: root,
+    ...(sandbox && { sandbox }),
+    failed: (...failure) => notify(hookFailed(...failure)),
+    said: (...remark) => notify(hookRemark(...remark)),
+  });
+  const basic = own.map((tool) => hooks.tool(guarded(tool, guard)));
+  const mcpToolset = hooks.toolset(mcp);
+  const instruction = async () =>
+    instructionFor({
+      workspace: root,
+      configFolder,
+      skills: await mine.skillsText(),
+      servers: mcp.instructions(),
+    });
+  const mine = ownTools(
+    {
+      configFolder,
+      root,
+      instruction,
+      tools: [...basic, mcpToolset],
+      resolve,
+      remote: new RemoteHelpers(guardedFetch({ allowNetworks: options.web?.allowNetworks })),
+      guard,
+      hooks,
+      notify,
+    },
+    model,
+  );
+  // Reports problems of these files at the start. An error is reported by the first turn.
+  mine.load().catch(() => undefined);
   const sessions = sessionModel({
     model,
     limits: settings.limits,
@@ -246,15 +282,17 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions): Promis
         description: 'Reads, writes and runs code in a workspace.',
         model: chosen,
         instruction,
-        tools: [...basic, guarded(taskWith(chosen), guard), mcp],
+        // A helper uses the model of the session that it works for, unless its file names another one.
+        tools: [...basic, mine.toolset(chosen), mcpToolset],
         compaction: { onFailure: (error) => notify(compactionFailed(error)) },
         callbacks: openingCalls,
       }),
+    afterTurn: ({ session, signal }, answer) => hooks.afterTurn(session, 'done', answer, signal),
   });
   if (settings.limits?.maxCostUsd !== undefined && !priceOf(model.name)) {
     notify(noPrice(model.name));
   }
-  const byName = new Map([...own, task].map((tool) => [tool.name, tool]));
+  const byName = new Map([...own, ...mine.plain].map((tool) => [tool.name, tool]));
   const { maxSteps } = settings.limits ?? {};
 
   return {
@@ -274,10 +312,11 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions): Promis
       app: APP,
       sessions: options.sessions,
       defaultModel: model,
-      plugins: [changesPlugin(options.changes)],
+      plugins: [changesPlugin(options.changes), endPlugin(hooks)],
       ...(maxSteps !== undefined && { limits: { steps: maxSteps } }),
     }),
-    tools: [...basic, guarded(task, guard)],
+    tools: basic,
+    own: { ...mine.toolset(model), load: () => mine.load() },
     mcp,
     checkpoints,
     describe(tool, args) {
@@ -303,6 +342,20 @@ function changesPlugin(changes: FileChanges): Plugin {
   return {
     name: 'file-changes',
     beforeAgent: ({ session, runId }) => changes.begin({ session: session.id, runId }),
+  };
+}
+
+/** Runs the hooks at the end of a turn that failed or was stopped. sessionModel runs them when the agent is done. */
+function endPlugin(hooks: CoderHooks): Plugin {
+  return {
+    name: 'end-of-turn',
+    async afterRun(outcome, { session }) {
+      if ((outcome !== 'failed' && outcome !== 'aborted') || isDelegatedSession(session)) return;
+      const how = outcome === 'failed' ? 'failed' : 'stopped';
+      // The run is over, so nothing can stop the hook but its own timeout.
+      const { signal } = new AbortController();
+      await hooks.afterTurn(session, how, undefined, signal).catch(() => undefined);
+    },
   };
 }
 

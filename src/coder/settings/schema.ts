@@ -40,6 +40,54 @@ const Limits = z.strictObject({
     .describe('How many days sessions and checkpoints are kept.'),
 });
 
+const HookFields = z.strictObject({
+  tool: z
+    .string()
+    .min(1)
+    .max(256)
+    .optional()
+    .describe('Only calls of this tool. "*" matches any characters. Default: every tool.'),
+  command: z
+    .string()
+    .min(1)
+    .max(4096)
+    .describe(
+      'The command line. It gets JSON on standard input. Exit code 0: go on; 2: refuse, with the standard error as the reason; any other code: a warning.',
+    ),
+  timeoutMs: z
+    .int()
+    .min(1)
+    .max(600_000)
+    .optional()
+    .describe('The time after which the command is stopped, in milliseconds. Default: 60000.'),
+  required: z
+    .boolean()
+    .optional()
+    .describe('Refuse also if the command fails, times out or cannot be started. Default: false.'),
+});
+/** A hook. Those at the end of a turn have no tool. */
+export type Hook = z.infer<typeof HookFields>;
+
+const Hooks = z.strictObject({
+  beforeTool: z
+    .array(HookFields)
+    .max(50)
+    .optional()
+    .describe('Before a tool call, after the policy, and before a person is asked.'),
+  afterTool: z
+    .array(HookFields)
+    .max(50)
+    .optional()
+    .describe('After a tool call. With exit code 2, the model also gets the standard error.'),
+  afterTurn: z
+    .array(HookFields.omit({ tool: true }))
+    .max(50)
+    .optional()
+    .describe(
+      'When the agent has finished. With exit code 2, the agent continues, and gets the standard error as its next task.',
+    ),
+});
+
 const Notify = z.strictObject({
   terminal: z
     .enum(['unfocused', 'always', 'off'])
@@ -100,6 +148,9 @@ export const Settings = z.strictObject({
     ),
   mcpServers: McpServers.optional().describe(
     'MCP servers by name. Their tools are called SERVER__TOOL.',
+  ),
+  hooks: Hooks.optional().describe(
+    'Commands that run before and after a tool call, and at the end of a turn.',
   ),
   sandbox: z
     .boolean()

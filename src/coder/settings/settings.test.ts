@@ -225,6 +225,7 @@ test('the published schema describes every setting', () => {
   assert.deepEqual(Object.keys(schema.properties).toSorted(), [
     '$schema',
     'approval',
+    'hooks',
     'limits',
     'mcpServers',
     'model',

@@ -3,7 +3,7 @@
  * settings are in `.parley/settings.json`, and are used only if the user trusts the workspace.
  *
  * A field of the workspace's settings overrides the same field of the user's settings. MCP servers and limits are
- * merged by name. The workspace's policy rules come after the user's rules. The last rule that matches a call decides.
+ * merged by name. The workspace's policy rules and hooks come after the user's. The last rule that matches a call decides.
  */
 import { realpath } from 'node:fs/promises';
 import path from 'node:path';
@@ -11,7 +11,7 @@ import { applyEdits, modify } from 'jsonc-parser';
 import type * as z from 'zod';
 import { reasonOf, systemCode } from '../../base/index.ts';
 import { JsoncError, parseJsonc, problemsIn } from '../../base/jsonc/index.ts';
-import { OWN_FOLDERS, workspaceFolder } from '../files/own-files.ts';
+import { OWN_FOLDERS, workspaceOwnFolder } from '../files/own-files.ts';
 import { inTurn } from '../files/queue.ts';
 import { isThere, readBounded } from '../files/read-bounded.ts';
 import { problemOf } from '../approval/policy.ts';
@@ -74,7 +74,7 @@ export async function loadSettings(options: {
   const file = workspaceSettingsFile(workspace);
   // No file in an untrusted workspace is read, so such a file cannot cause an error.
   if (!trusted) {
-    const own = [file, ...OWN_FOLDERS.map((folder) => workspaceFolder(workspace, folder))];
+    const own = [file, ...OWN_FOLDERS.map((folder) => workspaceOwnFolder(workspace, folder))];
     const there = await Promise.all(own.map(isThere));
     const untrusted = own.find((_, at) => there[at]);
     return { settings, files, ...(untrusted !== undefined && { untrusted }) };
@@ -96,6 +96,18 @@ export function mergeSettings(under: Settings, over: Settings): Settings {
   if (under.mcpServers && over.mcpServers) {
     merged.mcpServers = { ...under.mcpServers, ...over.mcpServers };
   }
+  if (under.hooks && over.hooks) {
+    // The workspace's hooks run after the user's. They cannot replace them.
+    const both = (event: 'beforeTool' | 'afterTool' | 'afterTurn') => [
+      ...(under.hooks?.[event] ?? []),
+      ...(over.hooks?.[event] ?? []),
+    ];
+    merged.hooks = {
+      beforeTool: both('beforeTool'),
+      afterTool: both('afterTool'),
+      afterTurn: both('afterTurn'),
+    };
+  }
   if (under.limits && over.limits) merged.limits = { ...under.limits, ...over.limits };
   return merged;
 }
@@ -105,8 +117,18 @@ export function parseSettings(file: string, text: string): Settings {
   return readWith(file, text, Checked);
 }
 
-/** The schema of the settings. It also refuses policy rules that can never match, because such a rule has no effect. */
-const Checked = Settings.check(({ value: { policy = [] }, issues }) => {
+/**
+ * The schema of the settings. It also refuses policy rules and hooks that can never match, because they have no effect.
+ */
+const Checked = Settings.check(({ value: { policy = [], hooks }, issues }) => {
+  for (const event of ['beforeTool', 'afterTool'] as const) {
+    for (const [at, { tool = '*' }] of (hooks?.[event] ?? []).entries()) {
+      const message = problemOf({ tool, decision: 'ask' });
+      if (message !== undefined) {
+        issues.push({ code: 'custom', input: tool, path: ['hooks', event, at, 'tool'], message });
+      }
+    }
+  }
   for (const [at, rule] of policy.entries()) {
     const message = problemOf(rule);
     if (message !== undefined) {

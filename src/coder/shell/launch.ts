@@ -14,6 +14,14 @@ export interface Launch {
   readonly onData: (text: string) => void;
 }
 
+/** A program on pipes. Its output and its errors can be read separately. */
+export interface PipedLaunch extends Launch {
+  /** The text on standard input. Default: standard input is empty. */
+  readonly input?: string;
+  /** Receives the standard error. Default: `onData`. Must not throw. */
+  readonly onErrorData?: (text: string) => void;
+}
+
 export interface Launched {
   readonly pid: number;
   /** Resolves when the program has ended and its output has been read. */
@@ -53,7 +61,7 @@ export async function launch(
   load: () => Promise<Pty | undefined> = loadPty,
 ): Promise<Launched> {
   const module = await load();
-  return module ? onTerminal(module, program) : onPipes(program);
+  return module ? onTerminal(module, program) : launchOnPipes(program);
 }
 
 function onTerminal(module: Pty, { file, args, cwd, environment, onData }: Launch): Launched {
@@ -79,22 +87,24 @@ function signalName(number: number): string {
   return known?.[0] ?? `signal ${number}`;
 }
 
-async function onPipes({ file, args, cwd, environment, onData }: Launch): Promise<Launched> {
-  const child = spawn(file, args, {
-    cwd,
-    env: environment,
-    detached: true,
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
+export async function launchOnPipes(program: PipedLaunch): Promise<Launched> {
+  const { file, args, cwd, environment, input = '', onData, onErrorData = onData } = program;
+  const child = spawn(file, args, { cwd, env: environment, detached: true, stdio: 'pipe' });
   const close = (): void => {
     child.stdout.destroy();
     child.stderr.destroy();
   };
-  for (const stream of [child.stdout, child.stderr]) {
+  for (const [stream, listener] of [
+    [child.stdout, onData],
+    [child.stderr, onErrorData],
+  ] as const) {
     stream.setEncoding('utf8');
-    stream.on('data', onData);
+    stream.on('data', listener);
     stream.on('error', () => {});
   }
+  // A program that does not read its input may end before everything is written.
+  child.stdin.on('error', () => {});
+  child.stdin.end(input);
   const exited = new Promise<Exit>((resolve) => {
     // Child processes may keep the pipes open forever, so the pipes are closed after a while.
     child.once('exit', () => setTimeout(close, DRAIN_MS).unref());

@@ -285,7 +285,7 @@ function liveUpdates(onOutput: (recent: string) => void): {
  * Returns the path of bash, or of sh if there is no bash. The user's own shell is not used, because it may parse a
  * command differently from the policy (parse.ts).
  */
-function findShell(searchPath: string): string {
+export function findShell(searchPath: string): string {
   for (const name of ['bash', 'sh']) {
     for (const folder of ['/bin', '/usr/bin', ...searchPath.split(path.delimiter)]) {
       const file = path.join(folder, name);

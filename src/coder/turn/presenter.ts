@@ -36,7 +36,7 @@ import type { Message, Part, TaskState } from '../../protocol/index.ts';
 import type { ExecutionContext, Logger, StatusEvent } from '../../tasks/index.ts';
 import { CallStates } from '../approval/call-states.ts';
 import { questionText, requestOf } from '../approval/confirmation-request.ts';
-import { speakerOf } from '../session/helper.ts';
+import { speakerOf } from '../session/task-tool.ts';
 import { MODEL_KEY } from '../session/session-model.ts';
 import { sessionStatus } from '../session/session-status.ts';
 import { APP, type WorkspaceAgent } from '../session/workspace-agent.ts';

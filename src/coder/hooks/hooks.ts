@@ -1,0 +1,212 @@
+/**
+ * The hooks in the settings: commands that run before and after a tool call, and at the end of a turn.
+ *
+ * A hook can only refuse. The policy is applied first: a call that it denies runs no hook, and a call that needs a
+ * person's approval still needs it after the hooks. So a hook never allows more than the policy does.
+ *
+ * If a hook fails, the person who runs the program gets a notice and the call continues. With `required`, the call is
+ * refused instead.
+ */
+import { oneLine, reasonOf, shorten, type JsonObject, type JsonValue } from '../../base/index.ts';
+import {
+  RichResponse,
+  ToolError,
+  Waiting,
+  type SessionKey,
+  type Tool,
+  type ToolContext,
+  type Toolset,
+} from '../../agent/index.ts';
+import { matchesName } from '../files/glob-pattern.ts';
+import type { Hook, Settings } from '../settings/schema.ts';
+import { newContentOf } from '../tools/tool.ts';
+import { runHook, type HookPlace } from './run-hook.ts';
+
+export interface HooksOptions extends HookPlace {
+  readonly hooks: Settings['hooks'];
+  /** The name of the main agent. All other agents are helpers. */
+  readonly agent: string;
+  /** Called when a hook has failed. Must not throw. */
+  failed(event: string, command: string, problem: string): void;
+  /** Called when a hook refuses after a call. Must not throw. */
+  said(tool: string, remark: string): void;
+}
+
+export interface CoderHooks {
+  /** Returns the tool with the hooks of its calls. */
+  tool(tool: Tool): Tool;
+  toolset(toolset: Toolset): Toolset;
+  /**
+   * Runs the hooks at the end of a turn. Returns the reason if a hook refuses this end, or else undefined. `text` is the
+   * agent's answer.
+   */
+  afterTurn(
+    session: SessionKey,
+    outcome: 'done' | 'failed' | 'stopped',
+    text: string | undefined,
+    signal: AbortSignal,
+  ): Promise<string | undefined>;
+}
+
+/** Maximum length of a result as JSON in the input of a hook. */
+const MAX_RESULT = 256 * 1024;
+const MAX_NOTICE = 300;
+
+export function openHooks({ hooks = {}, agent, ...options }: HooksOptions): CoderHooks {
+  const { beforeTool = [], afterTool = [], afterTurn = [] } = hooks;
+
+  /** Runs the hooks in order. Returns the reason of the first hook that refuses. */
+  async function decide(
+    list: readonly Hook[],
+    input: JsonObject & { event: string },
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
+    for (const hook of list) {
+      const outcome = await runHook(hook, { ...input, workspace: options.cwd }, options, signal);
+      if (outcome.kind === 'refused') return outcome.reason;
+      if (outcome.kind === 'failed') {
+        const problem = shorten(oneLine(outcome.problem), MAX_NOTICE);
+        options.failed(input.event, hook.command, problem);
+        if (hook.required === true) return 'a required hook failed';
+      }
+    }
+    return undefined;
+  }
+
+  const about = (name: string) => (hook: Hook) => matchesName(hook.tool ?? '*', name);
+
+  function inputOf(
+    event: string,
+    { name }: Tool,
+    args: JsonObject,
+    context: ToolContext,
+  ): JsonObject & { event: string } {
+    return {
+      event,
+      session: context.session.id,
+      ...(context.agent !== agent && { helper: context.agent }),
+      callId: context.callId,
+      tool: name,
+      arguments: args,
+    };
+  }
+
+  /** Throws if a hook refuses the call. */
+  async function before(tool: Tool, args: JsonObject, context: ToolContext): Promise<void> {
+    // A person may have replaced the content of an edit.
+    const newContent = newContentOf(context.confirmation);
+    const input = {
+      ...inputOf('beforeTool', tool, args, context),
+      ...(newContent !== undefined && { newContent }),
+    };
+    const reason = await decide(beforeTool.filter(about(tool.name)), input, context.signal);
+    if (reason !== undefined) throw new ToolError('denied', `a hook refused this call: ${reason}`);
+  }
+
+  async function after(
+    tool: Tool,
+    args: JsonObject,
+    context: ToolContext,
+    result: { readonly failed: boolean; readonly value: unknown },
+  ): Promise<string | undefined> {
+    const input = {
+      ...inputOf('afterTool', tool, args, context),
+      failed: result.failed,
+      ...resultFor(result.value),
+    };
+    const reason = await decide(afterTool.filter(about(tool.name)), input, context.signal);
+    if (reason !== undefined) {
+      options.said(tool.name, shorten(oneLine(reason), MAX_NOTICE));
+    }
+    return reason;
+  }
+
+  function hooked(tool: Tool): Tool {
+    if (![...beforeTool, ...afterTool].some(about(tool.name))) return tool;
+    return {
+      ...tool,
+      async confirm(args, context) {
+        const asks = (await tool.confirm?.(args, context)) ?? false;
+        await before(tool, args, context);
+        return asks;
+      },
+      async run(args, context) {
+        if (newContentOf(context.confirmation) !== undefined) await before(tool, args, context);
+        let result: unknown;
+        try {
+          result = await tool.run(args, context);
+        } catch (error) {
+          context.signal.throwIfAborted();
+          const remark = await after(tool, args, context, { failed: true, value: reasonOf(error) });
+          throw remark === undefined ? error : failureWith(error, remark);
+        }
+        if (result instanceof Waiting) return result;
+        const rich = result instanceof RichResponse ? result : undefined;
+        const value = rich ? rich.response : result;
+        const remark = await after(tool, args, context, { failed: false, value });
+        if (remark === undefined) return result;
+        const { parts = [], display } = rich ?? {};
+        return new RichResponse(withRemark(value, remark), {
+          parts,
+          display: display ?? jsonOf(value),
+        });
+      },
+    };
+  }
+
+  return {
+    tool: hooked,
+    toolset: (toolset) => ({
+      name: toolset.name,
+      tools: async (signal) => (await toolset.tools(signal)).map(hooked),
+      cancel: async (callId, run) => toolset.cancel?.(callId, run),
+    }),
+    async afterTurn(session, outcome, text, signal) {
+      if (afterTurn.length === 0) return undefined;
+      const input = {
+        event: 'afterTurn',
+        session: session.id,
+        outcome,
+        ...(text !== undefined && { text }),
+      };
+      return decide(afterTurn, input, signal);
+    },
+  };
+}
+
+function jsonOf(value: unknown): JsonValue {
+  if (value === undefined) return null;
+  return JSON.parse(JSON.stringify(value)) as JsonValue;
+}
+
+/** Returns the result for the input of a hook. A large result is cut, and is then a text. */
+function resultFor(value: unknown): JsonObject {
+  const json = JSON.stringify(value ?? null);
+  if (json.length <= MAX_RESULT) return { result: jsonOf(value) };
+  return { result: shorten(json, MAX_RESULT), resultIsCut: true };
+}
+
+/** Returns the response to the model with the remark of a hook. */
+function withRemark(value: unknown, remark: string): JsonValue {
+  const response = jsonOf(value);
+  if (typeof response === 'string') return `${response}\n\n[A hook says: ${remark}]`;
+  return isJsonObject(response)
+    ? { ...response, hook: remark }
+    : { result: response, hook: remark };
+}
+
+function failureWith(error: unknown, remark: string): ToolError {
+  const { type, statusCode, response } =
+    error instanceof ToolError
+      ? error
+      : { type: 'tool_error' as const, statusCode: undefined, response: undefined };
+  return new ToolError(type, reasonOf(error), {
+    response: withRemark(response ?? reasonOf(error), remark),
+    ...(statusCode !== undefined && { statusCode }),
+    cause: error,
+  });
+}
+
+function isJsonObject(value: JsonValue): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,74 @@
+/**
+ * The tools that depend on files of the user and of the workspace: `task` with its helpers, and `skill`. The files are
+ * read at the start of each run, because the files and the trust in the workspace may have changed.
+ */
+import type { Model, Tool, Toolset } from '../../agent/index.ts';
+import { guarded } from '../approval/guard.ts';
+import { loadHelpers, type Helpers } from '../helpers/definition.ts';
+import { plainTaskTool, taskTool, type TaskToolOptions } from './task-tool.ts';
+import type { CoderHooks } from '../hooks/hooks.ts';
+import { isTrusted } from '../settings/trust.ts';
+import { skillTool } from '../skills/skill-tool.ts';
+import { loadSkills, skillsText, type Skills } from '../skills/skills.ts';
+import type { CoderTool } from '../tools/tool.ts';
+import { ignoredFile } from './notices.ts';
+
+export interface OwnToolsOptions extends Omit<TaskToolOptions, 'helpers' | 'model'> {
+  readonly configFolder: string;
+  /** The root folder of the workspace. */
+  readonly root: string;
+  readonly hooks: CoderHooks;
+}
+
+export interface OwnTools {
+  /** Returns the tools for a session with this model. */
+  toolset(model: Model): Toolset;
+  /** The same tools without helpers and skills, for descriptions of calls. */
+  readonly plain: readonly CoderTool[];
+  /** Returns the list of skills for the system instruction, or undefined if there are none. */
+  skillsText(): Promise<string | undefined>;
+  load(): Promise<Helpers & Skills>;
+}
+
+export function ownTools(options: OwnToolsOptions, model: Model): OwnTools {
+  const { configFolder, root: workspace, guard, hooks, notify } = options;
+  /** The problems that the person was told. */
+  const told = new Set<string>();
+
+  async function load(): Promise<Helpers & Skills> {
+    const place = { configFolder, workspace, trusted: await isTrusted(configFolder, workspace) };
+    const [helpers, skills] = await Promise.all([loadHelpers(place), loadSkills(place)]);
+    const problems = [...helpers.problems, ...skills.problems];
+    for (const problem of problems) {
+      if (told.has(problem)) continue;
+      told.add(problem);
+      notify(ignoredFile(problem));
+    }
+    return { helpers: helpers.helpers, skills: skills.skills, problems };
+  }
+
+  function task(chosen: Model, helpers: Helpers['helpers'], skill: readonly Tool[]): Tool {
+    const tools = [...options.tools, ...skill];
+    return hooks.tool(taskTool({ ...options, tools, helpers, model: chosen }));
+  }
+
+  return {
+    load,
+    plain: [plainTaskTool({ ...options, helpers: new Map(), model }), skillTool(new Map())],
+    async skillsText() {
+      return skillsText((await load()).skills);
+    },
+    toolset: (chosen) => ({
+      name: 'own',
+      async tools() {
+        const { helpers, skills } = await load();
+        const skill = skills.size === 0 ? [] : [hooks.tool(guarded(skillTool(skills), guard))];
+        return [task(chosen, helpers, skill), ...skill];
+      },
+      async cancel(callId, run) {
+        const { helpers } = await load();
+        await task(chosen, helpers, []).cancel?.(callId, run);
+      },
+    }),
+  };
+}
