@@ -13,9 +13,18 @@ import { chosenOption } from './answers.ts';
 import { noteAllowed } from './approvals.ts';
 import { detailFor } from './confirmation-request.ts';
 import type { FileChanges } from './file-changes.ts';
-import { decide, resultFilter, rulesFrom, type Policy, type Verdict } from './policy.ts';
+import {
+  asksForCommands,
+  decide,
+  readFilter,
+  READS_ONLY,
+  resultFilter,
+  rulesFrom,
+  type Policy,
+  type Verdict,
+} from './policy.ts';
 import { ApprovalMode, PolicyRule } from './rule.ts';
-import type { CoderTool, Preview } from '../tools/tool.ts';
+import type { CoderTool, Preview, ReadOnlyEnvironment } from '../tools/tool.ts';
 
 export interface Modes {
   /** The mode that a session starts with. */
@@ -105,7 +114,8 @@ export function guarded(tool: CoderTool, options: GuardOptions): Tool {
       // A denied call gets no preview, because an error of the preview may quote the file.
       if (files) refuse(decide(policy, tool, args, undefined, files));
       const preview = await previewOf(args, context);
-      const { decision, reason } = refuse(decide(policy, tool, args, preview, files), key);
+      const { verdict } = await verdictOn(args, policy, preview, files);
+      const { decision, reason } = refuse(verdict, key);
       if (decision === 'allow') {
         if (tool.effect !== 'read' && tool.effect !== 'talk') allowed.set(key, reason);
         return false;
@@ -129,16 +139,18 @@ export function guarded(tool: CoderTool, options: GuardOptions): Tool {
         const what = { tool: tool.name, call: tool.describe(args), reason };
         noteAllowed({ state: context.state, callId: context.callId, agent }, what);
       }
+      const environment = await readOnlyRun(args, context);
       if (grants && preview) {
         await grant(option, { tool, args, preview, root }, context.state);
       }
-      if (isEdit || tool.effect === 'execute') {
+      if (isEdit || (tool.effect === 'execute' && !environment)) {
         await options.beforeChange(tool.describe(args), context);
       }
       if (tool.asks !== true || context.answer) context.progress(BEGUN);
       const approved = context.confirmation !== undefined;
       const shows = resultFilter(policyOf(options, context.state), tool, approved);
-      const work = async (): Promise<unknown> => tool.run(args, context, preview, shows);
+      const work = async (): Promise<unknown> =>
+        tool.run(args, context, preview, shows, environment);
       if (isEdit) return changes.change(actor, await filesIn(preview), work);
       const began = changes.now();
       const result = await work();
@@ -149,6 +161,35 @@ export function guarded(tool: CoderTool, options: GuardOptions): Tool {
       return result;
     },
   };
+
+  /** Decides about a call. If it needs no approval because it only reads, also returns the environment to run it in. */
+  async function verdictOn(
+    args: JsonObject,
+    policy: Policy,
+    preview: Preview | undefined,
+    files?: readonly string[],
+  ): Promise<{ readonly verdict: Verdict; readonly environment?: ReadOnlyEnvironment }> {
+    const environment = asksForCommands(policy)
+      ? await tool.readOnly?.(args, readFilter(policy))
+      : undefined;
+    const verdict = decide(policy, tool, args, preview, files, environment !== undefined);
+    return verdict === READS_ONLY && environment ? { verdict, environment } : { verdict };
+  }
+
+  /**
+   * Returns the environment for a call that runs without approval because it only reads. The call is checked again,
+   * because earlier calls may have changed files or settings since it was allowed. Throws if it now needs approval.
+   */
+  async function readOnlyRun(
+    args: JsonObject,
+    { state, confirmation }: ToolContext,
+  ): Promise<ReadOnlyEnvironment | undefined> {
+    if (!tool.readOnly || confirmation) return undefined;
+    const { verdict, environment } = await verdictOn(args, policyOf(options, state), undefined);
+    if (refuse(verdict).decision === 'allow') return environment;
+    const message = `not run: ${verdict.reason}, and it was allowed before; make the call again`;
+    throw new ToolError('denied', message);
+  }
 
   /** Throws if the call is denied. */
   function refuse(verdict: Verdict, key?: string): Verdict {

@@ -115,7 +115,7 @@ export function problemOf({ tool, pattern }: PolicyRule): string | undefined {
 
 /**
  * Decides about a call. `files` are files that the call uses, in addition to the files in its arguments and its
- * preview.
+ * preview. `readsOnly` is true if a command only reads files that `readFilter` accepts.
  */
 export function decide(
   policy: Policy,
@@ -123,12 +123,15 @@ export function decide(
   args: JsonObject,
   preview: Preview | undefined,
   files: readonly string[] = [],
+  readsOnly = false,
 ): Verdict {
   const rules = policy.rules.filter(
     (rule) => countsIn(rule, policy.root) && isAbout(rule, tool.name, preview),
   );
   if (tool.name === SHELL_TOOL) {
-    return inMode(policy.mode, tool, shellVerdict(rules, commandOf(args)));
+    const ruled = shellVerdict(rules, commandOf(args));
+    if (!ruled && readsOnly && asksForCommands(policy)) return READS_ONLY;
+    return inMode(policy.mode, tool, ruled);
   }
   const targets = targetsOf(policy.root, tool, args, preview, files);
   return (
@@ -185,6 +188,37 @@ export function resultFilter(
       return rule?.decision === 'ask' ? !asks : rule?.decision !== 'deny';
     });
   };
+}
+
+/**
+ * Returns a function that checks whether all tools may read the file or folder with a real path without approval.
+ * Returns undefined if they may read all files.
+ */
+export function readFilter(policy: Policy): ((file: string) => boolean) | undefined {
+  const readers = [READ_TOOL, ...FOLDER_TOOLS];
+  const restricts = policy.rules.some(
+    (rule) =>
+      rule.pattern === undefined &&
+      rule.decision !== 'allow' &&
+      countsIn(rule, policy.root) &&
+      readers.some((name) => isAbout(rule, name, undefined)),
+  );
+  if (restricts) return () => false;
+  const filters = readers
+    .map((name) => resultFilter(policy, { name, effect: 'read' }, false))
+    .filter((filter) => filter !== undefined);
+  return filters.length === 0 ? undefined : (file) => filters.every((shows) => shows(file));
+}
+
+/** The decision about a command that only reads. */
+export const READS_ONLY: Verdict = {
+  decision: 'allow',
+  reason: 'the command only reads files of the workspace',
+};
+
+/** Returns whether commands need approval in this mode, unless they only read. */
+export function asksForCommands({ mode }: Policy): boolean {
+  return mode === 'ask' || mode === 'auto-edit';
 }
 
 /** Combines the mode with the decision of the rules. */

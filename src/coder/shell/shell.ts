@@ -15,6 +15,7 @@ import path from 'node:path';
 import { commandEnvironment, MARKER } from './environment.ts';
 import { launch, type Exit } from './launch.ts';
 import { endTree } from './process-tree.ts';
+import { readOnlyEnvironment } from './read-only-line.ts';
 import type { Sandbox } from './sandbox.ts';
 import { createTranscript, type Transcript } from './transcript.ts';
 
@@ -36,6 +37,8 @@ export interface ShellRunOptions {
    * command runs, because listeners may store the output. Must not throw.
    */
   readonly onOutput?: (recent: string) => void;
+  /** The result of `readOnly`. Default: the environment of the shell. */
+  readonly environment?: Readonly<Record<string, string>> | undefined;
 }
 
 export interface Outcome extends Exit {
@@ -59,6 +62,14 @@ export interface Job {
 export interface Shell extends AsyncDisposable {
   /** Runs a command until it ends. If the signal is aborted, kills the command and throws the signal's reason. */
   run(command: string, options: ShellRunOptions): Promise<Outcome>;
+  /**
+   * Returns the environment in which the command can run without approval, because it only reads files of the workspace
+   * for which `shows` returns true. Returns undefined if the command needs approval. See read-only-line.ts.
+   */
+  readOnly(
+    command: string,
+    shows: ((file: string) => boolean) | undefined,
+  ): Promise<Readonly<Record<string, string>> | undefined>;
   /** Starts a background job. */
   start(command: string, timeoutMs?: number): Promise<Job>;
   /** Returns the running jobs and the last ended jobs, oldest first. */
@@ -118,6 +129,7 @@ export function openShell(options: ShellOptions): Shell {
     command: string,
     timeoutMs: number | undefined,
     onData: (transcript: Transcript) => void,
+    variables: Readonly<Record<string, string>> = environment,
   ): Promise<Execution> {
     const args = ['-c', PROLOGUE, program, command];
     const { done: leave, ...target } = options.sandbox?.(program, args) ?? {
@@ -132,7 +144,7 @@ export function openShell(options: ShellOptions): Shell {
     const child = await start({
       ...target,
       cwd: options.cwd,
-      environment: { ...environment, [MARKER]: mark },
+      environment: { ...variables, [MARKER]: mark },
       onData: (text) => {
         transcript.write(text);
         onData(transcript);
@@ -190,11 +202,12 @@ export function openShell(options: ShellOptions): Shell {
   }
 
   async function run(command: string, runOptions: ShellRunOptions): Promise<Outcome> {
-    const { signal, timeoutMs, onOutput } = runOptions;
+    const { signal, timeoutMs, onOutput, environment: own } = runOptions;
     signal.throwIfAborted();
     const live = onOutput && liveUpdates(onOutput);
     try {
-      const execution = await execute(command, timeoutMs, (transcript) => live?.touch(transcript));
+      const onData = (transcript: Transcript) => live?.touch(transcript);
+      const execution = await execute(command, timeoutMs, onData, own);
       const stop = (): void => void execution.stop();
       signal.addEventListener('abort', stop);
       if (signal.aborted) stop();
@@ -247,6 +260,8 @@ export function openShell(options: ShellOptions): Shell {
 
   return {
     run,
+    readOnly: (command, shows) =>
+      readOnlyEnvironment(command, { root: options.cwd, environment, shows }),
     start: startJob,
     jobs: () => [...jobs.values()],
     close,

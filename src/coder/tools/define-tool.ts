@@ -9,7 +9,7 @@ import {
   type ToolContext,
 } from '../../agent/index.ts';
 import type { Workspace } from '../files/workspace.ts';
-import type { CoderTool, Display, Effect, Preview, Shows } from './tool.ts';
+import type { CoderTool, Display, Effect, Preview, ReadOnlyEnvironment, Shows } from './tool.ts';
 
 export interface ToolDefinition<Input extends z.ZodObject> {
   readonly name: string;
@@ -32,7 +32,13 @@ export interface ToolDefinition<Input extends z.ZodObject> {
     context: ToolContext,
     preview?: Preview,
     shows?: Shows,
+    environment?: ReadOnlyEnvironment,
   ) => MaybePromise<unknown>;
+  /** See `CoderTool`. */
+  readonly readOnly?: (
+    args: z.output<Input>,
+    shows: Shows | undefined,
+  ) => Promise<ReadOnlyEnvironment | undefined>;
   /** Cancels work that a call has started elsewhere. */
   readonly cancel?: (...call: Parameters<NonNullable<Tool['cancel']>>) => Promise<void>;
 }
@@ -55,7 +61,7 @@ export function respond(response: JsonObject | string, text: string): RichRespon
 export function defineTool<Input extends z.ZodObject>(
   definition: ToolDefinition<Input>,
 ): CoderTool {
-  const { name, description, input, effect, asks, files, run } = definition;
+  const { name, description, input, effect, asks, files, readOnly, run } = definition;
   const sequential = definition.sequential ?? effect !== 'read';
   const base = tool({ name, description, input, sequential, run });
   const typed = (args: JsonObject): z.output<Input> => {
@@ -65,7 +71,10 @@ export function defineTool<Input extends z.ZodObject>(
   return {
     ...base,
     // This bypasses the framework's limit on responses, because these tools have their own limits.
-    run: (args, context, preview, shows) => run(typed(args), context, preview, shows),
+    run: (args, context, ...more) => run(typed(args), context, ...more),
+    ...(readOnly && {
+      readOnly: (args: JsonObject, shows: Shows | undefined) => readOnly(typed(args), shows),
+    }),
     ...(definition.cancel && { cancel: definition.cancel }),
     effect,
     ...(asks !== undefined && { asks }),

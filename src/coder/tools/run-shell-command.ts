@@ -38,7 +38,10 @@ const Arguments = z.strictObject({
 const DESCRIPTION = `Runs a command line with bash in the workspace and returns its output, exit code and duration. The \
 command is not interactive: standard input is empty, and pagers and editors are off. Of a long output, only the start \
 and the end are kept. Processes that are still running when the command ends are killed. To start a server, use \
-"background". To read its output or to stop it, use shell_jobs. A background job has no timeout unless one is given.`;
+"background". To read its output or to stop it, use shell_jobs. A background job has no timeout unless one is given. \
+Most commands need the approval of a person. Commands that only read the workspace (ls, cat, head, tail, wc, file, stat, \
+du, grep, rg, find, git status, log, diff, show, blame, branch --list) do not, if the line contains nothing else than \
+them and pipes: no redirection, no other operator, no expansion.`;
 
 const SANDBOXED = ` Commands run in a sandbox: there is no network, and only the workspace and /tmp can be written. In \
 the workspace, .git and .parley are read-only, so git cannot add, commit or switch branches; ask the user to do it.`;
@@ -67,19 +70,23 @@ export function runShellCommandTool(options: RunShellCommandOptions): CoderTool 
       return `Run ${short}${background ? ' in the background' : ''}`;
     },
     preview: ({ command }) => ({ kind: 'execute', command, workingDirectory: root }),
-    async run({ command, timeout_ms, background }, context) {
+    readOnly: async ({ command, background }, shows) =>
+      background ? undefined : shell.readOnly(command, shows),
+    async run({ command, timeout_ms, background }, context, _preview, _shows, environment) {
       if (background) {
         context.signal.throwIfAborted();
         const job = await shell.start(command, timeout_ms);
         const note = `The command runs in the background as ${job.id}. Use shell_jobs to read its output or to stop it.`;
         return respond({ job: job.id, note }, note);
       }
-      const terminals = options.terminalsOf?.(context);
+      // The environment of a command in the editor's terminal cannot be chosen.
+      const terminals = environment ? undefined : options.terminalsOf?.(context);
       const runner = terminals ? terminalRunner(terminals, context.callId, root) : shell;
       const outcome = await runner.run(command, {
         signal: context.signal,
         timeoutMs: timeout_ms ?? timeoutMs,
         onOutput: (recent) => context.progress(recent),
+        environment,
       });
       const response = { output: outcome.output, ...endOf(outcome) };
       const failure = failureOf(outcome, response);

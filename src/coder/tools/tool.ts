@@ -47,19 +47,29 @@ export interface CoderTool extends Tool {
    */
   preview(args: JsonObject, context: ToolContext): MaybePromise<Preview>;
   /**
+   * Returns the environment in which the call only reads files of the workspace for which `shows` returns true, so that
+   * it needs no approval. Returns undefined if the call may do anything else. Must not throw.
+   */
+  readOnly?(args: JsonObject, shows: Shows | undefined): Promise<ReadOnlyEnvironment | undefined>;
+  /**
    * Runs the call. `preview` is the preview of this call, if there was one. With it, `run` does not have to plan the
-   * change again. A tool that finds files leaves out each file for which `shows` returns false.
+   * change again. A tool that finds files leaves out each file for which `shows` returns false. `environment` is the
+   * result of `readOnly`, if the call needs no approval because of it.
    */
   run(
     args: JsonObject,
     context: ToolContext,
     preview?: Preview,
     shows?: Shows,
+    environment?: ReadOnlyEnvironment,
   ): MaybePromise<unknown>;
 }
 
 /** Returns whether the policy allows a result to contain the file or folder with this real path. */
 export type Shows = (file: string) => boolean;
+
+/** The environment variables of a command that runs without approval, because it only reads. */
+export type ReadOnlyEnvironment = Readonly<Record<string, string>>;
 
 /** The last line of a result from which files may have been left out. It is added even if no file was left out. */
 export const LEFT_OUT = '[files that a rule protects are left out]';

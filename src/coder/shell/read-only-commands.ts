@@ -1,0 +1,221 @@
+/**
+ * The closed list of commands that only read. In the modes `ask` and `auto-edit`, a line of these commands runs without
+ * approval, if it reads only files of the workspace (read-only-line.ts checks this).
+ *
+ *   git log --oneline | head -5        on the list
+ *   cat a > b, ls; ls, cat $X, ls *    not on the list: only pipes and quotes are allowed between the words
+ *   find . -delete, rg --pre x         not on the list: an option that is not listed below may write or run something
+ *
+ * An option is listed only if it neither writes nor runs anything, and names no file, with GNU, BSD and BusyBox tools.
+ */
+import { parseCommandLine } from './parse.ts';
+import { gitReading } from './read-only-git.ts';
+import { readOptions, type KnownOptions } from './read-options.ts';
+
+export interface ReadOnlyCommand {
+  readonly program: string;
+  /** Words that may be the paths of files and folders. */
+  readonly operands: readonly string[];
+  /** Whether the command reads folders: those in `operands`, or the workspace if there are none. */
+  readonly readsFolders: boolean;
+  /** Set if the command is git with a repository. */
+  readonly git?: { readonly comparesFiles: boolean };
+}
+
+type Reading = Omit<ReadOnlyCommand, 'program'>;
+
+/** Quoted parts of a line, in which bash expands nothing. */
+const QUOTED = /'[^']*'|"(?:[^"$`\\]|\\[^"$`\\])*"|\\[!-~]/g;
+/** A line without its quoted parts. A tilde is only allowed after a letter or a digit, as in `HEAD~2`. */
+const PLAIN = /^(?:[\w ./:=,+@%^|-]|(?<=[\w^])~)*$/;
+const ASCII = /^[ -~]*$/;
+
+/** Programs whose version may be printed. They read nothing in the workspace for it, unlike npm, yarn, go or rustc. */
+const VERSIONS: Readonly<Record<string, readonly string[]>> = {
+  node: ['--version', '-v'],
+  python: ['--version', '-V'],
+  python3: ['--version', '-V'],
+  ruby: ['--version', '-v'],
+  perl: ['--version', '-v'],
+  java: ['--version', '-version'],
+  gcc: ['--version'],
+  clang: ['--version'],
+  make: ['--version', '-v'],
+  cmake: ['--version'],
+  git: ['--version'],
+};
+
+const COMMANDS: Readonly<Record<string, (args: readonly string[]) => Reading | undefined>> = {
+  pwd: (args) => (plain(args, { flags: 'LP' })?.operands.length === 0 ? NOTHING : undefined),
+  cat: (args) => plain(args, { flags: 'nbsvetAET', long: ['--number', '--number-nonblank'] }),
+  head: (args) => plain(args, ENDS),
+  tail: (args) => plain(args, ENDS),
+  wc: (args) => plain(args, { flags: 'clwmL', long: ['--lines', '--words', '--bytes', '--chars'] }),
+  file: (args) =>
+    plain(args, {
+      flags: 'bik',
+      long: ['--brief', '--mime', '--mime-type', '--mime-encoding', '--keep-going'],
+    }),
+  stat: (args) =>
+    plain(args, {
+      flags: 't',
+      valued: 'c',
+      long: ['--terse'],
+      longValued: ['--format', '--printf'],
+    }),
+  ls: (args) =>
+    folders(args, {
+      flags: 'aAlhFtrSR1dpgisnmBbcuvxXCoG',
+      long: words(
+        '--all --almost-all --human-readable --recursive --reverse --size --directory --classify --full-time ' +
+          '--group-directories-first --inode --numeric-uid-gid --no-group',
+      ),
+      optional: ['--color'],
+      longValued: ['--sort', '--time', '--time-style'],
+    }),
+  du: (args) =>
+    folders(args, {
+      flags: 'ahsckmbx',
+      valued: 'd',
+      long: words(
+        '--all --human-readable --summarize --total --apparent-size --bytes --one-file-system',
+      ),
+      longValued: ['--max-depth', '--exclude'],
+    }),
+  grep: (args) => search(args, GREP, ['-r', '--recursive']),
+  rg: (args) => search(args, RG),
+  find,
+  git(args) {
+    const found = gitReading(args);
+    if (!found) return undefined;
+    const { operands, comparesFiles } = found;
+    return { operands, readsFolders: true, git: { comparesFiles } };
+  },
+};
+
+const NOTHING: Reading = { operands: [], readsFolders: false };
+
+const ENDS: KnownOptions = {
+  flags: 'qv',
+  valued: 'nc',
+  long: ['--quiet', '--silent', '--verbose'],
+  longValued: ['--lines', '--bytes'],
+  other: /^-\d+$/,
+};
+
+const GREP: KnownOptions = {
+  flags: 'EFGPivwxcLlnHhoqsrab',
+  valued: 'ABCme',
+  long: words(
+    '--recursive --line-number --ignore-case --count --files-with-matches --files-without-match --fixed-strings ' +
+      '--extended-regexp --perl-regexp --basic-regexp --word-regexp --line-regexp --invert-match --only-matching ' +
+      '--no-filename --with-filename --no-messages --quiet --text --byte-offset',
+  ),
+  optional: ['--color', '--colour'],
+  longValued: words(
+    '--include --exclude --exclude-dir --max-count --context --after-context --before-context --regexp --binary-files',
+  ),
+  other: /^-\d+$/,
+};
+
+const RG: KnownOptions = {
+  flags: 'nNilcwvFSsoHIUPx',
+  valued: 'ABCmegtTMd',
+  long: words(
+    '--line-number --no-line-number --ignore-case --smart-case --case-sensitive --count --count-matches ' +
+      '--files-with-matches --files-without-match --fixed-strings --word-regexp --line-regexp --invert-match ' +
+      '--only-matching --no-heading --heading --with-filename --no-filename --hidden --no-ignore --no-ignore-vcs ' +
+      '--multiline --multiline-dotall --pcre2 --json --stats --trim --column --vimgrep --files --type-list ' +
+      '--no-messages --no-config',
+  ),
+  longValued: words(
+    '--after-context --before-context --context --max-count --regexp --glob --iglob --type --type-not --max-depth ' +
+      '--max-columns --color --sort',
+  ),
+};
+
+/** Tests and actions of `find` without a value. The actions only print. */
+const FIND_FLAGS = new Set(
+  words(
+    '-print -print0 -ls -prune -quit -not -o -or -a -and ! ( ) -empty -xdev -mount -depth -daystart -readable ' +
+      '-writable -executable -true -false -nouser -nogroup',
+  ),
+);
+const FIND_VALUED = new Set(
+  words(
+    '-name -iname -path -ipath -wholename -iwholename -regex -iregex -regextype -type -maxdepth -mindepth -size ' +
+      '-mtime -mmin -ctime -cmin -atime -amin -perm -user -group -uid -gid -links -inum -printf',
+  ),
+);
+
+/**
+ * Returns the commands of a line if all of them are on the list and are joined only by pipes. Otherwise returns
+ * undefined.
+ */
+export function readOnlyCommands(line: string): readonly ReadOnlyCommand[] | undefined {
+  if (!ASCII.test(line)) return undefined;
+  const unquoted = line.replaceAll(QUOTED, 'q');
+  if (!PLAIN.test(unquoted) || /\|\s*\|/.test(unquoted)) return undefined;
+  const { commands, writes, problem } = parseCommandLine(line);
+  if (problem !== undefined || writes.length > 0 || commands.length === 0) return undefined;
+  // An empty command of a pipeline is a syntax error for bash, but has no words for the parser.
+  if (commands.length !== unquoted.split('|').length) return undefined;
+  const found: ReadOnlyCommand[] = [];
+  for (const { words: parsed, assigns } of commands) {
+    if (assigns || !parsed.every(({ literal }) => literal)) return undefined;
+    const [program = '', ...args] = parsed.map(({ text }) => text);
+    const reading = readingOf(program, args);
+    if (!reading) return undefined;
+    found.push({ program, ...reading });
+  }
+  return found;
+}
+
+function readingOf(program: string, args: readonly string[]): Reading | undefined {
+  const versions = Object.hasOwn(VERSIONS, program) ? VERSIONS[program]! : [];
+  if (args.length === 1 && versions.includes(args[0]!)) return NOTHING;
+  return Object.hasOwn(COMMANDS, program) ? COMMANDS[program]!(args) : undefined;
+}
+
+/** A command whose operands are files. */
+function plain(args: readonly string[], known: KnownOptions): Reading | undefined {
+  const read = readOptions(args, known);
+  return read && { operands: read.operands, readsFolders: false };
+}
+
+/** A command whose operands are files and folders. */
+function folders(args: readonly string[], known: KnownOptions): Reading | undefined {
+  const read = readOptions(args, known);
+  return read && { operands: read.operands, readsFolders: true };
+}
+
+/** A command that searches for a pattern, in folders if it has one of the options `recursive`. */
+function search(
+  args: readonly string[],
+  known: KnownOptions,
+  recursive?: readonly string[],
+): Reading | undefined {
+  const read = readOptions(args, known);
+  if (!read) return undefined;
+  const { names, operands } = read;
+  const hasPattern = ['-e', '--regexp', '--files', '--type-list'].some((name) => names.has(name));
+  return {
+    operands: hasPattern ? operands : operands.slice(1),
+    readsFolders: !recursive || recursive.some((name) => names.has(name)),
+  };
+}
+
+function find(args: readonly string[]): Reading | undefined {
+  const start = args.findIndex((word) => /^[-!(),]/.test(word));
+  const expression = start < 0 ? [] : args.slice(start);
+  for (let index = 0; index < expression.length; index++) {
+    const word = expression[index]!;
+    if (FIND_VALUED.has(word)) index++;
+    else if (!FIND_FLAGS.has(word)) return undefined;
+  }
+  return { operands: start < 0 ? args : args.slice(0, start), readsFolders: true };
+}
+
+function words(text: string): string[] {
+  return text.split(' ');
+}

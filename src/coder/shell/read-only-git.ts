@@ -1,0 +1,114 @@
+/**
+ * The git commands that only read the repository. A command with an option that is not listed here is not one of them:
+ * `--output` writes a file, `--ext-diff`, `--textconv` and `--show-signature` run programs, and `--no-index` reads files
+ * outside the repository. What the configuration of a repository could run is checked in git-settings.ts.
+ */
+import { readOptions, type KnownOptions, type ReadOptions } from './read-options.ts';
+
+const DIFF: Required<Pick<KnownOptions, 'flags' | 'valued' | 'long' | 'optional' | 'longValued'>> =
+  {
+    flags: 'pusbwzRW',
+    valued: 'USG',
+    long: words(
+      '--stat --shortstat --numstat --summary --compact-summary --name-only --name-status --raw --patch --no-patch ' +
+        '--cached --staged --merge-base --ignore-all-space --ignore-space-change --ignore-blank-lines --no-color ' +
+        '--no-ext-diff --no-textconv --no-renames --minimal --patience --histogram --function-context --no-prefix ' +
+        '--exit-code --quiet --check --full-index --text --patch-with-stat --pickaxe-regex --pickaxe-all',
+    ),
+    optional: words(
+      '--color --word-diff --color-words --find-renames --find-copies --stat --abbrev',
+    ),
+    longValued: words('--unified --diff-filter --diff-algorithm --inter-hunk-context'),
+  };
+
+const LOG: KnownOptions = {
+  flags: `${DIFF.flags}iEFmc`,
+  valued: `${DIFF.valued}n`,
+  long: [
+    ...DIFF.long,
+    ...words(
+      '--oneline --graph --all --merges --no-merges --first-parent --reverse --follow --abbrev-commit --no-decorate ' +
+        '--regexp-ignore-case --extended-regexp --fixed-strings --all-match --invert-grep --topo-order --date-order ' +
+        '--no-abbrev-commit --left-right --cherry-pick --cherry-mark --no-mailmap --no-notes --full-history ' +
+        '--simplify-merges --ancestry-path --parents --children --boundary --relative-date --source',
+    ),
+  ],
+  optional: [
+    ...DIFF.optional,
+    ...words('--decorate --branches --tags --remotes --format --pretty'),
+  ],
+  longValued: [
+    ...DIFF.longValued,
+    ...words(
+      '--max-count --skip --since --until --after --before --author --committer --grep --date',
+    ),
+  ],
+  other: /^-\d+$/,
+};
+
+const SUBCOMMANDS: Readonly<Record<string, KnownOptions>> = {
+  status: {
+    flags: 'sbz',
+    valued: '',
+    long: words(
+      '--short --branch --long --show-stash --ahead-behind --no-ahead-behind --no-renames',
+    ),
+    optional: words('--porcelain --untracked-files --ignored'),
+    other: /^-u(?:no|normal|all)?$/,
+  },
+  diff: DIFF,
+  log: LOG,
+  show: LOG,
+  blame: {
+    flags: 'wlstefnpMC',
+    valued: 'L',
+    long: words('--porcelain --line-porcelain --show-name --show-number --show-email --root'),
+    longValued: words('--date --abbrev'),
+  },
+  branch: {
+    flags: 'arv',
+    long: words('--list --all --remotes --verbose --show-current --no-color'),
+    optional: words('--color'),
+    longValued: words('--sort'),
+  },
+};
+
+/** The formats of `git log` that have a name. A repository can define other names. */
+const FORMATS = new Set(words('oneline short medium full fuller reference email mboxrd raw'));
+const SORT_KEY = /^-?(?:refname|committerdate|authordate|creatordate)$/;
+
+export interface GitReading {
+  /** Words that may be paths or names of commits. */
+  readonly operands: readonly string[];
+  /** Whether git compares the files of the workspace with the repository. */
+  readonly comparesFiles: boolean;
+}
+
+/** Returns what a git command reads, or undefined if the command is not on the list. */
+export function gitReading(args: readonly string[]): GitReading | undefined {
+  const [name = '', ...rest] = args[0] === '--no-pager' ? args.slice(1) : args;
+  const known = Object.hasOwn(SUBCOMMANDS, name) ? SUBCOMMANDS[name]! : undefined;
+  const read = known && readOptions(rest, known);
+  if (!read) return undefined;
+  // Without --list, `git branch NAME` creates a branch.
+  if (name === 'branch' && read.operands.length > 0 && !read.names.has('--list')) return undefined;
+  if (!read.values.every(isHarmless)) return undefined;
+  // A colon starts the magic of a pathspec, for example `:(top)` or `:/`.
+  if (read.operands.some((operand) => operand.startsWith(':'))) return undefined;
+  const comparesFiles = name === 'status' || name === 'diff' || name === 'blame';
+  return { operands: read.operands, comparesFiles };
+}
+
+/**
+ * Returns whether git runs no program because of this value. `%G` in a format and the sort key `signature` verify
+ * signatures with gpg, and `%(describe)` starts another git command.
+ */
+function isHarmless({ name, value }: ReadOptions['values'][number]): boolean {
+  if (name === '--sort') return SORT_KEY.test(value);
+  if (name !== '--format' && name !== '--pretty') return true;
+  return FORMATS.has(value) || (value.includes('%') && !/%\W*G|%\W*\(/.test(value));
+}
+
+function words(text: string): string[] {
+  return text.split(' ');
+}

@@ -1,0 +1,140 @@
+/**
+ * Checks on the disk whether a line of commands that only read (read-only-commands.ts) stays in the workspace and cannot
+ * run a program of the workspace. Such a line runs without approval, in an environment of its own:
+ *
+ * - Only a few variables are passed on. Programs are searched only in the system's folders. If the program is another
+ *   one in the normal environment, the line needs approval.
+ * - Git uses exactly the repository in the root of the workspace, without hooks, pager, file system monitor, network and
+ *   signature checks. If its configuration contains anything else that git could run, the line needs approval
+ *   (git-settings.ts).
+ *
+ * The line itself is run as it is shown.
+ */
+import { accessSync, constants, lstatSync, realpathSync, statSync } from 'node:fs';
+import path from 'node:path';
+import { isInside, isOfSystem } from '../files/path-rules.ts';
+import { gitEnvironment } from './git-settings.ts';
+import { readOnlyCommands, type ReadOnlyCommand } from './read-only-commands.ts';
+
+export interface ReadOnlyLineOptions {
+  /** The root of the workspace, in which the line runs. It must be a real path. */
+  readonly root: string;
+  /** The environment of other commands. */
+  readonly environment: Readonly<Record<string, string>>;
+  /** Returns whether the file with this real path may be read without approval. Default: all files may be read. */
+  readonly shows?: ((file: string) => boolean) | undefined;
+}
+
+/** Folders in which only the system, or the person who uses it, installs programs. */
+const SYSTEM_FOLDERS = ['/usr/local/bin', '/usr/bin', '/bin', '/opt/homebrew/bin'];
+const BUILTINS = new Set(['pwd']);
+/** The variables that are passed on. Other variables, such as RIPGREP_CONFIG_PATH, can make a program run another one. */
+const PASSED =
+  /^(?:HOME|XDG_CONFIG_HOME|USER|LOGNAME|LANG|LC_\w+|TZ|TERM|NO_COLOR|CI|PAGER|TMPDIR)$/;
+
+/**
+ * Returns the environment in which the line can run without approval, or undefined if the line needs approval. Never
+ * throws.
+ */
+export async function readOnlyEnvironment(
+  line: string,
+  options: ReadOnlyLineOptions,
+): Promise<Record<string, string> | undefined> {
+  const commands = readOnlyCommands(line);
+  if (!commands) return undefined;
+  try {
+    const folders = systemFolders(options.root);
+    if (!commands.every((command) => staysInside(command, folders, options))) return undefined;
+    const passed = Object.entries(options.environment).filter(([name]) => PASSED.test(name));
+    const environment = { ...Object.fromEntries(passed), PATH: folders.join(path.delimiter) };
+    const git = commands.flatMap((command) => command.git ?? []);
+    if (git.length === 0) return environment;
+    const comparesFiles = git.some((one) => one.comparesFiles);
+    return await gitEnvironment(environment, { root: options.root, comparesFiles });
+  } catch {
+    // A file or folder cannot be read or has changed meanwhile.
+    return undefined;
+  }
+}
+
+/** Returns the system's folders for programs that exist and are outside the workspace. */
+function systemFolders(root: string): string[] {
+  return SYSTEM_FOLDERS.filter((folder) => {
+    const real = realOf(folder);
+    return real !== undefined && !isInside(root, real);
+  });
+}
+
+function staysInside(
+  { program, operands, readsFolders }: ReadOnlyCommand,
+  folders: readonly string[],
+  options: ReadOnlyLineOptions,
+): boolean {
+  const { root, shows } = options;
+  if (!BUILTINS.has(program) && !isInstalled(program, folders, options)) return false;
+  // If a rule protects some files, a command that reads folders could show them.
+  if (shows && readsFolders) return false;
+  return operands.every((operand) => mayRead(operand, root, shows));
+}
+
+/**
+ * Returns whether the program in these folders is outside the workspace, and is the program that bash runs in the normal
+ * environment. Otherwise `node --version` could print the version of another node.
+ */
+function isInstalled(
+  program: string,
+  folders: readonly string[],
+  { root, environment }: ReadOnlyLineOptions,
+): boolean {
+  const file = findProgram(program, folders);
+  const usual = findProgram(program, (environment['PATH'] ?? '').split(path.delimiter));
+  return file !== undefined && file === usual && !isInside(root, file);
+}
+
+/** Returns the real path of the first program with this name in the folders. */
+function findProgram(program: string, folders: readonly string[]): string | undefined {
+  for (const folder of folders) {
+    const file = path.join(folder, program);
+    try {
+      accessSync(file, constants.X_OK);
+      if (statSync(file).isFile()) return realpathSync(file);
+    } catch {
+      // The program is not in this folder.
+    }
+  }
+  return undefined;
+}
+
+/**
+ * Returns whether a command may read the file or folder that a word names. A word that names no file is accepted if the
+ * file would be inside the workspace, because it may be a name of a commit.
+ */
+function mayRead(word: string, root: string, shows: ReadOnlyLineOptions['shows']): boolean {
+  // After a link, `..` is not the folder that it seems to be.
+  if (word.split('/').includes('..')) return false;
+  const file = path.resolve(root, word);
+  const real = realOf(file);
+  if (real === undefined) return isMissing(file, root);
+  const stats = statSync(real);
+  if (!stats.isFile() && !stats.isDirectory()) return false;
+  return isInside(root, real) && !isOfSystem(real) && (!shows || (stats.isFile() && shows(real)));
+}
+
+/** Returns whether the file does not exist, and would be inside the workspace. A link to a missing file exists. */
+function isMissing(file: string, root: string): boolean {
+  if (lstatSync(file, { throwIfNoEntry: false })) return false;
+  let parent = path.dirname(file);
+  while (realOf(parent) === undefined) {
+    if (lstatSync(parent, { throwIfNoEntry: false })) return false;
+    parent = path.dirname(parent);
+  }
+  return isInside(root, realpathSync(parent));
+}
+
+function realOf(file: string): string | undefined {
+  try {
+    return realpathSync.native(file);
+  } catch {
+    return undefined;
+  }
+}
