@@ -5,10 +5,12 @@ export { sqliteStore, type SqliteStore, type SqliteStoreOptions } from './sqlite
 export { inspectStore, storedDeadLetters } from './inspect-store.ts';
 export {
   postgresStore,
-  type PostgresStore,
+  PostgresStore,
   type PostgresStoreOptions,
 } from './postgres/postgres-store.ts';
-export type { ClusterOptions, ClusterStats, PostgresCluster } from './postgres/postgres-cluster.ts';
+export { NodeDatabase, type ClusterOptions } from './postgres/node-database.ts';
+export type { ClusterStats, PostgresCluster } from './postgres/postgres-cluster.ts';
+export { isAlive } from './postgres/cluster-statements.ts';
 export { importSqlite } from './postgres/import-sqlite.ts';
 export { CLUSTER } from './postgres/cluster-schema.ts';
 export { TASKS } from './postgres/migrations.ts';

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Key } from '../../src/gateway/keys/schema.ts';
+import { postgresStore } from '../../src/store/index.ts';
 import { startTcpProxy } from '../support/tcp-proxy.ts';
 import { testDatabase, type TestDatabase } from '../support/postgres.ts';
 import { type PostgresNode, startPostgresNode } from '../support/postgres-gateway.ts';
@@ -10,6 +11,7 @@ import { type Asked, fakeVendor, type FakeVendor, type Reply } from '../support/
 import { SEED_BODY } from '../gateway/cards-support.ts';
 import { compatible, piece } from '../gateway/models-support.ts';
 
+const silent = { debug() {}, info() {}, warn() {}, error() {} };
 const PROMPT_TOKENS = 15;
 const CHAT = { model: 'm', messages: [{ role: 'user', content: 'Weather?' }] };
 
@@ -86,9 +88,11 @@ test('a change takes effect on the other gateway even if its notifications are l
   const { key, secret } = await newKey();
   assert.equal((await other.ask(secret, 'GET', '/a2a/model-cards')).status, 200);
   // A pooler may lose the connections that listen.
-  await database.query(
-    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN parley_register%'`,
+  const ended = await database.query(
+    `SELECT pg_terminate_backend(pid) FROM pg_locks
+     WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
   );
+  assert.equal(ended.length, 2);
   await one.gateway.keys.revoke('default', key.id, { force: true }, 'test');
   const ms = await untilStatus(401, () => other.ask(secret, 'GET', '/a2a/model-cards'));
   assert.ok(ms < 1500, `after ${ms} ms`);
@@ -272,4 +276,37 @@ test('a gateway that cannot look for revoked keys refuses requests, and continue
   await untilStatus(503, ask);
   await allow(true);
   await untilStatus(200, ask);
+});
+
+test('a gateway has one lease, one listener and one pool in its database', async () => {
+  await using own = await testDatabase();
+  const store = await postgresStore(own.url, { logger: silent, poolSize: 3 });
+  await using node = await startPostgresNode(own.url, { store });
+  const fields = { workspace: 'default', name: 'test', scopes: ['*' as const] };
+  const { secret } = await node.gateway.keys.create(fields, 'test');
+  const asked = Array.from({ length: 30 }, () => node.ask(secret, 'GET', '/a2a/model-cards'));
+  for (const response of await Promise.all(asked)) assert.equal(response.status, 200);
+  const nodes = await own.query('SELECT id FROM parley.nodes');
+  assert.deepEqual(nodes, [{ id: store.cluster.node }]);
+  const connections = await own.query(
+    `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`,
+  );
+  assert.ok(connections.length <= 3 + 1, `${connections.length} connections`);
+});
+
+test('a gateway that stops hands its tasks over although it still settles its budgets', async () => {
+  await using own = await testDatabase();
+  const store = await postgresStore(own.url, { logger: silent });
+  const node = await startPostgresNode(own.url, { store });
+  const { node: id } = store.cluster;
+  await own.query(
+    `INSERT INTO parley.tasks (task_id, scope, context_id, state, seq, status_seq, changed, created_at, bytes, counted,
+       node) VALUES ('t', 1, 'c', 'working', 1, 1, 1, 1, 1, 1, $1)`,
+    [id],
+  );
+  const [nodesBefore] = await own.query('SELECT count(*) AS n FROM parley.nodes');
+  assert.equal(Number(nodesBefore?.['n']), 1);
+  await node[Symbol.asyncDispose]();
+  assert.deepEqual(await own.query('SELECT node FROM parley.tasks'), [{ node: '' }]);
+  assert.deepEqual(await own.query('SELECT id FROM parley.nodes'), []);
 });

@@ -3,7 +3,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import type { TestContext } from 'node:test';
 import type { Message, StreamItem, Task } from '../../src/protocol/index.ts';
 import { postgresStore, type PostgresStore } from '../../src/store/postgres/postgres-store.ts';
-import type { ClusterOptions } from '../../src/store/postgres/postgres-cluster.ts';
+import type { ClusterOptions } from '../../src/store/postgres/node-database.ts';
 import {
   createHandler,
   type AgentExecutor,

@@ -177,8 +177,11 @@ test('each event is delivered to a webhook by one node, in order, and by another
   gate(2).resolve();
   while (!seen.some(({ node }) => node === 'a')) await within('an event', arrived.promise);
   const end = async () => (await a.handler.readLog({ id })).entries.at(-1)!;
-  while ((await end()).event.kind !== 'status-update' || seen.at(-1)?.seq !== (await end()).seq) {
-    await within('the last event', arrived.promise);
+  for (;;) {
+    const next = arrived.promise;
+    const { event, seq } = await end();
+    if (event.kind === 'status-update' && seen.at(-1)?.seq === seq) break;
+    await within('the last event', next);
   }
   const seqs = seen.map(({ seq }) => seq);
   assert.deepEqual(

@@ -200,7 +200,7 @@ describe('PostgreSQL', () => {
     const place = workspaceOf();
     const plan = planOf(place, one);
     const [dead, other] = stores;
-    const { node } = registers[0]!;
+    const node = registers[0]!.node();
     assert.equal((await dead!.reserve(plan)).granted, true);
     await dead!.seen(plan.id, 50);
     await database.query(`UPDATE parley.reservations SET owner = 'dead' WHERE owner = $1`, [node]);

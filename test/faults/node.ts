@@ -66,7 +66,8 @@ async function startAgent(): Promise<void> {
 }
 
 async function startGateway(): Promise<void> {
-  const register = await openPostgresRegister(gateway.url, logger);
+  const store = await storeOf(gateway);
+  const register = await openPostgresRegister(store, logger);
   const provider = {
     type: 'openai-compatible' as const,
     baseUrl: `${vendor}/${name}/v1`,
@@ -78,7 +79,7 @@ async function startGateway(): Promise<void> {
       providers: { vendor: provider },
       agents: { [BEHIND]: { url: behind } },
     }),
-    store: await storeOf(gateway),
+    store,
     register,
     pepper: openPepper({ register, secretKey: SECRET_KEY }),
     secrets: { secretKey: SECRET_KEY },

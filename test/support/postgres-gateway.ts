@@ -4,6 +4,7 @@ import { GatewayConfig } from '../../src/gateway/config.ts';
 import { createGateway, type Gateway } from '../../src/gateway/gateway.ts';
 import { openPepper } from '../../src/gateway/keys/pepper.ts';
 import { openPostgresRegister } from '../../src/gateway/register/postgres-register.ts';
+import { PostgresStore } from '../../src/store/index.ts';
 import { type Logger, memoryStore, type TaskStore } from '../../src/tasks/index.ts';
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
@@ -31,7 +32,8 @@ export async function startPostgresNode(
   options: PostgresNodeOptions = {},
 ): Promise<PostgresNode> {
   const { logger = silent, pollMs, staleMs, allowNetworks = [] } = options;
-  const register = await openPostgresRegister(database, logger, { pollMs, staleMs });
+  const place = options.store instanceof PostgresStore ? options.store : database;
+  const register = await openPostgresRegister(place, logger, { pollMs, staleMs });
   const gateway = createGateway({
     config: GatewayConfig.parse(options.config ?? {}),
     store: options.store ?? memoryStore(),

@@ -3,6 +3,7 @@ export {
   openPostgres,
   type PoolStats,
   type Postgres,
+  type PostgresOptions,
   type PostgresSession,
 } from './open-postgres.ts';
 export { acrossLostConnections, type LostConnectionOptions } from './lost-connection.ts';

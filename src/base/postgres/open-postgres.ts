@@ -31,8 +31,6 @@ export interface PostgresOptions {
   readonly poolSize?: number | undefined;
   /** Maximum time of a statement in milliseconds. After it, the connection is closed. Default: 15 seconds. */
   readonly timeoutMs?: number | undefined;
-  /** Whether plans may use bitmap scans. A GIN index is only used in a bitmap scan. Default: false. */
-  readonly bitmapScans?: boolean | undefined;
   /** The name of this process in `pg_stat_activity`. Default: `parley`. */
   readonly applicationName?: string | undefined;
 }
@@ -65,8 +63,7 @@ const INT8 = 20;
  * Our statements find rows by index. Without turning these settings off, a connection could keep a plan that was made
  * when a table was almost empty, and that reads the whole table, until PostgreSQL has analyzed the table again.
  */
-const LOOKUPS = ['enable_seqscan'];
-const NO_BITMAPS = ['enable_bitmapscan'];
+const LOOKUPS = ['enable_seqscan', 'enable_bitmapscan'];
 /**
  * Turns settings off, but not behind a pooler, where other clients may get the same server connection. A pooler gives
  * its clients other process ids than those of the server.
@@ -86,7 +83,6 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
   // The driver returns these as strings, but all our numbers are below 2 ** 53.
   types.setTypeParser(INT8, Number);
   const client = { ...config, types };
-  const settings = options.bitmapScans === true ? LOOKUPS : [...LOOKUPS, ...NO_BITMAPS];
   const pool = new pg.Pool({
     ...client,
     max: poolSize ?? size ?? POOL_SIZE,
@@ -97,7 +93,7 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
       // and without a listener it would end the process. The statements of the user fail anyway.
       connection.on('error', () => {});
       // The statement for which the connection was opened comes next. If the connection is lost, it fails.
-      void connection.query(TURN_OFF, [settings, processIdOf(connection)]).catch(() => {});
+      void connection.query(TURN_OFF, [LOOKUPS, processIdOf(connection)]).catch(() => {});
     },
   });
   // The pool has already removed the connection. Without a listener, the error would end the process.
@@ -145,8 +141,14 @@ export class Postgres implements Executor, AsyncDisposable {
   }
 
   /** Runs a statement and returns its rows as objects. Throws a StoreError if the database refuses it. */
-  query<Row extends object>(text: string, values: readonly unknown[] = []): Promise<Row[]> {
-    return this.#retried(async () => (await this.#pool.query<Row>(text, [...values])).rows);
+  query<Row extends object>(
+    text: string,
+    values: readonly unknown[] = [],
+    name?: string,
+  ): Promise<Row[]> {
+    return this.#retried((prepares) =>
+      executor(this.#pool, prepares).query<Row>(text, values, name),
+    );
   }
 
   /** Runs a prepared statement and returns its rows as arrays. Throws a StoreError if the database refuses it. */
@@ -155,17 +157,9 @@ export class Postgres implements Executor, AsyncDisposable {
     values: readonly unknown[] = [],
   ): Promise<Row[]> {
     const query = { text, values: [...values], rowMode: 'array' as const };
-    return this.#retried(async () => {
-      if (this.#prepares) {
-        try {
-          return (await this.#pool.query<Row>({ ...query, name })).rows;
-        } catch (error) {
-          if (!lacksPrepared(error)) throw error;
-          this.#prepares = false;
-        }
-      }
-      return (await this.#pool.query<Row>(query)).rows;
-    });
+    return this.#retried(
+      async (prepares) => (await this.#pool.query<Row>(prepares ? { ...query, name } : query)).rows,
+    );
   }
 
   /**
@@ -173,27 +167,38 @@ export class Postgres implements Executor, AsyncDisposable {
    * transaction may or may not have been committed.
    */
   transaction<Result>(work: (db: Executor) => Promise<Result>): Promise<Result> {
-    return this.#retried(() => this.#transact(work));
+    return this.#retried((prepares) => this.#transact(work, prepares));
   }
 
-  /** Runs `work` again if other transactions have rolled it back (deadlock, serialization failure). */
-  async #retried<Result>(work: () => Promise<Result>): Promise<Result> {
+  /**
+   * Runs `work` again if other transactions have rolled it back (deadlock, serialization failure), or if the connection
+   * does not know a prepared statement. Then all later statements are not prepared.
+   */
+  async #retried<Result>(work: (prepares: boolean) => Promise<Result>): Promise<Result> {
     for (let attempt = 1; ; attempt++) {
+      const prepares = this.#prepares;
       try {
-        return await work();
+        return await work(prepares);
       } catch (error) {
+        if (prepares && lacksPrepared(error)) {
+          this.#prepares = false;
+          continue;
+        }
         if (!isRolledBack(error) || attempt >= MAX_TRIES) throw toStoreError(error, this.name);
         await pause(backoffMs(attempt, 5, 200));
       }
     }
   }
 
-  async #transact<Result>(work: (db: Executor) => Promise<Result>): Promise<Result> {
+  async #transact<Result>(
+    work: (db: Executor) => Promise<Result>,
+    prepares: boolean,
+  ): Promise<Result> {
     const client = await this.#pool.connect();
     let failed: unknown;
     try {
       await client.query('BEGIN');
-      const result = await work(executor(client));
+      const result = await work(executor(client, prepares));
       await client.query('COMMIT');
       return result;
     } catch (error) {
@@ -280,10 +285,17 @@ function processIdOf(client: object): number | undefined {
     : undefined;
 }
 
-function executor(client: PoolClient | Client): Executor {
+function executor(client: Pool | PoolClient | Client, prepares = false): Executor {
   return {
-    query: async <Row extends object>(text: string, values: readonly unknown[] = []) =>
-      (await client.query<Row>(text, [...values])).rows,
+    query: async <Row extends object>(
+      text: string,
+      values: readonly unknown[] = [],
+      name?: string,
+    ) => {
+      const query = { text, values: [...values] };
+      return (await client.query<Row>(prepares && name !== undefined ? { ...query, name } : query))
+        .rows;
+    },
   };
 }
 

@@ -21,7 +21,12 @@ export interface SchemaVersion {
 
 /** Runs statements on one connection. */
 export interface Executor {
-  query<Row extends object>(text: string, values?: readonly unknown[]): Promise<Row[]>;
+  /** Runs a statement. One with a `name` is parsed and planned once on each connection. */
+  query<Row extends object>(
+    text: string,
+    values?: readonly unknown[],
+    name?: string,
+  ): Promise<Row[]>;
 }
 
 /** The key of the advisory lock under which one process at a time migrates a database. It is "Parley" in ASCII. */

@@ -178,7 +178,7 @@ async function open(
   let register: Register | undefined;
   let gateway: Gateway | undefined;
   try {
-    const opened = await openGatewayRegister(place, environment, log, { serves: true });
+    const opened = await openGatewayRegister(place, environment, log, store);
     const { pepper } = opened;
     ({ register } = opened);
     gateway = createGateway({

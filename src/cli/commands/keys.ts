@@ -302,8 +302,7 @@ async function withKeys<Result>(
   }
   const logger = createLog(environment);
   try {
-    const serves = false;
-    const { register, pepper } = await openGatewayRegister(place, environment, logger, { serves });
+    const { register, pepper } = await openGatewayRegister(place, environment, logger);
     try {
       return await work(createKeys({ register, audit: createAudit({ register }), pepper, logger }));
     } finally {

@@ -7,6 +7,8 @@ import {
   registerPath,
   SERVER_BUSY_MS,
 } from '../../gateway/register/index.ts';
+import { PostgresStore } from '../../store/index.ts';
+import type { TaskStore } from '../../tasks/index.ts';
 import { usageError } from '../program/exit.ts';
 import type { Environment } from '../program/flags.ts';
 import type { ServerLog } from '../program/log.ts';
@@ -25,18 +27,24 @@ export function needSecretKey(place: StoreLocation, environment: Environment): v
   );
 }
 
-/** Opens the register. `serves` is true for a gateway, and false for a command. */
+/**
+ * Opens the register. A gateway gives its task store, so that both share their connections to PostgreSQL. A command gives
+ * none.
+ */
 export async function openGatewayRegister(
   place: StoreLocation,
   environment: Environment,
   log: ServerLog,
-  { serves }: { readonly serves: boolean },
+  store?: TaskStore,
 ): Promise<GatewayRegister> {
   const secretKey = environment['PARLEY_SECRET_KEY'];
   const path = place.kind === 'sqlite' ? registerPath(place.file) : undefined;
+  const serves = store !== undefined;
   const register =
     place.kind === 'postgres'
-      ? await openPostgresRegister(place.url, log, { serves })
+      ? await openPostgresRegister(store instanceof PostgresStore ? store : place.url, log, {
+          serves,
+        })
       : openRegister(path, log, serves ? { busyMs: SERVER_BUSY_MS } : {});
   try {
     return { register, pepper: openPepper({ register, path, secretKey }) };

@@ -1,4 +1,5 @@
 /** The statements of the budget store in PostgreSQL. Rows are given as JSON, so that one statement stores many. */
+import { isAlive } from '../../store/index.ts';
 import { REGISTER_LOCKS } from '../register/advisory-locks.ts';
 import { statement } from '../register/register.ts';
 import { MAX } from './rows.ts';
@@ -71,13 +72,20 @@ export const BUDGET_SQL = {
     DELETE FROM reservations WHERE id IN (SELECT id FROM ${rowsOf('id text')}) RETURNING *`),
   seen: statement('UPDATE reservations SET seen_tokens = ? WHERE id = ? AND NOT recovered'),
   adopt: statement(`
-    UPDATE reservations SET owner = $owner
+    UPDATE reservations SET owner = $owner, left_at = NULL
     WHERE workspace = $workspace AND task_id = $task AND agent <> '' AND owner <> $owner AND NOT recovered RETURNING *`),
-  /** Reservations that have expired, or whose nodes are dead. Calls to agents are left for some time, for `adopt`. */
+  /**
+   * Marks the reservations whose nodes are gone. `left` finds them, and those that have expired. Calls to agents are left
+   * for some time, for `adopt`.
+   */
+  markLeft: statement(`
+    UPDATE reservations SET left_at = clock_timestamp() WHERE id IN (
+      SELECT r.id FROM reservations r WHERE NOT r.recovered AND r.left_at IS NULL AND NOT ${isAlive('r.owner')}
+      ORDER BY r.id LIMIT 1000 FOR UPDATE SKIP LOCKED)`),
   left: statement(`
-    SELECT r.* FROM reservations r LEFT JOIN register_nodes n ON n.id = r.owner
-    WHERE NOT r.recovered AND (r.expires_at < $now OR n.id IS NULL OR n.seen_at <
-      now() - make_interval(secs => $lease::double precision + CASE WHEN r.agent = '' THEN 0 ELSE $adopt::double precision END))
+    SELECT r.* FROM reservations r
+    WHERE NOT r.recovered AND (r.expires_at < $now OR r.left_at <=
+      clock_timestamp() - make_interval(secs => CASE WHEN r.agent = '' THEN 0 ELSE $adopt::double precision END))
     ORDER BY r.id LIMIT 1000 FOR UPDATE OF r SKIP LOCKED`),
   markRecovered: statement(`
     UPDATE reservations SET recovered = true WHERE id IN (SELECT id FROM ${rowsOf('id text')})`),
@@ -117,6 +125,5 @@ export const BUDGET_SQL = {
     WHERE holder > 'task:' AND holder < 'task;' AND used_on < ? AND reserved_tokens = 0 AND reserved_nanos = 0`),
   dropSettled: statement("DELETE FROM settled WHERE at < now() - interval '1 day'"),
   dropRecovered: statement('DELETE FROM reservations WHERE recovered AND expires_at < ?'),
-  dropNodes: statement("DELETE FROM register_nodes WHERE seen_at < now() - interval '2 days'"),
   dropBuckets: statement("DELETE FROM rate_buckets WHERE at < now() - interval '1 day'"),
 };

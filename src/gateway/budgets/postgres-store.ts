@@ -3,13 +3,13 @@
  * budgets, so that the budgets are exact across nodes. The calls that begin or end while a transaction is in progress
  * are stored together by the next one. So a busy budget does not need a transaction for each call.
  *
- * A node that dies leaves reservations behind. Another node counts them when the heartbeats of the node have ended
- * (NODE_LEASE_SECONDS). If the node was only suspended, it later counts the difference.
+ * A node that dies leaves reservations behind. Another node counts them when it sees that the node is gone. If the node
+ * was only suspended, it later counts the difference.
  */
 import { randomUUID } from 'node:crypto';
 import { A2AError } from '../../protocol/index.ts';
 import { jsonRows } from '../register/postgres-statement.ts';
-import { NODE_LEASE_SECONDS, type PostgresRegister } from '../register/postgres-register.ts';
+import type { PostgresRegister } from '../register/postgres-register.ts';
 import type { Steps } from '../register/register.ts';
 import { type BudgetRefusal, type Counter, type Grant, grantOf, type Limit } from './grant.ts';
 import { Counters, type StoredCounter } from './counters.ts';
@@ -60,15 +60,14 @@ interface Use {
 }
 
 export interface PostgresBudgetOptions {
-  readonly leaseSeconds?: number;
   readonly adoptSeconds?: number;
 }
 
 export function createPostgresBudgetStore(
   register: PostgresRegister,
-  { leaseSeconds = NODE_LEASE_SECONDS, adoptSeconds = ADOPT_SECONDS }: PostgresBudgetOptions = {},
+  { adoptSeconds = ADOPT_SECONDS }: PostgresBudgetOptions = {},
 ): BudgetStore {
-  const { node: owner } = register;
+  const { node } = register;
   let waiting: Waiting[] = [];
   let reserving = false;
   let recovering: Promise<number> | undefined;
@@ -156,7 +155,7 @@ export function createPostgresBudgetStore(
       counters.hold(call, { tokens, nanos, currency: need.currency });
       reservations.push({
         id: call.id,
-        owner,
+        owner: node(),
         expires_at: call.expiresAt,
         ...payerColumns(call),
         day: call.day,
@@ -279,7 +278,8 @@ export function createPostgresBudgetStore(
 
   function* recoverAll(now: number): Steps<number> {
     yield* SQL.share.get();
-    const left = yield* SQL.left.all({ now, lease: leaseSeconds, adopt: adoptSeconds });
+    yield* SQL.markLeft.run();
+    const left = yield* SQL.left.all({ now, adopt: adoptSeconds });
     if (left.length === 0) return 0;
     const uses = left.map((row) => ({ booking: bookingIn(row), inTask: true, isRest: false }));
     yield* count(left, uses);
@@ -310,7 +310,7 @@ export function createPostgresBudgetStore(
     settle,
     adopt: (workspace, taskId) =>
       register.transaction(function* () {
-        const row = yield* SQL.adopt.get({ owner, workspace, task: taskId });
+        const row = yield* SQL.adopt.get({ owner: node(), workspace, task: taskId });
         return row && reservedIn(row);
       }),
     // Many calls that are refused at the same time share one look for reservations of dead nodes.
@@ -334,7 +334,6 @@ export function createPostgresBudgetStore(
         yield* SQL.dropTaskCounters.run(taskDay);
         yield* SQL.dropSettled.run();
         yield* SQL.dropRecovered.run(Date.now());
-        yield* SQL.dropNodes.run();
         yield* SQL.dropBuckets.run();
       }),
   };

@@ -109,6 +109,9 @@ interface Stored extends Content {
 export function createCards({ register, audit, now = Date.now, limits = {} }: CardsOptions): Cards {
   const { cards = MAX_CARDS, deleted = MAX_DELETED, versions = MAX_VERSIONS } = limits;
   const search = register.kind === 'postgres' ? postgresSearch : fullTextSearch();
+  // In PostgreSQL, a search changes a setting for its transaction.
+  const inSnapshot = <Result>(work: () => Steps<Result>) =>
+    register.kind === 'postgres' ? register.transaction(work) : register.read(work);
   const cache = new Map<string, ModelCard | undefined>();
   let seen = register.changed();
 
@@ -220,7 +223,7 @@ export function createCards({ register, audit, now = Date.now, limits = {} }: Ca
       }),
 
     list: (workspace, query) =>
-      register.read(function* () {
+      inSnapshot(function* () {
         const { limit, offset } = query;
         const where = yield* CARD_SQL.workspace.get(workspace);
         if (where === undefined) return { items: [], total: 0, limit, offset };

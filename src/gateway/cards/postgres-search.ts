@@ -12,6 +12,9 @@ const setTerms = statement(
   "UPDATE cards SET text = $text, terms = string_to_array($terms, ' ') WHERE row = $row",
 );
 
+/** A GIN index is used only in a bitmap scan, and connections have those turned off. */
+const USE_INDEX = arrayStatement<[string]>(`SELECT set_config('enable_bitmapscan', 'on', true)`);
+
 /** The columns have the collation "C", so lower() changes only ASCII letters, as in SQLite. */
 const COLUMN_OF: Readonly<Record<Sort, string>> = {
   name: 'lower(c.name)',
@@ -48,6 +51,7 @@ export const postgresSearch: CardSearch = {
       conditions.push(`strpos(c.text, $word${at}) > 0`);
     }
     const where = conditions.join(' AND ');
+    if (terms.length > 0) yield* USE_INDEX.get();
     let total = all ? live + deleted : live;
     if (slug !== undefined || terms.length > 0) {
       const count = arrayStatement<[number]>(`SELECT count(*) FROM cards c WHERE ${where}`);

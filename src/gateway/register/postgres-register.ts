@@ -5,17 +5,18 @@
  * Each node reads this number every 500 ms, and at once after a notification. So a change takes effect on all nodes
  * within a second, even if notifications are lost. A node that has not been able to read the number for 5 seconds
  * refuses requests, because it could otherwise accept a key that was revoked.
+ *
+ * The register shares the connections, the lease and the listener of the task store (`NodeDatabase`).
  */
-import { randomBytes, randomUUID } from 'node:crypto';
-import { backoffMs, pause, raceAbort } from '../../base/index.ts';
+import { randomBytes } from 'node:crypto';
+import { pause } from '../../base/index.ts';
 import {
   type Executor,
   fromPostgresText,
-  openPostgres,
-  type Postgres,
   StoreError,
   toPostgresText,
 } from '../../base/postgres/index.ts';
+import { NodeDatabase, PostgresStore } from '../../store/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import type { Logger } from '../../tasks/index.ts';
 import { REGISTER_LOCKS } from './advisory-locks.ts';
@@ -25,19 +26,16 @@ import type { Register, Steps } from './register.ts';
 
 const POLL_MS = 500;
 const STALE_MS = 5000;
-/** Time between two heartbeats. A node without a heartbeat for NODE_LEASE_SECONDS counts as dead. */
-const HEARTBEAT_MS = 3000;
-export const NODE_LEASE_SECONDS = 15;
 const CHANNEL = 'parley_register';
 /** PostgreSQL limits the payload of a notification to 8000 bytes. */
 const MAX_PAYLOAD_BYTES = 7900;
-/** Maximum number of connections. The register needs few, because most requests find everything in memory. */
+/** Maximum number of connections of a register without a task store. */
 const POOL_SIZE = 5;
 
 export interface PostgresRegister extends Register {
   readonly kind: 'postgres';
-  /** The id of this node. Other nodes see whether it is alive. */
-  readonly node: string;
+  /** Returns the id of this node. Other nodes see whether it is alive. It changes if the node loses its lease. */
+  readonly node: () => string;
   transaction<Result>(work: () => Steps<Result>): Promise<Result>;
   change<Result>(work: () => Steps<Result>): Promise<Result>;
   read<Result>(work: () => Steps<Result>): Promise<Result>;
@@ -57,33 +55,34 @@ export function isPostgresRegister(register: Register): register is PostgresRegi
   return register.kind === 'postgres';
 }
 
-/** Opens the register. Throws a StoreError if the database cannot be opened. */
+/**
+ * Opens the register in the database of a task store, or in a database of this URL. Throws a StoreError if the database
+ * cannot be opened.
+ */
 export async function openPostgresRegister(
-  url: string,
+  place: PostgresStore | string,
   logger: Logger,
   options: PostgresRegisterOptions = {},
 ): Promise<PostgresRegister> {
-  const db = await openPostgres(url, {
-    schemas: [REGISTER_TABLES],
-    poolSize: POOL_SIZE,
-    applicationName: 'parley gateway',
-    // The search for model cards uses a GIN index.
-    bitmapScans: true,
-  });
+  const database =
+    typeof place === 'string'
+      ? await NodeDatabase.open(place, { logger, poolSize: POOL_SIZE })
+      : place.database.share();
   try {
-    return await registerIn(db, logger, options);
+    await database.db.migrate([REGISTER_TABLES]);
+    return await registerIn(database, logger, options);
   } catch (error) {
-    await db.close();
+    await database.close();
     throw error;
   }
 }
 
 async function registerIn(
-  db: Postgres,
+  database: NodeDatabase,
   logger: Logger,
   { serves = true, pollMs = POLL_MS, staleMs = STALE_MS }: PostgresRegisterOptions,
 ): Promise<PostgresRegister> {
-  const node = randomUUID();
+  const { db, members } = database;
   const salt = await saltIn(db);
   const listeners: (() => void)[] = [];
   const tellers: ((text: string) => void)[] = [];
@@ -91,7 +90,6 @@ async function registerIn(
   const { signal } = stopped;
   let known = await numberIn(db);
   let checkedAt = performance.now();
-  let beatAt = -Infinity;
   /** True if a notification has arrived since the last poll began. */
   let notified = false;
   let waiting: AbortController | undefined;
@@ -104,9 +102,9 @@ async function registerIn(
 
   /** Reads a text of another node. Its payload is the id of that node and the text. */
   function hear(payload: string): void {
-    const sender = payload.slice(0, node.length);
-    if (sender === node) return;
-    for (const listener of tellers) listener(fromPostgresText(payload.slice(node.length)));
+    const { id } = members;
+    if (payload.startsWith(id)) return;
+    for (const listener of tellers) listener(fromPostgresText(payload.slice(id.length)));
   }
 
   async function guarded<Result>(work: () => Promise<Result>): Promise<Result> {
@@ -122,8 +120,8 @@ async function registerIn(
   async function run<Result>(work: Steps<Result>, on: Executor): Promise<Result> {
     let step = work.next();
     while (step.done !== true) {
-      const { text, values } = postgresQuery(step.value);
-      const rows = await on.query<Record<string, unknown>>(text, values);
+      const { text, values, name } = postgresQuery(step.value);
+      const rows = await on.query<Record<string, unknown>>(text, values, name);
       step = work.next(postgresResult(step.value, rows));
     }
     return step.value;
@@ -133,14 +131,6 @@ async function registerIn(
     const begun = performance.now();
     const number = await numberIn(db);
     checkedAt = begun;
-    if (serves && begun - beatAt >= HEARTBEAT_MS) {
-      await db.query(
-        `INSERT INTO parley.register_nodes VALUES ($1, now())
-         ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at`,
-        [node],
-      );
-      beatAt = begun;
-    }
     if (number <= known) return;
     known = number;
     for (const listener of listeners) listener();
@@ -165,29 +155,19 @@ async function registerIn(
     }
   }
 
-  /** Listens for notifications. If the connection is lost, connects again. */
-  async function listen(): Promise<void> {
-    for (let failures = 0; !signal.aborted;) {
-      try {
-        await using session = await db.session();
-        session.onNotification((_, payload) => (payload === '' ? wake() : hear(payload)));
-        await session.query(`LISTEN ${CHANNEL}`);
-        failures = 0;
-        wake();
-        await raceAbort(session.ended, signal);
-      } catch {
-        // The register is closed, or the polls report that the database is unavailable.
-      }
-      failures++;
-      await pause(backoffMs(failures, 100, 5000), signal).catch(() => undefined);
-    }
+  if (serves) {
+    members.add({
+      channel: CHANNEL,
+      onNotification: (payload) => (payload === '' ? wake() : hear(payload)),
+      onListening: wake,
+    });
+    await members.start();
+    await poll();
   }
-
-  if (serves) await poll();
-  const background = serves ? [pollRegularly(), listen()] : [];
+  const background = serves ? pollRegularly() : undefined;
   return {
     kind: 'postgres',
-    node,
+    node: () => members.id,
     salt,
     transaction: (work) => guarded(() => db.transaction((on) => run(work(), on))),
     change: (work) =>
@@ -214,9 +194,9 @@ async function registerIn(
     },
     onChange: (listener) => void listeners.push(listener),
     tell(text) {
-      const payload = node + toPostgresText(text);
+      const payload = members.id + toPostgresText(text);
       if (Buffer.byteLength(payload) > MAX_PAYLOAD_BYTES) return;
-      db.query('SELECT pg_notify($1, $2)', [CHANNEL, payload]).catch(() => {
+      members.notify([CHANNEL], [payload]).catch(() => {
         // The other nodes find out by themselves.
       });
     },
@@ -227,21 +207,19 @@ async function registerIn(
     async close() {
       if (signal.aborted) return;
       stopped.abort();
-      await Promise.all(background);
-      // Other nodes take over at once. If this fails, they notice that the heartbeats have ended.
-      await db
-        .query(
-          `UPDATE parley.register_nodes SET seen_at = now() - make_interval(secs => $2) WHERE id = $1`,
-          [node, NODE_LEASE_SECONDS],
-        )
-        .catch(() => undefined);
-      await db.close();
+      await background;
+      if (serves) await members.stop();
+      await database.close();
     },
   };
 }
 
 async function numberIn(db: Executor): Promise<number> {
-  const [row] = await db.query<{ number: number }>('SELECT number FROM parley.register_changes');
+  const [row] = await db.query<{ number: number }>(
+    'SELECT number FROM parley.register_changes',
+    [],
+    'parley.register_number',
+  );
   if (row) return row.number;
   throw new StoreError('the register has lost its number of changes: restore it from a backup');
 }

@@ -1,4 +1,5 @@
 /** Translates the register's statements for PostgreSQL: numbered parameters, and tables in the schema `parley`. */
+import { createHash } from 'node:crypto';
 import { fromPostgresText, toPostgresText } from '../../base/postgres/index.ts';
 import { TABLE_NAMES } from './postgres-tables.ts';
 import type { RegisterQuery, StatementText } from './register.ts';
@@ -9,6 +10,11 @@ interface Translated {
   readonly text: string;
   /** The names of the parameters, in order. Empty if the parameters have no names. */
   readonly names: readonly string[];
+  /**
+   * The name of the prepared statement. It depends on the text, because behind a pooler different versions of Parley may
+   * use the same connection. A statement that is made for one query, such as a search, has none until it is used again.
+   */
+  name?: string;
 }
 
 const PARAMETER = /\?(\d+)?|\$([a-z]\w*)/gi;
@@ -18,7 +24,10 @@ const translations = new WeakMap<StatementText, Translated>();
 
 function translated(statement: StatementText): Translated {
   const known = translations.get(statement);
-  if (known) return known;
+  if (known) {
+    known.name ??= `parley.${createHash('sha256').update(known.text).digest('hex').slice(0, 24)}`;
+    return known;
+  }
   const names: string[] = [];
   let count = 0;
   const numbered = (statement.postgres ?? statement.sql).replace(
@@ -36,10 +45,11 @@ function translated(statement: StatementText): Translated {
 
 /** Returns the text and the values of a query. */
 export function postgresQuery({ statement, named, values, wants }: RegisterQuery) {
-  const { text, names } = translated(statement);
+  const { text, names, name } = translated(statement);
   const given = named ? names.map((name) => named[name] ?? null) : values;
   return {
     text: wants === 'changes' ? counted(text) : text,
+    name: name !== undefined && wants === 'changes' ? `${name}.count` : name,
     values: given.map((value) => (typeof value === 'string' ? toPostgresText(value) : value)),
   };
 }

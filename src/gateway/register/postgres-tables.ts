@@ -203,11 +203,10 @@ CREATE INDEX reservations_of_owner ON parley.reservations (owner);
 CREATE TABLE parley.settled (batch ${TEXT} PRIMARY KEY, at timestamptz NOT NULL DEFAULT now());`;
 
 // `register_changes` has the number of changes to keys, cards and agents. Nodes compare it with the number that they
-// know. `register_nodes` says which nodes are alive, on the database's clock.
+// know.
 const NODES = `
 CREATE TABLE parley.register_changes (one integer PRIMARY KEY CHECK (one = 1), number bigint NOT NULL);
 INSERT INTO parley.register_changes VALUES (1, 1);
-CREATE TABLE parley.register_nodes (id ${TEXT} PRIMARY KEY, seen_at timestamptz NOT NULL) WITH (fillfactor = 50);
 CREATE UNLOGGED TABLE parley.rate_buckets (
   name ${TEXT} PRIMARY KEY,
   remaining double precision NOT NULL,
@@ -219,9 +218,13 @@ CREATE UNLOGGED TABLE parley.rate_buckets (
   rate double precision NOT NULL
 ) WITH (fillfactor = 50);`;
 
+// `left_at` is the time when another node first saw that the owner of the reservation is gone.
+const LEFT = 'ALTER TABLE parley.reservations ADD COLUMN left_at timestamptz;';
+
+/** The tables of the register. They need those of the cluster. */
 export const REGISTER_TABLES: PostgresSchema = {
   name: 'gateway',
-  steps: [[KEYS, CARDS, AGENTS, BUDGETS, NODES].join('\n')],
+  steps: [[KEYS, CARDS, AGENTS, BUDGETS, NODES].join('\n'), LEFT],
 };
 
 /** The names of the tables, for statements that are written without the schema. */

@@ -81,6 +81,10 @@ export const CLUSTER_SQL = {
     `UPDATE parley.tasks t SET node = '' FROM unnest($1::text[], $2::integer[]) AS r (task_id, epoch)
      WHERE t.task_id = r.task_id AND t.epoch = r.epoch AND t.node = $3`,
   ),
+  releaseAll: statement(
+    'release_all',
+    `UPDATE parley.tasks t SET node = '' WHERE ${UNFINISHED} AND t.node = $1`,
+  ),
   watched: statement(
     'watched',
     'SELECT t.task_id, t.seq, t.node FROM parley.tasks t WHERE t.task_id = ANY ($1)',

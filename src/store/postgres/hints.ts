@@ -2,6 +2,7 @@
  * Hints between nodes, sent with NOTIFY. A hint only says that there is something to read, so a lost hint causes a
  * delay and no loss. Hints are sent outside the transactions of appends, and collected for a short time.
  */
+import { channelOf } from './membership.ts';
 
 /** What a node is told. All fields are optional. */
 export interface Hint {
@@ -16,19 +17,12 @@ export interface Hint {
   readonly mail?: boolean | undefined;
   /** There are tasks to take over. */
   readonly orphans?: boolean | undefined;
-  /** Checks whether notifications arrive. */
-  readonly ping?: string | undefined;
 }
 
 /** How long hints are collected. */
 const COLLECT_MS = 10;
 /** Maximum length of a notification. PostgreSQL refuses 8000 bytes or more. */
 const MAX_CHARS = 2000;
-
-/** The name of the channel on which a node listens. */
-export function channelOf(node: string): string {
-  return `parley_${node}`;
-}
 
 /** Collects hints and sends them. */
 export class HintSender {

@@ -7,12 +7,14 @@
  *
  * A node also keeps a session that holds an advisory lock. When the process ends, the database releases the lock at
  * once, and the other nodes need not wait for the end of the lease. If a pooler is in between, the lock is not used.
+ *
+ * A process has one lease and one session for each database, even if several of its parts use them: the task store, and
+ * the register of a gateway.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { pause } from '../../base/index.ts';
 import type { Postgres, PostgresSession } from '../../base/postgres/index.ts';
 import type { Logger } from '../../tasks/index.ts';
-import { channelOf } from './hints.ts';
 import { CLUSTER_SQL } from './cluster-statements.ts';
 
 /** How often the other nodes are looked at. */
@@ -32,16 +34,27 @@ export interface MembershipOptions {
   /** If false, the node has no session, and so neither a lock nor notifications. */
   readonly listen: boolean;
   readonly logger: Logger;
-  /** Called for each notification to this node. */
-  readonly onHint: (payload: string) => void;
+}
+
+/** A part of the process that wants to know about the nodes. */
+export interface MembershipListener {
+  /** A channel of all nodes. Default: the own channel of this node (`channelOf`). */
+  readonly channel?: string | undefined;
+  /** Called for each notification on the channel. */
+  readonly onNotification?: (payload: string) => void;
   /** Called when another node is gone, or when this node has joined again. */
-  readonly onGone: () => void;
+  readonly onGone?: () => void;
   /** Called when the lease of this node has ended. */
-  readonly onExpelled: () => void;
+  readonly onExpelled?: () => void;
   /** Called after each look at the other nodes. `isRenewal` if the lease was also renewed. */
-  readonly onLook: (isRenewal: boolean) => void;
+  readonly onLook?: (isRenewal: boolean) => void;
   /** Called when a session is open, because earlier notifications may be lost. */
-  readonly onListening: () => void;
+  readonly onListening?: () => void;
+}
+
+/** The name of the channel on which only this node listens. */
+export function channelOf(node: string): string {
+  return `parley_${node}`;
 }
 
 export class Membership {
@@ -62,11 +75,16 @@ export class Membership {
   #suspects: ReadonlySet<string> = new Set();
   #session: PostgresSession | undefined;
   #sessionSince = Infinity;
-  #pinged: (() => void) | undefined;
+  /** What a notification of this node to itself has, until it arrives. */
+  #ping: { readonly payload: string; readonly arrived: () => void } | undefined;
+  readonly #listeners: MembershipListener[] = [];
+  #users = 0;
+  #started: Promise<void> | undefined;
   #looking = false;
   #timer: NodeJS.Timeout | undefined;
   #stopped = false;
 
+  /** @internal */
   constructor(options: MembershipOptions) {
     this.#options = options;
   }
@@ -77,15 +95,28 @@ export class Membership {
     return performance.now() - (this.#validUntil - this.#options.leaseMs);
   }
 
+  /** Adds a listener. Its channel is listened to when the next session is opened, so add it before `start`. */
+  add(listener: MembershipListener): void {
+    this.#listeners.push(listener);
+  }
+
+  /** Joins the other nodes. Each part that calls this calls `stop` later, and the node leaves with the last one. */
   async start(): Promise<void> {
+    this.#users++;
+    await (this.#started ??= this.#start());
+  }
+
+  async #start(): Promise<void> {
     await this.#join();
     await this.#look();
     const every = Math.min(LOOK_MS, this.#options.leaseMs / RENEWALS);
     this.#timer = setInterval(() => void this.#tick(), every).unref();
   }
 
-  /** Gives up the lease. Never throws. */
+  /** Gives up the lease, if no other part of the process needs it. Never throws. */
   async stop(): Promise<void> {
+    this.#users--;
+    if (this.#users > 0) return;
     this.#stopped = true;
     clearInterval(this.#timer);
     this.#validUntil = undefined;
@@ -94,9 +125,9 @@ export class Membership {
     await this.#session?.end().catch(() => undefined);
   }
 
-  /** Called for a notification that this node has sent to itself. */
-  pinged(): void {
-    this.#pinged?.();
+  /** Sends notifications. */
+  async notify(channels: readonly string[], payloads: readonly string[]): Promise<void> {
+    await this.#options.db.run(CLUSTER_SQL.notify, [channels, payloads]);
   }
 
   async #join(): Promise<void> {
@@ -114,10 +145,10 @@ export class Membership {
 
   /** Runs every LOOK_MS. Never throws. */
   async #tick(): Promise<void> {
-    const { logger, onGone, onExpelled } = this.#options;
+    const { logger } = this.#options;
     if (this.#validUntil !== undefined && performance.now() >= this.#validUntil) {
       logger.warn({ node: this.id }, 'the lease of this node has ended: its tasks are stopped');
-      this.#expel(onExpelled);
+      this.#expel();
     }
     if (this.#looking) return;
     this.#looking = true;
@@ -125,7 +156,7 @@ export class Membership {
       if (this.#validUntil === undefined) {
         await this.#join();
         logger.info({ node: this.id }, 'joined the other nodes again');
-        onGone();
+        for (const { onGone } of this.#listeners) onGone?.();
       }
       await this.#look();
     } catch (error) {
@@ -137,14 +168,14 @@ export class Membership {
 
   /** Renews the lease if it is time, and looks which nodes are alive. */
   async #look(): Promise<void> {
-    const { db, leaseMs, onExpelled, onGone, onLook, logger } = this.#options;
+    const { db, leaseMs, logger } = this.#options;
     const isRenewal = performance.now() >= this.#renewAt;
     if (isRenewal) {
       const sentAt = performance.now();
       const [row] = await db.run(CLUSTER_SQL.renew, [this.id, leaseMs]);
       if (!row) {
         logger.warn({ node: this.id }, 'other nodes have removed this node: its tasks are stopped');
-        return this.#expel(onExpelled);
+        return this.#expel();
       }
       if (this.#validUntil === undefined) return;
       this.#validUntil = sentAt + leaseMs;
@@ -168,16 +199,19 @@ export class Membership {
     if (gone.length > 0) logger.warn({ nodes: gone }, 'nodes are gone: their tasks are taken over');
     if (left.length > 0)
       logger.info({ nodes: left }, 'nodes have left, or others have removed them');
-    if (gone.length > 0 || left.length > 0) onGone();
-    onLook(isRenewal);
+    const isFewer = gone.length > 0 || left.length > 0;
+    for (const { onGone, onLook } of this.#listeners) {
+      if (isFewer) onGone?.();
+      onLook?.(isRenewal);
+    }
   }
 
-  #expel(onExpelled: () => void): void {
+  #expel(): void {
     if (this.#validUntil === undefined) return;
     this.#validUntil = undefined;
     this.leads = false;
     void this.#session?.end().catch(() => undefined);
-    onExpelled();
+    for (const { onExpelled } of this.#listeners) onExpelled?.();
   }
 
   /** Keeps a session with a lock and a listener open, as long as the node has this id. Never throws. */
@@ -199,28 +233,35 @@ export class Membership {
   }
 
   async #listen(session: PostgresSession, id: string): Promise<void> {
-    const { db, onHint, onListening } = this.#options;
-    session.onNotification((_channel, payload) => onHint(payload));
+    const { db } = this.#options;
+    const own = channelOf(id);
+    session.onNotification((channel, payload) => {
+      if (channel === own && payload === this.#ping?.payload) return this.#ping.arrived();
+      for (const listener of this.#listeners) {
+        if ((listener.channel ?? own) === channel) listener.onNotification?.(payload);
+      }
+    });
     // If an earlier session still has the lock, the database has not noticed yet that it has ended.
     const [lock] = await session.query<{ locked: boolean }>(CLUSTER_SQL.lock, [this.#number]);
-    await session.query(`LISTEN ${channelOf(id)}`);
+    const channels = new Set(this.#listeners.map(({ channel }) => channel ?? own)).add(own);
+    for (const channel of channels) await session.query(`LISTEN ${channel}`);
     const [before] = await session.query<{ pid: number }>(CLUSTER_SQL.session);
-    const isDirect = await this.#ping(id);
+    const isDirect = await this.#arrives(own);
     const [after] = await session.query<{ pid: number }>(CLUSTER_SQL.session);
     this.listens = isDirect;
     // Behind a pooler, the lock would belong to a connection that is not ours.
     const isLocked = isDirect && lock?.locked === true && before?.pid === after?.pid;
     await db.run(CLUSTER_SQL.setLocked, [id, isLocked]);
     this.#sessionSince = performance.now();
-    onListening();
+    for (const { onListening } of this.#listeners) onListening?.();
   }
 
   /** Returns whether a notification to this node arrives. */
-  async #ping(id: string): Promise<boolean> {
+  async #arrives(channel: string): Promise<boolean> {
     const { promise, resolve } = Promise.withResolvers<void>();
-    this.#pinged = resolve;
-    const payload = JSON.stringify({ ping: id });
-    await this.#options.db.run(CLUSTER_SQL.notify, [[channelOf(id)], [payload]]);
+    const payload = `ping ${randomUUIDv7()}`;
+    this.#ping = { payload, arrived: resolve };
+    await this.notify([channel], [payload]);
     return Promise.race([promise.then(() => true), pause(PING_MS).then(() => false)]);
   }
 }

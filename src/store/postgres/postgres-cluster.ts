@@ -16,16 +16,9 @@ import type { WebhookSecrets } from '../webhook-secrets.ts';
 import { toHeads, type ScopedHeadRow } from './statements.ts';
 import { type Hint, HintSender } from './hints.ts';
 import { Mailbox } from './mailbox.ts';
-import { Membership } from './membership.ts';
+import type { Membership } from './membership.ts';
+import type { NodeDatabase } from './node-database.ts';
 import { CLUSTER_SQL } from './cluster-statements.ts';
-
-/** The options of a cluster. */
-export interface ClusterOptions {
-  /** How long a node that does not respond keeps its tasks, in milliseconds. Default: 10 seconds. */
-  readonly leaseMs?: number | undefined;
-  /** If false, hints are not used. Needed behind a pooler that does not support LISTEN. Default: true. */
-  readonly listen?: boolean | undefined;
-}
 
 /** The state of a node, for metrics. */
 export interface ClusterStats {
@@ -45,7 +38,6 @@ export interface ClusterStats {
   readonly lagEvents: number;
 }
 
-const LEASE_MS = 10_000;
 /** How often tasks and requests are queried if hints arrive. If they do not, every look at the nodes does it. */
 const POLL_MS = 1000;
 /** How long a node reports the changes of a task to a follower. Followers ask again at each poll. */
@@ -94,24 +86,14 @@ export class PostgresCluster implements StoreCluster {
   #uncertainUntil = 0;
 
   /** @internal */
-  constructor(
-    db: Postgres,
-    secrets: WebhookSecrets,
-    { leaseMs = LEASE_MS, listen = true }: ClusterOptions,
-    logger: Logger,
-  ) {
+  constructor({ db, members, leaseMs }: NodeDatabase, secrets: WebhookSecrets, logger: Logger) {
     this.leaseMs = leaseMs;
     this.#db = db;
     this.#logger = logger;
-    this.#hints = new HintSender(async (channels, payloads) => {
-      await db.run(CLUSTER_SQL.notify, [channels, payloads]);
-    });
-    this.#members = new Membership({
-      db,
-      leaseMs,
-      listen,
-      logger,
-      onHint: (payload) => this.#hinted(JSON.parse(payload)),
+    this.#hints = new HintSender((channels, payloads) => members.notify(channels, payloads));
+    this.#members = members;
+    members.add({
+      onNotification: (payload) => this.#hinted(JSON.parse(payload)),
       onGone: () => this.#gone(),
       onExpelled: () => this.#expelled(),
       onLook: (isRenewal) => this.#look(isRenewal),
@@ -167,6 +149,8 @@ export class PostgresCluster implements StoreCluster {
     clearTimeout(this.#watchTimer);
     this.#mail.close();
     const { peers } = this.#members;
+    // Another part of this process may need the lease for longer, so the other nodes would not look for the tasks.
+    await this.#db.run(CLUSTER_SQL.releaseAll, [this.node]).catch(() => undefined);
     await this.#members.stop();
     this.#hints.tell(peers, { orphans: true });
     this.#hints.close();
@@ -255,7 +239,7 @@ export class PostgresCluster implements StoreCluster {
     this.#hints.tell(this.#members.peers, { push: [[taskId, configId]] });
   }
 
-  #hinted({ changed, follow, from, push, mail, orphans, ping }: Hint): void {
+  #hinted({ changed, follow, from, push, mail, orphans }: Hint): void {
     if (changed) {
       const watched = changed.filter((id) => this.#watched.has(id));
       for (const id of watched) fellBehind(this.#watched.get(id), 1);
@@ -265,7 +249,6 @@ export class PostgresCluster implements StoreCluster {
     if (push) this.#member?.pushChanged(push.map(([taskId, configId]) => ({ taskId, configId })));
     if (mail) void this.#mail.read();
     if (orphans) this.#member?.orphaned();
-    if (ping === this.node) this.#members.pinged();
   }
 
   /** Starts to report changes of tasks to another node. It may have missed the latest ones. */

@@ -12,7 +12,6 @@ import { BoundedMap, StoreError } from '../../base/index.ts';
 import {
   acrossLostConnections,
   fromPostgresText,
-  openPostgres,
   toPostgresText,
   type PoolStats,
   type Postgres,
@@ -44,9 +43,8 @@ import {
 import { SecretBox, secretKeys, type SecretKeyOptions } from '../secrets.ts';
 import { WebhookSecrets } from '../webhook-secrets.ts';
 import { appendBatch, type Appender, type ScopedAppend } from './append.ts';
-import { TASKS } from './migrations.ts';
-import { type ClusterOptions, PostgresCluster } from './postgres-cluster.ts';
-import { CLUSTER } from './cluster-schema.ts';
+import { type ClusterOptions, NodeDatabase } from './node-database.ts';
+import { PostgresCluster } from './postgres-cluster.ts';
 import { PostgresPush } from './postgres-push.ts';
 import { dropTask, postgresRetention } from './postgres-retention.ts';
 import {
@@ -87,13 +85,16 @@ export async function postgresStore(
   url: string,
   options: PostgresStoreOptions = {},
 ): Promise<PostgresStore> {
-  const { poolSize, migrate } = options;
-  const db = await openPostgres(url, { schemas: [TASKS, CLUSTER], poolSize, migrate });
+  const { logger = consoleLogger } = options;
+  const database = await NodeDatabase.open(url, { ...options, logger });
   try {
-    const rows = await db.query<{ key: string; value: Uint8Array }>('SELECT * FROM parley.meta');
-    return new PostgresStore(db, new Map(rows.map(({ key, value }) => [key, value])), options);
+    const rows = await database.db.query<{ key: string; value: Uint8Array }>(
+      'SELECT * FROM parley.meta',
+    );
+    const meta = new Map(rows.map(({ key, value }) => [key, value]));
+    return new PostgresStore(database, meta, options);
   } catch (error) {
-    await db.close();
+    await database.close();
     throw error;
   }
 }
@@ -116,27 +117,36 @@ export class PostgresStore implements TaskStore {
   readonly #scopes = new BoundedMap<number>(MAX_SCOPES);
   readonly retention: StoreRetention;
   readonly cluster: PostgresCluster;
-  #closed = false;
+  /** @internal */
+  readonly database: NodeDatabase;
+  #closed: Promise<void> | undefined;
 
   /** @internal */
   constructor(
-    db: Postgres,
+    database: NodeDatabase,
     meta: ReadonlyMap<string, Uint8Array>,
-    { logger = consoleLogger, retryMs = RETRY_MS, cluster = {}, ...keys }: PostgresStoreOptions,
+    { logger = consoleLogger, retryMs = RETRY_MS, ...keys }: PostgresStoreOptions,
   ) {
     const value = (key: string): Uint8Array => {
       const found = meta.get(key);
       if (!found) throw new StoreError(`the task store is damaged: ${key} is missing`);
       return found;
     };
+    const { db } = database;
+    this.database = database;
     this.#db = db;
     this.#cursors = new Cursors(value('cursor_key'));
     const box = new SecretBox(secretKeys(keys), value('secret_salt'));
     const secrets = new WebhookSecrets(box, logger);
-    this.cluster = new PostgresCluster(db, secrets, cluster, logger);
+    this.cluster = new PostgresCluster(database, secrets, logger);
     this.#push = new PostgresPush(db, secrets, logger, this.cluster);
     void this.#push.reseal();
-    this.#appender = { db, retryMs, node: () => this.cluster.node, isClosed: () => this.#closed };
+    this.#appender = {
+      db,
+      retryMs,
+      node: () => this.cluster.node,
+      isClosed: () => this.#closed !== undefined,
+    };
     this.retention = postgresRetention(db);
   }
 
@@ -253,8 +263,7 @@ export class PostgresStore implements TaskStore {
   }
 
   close(): Promise<void> {
-    this.#closed = true;
-    return this.#db.close();
+    return (this.#closed ??= this.database.close());
   }
 
   async #scope(scope: Scope): Promise<number | undefined> {

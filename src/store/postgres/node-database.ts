@@ -1,0 +1,72 @@
+/**
+ * The access of one process (a node) to a database that several nodes share: one pool of connections, one lease, and one
+ * connection that listens. The parts of the process share it: the task store, and the register of a gateway.
+ */
+import {
+  openPostgres,
+  type Postgres,
+  type PostgresOptions,
+  StoreError,
+} from '../../base/postgres/index.ts';
+import type { Logger } from '../../tasks/index.ts';
+import { CLUSTER } from './cluster-schema.ts';
+import { Membership } from './membership.ts';
+import { TASKS } from './migrations.ts';
+
+/** The options of a cluster. */
+export interface ClusterOptions {
+  /** How long a node that does not respond keeps its tasks, in milliseconds. Default: 10 seconds. */
+  readonly leaseMs?: number | undefined;
+  /** If false, hints are not used. Needed behind a pooler that does not support LISTEN. Default: true. */
+  readonly listen?: boolean | undefined;
+}
+
+const LEASE_MS = 10_000;
+/** The limits of a lease. A shorter one would end whenever the database is slow. */
+const MIN_LEASE_MS = 100;
+const MAX_LEASE_MS = 3_600_000;
+
+export interface NodeDatabaseOptions extends Pick<PostgresOptions, 'poolSize' | 'migrate'> {
+  readonly logger: Logger;
+  readonly cluster?: ClusterOptions | undefined;
+}
+
+export class NodeDatabase {
+  readonly db: Postgres;
+  readonly members: Membership;
+  readonly leaseMs: number;
+  #users = 1;
+
+  /** @internal */
+  constructor(db: Postgres, { logger, cluster = {} }: NodeDatabaseOptions) {
+    const { leaseMs = LEASE_MS, listen = true } = cluster;
+    this.db = db;
+    this.leaseMs = leaseMs;
+    this.members = new Membership({ db, leaseMs, listen, logger });
+  }
+
+  /** Opens a database, and creates the tables of tasks and nodes if needed. */
+  static async open(url: string, options: NodeDatabaseOptions): Promise<NodeDatabase> {
+    const { leaseMs = LEASE_MS } = options.cluster ?? {};
+    if (!(leaseMs >= MIN_LEASE_MS && leaseMs <= MAX_LEASE_MS)) {
+      throw new StoreError(`leaseMs is ${leaseMs}`, {
+        hint: `use ${MIN_LEASE_MS} to ${MAX_LEASE_MS} milliseconds`,
+      });
+    }
+    const { poolSize, migrate } = options;
+    const db = await openPostgres(url, { schemas: [TASKS, CLUSTER], poolSize, migrate });
+    return new NodeDatabase(db, options);
+  }
+
+  /** Returns this object for another part of the process, which must close it too. */
+  share(): this {
+    this.#users++;
+    return this;
+  }
+
+  /** Closes the connections, if no other part of the process needs them. Each part calls this once. */
+  async close(): Promise<void> {
+    this.#users--;
+    if (this.#users === 0) await this.db.close();
+  }
+}
