@@ -1,13 +1,14 @@
 /**
- * Builds the web page of src/console/page into a folder: the script and the style sheet with a hash in their names, and
- * files.json, from which src/console/files.ts serves them.
+ * Builds the web page of src/console/page into a folder: the scripts and the style sheet with a hash in their names, and
+ * files.json, from which src/console/files.ts serves them. A script that only some pages need is loaded when one of
+ * them is opened.
  *
  *   node scripts/page.ts dist/page
  */
 import * as fs from 'node:fs';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { build } from 'esbuild';
+import { build, type Metafile } from 'esbuild';
 
 const SOURCE = path.resolve(import.meta.dirname, '../src/console/page');
 
@@ -18,7 +19,9 @@ export async function buildPage(folder: string): Promise<void> {
     entryPoints: { app: path.join(SOURCE, 'main.tsx'), style: path.join(SOURCE, 'style.css') },
     outdir: folder,
     entryNames: '[name]-[hash]',
+    chunkNames: '[name]-[hash]',
     bundle: true,
+    splitting: true,
     minify: true,
     metafile: true,
     platform: 'browser',
@@ -33,11 +36,13 @@ export async function buildPage(folder: string): Promise<void> {
     logLevel: 'warning',
   });
   const names = Object.keys(metafile.outputs).map((each) => path.basename(each));
-  const named = (extension: string) => names.find((each) => each.endsWith(extension)) ?? '';
+  const named = (extension: RegExp) => names.find((each) => extension.test(each)) ?? '';
+  const script = named(/^app-\w+\.js$/);
   const page = fs
     .readFileSync(path.join(SOURCE, 'index.html'), 'utf8')
-    .replace('%SCRIPT%', named('.js'))
-    .replace('%STYLE%', named('.css'));
+    .replace('%PRELOADS%', preloads(metafile, script))
+    .replace('%SCRIPT%', script)
+    .replace('%STYLE%', named(/\.css$/));
   for (const name of names) {
     const file = path.join(folder, name);
     fs.writeFileSync(`${file}.gz`, gzipSync(fs.readFileSync(file), { level: 9 }));
@@ -47,6 +52,22 @@ export async function buildPage(folder: string): Promise<void> {
     path.join(folder, 'files.json'),
     `${JSON.stringify({ page, files: [...names, 'icon.svg'] }, null, 2)}\n`,
   );
+}
+
+/** Returns links that load the scripts that the first script imports at the same time as the first script. */
+function preloads({ outputs }: Metafile, script: string): string {
+  const imported = new Set<string>();
+  const follow = (name: string): void => {
+    const output = Object.entries(outputs).find(([each]) => path.basename(each) === name)?.[1];
+    for (const { path: target, kind } of output?.imports ?? []) {
+      const found = path.basename(target);
+      if (kind !== 'import-statement' || imported.has(found)) continue;
+      imported.add(found);
+      follow(found);
+    }
+  };
+  follow(script);
+  return [...imported].map((name) => `<link rel="modulepreload" href="%FILES%${name}" />`).join('');
 }
 
 if (import.meta.main) await buildPage(process.argv[2] ?? 'dist/page');

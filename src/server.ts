@@ -404,6 +404,7 @@ export {
   type ListQuery,
   type Logger,
   type LogPage,
+  type ReadLogParams,
   type LogView,
   type LogViews,
   type MemoryStore,

@@ -102,13 +102,13 @@ const RULES: Record<string, Rule> = {
   // The page, which runs only in browsers. Only scripts/page.ts reads it.
   'console/page': {
     folders: ['base', 'protocol', 'client', 'live/client', 'display'],
-    packages: ['preact', '@preact/signals', 'marked'],
+    packages: ['preact', '@preact/signals', 'marked', 'zod'],
     builtins: [],
   },
   gateway: {
     folders: names(
       '. base base/files base/jsonc base/metrics base/net base/postgres base/signing base/sqlite',
-      'protocol tasks http client store agent bridge',
+      'protocol tasks http client store agent bridge console',
     ),
     packages: ['zod', 'jose', 'undici'],
     builtins: ['*'],

@@ -1,5 +1,5 @@
 /**
- * Serves the page: the session or the agent of this server, in a browser. The page is a client like any other, so its
+ * Serves the page: the session, the agent or the gateway of this server, in a browser. The page is a client like any other, so its
  * files are public. What it may do is decided by the token that it sends.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -10,6 +10,8 @@ import { pageFiles } from './files.ts';
 export interface ConsoleOptions {
   /** Whether the agent is a live session, which has a WebSocket at `/ws`. Default: false. */
   readonly live?: boolean | undefined;
+  /** Whether the server is a gateway, which has keys, model cards and other agents. Default: false. */
+  readonly gateway?: boolean | undefined;
 }
 
 export const CONSOLE_PATH = '/console';
@@ -34,7 +36,7 @@ const POLICY = [
 const COMMON = { 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer' };
 
 /** Returns the page. `files` is the path of its files, relative to the address of the page. */
-export function pageReply(files: string, { live = false }: ConsoleOptions = {}): RouteReply {
+export function pageReply(files: string, options: ConsoleOptions = {}): RouteReply {
   const built = pageFiles();
   if (!built) {
     return {
@@ -52,8 +54,12 @@ export function pageReply(files: string, { live = false }: ConsoleOptions = {}):
       'cache-control': 'no-cache',
       vary: 'Accept',
     },
-    text: built.page.replaceAll('%FILES%', files).replace('%SESSION%', live ? 'live' : 'agent'),
+    text: built.page.replaceAll('%FILES%', files).replace('%SERVER%', kindOf(options)),
   };
+}
+
+function kindOf({ live = false, gateway = false }: ConsoleOptions): string {
+  return live ? 'live' : gateway ? 'gateway' : 'agent';
 }
 
 /** Returns a file of the page, or undefined if there is no such file. */

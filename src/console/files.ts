@@ -22,7 +22,7 @@ export interface PageFile {
 }
 
 export interface PageFiles {
-  /** The HTML, with `%FILES%` for the path of the files and `%SESSION%` for the kind of session. */
+  /** The HTML, with `%FILES%` for the path of the files and `%SERVER%` for the kind of server. */
   readonly page: string;
   readonly files: ReadonlyMap<string, PageFile>;
 }

@@ -19,6 +19,7 @@ import {
   consoleLogger,
 } from '../tasks/index.ts';
 import { SecretBox, secretKeys, type SecretKeyOptions, watchStore } from '../store/index.ts';
+import { consoleRoutes } from '../console/index.ts';
 import { type AgentServer, type Listening, serve, type TlsPair } from '../server.ts';
 import { createHealth, storeCheck, type MountedAgent, type MountOptions } from '../http/index.ts';
 import { type Agents, createAgents } from './agents/agents.ts';
@@ -26,6 +27,7 @@ import { proxyExecutor } from './agents/executor.ts';
 import type { RemoteAgent } from './agents/remote.ts';
 import { agentRoutes } from './agents/routes.ts';
 import { callerOf, DEFAULT_WORKSPACE } from './api/caller.ts';
+import { callerRoute } from './api/caller-route.ts';
 import { createCards } from './cards/cards.ts';
 import { cardRoutes } from './cards/routes.ts';
 import { FIXED_FIELDS, type GatewayConfig } from './config.ts';
@@ -158,6 +160,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     ...dialectRoutes(),
     ...cardRoutes({ cards }),
     ...agentRoutes({ agents }),
+    callerRoute(),
     ...keyRoutes({ keys }),
     ...usageRoutes({ spending, needKey: (workspace, id) => keys.get(workspace, id) }),
     ...auditRoutes({ audit }),
@@ -196,7 +199,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     extendedCard: ({ user }: Call): Partial<AgentCard> => ({
       skills: [...gatewayProfile(version, agents.skillsOf(callerOf({ user }).workspace)).skills],
     }),
-    routes: ownRoutes(routes),
+    routes: [...ownRoutes(routes), ...consoleRoutes({ gateway: true })],
     describe: describeIn([googleErrors, anthropicErrors, openaiErrors]),
     mounts: mountsOf(agents),
     onState: watchTasks(metrics),

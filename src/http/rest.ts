@@ -169,7 +169,8 @@ async function answerOwn(
   const { id, pushNotificationConfigId } = values;
   if (action === 'readLog') {
     const after = lastEventId(request, query.get('after')) ?? 0;
-    const { entries, next } = await handler.readLog({ id: id ?? '', after, tenant }, call);
+    const limit = limitIn(query);
+    const { entries, next } = await handler.readLog({ id: id ?? '', after, limit, tenant }, call);
     const codec = codecOf(version, 'JSONRPC');
     const events = entries.map(({ seq, event }) => ({ seq, event: codec.encodeEvent(event) }));
     return { events, nextAfter: next };
@@ -185,6 +186,16 @@ async function answerOwn(
   }
   const webhook = { id: id ?? '', pushNotificationConfigId: pushNotificationConfigId ?? '' };
   return { retried: await handler.retryDeadLetters({ ...webhook, tenant }, call) };
+}
+
+/** Returns the maximum number of entries that the client wants, or undefined if it wants as many as possible. */
+function limitIn(query: URLSearchParams): number | undefined {
+  const text = query.get('limit');
+  if (text === null) return undefined;
+  if (!/^[1-9]\d{0,8}$/.test(text)) {
+    throw new A2AError('invalidParams', 'limit: must be a number from 1');
+  }
+  return Number(text);
 }
 
 export function restError(

@@ -98,6 +98,9 @@ export interface LogPage {
   readonly next?: number;
 }
 
+/** The parameters for reading a task's log. `limit` is the maximum number of entries. */
+export type ReadLogParams = SubscribeParams & { readonly limit?: number | undefined };
+
 /**
  * The options of `listTasks`. With `total: false`, the tasks are not counted, and `totalSize` is the number of tasks on
  * the page.
@@ -129,8 +132,8 @@ export interface RequestHandler extends AgentService, DeadLetterOperations {
   ) => Promise<ListTasksResult>;
   /** Creates a task that waits for its first message. */
   reserveTask: (params: ReserveParams, call?: Call) => Promise<Task>;
-  /** Returns the log entries after `after`: at most LOG_PAGE entries, or fewer if they are large. */
-  readLog: (params: SubscribeParams, call?: Call) => Promise<LogPage>;
+  /** Returns the log entries after `after`: at most `limit` or LOG_PAGE entries, or fewer if they are large. */
+  readLog: (params: ReadLogParams, call?: Call) => Promise<LogPage>;
   /**
    * Returns the time of a working task's last artifact event, in milliseconds. Returns undefined if the time of the
    * task's status is also the time of its last event.
@@ -381,14 +384,15 @@ export function createHandler(
       : TaskStream.read(log, live, after, undefined, { ...rules, spans });
   }
 
-  async function readLog(params: SubscribeParams, call: Call = {}): Promise<LogPage> {
+  async function readLog(params: ReadLogParams, call: Call = {}): Promise<LogPage> {
+    const limit = Math.min(params.limit ?? LOG_PAGE, LOG_PAGE);
     using live = await runtime.open(scopeOf(call, params.tenant), params.id);
     const view = await runtime.viewOf(call, live);
     const read: SerializedEntry[] = [];
     let bytes = 0;
-    for (let more = true; more && read.length < LOG_PAGE && bytes < MAX_PAGE_BYTES;) {
+    for (let more = true; more && read.length < limit && bytes < MAX_PAGE_BYTES;) {
       const after = read.at(-1)?.seq ?? params.after ?? 0;
-      const piece = await live.read(after, Math.min(16, LOG_PAGE - read.length));
+      const piece = await live.read(after, Math.min(16, limit - read.length));
       for (const entry of piece) bytes += entry.json?.length ?? 0;
       read.push(...piece);
       more = piece.length > 0;

@@ -27,6 +27,7 @@ export type {
   HandlerOptions,
   ListOptions,
   LogPage,
+  ReadLogParams,
   RequestHandler,
   SubscribeOptions,
 } from './handler.ts';

@@ -132,7 +132,8 @@ test('a browser gets the page with a strict policy, other clients get the text, 
     const text = await response.text();
     assert.doesNotMatch(text, /<script(?![^>]* src=)|<style|style=/);
     const files = [...text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, file]) => file!);
-    assert.equal(files.length, 3);
+    // The icon, the style sheet, the script, and the scripts that it imports.
+    assert.ok(files.length > 3, files.join());
     for (const file of files) {
       const found = await fetch(new URL(file, `${url}${path}`), {
         headers: { 'accept-encoding': 'gzip' },
@@ -165,7 +166,7 @@ test(
     t.after(() => listening.close(0));
     const { page, trouble } = await visit(t, `${url}/console`, PHONE);
     await page.getByLabel('Token').fill('secret');
-    await page.getByRole('button', { name: 'Join' }).click();
+    await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByRole('heading', { name: 'Echo' }).waitFor();
     await page.getByLabel('Prompt').fill('hello');
     await page.getByRole('button', { name: 'Send' }).click();

@@ -6,6 +6,7 @@ import {
   devices,
   type Browser,
   type BrowserContextOptions,
+  type Locator,
   type Page,
 } from 'playwright-core';
 
@@ -88,4 +89,10 @@ export async function visit(
   );
   await page.goto(url);
   return { page, trouble };
+}
+
+/** Waits until there are so many of these elements. */
+export async function thereAre(found: Locator, count: number): Promise<void> {
+  if (count > 0) await found.nth(count - 1).waitFor({ state: 'attached' });
+  await found.nth(count).waitFor({ state: 'detached' });
 }

@@ -111,6 +111,7 @@ const chat = { model: 'offline', messages: [{ role: 'user', content: 'Hello' }] 
 const rpc = (id: string) => ({ jsonrpc: '2.0', id: 1, method: 'tasks/get', params: { id } });
 
 const CASES: Readonly<Record<string, Case>> = {
+  'GET /a2a/caller': () => [{ status: 200 }],
   'POST /a2a/tasks/send': async () => [
     { body: hello, status: 200 },
     { body: { message: { role: 'user', content: '' } }, status: 400 },

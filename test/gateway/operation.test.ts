@@ -251,3 +251,34 @@ test('agents are looked at as often as a configuration says that comes later', a
   front.close();
   await remote.close();
 });
+
+test('a caller learns its workspace, its name and its scopes with any key, and nothing without one', async () => {
+  await using gateway = await startGateway();
+  const ask = async (key: string | undefined) => {
+    const response = await gateway.ask(key, 'GET', '/a2a/caller');
+    return [response.status, await response.json()];
+  };
+  const { status, ...all } = await gateway
+    .ask(gateway.key(), 'GET', '/a2a/caller')
+    .then(async (response) => ({
+      status: response.status,
+      ...((await response.json()) as { scopes: string[]; workspaceId: string }),
+    }));
+  assert.equal(status, 200);
+  assert.equal(all.workspaceId, 'default');
+  assert.ok(all.scopes.includes('keys:write') && !all.scopes.includes('*'), all.scopes.join());
+  const [, some] = await ask(gateway.key('other', 'audit:read'));
+  const { keyId, ...rest } = some as { keyId: string };
+  assert.equal(typeof keyId, 'string');
+  assert.deepEqual(rest, { workspaceId: 'other', keyName: 'test', scopes: ['audit:read'] });
+  assert.equal((await ask(undefined))[0], 401);
+  assert.equal((await ask('parley_wrong'))[0], 401);
+});
+
+test('the files of the console need no key', async () => {
+  await using gateway = await startGateway();
+  const response = await gateway.ask(undefined, 'GET', '/console');
+  // 503 if the page has not been built.
+  assert.ok(response.status === 200 || response.status === 503, String(response.status));
+  assert.equal((await gateway.ask(undefined, 'GET', '/console/none.js')).status, 404);
+});

@@ -434,6 +434,11 @@ test('the whole log of a finished task is read a page at a time', async (t) => {
   assert.deepEqual(JSON.parse(beyond.text), { events: [] });
   const old = await raw(url, { method: 'GET', path: `/v1/tasks/${id}/events?after=1102` });
   assert.equal(JSON.parse(old.text).events[0].event.final, true);
+  const short = await raw(url, { method: 'GET', path: `/tasks/${id}/events?limit=1` });
+  const { events: first, nextAfter } = JSON.parse(short.text);
+  assert.deepEqual([first.length, first[0].seq, nextAfter], [1, 1, 1]);
+  const none = await raw(url, { method: 'GET', path: `/tasks/${id}/events?limit=0` });
+  assert.equal(none.status, 400);
 });
 
 test('streams over the limit of a client get 429 with Retry-After, and a place when one is free', async (t) => {

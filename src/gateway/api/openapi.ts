@@ -99,7 +99,7 @@ function operationOf(route: GatewayRoute, book: SchemaBook, errorRef: Json): Jso
     summary,
     ...(detail !== undefined && { description: detail }),
     // OpenAPI 3.1: for schemes other than OAuth2 and OpenID Connect, the list may contain required roles.
-    security: scope === 'open' ? [] : [{ bearer: [scope] }, { apiKey: [scope] }],
+    security: scope === 'open' ? [] : [{ bearer: rolesOf(scope) }, { apiKey: rolesOf(scope) }],
     ...(parameters.length > 0 && { parameters }),
     ...(body && {
       requestBody: {
@@ -109,6 +109,10 @@ function operationOf(route: GatewayRoute, book: SchemaBook, errorRef: Json): Jso
     }),
     responses: responsesOf(route, book, id, errorRef),
   };
+}
+
+function rolesOf(scope: GatewayRoute['scope']): readonly string[] {
+  return scope === 'any' ? [] : [scope];
 }
 
 function responsesOf(route: GatewayRoute, book: SchemaBook, id: string, errorRef: Json): Json {
@@ -152,7 +156,8 @@ export function failuresOf(route: GatewayRoute): ReadonlyMap<number, string> {
   const { scope, body, query, resource } = route;
   const statuses = [
     ...(body || query || resource ? [400 as const] : []),
-    ...(scope === 'open' ? [] : ([401, 403] as const)),
+    ...(scope === 'open' ? [] : [401 as const]),
+    ...(scope === 'open' || scope === 'any' ? [] : [403 as const]),
     ...(body ? [413 as const] : []),
     ...([429, 500, 503] as const),
   ];

@@ -69,8 +69,8 @@ export interface RouteOptions<
   readonly verb: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** The path of the route. `{name}` matches one segment. */
   readonly path: string;
-  /** The scope that the caller needs, or `open` if the route needs no authentication. */
-  readonly scope: ApiScope | 'open';
+  /** The scope that the caller needs, `any` if any key will do, or `open` if the route needs no authentication. */
+  readonly scope: ApiScope | 'any' | 'open';
   /** Kind of the object that the path or the body identifies. Required if the object belongs to a workspace. */
   readonly resource?: Resource;
   /** True if the route always responds with a RouteStream. Its responses count towards the limit of open streams. */

@@ -88,7 +88,7 @@ async function handled(route: GatewayRoute, request: RouteRequest) {
 function inputOf({ scope }: GatewayRoute, request: RouteRequest): RawInput {
   const { values, query, body, call, handler } = request;
   const caller = scope === 'open' ? ANONYMOUS : callerOf(call);
-  if (scope !== 'open') caller.need(scope);
+  if (scope !== 'open' && scope !== 'any') caller.need(scope);
   return { values, query, body, call, handler, caller, header: (name) => request.header(name) };
 }
 

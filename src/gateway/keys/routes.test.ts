@@ -33,7 +33,7 @@ function setup() {
       const pattern = new RegExp(`^${route.path.replace('{id}', '(?<id>[^/]+)')}$`);
       const match = pattern.exec(url.pathname);
       if (route.verb !== verb || !match) continue;
-      if (route.scope !== 'open') caller.need(route.scope);
+      if (route.scope !== 'open' && route.scope !== 'any') caller.need(route.scope);
       const input: Omit<RawInput, 'handler'> = {
         values: { ...match.groups },
         query: url.searchParams,

@@ -27,6 +27,7 @@ import {
   type LogPage,
   type RequestHandler,
   TaskStream,
+  type ReadLogParams,
 } from '../../tasks/index.ts';
 import { tokenOf } from '../access.ts';
 import type { Heard } from '../heard-messages.ts';
@@ -216,7 +217,7 @@ export function httpHandler(handler: RequestHandler, options: HttpHandlerOptions
     });
   }
 
-  async function readLog(params: SubscribeParams, call: Call = {}): Promise<LogPage> {
+  async function readLog(params: ReadLogParams, call: Call = {}): Promise<LogPage> {
     return during(call, async ({ member }) => {
       if (!member.isExecution(params.id)) return guarded.readLog(params, call);
       const heard = await abortable(member.heard(params.id), call.signal);

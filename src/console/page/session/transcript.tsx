@@ -2,11 +2,12 @@
  * The transcript. Only a window of the entries is in the document: the last ones, or those around the place to which
  * the person has scrolled. So a session of any length opens at once.
  */
-import { useComputed, useSignal } from '@preact/signals';
+import { useComputed, useSignal, type ReadonlySignal } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
-import type { Entry, SessionState } from '../../display/index.ts';
+import type { Entry, SessionState } from '../../../display/index.ts';
 import { EntryView } from './entries.tsx';
-import type { PageSession } from './page-session.ts';
+import type { LiveClient } from '../../../live/client/index.ts';
 
 /** Number of entries by which the window moves, and the maximum size of the window. */
 const STEP = 60;
@@ -27,13 +28,23 @@ function entryAt({ log }: SessionState, index: number): Entry | undefined {
   return index < finished.length ? finished[index] : open[index - finished.length];
 }
 
-interface Props {
-  readonly store: PageSession;
-  /** Called when the person wants the messages that have not been loaded. */
-  readonly onLoadAll: () => void;
+/** What is shown: a session, or a task at some time. */
+export interface Shown {
+  readonly state: ReadonlySignal<SessionState>;
+  readonly session: { readonly self: LiveClient };
+  /** The number of entries at the end that the person has already seen. */
+  readonly seen: number;
 }
 
-export function TranscriptView({ store, onLoadAll }: Props) {
+interface Props {
+  readonly store: Shown;
+  /** Called when the person wants the messages that have not been loaded. */
+  readonly onLoadAll?: () => void;
+  /** What is shown if there are no entries. */
+  readonly empty: ComponentChildren;
+}
+
+export function TranscriptView({ store, onLoadAll, empty }: Props) {
   const box = useRef<HTMLDivElement>(null);
   /** Whether the newest entries are followed. */
   const follows = useRef(true);
@@ -139,7 +150,7 @@ export function TranscriptView({ store, onLoadAll }: Props) {
   }
   const company = { self, clients: clients.value };
   return (
-    <main class="transcript">
+    <div class="transcript">
       <div
         class="scroll"
         ref={box}
@@ -166,7 +177,7 @@ export function TranscriptView({ store, onLoadAll }: Props) {
             Load {state.omitted} earlier messages
           </button>
         ) : null}
-        {count === 0 ? <Empty /> : null}
+        {count === 0 ? empty : null}
         {shown.map((entry) => (
           <article
             key={entry.id}
@@ -182,14 +193,6 @@ export function TranscriptView({ store, onLoadAll }: Props) {
           ↓ Latest
         </button>
       ) : null}
-    </main>
-  );
-}
-
-function Empty() {
-  return (
-    <p class="empty dim">
-      Nothing has been said yet. A prompt that you send here also appears in the terminal.
-    </p>
+    </div>
   );
 }

@@ -9,7 +9,7 @@ import {
   isBusy,
   type Choice,
   type Completable,
-} from '../../display/index.ts';
+} from '../../../display/index.ts';
 import type { PageSession } from './page-session.ts';
 
 const MAX_QUEUED = 4;

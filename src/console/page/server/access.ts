@@ -1,15 +1,20 @@
 /**
- * The access of this page to the session: a ticket in the address, a token from an earlier visit in the same tab, or
+ * The access of this page to its server: a ticket in the address, a token from an earlier visit in the same tab, or
  * none. The token is kept in memory and in sessionStorage, never in a cookie, so no other page can use it.
  */
-import { ticketIn } from '../../live/client/index.ts';
+import { ticketIn } from '../../../live/client/index.ts';
 
 /** The address of the agent or session that has served this page. */
 export const BASE = new URL('.', location.href.replace(/[?#].*$/, '')).href.replace(/\/$/, '');
 
-/** Whether the server has a live session. Otherwise, it has an agent. */
-export const IS_LIVE =
-  document.querySelector<HTMLMetaElement>('meta[name="parley-session"]')?.content === 'live';
+/** What the server is: a live session, an agent, or a gateway. */
+export const SERVER_KIND = kindIn(
+  document.querySelector<HTMLMetaElement>('meta[name="parley-server"]')?.content,
+);
+
+function kindIn(text: string | undefined): 'live' | 'gateway' | 'agent' {
+  return text === 'live' || text === 'gateway' ? text : 'agent';
+}
 
 /** The name of this client, which others see. */
 export function ownName(): string {
@@ -23,11 +28,16 @@ export function takeTicket(): string | undefined {
   return ticket;
 }
 
-/** A value that this tab keeps. If the browser does not allow storage, the value is only in memory. */
+/**
+ * A value that this tab keeps. If the browser does not allow storage, the value is only in memory. So is the key of a
+ * gateway, which may have all scopes: a script that could read the storage later does not find it there.
+ */
 export function remembered(what: 'token' | 'task') {
   const key = `parley.${what} ${BASE}`;
+  const stores = !(what === 'token' && SERVER_KIND === 'gateway');
   return {
     get value(): string | undefined {
+      if (!stores) return memory.get(key);
       try {
         return sessionStorage.getItem(key) ?? memory.get(key);
       } catch {
@@ -37,6 +47,7 @@ export function remembered(what: 'token' | 'task') {
     set value(text: string | undefined) {
       if (text === undefined) memory.delete(key);
       else memory.set(key, text);
+      if (!stores) return;
       try {
         if (text === undefined) sessionStorage.removeItem(key);
         else sessionStorage.setItem(key, text);

@@ -1,6 +1,6 @@
 /** Opens the session that the server of this page offers: its live session, or a conversation with its agent. */
-import { joinLive, type LiveSession } from '../../live/client/index.ts';
-import { BASE, IS_LIVE, ownName, remembered } from './access.ts';
+import { joinLive, type LiveSession } from '../../../live/client/index.ts';
+import { BASE, SERVER_KIND, ownName, remembered } from '../server/access.ts';
 import { openAgentSession } from './agent-session.ts';
 import { PageSession } from './page-session.ts';
 
@@ -24,20 +24,21 @@ export async function openSession(
     if (store) store.connection.value = connected ? 'connected' : 'reconnecting';
   };
   const name = ownName();
-  const session: LiveSession = IS_LIVE
-    ? await joinLive(BASE, {
-        token,
-        name,
-        retry: RETRY,
-        onConnection,
-        history: seen === undefined ? FIRST_MESSAGES : undefined,
-      })
-    : await openAgentSession(BASE, {
-        token,
-        name,
-        taskId: remembered('task').value,
-        onTask: (taskId) => (remembered('task').value = taskId),
-      });
+  const session: LiveSession =
+    SERVER_KIND === 'live'
+      ? await joinLive(BASE, {
+          token,
+          name,
+          retry: RETRY,
+          onConnection,
+          history: seen === undefined ? FIRST_MESSAGES : undefined,
+        })
+      : await openAgentSession(BASE, {
+          token,
+          name,
+          taskId: remembered('task').value,
+          onTask: (taskId) => (remembered('task').value = taskId),
+        });
   const store = new PageSession(session, seen);
   opened.store = store;
   return store;

@@ -2,26 +2,26 @@
  * A conversation with an agent, as a session that only this page has joined. So the page shows an agent of `serve` in
  * the same way as a live session. The page is a client like any other: it sends messages and follows tasks.
  */
-import { reasonOf } from '../../base/index.ts';
+import { reasonOf } from '../../../base/index.ts';
 import {
   connect,
   createTextTracker,
   type AgentClient,
   type AgentStream,
-} from '../../client/index.ts';
+} from '../../../client/index.ts';
 import {
   LiveFeed,
   type LiveClient,
   type LiveItem,
   type LiveSession,
-} from '../../live/client/index.ts';
+} from '../../../live/client/index.ts';
 import {
   EXTENSION_URI,
   GetAllSlashCommandsResponse,
   waitingCallsIn,
   type SlashCommand,
   type ToolCallConfirmation,
-} from '../../protocol/development-tool/index.ts';
+} from '../../../protocol/development-tool/index.ts';
 import {
   A2AError,
   uuidv7,
@@ -29,8 +29,8 @@ import {
   type Part,
   type StreamEvent,
   type Task,
-} from '../../protocol/index.ts';
-import { isTerminal } from '../../protocol/schema-free/index.ts';
+} from '../../../protocol/index.ts';
+import { isTerminal } from '../../../protocol/schema-free/index.ts';
 
 /** Maximum number of items that wait until the page has read them. */
 const MAX_WAITING = 4096;

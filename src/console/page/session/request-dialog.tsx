@@ -13,14 +13,14 @@ import {
   revealsLine,
   titleOfRequest,
   type CallEntry,
-} from '../../display/index.ts';
-import type { ConfirmationOption } from '../../protocol/development-tool/index.ts';
+} from '../../../display/index.ts';
+import type { ConfirmationOption } from '../../../protocol/development-tool/index.ts';
 import {
   argumentText,
   callDetails,
   OPTION,
   type CallDetail,
-} from '../../protocol/schema-free/index.ts';
+} from '../../../protocol/schema-free/index.ts';
 import { Counts, Helper } from './entries.tsx';
 import { ChangeView, LongText } from './lines.tsx';
 import type { PageSession } from './page-session.ts';

@@ -4,7 +4,7 @@
  * context, which is HTTPS or the same machine.
  */
 import { effect, signal } from '@preact/signals';
-import { attentionSince, cleanLine, titleOf, type Attention } from '../../display/index.ts';
+import { attentionSince, cleanLine, titleOf, type Attention } from '../../../display/index.ts';
 import { folderOf, type PageSession } from './page-session.ts';
 
 export const canNotify = isSecureContext && 'Notification' in globalThis;

@@ -9,8 +9,8 @@ import {
   type CallEntry,
   type Company,
   type Entry,
-} from '../../display/index.ts';
-import type { FileDiff } from '../../protocol/development-tool/index.ts';
+} from '../../../display/index.ts';
+import type { FileDiff } from '../../../protocol/development-tool/index.ts';
 import { ChangeView, countsOf, LongText } from './lines.tsx';
 import { Markdown } from './markdown.tsx';
 

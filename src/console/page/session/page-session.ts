@@ -3,7 +3,7 @@
  * frame.
  */
 import { signal } from '@preact/signals';
-import { reasonOf } from '../../base/index.ts';
+import { reasonOf } from '../../../base/index.ts';
 import {
   Answers,
   cleanLine,
@@ -13,9 +13,9 @@ import {
   type CallEntry,
   type SessionAction,
   type SessionState,
-} from '../../display/index.ts';
-import { reduceState } from '../../display/state/index.ts';
-import type { LiveSession } from '../../live/client/index.ts';
+} from '../../../display/index.ts';
+import { reduceState } from '../../../display/state/index.ts';
+import type { LiveSession } from '../../../live/client/index.ts';
 
 /** A text that the person edits before it is written. */
 export interface Editing {

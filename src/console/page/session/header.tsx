@@ -1,6 +1,6 @@
 /** The header: the workspace, the connection, the model and its usage, and who else is there. */
-import { cleanLine, type SessionState } from '../../display/index.ts';
-import type { LiveClient } from '../../live/client/index.ts';
+import { cleanLine, type SessionState } from '../../../display/index.ts';
+import type { LiveClient } from '../../../live/client/index.ts';
 import { canNotify, notifications, turnOnNotifications } from './attention.ts';
 import { folderOf, type PageSession } from './page-session.ts';
 

@@ -1,11 +1,11 @@
 /** The page: joining a session, the session itself, and the form that asks for a token. */
 import { signal, useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import { reasonOf } from '../../base/index.ts';
-import { exchangeTicket } from '../../live/client/index.ts';
-import { A2AError } from '../../protocol/index.ts';
+import { reasonOf } from '../../../base/index.ts';
+import { exchangeTicket } from '../../../live/client/index.ts';
+import { A2AError } from '../../../protocol/index.ts';
 import { announcement, watchAttention } from './attention.ts';
-import { BASE, ownName, remembered, takeTicket } from './access.ts';
+import { BASE, ownName, remembered, takeTicket } from '../server/access.ts';
 import { PromptField } from './prompt-field.tsx';
 import { ContentEditor, RequestDialog } from './request-dialog.tsx';
 import { Header } from './header.tsx';
@@ -150,7 +150,18 @@ function Session({ store }: { readonly store: PageSession }) {
   return (
     <div class="session">
       <Header store={store} />
-      <TranscriptView key={store.seen} store={store} onLoadAll={() => loadAll(store)} />
+      <main class="fills">
+        <TranscriptView
+          key={store.seen}
+          store={store}
+          onLoadAll={() => loadAll(store)}
+          empty={
+            <p class="empty dim">
+              Nothing has been said yet. A prompt that you send here also appears in the terminal.
+            </p>
+          }
+        />
+      </main>
       {ended ? (
         <div class="ended" role="alert">
           <span>{store.problem.value === '' ? 'The session has ended.' : store.problem.value}</span>

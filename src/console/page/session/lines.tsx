@@ -4,9 +4,9 @@
  */
 import type { ComponentChildren } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
-import { clean, reveals, type StyledLine } from '../../display/index.ts';
-import { changeOf, highlight, patchLine } from '../../display/text/index.ts';
-import type { FileDiff } from '../../protocol/development-tool/index.ts';
+import { clean, reveals, type StyledLine } from '../../../display/index.ts';
+import { changeOf, highlight, patchLine } from '../../../display/text/index.ts';
+import type { FileDiff } from '../../../protocol/development-tool/index.ts';
 
 /** A row is at most this long. A longer line is drawn as several rows, because browsers lay out long lines slowly. */
 const MAX_ROW = 2000;

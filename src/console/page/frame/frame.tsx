@@ -1,0 +1,161 @@
+/** The frame around all pages of an agent or a gateway: the navigation, and signing in. */
+import { useSignal } from '@preact/signals';
+import type { ComponentType } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+import { cleanLine } from '../../../display/index.ts';
+import { PageMessage, Problem } from '../parts/problem.tsx';
+import { hrefOf, route } from '../server/route.ts';
+import type { Server } from '../server/server.ts';
+import { begin, leave, signedIn } from '../server/sign-in.ts';
+import { pagesFor, type PageEntry, type PageProps } from './pages.ts';
+import { SignInForm } from './sign-in-form.tsx';
+
+export function Frame() {
+  useEffect(() => void begin(), []);
+  const state = signedIn.value;
+  switch (state.kind) {
+    case 'in':
+      return <SignedInFrame server={state.server} />;
+    case 'out':
+      return <SignInForm why={state.why} />;
+    case 'failed':
+      return (
+        <main class="card">
+          <h1>Parley</h1>
+          <Problem error={state.error} onRetry={() => void begin()} />
+        </main>
+      );
+    default:
+      return (
+        <main class="card" aria-busy="true">
+          <p class="dim">Asking the server…</p>
+        </main>
+      );
+  }
+}
+
+function SignedInFrame({ server }: { readonly server: Server }) {
+  const pages = pagesFor(server);
+  const [name, ...path] = route.value.path;
+  const page = name === undefined ? pages[0] : pages.find((each) => each.name === name);
+  const agent = cleanLine(server.card.name);
+  const main = useRef<HTMLElement & HTMLDivElement>(null);
+  const place = `${page?.name ?? ''} ${path.join('/')}`;
+  const before = useRef(place);
+  // The conversation has landmarks of its own.
+  const Content = page?.name === 'conversation' ? 'div' : 'main';
+
+  useEffect(() => {
+    document.title = `${page?.title ?? 'Parley'} – ${agent}`;
+  }, [page, agent]);
+  // After a link was followed, the keyboard and a screen reader continue in the new page.
+  useEffect(() => {
+    if (before.current !== place) main.current?.focus();
+    before.current = place;
+  }, [place]);
+
+  return (
+    <div class="frame">
+      <a
+        class="skip"
+        href={hrefOf(route.value.path, route.value.query)}
+        onClick={(event) => {
+          event.preventDefault();
+          main.current?.focus();
+        }}
+      >
+        Skip to the content
+      </a>
+      <header class="bar">
+        <span class="product">{agent}</span>
+        <nav aria-label="Pages">
+          {pages
+            .filter(({ hidden }) => hidden !== true)
+            .map((each) => (
+              <a
+                key={each.name}
+                href={hrefOf([each.name])}
+                aria-current={isCurrent(each, page) ? 'page' : undefined}
+              >
+                {each.title}
+              </a>
+            ))}
+        </nav>
+        {server.key === undefined ? null : <Who server={server} />}
+      </header>
+      <Content class="content" ref={main} tabIndex={-1}>
+        {page ? (
+          <LoadedPage key={page.name} page={page} server={server} path={path} />
+        ) : (
+          <NoPage server={server} any={pages.length > 0} />
+        )}
+      </Content>
+    </div>
+  );
+}
+
+/** A task belongs to the inbox, so the inbox is marked in the navigation. */
+function isCurrent(each: PageEntry, page: PageEntry | undefined): boolean {
+  return each === page || (page?.name === 'tasks' && each.name === 'inbox');
+}
+
+function Who({ server }: { readonly server: Server }) {
+  const { keyName, subject, workspaceId } = server.caller ?? {};
+  const name = keyName ?? subject;
+  return (
+    <div class="who">
+      {name === undefined ? null : (
+        <span class="dim">
+          {cleanLine(name)} in {cleanLine(workspaceId ?? '')}
+        </span>
+      )}
+      <button type="button" class="quiet" onClick={() => leave()}>
+        Sign out
+      </button>
+    </div>
+  );
+}
+
+function LoadedPage({
+  page,
+  server,
+  path,
+}: PageProps & {
+  readonly page: PageEntry;
+}) {
+  const loaded = useSignal<{ readonly Page: ComponentType<PageProps> } | undefined>(undefined);
+  const problem = useSignal<unknown>(undefined);
+  useEffect(() => {
+    page.load().then(
+      (Page) => (loaded.value = { Page }),
+      (error: unknown) => (problem.value = error),
+    );
+  }, [page, loaded, problem]);
+  if (problem.value !== undefined) {
+    return <Problem error={problem.value} onRetry={() => location.reload()} />;
+  }
+  if (!loaded.value) return null;
+  const { Page } = loaded.value;
+  return <Page server={server} path={path} />;
+}
+
+function NoPage({ server, any }: { readonly server: Server; readonly any: boolean }) {
+  const scopes = server.caller?.scopes ?? [];
+  if (any) {
+    return (
+      <PageMessage title="There is no such page for this key">
+        <p>
+          <a href={hrefOf([])}>Go to the first page</a>
+        </p>
+      </PageMessage>
+    );
+  }
+  return (
+    <PageMessage title="This key may use none of the pages">
+      <p>
+        Its scopes are: {scopes.length === 0 ? 'none' : scopes.join(', ')}. A key with the scope{' '}
+        <code>tasks:read</code> sees the tasks.
+      </p>
+    </PageMessage>
+  );
+}

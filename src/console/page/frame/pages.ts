@@ -1,0 +1,52 @@
+/**
+ * The pages. The navigation shows those that this server has and that the key may call. The code of a page is loaded
+ * when it is opened.
+ */
+import type { ComponentType } from 'preact';
+import type { Server } from '../server/server.ts';
+
+export interface PageProps {
+  readonly server: Server;
+  /** The segments of the address after the name of the page. */
+  readonly path: readonly string[];
+}
+
+export interface PageEntry {
+  /** The first segment of its address. */
+  readonly name: string;
+  readonly title: string;
+  /** Whether the page is reached by links only. */
+  readonly hidden?: boolean;
+  readonly allowed: (server: Server) => boolean;
+  readonly load: () => Promise<ComponentType<PageProps>>;
+}
+
+const isAgent = ({ kind }: Server) => kind === 'agent';
+const seesTasks = (server: Server) => server.may('tasks:read') || server.may('agents:use');
+
+const PAGES: readonly PageEntry[] = [
+  {
+    name: 'conversation',
+    title: 'Conversation',
+    allowed: isAgent,
+    load: async () => (await import('./conversation.tsx')).ConversationPage,
+  },
+  {
+    name: 'inbox',
+    title: 'Inbox',
+    allowed: seesTasks,
+    load: async () => (await import('../inbox/inbox-page.tsx')).InboxPage,
+  },
+  {
+    name: 'tasks',
+    title: 'Task',
+    hidden: true,
+    allowed: seesTasks,
+    load: async () => (await import('../task/task-page.tsx')).TaskPage,
+  },
+];
+
+/** Returns the pages for this key, in the order of the navigation. */
+export function pagesFor(server: Server): readonly PageEntry[] {
+  return PAGES.filter(({ allowed }) => allowed(server));
+}

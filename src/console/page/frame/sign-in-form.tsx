@@ -1,0 +1,77 @@
+/** The form that asks for a key. */
+import { useSignal } from '@preact/signals';
+import { useEffect, useRef } from 'preact/hooks';
+import { SERVER_KIND } from '../server/access.ts';
+import { enter } from '../server/sign-in.ts';
+import { ProblemLine } from '../parts/problem.tsx';
+
+const WORDS =
+  SERVER_KIND === 'gateway'
+    ? {
+        title: 'Parley gateway',
+        label: 'Key',
+        about: 'Sign in with a key of this gateway. The page shows what the key may use.',
+        kept: 'The key stays in the memory of this page: when you reload or close the page, it is forgotten.',
+      }
+    : {
+        title: 'Parley',
+        label: 'Token',
+        about: 'This agent needs a token.',
+        kept: 'The token stays in this tab: when you close the tab, it is forgotten.',
+      };
+
+export function SignInForm({ why }: { readonly why: string }) {
+  const field = useRef<HTMLInputElement>(null);
+  const key = useSignal('');
+  const busy = useSignal(false);
+  const problem = useSignal<unknown>(undefined);
+  useEffect(() => field.current?.focus(), []);
+  const send = () => {
+    const given = key.value.trim();
+    if (given === '' || busy.value) return;
+    busy.value = true;
+    problem.value = undefined;
+    enter(given)
+      .catch((error: unknown) => (problem.value = error))
+      .finally(() => {
+        busy.value = false;
+        field.current?.select();
+      });
+  };
+  return (
+    <main class="card">
+      <h1>{WORDS.title}</h1>
+      <p>{WORDS.about}</p>
+      {why === '' ? null : (
+        <p class="t-bad" role="alert">
+          {why}
+        </p>
+      )}
+      {problem.value === undefined ? null : <ProblemLine error={problem.value} />}
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          send();
+        }}
+      >
+        <label for="key">{WORDS.label}</label>
+        <input
+          id="key"
+          ref={field}
+          type="password"
+          autocomplete="off"
+          spellcheck={false}
+          aria-describedby="key-kept"
+          value={key.value}
+          onInput={({ currentTarget }) => (key.value = currentTarget.value)}
+        />
+        <button type="submit" class="option allow" disabled={busy.value}>
+          Sign in
+        </button>
+      </form>
+      <p id="key-kept" class="dim small">
+        {WORDS.kept}
+      </p>
+    </main>
+  );
+}

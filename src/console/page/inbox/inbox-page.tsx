@@ -1,0 +1,208 @@
+/** The inbox: the tasks of this server, by what they need. */
+import { useSignal } from '@preact/signals';
+import { useEffect, useMemo } from 'preact/hooks';
+import * as z from 'zod';
+import { PageMessage, Problem, ProblemLine } from '../parts/problem.tsx';
+import { useLoaded } from '../parts/use-loaded.ts';
+import { goTo, hrefOf, route } from '../server/route.ts';
+import type { Server } from '../server/server.ts';
+import { Filters, sinceOf } from './filters.tsx';
+import { GROUP_NAMES, type Group, type InboxTask } from './merged-tasks.ts';
+import { TaskRow } from './task-row.tsx';
+import { useInbox, useOpenings, type InboxState } from './use-inbox.ts';
+
+const TITLES: Readonly<Record<Group, string>> = {
+  'needs-you': 'Needs you',
+  running: 'Running',
+  done: 'Done',
+};
+const NOTHING: Readonly<Record<Group, string>> = {
+  'needs-you': 'Nothing needs you.',
+  running: 'Nothing is running.',
+  done: 'No task has ended yet.',
+};
+/** More agents than this are not searched at the same time. */
+const MAX_AGENTS = 20;
+
+const Agents = z.object({ agents: z.array(z.object({ name: z.string() })) });
+
+interface Props {
+  readonly server: Server;
+  readonly path: readonly string[];
+}
+
+export function InboxPage({ server, path }: Props) {
+  const agents = useLoaded(async (signal) => agentsOf(server, signal), [server]);
+  if (agents.value) return <InboxOf server={server} path={path} agents={agents.value} />;
+  return (
+    <>
+      <h1>Inbox</h1>
+      {agents.error === undefined ? null : <Problem error={agents.error} onRetry={agents.reload} />}
+    </>
+  );
+}
+
+/** Returns the names of the agents whose tasks this key may see. The empty name is the server itself. */
+async function agentsOf(server: Server, signal: AbortSignal): Promise<readonly string[]> {
+  const own = server.may('tasks:read') ? [''] : [];
+  if (server.kind !== 'gateway' || !server.may('agents:use')) return own;
+  const { agents } = await server.json(Agents, '/a2a/agents', { signal });
+  return [...own, ...agents.map(({ name }) => name)];
+}
+
+function InboxOf({ server, path, agents }: Props & { readonly agents: readonly string[] }) {
+  const { query } = route.value;
+  const { agent, context = '', time = '' } = query;
+  const search = useSignal('');
+  const since = useMemo(() => sinceOf(time), [time]);
+  const filter = {
+    agents: agent === undefined ? agents.slice(0, MAX_AGENTS) : [nameOf(agent)],
+    contextId: context === '' ? undefined : context,
+    since,
+  };
+  const chosen = GROUP_NAMES.find((each) => each === path[0]);
+  const inbox = useInbox(server, chosen, filter);
+  const { counts, tasks, error } = inbox;
+  const filtered = agent !== undefined || context !== '' || time !== '';
+
+  // Without a choice, the page opens with the first group that has tasks.
+  useEffect(() => {
+    if (chosen !== undefined || !counts) return;
+    const first = GROUP_NAMES.find((each) => counts[each] > 0) ?? 'needs-you';
+    goTo(hrefOf(['inbox', first], query), { replace: true });
+  }, [chosen, counts, query]);
+
+  const openings = useOpenings(server, tasks ?? []);
+  const shown = (tasks ?? []).filter((listed) => matches(listed, openings, search.value));
+  const isEmpty = counts && GROUP_NAMES.every((each) => counts[each] === 0);
+  const setQuery = (changed: Record<string, string>) =>
+    goTo(hrefOf(path.length === 0 ? ['inbox'] : ['inbox', ...path], { ...query, ...changed }));
+
+  if (error !== undefined && !tasks) {
+    return (
+      <>
+        <h1>Inbox</h1>
+        <Problem error={error} onRetry={inbox.reload} />
+      </>
+    );
+  }
+  return (
+    <>
+      <h1>Inbox</h1>
+      {isEmpty === true && !filtered ? (
+        <EmptyServer server={server} />
+      ) : (
+        <>
+          <nav class="tabs" aria-label="Groups of tasks">
+            {GROUP_NAMES.map((each) => (
+              <a
+                key={each}
+                href={hrefOf(['inbox', each], query)}
+                aria-current={each === chosen ? 'page' : undefined}
+              >
+                {TITLES[each]}{' '}
+                <span class="count">{counts ? counts[each].toLocaleString() : '…'}</span>
+              </a>
+            ))}
+          </nav>
+          <Filters
+            agents={agents}
+            query={query}
+            onChange={setQuery}
+            search={search.value}
+            onSearch={(text) => (search.value = text)}
+            onReload={inbox.reload}
+          />
+          {agent === undefined && agents.length > MAX_AGENTS ? (
+            <p class="dim small">
+              The tasks of {MAX_AGENTS} of {agents.length} agents are shown. Choose an agent to see
+              its tasks.
+            </p>
+          ) : null}
+          {error === undefined ? null : <ProblemLine error={error} />}
+          <ul class="task-list" aria-busy={inbox.loading}>
+            {shown.map((listed) => (
+              <TaskRow
+                key={`${listed.agent} ${listed.task.id}`}
+                server={server}
+                listed={listed}
+                opening={openings.get(listed.task.id)}
+                showsAgent={agents.length > 1}
+                onChange={inbox.reload}
+                onContext={(contextId) => setQuery({ context: contextId })}
+              />
+            ))}
+          </ul>
+          {tasks ? (
+            <Foot
+              inbox={inbox}
+              shown={shown.length}
+              nothing={filtered ? 'No task matches the filters.' : NOTHING[chosen ?? 'needs-you']}
+            />
+          ) : null}
+        </>
+      )}
+    </>
+  );
+}
+
+interface FootProps {
+  readonly inbox: InboxState;
+  readonly shown: number;
+  readonly nothing: string;
+}
+
+function Foot({ inbox, shown, nothing }: FootProps) {
+  const { tasks = [], total, more, loading, loadMore } = inbox;
+  if (tasks.length === 0) return <p class="nothing dim">{nothing}</p>;
+  return (
+    <div class="foot">
+      {shown < tasks.length ? (
+        <p class="dim">
+          {shown === 0
+            ? `None of the ${tasks.length} loaded tasks matches the search.`
+            : `${shown} of the ${tasks.length} loaded tasks match the search.`}
+        </p>
+      ) : null}
+      {more ? (
+        <button type="button" class="more" disabled={loading} onClick={loadMore}>
+          Load more ({tasks.length.toLocaleString()} of {total.toLocaleString()} loaded)
+        </button>
+      ) : null}
+    </div>
+  );
+}
+
+function EmptyServer({ server }: { readonly server: Server }) {
+  const header = server.key === undefined ? '' : ' --token KEY';
+  return (
+    <PageMessage title="No tasks yet">
+      <p>This server has not got a message yet. Send one, and its task appears here:</p>
+      <pre class="code">
+        <code>{`parley send ${server.url} "Hello"${header}`}</code>
+      </pre>
+      {server.kind === 'agent' ? (
+        <p>
+          Or write to the agent in the <a href={hrefOf(['conversation'])}>conversation</a>.
+        </p>
+      ) : null}
+    </PageMessage>
+  );
+}
+
+/** Returns the agent's name in the address. The gateway itself has no name. */
+function nameOf(agent: string): string {
+  return agent === 'gateway itself' ? '' : agent;
+}
+
+function matches(
+  { agent, task }: InboxTask,
+  openings: ReadonlyMap<string, string>,
+  search: string,
+): boolean {
+  const words = search.trim().toLowerCase();
+  if (words === '') return true;
+  const said = JSON.stringify(task.status.message?.parts ?? '');
+  const all = [openings.get(task.id) ?? '', said, task.id, task.contextId, agent];
+  return all.some((text) => text.toLowerCase().includes(words));
+}

@@ -1,0 +1,130 @@
+/**
+ * Tasks of several states and several agents as one list, newest first. Each state of each agent is a list of the
+ * server, which is read page by page with its cursor. So the cost of a page does not depend on the number of tasks.
+ */
+import { defined } from '../../../base/index.ts';
+import type { Task, TaskState } from '../../../protocol/index.ts';
+import { EXTENSIONS, type Server } from '../server/server.ts';
+
+/** The states of a group, in the words of the page. */
+export const GROUPS = {
+  'needs-you': ['input-required', 'auth-required'],
+  running: ['working', 'submitted'],
+  done: ['completed', 'failed', 'canceled', 'rejected'],
+} as const satisfies Record<string, readonly TaskState[]>;
+export type Group = keyof typeof GROUPS;
+export const GROUP_NAMES = Object.keys(GROUPS) as Group[];
+
+export interface InboxTask {
+  /** The name of the agent behind the gateway, or an empty string for the server itself. */
+  readonly agent: string;
+  readonly task: Task;
+}
+
+export interface TaskFilter {
+  readonly agents: readonly string[];
+  readonly contextId: string | undefined;
+  /** Only tasks whose state has changed since this time are listed. */
+  readonly since: string | undefined;
+}
+
+interface Source {
+  readonly agent: string;
+  readonly state: TaskState;
+  waiting: Task[];
+  /** The cursor of the next page, or undefined after the last page. */
+  next: string | undefined;
+}
+
+const PAGE_SIZE = 50;
+
+export class MergedTasks {
+  readonly #server: Server;
+  readonly #filter: TaskFilter;
+  readonly #sources: Source[];
+  #total = 0;
+
+  constructor(server: Server, group: Group, filter: TaskFilter) {
+    this.#server = server;
+    this.#filter = filter;
+    this.#sources = filter.agents.flatMap((agent) =>
+      GROUPS[group].map((state) => ({ agent, state, waiting: [], next: '' })),
+    );
+  }
+
+  /** The number of tasks on all pages. */
+  get total(): number {
+    return this.#total;
+  }
+
+  get more(): boolean {
+    return this.#sources.some(({ waiting, next }) => waiting.length > 0 || next !== undefined);
+  }
+
+  /** Reads the next page. */
+  async next(signal: AbortSignal): Promise<InboxTask[]> {
+    const found: InboxTask[] = [];
+    while (found.length < PAGE_SIZE) {
+      const empty = this.#sources.filter(
+        ({ waiting, next }) => waiting.length === 0 && next !== undefined,
+      );
+      await Promise.all(empty.map((source) => this.#fill(source, signal)));
+      const newest = this.#newest();
+      if (!newest) break;
+      // The tasks of this source that are newer than those of the others need no further comparison.
+      found.push({ agent: newest.agent, task: newest.waiting.shift()! });
+    }
+    return found;
+  }
+
+  #newest(): Source | undefined {
+    let newest: Source | undefined;
+    for (const source of this.#sources) {
+      if (source.waiting.length === 0) continue;
+      if (!newest || timeOf(source.waiting[0]!) > timeOf(newest.waiting[0]!)) newest = source;
+    }
+    return newest;
+  }
+
+  async #fill(source: Source, signal: AbortSignal): Promise<void> {
+    const first = source.next === '';
+    const page = await list(this.#server, this.#filter, source, { pageSize: PAGE_SIZE, signal });
+    source.waiting = page.tasks;
+    source.next = page.nextPageToken === '' ? undefined : page.nextPageToken;
+    if (first) this.#total += page.totalSize;
+  }
+}
+
+/** Returns the number of tasks in each group. */
+export async function countTasks(
+  server: Server,
+  filter: TaskFilter,
+  signal: AbortSignal,
+): Promise<Record<Group, number>> {
+  const countOf = async (group: Group): Promise<number> => {
+    const pages = filter.agents.flatMap((agent) =>
+      GROUPS[group].map((state) =>
+        list(server, filter, { agent, state, next: '' }, { pageSize: 1, signal }),
+      ),
+    );
+    return (await Promise.all(pages)).reduce((sum, { totalSize }) => sum + totalSize, 0);
+  };
+  const [needsYou, running, done] = await Promise.all(GROUP_NAMES.map(countOf));
+  return { 'needs-you': needsYou ?? 0, running: running ?? 0, done: done ?? 0 };
+}
+
+async function list(
+  server: Server,
+  { contextId, since }: TaskFilter,
+  { agent, state, next }: Pick<Source, 'agent' | 'state' | 'next'>,
+  { pageSize, signal }: { readonly pageSize: number; readonly signal: AbortSignal },
+) {
+  const client = await server.client(agent);
+  const pageToken = next === '' ? undefined : next;
+  const filter = defined({ contextId, statusTimestampAfter: since, pageToken });
+  return client.list({ status: state, pageSize, ...filter }, { extensions: EXTENSIONS, signal });
+}
+
+function timeOf({ status }: Task): string {
+  return status.timestamp ?? '';
+}

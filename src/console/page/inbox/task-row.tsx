@@ -1,0 +1,133 @@
+/** One task in the inbox, with what a person can do with it. */
+import { useSignal } from '@preact/signals';
+import { cleanLine } from '../../../display/index.ts';
+import { waitingCallsIn } from '../../../protocol/development-tool/index.ts';
+import { isTerminal, textOf, type Task } from '../../../protocol/index.ts';
+import { AnswerForm } from '../parts/answer-form.tsx';
+import { ProblemLine } from '../parts/problem.tsx';
+import { Moment, StateBadge } from '../parts/task-parts.tsx';
+import { goTo, hrefOf } from '../server/route.ts';
+import { EXTENSIONS, type Server } from '../server/server.ts';
+import { leaveIfRefused } from '../server/sign-in.ts';
+import { cancelTask, mayWrite, sendAgain, sendToTask } from '../server/task-actions.ts';
+import type { InboxTask } from './merged-tasks.ts';
+
+const MAX_SAID = 300;
+
+interface RowProps {
+  readonly server: Server;
+  readonly listed: InboxTask;
+  /** The person's first words, or undefined if they are not loaded. */
+  readonly opening: string | undefined;
+  readonly showsAgent: boolean;
+  /** Called when the task may have changed. */
+  readonly onChange: () => void;
+  readonly onContext: (contextId: string) => void;
+}
+
+export function TaskRow(props: RowProps) {
+  const { server, listed, opening, showsAgent, onChange, onContext } = props;
+  const { agent, task } = listed;
+  const { id, contextId, status } = task;
+  const place = { agent, taskId: id };
+  const href = hrefOf(['tasks', id], { agent });
+  const answering = useSignal(false);
+  const busy = useSignal(false);
+  const problem = useSignal<unknown>(undefined);
+  const name = opening === undefined || opening === '' ? id : opening;
+  const said = saidBy(task);
+  const writes = mayWrite(server, agent);
+
+  const run = (work: () => Promise<unknown>) => {
+    busy.value = true;
+    problem.value = undefined;
+    work()
+      .catch((error: unknown) => leaveIfRefused(error) || (problem.value = error))
+      .finally(() => (busy.value = false));
+  };
+  /** Opens the field for an answer. A call is approved on the page of the task, which shows the whole call. */
+  const ask = async () => {
+    const client = await server.client(agent);
+    const whole = await client.get(id, { extensions: EXTENSIONS });
+    if (waitingCallsIn(whole).length > 0) goTo(href);
+    else answering.value = true;
+  };
+  const again = async () => {
+    const made = await sendAgain(server, place);
+    if (made !== undefined) goTo(hrefOf(['tasks', made], { agent }));
+  };
+
+  return (
+    <li class="task-row" aria-label={name}>
+      <div class="task-line">
+        <StateBadge state={status.state} />
+        <a class="task-name" href={href}>
+          {opening === undefined ? <span class="dim mono">{id}</span> : name}
+        </a>
+        <span class="dim small when">
+          <Moment at={status.timestamp} />
+        </span>
+      </div>
+      {said === '' ? null : <p class="task-said">{said}</p>}
+      <div class="task-line small">
+        {showsAgent ? <span class="chip">{agent === '' ? 'gateway' : agent}</span> : null}
+        <button
+          type="button"
+          class="chip link"
+          title={`Show only the context ${contextId}`}
+          onClick={() => onContext(contextId)}
+        >
+          context {shortId(contextId)}
+        </button>
+        <span class="actions">
+          {writes && status.state === 'input-required' ? (
+            <button
+              type="button"
+              aria-expanded={answering.value}
+              disabled={busy.value}
+              onClick={() => (answering.value ? (answering.value = false) : run(ask))}
+            >
+              Answer
+            </button>
+          ) : null}
+          {!writes ? null : isTerminal(status.state) ? (
+            <button type="button" disabled={busy.value} onClick={() => run(again)}>
+              Send again
+            </button>
+          ) : (
+            <button
+              type="button"
+              disabled={busy.value}
+              onClick={() => run(() => cancelTask(server, place).then(onChange))}
+            >
+              Cancel
+            </button>
+          )}
+        </span>
+      </div>
+      {answering.value ? (
+        <AnswerForm
+          busy={busy.value}
+          onSend={(words) => {
+            run(async () => {
+              await sendToTask(server, place, [{ kind: 'text', text: words }]);
+              answering.value = false;
+              onChange();
+            });
+          }}
+        />
+      ) : null}
+      {problem.value === undefined ? null : <ProblemLine error={problem.value} />}
+    </li>
+  );
+}
+
+/** Returns the agent's last words about its state: a question, or an error. */
+function saidBy({ status: { message } }: Task): string {
+  return message ? cleanLine(textOf(message.parts).slice(0, 2 * MAX_SAID)).slice(0, MAX_SAID) : '';
+}
+
+/** Returns the end of an id: the start of a time-ordered id is the same for all tasks of an hour. */
+function shortId(id: string): string {
+  return id.length > 14 ? `…${id.slice(-8)}` : id;
+}

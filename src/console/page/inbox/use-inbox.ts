@@ -1,0 +1,121 @@
+/** Loads the inbox: the numbers of tasks, the tasks of one group, and the words with which each task began. */
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { cleanLine } from '../../../display/index.ts';
+import { textOf, type Task } from '../../../protocol/index.ts';
+import { useLoaded } from '../parts/use-loaded.ts';
+import type { Server } from '../server/server.ts';
+import { leaveIfRefused } from '../server/sign-in.ts';
+import { readOpening } from '../server/task-log.ts';
+import {
+  countTasks,
+  MergedTasks,
+  type Group,
+  type InboxTask,
+  type TaskFilter,
+} from './merged-tasks.ts';
+
+/** How often the inbox is loaded again. With many agents, each round takes more requests. */
+const EVERY_MS = 5000;
+/** Number of tasks whose first words are loaded at the same time. */
+const AT_ONCE = 4;
+const MAX_TITLE = 300;
+
+export interface InboxState {
+  readonly counts: Readonly<Record<Group, number>> | undefined;
+  readonly tasks: readonly InboxTask[] | undefined;
+  /** The number of tasks in this group, on all pages. */
+  readonly total: number;
+  readonly more: boolean;
+  readonly loading: boolean;
+  readonly error: unknown;
+  readonly loadMore: () => void;
+  readonly reload: () => void;
+}
+
+export function useInbox(server: Server, group: Group | undefined, filter: TaskFilter): InboxState {
+  const { agents, contextId, since } = filter;
+  const inputs = [server, agents.join(' '), contextId, since];
+  const everyMs = EVERY_MS * Math.max(1, agents.length);
+  const counts = useLoaded((signal) => countTasks(server, filter, signal), inputs, { everyMs });
+  const pages = useRef<MergedTasks | undefined>(undefined);
+  const [later, setLater] = useState<readonly InboxTask[]>([]);
+  const [busy, setBusy] = useState(false);
+  const [problem, setProblem] = useState<unknown>(undefined);
+
+  const first = useLoaded(
+    async (signal) => {
+      if (group === undefined) return undefined;
+      const merged = new MergedTasks(server, group, filter);
+      const tasks = await merged.next(signal);
+      pages.current = merged;
+      setLater([]);
+      return { tasks, total: merged.total };
+    },
+    [...inputs, group],
+    // A reload would remove the further pages from the screen.
+    later.length === 0 ? { everyMs } : {},
+  );
+
+  const loadMore = useCallback(() => {
+    const merged = pages.current;
+    if (!merged || busy) return;
+    setBusy(true);
+    setProblem(undefined);
+    merged
+      .next(new AbortController().signal)
+      .then((tasks) => {
+        if (pages.current === merged) setLater((before) => [...before, ...tasks]);
+      })
+      .catch((error: unknown) => leaveIfRefused(error) || setProblem(error))
+      .finally(() => setBusy(false));
+  }, [busy]);
+
+  const reload = useCallback(() => {
+    counts.reload();
+    first.reload();
+  }, [counts.reload, first.reload]);
+
+  return {
+    counts: counts.value,
+    tasks: first.value && [...first.value.tasks, ...later],
+    total: first.value?.total ?? 0,
+    more: pages.current?.more ?? false,
+    loading: first.loading || busy,
+    error: first.error ?? counts.error ?? problem,
+    loadMore,
+    reload,
+  };
+}
+
+/** Returns the first words of each task, as far as they are loaded. They never change, so each is loaded once. */
+export function useOpenings(
+  server: Server,
+  tasks: readonly InboxTask[],
+): ReadonlyMap<string, string> {
+  const [openings, setOpenings] = useState<ReadonlyMap<string, string>>(new Map());
+  const asked = useRef(new Set<string>());
+  const ids = tasks.map(({ task }) => task.id).join(' ');
+  useEffect(() => {
+    const missing = tasks.filter(({ task }) => !asked.current.has(task.id));
+    const stop = new AbortController();
+    const { signal } = stop;
+    const work = async (): Promise<void> => {
+      for (let next = missing.shift(); next && !signal.aborted; next = missing.shift()) {
+        const { agent, task } = next;
+        const text = firstWords(await readOpening(server, agent, task.id, signal));
+        asked.current.add(task.id);
+        setOpenings((before) => new Map(before).set(task.id, text));
+      }
+    };
+    // The list is useful without them, so a problem is not shown.
+    for (let count = 0; count < AT_ONCE; count++) work().catch(() => stop.abort());
+    return () => stop.abort();
+    // The ids say whether the tasks have changed.
+  }, [server, ids]);
+  return openings;
+}
+
+function firstWords(task: Task | undefined): string {
+  const first = task?.history?.find(({ role }) => role === 'user');
+  return cleanLine(textOf(first?.parts ?? []).slice(0, 2 * MAX_TITLE)).slice(0, MAX_TITLE);
+}

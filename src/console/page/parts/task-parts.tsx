@@ -1,0 +1,50 @@
+/** Small parts of several pages: the state of a task, a time, and a duration. */
+import type { TaskState } from '../../../protocol/index.ts';
+
+/** Each state has a symbol beside its colour, for people who cannot tell the colours apart. */
+const STATES: Readonly<Record<TaskState, readonly [sign: string, word: string, tone: string]>> = {
+  submitted: ['○', 'submitted', 'dim'],
+  working: ['◐', 'working', 'accent'],
+  'input-required': ['?', 'needs an answer', 'warning'],
+  'auth-required': ['?', 'needs a sign-in', 'warning'],
+  completed: ['✓', 'completed', 'good'],
+  failed: ['✗', 'failed', 'bad'],
+  canceled: ['⊘', 'canceled', 'dim'],
+  rejected: ['✗', 'rejected', 'bad'],
+  unknown: ['·', 'unknown', 'dim'],
+  unspecified: ['·', 'unknown', 'dim'],
+};
+
+export function StateBadge({ state }: { readonly state: TaskState }) {
+  const [sign, word, tone] = STATES[state];
+  return (
+    <span class={`badge t-${tone}`}>
+      <span aria-hidden="true">{sign}</span> {word}
+    </span>
+  );
+}
+
+const TODAY = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' });
+const EARLIER = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
+
+/** A time, with the exact time as its title. */
+export function Moment({ at }: { readonly at: string | undefined }) {
+  const time = new Date(at ?? Number.NaN);
+  if (at === undefined || Number.isNaN(time.getTime())) return <span class="dim">no time</span>;
+  const format = time.toDateString() === new Date().toDateString() ? TODAY : EARLIER;
+  return (
+    <time dateTime={at} title={at}>
+      {format.format(time)}
+    </time>
+  );
+}
+
+/** Returns a duration for people, such as `1 min 20 s`. */
+export function durationOf(ms: number): string {
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  const seconds = ms / 1000;
+  if (seconds < 60) return `${seconds.toFixed(seconds < 10 ? 1 : 0)} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} min ${Math.round(seconds % 60)} s`;
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}

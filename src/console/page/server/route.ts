@@ -1,0 +1,54 @@
+/**
+ * The place in the page, which is in the fragment of its address: `#/tasks/ID?agent=NAME`. So a place can be bookmarked
+ * and the browser's Back works, and the server serves one file for all places.
+ */
+import { signal } from '@preact/signals';
+
+export interface Route {
+  /** The segments of the path. */
+  readonly path: readonly string[];
+  readonly query: Readonly<Record<string, string>>;
+}
+
+export const route = signal(routeIn(location.hash));
+
+addEventListener('hashchange', () => (route.value = routeIn(location.hash)));
+
+function routeIn(hash: string): Route {
+  const [path = '', query = ''] = hash.replace(/^#\/?/, '').split('?');
+  const segments = path.split('/').filter((segment) => segment !== '');
+  return {
+    path: segments.map(decoded),
+    query: Object.fromEntries(new URLSearchParams(query)),
+  };
+}
+
+function decoded(segment: string): string {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return segment;
+  }
+}
+
+/** Returns the address of a place, for a link. Empty values are left out of the query. */
+export function hrefOf(
+  path: readonly string[],
+  query: Readonly<Record<string, string | undefined>> = {},
+): string {
+  const given = Object.entries(query).flatMap(([name, value]) =>
+    value === undefined || value === '' ? [] : [[name, value]],
+  );
+  const search = new URLSearchParams(given).toString();
+  return `#/${path.map(encodeURIComponent).join('/')}${search === '' ? '' : `?${search}`}`;
+}
+
+/** Goes to a place. With `replace`, the browser's Back skips the place that was left. */
+export function goTo(href: string, { replace = false } = {}): void {
+  if (!replace) {
+    location.hash = href;
+    return;
+  }
+  history.replaceState(null, '', href);
+  route.value = routeIn(href);
+}

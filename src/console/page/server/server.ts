@@ -1,0 +1,131 @@
+/**
+ * The server of this page, for a person who is signed in. The page is a client like any other: it uses A2A, and the
+ * documented endpoints beside it.
+ */
+import * as z from 'zod';
+import { isObject } from '../../../base/index.ts';
+import { connect, errorOfStatus, type RemoteAgentClient } from '../../../client/index.ts';
+import { EXTENSION_URI } from '../../../protocol/development-tool/index.ts';
+import { A2AError, type AgentCard } from '../../../protocol/index.ts';
+import { BASE, SERVER_KIND } from './access.ts';
+
+/** The extensions that the page understands. */
+export const EXTENSIONS = [EXTENSION_URI];
+
+/** The same in the headers of both versions, for requests that the client library does not send. */
+export const EXTENSION_HEADERS = {
+  'a2a-extensions': EXTENSION_URI,
+  'x-a2a-extensions': EXTENSION_URI,
+};
+
+const SignedInCaller = z.object({
+  workspaceId: z.string(),
+  keyId: z.string().optional(),
+  keyName: z.string().optional(),
+  subject: z.string().optional(),
+  scopes: z.array(z.string()),
+});
+export type SignedInCaller = z.infer<typeof SignedInCaller>;
+
+export interface PageRequest {
+  readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | undefined;
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export class Server {
+  readonly kind = SERVER_KIND;
+  readonly url = BASE;
+  readonly key: string | undefined;
+  /** The card of the agent or the gateway. */
+  readonly card: AgentCard;
+  /** Who the key belongs to. Undefined if the server has no keys with scopes. */
+  readonly caller: SignedInCaller | undefined;
+  readonly #clients = new Map<string, Promise<RemoteAgentClient>>();
+
+  constructor(key: string | undefined, client: RemoteAgentClient, caller?: SignedInCaller) {
+    this.key = key;
+    this.card = client.card;
+    this.caller = caller;
+    this.#clients.set('', Promise.resolve(client));
+  }
+
+  /** Returns whether the key has the scope. An agent's own server has no scopes. */
+  may(scope: string): boolean {
+    return this.caller === undefined || this.caller.scopes.includes(scope);
+  }
+
+  /** Returns the path of the agent behind the gateway, or of the server itself if the name is empty. */
+  pathOf(agent: string): string {
+    return agent === '' ? '' : `/agents/${encodeURIComponent(agent)}`;
+  }
+
+  /** Returns the client of an agent behind the gateway, or of the server itself. */
+  client(agent = ''): Promise<RemoteAgentClient> {
+    const known = this.#clients.get(agent);
+    if (known) return known;
+    const headers = headersOf(this.key);
+    const opened: Promise<RemoteAgentClient> = connect(`${this.url}${this.pathOf(agent)}/`, {
+      headers,
+    });
+    this.#clients.set(agent, opened);
+    opened.catch(() => this.#clients.delete(agent));
+    return opened;
+  }
+
+  /** Sends a request to a path of the server. Throws an A2AError with the server's words if it is refused. */
+  async ask(path: string, options: PageRequest = {}): Promise<Response> {
+    const { method = 'GET', body, headers, signal } = options;
+    const response = await fetch(this.url + path, {
+      method,
+      headers: {
+        ...headersOf(this.key),
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      credentials: 'omit',
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+      ...(signal && { signal }),
+    });
+    if (response.ok) return response;
+    const { kind, detail } = errorOfStatus(response);
+    throw new A2AError(kind, await reasonIn(response), detail);
+  }
+
+  /** Sends a request and reads the JSON of its response. */
+  async json<T>(schema: z.ZodType<T>, path: string, options?: PageRequest): Promise<T> {
+    const response = await this.ask(path, options);
+    return schema.parse(await response.json());
+  }
+}
+
+/** Returns the server for this key. Throws A2AError `unauthenticated` if it wants another key. */
+export async function signIn(key: string | undefined): Promise<Server> {
+  const client = await connect(`${BASE}/`, { headers: headersOf(key) });
+  if (SERVER_KIND === 'gateway') {
+    const caller = await new Server(key, client).json(SignedInCaller, '/a2a/caller');
+    return new Server(key, client, caller);
+  }
+  // Also finds out whether the token is accepted.
+  await client.list({ pageSize: 1 }, { extensions: EXTENSIONS });
+  return new Server(key, client);
+}
+
+export function headersOf(key: string | undefined): Record<string, string> {
+  return key === undefined ? {} : { authorization: `Bearer ${key}` };
+}
+
+/** Returns the words of a refusal: `{"error": "…"}` of the gateway, or `{"error": {"message": "…"}}`. */
+async function reasonIn(response: Response): Promise<string> {
+  const text = await response.text().catch(() => '');
+  try {
+    const body: unknown = JSON.parse(text);
+    const error = isObject(body) ? (body['error'] ?? body['message']) : undefined;
+    if (typeof error === 'string') return error;
+    if (isObject(error) && typeof error['message'] === 'string') return error['message'];
+  } catch {
+    // The response is not JSON: an error page of a proxy, for example.
+  }
+  return `The server answered HTTP ${response.status}`;
+}

@@ -1,0 +1,51 @@
+/** Whether a person is signed in, and with which key. */
+import { signal } from '@preact/signals';
+import { A2AError } from '../../../protocol/index.ts';
+import { remembered } from './access.ts';
+import { signIn, type Server } from './server.ts';
+
+export type SignedIn =
+  | { readonly kind: 'checking' }
+  /** The server wants a key. `why` is empty if none was given. */
+  | { readonly kind: 'out'; readonly why: string }
+  | { readonly kind: 'in'; readonly server: Server }
+  | { readonly kind: 'failed'; readonly error: unknown };
+
+export const signedIn = signal<SignedIn>({ kind: 'checking' });
+
+/** Signs in with the key that this tab has, if the server needs one. */
+export async function begin(): Promise<void> {
+  signedIn.value = { kind: 'checking' };
+  await enter(remembered('token').value).catch((error: unknown) => {
+    signedIn.value = { kind: 'failed', error };
+  });
+}
+
+/** Signs in with this key. Throws if the server could not be asked. */
+export async function enter(key: string | undefined): Promise<void> {
+  try {
+    const server = await signIn(key);
+    remembered('token').value = key;
+    signedIn.value = { kind: 'in', server };
+  } catch (error) {
+    if (!isRefused(error)) throw error;
+    leave(key === undefined ? '' : 'The server does not accept this key.');
+  }
+}
+
+/** Forgets the key. */
+export function leave(why = ''): void {
+  remembered('token').value = undefined;
+  signedIn.value = { kind: 'out', why };
+}
+
+/** Asks for another key if the server has refused this one since. Returns whether it has. */
+export function leaveIfRefused(error: unknown): boolean {
+  if (!isRefused(error)) return false;
+  leave('The server no longer accepts this key.');
+  return true;
+}
+
+function isRefused(error: unknown): boolean {
+  return error instanceof A2AError && error.kind === 'unauthenticated';
+}

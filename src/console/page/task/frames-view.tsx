@@ -1,0 +1,81 @@
+/** The raw events of the task, as clients of either version get them. */
+import { useSignal } from '@preact/signals';
+import { useEffect, useRef } from 'preact/hooks';
+import type { ProtocolVersion } from '../../../protocol/index.ts';
+import { Problem } from '../parts/problem.tsx';
+import { useLoaded } from '../parts/use-loaded.ts';
+import { LongText } from '../session/lines.tsx';
+import type { RawEntry } from '../server/task-log.ts';
+import { nameOfRaw } from './history-slider.tsx';
+import type { OpenTask } from './open-task.ts';
+
+/** Number of events in the document at the same time. */
+const WINDOW = 60;
+const FIRST_ROWS = 200;
+
+interface Props {
+  readonly store: OpenTask;
+  readonly versions: readonly ProtocolVersion[];
+  /** The number of the event up to which the task is shown. */
+  readonly seq: number;
+}
+
+export function FramesView({ store, versions, seq }: Props) {
+  const version = useSignal<ProtocolVersion>(versions[0] ?? '1.0');
+  const chosen = version.value;
+  const events = useLoaded(
+    async () => [...(await store.rawEvents(chosen))],
+    [store, chosen, store.count.value],
+  );
+  const all = (events.value ?? store.raw.get(chosen) ?? []).filter((each) => each.seq <= seq);
+  return (
+    <div class="frames">
+      <fieldset class="choice">
+        <legend>A2A version</legend>
+        {versions.map((each) => (
+          <label key={each}>
+            <input
+              type="radio"
+              name="frames-version"
+              checked={chosen === each}
+              onChange={() => (version.value = each)}
+            />
+            {each}
+          </label>
+        ))}
+      </fieldset>
+      {events.error === undefined ? null : <Problem error={events.error} onRetry={events.reload} />}
+      <FrameList key={chosen} events={all} />
+    </div>
+  );
+}
+
+function FrameList({ events }: { readonly events: readonly RawEntry[] }) {
+  const shown = useSignal(WINDOW);
+  const newest = useRef<HTMLDetailsElement>(null);
+  const last = events.at(-1)?.seq;
+  useEffect(() => newest.current?.scrollIntoView({ block: 'nearest' }), [last]);
+  const first = Math.max(0, events.length - shown.value);
+  return (
+    <>
+      {first > 0 ? (
+        <button type="button" class="more" onClick={() => (shown.value += 4 * WINDOW)}>
+          Show {Math.min(first, 4 * WINDOW)} earlier events ({first} left)
+        </button>
+      ) : null}
+      {events.slice(first).map(({ seq, event }) => (
+        <details
+          key={seq}
+          class="frame-entry"
+          open={seq === last}
+          ref={seq === last ? newest : undefined}
+        >
+          <summary>
+            <span class="mono">{seq}</span> {nameOfRaw(event)}
+          </summary>
+          <LongText text={JSON.stringify(event, null, 2)} first={FIRST_ROWS} safe="reveal" />
+        </details>
+      ))}
+    </>
+  );
+}

@@ -1,0 +1,118 @@
+/** A task with its whole log, which is followed while the page shows it. */
+import { signal } from '@preact/signals';
+import type { LogEntry, ProtocolVersion } from '../../../protocol/index.ts';
+import { isTerminal } from '../../../protocol/schema-free/index.ts';
+import { EXTENSIONS, type Server } from '../server/server.ts';
+import { leaveIfRefused } from '../server/sign-in.ts';
+import { mayWrite, type TaskPlace } from '../server/task-actions.ts';
+import { decoded, readLog, type RawEntry } from '../server/task-log.ts';
+import { PageSession } from '../session/page-session.ts';
+import { PastStates } from './past-states.ts';
+import { TaskSession } from './task-session.ts';
+
+/** Time until the log is read again after a stream has ended, and if there is no stream. */
+const SOON_MS = 500;
+const LATER_MS = 4000;
+
+export class OpenTask {
+  readonly server: Server;
+  readonly place: TaskPlace;
+  /** The newest state, and the answers to its questions. */
+  readonly newest: PageSession;
+  readonly past: PastStates;
+  /** The number of events that are loaded. Changes after `past`. */
+  readonly count = signal(0);
+  readonly loaded = signal(false);
+  readonly error = signal<unknown>(undefined);
+  /** The raw events of each version, as far as they are loaded. */
+  readonly raw = new Map<ProtocolVersion, RawEntry[]>();
+  readonly #stop = new AbortController();
+
+  constructor(server: Server, place: TaskPlace) {
+    this.server = server;
+    this.place = place;
+    const roles = mayWrite(server, place.agent)
+      ? (['view', 'prompt', 'approve'] as const)
+      : (['view'] as const);
+    const session = new TaskSession(server, place, roles);
+    this.newest = new PageSession(session);
+    this.past = new PastStates(session.self, place.agent === '' ? server.card.name : place.agent);
+  }
+
+  get lastSeq(): number {
+    return this.past.entries.at(-1)?.seq ?? 0;
+  }
+
+  /** Reads the log, and follows the task until `close`. */
+  async follow(): Promise<void> {
+    const { signal: stopped } = this.#stop;
+    while (!stopped.aborted) {
+      let streamed = false;
+      try {
+        await this.#read(stopped);
+        this.error.value = undefined;
+        this.loaded.value = true;
+        streamed = await this.#stream(stopped);
+      } catch (error) {
+        if (stopped.aborted || leaveIfRefused(error)) return;
+        this.error.value = error;
+      }
+      await this.#pause(streamed ? SOON_MS : LATER_MS, stopped);
+    }
+  }
+
+  close(): void {
+    this.#stop.abort();
+  }
+
+  /** Reads the raw events of a version up to the newest event that the page shows. */
+  async rawEvents(version: ProtocolVersion): Promise<readonly RawEntry[]> {
+    const known = this.raw.get(version) ?? [];
+    this.raw.set(version, known);
+    const { agent, taskId } = this.place;
+    const after = known.at(-1)?.seq ?? 0;
+    const query = { agent, taskId, version, after, signal: this.#stop.signal };
+    for await (const page of readLog(this.server, query)) {
+      // Two readers may have asked at the same time.
+      for (const entry of page) if (entry.seq > (known.at(-1)?.seq ?? 0)) known.push(entry);
+    }
+    return known;
+  }
+
+  async #read(stopped: AbortSignal): Promise<void> {
+    const { agent, taskId } = this.place;
+    const { version } = (await this.server.client(agent)).endpoint;
+    const query = { agent, taskId, version, after: this.lastSeq, signal: stopped };
+    for await (const page of readLog(this.server, query)) {
+      for (const raw of page) this.#add(decoded(raw, version));
+      this.count.value = this.past.entries.length;
+    }
+  }
+
+  /** Reads the stream of a running task. Returns false if there is none. */
+  async #stream(stopped: AbortSignal): Promise<boolean> {
+    const state = this.past.taskAfter(this.count.value)?.status.state;
+    if (state !== 'working' && state !== 'submitted') return false;
+    const client = await this.server.client(this.place.agent);
+    const options = { after: this.lastSeq, extensions: EXTENSIONS, signal: stopped };
+    for await (const { event, seq } of client.resubscribe(this.place.taskId, options)) {
+      // What is not in the log, such as a snapshot, is read from the log afterwards.
+      if (seq === undefined || seq <= this.lastSeq || event.kind === 'message') continue;
+      this.#add({ seq, event });
+      this.count.value = this.past.entries.length;
+      if (event.kind === 'status-update' && isTerminal(event.status.state)) break;
+    }
+    return true;
+  }
+
+  #add(entry: LogEntry): void {
+    this.newest.dispatch(this.past.add(entry));
+  }
+
+  #pause(ms: number, stopped: AbortSignal): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, ms);
+    stopped.addEventListener('abort', () => resolve(), { once: true });
+    return promise.finally(() => clearTimeout(timer));
+  }
+}

@@ -1,0 +1,247 @@
+/** One task: what was said, when it happened, and the events themselves, now and at any time before. */
+import { useComputed, useSignal } from '@preact/signals';
+import { useEffect, useMemo } from 'preact/hooks';
+import { cleanLine } from '../../../display/index.ts';
+import { isTerminal, VERSIONS, type Task } from '../../../protocol/index.ts';
+import { AnswerForm } from '../parts/answer-form.tsx';
+import { PageMessage, Problem, ProblemLine } from '../parts/problem.tsx';
+import { Moment, StateBadge } from '../parts/task-parts.tsx';
+import { useLoaded } from '../parts/use-loaded.ts';
+import { goTo, hrefOf, route } from '../server/route.ts';
+import type { Server } from '../server/server.ts';
+import { leaveIfRefused } from '../server/sign-in.ts';
+import { cancelTask, mayWrite, sendAgain, sendToTask } from '../server/task-actions.ts';
+import { LongText } from '../session/lines.tsx';
+import { ContentEditor, RequestDialog } from '../session/request-dialog.tsx';
+import { TranscriptView } from '../session/transcript.tsx';
+import { FramesView } from './frames-view.tsx';
+import { HistorySlider } from './history-slider.tsx';
+import { OpenTask } from './open-task.ts';
+import { TimelineView } from './timeline-view.tsx';
+
+const VIEWS = { transcript: 'Transcript', timeline: 'Timeline', frames: 'Events', task: 'JSON' };
+type View = keyof typeof VIEWS;
+const JSON_ROWS = 400;
+
+interface Props {
+  readonly server: Server;
+  readonly path: readonly string[];
+}
+
+export function TaskPage({ server, path }: Props) {
+  const [taskId] = path;
+  const { agent = '' } = route.value.query;
+  if (taskId === undefined) {
+    return (
+      <PageMessage title="Which task?">
+        <p>
+          Choose a task in the <a href={hrefOf(['inbox'])}>inbox</a>.
+        </p>
+      </PageMessage>
+    );
+  }
+  return <TaskOf key={`${agent} ${taskId}`} server={server} agent={agent} taskId={taskId} />;
+}
+
+interface TaskProps {
+  readonly server: Server;
+  readonly agent: string;
+  readonly taskId: string;
+}
+
+function TaskOf({ server, agent, taskId }: TaskProps) {
+  const store = useMemo(() => new OpenTask(server, { agent, taskId }), [server, agent, taskId]);
+  useEffect(() => {
+    void store.follow();
+    return () => store.close();
+  }, [store]);
+  const { query } = route.value;
+  const count = store.count.value;
+  const error = store.error.value;
+  const view = viewIn(query['view']);
+  const at = Math.min(atIn(query['at']) ?? count, count);
+  const set = (changed: Record<string, string>) =>
+    goTo(hrefOf(['tasks', taskId], { ...query, ...changed }), { replace: true });
+
+  const entries = useMemo(() => store.past.entries.slice(0, at), [store, at, count]);
+  const task = useMemo(() => store.past.taskAfter(at), [store, at, count]);
+  if (!task) {
+    return (
+      <>
+        <h1>Task</h1>
+        {error === undefined ? (
+          <p class="dim">Loading the task…</p>
+        ) : (
+          <Problem error={error} onRetry={() => void store.follow()} />
+        )}
+      </>
+    );
+  }
+  return (
+    <div class="task-page">
+      <TaskHead store={store} task={task} isPast={at < count} />
+      {error === undefined ? null : <ProblemLine error={error} />}
+      <HistorySlider
+        entries={store.past.entries}
+        at={at}
+        onChange={(next) => set({ at: next >= count ? '' : String(next) })}
+      />
+      <nav class="tabs" aria-label="Views of the task">
+        {(Object.keys(VIEWS) as View[]).map((each) => (
+          <a
+            key={each}
+            href={hrefOf(['tasks', taskId], { ...query, view: each })}
+            aria-current={each === view ? 'page' : undefined}
+          >
+            {VIEWS[each]}
+          </a>
+        ))}
+      </nav>
+      <div class="task-view">
+        {view === 'transcript' ? <Transcript store={store} at={at} /> : null}
+        {view === 'timeline' ? <TimelineView entries={entries} /> : null}
+        {view === 'frames' ? <Frames store={store} seq={entries.at(-1)?.seq ?? 0} /> : null}
+        {view === 'task' ? (
+          <LongText text={JSON.stringify(task, null, 2)} first={JSON_ROWS} safe="reveal" />
+        ) : null}
+      </div>
+      {at === count ? <Answers store={store} task={task} /> : null}
+    </div>
+  );
+}
+
+function viewIn(text: string | undefined): View {
+  return (Object.keys(VIEWS) as View[]).find((each) => each === text) ?? 'transcript';
+}
+
+function atIn(text: string | undefined): number | undefined {
+  return text !== undefined && /^[1-9]\d*$/.test(text) ? Number(text) : undefined;
+}
+
+interface HeadProps {
+  readonly store: OpenTask;
+  readonly task: Task;
+  /** Whether the task is shown as it was before its newest event. */
+  readonly isPast: boolean;
+}
+
+function TaskHead({ store, task, isPast }: HeadProps) {
+  const { server, place } = store;
+  const busy = useSignal(false);
+  const problem = useSignal<unknown>(undefined);
+  const run = (work: () => Promise<unknown>) => {
+    busy.value = true;
+    problem.value = undefined;
+    work()
+      .catch((error: unknown) => leaveIfRefused(error) || (problem.value = error))
+      .finally(() => (busy.value = false));
+  };
+  const again = async () => {
+    const made = await sendAgain(server, place);
+    if (made !== undefined) goTo(hrefOf(['tasks', made], { agent: place.agent }));
+  };
+  const ended = isTerminal(task.status.state);
+  return (
+    <header class="task-head">
+      <h1>
+        Task <StateBadge state={task.status.state} />
+      </h1>
+      <dl class="facts">
+        <div>
+          <dt>Id</dt>
+          <dd class="mono">{task.id}</dd>
+        </div>
+        <div>
+          <dt>Context</dt>
+          <dd class="mono">
+            <a href={hrefOf(['inbox'], { context: task.contextId })}>{task.contextId}</a>
+          </dd>
+        </div>
+        <div>
+          <dt>Agent</dt>
+          <dd>{cleanLine(place.agent === '' ? server.card.name : place.agent)}</dd>
+        </div>
+        <div>
+          <dt>{isPast ? 'Shown as it was' : 'Changed'}</dt>
+          <dd>
+            <Moment at={task.status.timestamp} />
+          </dd>
+        </div>
+      </dl>
+      {mayWrite(server, place.agent) && !isPast ? (
+        <div class="actions">
+          {ended ? (
+            <button type="button" disabled={busy.value} onClick={() => run(again)}>
+              Send again
+            </button>
+          ) : (
+            <button
+              type="button"
+              disabled={busy.value}
+              onClick={() => run(() => cancelTask(server, place))}
+            >
+              Cancel
+            </button>
+          )}
+        </div>
+      ) : null}
+      {problem.value === undefined ? null : <ProblemLine error={problem.value} />}
+    </header>
+  );
+}
+
+function Transcript({ store, at }: { readonly store: OpenTask; readonly at: number }) {
+  const shown = useSignal(at);
+  shown.value = at;
+  const state = useComputed(() => {
+    const count = store.count.value;
+    // Notices of this page, such as a failed answer, are only in the newest state.
+    return shown.value >= count ? store.newest.state.value : store.past.stateAfter(shown.value);
+  });
+  const { session } = store.newest;
+  const empty = <p class="empty dim">Nothing has been said yet.</p>;
+  return (
+    <TranscriptView key={store.place.taskId} store={{ state, session, seen: 0 }} empty={empty} />
+  );
+}
+
+function Frames({ store, seq }: { readonly store: OpenTask; readonly seq: number }) {
+  const client = useLoaded(() => store.server.client(store.place.agent), [store]);
+  if (!client.value) return null;
+  const { supportedInterfaces } = client.value.card;
+  const offered = VERSIONS.filter((version) =>
+    supportedInterfaces.some(({ protocolVersion }) => protocolVersion.startsWith(version)),
+  );
+  return <FramesView store={store} versions={offered.toReversed()} seq={seq} />;
+}
+
+/** The question of the task, and the answer of the person. */
+function Answers({ store, task }: { readonly store: OpenTask; readonly task: Task }) {
+  const busy = useSignal(false);
+  const problem = useSignal<unknown>(undefined);
+  const { newest, server, place } = store;
+  const asksInWords =
+    task.status.state === 'input-required' &&
+    newest.mayPrompt &&
+    newest.asking.length === 0 &&
+    newest.answering.value.size === 0;
+  return (
+    <>
+      <RequestDialog store={newest} />
+      <ContentEditor store={newest} />
+      {asksInWords ? (
+        <AnswerForm
+          busy={busy.value}
+          onSend={(text) => {
+            busy.value = true;
+            problem.value = undefined;
+            sendToTask(server, place, [{ kind: 'text', text }])
+              .catch((error: unknown) => leaveIfRefused(error) || (problem.value = error))
+              .finally(() => (busy.value = false));
+          }}
+        />
+      ) : null}
+      {problem.value === undefined ? null : <ProblemLine error={problem.value} />}
+    </>
+  );
+}

@@ -1,0 +1,117 @@
+/** Draws the timeline: one bar for the task and one for each call, and the same numbers in a table. */
+import { useMemo } from 'preact/hooks';
+import { titleOf } from '../../../display/index.ts';
+import type { LogEntry } from '../../../protocol/index.ts';
+import { durationOf } from '../parts/task-parts.tsx';
+import { timeIn, timelineOf, type TimeSpan, type SpanKind, type Timeline } from './timeline.ts';
+
+const KINDS: Readonly<Record<SpanKind, string>> = {
+  work: 'work',
+  person: 'waiting for a person',
+  queue: 'waiting for its turn',
+  idle: 'between turns',
+};
+
+export function TimelineView({ entries }: { readonly entries: readonly LogEntry[] }) {
+  const timeline = useMemo(() => timelineOf(entries, Date.now()), [entries]);
+  if (!timeline) return <p class="dim">The events of this task have no times.</p>;
+  const { spans, calls, from, to } = timeline;
+  const kinds = (Object.keys(KINDS) as SpanKind[]).filter((kind) =>
+    [spans, ...calls.map((each) => each.spans)].some((all) =>
+      all.some((each) => each.kind === kind),
+    ),
+  );
+  return (
+    <div class="timeline">
+      <dl class="facts">
+        <div>
+          <dt>Total</dt>
+          <dd>{durationOf(to - from)}</dd>
+        </div>
+        <div>
+          <dt>Work</dt>
+          <dd>{durationOf(timeIn(spans, 'work'))}</dd>
+        </div>
+        <div>
+          <dt>Waiting for a person</dt>
+          <dd>{durationOf(timeIn(spans, 'person'))}</dd>
+        </div>
+        <div>
+          <dt>Calls</dt>
+          <dd>{calls.length}</dd>
+        </div>
+      </dl>
+      <ul class="legend" aria-label="Legend">
+        {kinds.map((kind) => (
+          <li key={kind}>
+            <span class={`swatch span-${kind}`} aria-hidden="true" /> {KINDS[kind]}
+          </li>
+        ))}
+      </ul>
+      <div class="wide">
+        <table class="bars">
+          <thead>
+            <tr>
+              <th scope="col">What</th>
+              <th scope="col" class="bar-cell">
+                When
+              </th>
+              <th scope="col">Work</th>
+              <th scope="col">Person</th>
+              <th scope="col">Result</th>
+            </tr>
+          </thead>
+          <tbody>
+            <Row name="The task" spans={spans} timeline={timeline} result="" />
+            {calls.map(({ call, spans: own }) => (
+              <Row
+                key={call.tool_call_id}
+                name={titleOf(call)}
+                spans={own}
+                timeline={timeline}
+                result={call.status.toLowerCase()}
+              />
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </div>
+  );
+}
+
+interface RowProps {
+  readonly name: string;
+  readonly spans: readonly TimeSpan[];
+  readonly timeline: Timeline;
+  readonly result: string;
+}
+
+function Row({ name, spans, timeline, result }: RowProps) {
+  const { from, to } = timeline;
+  const length = Math.max(to - from, 1);
+  return (
+    <tr>
+      <th scope="row" title={name}>
+        {name}
+      </th>
+      <td class="bar-cell">
+        <div class="track">
+          {spans.map((span) => (
+            <span
+              key={span.from}
+              class={`span span-${span.kind}`}
+              title={`${KINDS[span.kind]}: ${durationOf(span.to - span.from)}`}
+              style={{
+                left: `${((span.from - from) / length) * 100}%`,
+                width: `${((span.to - span.from) / length) * 100}%`,
+              }}
+            />
+          ))}
+        </div>
+      </td>
+      <td class="number-cell">{durationOf(timeIn(spans, 'work'))}</td>
+      <td class="number-cell">{durationOf(timeIn(spans, 'person'))}</td>
+      <td>{result}</td>
+    </tr>
+  );
+}

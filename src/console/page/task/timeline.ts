@@ -1,0 +1,110 @@
+/**
+ * The timeline of a task: what it did when, and how long it waited for a person. It is computed from the log alone. An
+ * artifact event has no time of its own, so it counts as part of the work around it.
+ */
+import { readStatus, type ToolCall } from '../../../protocol/development-tool/index.ts';
+import { isTerminal, type LogEntry, type TaskState } from '../../../protocol/index.ts';
+import { hasEnded } from '../../../protocol/schema-free/index.ts';
+
+/** `person`: waits for an answer. `queue`: waits for its turn. `idle`: between two turns of a task. */
+export type SpanKind = 'work' | 'person' | 'queue' | 'idle';
+
+export interface TimeSpan {
+  readonly kind: SpanKind;
+  /** In milliseconds since 1970. */
+  readonly from: number;
+  readonly to: number;
+}
+
+export interface TimedCall {
+  readonly call: ToolCall;
+  readonly spans: readonly TimeSpan[];
+}
+
+export interface Timeline {
+  readonly from: number;
+  readonly to: number;
+  /** What the task as a whole did, without gaps. */
+  readonly spans: readonly TimeSpan[];
+  readonly calls: readonly TimedCall[];
+}
+
+/** Collects spans. Each span ends where the next one starts. */
+class Spans {
+  readonly done: TimeSpan[] = [];
+  #open: { readonly kind: SpanKind; readonly from: number } | undefined;
+
+  switchTo(kind: SpanKind | undefined, at: number): void {
+    if (this.#open?.kind === kind) return;
+    this.close(at);
+    this.#open = kind && { kind, from: at };
+  }
+
+  close(at: number): void {
+    const open = this.#open;
+    this.#open = undefined;
+    if (open && at > open.from) this.done.push({ ...open, to: at });
+  }
+}
+
+/**
+ * Returns the timeline of a log, or undefined if the log has no times. If the task has not ended, it lasts until `now`.
+ */
+export function timelineOf(entries: readonly LogEntry[], now: number): Timeline | undefined {
+  const task = new Spans();
+  const calls = new Map<string, { call: ToolCall; readonly spans: Spans }>();
+  let from: number | undefined;
+  let at = 0;
+  let state: TaskState = 'unknown';
+  for (const { event } of entries) {
+    if (event.kind === 'artifact-update') continue;
+    const time = Date.parse(event.status.timestamp ?? '');
+    // A clock may be set back. The order of the log is right.
+    if (!Number.isNaN(time)) at = Math.max(at, time);
+    if (at === 0) continue;
+    from ??= at;
+    state = event.status.state;
+    task.switchTo(kindOf(state), at);
+    if (event.kind === 'task') continue;
+    for (const fact of readStatus(event).facts) {
+      if (fact.kind === 'answer') {
+        calls.get(fact.confirmation.tool_call_id)?.spans.switchTo('queue', at);
+      } else if (fact.kind === 'call') {
+        const { call } = fact;
+        const known = calls.get(call.tool_call_id) ?? { call, spans: new Spans() };
+        known.call = call;
+        known.spans.switchTo(kindOfCall(call), at);
+        calls.set(call.tool_call_id, known);
+      }
+    }
+    // A call that was not told of its end does not outlive its turn.
+    if (isTerminal(state)) for (const { spans } of calls.values()) spans.close(at);
+  }
+  if (from === undefined) return undefined;
+  const to = isTerminal(state) ? at : Math.max(at, now);
+  task.close(to);
+  for (const { spans } of calls.values()) spans.close(to);
+  return {
+    from,
+    to,
+    spans: task.done,
+    calls: [...calls.values()].map(({ call, spans }) => ({ call, spans: spans.done })),
+  };
+}
+
+function kindOf(state: TaskState): SpanKind {
+  if (isTerminal(state)) return 'idle';
+  if (state === 'input-required' || state === 'auth-required') return 'person';
+  return state === 'submitted' ? 'queue' : 'work';
+}
+
+function kindOfCall(call: ToolCall): SpanKind | undefined {
+  if (hasEnded(call)) return undefined;
+  if (call.status !== 'PENDING') return 'work';
+  return call.confirmation_request ? 'person' : 'queue';
+}
+
+/** Returns how many milliseconds the spans of one kind last. */
+export function timeIn(spans: readonly TimeSpan[], kind: SpanKind): number {
+  return spans.reduce((sum, span) => sum + (span.kind === kind ? span.to - span.from : 0), 0);
+}

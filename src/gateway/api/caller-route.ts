@@ -1,0 +1,32 @@
+/** The HTTP route that tells a caller who it is. A program, or a page, offers only what its key may do. */
+import * as z from 'zod';
+import { SCOPES } from './caller.ts';
+import { defineRoute, type GatewayRoute } from './route.ts';
+
+const CallerView = z.object({
+  workspaceId: z.string(),
+  keyId: z.string().optional(),
+  keyName: z.string().optional(),
+  subject: z.string().optional().describe('The subject of the JWT, for a caller without a key'),
+  scopes: z
+    .array(z.enum(SCOPES))
+    .describe('The scopes of the caller. A key with the scope * has all scopes'),
+});
+
+export function callerRoute(): GatewayRoute {
+  return defineRoute({
+    verb: 'GET',
+    path: '/a2a/caller',
+    scope: 'any',
+    summary: 'The workspace, the name and the scopes of the key that the request has',
+    answers: { 200: { description: 'The caller', schema: CallerView } },
+    handle: async ({ caller }) => {
+      const { workspace: workspaceId, keyId, keyName, subject } = caller;
+      const scopes = SCOPES.filter((scope) => caller.may(scope));
+      return {
+        headers: { 'cache-control': 'no-store' },
+        body: { workspaceId, keyId, keyName, subject, scopes },
+      };
+    },
+  });
+}
