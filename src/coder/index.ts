@@ -13,7 +13,7 @@ export { coderServeOptions } from './serve-options.ts';
 export { logInToMcpServer, logOutOfMcpServer } from './session/mcp-login.ts';
 export type { LoginPlace } from './session/mcp-logins.ts';
 export { probeMcp } from './session/mcp-tools.ts';
-export { logNotices, retryNotice, type Notify } from './session/notices.ts';
+export { filesRefused, logNotices, retryNotice, type Notify } from './session/notices.ts';
 export { APP } from './session/workspace-agent.ts';
 export { SETTINGS_KEY, WORKSPACE_KEY } from './session/workspace-agents.ts';
 export { MODEL_KEY } from './session/session-model.ts';

@@ -1,7 +1,9 @@
 /** What reaches the model: words, files, pictures, mentions, instructions. */
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
+import { pathToFileURL } from 'node:url';
 import type { Part } from '../../src/protocol/index.ts';
 import { done, talk } from './checked-talk.ts';
 import { stream, userMessage } from './support.ts';
@@ -42,4 +44,16 @@ test("the workspace's AGENTS.md is in the instruction, as it is at the time", as
   await goOn('hello again');
   assert.match(requests[0]?.system ?? '', /Always answer in rhyme\./);
   assert.match(requests[1]?.system ?? '', /Never answer in rhyme\./);
+});
+
+test('an image outside the workspace is not read because a client writes its path', async (t) => {
+  const { say, place, requests } = await talk(t, [done, done]);
+  const image = join(place.home, 'shot.png');
+  writeFileSync(image, Buffer.from(PNG, 'base64'));
+  await say(`what is ${image} and '${image}' and @${image}?`);
+  await say(`what is ${pathToFileURL(image).href}?`);
+  for (const { messages } of requests) {
+    const parts = messages.flatMap((message) => message.parts);
+    assert.ok(parts.every(({ kind }) => kind === 'text'));
+  }
 });

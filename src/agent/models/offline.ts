@@ -38,6 +38,7 @@ const MAX_USAGES = 20;
 const WHAT_I_AM =
   "I am Parley's offline model: a small program that needs no network and no key. I do not think; I understand a few " +
   'plain requests and use the real tools for them.';
+const BLIND = 'I cannot see images. Choose a model that can with /model.';
 const FOR_A_MODEL =
   'To use a model that can answer any question, set GEMINI_API_KEY, ANTHROPIC_API_KEY or OPENAI_API_KEY.';
 const ABOUT_ME =
@@ -52,7 +53,8 @@ export function offlineModel(advice: string = FOR_A_MODEL): Model {
       if (request.outputSchema !== undefined) throw noSchema();
       const next = decide(request, advice);
       if (typeof next === 'string') {
-        const said = request.json === true ? JSON.stringify({ answer: next }) : next;
+        const whole = hasImage(request) ? `${BLIND}\n\n${next}` : next;
+        const said = request.json === true ? JSON.stringify({ answer: whole }) : whole;
         const { text, reason } = limited(said, request);
         yield* streamed('text', text, signal);
         yield { kind: 'finish', reason, usage: estimateUsage(request, text.length) };
@@ -64,6 +66,14 @@ export function offlineModel(advice: string = FOR_A_MODEL): Model {
       yield { kind: 'finish', reason: 'tool-calls', usage };
     },
   };
+}
+
+/** Returns whether the last message of the user has an image. */
+function hasImage({ messages }: ModelRequest): boolean {
+  const last = messages.findLast(({ role }) => role === 'user');
+  return (last?.parts ?? []).some(
+    (part) => part.kind === 'blob' && part.mediaType.startsWith('image/'),
+  );
 }
 
 /** Returns the error for a request with a schema. Its answers are plain texts, which no schema describes. */

@@ -74,6 +74,8 @@ export interface ProviderOptions extends TimeoutOptions {
    * Maximum number of characters in one answer, including text, thoughts, arguments and files. Default: 32 million.
    */
   readonly maxChars?: number;
+  /** Called when the vendor refused a file, and the request was repeated without files. Must not throw. */
+  readonly onFilesRefused?: (model: string) => void;
   /** Maximum number of tool calls in one answer. Default: 128. */
   readonly maxCalls?: number;
   /**
@@ -171,7 +173,9 @@ async function open(
     // every later request would contain the file, too.
     if (strict === true || !refusesContent(error) || !hasFiles(call)) throw error;
     const without = callOptions(request, { ...abilities, urls: {}, files: false }, search);
-    return ask(without).catch(() => Promise.reject(error));
+    const answer = await ask(without).catch(() => Promise.reject(error));
+    options.onFilesRefused?.(options.name ?? languageModel.modelId);
+    return answer;
   }
 }
 

@@ -32,6 +32,8 @@ export interface ResolveOptions {
   readonly idleTimeoutMs?: number;
   /** Maximum time for a whole answer. */
   readonly timeoutMs?: number;
+  /** Called when the vendor refused a file, and the request was repeated without files. Must not throw. */
+  readonly onFilesRefused?: (model: string) => void;
   /** Called when the server has told the size of the context window. Must not throw. */
   readonly onContextWindow?: (model: string, tokens: number) => void;
 }

@@ -83,7 +83,9 @@ export function vendorError(error: unknown, source: ErrorSource): ModelError {
 export function refusesContent(error: unknown): boolean {
   const status = statusOf(error);
   if (status === undefined) return is(error, 'AI_UnsupportedFunctionalityError');
-  return status === 400 || status === 413 || status === 415 || status === 422;
+  if (status === 400 || status === 413 || status === 415 || status === 422) return true;
+  // Ollama and llama.cpp's server answer with 500 if the model cannot see images.
+  return status === 500 && /\b(?:images?|vision|multimodal|mmproj)\b/i.test(messageOf(error));
 }
 
 export function cutOff(name: string): ModelError {

@@ -18,6 +18,7 @@ import {
   logNotices,
   type Notify,
   openSandbox,
+  filesRefused,
   retryNotice,
   SandboxUnavailable,
 } from '../../coder/index.ts';
@@ -122,7 +123,13 @@ export async function openCoder(setup: CoderSetup): Promise<OpenedCoder> {
     const retry: ModelRetryOptions = {
       onRetry: (error, _attempt, delayMs) => notify(retryNotice(error, delayMs)),
     };
-    const resolve = (name: string): Model => resolveModel(name, { env: environment, retry });
+    const refused = new Set<string>();
+    const onFilesRefused = (name: string): void => {
+      if (!refused.has(name)) notify(filesRefused(name));
+      refused.add(name);
+    };
+    const resolve = (name: string): Model =>
+      resolveModel(name, { env: environment, retry, onFilesRefused });
     const model = modelFor(values.model ?? settings.model, environment, resolve, notes);
     const sandbox = values.sandbox || settings.sandbox === true;
     if (sandbox) for (const root of roots) await openSandbox(root);

@@ -4,6 +4,7 @@ import type { NotifySettings } from '../../coder/settings/index.ts';
 import { ConnectionError } from '../../client/index.ts';
 import { exchangeTicket, joinLive, type LiveSession, ticketIn } from '../../live/client/index.ts';
 import { A2AError } from '../../protocol/index.ts';
+import { attachingImages } from '../coder/prompt-images.ts';
 import { defineCommand } from '../program/command.ts';
 import { dataFolder } from '../program/data-folder.ts';
 import { EXIT, ExitError, usageError } from '../program/exit.ts';
@@ -59,7 +60,7 @@ export default defineCommand({
       import('../coder/prompt-history.ts'),
       import('../program/editor.ts'),
     ]);
-    const reason = await startTui(session, {
+    const reason = await startTui(attachingImages(session), {
       plain: values.plain,
       theme,
       attachedTo: url.replace(/#.*/, ''),

@@ -22,6 +22,7 @@ import { onInterrupt, onReaderGone } from '../program/process-end.ts';
 import { createLog } from '../program/log.ts';
 import { createPromptPrinter, outputFormat, type PromptResult } from '../coder/prompt-output.ts';
 import { followTurn, isApproval, type TurnOutcome } from '../coder/prompt-turn.ts';
+import { withImages } from '../coder/prompt-images.ts';
 import { readStandardInput } from '../program/standard-input.ts';
 import { storeLocation } from '../program/store-location.ts';
 import { complain, note, word } from '../program/terminal.ts';
@@ -124,7 +125,8 @@ async function run(settings: Settings): Promise<number> {
   const agent = local(handler);
   const contextId = resumed?.id ?? randomUUIDv7();
   const metadata = extensionMetadata({ workspace_path: root });
-  const first = agent.stream(prompt, { contextId, metadata, extensions: [EXTENSION_URI] });
+  const content = await withImages(prompt);
+  const first = agent.stream(content, { contextId, metadata, extensions: [EXTENSION_URI] });
   const outcome = await followTurn(agent, first, { ...printer, denied }, interrupted.signal);
   printer.end(await resultOf(outcome, sessions, contextId));
   if (process.stderr.isTTY) note(`To continue: parley -p "…" --resume ${contextId}`);

@@ -17,6 +17,7 @@ import { EXIT, usageError } from '../program/exit.ts';
 import { filesIn } from '../coder/file-paths.ts';
 import { createOwnerNotices } from '../coder/owner-notices.ts';
 import { pendingSession } from '../coder/pending-session.ts';
+import { attachingImages } from '../coder/prompt-images.ts';
 import { liveAddresses, LIVE_FLAGS } from '../coder/live-address.ts';
 import type { OpenedLive } from '../coder/live-session.ts';
 import type { Remote } from '../coder/remote.ts';
@@ -184,7 +185,7 @@ async function run(settings: Settings): Promise<number> {
     terminal: true,
     interrupts: !plain,
   });
-  const reason = await startTui(pendingSession(opening), {
+  const reason = await startTui(attachingImages(pendingSession(opening)), {
     plain,
     theme,
     prompt: operands[0],

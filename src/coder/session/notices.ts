@@ -20,6 +20,12 @@ export function retryNotice(error: ModelError, delayMs: number): OwnerNotice {
   return { kind: 'retry', text: error.message, retryAt: Date.now() + delayMs };
 }
 
+export function filesRefused(model: string): OwnerNotice {
+  return problemNotice(
+    `${model} does not accept an image or file of this conversation, so it was left out. To have it seen, choose another model with /model.`,
+  );
+}
+
 export function compactionFailed(error: unknown): OwnerNotice {
   return problemNotice(`The conversation could not be summarized: ${reasonOf(error)}`);
 }

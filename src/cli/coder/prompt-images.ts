@@ -1,0 +1,121 @@
+/**
+ * Attaches the images whose paths are in a prompt. A terminal pastes the path of a file that is dropped into it:
+ * `/home/ann/shot.png`, `'/home/ann/my shot.png'`, `/home/ann/my\ shot.png` or `file:///home/ann/shot.png`.
+ *
+ * Only prompts that a person types into this terminal or this command line are read, so the file may be anywhere. The
+ * agent gets the content. It never reads a path in a prompt of another client, except a mention in the workspace.
+ */
+import { constants } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { imageType, MAX_IMAGE_BYTES, sizeOf } from '../../base/index.ts';
+import type { LiveSession } from '../../live/client/index.ts';
+import type { Part } from '../../protocol/index.ts';
+
+/** An absolute path of an image: in quotes, or with spaces escaped by backslashes. */
+const PATH =
+  /(?<=^|\s)(?:'((?:\/|~\/|file:\/\/)[^'\n]{1,4096})'|"((?:\/|~\/|file:\/\/)[^"\n]{1,4096})"|((?:\/|~\/|file:\/\/)(?:\\.|[^\s\\'"]){1,4096}))(?=[\s.,;:!?)]|$)/g;
+const IMAGE = /\.(?:png|jpe?g|gif|webp)$/i;
+const MAX_IMAGES = 10;
+/** Maximum size of all images of a prompt. A larger message would exceed the limit of a request. */
+const MAX_TOTAL_BYTES = 6_000_000;
+
+/** Returns the paths of images in a prompt. */
+export function imagePathsIn(text: string, home: string = homedir()): string[] {
+  const found = Array.from(text.matchAll(PATH), ([, single, double, plain]) =>
+    resolved(single ?? double ?? plain?.replaceAll(/\\(.)/g, '$1') ?? '', home),
+  );
+  return [...new Set(found.filter((file) => file !== undefined))].filter((file) =>
+    IMAGE.test(file),
+  );
+}
+
+function resolved(name: string, home: string): string | undefined {
+  // Punctuation after a path without quotes belongs to the sentence.
+  const trimmed = IMAGE.test(name) ? name : name.replace(/[.,;:!?)]+$/, '');
+  if (trimmed.startsWith('~/')) return path.join(home, trimmed.slice(2));
+  if (!trimmed.startsWith('file:')) return trimmed;
+  try {
+    return fileURLToPath(trimmed);
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Returns the prompt with its images, or the text itself if there are none. An image that cannot be attached becomes a
+ * note, which the person and the model see. A file that does not exist, or is not an image, is left as text.
+ */
+export async function withImages(text: string): Promise<string | readonly Part[]> {
+  const images: Part[] = [];
+  const notes: string[] = [];
+  let left = MAX_TOTAL_BYTES;
+  for (const file of imagePathsIn(text)) {
+    const read = await readImage(file, left);
+    if (read === undefined) continue;
+    const name = path.basename(file);
+    if (images.length >= MAX_IMAGES) notes.push(`${name}: at most ${MAX_IMAGES} images`);
+    else if ('problem' in read) notes.push(`${name}: ${read.problem}`);
+    else {
+      left -= read.bytes.length;
+      const bytes = read.bytes.toString('base64');
+      images.push({ kind: 'file', file: { name, mimeType: read.mimeType, bytes } });
+    }
+  }
+  if (images.length === 0 && notes.length === 0) return text;
+  const note = notes.length === 0 ? '' : `\n\n[Not attached: ${notes.join('; ')}]`;
+  return [{ kind: 'text', text: `${text}${note}` }, ...images];
+}
+
+type Read =
+  | { readonly bytes: Buffer; readonly mimeType: string }
+  | { readonly problem: string }
+  | undefined;
+
+async function readImage(file: string, left: number): Promise<Read> {
+  try {
+    // Without O_NONBLOCK, opening a pipe would wait for its writer.
+    await using handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);
+    const stats = await handle.stat();
+    if (!stats.isFile()) return undefined;
+    if (stats.size > MAX_IMAGE_BYTES) {
+      return { problem: `${sizeOf(stats.size)}, the limit is ${sizeOf(MAX_IMAGE_BYTES)}` };
+    }
+    if (stats.size > left) {
+      return { problem: `the images of a prompt may have ${sizeOf(MAX_TOTAL_BYTES)} in all` };
+    }
+    const buffer = Buffer.alloc(stats.size);
+    const { bytesRead } = await handle.read(buffer, 0, buffer.length, 0);
+    const bytes = buffer.subarray(0, bytesRead);
+    const mimeType = imageType(bytes);
+    if (mimeType === undefined) {
+      return { problem: 'not a PNG, JPEG, GIF or WebP image, whatever its name says' };
+    }
+    return { bytes, mimeType };
+  } catch {
+    return undefined;
+  }
+}
+
+/** Returns the session of a terminal, whose prompts have the images that their text names. */
+export function attachingImages(session: LiveSession): LiveSession {
+  return {
+    get self() {
+      return session.self;
+    },
+    items: (options) => session.items(options),
+    prompt: async (content) =>
+      session.prompt(typeof content === 'string' ? await withImages(content) : content),
+    confirm: (confirmation) => session.confirm(confirmation),
+    cancel: () => session.cancel(),
+    commands: () => session.commands(),
+    execute: (request) => session.execute(request),
+    clients: () => session.clients(),
+    close: () => session.close(),
+    ...(session.models && { models: async () => (await session.models?.()) ?? [] }),
+    ...(session.files && { files: async (prefix) => (await session.files?.(prefix)) ?? [] }),
+    ...(session.revoke && { revoke: async (client) => session.revoke?.(client) }),
+  };
+}
