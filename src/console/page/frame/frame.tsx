@@ -40,7 +40,7 @@ function SignedInFrame({ server }: { readonly server: Server }) {
   const page = name === undefined ? pages[0] : pages.find((each) => each.name === name);
   const agent = cleanLine(server.card.name);
   const main = useRef<HTMLElement & HTMLDivElement>(null);
-  const place = `${page?.name ?? ''} ${path.join('/')}`;
+  const place = page?.name === 'tasks' ? path[0] : page?.name;
   const before = useRef(place);
   // The conversation has landmarks of its own.
   const Content = page?.name === 'conversation' ? 'div' : 'main';

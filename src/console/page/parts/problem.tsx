@@ -18,28 +18,27 @@ interface Explained {
 
 function explain(error: unknown): Explained {
   if (error instanceof A2AError) {
-    switch (error.kind) {
-      case 'unavailable':
+    switch (error.httpStatus) {
+      case 503:
         return {
           title: 'The server cannot read its store',
           advice:
             'The server runs, but its database or its disk does not answer. Nothing is lost: what was acknowledged is stored. Look at the log of the server.',
           passes: true,
         };
-      case 'rateLimited':
+      case 429:
         return {
           title: 'Too many requests',
           advice: 'This key has used up its rate limit. Wait, or use another key.',
           passes: true,
         };
-      case 'forbidden':
+      case 403:
         return {
           title: 'This key may not do that',
           advice: 'Use a key with the scope that the server names.',
           passes: false,
         };
-      case 'taskNotFound':
-      case 'notFound':
+      case 404:
         return {
           title: 'Not found',
           advice: 'It may have been removed, or it belongs to another workspace.',

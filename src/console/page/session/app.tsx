@@ -5,7 +5,7 @@ import { reasonOf } from '../../../base/index.ts';
 import { exchangeTicket } from '../../../live/client/index.ts';
 import { A2AError } from '../../../protocol/index.ts';
 import { announcement, watchAttention } from './attention.ts';
-import { BASE, ownName, remembered, takeTicket } from '../server/access.ts';
+import { BASE, ownName, remembered, SERVER_KIND, takeTicket } from '../server/access.ts';
 import { PromptField } from './prompt-field.tsx';
 import { ContentEditor, RequestDialog } from './request-dialog.tsx';
 import { Header } from './header.tsx';
@@ -157,7 +157,10 @@ function Session({ store }: { readonly store: PageSession }) {
           onLoadAll={() => loadAll(store)}
           empty={
             <p class="empty dim">
-              Nothing has been said yet. A prompt that you send here also appears in the terminal.
+              Nothing has been said yet.
+              {SERVER_KIND === 'live'
+                ? ' A prompt that you send here also appears in the terminal.'
+                : null}
             </p>
           }
         />

@@ -22,24 +22,29 @@ const PROMPT_ROWS = 60;
 const LIVE_CHARS = 4000;
 const LIVE_ROWS = 12;
 
+/** The clients, and the name of a sender that the session does not name: by default, the person at this page. */
+export interface Senders extends Company {
+  readonly unnamed?: string | undefined;
+}
+
 interface Props {
   readonly entry: Entry;
-  readonly company: Company;
+  readonly company: Senders;
 }
 
 export function EntryView({ entry, company }: Props) {
-  const { self, clients } = company;
+  const { self, clients, unnamed } = company;
   // Finished entries never change, so their elements are made once.
-  return useMemo(() => draw(entry, { self, clients }), [entry, self, clients]);
+  return useMemo(() => draw(entry, { self, clients, unnamed }), [entry, self, clients, unnamed]);
 }
 
-function draw(entry: Entry, company: Company) {
+function draw(entry: Entry, company: Senders) {
   switch (entry.kind) {
     case 'prompt': {
       const from = nameOf(entry.from, company);
       return (
         <div class={from === undefined ? 'prompt own' : 'prompt'}>
-          <div class="from">{from ?? 'You'}</div>
+          <div class="from">{from ?? company.unnamed ?? 'You'}</div>
           <LongText text={entry.text} first={PROMPT_ROWS} safe="clean" />
         </div>
       );
@@ -79,11 +84,11 @@ export function Helper({ name }: { readonly name: string | undefined }) {
   return name === undefined ? null : <span class="helper">{cleanLine(name)} › </span>;
 }
 
-function CallView({ entry, company }: { readonly entry: CallEntry; readonly company: Company }) {
+function CallView({ entry, company }: { readonly entry: CallEntry; readonly company: Senders }) {
   const { call, decision } = entry;
   const { sign, word, tone } = statusOfCall(entry);
   const body = bodyOfCall(entry);
-  const who = decision && (nameOf(decision.by, company) ?? 'You');
+  const who = decision && (nameOf(decision.by, company) ?? company.unnamed ?? 'You');
   return (
     <div class="call" data-status={word}>
       <div class="title">

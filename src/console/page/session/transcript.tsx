@@ -40,11 +40,13 @@ interface Props {
   readonly store: Shown;
   /** Called when the person wants the messages that have not been loaded. */
   readonly onLoadAll?: () => void;
+  /** The name of a sender that the log does not name. Default: You. */
+  readonly unnamed?: string;
   /** What is shown if there are no entries. */
   readonly empty: ComponentChildren;
 }
 
-export function TranscriptView({ store, onLoadAll, empty }: Props) {
+export function TranscriptView({ store, onLoadAll, unnamed, empty }: Props) {
   const box = useRef<HTMLDivElement>(null);
   /** Whether the newest entries are followed. */
   const follows = useRef(true);
@@ -148,7 +150,7 @@ export function TranscriptView({ store, onLoadAll, empty }: Props) {
     const entry = entryAt(state, index);
     if (entry) shown.push(entry);
   }
-  const company = { self, clients: clients.value };
+  const company = { self, clients: clients.value, unnamed };
   return (
     <div class="transcript">
       <div

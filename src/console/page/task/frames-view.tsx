@@ -30,7 +30,7 @@ export function FramesView({ store, versions, seq }: Props) {
   const all = (events.value ?? store.raw.get(chosen) ?? []).filter((each) => each.seq <= seq);
   return (
     <div class="frames">
-      <fieldset class="choice">
+      <fieldset class="radios">
         <legend>A2A version</legend>
         {versions.map((each) => (
           <label key={each}>
@@ -54,7 +54,11 @@ function FrameList({ events }: { readonly events: readonly RawEntry[] }) {
   const shown = useSignal(WINDOW);
   const newest = useRef<HTMLDetailsElement>(null);
   const last = events.at(-1)?.seq;
-  useEffect(() => newest.current?.scrollIntoView({ block: 'nearest' }), [last]);
+  const before = useRef(last);
+  useEffect(() => {
+    if (before.current !== last) newest.current?.scrollIntoView({ block: 'nearest' });
+    before.current = last;
+  }, [last]);
   const first = Math.max(0, events.length - shown.value);
   return (
     <>

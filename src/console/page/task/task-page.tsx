@@ -201,7 +201,12 @@ function Transcript({ store, at }: { readonly store: OpenTask; readonly at: numb
   const { session } = store.newest;
   const empty = <p class="empty dim">Nothing has been said yet.</p>;
   return (
-    <TranscriptView key={store.place.taskId} store={{ state, session, seen: 0 }} empty={empty} />
+    <TranscriptView
+      key={store.place.taskId}
+      store={{ state, session, seen: 0 }}
+      unnamed="User"
+      empty={empty}
+    />
   );
 }
 

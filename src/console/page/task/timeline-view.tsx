@@ -48,7 +48,7 @@ export function TimelineView({ entries }: { readonly entries: readonly LogEntry[
           </li>
         ))}
       </ul>
-      <div class="wide">
+      <div class="wide" tabIndex={0} role="region" aria-label="Calls">
         <table class="bars">
           <thead>
             <tr>

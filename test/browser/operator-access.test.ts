@@ -1,0 +1,167 @@
+// The operator's pages for everybody and at any size: 100,000 tasks, the keyboard, axe, the official SDK as the client.
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { test, type TestContext } from 'node:test';
+import { A2AClient } from 'a2a-sdk-v03/client';
+import axe from 'axe-core';
+import type { Page } from 'playwright-core';
+import type { Task } from '../../src/protocol/index.ts';
+import { sqliteStore } from '../../src/store/index.ts';
+import { serveClerk } from './operator-support.ts';
+import { DESKTOP, noBrowser, PHONE, thereAre, visit } from './support.ts';
+
+const skip = noBrowser;
+const MANY = 100_000;
+
+/** A SQLite file with so many finished tasks. */
+async function manyTasks(t: TestContext) {
+  const folder = mkdtempSync(join(tmpdir(), 'p-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const store = sqliteStore(join(folder, 'tasks.db'));
+  const scope = { tenant: '', owner: '' };
+  const start = Date.UTC(2026, 0, 1);
+  for (let from = 0; from < MANY; from += 5000) {
+    const batch = Array.from({ length: 5000 }, (_, index) => {
+      const number = from + index;
+      const taskId = `task-${String(number).padStart(6, '0')}`;
+      const contextId = `context-${number % 1000}`;
+      const timestamp = new Date(start + number * 1000).toISOString();
+      const parts = [{ kind: 'text' as const, text: `request number ${number}` }];
+      const message = {
+        kind: 'message' as const,
+        messageId: `m${number}`,
+        role: 'user' as const,
+        parts,
+      };
+      const status = { state: 'completed' as const, timestamp };
+      const task = { kind: 'task' as const, id: taskId, contextId, status, history: [message] };
+      return { ...scope, taskId, contextId, expected: 0, entries: [{ seq: 1, event: task }] };
+    });
+    await store.append(batch);
+  }
+  return store;
+}
+
+test('the inbox of 100,000 tasks opens in under a second', { skip }, async (t) => {
+  const store = await manyTasks(t);
+  const { url } = await serveClerk(t, { store, retention: false });
+  const { page, trouble } = await visit(t, `${url}/console#/inbox/done`, DESKTOP);
+  await page.getByRole('link', { name: 'request number 99999' }).waitFor();
+  const times: number[] = [];
+  for (let round = 0; round < 3; round++) {
+    const since = performance.now();
+    await page.reload();
+    await thereAre(page.locator('.task-row'), 50);
+    times.push(performance.now() - since);
+  }
+  t.diagnostic(`opened in ${times.map(Math.round).join(', ')} ms`);
+  // The machine of the tests may be busy with other work.
+  assert.ok(Math.min(...times) < 1000, `opened in ${times.join(', ')} ms`);
+  await page.getByRole('button', { name: 'Load more (50 of 100,000 loaded)' }).click();
+  await thereAre(page.locator('.task-row'), 100);
+  await page.getByLabel('Context').fill('context-7');
+  await page.getByLabel('Context').press('Enter');
+  await page.getByRole('link', { name: /^Done 100$/ }).waitFor();
+  assert.deepEqual(trouble, []);
+});
+
+async function assertAccessible(page: Page, what: string): Promise<void> {
+  await page.evaluate(axe.source);
+  const found = (await page.evaluate('axe.run()')) as {
+    violations: { id: string; impact: string; nodes: { html: string }[] }[];
+  };
+  const bad = found.violations.filter(
+    ({ impact }) => impact === 'serious' || impact === 'critical',
+  );
+  assert.deepEqual(
+    bad.map(({ id, nodes }) => `${what}: ${id}: ${nodes.map(({ html }) => html).join(' ')}`),
+    [],
+  );
+}
+
+for (const [device, colorScheme] of [
+  [DESKTOP, 'light'],
+  [PHONE, 'dark'],
+] as const) {
+  test(
+    `axe finds no serious problem on the pages of tasks, in ${colorScheme} colours`,
+    { skip },
+    async (t) => {
+      const { url, client } = await serveClerk(t);
+      // A client of the official SDK.
+      const sdk = await A2AClient.fromCardUrl(`${url}/.well-known/agent-card.json`);
+      const sent = await sdk.sendMessage({
+        message: {
+          kind: 'message',
+          messageId: 'from-the-sdk',
+          role: 'user',
+          parts: [{ kind: 'text', text: 'ask from the SDK' }],
+        },
+        configuration: { blocking: true },
+      });
+      assert.ok('result' in sent && sent.result.kind === 'task');
+      const { id } = sent.result;
+      const failed = (await client.send('fail now')) as Task;
+      const { page } = await visit(t, `${url}/console#/inbox`, { ...device, colorScheme });
+      await page.getByRole('link', { name: 'ask from the SDK' }).waitFor();
+      await page.getByRole('button', { name: 'Answer' }).click();
+      await page.getByLabel('Your answer').waitFor();
+      await assertAccessible(page, 'inbox');
+      await page.goto(`${url}/console#/tasks/${failed.id}`);
+      await page.getByText('The agent failed.').waitFor();
+      for (const view of ['Transcript', 'Timeline', 'Events', 'JSON']) {
+        await page.getByRole('link', { name: view }).click();
+        await page.locator('.task-view > *').first().waitFor();
+        await assertAccessible(page, view);
+      }
+      await page.goto(`${url}/console#/tasks/none`);
+      await page.getByRole('heading', { name: 'Not found' }).waitFor();
+      await assertAccessible(page, 'not found');
+      assert.notEqual(id, failed.id);
+    },
+  );
+}
+
+test('a task is found, read and answered with the keyboard alone', { skip }, async (t) => {
+  const { url, client } = await serveClerk(t);
+  const { id } = (await client.send('ask me')) as Task;
+  const { page, trouble } = await visit(t, `${url}/console#/inbox`, DESKTOP);
+  const link = page.getByRole('link', { name: 'ask me' });
+  await link.waitFor();
+  const focused = () => page.evaluate('document.activeElement.textContent');
+  const tabTo = async (text: string) => {
+    for (let presses = 0; presses < 40; presses++) {
+      await page.keyboard.press('Tab');
+      if ((await focused()) === text) return;
+    }
+    assert.fail(`${text} has no place in the order of the Tab key`);
+  };
+  await page.keyboard.press('Tab');
+  assert.equal(await focused(), 'Skip to the content');
+  await page.keyboard.press('Enter');
+  await tabTo('ask me');
+  await page.keyboard.press('Enter');
+  await page.getByLabel('Your answer').waitFor();
+  await page.keyboard.type('Oslo');
+  await tabTo('Send the answer');
+  await page.keyboard.press('Enter');
+  await page.getByText('The weather in Oslo is fine.').waitFor();
+  await page.getByLabel('Event', { exact: true }).focus();
+  await page.keyboard.press('Home');
+  await page.getByText(/^Event 1 of /).waitFor();
+  assert.equal((await client.get(id)).status.state, 'completed');
+  assert.deepEqual(trouble, []);
+});
+
+test('the whole page is smaller than 400 KB compressed', () => {
+  const folder = join(import.meta.dirname, '../../dist/page');
+  const { files } = JSON.parse(readFileSync(join(folder, 'files.json'), 'utf8')) as {
+    files: string[];
+  };
+  const sizes = files.map((name) => gzipSync(readFileSync(join(folder, name))).length);
+  const total = sizes.reduce((sum, size) => sum + size, 0);
+  assert.ok(total < 400_000, `${total} bytes`);
+});
