@@ -466,7 +466,9 @@ async function repeated(
   const config = configuration?.pushNotificationConfig;
   if (config && runtime.push) {
     const origin = await originOf(runtime, call, live, params);
-    const isNew = await runtime.push.saveOnce(taskId, config, origin, live.stored);
+    // The first copy may have started the task and then failed to save the webhook, which gets all events of the task.
+    const after = loaded.task.history?.[0] === said ? 0 : live.stored;
+    const isNew = await runtime.push.saveOnce(taskId, config, origin, after);
     if (isNew) await runtime.push.attach(live);
   }
   return { live: live.hold(), before: loaded.task, after: loaded.seq, repeated: true };

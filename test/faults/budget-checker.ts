@@ -45,7 +45,7 @@ export interface BudgetHistory {
   /** The key of each call, by the id of the call. */
   readonly keys: Map<string, string>;
   readonly incidents: Incident[];
-  /** The times when the database could not be reached. */
+  /** The times when the database could not be reached, or a node was paused. */
   readonly outages: { readonly from: number; to: number }[];
   readonly probes: Probe[];
 }
@@ -72,8 +72,8 @@ export const PROMPT_ROOM = 60;
 /** The smallest answer for which a call is granted. */
 const SMALL_ANSWER = 16;
 /** How long it may take to store the usage of a call. */
-const STORE_MS = 1500;
-/** The same, if the database could not be reached: usage is stored again after five seconds. */
+const STORE_MS = 3000;
+/** How long after an outage usage may still wait to be stored. */
 const RETRY_MS = 8000;
 
 export function emptyBudgetHistory(): BudgetHistory {

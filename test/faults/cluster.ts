@@ -136,8 +136,9 @@ export async function startFaultCluster(options: FaultClusterOptions) {
 
   async function kill(node: FaultNode): Promise<void> {
     node.process?.kill('SIGKILL');
+    const from = node.pausedAt ?? performance.now();
     node.pausedAt = undefined;
-    history.incidents.push({ node: node.name, from: performance.now(), to: Infinity });
+    history.incidents.push({ node: node.name, from, to: Infinity });
     await setTimeout(random() * 500);
     await start(node);
   }
@@ -153,6 +154,7 @@ export async function startFaultCluster(options: FaultClusterOptions) {
     node.process?.kill('SIGCONT');
     node.pausedAt = undefined;
     const to = performance.now();
+    history.outages.push({ from, to });
     if (to - from > leaseOf(node)) history.incidents.push({ node: name, from, to });
   }
 
