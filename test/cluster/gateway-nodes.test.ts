@@ -187,6 +187,39 @@ test('usage that could not be stored is stored when the database is back, withou
   }
 });
 
+test('the calls of a gateway that is gone are counted at once, so that they do not shorten other answers', async () => {
+  const { key, secret } = await newKey({ budget: { tokens: 1000, period: 'total' } });
+  const answer = Promise.withResolvers<void>();
+  const reached = Promise.withResolvers<void>();
+  await using slow = await fakeVendor(async (asked) => {
+    reached.resolve();
+    await answer.promise;
+    return answerOf(asked);
+  });
+  const config = { providers: { p: compatible(slow.url, { models: ['m'] }) } } as object;
+  await using node = await startPostgresNode(database.url, { config });
+  const call = node.ask(secret, 'POST', '/v1/chat/completions', { ...CHAT, max_tokens: 900 });
+  await reached.promise;
+  await database.query(
+    'DELETE FROM parley.nodes WHERE id = (SELECT owner FROM parley.reservations WHERE key_id = $1)',
+    [key.id],
+  );
+  const begun = performance.now();
+  const reserved = async () => {
+    const [row] = await database.query(
+      "SELECT reserved_tokens::integer AS tokens FROM parley.budget_counters WHERE holder = 'key:default/' || $1",
+      [key.id],
+    );
+    return row?.['tokens'];
+  };
+  while ((await reserved()) !== 0) {
+    assert.ok(performance.now() - begun < 5000, 'the tokens are still reserved');
+    await delay(20);
+  }
+  answer.resolve();
+  assert.equal((await call).status, 200);
+});
+
 test('both gateways together keep to the rate limit of a key', async () => {
   const { secret } = await newKey({ rateLimit: { requestsPerMinute: 1, burst: 6 } });
   const answers = await Promise.all(

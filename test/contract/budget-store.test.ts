@@ -211,6 +211,18 @@ describe('PostgreSQL', () => {
     assert.equal((await other!.spent(place.limits.key)).tokens, 220);
   });
 
+  test('a node that wakes up corrects an estimate of its call that was too high', async () => {
+    const place = workspaceOf();
+    const plan = planOf(place, one);
+    const [dead, other] = stores;
+    assert.equal((await dead!.reserve(plan)).granted, true);
+    await database.query(`UPDATE parley.reservations SET owner = 'dead' WHERE id = $1`, [plan.id]);
+    assert.equal(await other!.recover(NOW), 1);
+    assert.equal((await other!.spent(place.limits.key)).tokens, 100);
+    await dead!.settle([{ id: plan.id, booking: { ...bookingOf(plan, 20), inputTokens: 60 } }]);
+    assert.equal((await other!.spent(place.limits.key)).tokens, 80);
+  });
+
   test('usage whose transaction succeeded although the connection was lost is counted once', async () => {
     const place = workspaceOf();
     const [register] = registers;

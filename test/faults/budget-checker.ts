@@ -2,7 +2,7 @@
  * Checks the budgets of the gateway's keys after a run with faults. What the gateway promises:
  *
  * - A call is reserved before the provider is asked. So a budget is exceeded at most by the calls that were in flight on
- *   a node that was killed, or paused for longer than its lease: their reservations were released before they ended.
+ *   a node that was killed or lost its lease: their reservations were released before they ended.
  * - The usage is what the provider has charged. Only for a call in flight on a killed node, it is an estimate: the prompt,
  *   and the part of the answer that the node had stored.
  * - After the recovery, nothing is reserved for calls that have ended, so a call is granted if the rest of its budget is
@@ -23,7 +23,7 @@ export interface VendorCall {
   to: number;
 }
 
-/** A time in which a process could not store usage: killed (`to` is infinite), or paused. */
+/** A time in which a process was dead (`to` is infinite) or paused, or had lost its lease. */
 export interface Incident {
   readonly node: string;
   readonly from: number;
@@ -86,11 +86,12 @@ export function checkBudgets(
   budgets: readonly StoredBudget[],
   callers: number,
 ): string[] {
-  const kills = history.incidents.filter(({ to }) => to === Infinity).length;
   const owners = new Set(budgets.flatMap(({ left }) => left.map(({ owner }) => owner)));
   const broken = budgets.flatMap((budget) => checkBudget(history, budget, callers));
-  if (owners.size > kills) {
-    broken.push(`${owners.size} nodes left reservations behind, but only ${kills} were killed`);
+  // A process gets a new id each time when it has lost its lease.
+  const most = history.incidents.length;
+  if (owners.size > most) {
+    broken.push(`${owners.size} nodes left reservations behind, but only ${most} were disturbed`);
   }
   for (const probe of history.probes) broken.push(...checkProbe(history, probe));
   return broken;

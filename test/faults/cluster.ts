@@ -120,7 +120,10 @@ export async function startFaultCluster(options: FaultClusterOptions) {
       Object.assign(node, { name, process: child });
       const ended = new Promise<false>((resolve) => child.once('exit', () => resolve(false)));
       const ready = new Promise<true>((resolve) => {
-        createInterface({ input: child.stdout }).once('line', () => resolve(true));
+        createInterface({ input: child.stdout }).on('line', (line) => {
+          if (line === 'ready') resolve(true);
+          else expelled(node, name);
+        });
       });
       if (await Promise.race([ready, ended])) {
         child.once('exit', (code) => {
@@ -132,6 +135,13 @@ export async function startFaultCluster(options: FaultClusterOptions) {
       // The database was away.
       await setTimeout(200);
     }
+  }
+
+  /** A process has found out that it lost its lease, some time ago. */
+  function expelled(node: FaultNode, name: string): void {
+    faults['expelled'] = (faults['expelled'] ?? 0) + 1;
+    const to = performance.now();
+    history.incidents.push({ node: name, from: to - leaseOf(node) - SICK_MS, to });
   }
 
   async function kill(node: FaultNode): Promise<void> {
@@ -155,7 +165,7 @@ export async function startFaultCluster(options: FaultClusterOptions) {
     node.pausedAt = undefined;
     const to = performance.now();
     history.outages.push({ from, to });
-    if (to - from > leaseOf(node)) history.incidents.push({ node: name, from, to });
+    history.incidents.push({ node: name, from, to });
   }
 
   /** Does one random harm, and repairs it if it does not repair itself. */

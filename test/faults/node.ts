@@ -4,8 +4,8 @@
  *
  *   node node.ts '{"name":"1.1","agent":{"port":4000,"url":"postgres://…"},…}'
  *
- * It writes a line to standard output when it is ready, and ends when its standard input ends, so that no node is left
- * behind if the run is killed.
+ * It writes a line to standard output when it is ready, and when it has lost its lease. It ends when its standard input
+ * ends, so that no node is left behind if the run is killed.
  */
 import { GatewayConfig } from '../../src/gateway/config.ts';
 import { createGateway } from '../../src/gateway/gateway.ts';
@@ -13,7 +13,7 @@ import { openPepper } from '../../src/gateway/keys/pepper.ts';
 import { openPostgresRegister } from '../../src/gateway/register/postgres-register.ts';
 import { postgresStore } from '../../src/store/index.ts';
 import { serve } from '../../src/server.ts';
-import { consoleLogger } from '../../src/tasks/index.ts';
+import { consoleLogger, type Logger } from '../../src/tasks/index.ts';
 import pg from 'pg';
 import { faultAgent } from './agent.ts';
 import { BEHIND, MODEL, SECRET_KEY } from './names.ts';
@@ -41,7 +41,17 @@ const settings: NodeSettings = JSON.parse(process.argv[2] ?? '{}');
 const { name, agent, gateway, vendor, behind, leaseMs, listen } = settings;
 process.stdin.resume().once('end', () => process.exit(0));
 const quiet = { debug() {}, info() {}, warn() {}, error() {} };
-const logger = process.env['PARLEY_FAULTS_LOG'] ? consoleLogger : quiet;
+const log = process.env['PARLEY_FAULTS_LOG'] ? consoleLogger : quiet;
+const logger: Logger = {
+  ...log,
+  warn(fields, text) {
+    // The checker of budgets must know it: other nodes may have released the reservations of this one.
+    if (/lease of this node has ended|have removed this node/.test(text)) {
+      process.stdout.write('expelled\n');
+    }
+    log.warn(fields, text);
+  },
+};
 const LOOPBACK = ['127.0.0.0/8'];
 
 async function storeOf({ url }: ServerSettings) {

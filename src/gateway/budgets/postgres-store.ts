@@ -364,14 +364,18 @@ function usageRow(sum: Sum): Record<string, string | number> {
   return { ...payerColumns(sum), day, model, agent, currency, uses, failures, ...tokens, nanos };
 }
 
-/** Returns the part of the usage that was not counted when the reservation was recovered. */
+/**
+ * Returns the difference to the usage that was counted when the reservation was recovered. It is negative if the estimate
+ * was too high.
+ */
 function restOf(used: Booking, counted: Booking): Booking {
-  const rest = (name: 'inputTokens' | 'outputTokens' | 'nanos') =>
-    Math.max(0, used[name] - counted[name]);
+  // A call that cost nothing has no currency.
+  const currency = used.nanos === 0 ? counted.currency : used.currency;
   return {
     ...used,
-    inputTokens: rest('inputTokens'),
-    outputTokens: rest('outputTokens'),
-    nanos: rest('nanos'),
+    currency,
+    inputTokens: used.inputTokens - counted.inputTokens,
+    outputTokens: used.outputTokens - counted.outputTokens,
+    nanos: used.nanos - (currency === counted.currency ? counted.nanos : 0),
   };
 }

@@ -37,6 +37,8 @@ const TASK_DAYS_KEPT = 31;
 const DAY_MS = 86_400_000;
 /** Maximum age of a reservation. No call takes this long, so an older reservation was left behind by a defect. */
 const MAX_CALL_MS = DAY_MS;
+/** How often to look for calls that nodes have left behind. Calls to agents are left for some time, for `adopt`. */
+const RECOVER_MS = 30_000;
 /**
  * Reading usage blocks the event loop. After a read that took longer than QUICK_READ_MS, the next read waits READ_PAUSE
  * times as long as that read took. So the reads of one workspace cannot block the other workspaces.
@@ -133,12 +135,19 @@ export function createSpending(options: SpendingOptions): Spending {
   /** Runs the reads of usage one at a time. */
   const reads = createSlots(1);
   const { signal: forEver } = new AbortController();
-  void recover().catch((error: unknown) =>
-    logger.error(
-      { err: error },
-      'failed to count calls that had not ended when the gateway stopped',
-    ),
-  );
+  recoverSoon();
+  // Otherwise the calls of dead nodes would shorten the answers of others until a call is refused.
+  const recovery = setInterval(recoverSoon, RECOVER_MS).unref();
+  if (isPostgresRegister(register)) register.onNodeGone(recoverSoon);
+
+  function recoverSoon(): void {
+    recover().catch((error: unknown) =>
+      logger.error(
+        { err: error },
+        'failed to count calls that had not ended when the gateway stopped',
+      ),
+    );
+  }
 
   /** Counts the calls of processes that have died. Returns their number. */
   async function recover(): Promise<number> {
@@ -338,7 +347,10 @@ export function createSpending(options: SpendingOptions): Spending {
       config = next;
     },
     flush: () => unstored.flush(),
-    close: () => unstored.close(),
+    close() {
+      clearInterval(recovery);
+      return unstored.close();
+    },
   };
 }
 

@@ -36,6 +36,8 @@ export interface PostgresRegister extends Register {
   readonly kind: 'postgres';
   /** Returns the id of this node. Other nodes see whether it is alive. It changes if the node loses its lease. */
   readonly node: () => string;
+  /** Calls `listener` when another node is gone. */
+  onNodeGone(listener: () => void): void;
   transaction<Result>(work: () => Steps<Result>): Promise<Result>;
   change<Result>(work: () => Steps<Result>): Promise<Result>;
   read<Result>(work: () => Steps<Result>): Promise<Result>;
@@ -86,6 +88,7 @@ async function registerIn(
   const salt = await saltIn(db);
   const listeners: (() => void)[] = [];
   const tellers: ((text: string) => void)[] = [];
+  const goneListeners: (() => void)[] = [];
   const stopped = new AbortController();
   const { signal } = stopped;
   let known = await numberIn(db);
@@ -160,6 +163,7 @@ async function registerIn(
       channel: CHANNEL,
       onNotification: (payload) => (payload === '' ? wake() : hear(payload)),
       onListening: wake,
+      onGone: () => goneListeners.forEach((listener) => listener()),
     });
     await members.start();
     await poll();
@@ -168,6 +172,7 @@ async function registerIn(
   return {
     kind: 'postgres',
     node: () => members.id,
+    onNodeGone: (listener) => void goneListeners.push(listener),
     salt,
     transaction: (work) => guarded(() => db.transaction((on) => run(work(), on))),
     change: (work) =>
