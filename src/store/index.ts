@@ -15,3 +15,4 @@ export { importSqlite } from './postgres/import-sqlite.ts';
 export { CLUSTER } from './postgres/cluster-schema.ts';
 export { TASKS } from './postgres/migrations.ts';
 export { STORE_METRICS, watchStore } from './postgres/store-metrics.ts';
+export { inspectPostgres, postgresDeadLetters } from './postgres/inspect-postgres.ts';

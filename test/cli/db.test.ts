@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
+import { sqliteSessions } from '../../src/agent/sqlite/index.ts';
 import { sqliteStore } from '../../src/store/sqlite.ts';
 import { creation, update } from '../contract/task-store/events.ts';
 import { testDatabase } from '../support/postgres.ts';
@@ -23,12 +24,26 @@ test('an operator creates the tables, imports a SQLite file and looks at the res
   const store = sqliteStore(file);
   store.append([creation('t1'), update('t1', 1, 'completed'), creation('t2')]);
   store.close();
+  const sessions = sqliteSessions(`${file}.sessions`);
+  await sessions.open({ app: 'app', user: 'ann', id: 'one' });
+  await sessions.close();
   const imported = await parley(['db', 'import', url, `sqlite:${file}`, '--json']);
-  assert.deepEqual([imported.err, imported.out, imported.code], ['', '{"tasks":2}\n', 0]);
+  assert.deepEqual(
+    [imported.err, imported.out, imported.code],
+    ['', '{"tasks":2,"sessions":1}\n', 0],
+  );
 
   const full = await parley(['db', 'status', url]);
   assert.equal(full.code, 0);
   assert.match(full.out, /^Tasks: 1 completed, 1 submitted$/m);
+
+  const checked = await parley(['doctor', '--json', '--store', url]);
+  assert.match(
+    checked.out,
+    /"name":"postgres","status":"ok","message":"PostgreSQL [^"]*2 tasks; 0 nodes/,
+  );
+  const letters = await parley(['push', 'list', '--store', url]);
+  assert.deepEqual([letters.code, letters.out], [0, '']);
 });
 
 test('a wrong action, a wrong URL and an unavailable database are one line', async () => {

@@ -4,5 +4,6 @@
  */
 export { postgresArtifacts } from '../artifacts/postgres.ts';
 export { SESSIONS, type PostgresAgentOptions } from '../sessions/postgres-database.ts';
+export { importSessions } from '../sessions/import-sqlite.ts';
 export { postgresSessions, type PostgresSessionsOptions } from '../sessions/postgres.ts';
 export { StorageError, type StorageErrorCode } from '../storage-error.ts';

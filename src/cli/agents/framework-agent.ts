@@ -12,7 +12,7 @@ import type { Agent as FrameworkAgent, Model } from '../../agent/index.ts';
 import type { A2AAgent } from '../../tasks/index.ts';
 import { usageError } from '../program/exit.ts';
 import type { Environment } from '../program/flags.ts';
-import type { StoreLocation } from '../program/store-location.ts';
+import { sessionsFile, type StoreLocation } from '../program/store-location.ts';
 
 export interface FrameworkOptions {
   /** The file that the agent came from. */
@@ -54,7 +54,7 @@ export async function bridge(agent: FrameworkAgent, options: FrameworkOptions): 
     }
     const stores = await load<Sqlite>('parley-a2a/agent/sqlite', file);
     // Sessions and artifacts share a file.
-    const path = `${place.file}.sessions`;
+    const path = sessionsFile(place.file);
     const { durability } = place;
     const sessions = stores.sqliteSessions(path, { durability });
     open.defer(() => sessions.close());

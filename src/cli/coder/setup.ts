@@ -37,7 +37,7 @@ import { usageError } from '../program/exit.ts';
 import type { Environment } from '../program/flags.ts';
 import { VERSION } from '../program/product.ts';
 import { parseRetention } from '../program/retention.ts';
-import type { StoreLocation } from '../program/store-location.ts';
+import { sessionsFile, type StoreLocation } from '../program/store-location.ts';
 import { note, quoted } from '../program/terminal.ts';
 
 const DAY_MS = 86_400_000;
@@ -104,10 +104,6 @@ export async function openSessions(place: StoreLocation): Promise<SessionStore> 
     const advice = place.kind === 'postgres' ? '' : ', or use --store memory';
     throw usageError(`${error.message}${advice}`, { cause: error });
   }
-}
-
-export function sessionsFile(storeFile: string): string {
-  return `${storeFile}.sessions`;
 }
 
 /** Opens the agent. Throws a one-line error if the model, the settings or the sandbox cannot be used. */

@@ -14,9 +14,9 @@ import { userOf } from '../../bridge/index.ts';
 import { APP, WORKSPACE_KEY } from '../../coder/index.ts';
 import { usageError } from '../program/exit.ts';
 import { type Environment, option } from '../program/flags.ts';
-import { storeLocation } from '../program/store-location.ts';
+import { sessionsFile, storeLocation } from '../program/store-location.ts';
 import { word } from '../program/terminal.ts';
-import { openSessions, sessionsFile } from './setup.ts';
+import { openSessions } from './setup.ts';
 
 export const SESSION_FLAGS = {
   user: option(

@@ -1,5 +1,6 @@
 /** `parley db`: creates and shows the tables in a PostgreSQL database, and copies the tasks of a SQLite file into it. */
-import { SESSIONS } from '../../agent/postgres/index.ts';
+import { existsSync } from 'node:fs';
+import { importSessions, SESSIONS, StorageError } from '../../agent/postgres/index.ts';
 import { StoreError } from '../../base/index.ts';
 import { isPostgresUrl, openPostgres, schemaVersions } from '../../base/postgres/index.ts';
 import { REGISTER_TABLES } from '../../gateway/register/index.ts';
@@ -9,7 +10,7 @@ import { EXIT, ExitError, usageError } from '../program/exit.ts';
 import { createLog } from '../program/log.ts';
 import type { Environment } from '../program/flags.ts';
 import { secretKeyOptions, SECRET_KEY_VARIABLES } from '../program/secret-keys.ts';
-import { storeLocation } from '../program/store-location.ts';
+import { sessionsFile, storeLocation } from '../program/store-location.ts';
 import { toggle } from '../program/flags.ts';
 import { columns } from '../program/table.ts';
 import { note, say, sayJson } from '../program/terminal.ts';
@@ -21,7 +22,7 @@ export default defineCommand({
   name: 'db',
   operands: ['ACTION', 'URL', '[FILE]'],
   about:
-    'Manages a PostgreSQL database. ACTION migrate creates the tables or updates them; servers also do this when they start. ACTION status shows their versions and the number of tasks; the exit code is 1 if tables are missing or old. ACTION import copies the tasks of a SQLite file (sqlite:PATH) to an empty database. If it is interrupted, run it again: it continues.',
+    'Manages a PostgreSQL database. ACTION migrate creates the tables or updates them; servers also do this when they start. ACTION status shows their versions and the number of tasks; the exit code is 1 if tables are missing or old. ACTION import copies the tasks of a SQLite file (sqlite:PATH), and the sessions of its agent, to an empty database. If it is interrupted, run it again: it continues.',
   flags: { json: toggle('Print JSON.') },
   variables: SECRET_KEY_VARIABLES,
   examples: [
@@ -50,6 +51,9 @@ export default defineCommand({
       if (action === 'migrate') return await migrate(url, values.json);
       return await copy(url, file, environment, values.json);
     } catch (error) {
+      if (error instanceof StorageError) {
+        throw new ExitError(EXIT.failed, error.message, { cause: error });
+      }
       if (!(error instanceof StoreError)) throw error;
       const hint = error.hint === undefined ? '' : `: ${error.hint}`;
       throw new ExitError(EXIT.failed, `${error.message}${hint}`, { cause: error });
@@ -128,7 +132,9 @@ async function copy(
       if (!json && process.stderr.isTTY) note(`${done} tasks`);
     },
   });
-  if (json) sayJson({ tasks });
-  else say(`The database has all ${tasks} tasks of ${place.file}.`);
+  const sessionFile = sessionsFile(place.file);
+  const sessions = existsSync(sessionFile) ? await importSessions(sessionFile, url) : 0;
+  if (json) sayJson({ tasks, sessions });
+  else say(`The database has all ${tasks} tasks and ${sessions} sessions of ${place.file}.`);
   return EXIT.done;
 }

@@ -19,7 +19,7 @@ import { reasonOf, systemCode } from '../../base/index.ts';
 import { type Environment, option, toggle } from '../program/flags.ts';
 import { DEFAULT_PORT, VERSION } from '../program/product.ts';
 import { portNumber } from '../program/listen.ts';
-import { storeChecks } from '../program/store-checks.ts';
+import { postgresCheck, storeChecks } from '../program/store-checks.ts';
 
 const OLDEST_NODE = [24, 16] as const;
 /** Recommended minimum for the limit of open files of a server. Each connection needs one file. */
@@ -35,6 +35,10 @@ export default defineCommand({
       'R',
       'Show what this value of --retention would remove from the task stores; 30d,2GB by default.',
     ),
+    store: option(
+      'URL',
+      'Also check this PostgreSQL database: postgres://USER:PASSWORD@HOST/DATABASE.',
+    ),
     json: toggle('Print one JSON object.'),
   },
   examples: ['parley doctor', 'parley doctor --json | jq .checks'],
@@ -47,6 +51,7 @@ export default defineCommand({
       checkFolder(folder),
       await checkSqlite(folder),
       ...storeChecks(folder, values.retention),
+      ...(values.store === undefined ? [] : [await postgresCheck(values.store, values.retention)]),
       await checkPort(port),
       checkSecretKey(environment),
       checkClock(),

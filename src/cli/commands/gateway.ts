@@ -34,7 +34,13 @@ import {
 import { SECRET_KEY_VARIABLES, secretKeyOptions } from '../program/secret-keys.ts';
 import { parseRetention } from '../program/retention.ts';
 import { serverSigning } from '../program/signing.ts';
-import { openStore, storeFailure, storeLocation, storeProblem } from '../program/store-location.ts';
+import {
+  LEASE_FLAG,
+  openStore,
+  storeFailure,
+  storeLocation,
+  storeProblem,
+} from '../program/store-location.ts';
 import { complain, note, quoted } from '../program/terminal.ts';
 import { readTls, reloadTls } from '../program/tls.ts';
 import { unusableKeys } from '../gateway/unusable-keys.ts';
@@ -58,6 +64,7 @@ const FLAGS = {
     'S',
     'Where to store tasks: memory, sqlite:PATH or postgres://USER:PASSWORD@HOST/DATABASE. By default in the data folder. Keys and model cards are stored next to the tasks, or in the same database.',
   ),
+  lease: LEASE_FLAG,
   ...SERVER_FLAGS,
   'allow-network': listOption(
     'CIDR',

@@ -1,6 +1,6 @@
 /**
  * `parley push`: lists the events that could not be delivered to webhooks, and sends them again. The owner of the tasks
- * asks the server. The operator can also read the file of the task store, which has the dead letters of all owners.
+ * asks the server. The operator can also read the task store, which has the dead letters of all owners.
  */
 import { ConnectionError } from '../../client/index.ts';
 import { isObject, reasonOf } from '../../base/index.ts';
@@ -15,7 +15,7 @@ import { dim, note, say, sayJson, word } from '../program/terminal.ts';
 import { CONNECTION_FLAGS, type Target, targetOf } from '../remote/connection.ts';
 
 interface DeadLetter {
-  /** The user and the tenant of the task. Only in a list from a file. */
+  /** The user and the tenant of the task. Only in a list from a task store. */
   readonly owner?: string;
   readonly tenant?: string;
   readonly taskId: string;
@@ -41,7 +41,7 @@ export default defineCommand({
     store: {
       type: 'string',
       value: 'S',
-      help: 'List the dead letters of all users from the file of a task store: sqlite:PATH. The server may be running.',
+      help: 'List the dead letters of all users in a task store: sqlite:PATH or postgres://USER:PASSWORD@HOST/DATABASE. The server may be running.',
     },
   },
   examples: [
@@ -97,21 +97,26 @@ function print(letters: readonly DeadLetter[], json: boolean): void {
   else printTable(letters);
 }
 
-/** Returns the dead letters of all owners in the file of a task store. */
+/** Returns the dead letters of all owners in a task store. */
 async function lettersIn(
   store: string | undefined,
   environment: Environment,
 ): Promise<readonly DeadLetter[]> {
   const place = await storeLocation({ store }, environment, '');
-  if (place.kind !== 'sqlite') {
+  if (place.kind === 'memory') {
     throw usageError(
-      `parley push list --store reads only a SQLite file, not ${place.kind}. Ask the server: parley push list URL`,
+      'parley push list --store cannot read the memory of a server. Ask the server: parley push list URL',
     );
   }
-  const { storedDeadLetters, StoreError } = await import('../../store/index.ts');
+  const { postgresDeadLetters, storedDeadLetters, StoreError } =
+    await import('../../store/index.ts');
   try {
-    const letters = storedDeadLetters(place.file, MAX_LETTERS);
-    if (!letters) throw usageError(`${place.file} is not a task store of Parley`);
+    const letters =
+      place.kind === 'postgres'
+        ? await postgresDeadLetters(place.url, MAX_LETTERS)
+        : storedDeadLetters(place.file, MAX_LETTERS);
+    if (!letters)
+      throw usageError(`${'file' in place ? place.file : ''} is not a task store of Parley`);
     return letters.map(({ tenant, owner, taskId, configId, seq, reason, attempts, at }) => ({
       owner,
       tenant,

@@ -12,7 +12,7 @@ import { DEFAULT_HOST, listenOn, portNumber } from '../program/listen.ts';
 import { createLog, LOG_LEVEL_HELP, type ServerLog } from '../program/log.ts';
 import { parseRetention } from '../program/retention.ts';
 import { serverSigning } from '../program/signing.ts';
-import { openStore, storeLocation } from '../program/store-location.ts';
+import { LEASE_FLAG, openStore, storeLocation } from '../program/store-location.ts';
 import { note } from '../program/terminal.ts';
 import { readTls, reloadTls } from '../program/tls.ts';
 import { TRUST_PROXY_FLAG } from '../program/tls-flags.ts';
@@ -45,6 +45,7 @@ const FLAGS = {
     'S',
     'Where to store tasks and sessions: memory, sqlite:PATH or postgres://USER:PASSWORD@HOST/DATABASE. By default in the data folder.',
   ),
+  lease: LEASE_FLAG,
   ...SERVER_FLAGS,
   'trust-proxy': TRUST_PROXY_FLAG,
   'require-extension': toggle("Refuse requests that do not name the agent's extensions."),

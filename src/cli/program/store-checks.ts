@@ -5,9 +5,11 @@
 import { readdirSync } from 'node:fs';
 import path from 'node:path';
 import { reasonOf } from '../../base/index.ts';
-import { inspectStore, StoreError } from '../../store/index.ts';
+import { isPostgresUrl } from '../../base/postgres/index.ts';
+import { inspectPostgres, inspectStore, StoreError } from '../../store/index.ts';
 import { DEFAULT_RETENTION } from '../../tasks/index.ts';
 import { broken, type Check, ok, warning } from './checks.ts';
+import { usageError } from './exit.ts';
 import { parseRetention } from './retention.ts';
 
 /** Maximum number of files that are checked. */
@@ -53,6 +55,41 @@ export function storeChecks(folder: string, retention: string | undefined): Chec
     }
   }
   return checks;
+}
+
+/** Returns a check of a task store in PostgreSQL. */
+export async function postgresCheck(url: string, retention: string | undefined): Promise<Check> {
+  const name = 'postgres';
+  if (!isPostgresUrl(url)) {
+    // What was given may have a password.
+    throw usageError('--store of parley doctor needs postgres://USER:PASSWORD@HOST/DATABASE');
+  }
+  const { maxAgeMs } = { ...DEFAULT_RETENTION, ...parseRetention(retention) };
+  try {
+    const report = await inspectPostgres(url, Date.now() - maxAgeMs);
+    const { bytes, tasks, old, deadLetters, nodes, orphans, server } = report;
+    const parts = [
+      `PostgreSQL ${server}, ${report.name}: ${size(bytes)}, ${count(tasks)}`,
+      nodes === 1 ? '1 node' : `${nodes} nodes`,
+      ...(old > 0
+        ? [`a server removes ${count(old)} that ended more than ${maxAgeMs / DAY_MS} days ago`]
+        : []),
+      ...(deadLetters > 0
+        ? [
+            `${deadLetters} dead ${deadLetters === 1 ? 'letter' : 'letters'}, see parley push list --store URL`,
+          ]
+        : []),
+    ];
+    return orphans > 0 && nodes === 0
+      ? warning(
+          name,
+          `${parts.join('; ')}; ${count(orphans)} wait for a server: start one with --store and this URL`,
+        )
+      : ok(name, parts.join('; '));
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error;
+    return broken(name, `${error.message}${error.hint === undefined ? '' : `: ${error.hint}`}`);
+  }
 }
 
 function names(folder: string): string[] {

@@ -85,3 +85,21 @@ test('a register that another process holds: its own hint', () => {
     'r.db is in use by another process (try again): use --store memory or --store sqlite:PATH',
   );
 });
+
+test('the lease is for PostgreSQL, and has limits', async () => {
+  const store = 'postgres://127.0.0.1:1/tasks';
+  assert.deepEqual(await storeLocation({ store, lease: '30' }, {}, 'echo'), {
+    kind: 'postgres',
+    url: store,
+    leaseMs: 30_000,
+  });
+  for (const lease of ['0', '3601', 'ten']) {
+    await assert.rejects(storeLocation({ store, lease }, {}, 'echo'), /--lease .*from 1 to 3600/);
+  }
+  for (const other of ['memory', 'sqlite:x.db', undefined]) {
+    await assert.rejects(
+      storeLocation({ store: other, lease: '5' }, {}, 'echo'),
+      /--lease is only/,
+    );
+  }
+});

@@ -3,7 +3,7 @@ import { isPostgresUrl } from '../../base/postgres/index.ts';
 import type { StoreError } from '../../store/index.ts';
 import type { TaskStore } from '../../tasks/index.ts';
 import { ExitError, usageError } from './exit.ts';
-import type { Environment } from './flags.ts';
+import { type Environment, option, wholeNumber } from './flags.ts';
 import type { ServerLog } from './log.ts';
 
 export type StoreLocation =
@@ -13,30 +13,51 @@ export type StoreLocation =
       readonly file: string;
       readonly durability: 'normal' | 'full';
     }
-  | { readonly kind: 'postgres'; readonly url: string };
+  | { readonly kind: 'postgres'; readonly url: string; readonly leaseMs?: number | undefined };
 
 export interface StoreFlags {
   readonly store: string | undefined;
   readonly durability?: string | undefined;
+  /** The length of the lease of this node, in seconds. */
+  readonly lease?: string | undefined;
 }
 
+/** The limits of `--lease`, in seconds. A shorter lease would end whenever the database or the machine is slow. */
+const LEASE = { min: 1, max: 3600 };
 const STORES = 'memory, sqlite:PATH or postgres://USER:PASSWORD@HOST/DATABASE';
 const OTHER_STORE = 'use --store memory or --store sqlite:PATH';
+
+/** The flag of servers that several nodes run. */
+export const LEASE_FLAG = option(
+  'SECONDS',
+  'With --store postgres://…, how long this server keeps its tasks while it does not respond; 10 by default. Then other servers take them over.',
+);
+
+/** Returns the file with the sessions of the agent that has its tasks in this file. */
+export function sessionsFile(storeFile: string): string {
+  return `${storeFile}.sessions`;
+}
 
 /**
  * Returns the location. Without `--store`, this is the file `name`.db in the data folder. Each agent has its own file,
  * because a store has only one writer.
  */
 export async function storeLocation(
-  { store, durability = 'normal' }: StoreFlags,
+  { store, durability = 'normal', lease }: StoreFlags,
   environment: Environment,
   name: string,
 ): Promise<StoreLocation> {
   if (durability !== 'normal' && durability !== 'full') {
     throw usageError(`--durability ${durability}: use normal or full`);
   }
+  if (store !== undefined && isPostgresUrl(store)) {
+    const leaseMs = lease === undefined ? undefined : 1000 * wholeNumber('--lease', lease, LEASE);
+    return { kind: 'postgres', url: store, ...(leaseMs !== undefined && { leaseMs }) };
+  }
+  if (lease !== undefined) {
+    throw usageError('--lease is only for several servers that share --store postgres://…');
+  }
   if (store === 'memory') return { kind: 'memory' };
-  if (store !== undefined && isPostgresUrl(store)) return { kind: 'postgres', url: store };
   const given = store === undefined ? undefined : fileOf(store);
   if (store !== undefined && given === undefined) {
     // A URL may have a password.
@@ -77,7 +98,8 @@ export async function openStore(
     // A key file would be on this machine only, and other machines could not read the webhooks.
     const { secretKeyFile: _, ...keys } = secretKeyOptions(environment);
     try {
-      return await postgresStore(place.url, { ...keys, logger: log });
+      const { url, leaseMs } = place;
+      return await postgresStore(url, { ...keys, logger: log, cluster: { leaseMs } });
     } catch (error) {
       throw error instanceof StoreError ? storeFailure(error) : error;
     }

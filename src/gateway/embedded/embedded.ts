@@ -3,14 +3,17 @@
  * signals, and listens on no port.
  */
 import type { SigningKeys } from '../../base/signing/index.ts';
+import { PostgresStore } from '../../store/index.ts';
 import type { FetchHandler, NodeHandler } from '../../http/index.ts';
 import { consoleLogger, type Logger, memoryStore, type TaskStore } from '../../tasks/index.ts';
 import { DEFAULT_WORKSPACE } from '../api/caller.ts';
 import { parsed } from '../api/route.ts';
 import { ConfigError, type GatewayConfig, parseConfig } from '../config.ts';
-import { createGateway as create } from '../gateway.ts';
+import { createGateway as createServer } from '../gateway.ts';
 import { openPepper } from '../keys/pepper.ts';
 import { NewKey } from '../keys/schema.ts';
+import { openPostgresRegister } from '../register/postgres-register.ts';
+import type { Register } from '../register/register.ts';
 import { openRegister, SERVER_BUSY_MS } from '../register/sqlite-register.ts';
 
 /**
@@ -28,6 +31,11 @@ export interface GatewayOptions {
    * `FILE.pepper`, has the secret for hashing keys, unless `secretKey` is set. Default: in memory.
    */
   readonly registerFile?: string;
+  /**
+   * The register in PostgreSQL, from `postgresRegister`, for several gateways with one database. `store` must be the store
+   * that was given to `postgresRegister`, and `secretKey` must be the same in all gateways.
+   */
+  readonly register?: SharedRegister;
   /**
    * A secret of your choice. It is used to encrypt stored secrets and to hash keys. If undefined, stored secrets are
    * encrypted with a key in a third file, `FILE.key`, which is created when it is first needed.
@@ -59,14 +67,47 @@ export interface GatewayKeyOptions {
   readonly scopes?: readonly string[];
 }
 
+/** A register that several gateways share, from `postgresRegister`. A gateway closes it. */
+export interface SharedRegister {
+  /** The store that has the tasks in the same database. */
+  readonly store: TaskStore;
+}
+
+const registers = new WeakMap<SharedRegister, Register>();
+
+/**
+ * Opens the register of a gateway in the database of a task store, and creates its tables if needed. Throws a StoreError
+ * if this fails, and a TypeError if the store is not one of `postgresStore`.
+ *
+ *   const store = await postgresStore('postgres://parley@localhost/parley', { secretKey });
+ *   const gateway = createGateway(config, { store, register: await postgresRegister(store), secretKey });
+ */
+export async function postgresRegister(
+  store: TaskStore,
+  options: { readonly logger?: Logger } = {},
+): Promise<SharedRegister> {
+  if (!(store instanceof PostgresStore)) {
+    throw new TypeError('postgresRegister needs a store that postgresStore has opened');
+  }
+  const register = await openPostgresRegister(store, options.logger ?? consoleLogger);
+  const shared = { store };
+  registers.set(shared, register);
+  return shared;
+}
+
 /** A gateway in another program. */
 export interface EmbeddedGateway {
   /** The handler for node:http, Express and Connect. */
   readonly node: NodeHandler;
   /** The handler for servers that use functions from `Request` to `Response`. */
   readonly fetch: FetchHandler;
-  /** Creates a key and returns its secret, which cannot be read again. Throws an A2AError if an option is invalid. */
+  /**
+   * Creates a key and returns its secret, which cannot be read again. Throws an A2AError if an option is invalid. Use
+   * `createSharedKey` if the register is in PostgreSQL.
+   */
   createKey(options: GatewayKeyOptions): string;
+  /** Like `createKey`, for every kind of register. */
+  createSharedKey(options: GatewayKeyOptions): Promise<string>;
   /**
    * Changes the configuration without interrupting streams and tasks. If the new configuration is invalid, throws a
    * ConfigError and changes nothing. Returns the names of changed fields that take effect only in a new gateway.
@@ -94,19 +135,21 @@ export function createGateway(
     ...(secretKey !== undefined && { PARLEY_SECRET_KEY: secretKey }),
   };
   const checked = checkedConfig(config, environment);
-  const register = openRegister(path, logger, { busyMs: SERVER_BUSY_MS });
+  const shared = options.register && sharedRegister(options);
+  const register = shared ?? openRegister(path, logger, { busyMs: SERVER_BUSY_MS });
+  const isStored = shared !== undefined || path !== undefined;
   try {
     const pepper = openPepper({ register, path, secretKey: environment['PARLEY_SECRET_KEY'] });
-    const gateway = create({
+    const gateway = createServer({
       config: checked,
       store: options.store ?? memoryStore(),
       register,
       pepper,
-      ...(path !== undefined && {
+      ...(isStored && {
         secrets: {
           secretKey: environment['PARLEY_SECRET_KEY'],
           previousSecretKey: environment['PARLEY_PREVIOUS_SECRET_KEY'],
-          secretKeyFile: `${path}.key`,
+          ...(path !== undefined && { secretKeyFile: `${path}.key` }),
         },
       }),
       version,
@@ -117,22 +160,43 @@ export function createGateway(
       ...(options.signing && { signing: options.signing }),
     });
     gateway.start();
+    const create = ({ name, workspace = DEFAULT_WORKSPACE, scopes = ['*'] }: GatewayKeyOptions) => {
+      const fields = parsed(NewKey, { name, scopes });
+      return gateway.keys.create({ ...fields, workspace }, 'program');
+    };
     return {
       node: gateway.node,
       fetch: gateway.fetch,
-      createKey({ name, workspace = DEFAULT_WORKSPACE, scopes = ['*'] }) {
-        const fields = parsed(NewKey, { name, scopes });
-        const made = gateway.keys.create({ ...fields, workspace }, 'program');
+      createKey(key) {
+        if (shared) throw new Error('the register is in PostgreSQL: use createSharedKey');
+        const made = create(key);
         if (made instanceof Promise) throw new Error('the register must be in SQLite');
         return made.secret;
       },
+      createSharedKey: async (key) => (await create(key)).secret,
       reload: (next) => gateway.reload(checkedConfig(next, environment)),
       close: (ms) => gateway.close(ms),
     };
   } catch (error) {
-    register.close();
+    // A shared register stays open, because the caller may try again.
+    if (!shared) void register.close();
     throw error;
   }
+}
+
+/** Returns the register of the options, if the other options fit it. */
+function sharedRegister({ register, store, registerFile, ...options }: GatewayOptions): Register {
+  const found = register && registers.get(register);
+  if (!found) throw new TypeError('register must come from postgresRegister');
+  if (store !== register.store) {
+    throw new TypeError('store must be the store that was given to postgresRegister');
+  }
+  if (registerFile !== undefined) throw new TypeError('use either register or registerFile');
+  const secretKey = options.secretKey ?? options.environment?.['PARLEY_SECRET_KEY'] ?? '';
+  if (secretKey === '') {
+    throw new TypeError('a register in PostgreSQL needs secretKey, the same in all gateways');
+  }
+  return found;
 }
 
 const NAME = 'config';

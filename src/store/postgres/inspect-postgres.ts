@@ -1,0 +1,63 @@
+/** Describes a task store in PostgreSQL for the operator. Changes nothing, and servers may use the database meanwhile. */
+import { fromPostgresText, openPostgres, type Postgres } from '../../base/postgres/index.ts';
+import { ChangeClock } from '../../tasks/index.ts';
+import type { OwnedDeadLetter, StoreReport } from '../inspect-store.ts';
+import { CLUSTER } from './cluster-schema.ts';
+import { TASKS } from './migrations.ts';
+
+export interface PostgresReport extends Pick<
+  StoreReport,
+  'bytes' | 'tasks' | 'old' | 'deadLetters'
+> {
+  /** The host and the database, without the password. */
+  readonly name: string;
+  /** The version of the server. */
+  readonly server: string;
+  /** Number of nodes with a valid lease. */
+  readonly nodes: number;
+  /** Number of tasks that should be executed, but whose node is gone. */
+  readonly orphans: number;
+}
+
+function open(url: string): Promise<Postgres> {
+  return openPostgres(url, { schemas: [TASKS, CLUSTER], poolSize: 1, migrate: false });
+}
+
+/** Returns the report. `endedBefore` is a time in milliseconds. Throws a StoreError if the database cannot be read. */
+export async function inspectPostgres(url: string, endedBefore: number): Promise<PostgresReport> {
+  await using db = await open(url);
+  const [row] = await db.query<Omit<PostgresReport, 'name'>>(
+    `SELECT current_setting('server_version') AS server,
+       (SELECT coalesce(sum(bytes), 0)::bigint FROM parley.counters) AS bytes,
+       (SELECT coalesce(sum(n), 0)::bigint FROM parley.counters) AS tasks,
+       (SELECT count(*) FROM parley.tasks
+        WHERE state IN ('completed', 'canceled', 'failed', 'rejected') AND changed < $1) AS old,
+       (SELECT count(*) FROM parley.dead_letters) AS "deadLetters",
+       (SELECT count(*) FROM parley.nodes WHERE lease_until > clock_timestamp()) AS nodes,
+       (SELECT count(*) FROM parley.tasks t WHERE t.state IN ('submitted', 'working') AND t.node IS NOT NULL
+          AND NOT EXISTS (SELECT FROM parley.nodes n WHERE n.id = t.node AND n.lease_until > clock_timestamp()))
+         AS orphans`,
+    [ChangeClock.first(Math.max(0, endedBefore))],
+  );
+  if (!row) throw new Error('the database has not answered');
+  return { name: db.name, ...row };
+}
+
+/** Returns the latest dead letters of all owners. Throws a StoreError if the database cannot be read. */
+export async function postgresDeadLetters(url: string, limit: number): Promise<OwnedDeadLetter[]> {
+  await using db = await open(url);
+  const rows = await db.query<OwnedDeadLetter>(
+    `SELECT s.tenant, s.owner, t.task_id AS "taskId", p.config_id AS "configId", d.seq, d.reason, d.attempts, d.at
+     FROM parley.dead_letters d JOIN parley.push p ON p.id = d.push JOIN parley.tasks t ON t.id = p.task
+       JOIN parley.scopes s ON s.id = d.scope
+     ORDER BY d.at DESC, d.seq DESC LIMIT $1`,
+    [limit],
+  );
+  return rows.map(({ tenant, owner, taskId, configId, ...letter }) => ({
+    ...letter,
+    tenant: fromPostgresText(tenant),
+    owner: fromPostgresText(owner),
+    taskId: fromPostgresText(taskId),
+    configId: fromPostgresText(configId),
+  }));
+}
