@@ -17,7 +17,7 @@ import { parsePatch } from '../src/coder/files/parse-patch.ts';
 import { protectedName } from '../src/coder/files/path-rules.ts';
 import { findPassage, replaceMatches } from '../src/coder/files/replace.ts';
 import { mentionsIn } from '../src/coder/session/context.ts';
-import { priceOf } from '../src/coder/session/prices.ts';
+import { pricesWith } from '../src/coder/session/prices.ts';
 import { cleaned } from '../src/coder/shell/clean-output.ts';
 import { parseCommandLine } from '../src/coder/shell/parse.ts';
 import { readableText } from '../src/coder/web/readable.ts';
@@ -148,7 +148,12 @@ const ROWS: readonly Row[] = [
   ['events of a stream, many lines', 100_000, repeated('data:x\n'), inChunks],
   ['text in pieces', 100_000, repeated('x'), collect],
   ['tokens of an answer', 100_000, repeated('"text":"'), (text) => tokens.raw(text)],
-  ['price of a model', 400, repeated('p-preview-0000-ex', 'google:gemini-2.5-pro-ex'), priceOf],
+  [
+    'price of a model',
+    400,
+    repeated('p-preview-0000-ex', 'google:gemini-2.5-pro-ex'),
+    pricesWith(),
+  ],
   ['mentions of files', 50_000, repeated('@"a'), mentionsIn],
   ['names of files', 50_000, repeated(' ', '', 'x'), protectedName],
   ['commented JSON', 50_000, repeated('/*'), tried(parseJsonc)],

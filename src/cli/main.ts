@@ -93,6 +93,11 @@ const COMMANDS: CommandTable = {
     about: 'Log in to an MCP server in the settings, or log out',
     load: async () => (await import('./commands/mcp.ts')).default,
   },
+  models: {
+    operands: '[PROVIDER]',
+    about: 'List the models that can be reached, on this machine and with your keys',
+    load: async () => (await import('./commands/models.ts')).default,
+  },
   doctor: {
     about: 'Check the setup of this machine',
     load: async () => (await import('./commands/doctor.ts')).default,

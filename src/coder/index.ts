@@ -13,13 +13,19 @@ export { coderServeOptions } from './serve-options.ts';
 export { logInToMcpServer, logOutOfMcpServer } from './session/mcp-login.ts';
 export type { LoginPlace } from './session/mcp-logins.ts';
 export { probeMcp } from './session/mcp-tools.ts';
-export { filesRefused, logNotices, retryNotice, type Notify } from './session/notices.ts';
+export {
+  filesRefused,
+  logNotices,
+  retryNotice,
+  smallContextWindow,
+  type Notify,
+} from './session/notices.ts';
 export { APP } from './session/workspace-agent.ts';
 export { SETTINGS_KEY, WORKSPACE_KEY } from './session/workspace-agents.ts';
 export { MODEL_KEY } from './session/session-model.ts';
 export { sessionKey } from './session/session-owner.ts';
 export { sessionStatus, type SessionStatus } from './session/session-status.ts';
-export { isSecret } from './shell/environment.ts';
+export { hideVariables, isSecret } from './shell/environment.ts';
 export { hasTerminal } from './shell/launch.ts';
 export { SandboxUnavailable, openSandbox } from './shell/sandbox.ts';
 export type { Preview } from './tools/tool.ts';

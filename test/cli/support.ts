@@ -5,6 +5,7 @@ import { closeSync, mkdtempSync, openSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after } from 'node:test';
+import { NO_LOCAL_MODELS } from '../support/vendors/local-servers.ts';
 
 const MAIN = path.resolve(import.meta.dirname, '../../src/cli/main.ts');
 const LIMIT_MS = 300_000;
@@ -50,6 +51,7 @@ function environment(extra: Options['env']): NodeJS.ProcessEnv {
     ...Object.fromEntries(own),
     PARLEY_HOME: path.join(folder, 'home'),
     XDG_CONFIG_HOME: path.join(folder, 'config'),
+    ...NO_LOCAL_MODELS,
     // Half of a start is stripping types: the second process need not do it again.
     NODE_COMPILE_CACHE: path.join(tmpdir(), 'parley-test-compile-cache'),
     ...extra,

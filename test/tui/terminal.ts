@@ -5,6 +5,7 @@
 import path from 'node:path';
 import { spawn } from '@lydell/node-pty';
 import xterm from '@xterm/headless';
+import { NO_LOCAL_MODELS } from '../support/vendors/local-servers.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 const LIMIT_MS = 20_000;
@@ -50,7 +51,7 @@ export function openTerminal(file: string, args: readonly string[], options: Ter
       cols: columns,
       rows,
       cwd: ROOT,
-      env: { ...inherited, TERM: 'xterm-256color', ...environment },
+      env: { ...inherited, ...NO_LOCAL_MODELS, TERM: 'xterm-256color', ...environment },
     },
   );
   const watchers = new Set<() => void>();

@@ -80,7 +80,7 @@ test('the lists of local servers have no embedding models, and say which models 
 
 test('a local server that is not there, or something else on its port, is refused by checkName', async () => {
   await using other = await fakeVendor(() => ({ status: 200, body: 'Directory listing' }));
-  for (const VLLM_BASE_URL of ['http://127.0.0.1:9/v1', other.url]) {
+  for (const VLLM_BASE_URL of ['http://127.0.0.1:2/v1', other.url]) {
     const model = resolveModel('vllm:x', { env: { VLLM_BASE_URL } });
     await assert.rejects(model.checkName!(signal), {
       code: 'unreachable',

@@ -231,7 +231,7 @@ function missing(name: string, variable: string): ModelError {
   const where = variable.startsWith('providers.') ? 'settings.json' : 'the environment';
   return new ModelError(
     'no-key',
-    `${name} needs ${variable}: set it in ${where}, or use another model (parley models lists them)`,
+    `${name} needs ${variable}: set it in ${where}, or use another model`,
   );
 }
 

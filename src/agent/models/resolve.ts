@@ -75,14 +75,25 @@ export function defaultModelName(env: VendorEnvironment = process.env): string {
   return usableModels(env)[0] ?? 'offline';
 }
 
-/** Returns the models that need no further setup: the default model of each vendor whose key is set, and `offline`. */
-export function usableModels(env: VendorEnvironment = process.env): string[] {
+/**
+ * Returns the models that need no further setup: the default model of each vendor whose key is set, the models of the
+ * providers in the settings, and `offline`.
+ */
+export function usableModels(
+  env: VendorEnvironment = process.env,
+  providers: ModelProviders = {},
+): string[] {
   const usable = Object.entries(VENDORS).flatMap(([prefix, { keys, defaultModel }]) =>
     defaultModel !== undefined && keys.some((key) => valueOf(env, key) !== undefined)
       ? [`${prefix}:${defaultModel}`]
       : [],
   );
-  return [...usable, 'offline'];
+  const own = Object.entries(providers).flatMap(([prefix, { models = {} }]) =>
+    serverOf(prefix, env, providers)?.problem === undefined
+      ? Object.keys(models).map((id) => `${prefix}:${id}`)
+      : [],
+  );
+  return [...usable, ...own, 'offline'];
 }
 
 function fromServer(server: ModelServer, id: string, options: ResolveOptions): Model {

@@ -12,6 +12,7 @@ import { loadSettings, isTrusted, type Settings } from '../../coder/settings/ind
 import { configFolder } from '../program/config-folder.ts';
 import { broken, type Check, ok, warning } from '../program/checks.ts';
 import type { Environment } from '../program/flags.ts';
+import { localOffer } from './local-models.ts';
 import { loginPlace } from './login-place.ts';
 
 const PROBE_MS = 5000;
@@ -44,7 +45,7 @@ async function checkSettings(
     });
     const found = ok('settings', files.length > 0 ? files.join(', ') : `none in ${config}`);
     const [model, servers] = await Promise.all([
-      checkModel(settings.model, environment),
+      checkModel(settings, environment),
       checkMcp(settings.mcpServers ?? {}, here, environment),
     ]);
     return [found, checkTrust(here, trusted, untrusted), model, ...servers];
@@ -61,21 +62,30 @@ function checkTrust(here: string, trusted: boolean, untrusted: string | undefine
     : warning(name, `${untrusted} is ignored: read it, then run parley trust`);
 }
 
-async function checkModel(wanted: string | undefined, environment: Environment): Promise<Check> {
+async function checkModel(
+  { model: wanted, providers }: Settings,
+  environment: Environment,
+): Promise<Check> {
   const name = 'model';
   const model = wanted ?? defaultModelName(environment);
   try {
-    const resolved = resolveModel(model, { env: environment, checkKey: true });
+    const resolved = resolveModel(model, {
+      env: environment,
+      checkKey: true,
+      ...(providers && { providers }),
+    });
     await resolved.checkName?.(AbortSignal.timeout(PROBE_MS));
   } catch (error) {
     return broken(name, reasonOf(error));
   }
-  return model === 'offline' && wanted === undefined
-    ? warning(
+  if (model !== 'offline' || wanted !== undefined) return ok(name, model);
+  const offer = await localOffer(environment, providers);
+  return offer
+    ? ok(name, `${offer.model} on this machine, because there is no API key`)
+    : warning(
         name,
-        'offline, because there is no API key: set GEMINI_API_KEY, ANTHROPIC_API_KEY or OPENAI_API_KEY',
-      )
-    : ok(name, model);
+        'offline, because there is no API key: set GEMINI_API_KEY, ANTHROPIC_API_KEY or OPENAI_API_KEY, or start a model on this machine, for example with Ollama',
+      );
 }
 
 /** Connects to the MCP servers in the settings. If a server is not available, only its tools are missing. */

@@ -7,7 +7,7 @@ import { SECRET_KEY_VARIABLES } from '../program/secret-keys.ts';
 
 /** The possible values of `--model`, for help texts. */
 export const MODELS =
-  'offline, scripted:FILE, google:NAME, anthropic:NAME, openai:NAME or openai-compatible:NAME.';
+  'google:NAME, anthropic:NAME, openai:NAME, openai-compatible:NAME, ollama:NAME, lmstudio:NAME, vllm:NAME, PROVIDER:NAME for a provider in settings.json, offline or scripted:FILE. parley models lists what can be reached.';
 
 export const CODER_FLAGS = {
   workspace: listOption('DIR', 'A folder to work in; by default the current folder.'),

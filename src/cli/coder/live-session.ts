@@ -55,6 +55,8 @@ export interface LiveSetup {
   readonly tls?: TlsPair | undefined;
   readonly publicUrl?: string | undefined;
   readonly trustProxy?: boolean | undefined;
+  /** Whether a model on this machine is used if there is no key. */
+  readonly offersLocal?: boolean;
   readonly log: ServerLog;
   readonly notify?: CoderSetup['notify'];
 }
@@ -97,6 +99,7 @@ export async function openLiveSession(setup: LiveSetup): Promise<OpenedLive> {
     sessions,
     shared,
     live: true,
+    offersLocal: setup.offersLocal === true,
     logger: log,
     notify,
   });

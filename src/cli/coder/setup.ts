@@ -8,9 +8,11 @@ import {
   type SessionStore,
 } from '../../agent/index.ts';
 import { resolveModel, usableModels } from '../../agent/internal/index.ts';
+import { keyVariablesOf } from '../../agent/providers/index.ts';
 import {
   createCoder,
   type Coder,
+  hideVariables,
   MODE_KEY,
   APP,
   MODEL_KEY,
@@ -21,6 +23,7 @@ import {
   filesRefused,
   retryNotice,
   SandboxUnavailable,
+  smallContextWindow,
 } from '../../coder/index.ts';
 import {
   type Settings,
@@ -30,6 +33,7 @@ import {
 } from '../../coder/settings/index.ts';
 import type { Logger } from '../../tasks/index.ts';
 import { approvalMode } from './flags.ts';
+import { localOffer, type LocalOffer } from './local-models.ts';
 import { loginPlace } from './login-place.ts';
 import { hideOwnSecrets } from './own-secrets.ts';
 import { configFolder } from '../program/config-folder.ts';
@@ -41,6 +45,10 @@ import { sessionsFile, type StoreLocation } from '../program/store-location.ts';
 import { note, quoted } from '../program/terminal.ts';
 
 const DAY_MS = 86_400_000;
+/** A context window with fewer tokens is hardly enough for the instructions and the tools of the agent. */
+const FEW_TOKENS = 16_000;
+const NO_KEY =
+  'There is no API key, so the offline model answers. It understands only a few simple requests. Set GEMINI_API_KEY, ANTHROPIC_API_KEY or OPENAI_API_KEY to use another model, or use a model on this machine: parley models lists them.';
 
 export interface CoderFlags {
   readonly model: string | undefined;
@@ -70,6 +78,8 @@ export interface CoderSetup {
   readonly shared?: boolean;
   /** Whether the agent is for a live session, which runs no other tasks in its store. */
   readonly live?: boolean;
+  /** Whether a model on this machine is used if there is no key. Only for a person at the terminal. */
+  readonly offersLocal?: boolean;
   readonly logger: Logger;
   /**
    * Notifies the person who runs the program about the model and the MCP servers. By default, notices are written to
@@ -110,11 +120,13 @@ export async function openSessions(place: StoreLocation): Promise<SessionStore> 
 export async function openCoder(setup: CoderSetup): Promise<OpenedCoder> {
   const { values, environment, roots, sessions, logger } = setup;
   const mode = approvalMode(values.approval);
-  hideOwnSecrets();
   try {
     const config = configFolder(environment);
     const notes: string[] = [];
     const settings = await settingsFor(config, roots, notes);
+    const { providers } = settings;
+    hideVariables(keyVariablesOf(providers));
+    hideOwnSecrets();
     const { notify = logNotices(logger) } = setup;
     const retry: ModelRetryOptions = {
       onRetry: (error, _attempt, delayMs) => notify(retryNotice(error, delayMs)),
@@ -124,15 +136,29 @@ export async function openCoder(setup: CoderSetup): Promise<OpenedCoder> {
       if (!refused.has(name)) notify(filesRefused(name));
       refused.add(name);
     };
+    const onContextWindow = (name: string, tokens: number): void => {
+      if (tokens < FEW_TOKENS) notify(smallContextWindow(name, tokens));
+    };
     const resolve = (name: string): Model =>
-      resolveModel(name, { env: environment, retry, onFilesRefused });
-    const model = modelFor(values.model ?? settings.model, environment, resolve, notes);
+      resolveModel(name, {
+        env: environment,
+        retry,
+        onContextWindow,
+        onFilesRefused,
+        ...(providers && { providers }),
+      });
+    const wanted = values.model ?? settings.model;
+    const offer =
+      setup.offersLocal === true && mode !== 'yolo' && settings.approval !== 'yolo'
+        ? () => localOffer(environment, providers)
+        : undefined;
+    const model = await modelFor(wanted, { environment, resolve, notes, offer });
     const sandbox = values.sandbox || settings.sandbox === true;
     if (sandbox) for (const root of roots) await openSandbox(root);
     const coder = await createCoder({
       roots,
       model,
-      models: usableModels(environment),
+      models: usableModels(environment, providers),
       resolve,
       notify,
       sessions,
@@ -222,20 +248,25 @@ export function seesImages(model: string): boolean {
   return model !== 'offline';
 }
 
-function modelFor(
+async function modelFor(
   wanted: string | undefined,
-  environment: Environment,
-  resolve: (name: string) => Model,
-  notes: string[],
-): Model {
+  options: {
+    readonly environment: Environment;
+    readonly resolve: (name: string) => Model;
+    readonly notes: string[];
+    /** Finds a model on this machine. */
+    readonly offer: (() => Promise<LocalOffer | undefined>) | undefined;
+  },
+): Promise<Model> {
+  const { environment, resolve, notes, offer } = options;
   const name = wanted ?? defaultModelName(environment);
+  if (wanted === undefined && name === 'offline') {
+    const found = await offer?.();
+    notes.push(found?.note ?? NO_KEY);
+    if (found) return resolve(found.model);
+  }
   const model = resolve(name);
   model.check?.();
-  if (wanted === undefined && name === 'offline') {
-    notes.push(
-      'There is no API key, so the offline model answers. It understands only a few simple requests. Set GEMINI_API_KEY, ANTHROPIC_API_KEY or OPENAI_API_KEY to use another model.',
-    );
-  }
   return model;
 }
 

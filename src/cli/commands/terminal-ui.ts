@@ -137,6 +137,7 @@ async function run(settings: Settings): Promise<number> {
       tls: readTls(),
       publicUrl: proxy,
       trustProxy: values['trust-proxy'],
+      offersLocal: true,
       log,
       notify,
       resume: chosen?.id,

@@ -7,7 +7,7 @@ export const statsCommand: CoderCommand = {
   name: 'stats',
   description: 'Shows the usage of this session: tokens, cost, tool calls, time.',
   async *run(_args, { agent, run }) {
-    const spending = new SessionCost(run.events, (key) => run.state.get(key));
+    const spending = new SessionCost(run.events, (key) => run.state.get(key), agent.priceOf);
     yield [
       activityOf(run.events),
       ...tokensOf(spending),

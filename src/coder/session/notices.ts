@@ -59,6 +59,15 @@ export function checkpointFailed(change: string, reason: string): OwnerNotice {
   );
 }
 
+export function smallContextWindow(model: string, tokens: number): OwnerNotice {
+  const next = model.startsWith('ollama:')
+    ? 'Start Ollama with OLLAMA_CONTEXT_LENGTH=32768, or set num_ctx in a Modelfile.'
+    : 'Load the model with a larger context length.';
+  return problemNotice(
+    `${model} has a context window of only ${tokens} tokens, so it soon forgets what it has read. ${next}`,
+  );
+}
+
 export function noPrice(model: string): OwnerNotice {
   return problemNotice(`limits.maxCostUsd has no effect: the price of ${model} is unknown.`);
 }

@@ -5,6 +5,9 @@
  * several entries match, the longest name is used. The price of a model without an entry is unknown. The prices are
  * estimates, because they do not include contract prices, surcharges for very long prompts or batch discounts.
  */
+import { isLocalServer } from '../../agent/providers/index.ts';
+import { defined } from '../../base/index.ts';
+import type { Settings } from '../settings/schema.ts';
 
 export interface Price {
   readonly input: number;
@@ -56,10 +59,21 @@ const PRICES: Readonly<Record<string, Readonly<Record<string, Price>>>> = {
 const VERSION = /^(?:-(?:\d{4,8}|(?<=\d-|preview-)\d{2,3}|preview|latest|exp))*$/;
 
 /** Returns the price of a model, or undefined if it is unknown. `model` is written as on the command line. */
-export function priceOf(model: string): Price | undefined {
-  const [vendor = '', ...rest] = model.split(':');
-  if (vendor === 'offline' || vendor === 'scripted') return FREE;
-  const name = rest.join(':');
+export type PriceOf = (model: string) => Price | undefined;
+
+/** Returns the prices with those of the providers in the settings. */
+export function pricesWith(providers: Settings['providers'] = {}): PriceOf {
+  return (model) => {
+    const [vendor = '', ...rest] = model.split(':');
+    const models = Object.hasOwn(providers, vendor) ? (providers[vendor]?.models ?? {}) : {};
+    const name = rest.join(':');
+    const own = Object.hasOwn(models, name) ? models[name]?.price : undefined;
+    return own ? { cached: own.input, ...defined(own) } : listPrice(vendor, name);
+  };
+}
+
+function listPrice(vendor: string, name: string): Price | undefined {
+  if (vendor === 'offline' || vendor === 'scripted' || isLocalServer(vendor)) return FREE;
   const known = Object.hasOwn(PRICES, vendor) ? Object.entries(PRICES[vendor]!) : [];
   const [best] = known
     .filter(([prefix]) => name.startsWith(prefix) && VERSION.test(name.slice(prefix.length)))

@@ -14,6 +14,7 @@ import {
 } from '../../agent/index.ts';
 import { RunFailure } from '../../agent/internal/index.ts';
 import type { Settings } from '../settings/schema.ts';
+import type { PriceOf } from './prices.ts';
 import { SessionCost } from './usage.ts';
 
 /** The key of the model's name in the session's state. If it is not set, the session uses the workspace's model. */
@@ -32,6 +33,7 @@ export function modelChoices(model: Model, others: readonly string[] = []): read
 export interface SessionModelOptions {
   readonly model: Model;
   readonly limits: Settings['limits'];
+  readonly priceOf?: PriceOf;
   /** Returns the model with this name. Throws a ModelError if there is no such model. */
   resolve(name: string): Model;
   agentWith(model: Model): LlmAgent;
@@ -73,7 +75,7 @@ export function sessionModel(options: SessionModelOptions): SessionModel {
       ...agent,
       async *run(context) {
         const read = (key: string) => context.state.get(key);
-        const spending = new SessionCost(context.events, read);
+        const spending = new SessionCost(context.events, read, options.priceOf);
         checkLimits(spending, limits);
         for (let continued = 0; ; continued++) {
           let answer: string | undefined;

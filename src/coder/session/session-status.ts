@@ -15,7 +15,7 @@ export interface SessionStatus {
   readonly usage: SessionUsage;
 }
 
-type Agent = Pick<WorkspaceAgent, 'model' | 'modelOf' | 'mode' | 'loosest'>;
+type Agent = Pick<WorkspaceAgent, 'model' | 'modelOf' | 'mode' | 'loosest' | 'priceOf'>;
 
 /**
  * Returns the status of a session for the run `runId`. Rewinds by other runs after the start of this run are ignored.
@@ -25,7 +25,7 @@ export function sessionStatus(
   agent: Agent,
   runId?: string,
 ): SessionStatus {
-  const { usd, unknown } = new SessionCost(events, (key) => state[key]).cost;
+  const { usd, unknown } = new SessionCost(events, (key) => state[key], agent.priceOf).cost;
   const contextLimit = contextWindowIn(state, agent);
   return {
     model: modelNameIn(state, agent.model),

@@ -3,7 +3,7 @@ import type { JsonValue } from '../../base/index.ts';
 import { test } from 'node:test';
 import { createEvent, type Event, type Usage } from '../../agent/event.ts';
 import { VENDORS } from '../../agent/models/vendors.ts';
-import { priceOf } from './prices.ts';
+import { pricesWith } from './prices.ts';
 import { SessionCost } from './usage.ts';
 
 const noState = (): undefined => undefined;
@@ -72,12 +72,24 @@ for (const [model, input] of [
   ['constructor:gpt-5', undefined],
 ] as const) {
   test(`a million tokens into ${model} cost ${input ?? 'an unknown sum'}`, () => {
-    assert.equal(priceOf(model)?.input, input);
+    assert.equal(pricesWith()(model)?.input, input);
   });
 }
 
+test('a price in the settings counts before the list, and local models are free', () => {
+  const price = { input: 1, output: 2 };
+  const providers = { router: { baseUrl: 'https://r.example', models: { 'a:b': { price } } } };
+  const priceOf = pricesWith(providers);
+  assert.deepEqual(priceOf('router:a:b'), { input: 1, output: 2, cached: 1 });
+  assert.equal(priceOf('router:toString'), undefined);
+  assert.equal(priceOf('ollama:qwen3:8b')?.input, 0);
+  const { cost } = new SessionCost([answer('router:a:b', million)], noState, priceOf);
+  assert.deepEqual(cost, { usd: 3, unknown: [] });
+});
+
 test('the models that are taken unless told have a price', () => {
   for (const [vendor, { defaultModel }] of Object.entries(VENDORS)) {
-    if (defaultModel !== undefined) assert.ok(priceOf(`${vendor}:${defaultModel}`), defaultModel);
+    if (defaultModel !== undefined)
+      assert.ok(pricesWith()(`${vendor}:${defaultModel}`), defaultModel);
   }
 });

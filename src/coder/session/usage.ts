@@ -14,7 +14,7 @@ import {
   type MutableState,
   type Usage,
 } from '../../agent/index.ts';
-import { priceOf } from './prices.ts';
+import { pricesWith, type PriceOf } from './prices.ts';
 
 const Count = z.int().min(0);
 const Tally = z.object({
@@ -42,9 +42,11 @@ type ReadState = (key: string) => JsonValue | undefined;
 export class SessionCost {
   readonly #byModel = new Map<string, Tally>();
   readonly #state: ReadState;
+  readonly #priceOf: PriceOf;
 
-  constructor(events: readonly Event[], state: ReadState) {
+  constructor(events: readonly Event[], state: ReadState, priceOf: PriceOf = pricesWith()) {
     this.#state = state;
+    this.#priceOf = priceOf;
     for (const event of events) this.add(event);
   }
 
@@ -63,7 +65,7 @@ export class SessionCost {
     let usd = 0;
     const unknown: string[] = [];
     for (const [model, tally] of this.#byModel) {
-      const price = priceOf(model);
+      const price = this.#priceOf(model);
       if (!price) {
         unknown.push(model);
         continue;

@@ -41,7 +41,7 @@ import {
 import { openingCalls } from './opening-calls.ts';
 import { ownTools, type OwnTools } from './own-tools.ts';
 import { RemoteHelpers } from './task-tool.ts';
-import { priceOf } from './prices.ts';
+import { pricesWith, type PriceOf } from './prices.ts';
 import { modelChoices, sessionModel } from './session-model.ts';
 import { saveRule } from '../settings/settings.ts';
 import type { Settings } from '../settings/schema.ts';
@@ -113,6 +113,7 @@ export interface WorkspaceAgent extends Modes {
   /** The names of the models to choose from. */
   readonly models: readonly string[];
   readonly limits: Settings['limits'];
+  readonly priceOf: PriceOf;
   /** Returns the model with this name. Throws a ModelError if there is no such model. */
   resolve(name: string): Model;
   readonly notify: Notify;
@@ -142,6 +143,7 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions): Promis
   const root = workspace.roots[0]!;
   const { notify = logNotices(logger), resolve = (name: string) => resolveModel(name) } = options;
   const sandbox = options.sandbox ? await openSandbox(root, { own: folders }) : undefined;
+  const priceOf = pricesWith(settings.providers);
   const shell = openShell({ cwd: root, ...(sandbox && { sandbox }) });
 
   let opened: Promise<Checkpoints | undefined> | undefined;
@@ -275,6 +277,7 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions): Promis
   const sessions = sessionModel({
     model,
     limits: settings.limits,
+    priceOf,
     resolve,
     agentWith: (chosen) =>
       llmAgent({
@@ -304,6 +307,7 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions): Promis
     mode,
     loosest,
     limits: settings.limits,
+    priceOf,
     resolve,
     notify,
     modelOf: (state) => sessions.modelOf(state),

@@ -1,5 +1,6 @@
 /** The schema of settings.json. Editors show the descriptions, which are part of the published JSON Schema. */
 import * as z from 'zod';
+import { isLocalServer, PROVIDER_TYPES, RESERVED_PREFIXES } from '../../agent/providers/index.ts';
 import { McpServers } from '../../protocol/development-tool/index.ts';
 import { ApprovalMode, PolicyRule } from '../approval/rule.ts';
 
@@ -126,6 +127,75 @@ const Notify = z.strictObject({
 });
 export type NotifySettings = z.infer<typeof Notify>;
 
+const ContextWindow = z
+  .int()
+  .min(256)
+  .max(100_000_000)
+  .describe('Size of the context window in tokens. By default, the server is asked.');
+
+const Dollars = z.number().min(0).max(1_000_000);
+const Price = z
+  .strictObject({
+    input: Dollars.describe('Per million input tokens.'),
+    output: Dollars.describe('Per million output tokens.'),
+    cached: Dollars.optional().describe(
+      "Per million input tokens from the provider's cache. Default: the price of input tokens.",
+    ),
+  })
+  .describe('Price in US dollars.');
+
+const ModelName = z.string().min(1).max(256);
+const ProviderModel = z.strictObject({
+  contextWindow: ContextWindow.optional(),
+  price: Price.optional(),
+});
+
+const Provider = z.strictObject({
+  type: z
+    .enum(PROVIDER_TYPES)
+    .optional()
+    .describe('The API of the provider. Default: openai-compatible.'),
+  baseUrl: z
+    .url({ protocol: /^https?$/ })
+    .max(2048)
+    .refine((url) => !/^\w+:\/\/[^/]*@/.test(url), 'must not contain a password')
+    .optional()
+    .describe('The base URL with the API version, for example https://openrouter.ai/api/v1.'),
+  apiKeyVariable: z
+    .string()
+    .regex(/^[A-Za-z_]\w{0,127}$/, 'must be the name of an environment variable, not the key')
+    .optional()
+    .describe(
+      "The name of the environment variable that contains the key. Commands of the agent do not get this variable. Only in the user's own settings.",
+    ),
+  contextWindow: ContextWindow.optional(),
+  models: z
+    .union([
+      z
+        .array(ModelName)
+        .max(1000)
+        .transform((names): Record<string, z.infer<typeof ProviderModel>> =>
+          Object.fromEntries(names.map((name) => [name, {}])),
+        ),
+      z.record(ModelName, ProviderModel),
+    ])
+    .optional()
+    .describe('Models to choose from: their names, or an object with the settings of each model.'),
+});
+
+const ProviderName = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9._-]{0,63}$/i, 'at most 64 letters, digits and . _ -')
+  .refine((name) => !RESERVED_PREFIXES.has(name), 'this name is taken, choose another name');
+
+const Providers = z.record(ProviderName, Provider).check(({ value, issues }) => {
+  for (const [name, { type = 'openai-compatible', baseUrl }] of Object.entries(value)) {
+    if (baseUrl !== undefined || type !== 'openai-compatible' || isLocalServer(name)) continue;
+    const message = 'required: the address of the server, for example http://127.0.0.1:8080/v1';
+    issues.push({ code: 'custom', input: baseUrl, path: [name, 'baseUrl'], message });
+  }
+});
+
 export const Settings = z.strictObject({
   $schema: z.string().optional().describe('The URL of this schema.'),
   model: z
@@ -134,7 +204,16 @@ export const Settings = z.strictObject({
     .max(256)
     .optional()
     .describe(
-      'The model, as on the command line: "google:NAME", "anthropic:NAME", "openai:NAME", "offline".',
+      'The model, as on the command line: "google:NAME", "anthropic:NAME", "openai:NAME", "ollama:NAME", "PROVIDER:NAME", "offline".',
+    ),
+  providers: Providers.optional().describe(
+    'Providers of models by name. Their models are called PROVIDER:NAME. A trusted workspace may add providers without a key.',
+  ),
+  webSearch: z
+    .boolean()
+    .optional()
+    .describe(
+      "Whether the agent has the tool web_search, if the model's provider offers a search. The search sends the query to the provider of the model. Default: true.",
     ),
   approval: ApprovalMode.optional().describe(
     'ask: ask before every change; auto-edit: edit files without asking; yolo: never ask; plan: only read.',

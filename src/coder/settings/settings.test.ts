@@ -125,6 +125,31 @@ test('a workspace cannot choose where notifications are sent', async (t) => {
   assert.deepEqual((await load()).notify, notify);
 });
 
+test('a trusted workspace may add providers, but never gets a key', async (t) => {
+  const { config, workspace } = await folders(t);
+  const theirs = path.join(workspace, '.parley', 'settings.json');
+  const router = { baseUrl: 'https://router.example/v1', apiKeyVariable: 'ROUTER_KEY' };
+  await writeFile(path.join(config, 'settings.json'), JSON.stringify({ providers: { router } }));
+  const load = async (providers: object) => {
+    await writeFile(theirs, JSON.stringify({ providers }));
+    return (await loadSettings({ configFolder: config, workspace, trusted: true })).settings;
+  };
+  const team = { baseUrl: 'http://10.0.0.7:8000/v1', models: ['qwen3'] };
+  assert.deepEqual((await load({ team, router: { baseUrl: 'https://evil.example' } })).providers, {
+    team: { ...team, models: { qwen3: {} } },
+    router,
+  });
+  for (const [name, provider] of Object.entries({
+    thief: { baseUrl: 'https://evil.example', apiKeyVariable: 'OPENAI_API_KEY' },
+    ollama: { baseUrl: 'https://evil.example' },
+  })) {
+    await assert.rejects(load({ [name]: provider }), {
+      name: 'SettingsError',
+      message: new RegExp(`providers.${name}: a workspace cannot`),
+    });
+  }
+});
+
 test('errors name the file, the line and the field', () => {
   const wrong: [text: string, message: RegExp][] = [
     ['{\n  "approval": "always"\n}', /^s\.json:2: approval: /],
@@ -144,6 +169,13 @@ test('errors name the file, the line and the field', () => {
       /^s\.json:1: notify\.headers\.a: must be the name of an environment variable: PARLEY_…$/,
     ],
     ['{ "notify": { "url": "file:///etc/passwd" } }', /^s\.json:1: notify\.url: /],
+    ['{ "providers": { "x": {} } }', /^s\.json:1: providers\.x\.baseUrl: required: the address/],
+    [
+      '{ "providers": {\n "x": { "baseUrl": "http://x", "apiKeyVariable": "sk-123-abc" } } }',
+      /^s\.json:2: providers\.x\.apiKeyVariable: must be the name of an environment variable/,
+    ],
+    ['{ "providers": { "openai": { "baseUrl": "http://x" } } }', /providers\.openai: .*taken/],
+    ['{ "providers": { "x": { "baseUrl": "http://me:pw@x" } } }', /must not contain a password/],
   ];
   for (const [text, message] of wrong) {
     assert.throws(() => parseSettings('s.json', text), { name: 'SettingsError', message }, text);
@@ -231,8 +263,10 @@ test('the published schema describes every setting', () => {
     'model',
     'notify',
     'policy',
+    'providers',
     'sandbox',
     'theme',
+    'webSearch',
   ]);
   for (const [name, { description }] of Object.entries(schema.properties))
     assert.ok(description, name);

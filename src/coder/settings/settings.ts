@@ -4,11 +4,14 @@
  *
  * A field of the workspace's settings overrides the same field of the user's settings. MCP servers and limits are
  * merged by name. The workspace's policy rules and hooks come after the user's. The last rule that matches a call decides.
+  }
+ * merged by name. Of providers with the same name, the user's counts. The workspace's policy rules come after the user's rules. The last rule that matches a call decides.
  */
 import { realpath } from 'node:fs/promises';
 import path from 'node:path';
 import { applyEdits, modify } from 'jsonc-parser';
 import type * as z from 'zod';
+import { isLocalServer } from '../../agent/providers/index.ts';
 import { reasonOf, systemCode } from '../../base/index.ts';
 import { JsoncError, parseJsonc, problemsIn } from '../../base/jsonc/index.ts';
 import { OWN_FOLDERS, workspaceOwnFolder } from '../files/own-files.ts';
@@ -81,10 +84,25 @@ export async function loadSettings(options: {
   }
   const text = await readText(file, await realpath(workspace));
   if (text === undefined) return { settings, files };
-  return {
-    settings: mergeSettings(settings, parseSettings(file, text)),
-    files: [...files, file],
-  };
+  const own = parseSettings(file, text);
+  refuseKeys(file, own);
+  return { settings: mergeSettings(settings, own), files: [...files, file] };
+}
+
+/**
+ * Refuses providers of a workspace that get a key of the user. A repository must not choose where a key is sent, even
+ * if the user trusts the repository.
+ */
+function refuseKeys(file: string, { providers = {} }: Settings): void {
+  for (const [name, { apiKeyVariable }] of Object.entries(providers)) {
+    const problem = isLocalServer(name)
+      ? 'a workspace cannot change this provider; use another name'
+      : apiKeyVariable === undefined
+        ? undefined
+        : 'a workspace cannot use a key; move this provider to your own settings';
+    if (problem !== undefined)
+      throw new SettingsError(file, problem, { field: `providers.${name}` });
+  }
 }
 
 /** Merges settings. Fields of `over` override fields of `under`. */
@@ -108,6 +126,11 @@ export function mergeSettings(under: Settings, over: Settings): Settings {
       afterTurn: both('afterTurn'),
     };
   }
+  // The user's providers have keys, so a workspace cannot replace them.
+  if (under.providers && over.providers) {
+    merged.providers = { ...over.providers, ...under.providers };
+  }
+  if (under.webSearch === false) merged.webSearch = false;
   if (under.limits && over.limits) merged.limits = { ...under.limits, ...over.limits };
   return merged;
 }

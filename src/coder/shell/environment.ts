@@ -7,6 +7,21 @@ import { absoluteFolders } from '../../base/files/index.ts';
 /** The names of variables that commands do not get, such as API keys of models and Parley's own variables. */
 const SECRET =
   /^(PARLEY_.*|(GEMINI|GOOGLE|GOOGLE_GENERATIVE_AI|ANTHROPIC|OPENAI|OPENAI_COMPATIBLE)_API_KEY|ANTHROPIC_AUTH_TOKEN)$/i;
+/** The names of further variables with keys. */
+const hidden = new Set<string>();
+
+/**
+ * Hides further variables from commands, for the rest of the process. These are the variables that the settings name as
+ * keys of providers.
+ */
+export function hideVariables(names: readonly string[]): void {
+  for (const name of names) hidden.add(name);
+}
+
+function isHidden(name: string): boolean {
+  const upper = name.toUpperCase();
+  return SECRET.test(name) || [...hidden].some((each) => each.toUpperCase() === upper);
+}
 /** Variables that would make the shell run other code before the approved command. */
 const SHELL_STARTUP = /^(BASH_ENV|ENV|SHELLOPTS|BASHOPTS|PROMPT_COMMAND|PS4|BASH_FUNC_.*)$/;
 
@@ -33,7 +48,7 @@ const NON_INTERACTIVE: Readonly<Record<string, string>> = {
 export function commandEnvironment(from: NodeJS.ProcessEnv): Record<string, string> {
   const environment: Record<string, string> = {};
   for (const [name, value] of Object.entries(from)) {
-    if (value === undefined || SECRET.test(name) || SHELL_STARTUP.test(name)) continue;
+    if (value === undefined || isHidden(name) || SHELL_STARTUP.test(name)) continue;
     environment[name] = name === 'PATH' ? absoluteFolders(value) : value;
   }
   return { ...environment, ...NON_INTERACTIVE };
@@ -43,7 +58,7 @@ export function commandEnvironment(from: NodeJS.ProcessEnv): Record<string, stri
  * Returns whether commands must not see the variable. MARKER is not a secret, because each command gets its own value.
  */
 export function isSecret(name: string): boolean {
-  return SECRET.test(name) && name !== MARKER;
+  return isHidden(name) && name !== MARKER;
 }
 
 /** Secrets and shell startup variables that may be in the environment of an editor. */
@@ -52,9 +67,10 @@ const KNOWN_SECRETS =
 
 /**
  * Returns the variables for a command in the terminal of an editor. The command inherits the editor's environment. No
- * variable can be removed from this environment, so the variables in KNOWN_SECRETS get an empty value.
+ * variable can be removed from this environment, so the variables in KNOWN_SECRETS and the hidden variables get an empty
+ * value.
  */
 export function terminalEnvironment(): Record<string, string> {
-  const hidden = KNOWN_SECRETS.split(' ').map((name) => [name, '']);
-  return { ...Object.fromEntries(hidden), ...NON_INTERACTIVE };
+  const empty = [...KNOWN_SECRETS.split(' '), ...hidden].map((name) => [name, '']);
+  return { ...Object.fromEntries(empty), ...NON_INTERACTIVE };
 }

@@ -77,6 +77,7 @@ async function added(events: readonly EventFields[], logged: readonly ToolCall[]
     modelOf: () => model,
     mode: 'ask',
     loosest: 'ask',
+    priceOf: () => undefined,
     describe: () => undefined,
   };
   const presenter = new DevelopmentToolPresenter({

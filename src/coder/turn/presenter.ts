@@ -68,7 +68,7 @@ interface PresenterOptions {
   readonly isActive: boolean;
   /** The workspace's agent, or undefined if it cannot be opened. */
   readonly agent:
-    | Pick<WorkspaceAgent, 'model' | 'modelOf' | 'mode' | 'loosest' | 'describe'>
+    | Pick<WorkspaceAgent, 'model' | 'modelOf' | 'mode' | 'loosest' | 'describe' | 'priceOf'>
     | undefined;
   /** The run, or undefined if its session cannot be read. */
   readonly run: OpenRun | undefined;

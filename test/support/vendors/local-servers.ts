@@ -2,6 +2,13 @@
 import { openaiCompatible } from './openai-compatible.ts';
 import { fakeVendor, type Asked, type FakeVendor, type Reply } from './server.ts';
 
+/** Where no model server is, so that those of the machine that runs the tests are not found. */
+export const NO_LOCAL_MODELS = {
+  OLLAMA_BASE_URL: 'http://127.0.0.1:2',
+  LMSTUDIO_BASE_URL: 'http://127.0.0.1:2',
+  VLLM_BASE_URL: 'http://127.0.0.1:2',
+};
+
 export interface LocalModel {
   readonly name: string;
   readonly capabilities?: readonly string[];

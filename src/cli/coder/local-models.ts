@@ -1,0 +1,53 @@
+/** Finds models on this machine: the offer for a person who has no API key. */
+import { offered, reachableServers, type ReachableServer } from '../../agent/internal/index.ts';
+import { allServers, LOCAL_SERVERS, isLocalServer } from '../../agent/providers/index.ts';
+import type { Settings } from '../../coder/settings/index.ts';
+import type { Environment } from '../program/flags.ts';
+
+/**
+ * How long the start may wait for the local servers. A port without a server refuses the connection at once, so only a
+ * server that hangs takes so long.
+ */
+const TIMEOUT_MS = 600;
+const MAX_NAMED = 4;
+
+export interface LocalOffer {
+  readonly model: string;
+  /** What the person is told. */
+  readonly note: string;
+}
+
+/** Returns the local servers that answer and have models. */
+export async function localServers(
+  environment: Environment,
+  providers: Settings['providers'],
+): Promise<ReachableServer[]> {
+  const servers = allServers(environment, providers).filter(({ local }) => local !== undefined);
+  const found = await reachableServers(servers, { timeoutMs: TIMEOUT_MS });
+  return found.filter(({ models, problem }) => problem === undefined && models.length > 0);
+}
+
+/** Returns the model to use if there is no API key, or undefined if no local server answers. */
+export async function localOffer(
+  environment: Environment,
+  providers: Settings['providers'],
+): Promise<LocalOffer | undefined> {
+  const servers = await localServers(environment, providers);
+  const names = servers.flatMap(({ prefix, models }) =>
+    offered(models).map(({ id }) => `${prefix}:${id}`),
+  );
+  const [model, ...others] = names;
+  const [first] = servers;
+  if (model === undefined || !first || !isLocalServer(first.prefix)) return undefined;
+  const { title } = LOCAL_SERVERS[first.prefix];
+  const more = others.length === 0 ? '' : ` Other models: ${named(others)}.`;
+  return {
+    model,
+    note: `There is no API key, but ${title} runs on this machine, so ${model} answers. /model NAME chooses another model.${more} To use this one always: "model": "${model}" in settings.json.`,
+  };
+}
+
+function named(names: readonly string[]): string {
+  const rest = names.length - MAX_NAMED;
+  return names.slice(0, MAX_NAMED).join(', ') + (rest > 0 ? ` and ${rest} more` : '');
+}

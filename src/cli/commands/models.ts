@@ -1,0 +1,107 @@
+/** `parley models`: lists the models that can be reached. */
+import { offered, reachableServers, type ReachableServer } from '../../agent/internal/index.ts';
+import { defaultModelName } from '../../agent/index.ts';
+import { allServers } from '../../agent/providers/index.ts';
+import { loadSettings, isTrusted, SettingsError } from '../../coder/settings/index.ts';
+import { CODER_VARIABLES } from '../coder/flags.ts';
+import { defineCommand } from '../program/command.ts';
+import { configFolder } from '../program/config-folder.ts';
+import { EXIT, usageError } from '../program/exit.ts';
+import { type Environment, toggle } from '../program/flags.ts';
+import { columns } from '../program/table.ts';
+import { bold, note, say, sayJson, word } from '../program/terminal.ts';
+
+const TIMEOUT_MS = 5000;
+
+export default defineCommand({
+  name: 'models',
+  operands: ['[PROVIDER]'],
+  about:
+    'Lists the models that can be reached: those of the vendors whose key is set, of the providers in settings.json, and of Ollama, LM Studio and vLLM on this machine. With PROVIDER, only the models of this provider.',
+  flags: { json: toggle('Print one JSON object.') },
+  variables: {
+    GEMINI_API_KEY: CODER_VARIABLES.GEMINI_API_KEY,
+    OLLAMA_HOST:
+      'The address of Ollama; 127.0.0.1:11434 by default. LMSTUDIO_BASE_URL and VLLM_BASE_URL are for the other servers.',
+  },
+  examples: ['parley models', 'parley models ollama', 'parley models --json | jq .models[].name'],
+
+  async run({ operands: [only], values, environment }) {
+    const { settings } = await settingsHere(environment);
+    const all = allServers(environment, settings.providers);
+    const wanted = all.filter(({ prefix }) => only === undefined || prefix === only);
+    if (wanted.length === 0) {
+      const known = all.map(({ prefix }) => prefix).join(', ');
+      throw usageError(`there is no provider ${JSON.stringify(only)}: use one of ${known}`);
+    }
+    const servers = await reachableServers(wanted, { timeoutMs: TIMEOUT_MS });
+    const current = settings.model ?? defaultModelName(environment);
+    if (values.json) printJson(servers, current);
+    else print(servers, current, only === undefined);
+    return EXIT.done;
+  },
+});
+
+async function settingsHere(environment: Environment) {
+  const config = configFolder(environment);
+  const workspace = process.cwd();
+  try {
+    const trusted = await isTrusted(config, workspace);
+    return await loadSettings({ configFolder: config, workspace, trusted });
+  } catch (error) {
+    if (error instanceof SettingsError) throw usageError(error.message, { cause: error });
+    throw error;
+  }
+}
+
+function printJson(servers: readonly ReachableServer[], current: string): void {
+  sayJson({
+    default: current,
+    models: servers.flatMap(({ prefix, models }) =>
+      offered(models).map(({ id, contextWindow, isLoaded, hasTools }) => ({
+        name: `${prefix}:${id}`,
+        provider: prefix,
+        contextWindow,
+        loaded: isLoaded,
+        tools: hasTools,
+      })),
+    ),
+    providers: servers.map(({ prefix, baseURL, problem, models }) => ({
+      name: prefix,
+      baseUrl: baseURL === '' ? undefined : baseURL,
+      models: models.length,
+      problem,
+    })),
+  });
+}
+
+function print(servers: readonly ReachableServer[], current: string, summary: boolean): void {
+  const rows = servers.flatMap(({ prefix, models }) =>
+    offered(models).map(({ id, contextWindow, isLoaded, hasTools }) => {
+      const name = `${prefix}:${id}`;
+      const about = [
+        ...(name === current ? ['default'] : []),
+        ...(isLoaded === true ? ['loaded'] : []),
+        ...(hasTools === false ? ['cannot call tools'] : []),
+      ];
+      return [word(name), sizeText(contextWindow), about.join(', ')];
+    }),
+  );
+  if (rows.length > 0) {
+    const table = columns([[bold('MODEL'), bold('CONTEXT'), ''], ...rows]);
+    for (const line of table) say(line);
+  } else {
+    note(
+      'No model can be reached. Set GEMINI_API_KEY, ANTHROPIC_API_KEY or OPENAI_API_KEY, or start a model on this machine, for example: ollama run qwen3',
+    );
+  }
+  for (const { prefix, problem } of servers) {
+    if (problem !== undefined) note(`${prefix}: ${word(problem)}`);
+  }
+  if (summary && rows.length > 0) note(`To use a model: parley --model ${rows[0]?.[0] ?? ''}`);
+}
+
+function sizeText(tokens: number | undefined): string {
+  if (tokens === undefined) return '–';
+  return tokens >= 1000 ? `${Math.round(tokens / 1000)}k` : `${tokens}`;
+}
