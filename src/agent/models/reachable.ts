@@ -50,11 +50,13 @@ function merged({ entry }: ModelServer, models: readonly ServedModel[]): ServedM
   const own = Object.entries(entry?.models ?? {});
   const known = new Set(models.map(({ id }) => id));
   const all: ServedModel[] = [...models, ...own.flatMap(([id]) => (known.has(id) ? [] : [{ id }]))];
-  return all.map((model) => {
-    const configured = own.find(([id]) => id === model.id)?.[1].contextWindow;
-    const contextWindow = configured ?? model.contextWindow ?? entry?.contextWindow;
-    return contextWindow === undefined ? model : { ...model, contextWindow };
-  });
+  const sizeOf = ({ id, contextWindow }: ServedModel): number | undefined =>
+    own.find(([name]) => name === id)?.[1].contextWindow ?? contextWindow ?? entry?.contextWindow;
+  return all.map((model) => withSize(model, sizeOf(model)));
+}
+
+function withSize(model: ServedModel, contextWindow: number | undefined): ServedModel {
+  return contextWindow === undefined ? model : { ...model, contextWindow };
 }
 
 function reason(error: unknown, { local, keyVariable }: ModelServer): string {
