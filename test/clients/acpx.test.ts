@@ -15,7 +15,7 @@ const MAIN = resolve(import.meta.dirname, '../../src/cli/main.ts');
 const ANSWER = 'Both are done, once.';
 
 const write = { name: 'write_file', args: { path: 'a.txt', content: 'by acpx\n' } };
-const run = { name: 'run_shell_command', args: { command: 'cat a.txt' } };
+const run = { name: 'run_shell_command', args: { command: 'cat a.txt && true' } };
 const script: ScriptedResponse[] = [[{ call: write }], [{ call: run }], [{ text: ANSWER }]];
 
 function note(t: TestContext, ...operations: readonly string[]): void {

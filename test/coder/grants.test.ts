@@ -131,3 +131,63 @@ test('in yolo mode nothing is asked, and what a rule denies is not done', async 
   const failed = events.map(callIn).find((call) => call?.status === 'FAILED');
   assert.match(failed?.error?.message ?? '', /a rule denies/);
 });
+
+test('a prefix that is allowed for good covers further words, and /permissions lists and removes it', async (t) => {
+  const place = makePlace(t);
+  const { say, answer, goOn } = await talk(
+    t,
+    [
+      shell('npm test --version'),
+      done,
+      shell('npm test --help'),
+      done,
+      shell('npm test --version'),
+      done,
+    ],
+    { place },
+  );
+  const saved = () => readFileSync(join(place.home, 'config', 'settings.json'), 'utf8');
+  settings(place, { model: 'offline', policy: [{ tool: 'glob', pattern: 'x', decision: 'deny' }] });
+  assert.equal(end(await say('one')), asked);
+  assert.equal(end(await answer('proceed_always_prefix_and_save')), completed);
+  assert.match(saved(), /"pattern": "npm test"/);
+  assert.equal(end(await goOn('with other words')), completed);
+
+  const list = JSON.stringify(await goOn('/permissions'));
+  assert.match(list, /In this session:/);
+  assert.match(list, /Saved in your settings:/);
+  const [, id = ''] = /([0-9a-f]{6}) {2}npm test, with any further words/.exec(list) ?? [];
+  assert.doesNotMatch(list, /glob/);
+  assert.match(JSON.stringify(await goOn('/permissions remove')), /with an id of the list/);
+  assert.match(
+    JSON.stringify(await goOn('/permissions remove 000000')),
+    /There is no permission 000000/,
+  );
+  assert.match(JSON.stringify(await goOn(`/permissions remove ${id}`)), /Removed: npm test/);
+  assert.doesNotMatch(saved(), /npm test/);
+  assert.match(saved(), /"glob"/);
+  assert.match(JSON.stringify(await goOn('/permissions')), /Nothing is always allowed/);
+  assert.equal(end(await goOn('again')), asked);
+  assert.equal(end(await answer('cancel')), completed);
+});
+
+test('a saved permission that is removed ends in other sessions, and is not in force after a restart', async (t) => {
+  const place = makePlace(t);
+  settings(place, {
+    policy: [
+      { tool: 'run_shell_command', pattern: 'touch', decision: 'allow', workspace: '/elsewhere' },
+      { tool: 'run_shell_command', pattern: 'touch', decision: 'allow' },
+    ],
+  });
+  const { say, goOn } = await talk(t, [shell('touch a'), done, shell('touch b')], { place });
+  assert.equal(end(await say('one')), completed);
+  const list = JSON.stringify(await goOn('/permissions'));
+  const ids = [...list.matchAll(/([0-9a-f]{6}) {2}touch/g)].map(([, id]) => id);
+  assert.equal(ids.length, 1);
+  const removal = JSON.stringify(await goOn(`/permissions remove ${ids[0]}`));
+  assert.match(removal, /Removed: touch, with any further words/);
+  assert.equal(end(await say('in a conversation of its own')), asked);
+  const file = readFileSync(join(place.home, 'config', 'settings.json'), 'utf8');
+  assert.match(file, /elsewhere/);
+  assert.equal(file.match(/touch/g)?.length, 1);
+});

@@ -48,6 +48,7 @@ const CHANGES: readonly (readonly [path: string[], args: string])[] = [
   [['restore'], 'some-checkpoint'],
   [['model'], 'offline'],
   [['approval'], 'yolo'],
+  [['permissions'], 'remove 123456'],
 ];
 
 for (const [path, args] of CHANGES) {

@@ -97,3 +97,33 @@ test('a draft is no answer: it is queued when it is sent, and the call waits unt
   await sees(/● Seen, too\./);
   assert.equal(await read('hello.txt'), 'Hello!\n');
 });
+
+test('"Always allow" shows the first words that it would allow, and /permissions lists and removes them', async (t) => {
+  const call = (words: string) => ({
+    name: 'run_shell_command',
+    args: { command: `npm test ${words}` },
+  });
+  const { type, sees, visible } = await open(t, [
+    [{ call: call('--version') }],
+    [{ text: 'First.' }],
+    [{ call: call('-v') }],
+    [{ text: 'Second.' }],
+    [{ call: call('--version') }],
+    [{ text: 'Third.' }],
+  ]);
+  type('one\r');
+  await sees(/❯ 1 Allow once/);
+  await sees(/3 Always allow "npm test" with any further words in this session/);
+  await sees(/5 Always allow "npm test" with any further words, also in later sessions/);
+  type('5');
+  await sees(/● First\./);
+  type('two\r');
+  await sees(/● Second\./);
+  type('/permissions\r');
+  await sees(/Saved in your settings:[\s│]+[0-9a-f]{6} {2}npm test, with any further words/);
+  const [, id = ''] = /([0-9a-f]{6}) {2}npm test, with/.exec(visible()) ?? [];
+  type(`/permissions remove ${id}\r`);
+  await sees(/Removed: npm test, with any further words\. The agent asks again\./);
+  type('three\r');
+  await sees(/❯ 1 Allow once/);
+});

@@ -1,18 +1,16 @@
 /**
  * Applies the policy to a tool: an allowed call runs, a denied call fails, and any other call needs a person's
  * approval.
- *
- * "Always allow" adds a rule to the session's state, so the rule applies in every process that continues the session.
  */
 import type { JsonObject } from '../../base/index.ts';
-import * as z from 'zod';
 import { BoundedMap } from '../../base/index.ts';
 import { ToolError, type MutableState, type Tool, type ToolContext } from '../../agent/index.ts';
-import { grantFrom, type CallToApprove } from './options.ts';
+import { grantFrom, saves, type CallToApprove } from './options.ts';
 import { chosenOption } from './answers.ts';
 import { noteAllowed } from './approvals.ts';
 import { detailFor } from './confirmation-request.ts';
 import type { FileChanges } from './file-changes.ts';
+import { addGrants, grantsIn } from './grants.ts';
 import {
   asksForCommands,
   decide,
@@ -23,7 +21,7 @@ import {
   type Policy,
   type Verdict,
 } from './policy.ts';
-import { ApprovalMode, PolicyRule } from './rule.ts';
+import { ApprovalMode, type PolicyRule } from './rule.ts';
 import type { CoderTool, Preview, ReadOnlyEnvironment } from '../tools/tool.ts';
 
 export interface Modes {
@@ -38,6 +36,7 @@ export interface GuardOptions extends Modes {
   readonly root: string;
   /** The name of the main agent. All other agents are helpers. Default: there are no helpers. */
   readonly agent?: string;
+  /** The rules of the settings. They may change while the agent runs. */
   readonly rules: readonly PolicyRule[];
   /** Saves a rule for later sessions. */
   saveRule(rule: PolicyRule): Promise<void>;
@@ -55,13 +54,10 @@ export interface GuardOptions extends Modes {
 export const MODE_KEY = 'coder.approval';
 /** The modes, strictest first. */
 const BY_STRICTNESS: readonly ApprovalMode[] = ['plan', 'ask', 'auto-edit', 'yolo'];
-const GRANTS_KEY = 'coder.grants';
-const MAX_GRANTS = 500;
 /** Maximum number of allowed calls per tool that have not run yet. */
 const MAX_ALLOWED = 256;
 /** Maximum number of cached previews per tool. */
 const MAX_PREVIEWS = 16;
-const Grants = z.array(PolicyRule);
 
 /** The progress report that marks the start of a call. */
 export const BEGUN: JsonObject = { begun: true };
@@ -219,8 +215,8 @@ export function guarded(tool: CoderTool, options: GuardOptions): Tool {
   async function grant(option: string, call: CallToApprove, state: MutableState): Promise<void> {
     const rules = grantFrom(option, call);
     if (rules.length === 0) return;
-    state.set(GRANTS_KEY, [...grantsIn(state), ...rules].slice(-MAX_GRANTS));
-    if (option !== 'proceed_always_and_save') return;
+    addGrants(state, rules);
+    if (!saves(option)) return;
     for (const rule of rules) await options.saveRule({ ...rule, workspace: root });
   }
 }
@@ -245,9 +241,4 @@ export function mayChoose({ mode, loosest }: Modes, wanted: ApprovalMode): boole
 export function modeOf(modes: Modes, read: (key: string) => unknown): ApprovalMode {
   const chosen = ApprovalMode.safeParse(read(MODE_KEY)).data;
   return chosen !== undefined && mayChoose(modes, chosen) ? chosen : modes.mode;
-}
-
-function grantsIn(state: MutableState): readonly PolicyRule[] {
-  const grants = Grants.safeParse(state.get(GRANTS_KEY));
-  return grants.success ? grants.data : [];
 }

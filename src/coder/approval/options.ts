@@ -1,9 +1,10 @@
 /**
  * The options for a call that needs approval, and the rules that each option adds.
  *
- * For the shell, "Always allow" applies only to the exact commands of the line. It is offered only if all of these
- * commands are plain words, because a rule cannot match other commands. For other tools, it can apply to a file, a
- * host, the whole tool or an MCP server.
+ * For the shell, "Always allow" applies to the exact commands of the line. It is offered only if all of these commands
+ * are plain words, because a rule cannot match other commands. For a few commands, it can also apply to their first
+ * words, as in `npm test`. The name of the option shows these words. For other tools, it can apply to a file, a host, the
+ * whole tool or an MCP server.
  */
 import type { JsonObject } from '../../base/index.ts';
 import type { ConfirmationOption, FileDiff } from '../../protocol/development-tool/index.ts';
@@ -19,21 +20,27 @@ import {
   type Subject,
 } from './policy.ts';
 import type { PolicyRule } from './rule.ts';
-import { exactPattern } from '../shell/command-pattern.ts';
+import { exactPattern, prefixPattern } from '../shell/command-pattern.ts';
 import { parseCommandLine } from '../shell/parse.ts';
+import { readsOnlyInput } from '../shell/read-only-commands.ts';
+import type { SimpleCommand } from '../shell/simple-command.ts';
 import type { Preview } from '../tools/tool.ts';
 
 export type OptionId =
   | 'proceed_once'
   | 'proceed_always'
+  | 'proceed_always_prefix'
   | 'proceed_always_tool'
   | 'proceed_always_server'
   | 'proceed_always_and_save'
+  | 'proceed_always_prefix_and_save'
   | 'modify'
   | 'cancel';
 
 /** Maximum number of commands in a command line for which "Always allow" is offered. */
 const MAX_COMMANDS = 8;
+/** Maximum number of prefixes in the name of an option. */
+const MAX_PREFIXES = 3;
 
 /** A call that needs approval. */
 export interface CallToApprove {
@@ -51,6 +58,8 @@ export function optionsFor(call: CallToApprove): ConfirmationOption[] {
   if (what !== undefined && preview.kind !== 'mcp') {
     options.push(option('proceed_always', `Always allow ${what} in this session`));
   }
+  const prefixes = prefixesOf(call);
+  if (prefixes) options.push(option('proceed_always_prefix', `${prefixes} in this session`));
   if (tool.name !== SHELL_TOOL) {
     options.push(option('proceed_always_tool', `Always allow ${tool.name} in this session`));
   }
@@ -60,6 +69,9 @@ export function optionsFor(call: CallToApprove): ConfirmationOption[] {
   }
   if (what !== undefined) {
     options.push(option('proceed_always_and_save', `Always allow ${what}, also in later sessions`));
+  }
+  if (prefixes) {
+    options.push(option('proceed_always_prefix_and_save', `${prefixes}, also in later sessions`));
   }
   if (preview.kind === 'edit' && preview.modifiable === true) {
     options.push(option('modify', 'Allow with other content'));
@@ -72,16 +84,21 @@ function option(id: OptionId, name: string): ConfirmationOption {
   return { id, name };
 }
 
-/**
- * Returns the rules that an option adds to the session. The rules of `proceed_always_and_save` are also saved for later
- * sessions.
- */
+/** Returns whether the rules of the option are also saved for later sessions. */
+export function saves(optionId: string): boolean {
+  return optionId.endsWith('_and_save');
+}
+
+/** Returns the rules that an option adds to the session. */
 export function grantFrom(optionId: string, call: CallToApprove): readonly PolicyRule[] {
   const { tool, preview } = call;
   switch (optionId) {
     case 'proceed_always':
     case 'proceed_always_and_save':
       return narrowRules(call) ?? [];
+    case 'proceed_always_prefix':
+    case 'proceed_always_prefix_and_save':
+      return prefixRules(call) ?? [];
     case 'proceed_always_tool':
       return tool.name === SHELL_TOOL ? [] : [{ tool: tool.name, decision: 'allow' }];
     case 'proceed_always_server':
@@ -99,15 +116,7 @@ function narrowRules({ tool, args, preview, root }: CallToApprove): PolicyRule[]
     ...(pattern !== undefined && { pattern }),
     decision: 'allow',
   });
-  if (tool.name === SHELL_TOOL) {
-    const { commands, writes, problem } = parseCommandLine(commandOf(args));
-    if (problem !== undefined || writes.length > 0) return undefined;
-    if (commands.length === 0 || commands.length > MAX_COMMANDS) return undefined;
-    const patterns = commands.map(exactPattern);
-    return patterns.every((pattern) => pattern !== undefined)
-      ? [...new Set(patterns)].map((pattern) => allow(pattern))
-      : undefined;
-  }
+  if (tool.name === SHELL_TOOL) return shellRules(args, exactPattern);
   if (preview.kind === 'edit') {
     const files = filesOf(preview.diffs, root);
     return files.length === 0 ? undefined : files.map((file) => allow(literalGlob(file)));
@@ -119,6 +128,52 @@ function narrowRules({ tool, args, preview, root }: CallToApprove): PolicyRule[]
   // The names of helpers contain no characters that are special in a pattern.
   if (tool.name === TASK_TOOL) return [allow(helperIn(args))];
   return preview.kind === 'mcp' && !tool.name.includes('*') ? [allow()] : undefined;
+}
+
+/**
+ * Returns the rules that allow these commands with any further words, or undefined if this is not offered. A filter at
+ * the end of the line, such as `tail -5`, is allowed exactly as it is.
+ */
+function prefixRules({ tool, args }: CallToApprove): PolicyRule[] | undefined {
+  if (tool.name !== SHELL_TOOL) return undefined;
+  const rules = shellRules(
+    args,
+    (command) =>
+      prefixPattern(command) ?? (readsOnlyInput(command) ? exactPattern(command) : undefined),
+  );
+  const offers = rules?.some((rule) => !isExact(rule)) === true && rules.length <= MAX_PREFIXES;
+  return offers ? rules : undefined;
+}
+
+function isExact({ pattern = '' }: PolicyRule): boolean {
+  return pattern.endsWith(' $');
+}
+
+/** Returns the rules with the pattern of each command of the line, or undefined if a command has no pattern. */
+function shellRules(
+  args: JsonObject,
+  patternOf: (command: SimpleCommand) => string | undefined,
+): PolicyRule[] | undefined {
+  const { commands, writes, problem } = parseCommandLine(commandOf(args));
+  if (problem !== undefined || writes.length > 0) return undefined;
+  if (commands.length === 0 || commands.length > MAX_COMMANDS) return undefined;
+  const patterns = commands.map(patternOf);
+  if (!patterns.every((pattern) => pattern !== undefined)) return undefined;
+  return [...new Set(patterns)].map((pattern) => ({
+    tool: SHELL_TOOL,
+    pattern,
+    decision: 'allow',
+  }));
+}
+
+/** Returns the start of the option's name, which says what the rules match. */
+function prefixesOf(call: CallToApprove): string | undefined {
+  const rules = prefixRules(call);
+  if (!rules) return undefined;
+  const parts = rules.map((rule) =>
+    isExact(rule) ? `"${rule.pattern!.slice(0, -2)}"` : `"${rule.pattern}" with any further words`,
+  );
+  return `Always allow ${parts.join(' and ')}`;
 }
 
 function filesOf(diffs: readonly FileDiff[], root: string): string[] {

@@ -3,57 +3,26 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
-import type { JsonObject } from '../../base/index.ts';
 import fc from 'fast-check';
-import { grantFrom, optionsFor, type CallToApprove } from './options.ts';
-import { decide, problemOf, rulesFrom, type Subject, type Verdict } from './policy.ts';
-import type { ApprovalMode, PolicyRule } from './rule.ts';
-import type { Effect, Preview } from '../tools/tool.ts';
-
-const ROOT = '/project/space';
-
-function tool(name: string, effect: Effect): Subject {
-  return { name, effect };
-}
-
-const SHELL = tool('run_shell_command', 'execute');
-const READ = tool('read_file', 'read');
-const WRITE = tool('write_file', 'edit');
-const FETCH = tool('fetch_url', 'network');
-const MEMORY = tool('save_memory', 'memory');
-const TODO = tool('todo', 'talk');
-const MCP = tool('github__search', 'network');
-
-function rule(decision: PolicyRule['decision'], name: string, pattern?: string): PolicyRule {
-  return { tool: name, decision, ...(pattern !== undefined && { pattern }) };
-}
-
-function shellRule(decision: PolicyRule['decision'], pattern?: string): PolicyRule {
-  return rule(decision, 'run_shell_command', pattern);
-}
-
-function editOf(...files: string[]): Preview {
-  const diffs = files.map((file) => ({
-    file_name: path.basename(file),
-    file_path: path.join(ROOT, file),
-    new_content: 'x',
-  }));
-  return { kind: 'edit', diffs, modifiable: files.length === 1 };
-}
-
-function verdict(
-  rules: readonly PolicyRule[],
-  subject: Subject,
-  args: JsonObject = {},
-  more: { mode?: ApprovalMode; preview?: Preview; root?: string } = {},
-): Verdict {
-  const { mode = 'ask', preview, root = ROOT } = more;
-  return decide({ mode, root, rules: rulesFrom(rules) }, subject, args, preview);
-}
-
-function shell(rules: readonly PolicyRule[], command: string, mode: ApprovalMode = 'ask'): string {
-  return verdict(rules, SHELL, { command }, { mode }).decision;
-}
+import { problemOf } from './policy.ts';
+import type { ApprovalMode } from './rule.ts';
+import type { Preview } from '../tools/tool.ts';
+import {
+  ROOT,
+  tool,
+  SHELL,
+  READ,
+  WRITE,
+  FETCH,
+  MEMORY,
+  TODO,
+  MCP,
+  rule,
+  shellRule,
+  editOf,
+  verdict,
+  shell,
+} from '../../../test/support/policy.ts';
 
 test('without rules the mode decides by what a tool does', () => {
   const table: Record<ApprovalMode, string> = {
@@ -371,130 +340,4 @@ test('a rule for a server is about that server', () => {
     'ask',
   );
   assert.equal(verdict([rule('deny', '*__search')], MCP, {}, { preview }).decision, 'deny');
-});
-
-// What a person can choose
-
-function asked(subject: Subject, args: JsonObject, preview: Preview): CallToApprove {
-  return { tool: subject, args, preview, root: ROOT };
-}
-
-function askedShell(command: string): CallToApprove {
-  return asked(SHELL, { command }, { kind: 'execute', command, workingDirectory: ROOT });
-}
-
-function ids(call: CallToApprove): string[] {
-  return optionsFor(call).map(({ id }) => id);
-}
-
-test('the options fit the tool', () => {
-  assert.deepEqual(ids(askedShell('npm test')), [
-    'proceed_once',
-    'proceed_always',
-    'proceed_always_and_save',
-    'cancel',
-  ]);
-  assert.deepEqual(ids(asked(WRITE, { path: 'a' }, editOf('a'))), [
-    'proceed_once',
-    'proceed_always',
-    'proceed_always_tool',
-    'proceed_always_and_save',
-    'modify',
-    'cancel',
-  ]);
-  assert.ok(!ids(asked(WRITE, {}, editOf('a', 'b'))).includes('modify'));
-  assert.deepEqual(ids(asked(MCP, {}, { kind: 'mcp', server: 'github', tool: 'search' })), [
-    'proceed_once',
-    'proceed_always_tool',
-    'proceed_always_server',
-    'proceed_always_and_save',
-    'cancel',
-  ]);
-  const generic: Preview = { kind: 'generic', description: 'x' };
-  assert.deepEqual(ids(asked(MEMORY, { text: 'x' }, generic)), [
-    'proceed_once',
-    'proceed_always_tool',
-    'cancel',
-  ]);
-});
-
-test('a line that a rule could not tell from others is only allowed once', () => {
-  for (const line of [
-    'ls > x',
-    'X=1 ls',
-    'ls $X',
-    'ls $(pwd)',
-    'f() { ls; }',
-    '$X',
-    '',
-    'ls *.ts',
-    'sudo fi',
-    'time do < x case',
-  ]) {
-    assert.deepEqual(ids(askedShell(line)), ['proceed_once', 'cancel'], line);
-    assert.deepEqual(grantFrom('proceed_always', askedShell(line)), [], line);
-  }
-});
-
-test('what was allowed for good is allowed the next time, and no more than that', () => {
-  const line = "npm test -- 'a b' && git diff --stat";
-  const grants = grantFrom('proceed_always', askedShell(line));
-  assert.deepEqual(
-    grants.map(({ pattern }) => pattern),
-    ["npm test -- 'a b' $", 'git diff --stat $'],
-  );
-  assert.equal(shell(grants, line), 'allow');
-  assert.equal(shell(grants, 'git diff --stat'), 'allow');
-  for (const other of [
-    'npm test',
-    "npm test -- 'a b' c",
-    'git diff',
-    'git diff --stat x',
-    `${line}; rm x`,
-  ]) {
-    assert.equal(shell(grants, other), 'ask', other);
-  }
-});
-
-test('a grant covers its own command, whatever the words are', () => {
-  const word = fc.oneof(
-    fc.string({ minLength: 1 }),
-    fc.constantFrom("'", '$', '*', '$', "it's", '{a,b}', '-'),
-  );
-  fc.assert(
-    fc.property(fc.array(word, { minLength: 1, maxLength: 5 }), (words) => {
-      const line = ['echo', ...words.map((one) => `'${one.replaceAll("'", "'\\''")}'`)].join(' ');
-      const grants = grantFrom('proceed_always', askedShell(line));
-      // Control characters are not understood, and then there is no grant.
-      if (grants.length === 0) return;
-      assert.equal(shell(grants, line), 'allow');
-      assert.equal(shell(grants, `${line} more`), 'ask');
-    }),
-  );
-});
-
-test('other grants are about the file, the tool, the host, the server', () => {
-  const edit = asked(WRITE, { path: 'src/a.ts' }, editOf('src/a.ts'));
-  assert.deepEqual(grantFrom('proceed_always', edit), [rule('allow', 'write_file', 'src/a.ts')]);
-  assert.deepEqual(grantFrom('proceed_always_tool', edit), [rule('allow', 'write_file')]);
-  const strange = asked(WRITE, { path: 'src/[*]' }, editOf('src/[*]'));
-  const rules = grantFrom('proceed_always', strange);
-  assert.equal(verdict(rules, WRITE, { path: 'src/[*]' }).decision, 'allow');
-  assert.equal(verdict(rules, WRITE, { path: 'src/*' }).decision, 'ask');
-  assert.match(JSON.stringify(optionsFor(strange)), /Always allow src\/\[\*\] in this session/);
-  const fetched = asked(
-    FETCH,
-    { url: 'https://Example.com/x' },
-    { kind: 'generic', description: '' },
-  );
-  assert.deepEqual(grantFrom('proceed_always_and_save', fetched), [
-    rule('allow', 'fetch_url', 'example.com'),
-  ]);
-  const mcp = asked(MCP, {}, { kind: 'mcp', server: 'github', tool: 'search' });
-  assert.deepEqual(grantFrom('proceed_always', mcp), [rule('allow', 'github__search')]);
-  assert.deepEqual(grantFrom('proceed_always_server', mcp), [rule('allow', 'github__*')]);
-  for (const id of ['proceed_once', 'modify', 'cancel', 'nonsense']) {
-    assert.deepEqual(grantFrom(id, mcp), []);
-  }
-  assert.deepEqual(grantFrom('proceed_always_tool', askedShell('ls')), []);
 });

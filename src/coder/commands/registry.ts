@@ -18,6 +18,7 @@ import { promptCommands } from './mcp-prompts.ts';
 import { memoryCommand } from './memory.ts';
 import { modelCommand } from './model.ts';
 import { parseTyped, type Typed } from './parse.ts';
+import { permissionsCommand } from './permissions.ts';
 import { restoreCommand } from './restore.ts';
 import { statsCommand } from './stats.ts';
 import { toolsCommand } from './tools.ts';
@@ -34,6 +35,7 @@ const BUILT_IN: readonly CoderCommand[] = [
   modelCommand,
   approvalCommand,
   approvalsCommand,
+  permissionsCommand,
   statsCommand,
 ];
 

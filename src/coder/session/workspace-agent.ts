@@ -43,7 +43,7 @@ import { ownTools, type OwnTools } from './own-tools.ts';
 import { RemoteHelpers } from './task-tool.ts';
 import { pricesWith, type PriceOf } from './prices.ts';
 import { modelChoices, sessionModel } from './session-model.ts';
-import { saveRule } from '../settings/settings.ts';
+import { openSavedRules, type SavedRules } from '../settings/saved-rules.ts';
 import type { Settings } from '../settings/schema.ts';
 import { openSandbox } from '../shell/sandbox.ts';
 import { openShell } from '../shell/shell.ts';
@@ -84,6 +84,8 @@ export interface WorkspaceAgentOptions extends Modes {
   readonly notify?: Notify;
   readonly sessions: SessionStore;
   readonly changes: FileChanges;
+  /** The rules that were removed from the settings since the process started. See settings/saved-rules.ts. */
+  readonly removedRules: Set<string>;
   readonly editors: Editors;
   readonly configFolder: string;
   readonly dataFolder: string;
@@ -125,6 +127,8 @@ export interface WorkspaceAgent extends Modes {
   /** The tools that depend on files: `task` with its helpers, and `skill`. */
   readonly own: Toolset & Pick<OwnTools, 'load'>;
   readonly mcp: McpTools;
+  /** The rules of the settings. */
+  readonly savedRules: SavedRules;
   /** Returns the checkpoints. Returns undefined if git is missing or the folder has too many files. */
   checkpoints(): Promise<Checkpoints | undefined>;
   /**
@@ -162,6 +166,12 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions): Promis
     return opened;
   }
 
+  const savedRules = openSavedRules({
+    configFolder,
+    root,
+    rules: settings.policy ?? [],
+    removed: options.removedRules,
+  });
   const guard: GuardOptions = {
     root,
     agent: APP,
@@ -169,8 +179,10 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions): Promis
     realPath: (path) => workspace.realPath(path).catch(() => undefined),
     mode,
     loosest,
-    rules: settings.policy ?? [],
-    saveRule: (rule) => saveRule(configFolder, rule),
+    get rules() {
+      return savedRules.current();
+    },
+    saveRule: (rule) => savedRules.save(rule),
     filesOf(name, args) {
       try {
         return byName.get(name)?.files?.(args);
@@ -322,6 +334,7 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions): Promis
     tools: basic,
     own: { ...mine.toolset(model), load: () => mine.load() },
     mcp,
+    savedRules,
     checkpoints,
     describe(tool, args) {
       try {

@@ -168,6 +168,7 @@ export async function openWorkspaceAgents(
   const agents = new Map<string, Opened>();
   const changes = new FileChanges();
   const editors = new Editors();
+  const removedRules = new Set<string>();
   /** The settings of sessions whose first message was accepted, but whose first turn has not stored them yet. */
   const claims = new BoundedMap<AgentSettings>(MAX_CLAIMS);
 
@@ -302,6 +303,7 @@ export async function openWorkspaceAgents(
     return openWorkspaceAgent({
       ...options,
       changes,
+      removedRules,
       editors,
       folder,
       settings,

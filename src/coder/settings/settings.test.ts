@@ -5,7 +5,15 @@ import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import type { PolicyRule } from '../approval/rule.ts';
 import { settingsJsonSchema } from './schema.ts';
-import { loadSettings, mergeSettings, parseSettings, saveRule, SettingsError } from './settings.ts';
+import {
+  loadSettings,
+  mergeSettings,
+  parseSettings,
+  removeRules,
+  saveRule,
+  SettingsError,
+  userRules,
+} from './settings.ts';
 import { isTrusted, trust } from './trust.ts';
 
 async function folders(t: TestContext) {
@@ -211,6 +219,36 @@ test('a saved rule comes last, and the rest of the file stays as it was', async 
       assert.ok(after.includes(comment));
     await saveRule(config, rule('git *'));
     assert.equal(await readFile(file, 'utf8'), after);
+  }
+});
+
+test('a rule is removed wherever it is in the policy, and the rest of the file stays as it was', async (t) => {
+  const { config } = await folders(t);
+  const file = path.join(config, 'settings.json');
+  assert.deepEqual(await removeRules(config, () => true), []);
+  const [a, b, c] = ['a', 'b', 'c'].map((pattern) => JSON.stringify(rule(pattern)));
+  for (const text of [
+    `{ "policy": [${a},${b},${c}], "theme": "dark" } // kept`,
+    `{ // kept\n  "theme": "dark",\n  "policy": [\n    ${a}, ${b},\n    ${c}\n  ]\n}\n`,
+    `{ /* kept */ "theme": "dark", "policy": [ ${a}, ${b}, ${c}, ] }`,
+  ]) {
+    for (const gone of [['a'], ['b'], ['c'], ['a', 'c'], ['b', 'c'], ['a', 'b', 'c']]) {
+      await writeFile(file, text);
+      const isGone = ({ pattern = '' }: { pattern?: string | undefined }) => gone.includes(pattern);
+      const removed = await removeRules(config, isGone);
+      assert.deepEqual(
+        removed.map(({ pattern }) => pattern),
+        gone,
+      );
+      const left = ['a', 'b', 'c'].filter((pattern) => !gone.includes(pattern));
+      assert.deepEqual(
+        await userRules(config),
+        left.map((pattern) => rule(pattern)),
+        text,
+      );
+      assert.match(await readFile(file, 'utf8'), /kept/);
+      assert.match(await readFile(file, 'utf8'), /"theme": "dark"/);
+    }
   }
 });
 

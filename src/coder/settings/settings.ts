@@ -197,6 +197,56 @@ async function addRule(file: string, rule: PolicyRule): Promise<void> {
   await writePrivate(file, changed);
 }
 
+/** Returns the rules in the user's settings. */
+export async function userRules(configFolder: string): Promise<readonly PolicyRule[]> {
+  const file = userSettingsFile(configFolder);
+  const text = await readText(file);
+  return text === undefined ? [] : (parseSettings(file, text).policy ?? []);
+}
+
+/**
+ * Removes the rules for which `matches` returns true from the user's policy, and returns them. The rest of the file,
+ * including comments, stays as it is.
+ */
+export async function removeRules(
+  configFolder: string,
+  matches: (rule: PolicyRule) => boolean,
+): Promise<readonly PolicyRule[]> {
+  const file = userSettingsFile(configFolder);
+  return inTurn([file], async () => {
+    const text = (await readText(file))?.replace(/^\ufeff/, '') ?? '';
+    if (text.trim() === '') return [];
+    const { policy = [] } = parseSettings(file, text);
+    const removed = policy.filter(matches);
+    if (removed.length === 0) return [];
+    const left = policy.filter((rule) => !matches(rule));
+    await writePrivate(file, withRules(file, text, policy, left));
+    return removed;
+  });
+}
+
+/** Returns the text of a settings file in which only the rules `left` of the policy remain. */
+function withRules(
+  file: string,
+  text: string,
+  policy: readonly PolicyRule[],
+  left: readonly PolicyRule[],
+): string {
+  let changed = text;
+  // From the last rule to the first, so that the positions of the others stay the same.
+  for (const [at, rule] of [...policy.entries()].toReversed()) {
+    if (left.includes(rule)) continue;
+    changed = applyEdits(changed, modify(changed, ['policy', at], undefined, FORMAT));
+  }
+  try {
+    const result = parseSettings(file, changed).policy ?? [];
+    if (JSON.stringify(result) === JSON.stringify(left)) return changed;
+  } catch {
+    // jsonc-parser removes the last element of an array incorrectly if `]` follows it directly.
+  }
+  return applyEdits(text, modify(text, ['policy'], left, FORMAT));
+}
+
 function parsed(file: string, text: string) {
   try {
     return parseJsonc(text);

@@ -77,6 +77,43 @@ export function exactPattern(command: SimpleCommand): string | undefined {
   return parsed && covers(parsed, command) ? pattern : undefined;
 }
 
+/**
+ * The first words of commands that may be allowed with any further words. `*` stands for the name of a script. The list
+ * is closed. It contains no program whose further words can be another command or code, such as interpreters, shells,
+ * sudo, env, xargs, npx, make (`--eval`), go (`-exec`), rg (`--pre`) and find.
+ */
+const PREFIXES = (
+  'npm test, npm run *, npm run-script *, pnpm test, pnpm run *, yarn test, yarn run *, bun test, cargo build, ' +
+  'cargo check, cargo test, cargo clippy, cargo fmt, cargo doc, dotnet build, dotnet test, git status, git diff, ' +
+  'git log, git show, git blame, git add, git commit, git rev-parse, git ls-files, pytest, tsc, eslint, prettier, ' +
+  'jest, vitest, mocha, mypy, ruff, black, rspec, rubocop, phpunit, oxlint'
+)
+  .split(', ')
+  .map((prefix) => prefix.split(' '));
+const SCRIPT_NAME = /^\w[\w:.@/-]*$/;
+
+/**
+ * Returns the pattern that matches this command with any further words, or undefined if such a pattern could allow
+ * something quite different.
+ */
+export function prefixPattern({ words, assigns }: SimpleCommand): string | undefined {
+  if (assigns) return undefined;
+  const found = PREFIXES.find((prefix) =>
+    prefix.every((wanted, index) => {
+      const word = words[index];
+      if (word?.literal !== true) return false;
+      return wanted === '*' ? SCRIPT_NAME.test(word.text) : word.text === wanted;
+    }),
+  );
+  return (
+    found &&
+    words
+      .slice(0, found.length)
+      .map((word) => word.text)
+      .join(' ')
+  );
+}
+
 function quoted(word: string): string {
   return /^[\w@%+:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }

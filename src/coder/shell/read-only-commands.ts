@@ -9,6 +9,7 @@
  * An option is listed only if it neither writes nor runs anything, and names no file, with GNU, BSD and BusyBox tools.
  */
 import { parseCommandLine } from './parse.ts';
+import type { SimpleCommand } from './simple-command.ts';
 import { gitReading } from './read-only-git.ts';
 import { readOptions, type KnownOptions } from './read-options.ts';
 
@@ -93,6 +94,7 @@ const COMMANDS: Readonly<Record<string, (args: readonly string[]) => Reading | u
   },
 };
 
+const FILTERS = new Set(['cat', 'head', 'tail', 'wc', 'grep']);
 const NOTHING: Reading = { operands: [], readsFolders: false };
 
 const ENDS: KnownOptions = {
@@ -169,6 +171,14 @@ export function readOnlyCommands(line: string): readonly ReadOnlyCommand[] | und
     found.push({ program, ...reading });
   }
   return found;
+}
+
+/** Returns whether the command is on the list and reads only its standard input, as in `npm test | tail -5`. */
+export function readsOnlyInput({ words: all, assigns }: SimpleCommand): boolean {
+  if (assigns || !all.every(({ literal }) => literal)) return false;
+  const [program = '', ...args] = all.map(({ text }) => text);
+  const reading = FILTERS.has(program) ? readingOf(program, args) : undefined;
+  return reading?.operands.length === 0 && !reading.readsFolders;
 }
 
 function readingOf(program: string, args: readonly string[]): Reading | undefined {

@@ -17,6 +17,9 @@ export function orders(): string[] {
     ordering('task', {
       prompt: ordering('run_shell_command', { command: `touch helped-${number}.txt` }),
     }),
+    // Commands that only read need no approval. These are almost such commands.
+    ordering('run_shell_command', { command: `find . -name a -fprint found-${number}.txt` }),
+    ordering('run_shell_command', { command: `cat precious.txt | tee teed-${number}.txt` }),
   ];
 }
 
@@ -36,6 +39,7 @@ export function commands({ checkpoint, mayApprove }: World): string[] {
     '/approval yolo',
     `/restore ${checkpoint}`,
     '/evil',
+    '/permissions remove 123456',
     `/order ${ordering('run_shell_command', { command: 'touch ordered.txt' })}`,
     '/init',
     '/mcp',

@@ -1,0 +1,54 @@
+/**
+ * The rules that people add with "Always allow". The rules of a session are in its state, so they apply in every process
+ * that continues the session. Saved rules are in the user's settings.
+ */
+import { createHash } from 'node:crypto';
+import * as z from 'zod';
+import type { MutableState } from '../../agent/index.ts';
+import { reveal, shorten } from '../../base/index.ts';
+import { SHELL_TOOL } from './policy.ts';
+import { PolicyRule } from './rule.ts';
+
+const KEY = 'coder.grants';
+const MAX_GRANTS = 500;
+const MAX_SHOWN = 200;
+const Grants = z.array(PolicyRule);
+
+/** Returns the rules of a session, oldest first. */
+export function grantsIn(state: Pick<MutableState, 'get'>): readonly PolicyRule[] {
+  return Grants.safeParse(state.get(KEY)).data ?? [];
+}
+
+export function addGrants(state: MutableState, rules: readonly PolicyRule[]): void {
+  state.set(KEY, [...grantsIn(state), ...rules].slice(-MAX_GRANTS));
+}
+
+/** Removes the rules with this id from a session. Returns the removed rules. */
+export function removeGrants(state: MutableState, id: string): readonly PolicyRule[] {
+  const all = grantsIn(state);
+  const removed = all.filter((rule) => grantId(rule) === id);
+  if (removed.length > 0)
+    state.set(
+      KEY,
+      all.filter((rule) => !removed.includes(rule)),
+    );
+  return removed;
+}
+
+/** Returns a short id of a rule. A rule of the session and the same rule in the settings have the same id. */
+export function grantId({ tool, pattern, decision }: PolicyRule): string {
+  const text = JSON.stringify([tool, pattern ?? null, decision]);
+  return createHash('sha256').update(text).digest('hex').slice(0, 6);
+}
+
+/** Returns what a rule matches, as one line of text. */
+export function grantText({ tool, pattern }: PolicyRule): string {
+  if (pattern === undefined) return `${oneLine(tool)}, every call`;
+  if (tool !== SHELL_TOOL) return `${oneLine(tool)} ${oneLine(pattern)}`;
+  const command = oneLine(pattern.replace(/ \$$/, ''));
+  return pattern.endsWith(' $') ? `${command}, exactly` : `${command}, with any further words`;
+}
+
+function oneLine(text: string): string {
+  return shorten(reveal(text.replaceAll(/\s+/g, ' ').trim()), MAX_SHOWN);
+}
