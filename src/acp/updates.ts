@@ -148,7 +148,8 @@ export function isOwn(self: LiveClient, source: EventSource | undefined): boolea
   return source?.client === self.id;
 }
 
-function thoughtBlock({ subject, description, agent }: AgentThought) {
+function thoughtBlock({ subject, description, agent, continues }: AgentThought) {
+  if (continues === true) return { type: 'text', text: description } as const;
   const known = description.startsWith(subject.replace(/…$/, ''));
   const helper = agent === undefined ? '' : `[${agent}] `;
   const text = helper + (known ? description : `**${subject}**\n\n${description}`);

@@ -9,7 +9,7 @@ import type { Message, User } from '../protocol/index.ts';
 import type { A2AAgent, AgentProfile } from '../tasks/index.ts';
 import { createCommands, type Commands } from './commands/service.ts';
 import { coderExecutor } from './turn/executor.ts';
-import { requireMessageRoles } from './turn/message-roles.ts';
+import { requireMessageRoles, type MessageRules } from './turn/message-roles.ts';
 import {
   openWorkspaceAgents,
   type WorkspaceAgents,
@@ -19,8 +19,8 @@ import {
 export interface CoderOptions extends WorkspaceAgentsOptions {
   /** Fields of the agent card that override the defaults. */
   readonly profile?: Partial<AgentProfile>;
-  /** Whether only the terminal may set the approval mode in a live session. Default: false. */
-  readonly terminalSetsMode?: boolean;
+  /** Which approval modes only the terminal of a live session may set. Default: none. */
+  readonly terminalModes?: MessageRules['terminalModes'];
   /** Whether only tasks of live sessions are resumed after a crash. Other tasks in the store stay as they are. */
   readonly onlyLive?: boolean;
 }
@@ -67,7 +67,7 @@ export async function createCoder(options: CoderOptions): Promise<Coder> {
   const commands = createCommands({ configFolder: options.configFolder, workspaces });
   const live = new Set<string>();
   const profile = { ...PROFILE, ...options.profile };
-  const terminalSetsMode = options.terminalSetsMode ?? false;
+  const terminalModes = options.terminalModes ?? 'none';
   return {
     agent: coderExecutor({
       workspaces,
@@ -76,12 +76,12 @@ export async function createCoder(options: CoderOptions): Promise<Coder> {
       logger: options.logger,
       isLive: (taskId) => live.has(taskId),
       onlyLive: options.onlyLive ?? false,
-      terminalSetsMode,
+      terminalModes,
     }),
     workspaces,
     commands,
     requireRoles: (message, user, isWaiting) =>
-      requireMessageRoles(message, user, { terminalSetsMode }, isWaiting),
+      requireMessageRoles(message, user, { terminalModes }, isWaiting),
     live,
     close: () => workspaces.close(),
   };

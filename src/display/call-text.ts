@@ -4,6 +4,9 @@ import { isQuestion, type CallEntry } from './state/entry.ts';
 import { cleanLine, revealsLine } from './text/clean.ts';
 import type { Tone } from './text/spans.ts';
 
+/** Tools that run a command: the agent's, and the one of a person at the terminal. The end of their output counts. */
+const COMMANDS: ReadonlySet<string> = new Set(['run_shell_command', 'own_command']);
+
 /** The text for a call that waits until the calls before it have ended. */
 export const WAITS = 'waiting for its turn';
 
@@ -103,7 +106,8 @@ export function bodyOfCall({ call, decision }: CallEntry): CallBody | undefined 
   }
   if (output?.diff) return { kind: 'diff', diff: output.diff };
   if (output?.text !== undefined) {
-    return { kind: 'text', text: output.text, tone: 'dim', keep: 'first' };
+    const keep = COMMANDS.has(call.tool_name) ? 'last' : 'first';
+    return { kind: 'text', text: output.text, tone: 'dim', keep };
   }
   if (!output?.structured_data) return undefined;
   const text = JSON.stringify(output.structured_data);

@@ -1,4 +1,5 @@
 /** Completion at the cursor: a slash command at the start of the text, or a file path after `@`. */
+import { nearestNames } from '../base/index.ts';
 import type { SlashCommand } from '../protocol/development-tool/index.ts';
 
 /** A text that is being edited, and the position of its cursor. */
@@ -48,6 +49,33 @@ export function commandChoices(commands: readonly SlashCommand[], prefix: string
       text: `${path}${name}${taken.length + below.length > 0 ? ' ' : ''}`,
       description,
     }));
+}
+
+/**
+ * Returns what to tell the person about a text that looks like a command but is none, for example `/hepl`. Returns
+ * undefined for a known command and for other text, for example `/etc/hosts is wrong`. The prompts of an MCP server
+ * (`/server:prompt`) may not be known yet.
+ */
+export function unknownCommand(
+  text: string,
+  commands: readonly Pick<SlashCommand, 'name'>[],
+): string | undefined {
+  const name = /^\/([\w.-]+)(?:\s|$)/.exec(text)?.[1];
+  const names = commands.map((each) => each.name);
+  if (name === undefined || names.includes(name)) return undefined;
+  const [near = names.find((each) => each.startsWith(name))] = nearestNames(name, names);
+  const hint = near === undefined ? 'Type /help for a list.' : `Did you mean /${near}?`;
+  return `There is no command /${name}. ${hint} Two slashes, //${name}, send the text to the model.`;
+}
+
+/** Returns the text without the first slash if two slashes escape a name that is no command. */
+export function unescapedCommand(
+  text: string,
+  commands: readonly Pick<SlashCommand, 'name'>[],
+): string {
+  // The session itself removes the slash before the name of a command.
+  const isEscaped = text.startsWith('//') && unknownCommand(text.slice(1), commands) !== undefined;
+  return isEscaped ? text.slice(1) : text;
 }
 
 export function fileChoices(paths: readonly string[]): Choice[] {

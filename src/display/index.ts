@@ -10,5 +10,6 @@ export * from './state/attention.ts';
 export * from './state/entry.ts';
 export * from './state/state.ts';
 export * from './text/clean.ts';
+export * from './text/local-time.ts';
 export * from './text/spans.ts';
 export * from './who.ts';

@@ -187,7 +187,7 @@ export class Conversation {
 
   /**
    * Starts a turn with the prompt, or queues the prompt until the running turn ends. If all open questions accept text,
-   * sends the prompt as an answer instead.
+   * sends the prompt as an answer instead. A command that `runsBeside` runs at once if the turn waits.
    */
   async prompt(prompt: Prompt): Promise<TakenPrompt> {
     this.#check();
@@ -204,7 +204,8 @@ export class Conversation {
       return { ...this.#taken(true), forgotten: same.forgotten.promise };
     }
     checkRoom(this.#queue);
-    if (prompt.mayAnswer && this.#state === 'waiting' && this.#waitsForWords()) {
+    const answers = prompt.mayAnswer && this.#waitsForWords();
+    if (this.#state === 'waiting' && (answers || prompt.runsBeside === true)) {
       try {
         await this.#send(prompt, this.#task.id);
         return this.#taken(false);
@@ -267,11 +268,11 @@ export class Conversation {
     return this.#state === 'waiting' && this.#openRequests().every((each) => before.has(each));
   }
 
-  /** Cancels the turn and drops the queued prompts. Returns false if no turn was running. */
-  async cancel(call: Call): Promise<boolean> {
+  /** Cancels the turn, and drops the queued prompts unless `keepQueue`. Returns false if no turn was running. */
+  async cancel(call: Call, { keepQueue = false } = {}): Promise<boolean> {
     this.#check();
     // A prompt that is being sent is not dropped. Its turn is canceled after it has started.
-    this.#forget(this.#queue.splice(this.#sending ? 1 : 0));
+    if (!keepQueue) this.#forget(this.#queue.splice(this.#sending ? 1 : 0));
     if (this.#sending) await this.#pumped;
     if (this.#state === 'idle') return false;
     try {

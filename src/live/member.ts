@@ -40,6 +40,7 @@ import {
   notStarted,
   requirePromptRoles,
   requireRole,
+  runsBesideQuestion,
   type LiveUser,
 } from '../coder/index.ts';
 import type { ReserveParams } from '../tasks/index.ts';
@@ -56,6 +57,8 @@ const SHOWN_CHARS = 500;
 export const QUEUED_KEY = 'parley.queued';
 /** The key in a request's metadata that marks the message as a prompt, which is never used as an answer. */
 const PROMPT_KEY = 'parley.prompt';
+/** The key in the metadata of a cancel request that keeps the queued prompts. */
+const KEEP_QUEUE_KEY = 'parley.keepQueue';
 
 /**
  * The start of every execution id. It distinguishes the id of an execution, which is the id of its message, from the id
@@ -223,7 +226,8 @@ export class Member implements LiveSession {
     const { kind, roles } = this.self;
     const isPrompt = kind === 'terminal' || params.metadata?.[PROMPT_KEY] === true;
     const mayAnswer = !http && !isPrompt && roles.includes('approve');
-    return conversation.prompt({ ...params, call, shown, mayAnswer });
+    const runsBeside = kind === 'terminal' && runsBesideQuestion(message);
+    return conversation.prompt({ ...params, call, shown, mayAnswer, runsBeside });
   }
 
   #answersByContext(message: Message): boolean {
@@ -325,7 +329,8 @@ export class Member implements LiveSession {
       if (!conversation.leads(taskId)) await this.#refuseOther(taskId, call);
       return handler.cancelTask({ ...params, id: taskId }, call);
     }
-    if (heard?.at?.turn.last !== undefined || !(await this.stop())) {
+    const keepQueue = params.metadata?.[KEEP_QUEUE_KEY] === true;
+    if (heard?.at?.turn.last !== undefined || !(await this.stop({ keepQueue }))) {
       throw new A2AError('taskNotCancelable', 'No turn is running', { info: { taskId } });
     }
     return handler.getTask({ id: taskId, historyLength: 0 }, call);
@@ -345,14 +350,14 @@ export class Member implements LiveSession {
     await this.send({ message: userMessage([{ kind: 'data', data: { ...confirmation } }]) });
   }
 
-  async cancel(): Promise<void> {
-    await this.stop();
+  async cancel(options?: { readonly keepQueue?: boolean }): Promise<void> {
+    await this.stop(options);
   }
 
   /** Does the same as `cancel`, and returns whether a turn was running. */
-  async stop(): Promise<boolean> {
+  async stop(options?: { readonly keepQueue?: boolean }): Promise<boolean> {
     this.require('prompt');
-    return this.#options.conversation.cancel(this.call);
+    return this.#options.conversation.cancel(this.call, options);
   }
 
   /** Returns the commands of the session's workspace. Throws if the request names another session or workspace. */

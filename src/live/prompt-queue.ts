@@ -21,6 +21,8 @@ export interface Prompt extends Sendable {
   readonly shown: QueuedPrompt;
   /** Whether the prompt may answer open questions that accept text. */
   readonly mayAnswer: boolean;
+  /** Whether the prompt is a command that can run while the turn waits for an answer. */
+  readonly runsBeside?: boolean;
 }
 
 export interface WaitingPrompt extends Prompt {

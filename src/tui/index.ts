@@ -1,4 +1,4 @@
 /** The terminal UI, a client of a live session. */
-export { pickSession } from './screens/picker.tsx';
+export { pickSession, type ResumableSession } from './screens/picker.tsx';
 export { startTui } from './start.tsx';
-export type { PromptHistory } from './control/options.ts';
+export type { PromptHistory, TuiOptions } from './control/options.ts';

@@ -13,6 +13,8 @@ import { AppScreen } from './screens/app.tsx';
 import { themeFor } from './text/theme.ts';
 
 const MAX_FPS = 60;
+/** Moves the cursor to the top and clears the screen, but not the scrollback. */
+const CLEAR_SCREEN = '\u001B[H\u001B[2J';
 
 export async function startTui(
   session: LiveSession,
@@ -37,11 +39,16 @@ export async function startTui(
       },
       attachedTo: given.attachedTo,
     };
+    const clear = (): void => {
+      screen.clear();
+      stdout.write(CLEAR_SCREEN);
+    };
     const app = (
       <AppScreen
         controller={controller}
         theme={themeFor(given.theme, environment)}
         options={where}
+        clear={clear}
       />
     );
     const screen = render(app, {

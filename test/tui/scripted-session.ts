@@ -20,6 +20,7 @@ import {
 import {
   A2AError,
   reduce,
+  textOf,
   type Message,
   type Part,
   type Task,
@@ -98,7 +99,7 @@ export class ScriptedSession implements LiveSession {
   }
 
   async prompt(content: string | readonly Part[]) {
-    const text = typeof content === 'string' ? content : '';
+    const text = typeof content === 'string' ? content : textOf([...content]);
     this.heard(text, this.self);
     this.#play(text);
     return { queued: false, taskId: this.task.id };

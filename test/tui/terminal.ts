@@ -86,7 +86,7 @@ export function openTerminal(file: string, args: readonly string[], options: Ter
   /** What is on the screen. */
   function visible(): string {
     const { baseY } = screen.buffer.active;
-    return Array.from({ length: rows }, (_unused, index) => line(baseY + index))
+    return Array.from({ length: screen.rows }, (_unused, index) => line(baseY + index))
       .join('\n')
       .trimEnd();
   }
@@ -122,6 +122,7 @@ export function openTerminal(file: string, args: readonly string[], options: Ter
       screen.resize(cols, lines);
       program.resize(cols, lines);
     },
+    size: () => ({ columns: screen.cols, rows: screen.rows }),
     until,
     /**
      * Waits until the UI reads keys, after it has been started so many times. Keys that are typed earlier are echoed.

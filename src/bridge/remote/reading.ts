@@ -170,7 +170,8 @@ export class RemoteReading {
       this.#waiting?.take(fact);
       if (fact.kind === 'text') return this.#content.spoken([{ kind: 'text', text: fact.text }]);
       if (fact.kind !== 'thought') return [];
-      const { subject, description } = fact.thought;
+      const { subject, description, continues } = fact.thought;
+      if (continues === true) return this.#content.thought(description);
       const text = [subject, description].filter((each) => each !== '').join(': ');
       return this.#content.thought(text);
     });

@@ -45,6 +45,8 @@ export interface LiveSetup {
   readonly sessions: SessionStore;
   /** The id of the session to resume. */
   readonly resume?: string | undefined;
+  /** Whether a person at a terminal of this process uses the session. */
+  readonly terminal?: boolean | undefined;
   /** Whether a new session is stored immediately, before its first prompt. */
   readonly keep?: boolean;
   readonly mcpServers?: McpServers | undefined;
@@ -98,6 +100,7 @@ export async function openLiveSession(setup: LiveSetup): Promise<OpenedLive> {
     roots,
     sessions,
     shared,
+    terminal: setup.terminal,
     live: true,
     offersLocal: setup.offersLocal === true,
     logger: log,
@@ -239,10 +242,14 @@ async function listOne(
   return { sessions: [{ sessionId, cwd, ...about }] };
 }
 
-/** Removes the session's own choice of the mode or the model if a flag sets it, so that the flag applies. */
+/**
+ * Removes the session's own choice of the mode or the model if a flag sets it, so that the flag applies. The mode yolo
+ * ends with the program, because a person who resumes the session later may not expect it.
+ */
 async function applyFlags({ values, sessions }: LiveSetup, id: string): Promise<void> {
+  const { state = {} } = (await sessions.get(localSession(id))) ?? {};
   const stateDelta: State = {
-    ...(values.approval !== undefined && { [MODE_KEY]: null }),
+    ...((values.approval !== undefined || state[MODE_KEY] === 'yolo') && { [MODE_KEY]: null }),
     ...(values.model !== undefined && { [MODEL_KEY]: null }),
   };
   if (Object.keys(stateDelta).length === 0) return;

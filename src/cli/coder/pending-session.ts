@@ -32,7 +32,7 @@ export function pendingSession(opening: Promise<LiveSession>): LiveSession {
     items,
     prompt: async (content) => (await opening).prompt(content),
     confirm: async (confirmation) => (await opening).confirm(confirmation),
-    cancel: async () => (await opening).cancel(),
+    cancel: async (options) => (await opening).cancel(options),
     commands: async () => (await opening).commands(),
     execute: async (request) => (await opening).execute(request),
     clients: async () => (await opening).clients(),

@@ -11,6 +11,7 @@ import { resolveModel, usableModels } from '../../agent/internal/index.ts';
 import { keyVariablesOf } from '../../agent/providers/index.ts';
 import {
   createCoder,
+  type CoderOptions,
   type Coder,
   hideVariables,
   MODE_KEY,
@@ -76,6 +77,8 @@ export interface CoderSetup {
    * mode.
    */
   readonly shared?: boolean;
+  /** Whether a person at a terminal runs the session. They may choose every mode, and nobody else may choose yolo. */
+  readonly terminal?: boolean | undefined;
   /** Whether the agent is for a live session, which runs no other tasks in its store. */
   readonly live?: boolean;
   /** Whether a model on this machine is used if there is no key. Only for a person at the terminal. */
@@ -168,7 +171,7 @@ export async function openCoder(setup: CoderSetup): Promise<OpenedCoder> {
       profile: { version: VERSION },
       ...(mode !== undefined && { mode }),
       ...(setup.serves === true && mode === 'plan' && { loosest: 'plan' }),
-      ...(setup.shared === true && mode === 'plan' && { terminalSetsMode: true }),
+      ...terminalModes(setup, mode, settings),
       ...(setup.live === true && { onlyLive: true }),
       ...(values.sandbox && { sandbox: true }),
       ...(setup.flagsOverride === true && {
@@ -204,6 +207,18 @@ export async function openCoder(setup: CoderSetup): Promise<OpenedCoder> {
     }
     throw error;
   }
+}
+
+function terminalModes(
+  { shared, terminal }: CoderSetup,
+  mode: ApprovalMode | undefined,
+  settings: Settings,
+): Pick<CoderOptions, 'loosest' | 'terminalModes'> {
+  const loosest = terminal === true && { loosest: 'yolo' as const };
+  if (shared === true && mode === 'plan') return { ...loosest, terminalModes: 'all' };
+  // If the session starts in yolo, every client that may approve calls may also choose it.
+  const isYolo = (mode ?? settings.approval) === 'yolo';
+  return loosest && !isYolo ? { ...loosest, terminalModes: 'yolo' } : {};
 }
 
 /** Loads the user's settings. Adds the workspace's settings if there is only one workspace and it is trusted. */

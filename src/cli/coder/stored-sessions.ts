@@ -9,9 +9,11 @@ import {
   type SessionSummary,
   StorageError,
 } from '../../agent/index.ts';
-import { BoundedMap } from '../../base/index.ts';
+import { BoundedMap, shorten } from '../../base/index.ts';
 import { userOf } from '../../bridge/index.ts';
 import { APP, WORKSPACE_KEY } from '../../coder/index.ts';
+import { line, localTime, type StyledLine } from '../../display/index.ts';
+import type { ResumableSession } from '../../tui/index.ts';
 import { usageError } from '../program/exit.ts';
 import { type Environment, option } from '../program/flags.ts';
 import { sessionsFile, storeLocation } from '../program/store-location.ts';
@@ -59,20 +61,31 @@ const MAX_LOOKED_AT = 100;
 /** Maximum number of stored sessions that are read, including those that are left out. */
 const MAX_STORED = 10_000;
 const MAX_TITLE = 60;
+/** Maximum number of characters of a message in a preview, and of messages. */
+const MAX_PREVIEW = 300;
+const MAX_PREVIEWED = 8;
+/** The key in the state of a session that marks a single turn of `parley -p`. */
+export const ONE_OFF_KEY = 'cli.oneOff';
 /** Maximum number of sessions on a page. */
 const PAGE_SIZE = 50;
 
-/** Returns the session with this id or, if the id is empty, the last session in this folder. */
+/**
+ * Returns the session with this id or, if the id is empty, the last session in this folder. `onlyTalks` leaves out
+ * single turns and commands.
+ */
 export async function findSession(
   sessions: SessionStore,
   id: string,
   folder: string,
+  { onlyTalks = false } = {},
 ): Promise<Session> {
   if (id !== '') return sessionOf(sessions, LOCAL_USER, id);
   for await (const session of usedSessions(sessions, LOCAL_USER, MAX_LOOKED_AT)) {
-    if (workspaceOf(session) === folder) return session;
+    if (workspaceOf(session) !== folder) continue;
+    if (!onlyTalks || isConversation(session)) return session;
   }
-  throw usageError(`there is no session in ${folder} yet: start one without --resume`);
+  const what = onlyTalks ? 'conversation' : 'session';
+  throw usageError(`there is no ${what} in ${folder} yet: start one without --resume`);
 }
 
 /**
@@ -132,21 +145,61 @@ export function sessionTitle({ events }: Session): string {
   return text.length > MAX_TITLE ? `${text.slice(0, MAX_TITLE - 1)}…` : text;
 }
 
-/** Returns the sessions to choose from, the most recent first. */
-export async function recentSessions(
-  sessions: SessionStore,
-): Promise<{ readonly id: string; readonly title: string; readonly when: string }[]> {
-  const items = [];
+/**
+ * Returns whether the session is a conversation. A session with nothing but commands is not, and neither is a single
+ * turn of `parley -p` that was never continued.
+ */
+function isConversation({ events, state }: Session): boolean {
+  const prompts = promptsIn(events);
+  return prompts.length > (state[ONE_OFF_KEY] === true ? 1 : 0);
+}
+
+function promptsIn(events: Session['events']): Session['events'] {
+  return events.filter(
+    ({ author, content, aside }) => author === 'user' && aside !== true && isSaid(content),
+  );
+}
+
+/** Returns whether a person has said something. The responses of tools have the same role. */
+function isSaid(content: Session['events'][number]['content']): boolean {
+  return content?.parts.some(({ kind }) => kind !== 'function-response') ?? false;
+}
+
+/** Returns the conversations to choose from, the most recent first. */
+export async function recentSessions(sessions: SessionStore): Promise<ResumableSession[]> {
+  const items: ResumableSession[] = [];
   for await (const session of usedSessions(sessions, LOCAL_USER, MAX_LOOKED_AT)) {
-    if (session.events.length === 0) continue;
-    const when = new Date(session.updatedAt).toLocaleString();
+    if (!isConversation(session)) continue;
     const folder = workspaceOf(session);
-    const title = [sessionTitle(session), folder === undefined ? '' : `in ${word(folder)}`].join(
-      ' ',
-    );
-    items.push({ id: session.id, title: title.trim(), when });
+    const place = folder === undefined ? '' : ` in ${word(folder)}`;
+    items.push({
+      id: session.id,
+      title: `${sessionTitle(session)}${place}`.trim(),
+      when: localTime(session.updatedAt),
+      preview: previewOf(session),
+    });
   }
   return items;
+}
+
+/** Returns the end of the conversation: the last prompts, each with the start of its answer. */
+function previewOf({ events, state }: Session): StyledLine[] {
+  const said: StyledLine[] = [];
+  const asides = new Set(events.flatMap(({ aside, runId }) => (aside === true ? [runId] : [])));
+  for (const { author, content, runId, partial } of events) {
+    const text = shorten(word(contentText(content)), MAX_PREVIEW);
+    if (asides.has(runId) || partial === true || text === '' || !isSaid(content)) continue;
+    if (author === 'user') said.push(line(`❯ ${text}`, { tone: 'person', bold: true }));
+    else if (content?.role === 'model') said.push(line(`● ${text}`));
+  }
+  const last = said.slice(-MAX_PREVIEWED);
+  const left = said.length - last.length;
+  const folder = state[WORKSPACE_KEY];
+  return [
+    ...(typeof folder === 'string' ? [line(word(folder), 'dim')] : []),
+    ...(left > 0 ? [line(`… ${left} earlier messages`, 'faint')] : []),
+    ...last,
+  ];
 }
 
 /** A session in a list. */

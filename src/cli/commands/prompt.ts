@@ -124,6 +124,7 @@ async function run(settings: Settings): Promise<number> {
   };
   const agent = local(handler);
   const contextId = resumed?.id ?? randomUUIDv7();
+  if (!resumed) await openOneOff(sessions, contextId, root);
   const metadata = extensionMetadata({ workspace_path: root });
   const content = await withImages(prompt);
   const first = agent.stream(content, { contextId, metadata, extensions: [EXTENSION_URI] });
@@ -152,6 +153,15 @@ async function whereToWork(
   const root = before === undefined ? here : await workspaceFolder(before);
   if (root !== here) note(`This session works in ${root}.`);
   return { root, resumed };
+}
+
+/** Opens a session for a single turn, which the list of conversations leaves out unless it is continued. */
+async function openOneOff(sessions: SessionStore, id: string, root: string): Promise<void> {
+  const [{ WORKSPACE_KEY }, { localSession, ONE_OFF_KEY }] = await Promise.all([
+    import('../../coder/index.ts'),
+    import('../coder/stored-sessions.ts'),
+  ]);
+  await sessions.open(localSession(id), { [WORKSPACE_KEY]: root, [ONE_OFF_KEY]: true });
 }
 
 /** Returns the prompt, followed by standard input. */

@@ -12,6 +12,8 @@ import { rememberCauses } from '../coder/causes.ts';
 import { approvalMode, CODER_FLAGS, CODER_VARIABLES, CONTINUE_FLAG } from '../coder/flags.ts';
 import { defineCommand, type CommandInput } from '../program/command.ts';
 import { dataFolder } from '../program/data-folder.ts';
+import { checkpointList } from '../coder/checkpoint-list.ts';
+import { personShell } from '../coder/person-shell.ts';
 import { personsEditor } from '../program/editor.ts';
 import { EXIT, usageError } from '../program/exit.ts';
 import { filesIn } from '../coder/file-paths.ts';
@@ -103,6 +105,8 @@ async function run(settings: Settings): Promise<number> {
       'no terminal: use parley -p "PROMPT" to run one turn, or parley serve to serve the agent',
     );
   }
+  // Keys that are typed while the program loads must not be echoed above the UI, which reads them later.
+  if (!plain) process.stdin.setRawMode(true);
   const folder = dataFolder(environment);
   const { log, causeOf } = rememberCauses(createLog(environment, path.join(folder, LOG_FILE)));
   const { notify, notices } = createOwnerNotices();
@@ -134,6 +138,7 @@ async function run(settings: Settings): Promise<number> {
       sessions,
       address,
       joinable: true,
+      terminal: true,
       tls: readTls(),
       publicUrl: proxy,
       trustProxy: values['trust-proxy'],
@@ -181,6 +186,7 @@ async function run(settings: Settings): Promise<number> {
     }));
   }
 
+  const shell = open.use(personShell(roots[0] ?? '', environment));
   const opening = start();
   const end = onProcessEnd(log, () => opening.then(() => opened?.live.close()), {
     terminal: true,
@@ -202,6 +208,12 @@ async function run(settings: Settings): Promise<number> {
     history: openHistory(folder),
     editor: personsEditor(environment),
     files: filesIn(roots[0] ?? ''),
+    shell,
+    checkpoints: checkpointList(
+      async () => (await opening, opened!.coder.workspaces),
+      roots[0] ?? '',
+      () => opened?.sessionId,
+    ),
     environment,
     causeOf,
     notices,
@@ -258,13 +270,13 @@ async function choose(
     if (resume === '' && !plain && !continues) {
       const found = await recentSessions(sessions);
       if (found.length === 0) {
-        throw usageError('there are no sessions yet: start one without --resume');
+        throw usageError('there are no conversations yet: start one without --resume');
       }
       id = await pickSession(found, { theme });
       if (id === undefined) return undefined;
     }
     const here = await workspaceFolder(workspace[0] ?? '.');
-    const session = await findSession(sessions, id, here);
+    const session = await findSession(sessions, id, here, { onlyTalks: true });
     const before = workspace.length > 0 ? undefined : workspaceOf(session);
     const root = before === undefined ? undefined : await workspaceFolder(before);
     return { id: session.id, root };

@@ -64,7 +64,9 @@ export function createFactPrinter({ answer = true, quiet = false } = {}): FactPr
         write(contentOf([fact]));
       } else if (fact.kind === 'thought') {
         const subject = word(fact.thought.subject);
-        if (subject !== '') remark(`… ${helperIn(fact.thought)}${subject}`);
+        // The subject was printed with the first piece of the thought.
+        if (subject !== '' && fact.thought.continues !== true)
+          remark(`… ${helperIn(fact.thought)}${subject}`);
       } else if (fact.kind === 'call') {
         const line = callLine(fact.call);
         if (line === undefined) return;

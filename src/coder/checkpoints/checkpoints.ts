@@ -28,7 +28,7 @@ import { type JsonObject, systemCode } from '../../base/index.ts';
 import * as z from 'zod';
 import { isInside } from '../files/path-rules.ts';
 import { git, GitError, joinZ, splitZ, type Place } from './git.ts';
-import { restoreFiles, type Restored } from './restore.ts';
+import { changesBetween, restoreFiles, type CheckpointChanges, type Restored } from './restore.ts';
 import { prune } from './prune.ts';
 
 export const MAX_FILE_BYTES = 10 * 1024 * 1024;
@@ -74,6 +74,8 @@ export interface Checkpoints {
     signal?: AbortSignal,
     extra?: JsonObject,
   ): Promise<Restored & { readonly before: Checkpoint }>;
+  /** Returns what `restore` would change. Changes no file. */
+  changes(id: string, signal?: AbortSignal): Promise<CheckpointChanges>;
   /** Waits until all running work has ended. */
   close(): Promise<void>;
 }
@@ -170,13 +172,7 @@ export async function openCheckpoints(options: CheckpointOptions): Promise<Check
     list: (signal) => inTurn(() => all(place, signal)),
     restore: (id, signal, extra = {}) =>
       inTurn(async () => {
-        const wanted = (await all(place, signal)).find((each) => each.id === id);
-        if (!wanted) {
-          throw new CheckpointError(
-            'not-found',
-            `there is no checkpoint ${id}; /restore list shows the checkpoints`,
-          );
-        }
+        const wanted = findIn(await all(place, signal), id);
         const target = REFS + id;
         const args = ['ls-tree', '-r', '-z', '--name-only', '--full-tree', target];
         // Also store files that are ignored now but will be overwritten by the restore.
@@ -192,6 +188,13 @@ export async function openCheckpoints(options: CheckpointOptions): Promise<Check
         await saveIndex(index, shared);
         return { ...restored, before };
       }),
+    changes: (id, signal) =>
+      inTurn(async () => {
+        findIn(await all(place, signal), id);
+        await stage(place, [], signal);
+        const now = (await git(place, ['write-tree'], { signal })).toString().trim();
+        return changesBetween(place, now, REFS + id, signal);
+      }),
     async close() {
       // Running work may add more work to the queue.
       for (let last: unknown; last !== queue;) {
@@ -201,6 +204,13 @@ export async function openCheckpoints(options: CheckpointOptions): Promise<Check
       await rm(index, { force: true });
     },
   };
+}
+
+function findIn(checkpoints: readonly Checkpoint[], id: string): Checkpoint {
+  const wanted = checkpoints.find((each) => each.id === id);
+  if (wanted) return wanted;
+  const line = `there is no checkpoint ${id}; /restore list shows the checkpoints`;
+  throw new CheckpointError('not-found', line);
 }
 
 /** Returns an id that sorts by time and is short enough to type, for example `20261103-101530-042-1f3a`. */

@@ -15,6 +15,45 @@ export interface Restored {
   readonly blocked: readonly string[];
 }
 
+export interface CheckpointChanges {
+  readonly files: readonly { readonly path: string; readonly change: 'add' | 'edit' | 'remove' }[];
+  /** The changes in the unified format. Only its beginning, if it is long. */
+  readonly patch: string;
+}
+
+const MAX_PATCH = 100_000;
+const MAX_COMPARED = 50;
+
+/** Returns the changes from one tree to another. */
+export async function changesBetween(
+  place: Place,
+  from: string,
+  to: string,
+  signal: AbortSignal | undefined,
+): Promise<CheckpointChanges> {
+  const trees = ['-r', '--no-renames', from, to];
+  const names = splitZ(
+    await git(place, ['diff-tree', '-z', '--name-status', ...trees], { signal }),
+  );
+  const files: { path: string; change: 'add' | 'edit' | 'remove' }[] = [];
+  for (let at = 0; at + 1 < names.length; at += 2) {
+    const change = names[at] === 'D' ? 'remove' : names[at] === 'A' ? 'add' : 'edit';
+    files.push({ path: names[at + 1]!, change });
+  }
+  // A patch of many files would be long, so only the first files are compared.
+  const shown = files.slice(0, MAX_COMPARED).map(({ path: file }) => file);
+  if (shown.length === 0) return { files, patch: '' };
+  // The attributes of the repository declare all files as binary, so that git does not convert them.
+  const args = ['diff-tree', '-p', '--text', '--no-ext-diff', '--no-textconv', ...trees];
+  const named = shown.map((file) => `:(literal)${file}`);
+  const patch = await git(place, [...args, '--', ...named], { signal }).catch((error: unknown) => {
+    // The files are too large to compare.
+    if (error instanceof GitError && error.code === undefined) return Buffer.alloc(0);
+    throw error;
+  });
+  return { files, patch: patch.subarray(0, MAX_PATCH).toString('utf8') };
+}
+
 export interface RestoreOptions {
   /** A checkpoint of the current files, which matches the index. */
   readonly now: string;

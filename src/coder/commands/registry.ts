@@ -44,10 +44,12 @@ const BUILT_IN: readonly CoderCommand[] = [
  * returns undefined. Custom commands are prompts for the model, so each change that they cause is a tool call with its
  * own approval.
  */
-export function changingCommand(message: Message): CoderCommand | undefined {
+export function changingCommand(
+  message: Message,
+): { readonly command: CoderCommand; readonly args: string } | undefined {
   const typed = builtInCommand(message);
   if (typed?.kind !== 'command') return undefined;
-  return typed.command.changes?.(typed.args) === true ? typed.command : undefined;
+  return typed.command.changes?.(typed.args) === true ? typed : undefined;
 }
 
 /** Returns the built-in command in a message, or undefined if there is none. */
@@ -55,6 +57,13 @@ export function builtInCommand({ parts: [first] }: Message): Typed | undefined {
   if (first?.kind !== 'text') return undefined;
   const typed = parseTyped(first.text, BUILT_IN);
   return typed.kind === 'text' ? undefined : typed;
+}
+
+/** Returns whether a message is a built-in command that can run while another call waits for an answer. */
+export function runsBesideQuestion(message: Message): boolean {
+  const typed = builtInCommand(message);
+  if (typed?.kind !== 'command' || !typed.command.run) return false;
+  return typed.command.asks?.(typed.args) !== true;
 }
 
 export interface CommandsPlace {

@@ -54,6 +54,12 @@ export function commandEnvironment(from: NodeJS.ProcessEnv): Record<string, stri
   return { ...environment, ...NON_INTERACTIVE };
 }
 
+/** Returns the environment of a command that a person types. It has all their variables, but no pager and no editor. */
+export function personEnvironment(from: NodeJS.ProcessEnv): Record<string, string> {
+  const given = Object.entries(from).filter((entry): entry is [string, string] => entry[1] != null);
+  return { ...Object.fromEntries(given), ...NON_INTERACTIVE };
+}
+
 /**
  * Returns whether commands must not see the variable. MARKER is not a secret, because each command gets its own value.
  */

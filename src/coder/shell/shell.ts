@@ -12,7 +12,7 @@
 import { randomUUID } from 'node:crypto';
 import { accessSync, constants } from 'node:fs';
 import path from 'node:path';
-import { commandEnvironment, MARKER } from './environment.ts';
+import { commandEnvironment, MARKER, personEnvironment } from './environment.ts';
 import { launch, type Exit } from './launch.ts';
 import { endTree } from './process-tree.ts';
 import { readOnlyEnvironment } from './read-only-line.ts';
@@ -25,6 +25,11 @@ export interface ShellOptions {
   readonly sandbox?: Sandbox | undefined;
   /** The environment that commands inherit, without Parley's secrets. Default: the environment of this process. */
   readonly environment?: NodeJS.ProcessEnv;
+  /**
+   * The shell of a person who types the commands themselves. It gets the whole environment. By default, commands run in
+   * bash, without Parley's secrets.
+   */
+  readonly personal?: string | undefined;
   /** Starts a program. Tests replace this function to run programs without a terminal. */
   readonly launch?: typeof launch;
 }
@@ -110,7 +115,9 @@ interface Execution {
 
 export function openShell(options: ShellOptions): Shell {
   const start = options.launch ?? launch;
-  const environment = commandEnvironment(options.environment ?? process.env);
+  const inherited = options.environment ?? process.env;
+  const { personal } = options;
+  const environment = personal ? personEnvironment(inherited) : commandEnvironment(inherited);
   const program = findShell(environment['PATH'] ?? '');
   const running = new Set<Execution>();
   const starting = new Set<Promise<unknown>>();
@@ -131,7 +138,7 @@ export function openShell(options: ShellOptions): Shell {
     onData: (transcript: Transcript) => void,
     variables: Readonly<Record<string, string>> = environment,
   ): Promise<Execution> {
-    const args = ['-c', PROLOGUE, program, command];
+    const args = ['-c', PROLOGUE, personal ?? program, command];
     const { done: leave, ...target } = options.sandbox?.(program, args) ?? {
       file: program,
       args,

@@ -16,8 +16,8 @@ import { approvalCommand } from '../commands/approval.ts';
 import { builtInCommand, changingCommand } from '../commands/registry.ts';
 
 export interface MessageRules {
-  /** Whether only the terminal may set the approval mode. */
-  readonly terminalSetsMode: boolean;
+  /** Which approval modes only the terminal may set: `none` of them, only `yolo`, or `all`. */
+  readonly terminalModes: 'none' | 'yolo' | 'all';
 }
 
 /**
@@ -27,7 +27,7 @@ export interface MessageRules {
 export function requireMessageRoles(
   message: Message,
   user: User | undefined,
-  { terminalSetsMode }: MessageRules,
+  { terminalModes }: MessageRules,
   isWaiting = false,
 ): void {
   const confirms = confirmationsIn(message).length > 0;
@@ -41,14 +41,19 @@ export function requireMessageRoles(
   if (!changes) return;
   requireRole(user, 'prompt');
   requireRole(user, 'approve');
-  if (changes === approvalCommand && terminalSetsMode) requireTerminal(user);
+  if (changes.command === approvalCommand) requireTerminal(user, changes.args, terminalModes);
 }
 
-/** Throws if the user is not at the terminal. With --approval plan, only the terminal may set the mode. */
-function requireTerminal(user: User | undefined): void {
-  if (user?.['kind'] === 'terminal') return;
-  throw new A2AError(
-    'forbidden',
-    'Only the terminal may set the mode, because the session was started with --approval plan',
-  );
+/** Throws if only the person at the terminal may set this mode, and the user is another client. */
+function requireTerminal(
+  user: User | undefined,
+  mode: string,
+  terminalModes: MessageRules['terminalModes'],
+): void {
+  if (user?.['kind'] === 'terminal' || terminalModes === 'none') return;
+  if (terminalModes === 'all') {
+    const why = 'because the session was started with --approval plan';
+    throw new A2AError('forbidden', `Only the terminal may set the mode, ${why}`);
+  }
+  if (mode === 'yolo') throw new A2AError('forbidden', 'Only the terminal may set the mode yolo');
 }

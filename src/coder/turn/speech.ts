@@ -3,7 +3,9 @@
  *
  * - Text is collected for about a tenth of a second. Smaller pieces would fill the task's history, because each piece
  *   stays there as a message. While more text may follow, the last character is held back for a short time.
- * - A thought is sent as a whole, before the text or the call that follows it.
+ * - A thought is sent before the text or the call that follows it. A long thought is sent in pieces while the model
+ *   thinks, at most one in THOUGHT_MS. Each piece after the first one `continues` the thought, so that clients show one
+ *   thought, also if the model sends a token at a time.
  */
 import { contentText, isFinalResponse, type Event } from '../../agent/index.ts';
 import { splitLast } from '../../base/index.ts';
@@ -14,6 +16,7 @@ import type { ShownImages } from './shown-images.ts';
 /** Collected text is sent after GATHER_MS, or when it has GATHER_CHARS characters. */
 const GATHER_MS = 100;
 const GATHER_CHARS = 2048;
+const THOUGHT_MS = 500;
 /** The time after which the last character is sent. */
 const HELD_MS = 500;
 
@@ -35,6 +38,9 @@ export class Speech {
   #text = '';
   #textSince = 0;
   #thought = '';
+  #thoughtSince = 0;
+  /** The beginning of a thought that has been sent. Empty if the next piece starts a new thought. */
+  #begun = '';
   /** The part of the current answer that has been sent. */
   #said = '';
   /** The number of images of the current answer that have been sent. */
@@ -46,12 +52,16 @@ export class Speech {
 
   /** The time after which `pause` must be called, or undefined if there is nothing to send. */
   get pauseMs(): number | undefined {
-    if (this.#thought !== '' || splitLast(this.#text).now !== '') return GATHER_MS;
+    if (this.#thought !== '') {
+      return Math.max(GATHER_MS, this.#thoughtSince + THOUGHT_MS - performance.now());
+    }
+    if (splitLast(this.#text).now !== '') return GATHER_MS;
     return this.#text === '' ? undefined : HELD_MS;
   }
 
   /** Returns the utterances to send after no text has arrived for a while. */
   pause(): Utterance[] {
+    if (this.#thought !== '') return this.#isThoughtDue ? this.#thoughtPiece() : [];
     return this.#flush(splitLast(this.#text).now !== '');
   }
 
@@ -61,9 +71,12 @@ export class Speech {
     for (const part of content?.parts ?? []) {
       if (part.kind === 'thought') {
         if (this.#text !== '') out.push(...this.flush());
+        if (this.#thought === '' && this.#begun === '') this.#thoughtSince = performance.now();
         this.#thought += part.text;
+        const isLong = this.#thought.length >= GATHER_CHARS;
+        if (isLong || this.#isThoughtDue) out.push(...this.#thoughtPiece());
       } else if (part.kind === 'text' && part.text !== '') {
-        if (this.#thought !== '') out.push(...this.flush());
+        if (this.#thought !== '' || this.#begun !== '') out.push(...this.flush());
         if (this.#text === '') this.#textSince = performance.now();
         this.#text += part.text;
       } else if (part.kind === 'blob') {
@@ -104,11 +117,8 @@ export class Speech {
 
   #flush(keepLast: boolean): Utterance[] {
     const out: Utterance[] = [];
-    if (this.#thought !== '') {
-      const data = { ...thoughtOf(this.#thought) };
-      this.#thought = '';
-      out.push({ kind: 'THOUGHT', part: { kind: 'data', data } });
-    }
+    if (this.#thought !== '') out.push(this.#sendThought());
+    this.#begun = '';
     const { now, held } = keepLast ? splitLast(this.#text) : { now: this.#text, held: '' };
     if (now !== '') {
       this.#said += now;
@@ -117,6 +127,28 @@ export class Speech {
     this.#text = held;
     this.#textSince = performance.now();
     return out;
+  }
+
+  get #isThoughtDue(): boolean {
+    return performance.now() - this.#thoughtSince >= THOUGHT_MS;
+  }
+
+  /** Returns a piece of the thought, unless its subject is not complete yet. */
+  #thoughtPiece(): Utterance[] {
+    const isSubject = this.#begun === '' && /^\s*\*\*[^*\n]{0,200}\*?$/.test(this.#thought);
+    return isSubject || this.#thought.trim() === '' ? [] : [this.#sendThought()];
+  }
+
+  #sendThought(): Utterance {
+    const begun = this.#begun;
+    const piece = this.#thought;
+    this.#begun = begun + piece;
+    this.#thought = '';
+    this.#thoughtSince = performance.now();
+    const whole = thoughtOf(this.#begun);
+    const data =
+      begun === '' ? { ...whole } : { subject: whole.subject, description: piece, continues: true };
+    return { kind: 'THOUGHT', part: { kind: 'data', data } };
   }
 }
 

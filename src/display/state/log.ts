@@ -5,6 +5,7 @@
  * A `LogWriter` applies the facts of one reducer step. It does not modify the log that it started from.
  */
 import type {
+  AgentThought,
   Fact,
   ToolCall,
   ToolCallConfirmation,
@@ -58,8 +59,7 @@ export class LogWriter {
         this.#decide(fact.confirmation, fact.source);
         break;
       case 'thought':
-        this.#closeText();
-        this.#push({ kind: 'thought', thought: fact.thought, done: true });
+        this.#thought(fact.thought);
         break;
       case 'text':
         this.#answer += fact.text;
@@ -89,13 +89,28 @@ export class LogWriter {
     local: boolean,
     more: Pick<NoticeEntry, 'link'> = {},
   ): void {
-    if (!local) this.#closeText();
-    const last = this.#open.at(-1);
-    // A local notice goes before the paragraph that is being streamed, so that it does not split the paragraph.
-    const writing = last?.kind === 'text' && !last.done ? this.#open.pop() : undefined;
-    this.#push({ kind: 'notice', level, text, done: true, ...(local && { local }), ...more });
-    if (writing) this.#open.push(writing);
+    const entry = { kind: 'notice', level, text, done: true, ...more } as const;
+    if (local) {
+      this.#pushLocal({ ...entry, local });
+    } else {
+      this.#closeText();
+      this.#push(entry);
+    }
     this.#sweep();
+  }
+
+  /** Adds a command that the person at this display ran. */
+  ownCommand(call: ToolCall): void {
+    this.#pushLocal({ kind: 'call', call, done: true, local: true });
+    this.#sweep();
+  }
+
+  /** Adds an entry before the block that is being streamed, so that the entry does not split the block. */
+  #pushLocal(entry: Draft): void {
+    const last = this.#open.at(-1);
+    const writing = isStreamed(last) ? this.#open.pop() : undefined;
+    this.#push(entry);
+    if (writing) this.#open.push(writing);
   }
 
   /** Finishes all open entries. */
@@ -149,6 +164,7 @@ export class LogWriter {
   }
 
   #text(text: string): void {
+    if (this.#open.at(-1)?.kind === 'thought') this.#closeText();
     const last = this.#open.at(-1);
     const continues = last?.kind === 'text' && !last.done;
     if (continues) this.#open.pop();
@@ -165,8 +181,25 @@ export class LogWriter {
     this.#push({ kind: 'text', text: rest, first, done: false });
   }
 
+  /** Adds a thought, or appends a piece to the thought that the agent is still thinking. */
+  #thought({ continues = false, ...thought }: AgentThought): void {
+    const last = this.#open.at(-1);
+    const isSame = last?.kind === 'thought' && !last.done && last.thought.agent === thought.agent;
+    if (!continues || !isSame) {
+      this.#closeText();
+      this.#push({ kind: 'thought', thought, done: false });
+      return;
+    }
+    const description = last.thought.description + thought.description;
+    this.#open[this.#open.length - 1] = { ...last, thought: { ...thought, description } };
+  }
+
+  /** Finishes the text or the thought that was being streamed. */
   #closeText(): void {
     const last = this.#open.at(-1);
+    if (last?.kind === 'thought' && !last.done) {
+      this.#open[this.#open.length - 1] = { ...last, done: true };
+    }
     if (last?.kind !== 'text' || last.done) return;
     this.#open.pop();
     const text = last.text.replace(/^(?:[^\S\n]*\n)+/, '').trimEnd();
@@ -229,6 +262,11 @@ export class LogWriter {
     const stays = this.#open.findIndex(({ done }) => !done);
     this.#added.push(...this.#open.splice(0, stays < 0 ? this.#open.length : stays));
   }
+}
+
+/** Returns whether more text may be appended to the entry. */
+function isStreamed(entry: Entry | undefined): boolean {
+  return (entry?.kind === 'text' || entry?.kind === 'thought') && !entry.done;
 }
 
 /** Returns the text of a prompt, with the names of its files. */

@@ -34,6 +34,11 @@ export function reduceState(
       return { ...state, retry: action };
     case 'presence':
       return { ...state, clients: action.clients, queued: action.queued };
+    case 'own-command': {
+      const writer = new LogWriter(state.log);
+      writer.ownCommand(action.call);
+      return { ...state, log: writer.log };
+    }
     default: {
       const writer = new LogWriter(state.log);
       writer.notice(action.level, action.text, true, action.link && { link: action.link });

@@ -1,6 +1,6 @@
 /** The session as this client shows it. */
 import type { LiveClient, LiveItem, OwnerNotice, QueuedPrompt } from '../../live/client/index.ts';
-import type { SessionUsage } from '../../protocol/development-tool/index.ts';
+import type { SessionUsage, ToolCall } from '../../protocol/development-tool/index.ts';
 import type { TaskState } from '../../protocol/index.ts';
 import { isWaiting, type CallEntry } from './entry.ts';
 import { EMPTY_LOG, type Log } from './log.ts';
@@ -29,8 +29,11 @@ export interface SessionState {
   readonly retry: Extract<OwnerNotice, { kind: 'retry' }> | undefined;
 }
 
-/** An item of the session, or a notice that only this client shows. */
-export type SessionAction = LiveItem | OwnerNotice;
+/** An item of the session, or something that only this client shows: a notice, or a command that its person ran. */
+export type SessionAction =
+  | LiveItem
+  | OwnerNotice
+  | { readonly kind: 'own-command'; readonly call: ToolCall };
 
 export const INITIAL: SessionState = {
   model: '',

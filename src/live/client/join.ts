@@ -151,9 +151,10 @@ class RemoteSession implements LiveSession {
     await this.#ask('session/confirm', confirmation);
   }
 
-  async cancel(): Promise<void> {
+  async cancel({ keepQueue = false } = {}): Promise<void> {
+    const metadata = keepQueue && { metadata: { 'parley.keepQueue': true } };
     try {
-      await this.#ask('tasks/cancel', { id: this.#taskId });
+      await this.#ask('tasks/cancel', { id: this.#taskId, ...metadata });
     } catch (error) {
       // No turn was running.
       if (!(error instanceof A2AError) || error.kind !== 'taskNotCancelable') throw error;

@@ -122,8 +122,8 @@ export interface LiveSession {
   prompt(content: string | readonly Part[]): Promise<TakenPrompt>;
   /** Answers a waiting call. Throws A2AError -32004 with reason ALREADY_RESOLVED if another client answered first. */
   confirm(confirmation: ToolCallConfirmation): Promise<void>;
-  /** Cancels the running turn and drops the queued prompts. */
-  cancel(): Promise<void>;
+  /** Cancels the running turn. Drops the queued prompts, unless `keepQueue` is true; then the next of them starts. */
+  cancel(options?: { readonly keepQueue?: boolean }): Promise<void>;
   commands(): Promise<readonly SlashCommand[]>;
   /** Returns the names of the models to choose from. Available only in the process that runs the session. */
   models?(): Promise<readonly string[]>;

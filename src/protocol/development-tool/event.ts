@@ -70,6 +70,11 @@ export type DevelopmentToolEvent = z.infer<typeof DevelopmentToolEvent>;
 export const AgentThought = message({
   subject: z.string(),
   description: z.string(),
+  /**
+   * True if the thought continues the previous one: its description is appended to the previous description as it is,
+   * and its subject replaces the previous subject (an addition of Parley).
+   */
+  continues: z.boolean().optional(),
   ...HelperMark.shape,
 });
 export type AgentThought = z.infer<typeof AgentThought>;

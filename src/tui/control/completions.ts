@@ -18,10 +18,19 @@ export class Completions {
   async choices({ kind, prefix }: Completable): Promise<Choice[]> {
     if (kind === 'file') return fileChoices((await this.#files?.(prefix)) ?? []);
     // The commands are reloaded when the person starts to type a command, because command files may have changed.
-    if (prefix === '' || !this.#commands) {
+    return commandChoices(await this.commands(prefix === ''), prefix);
+  }
+
+  /** Returns the commands of the session and of this terminal. */
+  async commands(reload = false): Promise<readonly SlashCommand[]> {
+    return [...(await this.sessionCommands(reload)), ...LOCAL_COMMANDS];
+  }
+
+  sessionCommands(reload: boolean): Promise<readonly SlashCommand[]> {
+    if (reload || !this.#commands) {
       this.#commands = this.#session.commands();
       this.#commands.catch(() => (this.#commands = undefined));
     }
-    return commandChoices([...(await this.#commands), ...LOCAL_COMMANDS], prefix);
+    return this.#commands;
   }
 }

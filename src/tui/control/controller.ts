@@ -1,9 +1,9 @@
 /**
  * Converts keys to calls of the session. Stores the state of the screen (`ui`) and notifies listeners of its changes.
  *
- * A key goes to the topmost open element, which is the rewind menu, a pane, a dialog or the text field. Esc closes that
- * element. If nothing is open, Esc cancels the turn and a second Esc opens the rewind menu. Ctrl-C clears the text
- * field, and a second Ctrl-C leaves.
+ * A key goes to the topmost open element, which is an overlay (overlays.ts), a dialog or the text field. Esc closes that
+ * element. If nothing is open, Esc stops the person's own command or cancels the turn, and a second Esc opens the rewind
+ * menu. Ctrl-C clears the text field, and a second Ctrl-C leaves.
  */
 import { reasonOf } from '../../base/index.ts';
 import type { LiveSession } from '../../live/client/index.ts';
@@ -23,29 +23,23 @@ import {
   composerKey,
   createComposer,
   edited,
-  typed,
+  pasted,
+  textIn,
   withCompletion,
   type Composer,
 } from '../input/composer.ts';
 import { isCtrl, isPlainEnter, type KeyPress } from '../input/keys.ts';
-import { KEYS, localCommand } from '../input/local-commands.ts';
 import { menuKey } from '../input/menu.ts';
 import { Alerts } from './alerts.ts';
 import { Completions } from './completions.ts';
 import type { ExitReason, TuiOptions } from './options.ts';
+import { Overlays, type OverlayHost } from './overlays.ts';
 import type { DrawnDialog } from '../view/dialog-lines.ts';
 import type { ScreenFrame } from '../view/frame.ts';
-import { runSharing } from './sharing.ts';
 import { StateStore } from './store.ts';
 import { Twice } from './twice.ts';
-import {
-  asking,
-  lastPrompt,
-  NO_DIALOG,
-  REWIND_CHOICES,
-  type DialogFocus,
-  type Ui,
-} from '../view/ui.ts';
+import { TypedText } from './typed-text.ts';
+import { asking, NO_DIALOG, type DialogFocus, type Ui } from '../view/ui.ts';
 
 /** Time after a typed key during which a dialog that opens does not get the keys. */
 const TYPING_MS = 1000;
@@ -54,7 +48,6 @@ const TYPING_MS = 1000;
  * earlier has not seen the dialog yet.
  */
 const OPENING_MS = 400;
-const PAGE = 10;
 
 type Suspend = (run: () => Promise<void>) => Promise<void>;
 
@@ -67,10 +60,13 @@ export class Controller {
   readonly #twice = new Twice((hint) => this.#changed({ hint }));
   readonly #completions: Completions;
   readonly #answers: Answers;
+  readonly #overlays: Overlays;
+  readonly #typedText: TypedText;
   readonly #abort = new AbortController();
   readonly #done = Promise.withResolvers<ExitReason>();
   #ui: Ui;
   #suspend: Suspend = (run) => run();
+  #clear: () => void = () => {};
   #typedAt = -Infinity;
   /**
    * Whether more keys arrived together with the current key. If this key moved the focus to the dialog, they would
@@ -95,6 +91,17 @@ export class Controller {
       notice: (level, text) => this.notice(level, text),
       answering: (answering) => this.#changed({ answering }),
     });
+    const host = this.#host();
+    this.#overlays = new Overlays(host, options.checkpoints);
+    this.#typedText = new TypedText({
+      session,
+      options,
+      host,
+      overlays: this.#overlays,
+      completions: this.#completions,
+      dispatch: (action) => this.#store.dispatch(action),
+      leave: () => this.leave(),
+    });
     this.#ui = {
       state: this.#store.state,
       composer: createComposer(options.history?.entries),
@@ -102,8 +109,31 @@ export class Controller {
       answering: new Set(),
       pane: undefined,
       rewind: undefined,
+      picker: undefined,
+      command: undefined,
+      mode: undefined,
+      drawing: 0,
       hint: undefined,
       busySince: undefined,
+    };
+  }
+
+  #host(): OverlayHost {
+    const ui = (): Ui => this.#ui;
+    const { session } = this;
+    return {
+      get ui() {
+        return ui();
+      },
+      get self() {
+        return session.self.id;
+      },
+      change: (changes) => this.#changed(changes),
+      run: (work) => this.#run(work),
+      write: (text) => this.#write(text),
+      send: (text) => session.prompt(text),
+      dropQueue: () => session.cancel(),
+      key: (key) => this.key(key),
     };
   }
 
@@ -146,7 +176,7 @@ export class Controller {
         this.leave('ended');
       },
     );
-    if (this.#options.remoteAtStart) this.#run(this.#share('remote', []));
+    if (this.#options.remoteAtStart) this.#run(this.#typedText.share('remote', []));
     const { prompt = '' } = this.#options;
     // This text is only ever sent: a text from a script must not run as a command of the person's shell.
     if (prompt.trim() !== '') this.#run(this.session.prompt(prompt));
@@ -155,14 +185,11 @@ export class Controller {
     this.alerts.stop();
     this.#abort.abort();
     this.#twice.clear();
+    this.#typedText.close();
     clearTimeout(this.#opening);
     this.#store.flush();
     this.#store.close();
     return reason;
-  }
-
-  async #share(command: 'remote' | 'clients', words: readonly string[]): Promise<void> {
-    this.#store.dispatch(await runSharing(command, words, this.session, this.#options));
   }
 
   leave(reason: ExitReason = 'left'): void {
@@ -176,8 +203,25 @@ export class Controller {
 
   paste(text: string): void {
     const plain = text.replaceAll(/\r\n?/g, '\n');
+    const composer = pasted(this.#ui.composer, plain);
+    if (!composer) {
+      const advice = 'Save it in a file, and mention the file with @.';
+      this.notice('error', `The pasted text is too long (${plain.length} characters). ${advice}`);
+      return;
+    }
     this.#typing();
-    this.#compose(typed(this.#ui.composer, plain));
+    this.#compose(composer);
+  }
+
+  /** Sets the function that clears the screen. */
+  useClear(clear: () => void): void {
+    this.#clear = clear;
+  }
+
+  /** Draws the whole screen again. */
+  redraw(): void {
+    this.#clear();
+    this.#changed({ drawing: this.#ui.drawing + 1 });
   }
 
   /**
@@ -197,10 +241,11 @@ export class Controller {
     // Two presses count as a double press only if no other key is pressed between them.
     if (key.name !== 'escape' && !isCtrl(key, 'c')) this.#twice.clear();
     if (isCtrl(key, 'c')) this.#interrupt();
-    else if (this.#ui.rewind) this.#rewindKey(this.#ui.rewind.selected, key);
-    else if (this.#ui.pane) this.#paneKey(this.#ui.pane, key);
+    else if (isCtrl(key, 'l')) this.redraw();
+    else if (this.#overlays.key(key)) return;
+    else if (key.name === 'tab' && key.shift) this.#typedText.nextMode();
     else if (isCtrl(key, 't')) this.#changed({ pane: { kind: 'thoughts', scroll: 0 } });
-    else if (isCtrl(key, 'o')) this.#openCall();
+    else if (isCtrl(key, 'o')) this.#overlays.openCall();
     else if (isCtrl(key, 'g')) this.#run(this.#editPrompt());
     else if (!this.#dialogKey(key)) this.#textKey(key);
   }
@@ -208,7 +253,9 @@ export class Controller {
   #changed(changes: Partial<Ui>): void {
     const { state } = this.#store;
     const busySince = isBusy(state) ? (this.#ui.busySince ?? Date.now()) : undefined;
-    const ui: Ui = { ...this.#ui, ...changes, state, busySince };
+    // The session has another mode now: the one that was chosen, or that of another client.
+    const isSet = state.approval !== this.#ui.state.approval && { mode: undefined };
+    const ui: Ui = { ...this.#ui, ...isSet, ...changes, state, busySince };
     const [asked] = asking(ui);
     const request = asked ? requestId(asked.call) : '';
     const other = request !== ui.dialog.request;
@@ -262,12 +309,8 @@ export class Controller {
     // If a dialog is open, the person was typing when it opened. So the next dialog does not get the keys either.
     this.#typedAt = this.#ui.dialog.request === '' ? -Infinity : performance.now();
     this.#options.history?.add(text);
-    const local = localCommand(text);
     const [entry] = this.#ui.dialog.focus === 'answer' ? asking(this.#ui) : [];
-    if (local?.name === 'quit') this.leave();
-    else if (local?.name === 'keys') this.notice('info', KEYS);
-    else if (local) this.#run(this.#share(local.name, local.words));
-    else this.#run(entry ? this.#answers.speak(entry, text) : this.session.prompt(text));
+    this.#run(entry ? this.#answers.speak(entry, text) : this.#typedText.handle(text));
     this.#focus('draft');
   }
 
@@ -364,7 +407,7 @@ export class Controller {
       return true;
     }
     if (key.name === 'page-up' || key.name === 'page-down') {
-      this.#openCall();
+      this.#overlays.openCall();
       return true;
     }
     if (key.name === 'enter' && !isPlainEnter(key)) return true;
@@ -386,59 +429,17 @@ export class Controller {
     return true;
   }
 
-  #openCall(): void {
-    const [asked] = asking(this.#ui);
-    this.#changed({ pane: { kind: asked ? 'request' : 'call', scroll: 0 } });
-  }
-
-  #paneKey(pane: NonNullable<Ui['pane']>, key: KeyPress): void {
-    const steps: Partial<Record<KeyPress['name'], number>> = {
-      up: -1,
-      down: 1,
-      'page-up': -PAGE,
-      'page-down': PAGE,
-      home: -Infinity,
-      // The frame limits the position to the content.
-      end: Number.MAX_SAFE_INTEGER,
-    };
-    const step = steps[key.name];
-    if (step !== undefined) {
-      this.#changed({ pane: { ...pane, scroll: Math.max(0, pane.scroll + step) } });
-      return;
-    }
-    this.#changed({ pane: undefined });
-    const toggles = key.name === 'escape' || isCtrl(key, 't') || isCtrl(key, 'o');
-    // The pane covers a dialog, so the key cannot be meant as its answer.
-    if (!toggles && asking(this.#ui).length === 0) this.key(key);
-  }
-
   #escape(): void {
+    if (this.#typedText.stopCommand()) return;
     const busy = isBusy(this.#ui.state);
     const hint = busy ? 'Canceling. Esc again to go back.' : 'Esc again to go back.';
     if (this.#twice.press('rewind', hint)) this.#changed({ rewind: { selected: 0 } });
-    else if (busy) this.#run(this.session.cancel());
-  }
-
-  #rewindKey(selected: number, key: KeyPress): void {
-    const step = menuKey(selected, REWIND_CHOICES.length, key);
-    if (step && 'selected' in step) {
-      this.#changed({ rewind: step });
-      return;
-    }
-    if (!step && key.name !== 'escape') return;
-    this.#changed({ rewind: undefined });
-    if (step?.chosen === 0) {
-      const text = lastPrompt(this.#ui, this.session.self.id);
-      if (text !== undefined) this.#write(text);
-    } else if (step?.chosen === 1) {
-      this.#run(this.session.prompt('/restore list'));
-      this.#write('/restore ');
-    }
+    else if (busy) this.#run(this.session.cancel({ keepQueue: true }));
   }
 
   #interrupt(): void {
     const composer = edited(this.#ui.composer, BLANK);
-    this.#changed({ composer, pane: undefined, rewind: undefined });
+    this.#changed({ composer, pane: undefined, rewind: undefined, picker: undefined });
     if (this.#twice.press('leave', 'Ctrl-C again to leave.')) this.leave();
   }
 
@@ -453,7 +454,7 @@ export class Controller {
       this.notice('info', 'No editor is configured. Set $EDITOR.');
       return;
     }
-    const text = await this.#edit(this.#ui.composer.buffer.text, 'prompt.md');
+    const text = await this.#edit(textIn(this.#ui.composer), 'prompt.md');
     if (text !== undefined) this.#write(text.trimEnd());
   }
 

@@ -1,6 +1,7 @@
 /** Options of the terminal UI. */
-import type { Attention } from '../../display/index.ts';
+import type { Attention, StyledLine } from '../../display/index.ts';
 import type { OwnerNotices } from '../../live/client/index.ts';
+import type { PickerItem } from '../input/picker.ts';
 
 export interface PromptHistory {
   /** Earlier prompts, oldest first. */
@@ -19,6 +20,31 @@ export interface TuiOptions {
   readonly history?: PromptHistory | undefined;
   /** Lists the paths that start with the prefix, for completion after `@`. Folders end with a slash. */
   readonly files?: ((prefix: string) => Promise<readonly string[]>) | undefined;
+  /**
+   * Runs a command in the person's own shell. Only the terminal in the process of the agent can do this. `problem` says
+   * why the command ended, if it was not by itself. Rejects only if the command cannot be started.
+   */
+  readonly shell?:
+    | ((
+        command: string,
+        options: {
+          readonly signal: AbortSignal;
+          /** Called with the end of the output. */
+          readonly onOutput: (recent: string) => void;
+        },
+      ) => Promise<{
+        readonly output: string;
+        readonly code: number | null;
+        readonly problem?: string | undefined;
+      }>)
+    | undefined;
+  /** The checkpoints of the workspace, newest first, and what restoring one of them changes. */
+  readonly checkpoints?:
+    | {
+        readonly list: () => Promise<readonly PickerItem[]>;
+        readonly changes: (id: string) => Promise<readonly StyledLine[]>;
+      }
+    | undefined;
   readonly stdin?: NodeJS.ReadStream | undefined;
   readonly stdout?: NodeJS.WriteStream | undefined;
   readonly environment?: Readonly<Record<string, string | undefined>> | undefined;

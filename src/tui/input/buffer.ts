@@ -1,5 +1,5 @@
 /** A text with a cursor, and the editing operations. The cursor is never inside a grapheme. */
-import { graphemes, graphemeWidth } from '../text/width.ts';
+import { graphemes, graphemeWidth, widthOf } from '../text/width.ts';
 
 /** Maximum length of the text. Longer input is truncated. */
 export const MAX_TEXT = 100_000;
@@ -97,7 +97,12 @@ export interface Layout {
   readonly column: number;
 }
 
-export function layout({ text, cursor }: TextBuffer, width: number): Layout {
+/** Splits the text into rows. `labelOf` returns the text to show instead of a character, if there is one. */
+export function layout(
+  { text, cursor }: TextBuffer,
+  width: number,
+  labelOf: (grapheme: string) => string | undefined = () => undefined,
+): Layout {
   const room = Math.max(1, width);
   const rows: string[] = [];
   let [row, column] = [0, 0];
@@ -119,10 +124,11 @@ export function layout({ text, cursor }: TextBuffer, width: number): Layout {
       here();
       next();
     } else {
-      const takes = graphemeWidth(grapheme);
-      if (used + takes > room) next();
+      const label = labelOf(grapheme);
+      const takes = label === undefined ? graphemeWidth(grapheme) : widthOf(label);
+      if (used + takes > room && used > 0) next();
       here();
-      current += grapheme;
+      current += label ?? grapheme;
       used += takes;
     }
     at += grapheme.length;

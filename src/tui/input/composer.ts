@@ -20,9 +20,19 @@ import {
 } from './buffer.ts';
 import type { Choice } from '../../display/index.ts';
 import { isCtrl, type KeyPress } from './keys.ts';
+import {
+  expandPastes,
+  isLongPaste,
+  NO_PASTES,
+  withoutMarks,
+  withPaste,
+  type Pastes,
+} from './pastes.ts';
 
 export interface Composer {
   readonly buffer: TextBuffer;
+  /** The long pastes whose marks are in the text. */
+  readonly pastes: Pastes;
   /** Earlier prompts, oldest first. */
   readonly past: readonly string[];
   /**
@@ -52,12 +62,12 @@ export interface ComposerStep {
 const MAX_PAST = 1000;
 
 export function createComposer(past: readonly string[] = []): Composer {
-  return { buffer: BLANK, past: past.slice(-MAX_PAST) };
+  return { buffer: BLANK, pastes: NO_PASTES, past: past.slice(-MAX_PAST) };
 }
 
 /** Sets the text, and ends browsing, search and completion. */
-export function edited({ past }: Composer, buffer: TextBuffer): Composer {
-  return { buffer, past };
+export function edited({ past, pastes }: Composer, buffer: TextBuffer): Composer {
+  return { buffer, past, pastes: buffer.text === '' ? NO_PASTES : pastes };
 }
 
 export function withCompletion(
@@ -70,7 +80,21 @@ export function withCompletion(
 }
 
 export function typed(composer: Composer, text: string): Composer {
-  return edited(composer, insert(composer.buffer, text));
+  return edited(composer, insert(composer.buffer, withoutMarks(text)));
+}
+
+/** Inserts a pasted text. Returns undefined if the text is too long. */
+export function pasted(composer: Composer, text: string): Composer | undefined {
+  if (!isLongPaste(text)) return typed(composer, text);
+  const added = withPaste(composer.pastes, withoutMarks(text));
+  if (!added) return undefined;
+  const { pastes, mark } = added;
+  return { ...edited(composer, insert(composer.buffer, mark)), pastes };
+}
+
+/** Returns the text in the text field, with the pasted texts. */
+export function textIn({ buffer, pastes }: Composer): string {
+  return expandPastes(buffer.text, pastes);
 }
 
 /** Handles a key. Returns undefined if the text field does not handle the key. */
@@ -129,29 +153,30 @@ function enter(composer: Composer, key: KeyPress): ComposerStep {
   if (buffer.text.slice(0, buffer.cursor).endsWith('\\')) {
     return { composer: edited(composer, replace(buffer, buffer.cursor - 1, buffer.cursor, '\n')) };
   }
-  const text = buffer.text.trim();
+  const text = textIn(composer).trim();
   if (text === '') return { composer };
   const remembered = past.at(-1) === text ? past : [...past, text].slice(-MAX_PAST);
-  return { composer: { buffer: BLANK, past: remembered }, submit: text };
+  return { composer: createComposer(remembered), submit: text };
 }
 
 function older(composer: Composer): Composer {
-  const { buffer, past, browsing } = composer;
+  const { buffer, past, pastes, browsing } = composer;
   const moved = browsing ? undefined : up(buffer);
   if (moved) return edited(composer, moved);
   const at = (browsing?.at ?? past.length) - 1;
   const text = past[at];
   if (text === undefined) return composer;
-  return { buffer: withText(text), past, browsing: { at, draft: browsing?.draft ?? buffer.text } };
+  const draft = browsing?.draft ?? buffer.text;
+  return { buffer: withText(text), past, pastes, browsing: { at, draft } };
 }
 
 function newer(composer: Composer): Composer {
-  const { buffer, past, browsing } = composer;
+  const { buffer, past, pastes, browsing } = composer;
   if (!browsing) return edited(composer, down(buffer) ?? buffer);
   const at = browsing.at + 1;
   const text = past[at];
-  if (text === undefined) return { buffer: withText(browsing.draft), past };
-  return { buffer: withText(text), past, browsing: { ...browsing, at } };
+  if (text === undefined) return { buffer: withText(browsing.draft), past, pastes };
+  return { buffer: withText(text), past, pastes, browsing: { ...browsing, at } };
 }
 
 function completionKey(
@@ -177,8 +202,9 @@ function completionKey(
 }
 
 function startSearch(composer: Composer): ComposerStep {
-  const { buffer, past } = composer;
-  return { composer: { buffer, past, search: { query: '', at: past.length, draft: buffer } } };
+  const { buffer, past, pastes } = composer;
+  const search = { query: '', at: past.length, draft: buffer };
+  return { composer: { buffer, past, pastes, search } };
 }
 
 function searchKey(
@@ -186,7 +212,7 @@ function searchKey(
   search: NonNullable<Composer['search']>,
   key: KeyPress,
 ): ComposerStep {
-  const { past } = composer;
+  const { past, pastes } = composer;
   const { query, at, draft } = search;
   const find = (wanted: string, from: number): ComposerStep => {
     const found = past.findLastIndex(
@@ -194,11 +220,11 @@ function searchKey(
     );
     const hit = wanted === '' ? past.length : found;
     const buffer = past[hit] === undefined ? composer.buffer : withText(past[hit]);
-    return { composer: { buffer, past, search: { query: wanted, at: hit, draft } } };
+    return { composer: { buffer, past, pastes, search: { query: wanted, at: hit, draft } } };
   };
   if (isCtrl(key, 'r')) return find(query, at < 0 ? past.length : at);
   if (key.name === 'backspace') return find(query.slice(0, -1), past.length);
   if (key.name === 'text' && !key.ctrl && !key.alt) return find(query + key.text, past.length);
-  if (key.name === 'escape') return { composer: { buffer: draft, past } };
-  return { composer: { buffer: composer.buffer, past } };
+  if (key.name === 'escape') return { composer: { buffer: draft, past, pastes } };
+  return { composer: { buffer: composer.buffer, past, pastes } };
 }

@@ -75,7 +75,7 @@ test('typing filters the list of sessions', () => {
     title,
     when: 'today',
   }));
-  let picker: Picker = { items, query: '', selected: 0 };
+  let picker: Picker = { title: 'Sessions', items, query: '', selected: 0 };
   for (const key of [press('text', { text: 'docs fix' }), press('down')]) {
     const step = pickerKey(picker, key);
     assert.ok('picker' in step);

@@ -3,9 +3,12 @@ import type { SlashCommand } from '../../protocol/development-tool/index.ts';
 
 export const KEYS = `Enter sends · Shift-Enter, Alt-Enter, Ctrl-J or a \\ at the end: a new line
 ↑ ↓ earlier prompts · Ctrl-R searches them · @ files · / commands
-Ctrl-G opens your editor · Ctrl-T thoughts · Ctrl-O the last call's whole output
+! runs a command in your own shell; the model sees its output with your next message
+Shift-Tab changes the approval mode: ask, auto-edit, plan
+Ctrl-G opens your editor · Ctrl-T thoughts · Ctrl-O the last call's whole output · Ctrl-L draws the screen again
 In a dialog: ↑ ↓ and Enter, or a number · Esc rejects · Tab moves between the options and the text
-Esc cancels the turn · Esc Esc goes back · Ctrl-C Ctrl-C or /quit leaves`;
+Esc stops your command, or cancels the turn and keeps the queued prompts · Esc Esc goes back
+Ctrl-C clears the text · Ctrl-C Ctrl-C, Ctrl-D or /quit leaves`;
 
 export const LOCAL_COMMANDS: readonly SlashCommand[] = [
   command('quit', 'Leaves the session. A running turn stops when the program ends.'),
@@ -19,16 +22,40 @@ function command(name: string, description: string): SlashCommand {
 }
 
 export type LocalCommand =
-  | { readonly name: 'quit' }
-  | { readonly name: 'keys' }
+  | { readonly name: 'quit' | 'keys' | 'help' | 'restore' }
   | { readonly name: 'remote' | 'clients'; readonly words: readonly string[] };
+
+const BARE: ReadonlyMap<string, Exclude<LocalCommand['name'], 'remote' | 'clients'>> = new Map([
+  ['/quit', 'quit'],
+  ['/exit', 'quit'],
+  ['/keys', 'keys'],
+  ['/help', 'help'],
+  ['/restore', 'restore'],
+]);
 
 export function localCommand(text: string): LocalCommand | undefined {
   const [name = '', ...words] = text.trim().split(/\s+/);
   if (name === '/remote' || name === '/clients') {
     return { name: name === '/remote' ? 'remote' : 'clients', words };
   }
-  if (words.length > 0) return undefined;
-  if (name === '/quit' || name === '/exit') return { name: 'quit' };
-  return name === '/keys' ? { name: 'keys' } : undefined;
+  const bare = words.length > 0 ? undefined : BARE.get(name);
+  return bare && { name: bare };
+}
+
+/** Returns the text of `/help`: the commands of the session and of this terminal, and the keys. */
+export function helpText(commands: readonly SlashCommand[], keys = KEYS): string {
+  return [
+    ...[...commands, ...LOCAL_COMMANDS].flatMap((each) => rowsOf([], each)),
+    'Two slashes before a name send the text to the model.',
+    '',
+    keys,
+  ].join('\n');
+}
+
+function rowsOf(above: readonly string[], each: SlashCommand): string[] {
+  const { name, description, arguments: taken, sub_commands: below } = each;
+  const path = [...above, name];
+  const words = taken.map((one) => (one.is_required ? one.name : `[${one.name}]`));
+  const own = [`/${[...path, ...words].join(' ')}: ${description}`];
+  return [...own, ...below.flatMap((sub) => rowsOf(path, sub))];
 }

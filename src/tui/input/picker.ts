@@ -1,30 +1,40 @@
-/** Handles the keys of the session picker. Typing filters the list, and the arrows move the selection. */
+/** Handles the keys of a picker. Typing filters the list, and the arrows move the selection. */
+import type { StyledLine } from '../../display/index.ts';
 import type { KeyPress } from './keys.ts';
 import { isCtrl } from './keys.ts';
 
-/** A session that can be resumed. */
+/** An item to choose: a session that can be resumed, or a checkpoint. */
 export interface PickerItem {
   readonly id: string;
-  /** A title for people, usually the first prompt. */
+  /** A title for people: the first prompt of a session, or the change after a checkpoint. */
   readonly title: string;
-  /** The time when the session was last used, as text. */
+  /** The time of the item, as text. */
   readonly when: string;
+  /** More text to search in. */
+  readonly hidden?: string | undefined;
 }
 
 export interface Picker {
+  readonly title: string;
   readonly items: readonly PickerItem[];
   readonly query: string;
   readonly selected: number;
+  /** What is known about the item with this id. Undefined while it is loaded. */
+  readonly preview?: { readonly id: string; readonly lines: readonly StyledLine[] } | undefined;
 }
 
 export type PickerStep = { readonly picker: Picker } | { readonly picked: string | undefined };
 
-export function matching({ items, query }: Picker): PickerItem[] {
+export function matching({ items, query }: Pick<Picker, 'items' | 'query'>): PickerItem[] {
   const words = query.toLowerCase().split(/\s+/);
-  return items.filter(({ id, title }) => {
-    const text = `${title} ${id}`.toLowerCase();
+  return items.filter(({ id, title, hidden = '' }) => {
+    const text = `${title} ${id} ${hidden}`.toLowerCase();
     return words.every((word) => text.includes(word));
   });
+}
+
+export function selectedItem(picker: Picker): PickerItem | undefined {
+  return matching(picker)[picker.selected];
 }
 
 export function pickerKey(picker: Picker, key: KeyPress): PickerStep {
@@ -35,10 +45,12 @@ export function pickerKey(picker: Picker, key: KeyPress): PickerStep {
   };
   const search = (query: string): PickerStep => ({ picker: { ...picker, query, selected: 0 } });
   if (key.name === 'escape' || isCtrl(key, 'c')) return { picked: undefined };
-  if (key.name === 'up') return move(-1);
-  if (key.name === 'down') return move(1);
+  if (key.name === 'up' || isCtrl(key, 'p')) return move(-1);
+  if (key.name === 'down' || isCtrl(key, 'n')) return move(1);
   if (key.name === 'page-up') return move(-10);
   if (key.name === 'page-down') return move(10);
+  if (key.name === 'home') return move(-Infinity);
+  if (key.name === 'end') return move(Infinity);
   if (key.name === 'backspace') return search(picker.query.slice(0, -1));
   if (key.name === 'text' && !key.ctrl && !key.alt) return search(picker.query + key.text);
   const item = key.name === 'enter' ? found[picker.selected] : undefined;

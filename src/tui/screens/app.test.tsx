@@ -3,6 +3,7 @@ import { test, type TestContext } from 'node:test';
 import { render } from 'ink-testing-library';
 import { editCall } from '../../../test/tui/demo.ts';
 import { PHONE, ScriptedSession, TERMINAL } from '../../../test/tui/scripted-session.ts';
+import { line } from '../../display/index.ts';
 import { Controller } from '../control/controller.ts';
 import { NONE } from '../text/theme.ts';
 import { AppScreen } from './app.tsx';
@@ -92,13 +93,13 @@ test('thoughts are shown in one line, and completely with Ctrl-T', async (t) => 
 test('the picker filters the sessions and returns the selected one', async () => {
   const { promise, resolve } = Promise.withResolvers<string | undefined>();
   const items = [
-    { id: 'one', title: 'Fix the server', when: 'yesterday' },
-    { id: 'two', title: 'Write the docs', when: '2 days ago' },
+    { id: 'one', title: 'Fix the server', when: 'yesterday', preview: [line('It is fixed')] },
+    { id: 'two', title: 'Write the docs', when: '2 days ago', preview: [line('About ports')] },
   ];
   const screen = render(<PickerScreen items={items} theme={NONE} onPick={resolve} />);
-  assert.match(screen.lastFrame() ?? '', /❯ Fix the server .* yesterday/);
+  assert.match(screen.lastFrame() ?? '', /❯ Fix the server .* yesterday[^]*It is fixed/);
   screen.stdin.write('docs');
-  await seen(screen, /❯ Write the docs/);
+  await seen(screen, /❯ Write the docs[^]*About ports/);
   screen.stdin.write('\r');
   assert.equal(await promise, 'two');
   await seen(screen, /^$/);

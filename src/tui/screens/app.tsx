@@ -1,5 +1,14 @@
 /** The main screen: the history, the frame below it, and the keyboard input. */
-import { Box, useAnimation, useApp, useCursor, useInput, usePaste, useWindowSize } from 'ink';
+import {
+  Box,
+  useAnimation,
+  useApp,
+  useCursor,
+  useInput,
+  usePaste,
+  useStdout,
+  useWindowSize,
+} from 'ink';
 import { useEffect, useState, useSyncExternalStore } from 'react';
 import type { Controller } from '../control/controller.ts';
 import { keysOf } from '../input/keys.ts';
@@ -12,6 +21,8 @@ import { Lines } from './lines.tsx';
 
 const SPINNER = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 const SPINNER_MS = 120;
+/** How long the size of the terminal must stay the same before the screen is drawn again. */
+const RESIZED_MS = 60;
 /** Minimum width for layout, even if the terminal is narrower. */
 const MIN_WIDTH = 20;
 
@@ -19,9 +30,11 @@ export interface AppScreenProps {
   readonly controller: Controller;
   readonly theme: Theme;
   readonly options: Pick<TuiOptions, 'a2aPort' | 'attachedTo'>;
+  /** Clears the screen, and forgets the drawn frame. */
+  readonly clear?: (() => void) | undefined;
 }
 
-export function AppScreen({ controller, theme, options }: AppScreenProps) {
+export function AppScreen({ controller, theme, options, clear }: AppScreenProps) {
   const ui = useSyncExternalStore(
     (listener) => controller.subscribe(listener),
     () => controller.ui,
@@ -30,9 +43,10 @@ export function AppScreen({ controller, theme, options }: AppScreenProps) {
   const renderers = useRenderers();
   const { frame: tick } = useAnimation({
     interval: SPINNER_MS,
-    isActive: ui.busySince !== undefined,
+    isActive: ui.busySince !== undefined || ui.command !== undefined,
   });
   useKeys(controller);
+  useRedraw(controller, clear);
 
   const width = Math.max(MIN_WIDTH, columns);
   const { self } = controller.session;
@@ -59,6 +73,8 @@ export function AppScreen({ controller, theme, options }: AppScreenProps) {
     <Box flexDirection="column">
       {renderers && ui.state.place && (
         <History
+          key={ui.drawing}
+          redrawn={ui.drawing > 0}
           entries={ui.state.log.finished}
           workspace={ui.state.place.workspace}
           view={{
@@ -76,6 +92,27 @@ export function AppScreen({ controller, theme, options }: AppScreenProps) {
       <Lines lines={lines} theme={theme} />
     </Box>
   );
+}
+
+/**
+ * Clears the screen before the history is printed again: on Ctrl-L, and after the terminal was resized. A terminal that
+ * becomes narrower wraps the lines of the frame, and their remains would stay on the screen.
+ */
+function useRedraw(controller: Controller, clear: (() => void) | undefined): void {
+  const { stdout } = useStdout();
+  useEffect(() => {
+    if (clear) controller.useClear(clear);
+    let timer: NodeJS.Timeout | undefined;
+    const resized = (): void => {
+      clearTimeout(timer);
+      timer = setTimeout(() => controller.redraw(), RESIZED_MS);
+    };
+    stdout.on('resize', resized);
+    return () => {
+      clearTimeout(timer);
+      stdout.off('resize', resized);
+    };
+  }, [controller, stdout, clear]);
 }
 
 /** Loads the renderers after the first frame, which does not need them. */

@@ -19,17 +19,30 @@ interface HistoryProps {
   readonly workspace: string;
   readonly view: View;
   readonly theme: Theme;
+  /** Whether the history is printed again. Then only the entries that fit on the screen are printed. */
+  readonly redrawn: boolean;
 }
 
 export const History = memo(
-  function History({ entries, workspace, view, theme }: HistoryProps) {
-    const [skipped] = useState(() => Math.max(0, entries.length - MAX_PAST));
-    const items = useMemo(() => ['head' as const, ...entries.slice(skipped)], [entries, skipped]);
+  function History({ entries, workspace, view, theme, redrawn }: HistoryProps) {
+    const [skipped] = useState(() =>
+      redrawn ? aboveScreen(entries, view) : Math.max(0, entries.length - MAX_PAST),
+    );
+    // The entries above the screen stay in the scrollback of the terminal, with the head.
+    const hasHead = !redrawn || skipped === 0;
+    const items = useMemo(
+      () => [...(hasHead ? ['head' as const] : []), ...entries.slice(skipped)],
+      [entries, skipped, hasHead],
+    );
     return (
       <Static items={items}>
         {(item) =>
           item === 'head' ? (
-            <Lines key="head" lines={headLines(workspace, skipped, view)} theme={theme} />
+            <Lines
+              key="head"
+              lines={headLines(workspace, redrawn ? 0 : skipped, view)}
+              theme={theme}
+            />
           ) : (
             <Lines key={item.id} lines={spaced(item, view)} theme={theme} />
           )
@@ -51,6 +64,18 @@ function headLines(workspace: string, skipped: number, { width }: View): StyledL
     'faint',
   );
   return [...wrap(title, width), EMPTY, ...(skipped > 0 ? [note] : [])];
+}
+
+/** Returns the number of entries that are above the screen if the last ones fill it. */
+function aboveScreen(entries: readonly Entry[], view: View): number {
+  let left = view.height ?? 0;
+  let first = entries.length;
+  while (first > 0 && left > 0) {
+    first -= 1;
+    const entry = entries[first];
+    left -= entry ? spaced(entry, view).length : 0;
+  }
+  return first;
 }
 
 function spaced(entry: Entry, view: View): StyledLine[] {

@@ -116,7 +116,7 @@ const NARROWEST = 6;
  * Renders a table. Columns are as wide as their content if all fit, and share the width otherwise. In a very narrow
  * terminal, each row is rendered as a list.
  */
-function table({ header, rows }: Tokens.Table, width: number): StyledLine[] {
+function table({ header, rows, align }: Tokens.Table, width: number): StyledLine[] {
   const cells = [header, ...rows].map((row) => row.map(({ tokens }) => inline(tokens, {})));
   const columns = header.length;
   const wanted = Array.from({ length: columns }, (_, at) =>
@@ -126,18 +126,25 @@ function table({ header, rows }: Tokens.Table, width: number): StyledLine[] {
   if (room < columns * NARROWEST && sum(wanted) > room) return narrowTable(cells, width);
   const widths = shared(wanted, room);
   const rule = line(widths.map((each) => '─'.repeat(each)).join(' '.repeat(GAP)), 'faint');
-  const [head = [], ...body] = cells.map((row) => tableRow(row, widths));
+  const [head = [], ...body] = cells.map((row) => tableRow(row, widths, align));
   return [...head.map(strong), rule, ...body.flat()];
 }
 
-function tableRow(row: readonly StyledLine[], widths: readonly number[]): StyledLine[] {
+function tableRow(
+  row: readonly StyledLine[],
+  widths: readonly number[],
+  align: Tokens.Table['align'],
+): StyledLine[] {
   const wrapped = widths.map((width, at) => wrap(row[at] ?? EMPTY, width));
   const height = Math.max(...wrapped.map((lines) => lines.length));
   return Array.from({ length: height }, (_, down) =>
     widths.flatMap((width, at): StyledLine => {
       const text = fit(wrapped[at]?.[down] ?? EMPTY, width);
       const last = at === widths.length - 1;
-      return [...text, ...line(last ? '' : ' '.repeat(width - lineWidth(text) + GAP))];
+      const free = width - lineWidth(text);
+      const before = align[at] === 'right' ? free : align[at] === 'center' ? free >> 1 : 0;
+      const after = last ? 0 : free - before + GAP;
+      return [...line(' '.repeat(before)), ...text, ...line(' '.repeat(after))];
     }),
   );
 }

@@ -1,6 +1,14 @@
 /** The lines above the text field: the running turn and the queued prompts. */
 import type { QueuedPrompt } from '../../live/client/index.ts';
-import { type SessionState, line, span, type StyledLine, cleanLine } from '../../display/index.ts';
+import {
+  type SessionState,
+  line,
+  span,
+  type StyledLine,
+  clean,
+  cleanLine,
+} from '../../display/index.ts';
+import type { Ui } from './ui.ts';
 import { cut, fit, gutter, wrapText } from '../text/styled-line.ts';
 
 const MAX_QUEUED = 4;
@@ -16,6 +24,37 @@ export function queueLines(
   });
   const more = queued.length - shown.length;
   return more > 0 ? [...shown, line(`  ○ and ${more} more`, 'faint')] : shown;
+}
+
+/** Maximum number of lines of a running command's output. */
+const MAX_COMMAND_LINES = 6;
+
+export interface CommandRoom {
+  readonly spinner: string;
+  readonly now: number;
+  readonly width: number;
+  /** Whether there is no room for the output. */
+  readonly crowded: boolean;
+}
+
+/** Draws the person's own command while it runs, with the end of its output. */
+export function commandLines(
+  { command, output, since }: NonNullable<Ui['command']>,
+  { spinner, now, width, crowded }: CommandRoom,
+): StyledLine[] {
+  const first = fit(
+    [
+      span(`${spinner} `, 'accent'),
+      span(`! ${cleanLine(command)}`, { bold: true }),
+      span(`  ${timeSince(since, now)} · Esc stops it`, 'faint'),
+    ],
+    width,
+  );
+  const text = clean(output).trimEnd();
+  if (crowded || text === '') return [first];
+  const lines = text.split('\n').map((each) => fit(line(each, 'dim'), width - 4));
+  const bar = line('  │ ', 'faint');
+  return [first, ...gutter(cut(lines, MAX_COMMAND_LINES, 'last'), bar, bar)];
 }
 
 /** Maximum number of lines for the reason of a retry. */
@@ -39,8 +78,7 @@ export function activityLines(
   { spinner, since, now, cancels, retry }: Activity,
   width: number,
 ): StyledLine[] {
-  const seconds = Math.max(0, Math.floor((now - since) / 1000));
-  const time = seconds < 60 ? `${seconds}s` : `${Math.floor(seconds / 60)}m ${seconds % 60}s`;
+  const time = timeSince(since, now);
   const what = retry ? `Retrying in ${secondsUntil(retry.retryAt, now)}s` : 'Working';
   const first = fit(
     [
@@ -52,6 +90,11 @@ export function activityLines(
   );
   const reason = retry ? wrapText(cleanLine(retry.text), width - 2, 'dim') : [];
   return [first, ...gutter(cut(reason, MAX_REASON_LINES), line('  '), line('  '))];
+}
+
+function timeSince(since: number, now: number): string {
+  const seconds = Math.max(0, Math.floor((now - since) / 1000));
+  return seconds < 60 ? `${seconds}s` : `${Math.floor(seconds / 60)}m ${seconds % 60}s`;
 }
 
 export function secondsUntil(time: number, now: number): number {

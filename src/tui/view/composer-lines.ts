@@ -1,6 +1,7 @@
 /** Draws the text field between two rules, and below it the completions or the search in earlier prompts. */
 import { layout } from '../input/buffer.ts';
 import type { Composer } from '../input/composer.ts';
+import { pasteLabel } from '../input/pastes.ts';
 import { fit, lineWidth } from '../text/styled-line.ts';
 import { line, span, type StyledLine, cleanLine } from '../../display/index.ts';
 
@@ -24,9 +25,9 @@ export function composerLines(
   composer: Composer,
   { width, maxRows, placeholder }: ComposerRoom,
 ): ComposerLines {
-  const { buffer, search, completion } = composer;
+  const { buffer, pastes, search, completion } = composer;
   const rule = line('─'.repeat(width), 'faint');
-  const { rows, row, column } = layout(buffer, width - 2);
+  const { rows, row, column } = layout(buffer, width - 2, (each) => pasteLabel(each, pastes));
   const first = Math.max(0, Math.min(row - maxRows + 1, rows.length - maxRows));
   const shown = rows.slice(first, first + maxRows).map((text, index): StyledLine => {
     const sign = first + index === 0 ? '❯ ' : '  ';

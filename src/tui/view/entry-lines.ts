@@ -75,14 +75,26 @@ function textLines(entry: TextEntry, { width, renderers, plain }: View): StyledL
   return gutter(lines, line(first ? '● ' : '  ', 'accent'), line('  '));
 }
 
-/** Draws only the subject of a thought. Ctrl-T opens the complete thought. */
-function thoughtLines({ thought }: ThoughtEntry, { width, plain }: View): StyledLine[] {
+/** Maximum number of lines of a thought that the agent is still thinking. */
+const MAX_THOUGHT_LINES = 6;
+
+/**
+ * Draws the subject of a thought and, while the agent is still thinking, the end of its text. Ctrl-T opens the complete
+ * thought.
+ */
+function thoughtLines({ thought, done }: ThoughtEntry, { width, plain }: View): StyledLine[] {
   const subject = cleanLine(thought.subject);
   const helper = helperSpans(thought);
   if (plain) return [[span('Thought: '), ...helper, span(subject)]];
-  return gutter(
+  const head = gutter(
     wrap([...helper, span(subject, { tone: 'dim', italic: true })], width - 2),
     [span('✻ ', 'faint')],
     line('  '),
   );
+  const text = thought.description.trim();
+  // The subject may be the first line of the text.
+  const isMore = text !== thought.subject.trim();
+  if (done || !isMore || text === '') return head;
+  const lines = cut(wrapText(text, width - 4, 'faint'), MAX_THOUGHT_LINES, 'last');
+  return [...head, ...gutter(lines, line('  │ ', 'faint'), line('  │ ', 'faint'))];
 }

@@ -6,8 +6,9 @@ import { PHONE, ScriptedSession, TERMINAL } from '../../../test/tui/scripted-ses
 import type { ToolCall } from '../../protocol/development-tool/index.ts';
 import { withText } from '../input/buffer.ts';
 import { createComposer } from '../input/composer.ts';
+import type { Picker } from '../input/picker.ts';
 import { reduceState } from '../../display/state/index.ts';
-import { INITIAL, textOfLine } from '../../display/index.ts';
+import { INITIAL, line, textOfLine } from '../../display/index.ts';
 import { lineWidth } from '../text/styled-line.ts';
 import { NO_DIALOG, type DialogFocus, type Ui } from './ui.ts';
 import { frame } from './frame.ts';
@@ -38,16 +39,34 @@ function uiAfter(names: readonly string[], changes: Partial<Ui>): Ui {
     answering: new Set(),
     pane: undefined,
     rewind: undefined,
+    picker: undefined,
+    command: undefined,
+    mode: undefined,
+    drawing: 0,
     hint: undefined,
     busySince: undefined,
     ...changes,
   };
 }
 
+const PICKER: Picker = {
+  title: 'Restore a checkpoint',
+  items: Array.from({ length: 20 }, (_, n) => ({
+    id: `${n}`,
+    title: `before ${n}`,
+    when: '09:30',
+  })),
+  query: '',
+  selected: 7,
+  preview: { id: '7', lines: Array.from({ length: 40 }, (_, n) => line(`+ line ${n}`, 'added')) },
+};
+
 const changes = fc.constantFrom<Partial<Ui>>(
   {},
   { busySince: 1 },
   { rewind: { selected: 1 } },
+  { picker: PICKER },
+  { command: { command: 'npm test', output: 'ok\n'.repeat(20), since: 0 } },
   { pane: { kind: 'thoughts', scroll: 0 } },
   { pane: { kind: 'call', scroll: 50 } },
   { pane: { kind: 'request', scroll: 3 } },

@@ -14,8 +14,8 @@ import {
   type StyledLine,
 } from '../../display/index.ts';
 import { cut } from '../text/styled-line.ts';
-import { asking, lastCall, REWIND_CHOICES, thoughtsOfTurn, type Ui } from './ui.ts';
-import { activityLines, queueLines } from './activity-lines.ts';
+import { asking, lastCall, rewindChoices, thoughtsOfTurn, type Ui } from './ui.ts';
+import { activityLines, commandLines, queueLines } from './activity-lines.ts';
 import { box } from './box.ts';
 import { wholeCall } from './call-lines.ts';
 import { composerLines } from './composer-lines.ts';
@@ -24,6 +24,7 @@ import { entryLines } from './entry-lines.ts';
 import type { View } from './view.ts';
 import { menuLines } from './menu-lines.ts';
 import { paneLines, thoughtContent, type Pane } from './pane-lines.ts';
+import { pickerLines } from './picker-lines.ts';
 import { wholeRequest } from './request-lines.ts';
 import { statusLine } from './status-lines.ts';
 
@@ -70,20 +71,22 @@ export function frame(options: FrameOptions): ScreenFrame {
     plain: false,
     spinner: options.spinner,
   };
-  const isOpen = view !== undefined && (ui.pane || ui.rewind || asking(ui).length > 0);
+  const isOpen = view !== undefined && (isCovered(ui) || asking(ui).length > 0);
   const crowded = isOpen && height < LOW;
   const composer = composerLines(ui.composer, {
     width,
     maxRows: Math.max(1, Math.min(MAX_COMPOSER_ROWS, Math.floor(height / (crowded ? 8 : 4)))),
     placeholder: placeholderFor(ui, self, width),
   });
-  const status = statusLine({ ...options, state, hint: ui.hint });
+  const status = statusLine({ ...options, state, mode: ui.mode, hint: ui.hint });
   const queue = queueLines(state.queued, self.name, width);
   const queued = crowded ? queue.slice(-1) : queue;
   const since = crowded ? undefined : ui.busySince;
   const { spinner, now } = options;
   const turn = since !== undefined && { spinner, since, now, cancels: escCancels(ui, self) };
-  const activity = turn ? [EMPTY, ...activityLines({ ...turn, retry: state.retry }, width)] : [];
+  const work = turn ? activityLines({ ...turn, retry: state.retry }, width) : [];
+  const own = ui.command ? commandLines(ui.command, { spinner, now, width, crowded }) : [];
+  const activity = work.length + own.length > 0 ? [EMPTY, ...own, ...work] : [];
   // One row stays unused, because a frame as tall as the terminal would scroll.
   const fixed = composer.lines.length + 1 + queued.length + activity.length + 1;
   const space = activity.length + queued.length > 0 || crowded ? [] : [EMPTY];
@@ -98,7 +101,7 @@ export function frame(options: FrameOptions): ScreenFrame {
   // In a very small terminal, the topmost lines are dropped.
   const dropped = Math.max(0, all.length + composer.lines.length + 2 - height);
   const above = all.slice(dropped);
-  const talking = over === undefined || (writes(ui) && !ui.pane && !ui.rewind);
+  const talking = over === undefined || (writes(ui) && !isCovered(ui));
   return {
     lines: [...above, ...composer.lines, status],
     cursor: talking
@@ -107,6 +110,11 @@ export function frame(options: FrameOptions): ScreenFrame {
     scroll,
     dialog: dropped <= all.length - (over?.length ?? 0) ? drawn : undefined,
   };
+}
+
+/** Returns whether an overlay takes the keys. */
+function isCovered({ pane, rewind, picker }: Ui): boolean {
+  return pane !== undefined || rewind !== undefined || picker !== undefined;
 }
 
 /** Returns whether the keys go to the text field while a dialog is open. */
@@ -122,9 +130,13 @@ function overlay(ui: Ui, view: View, maxRows: number): Overlay {
   const { width } = view;
   const inner = { ...view, width: width - 4 };
   if (ui.rewind) {
-    const choices = menuLines(REWIND_CHOICES, ui.rewind.selected, width - 4);
+    const choices = menuLines(rewindChoices(ui), ui.rewind.selected, width - 4);
     const title = line('Go back', { bold: true });
     return { lines: box(choices, width, { title, keys: '↑↓ Enter · Esc stays', tone: 'accent' }) };
+  }
+  if (ui.picker) {
+    const keys = '↑↓ Enter · type to search · Esc closes';
+    return { lines: pickerLines(ui.picker, { width, maxRows, keys, none: 'No checkpoint.' }) };
   }
   const waiting = asking(ui);
   const [entry] = waiting;
@@ -174,7 +186,7 @@ function liveLines(open: readonly Entry[], view: View, maxRows: number): StyledL
 /** Returns whether Esc cancels the turn. It does if nothing else is open and the client may send prompts. */
 function escCancels(ui: Ui, { roles }: LiveClient): boolean {
   const answers = asking(ui).length > 0 && roles.includes('approve');
-  return roles.includes('prompt') && !answers && !ui.pane && !ui.rewind;
+  return roles.includes('prompt') && !answers && !isCovered(ui) && !ui.command;
 }
 
 function placeholderFor(ui: Ui, self: LiveClient, width: number): string {

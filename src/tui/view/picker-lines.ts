@@ -1,15 +1,53 @@
-/** Draws the list of sessions to resume. */
-import { matching, type Picker } from '../input/picker.ts';
+/** Draws a list to choose from: sessions to resume, or checkpoints. Below it, draws what is known about the selected item. */
+import { matching, selectedItem, type Picker } from '../input/picker.ts';
 import { fit, lineWidth } from '../text/styled-line.ts';
-import { line, span, type StyledLine, cleanLine } from '../../display/index.ts';
+import { EMPTY, line, span, type StyledLine, cleanLine } from '../../display/index.ts';
 import { box } from './box.ts';
 
-export function pickerLines(picker: Picker, width: number, height: number): StyledLine[] {
+export interface PickerRoom {
+  readonly width: number;
+  readonly maxRows: number;
+  readonly keys: string;
+  /** The text for an empty list. */
+  readonly none: string;
+}
+
+/** The rows of the edges and of the search. */
+const FIXED = 3;
+/** Minimum number of rows for a preview, with the rule above it. */
+const MIN_PREVIEW = 4;
+const MIN_LIST = 3;
+
+export function pickerLines(
+  picker: Picker,
+  { width, maxRows, keys, none }: PickerRoom,
+): StyledLine[] {
   const found = matching(picker);
   const inner = width - 4;
-  const room = Math.max(1, Math.min(found.length, height - 6));
+  const room = Math.max(1, maxRows - FIXED);
+  // The list gets at most half of the rows, so that the preview is useful.
+  const listed = Math.min(
+    Math.max(1, found.length),
+    Math.max(MIN_LIST, Math.floor(room / 2)),
+    room,
+  );
+  const rows = listLines(picker, inner, listed);
+  const left = room - rows.length;
+  const search: StyledLine = [span('search: ', 'dim'), span(cleanLine(picker.query), 'accent')];
+  const about = left >= MIN_PREVIEW ? previewLines(picker, inner, left) : [];
+  const list = rows.length > 0 ? rows : [line(none, 'dim')];
+  return box([search, ...list, ...about], width, {
+    title: line(picker.title, { bold: true }),
+    note: line(`${found.length}`, 'dim'),
+    keys,
+    tone: 'accent',
+  });
+}
+
+function listLines(picker: Picker, inner: number, room: number): StyledLine[] {
+  const found = matching(picker);
   const first = Math.max(0, Math.min(picker.selected - room + 1, found.length - room));
-  const rows = found.slice(first, first + room).map((item, index): StyledLine => {
+  return found.slice(first, first + room).map((item, index): StyledLine => {
     const here = first + index === picker.selected;
     const when = span(`  ${cleanLine(item.when)}`, 'dim');
     const title = fit(
@@ -22,12 +60,18 @@ export function pickerLines(picker: Picker, width: number, height: number): Styl
     const space = Math.max(0, inner - lineWidth(title) - lineWidth([when]));
     return title.concat(span(' '.repeat(space)), when);
   });
-  const search: StyledLine = [span('search: ', 'dim'), span(picker.query, 'accent')];
-  const none = line('No matching session.', 'dim');
-  return box([search, ...(rows.length > 0 ? rows : [none])], width, {
-    title: line('Resume a session', { bold: true }),
-    note: line(`${found.length}`, 'dim'),
-    keys: '↑↓ Enter · type to search · Esc starts a new one',
-    tone: 'accent',
-  });
+}
+
+/** Draws the preview. It always has the same height, so that the screen does not move with the selection. */
+function previewLines(picker: Picker, inner: number, room: number): StyledLine[] {
+  const item = selectedItem(picker);
+  const known = picker.preview && picker.preview.id === item?.id ? picker.preview.lines : undefined;
+  const all = item ? (known ?? [line('…', 'dim')]) : [];
+  const rows = room - 1;
+  const more = all.length - rows;
+  const shown =
+    more > 0
+      ? [...all.slice(0, rows - 1), line(`… ${more + 1} more lines`, 'faint')]
+      : [...all, ...Array.from({ length: -more }, () => EMPTY)];
+  return [line('─'.repeat(inner), 'faint'), ...shown.map((each) => fit(each, inner))];
 }

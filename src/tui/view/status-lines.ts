@@ -18,6 +18,8 @@ export interface StatusView {
   readonly a2aPort?: number | undefined;
   /** The URL of the session, if it runs in another process. */
   readonly attachedTo?: string | undefined;
+  /** The mode that the person has chosen, until the session has it. */
+  readonly mode?: string | undefined;
   /** A text that replaces the status line. */
   readonly hint?: string | undefined;
 }
@@ -49,13 +51,20 @@ export function statusLine(view: StatusView): StyledLine {
     const drawn = draw(view, layout);
     if (drawn) return drawn;
   }
-  return fit([span(' '), span(view.state.approval, 'dim')], width);
+  return fit([span(' '), modeSpan(view.mode ?? view.state.approval)], width);
+}
+
+/** Draws the approval mode. A mode in which fewer questions are asked is marked, also without colours. */
+function modeSpan(mode: string): StyledText {
+  if (mode === 'yolo') return span('⚠ yolo', { tone: 'bad', bold: true });
+  if (mode === 'auto-edit') return span('⚠ auto-edit', 'warning');
+  return span(cleanLine(mode), mode === 'plan' ? 'accent' : 'dim');
 }
 
 /** Returns the line, or undefined if it does not fit. */
 function draw(view: StatusView, { usage, clients, model }: Layout): StyledLine | undefined {
   const { state, width } = view;
-  const mode = span(state.approval, state.approval === 'yolo' ? 'warning' : 'dim');
+  const mode = modeSpan(view.mode ?? state.approval);
   const context = usage === 'none' ? '' : contextText(state, usage === 'percent');
   const rest = [mode, span(context, 'dim'), span(usage === 'all' ? costText(state) : '', 'dim')];
   const right = joined([

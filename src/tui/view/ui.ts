@@ -1,5 +1,6 @@
 /** The state of the screen, and queries on it. */
 import type { Composer } from '../input/composer.ts';
+import type { Picker } from '../input/picker.ts';
 import {
   requestId,
   type CallEntry,
@@ -40,16 +41,42 @@ export interface Ui {
     | undefined;
   /** Set while the rewind menu is open. */
   readonly rewind: { readonly selected: number } | undefined;
+  /** Set while the person chooses a checkpoint. */
+  readonly picker: Picker | undefined;
+  /** The person's own command that runs. */
+  readonly command:
+    | { readonly command: string; readonly output: string; readonly since: number }
+    | undefined;
+  /** The approval mode that the person has chosen, until the session has it. */
+  readonly mode: string | undefined;
+  /** Increases when the whole screen has to be drawn again. */
+  readonly drawing: number;
   readonly hint: string | undefined;
   /** The time when the running turn started, or undefined if no turn is running. */
   readonly busySince: number | undefined;
 }
 
-export const REWIND_CHOICES = [
-  { name: 'Edit the last prompt', description: 'and send it again' },
-  { name: 'Go back to a checkpoint', description: 'with /restore, which also restores the files' },
-  { name: 'Stay here', description: undefined },
-] as const;
+export interface RewindChoice {
+  readonly id: 'edit' | 'restore' | 'drop' | 'stay';
+  readonly name: string;
+  readonly description?: string;
+}
+
+export function rewindChoices({ state }: Pick<Ui, 'state'>): readonly RewindChoice[] {
+  const queued = state.queued.length;
+  return [
+    { id: 'edit', name: 'Edit the last prompt', description: 'and send it again' },
+    {
+      id: 'restore',
+      name: 'Go back to a checkpoint',
+      description: 'with /restore, which also restores the files',
+    },
+    ...(queued > 0
+      ? [{ id: 'drop' as const, name: `Cancel, and drop the queued prompts (${queued})` }]
+      : []),
+    { id: 'stay', name: 'Stay here' },
+  ];
+}
 
 /** Returns the calls that wait for an answer, the oldest first. The dialog shows the first one. */
 export function asking({ state, answering }: Ui): CallEntry[] {

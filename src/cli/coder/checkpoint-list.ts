@@ -1,0 +1,58 @@
+/** The checkpoints of a workspace for the picker of `/restore`, and what restoring one of them would change. */
+import type { Coder } from '../../coder/index.ts';
+import { clean, EMPTY, line, localTime, span, type StyledText } from '../../display/index.ts';
+import type { TuiOptions } from '../../tui/index.ts';
+import { word } from '../program/terminal.ts';
+
+type Workspaces = Pick<Coder['workspaces'], 'openRoots' | 'placeFor'>;
+
+/** Lists the checkpoints of the folder. `sessionId` is the session that would be restored with the files. */
+export function checkpointList(
+  workspaces: () => Promise<Workspaces>,
+  folder: string,
+  sessionId: () => string | undefined,
+): NonNullable<TuiOptions['checkpoints']> {
+  async function checkpoints() {
+    const nobody = { user: undefined, tenant: '', contextId: undefined };
+    const opened = await workspaces();
+    // The agent may not be open yet, because it is opened by the first turn.
+    await opened.openRoots();
+    const found = await opened.placeFor({ workspace_path: folder }, nobody);
+    const known = await found?.agent?.checkpoints();
+    if (known) return known;
+    throw new Error(
+      'Checkpoints are not available, because git is not installed or there are too many files.',
+    );
+  }
+  return {
+    async list() {
+      return (await (await checkpoints()).list()).map(({ id, at, label, extra }) => {
+        const filesOnly = extra['session'] === sessionId() ? '' : ' (files only)';
+        return { id, title: `before: ${word(label)}${filesOnly}`, when: localTime(at) };
+      });
+    },
+    async changes(id) {
+      const [{ files, patch }, { patchLine }] = await Promise.all([
+        (await checkpoints()).changes(id),
+        import('../../display/text/index.ts'),
+      ]);
+      if (files.length === 0) return [line('The files are as they were then.', 'dim')];
+      const counted = files.length === 1 ? 'One file changes:' : `${files.length} files change:`;
+      return [
+        line(counted),
+        ...files.map(({ path, change }) => [span(`  ${word(path)}  `), HAPPENS[change]]),
+        EMPTY,
+        ...clean(patch)
+          .split('\n')
+          .filter((each) => !/^(?:diff|index|deleted file|new file) /.test(each))
+          .map((each) => patchLine(each)),
+      ];
+    },
+  };
+}
+
+const HAPPENS: Readonly<Record<'add' | 'edit' | 'remove', StyledText>> = {
+  add: span('comes back', 'added'),
+  edit: span('changes', 'warning'),
+  remove: span('is removed', 'removed'),
+};

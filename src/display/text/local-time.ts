@@ -1,0 +1,19 @@
+/** Writes a time as people do, in the time zone of this machine: `14:03`, `yesterday 14:03`, `12 Nov 14:03`. */
+const MONTHS = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ');
+
+export function localTime(at: number, now = Date.now()): string {
+  const [then, today] = [new Date(at), new Date(now)];
+  const two = (part: number): string => String(part).padStart(2, '0');
+  const time = `${two(then.getHours())}:${two(then.getMinutes())}`;
+  const daysAgo = Math.round((midnight(today) - midnight(then)) / 86_400_000);
+  if (daysAgo === 0) return time;
+  if (daysAgo === 1) return `yesterday ${time}`;
+  const day = `${then.getDate()} ${MONTHS[then.getMonth()]}`;
+  return then.getFullYear() === today.getFullYear()
+    ? `${day} ${time}`
+    : `${day} ${then.getFullYear()}`;
+}
+
+function midnight(time: Date): number {
+  return new Date(time.getFullYear(), time.getMonth(), time.getDate()).getTime();
+}

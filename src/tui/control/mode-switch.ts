@@ -1,0 +1,49 @@
+/**
+ * Changes the approval mode with Shift-Tab. The chosen mode is shown at once. The command is sent when the person has
+ * stopped pressing the key, so that only the mode that they stopped at is in the log of the session.
+ */
+const SETTLED_MS = 700;
+/** The modes in the order of the key. The mode yolo is not among them: nobody should reach it by mistake. */
+const CYCLE = ['ask', 'auto-edit', 'plan'] as const;
+
+export interface ModeSwitchOptions {
+  /** Shows the chosen mode, or the mode of the session again. */
+  readonly show: (mode: string | undefined) => void;
+  /** Sends the command that sets the mode. */
+  readonly send: (command: string) => void;
+}
+
+export class ModeSwitch {
+  readonly #options: ModeSwitchOptions;
+  #timer: NodeJS.Timeout | undefined;
+  #chosen: string | undefined;
+
+  constructor(options: ModeSwitchOptions) {
+    this.#options = options;
+  }
+
+  /** Chooses the mode after this one. */
+  next(current: string): void {
+    const before = this.#chosen ?? current;
+    const at = CYCLE.findIndex((mode) => mode === before);
+    this.#chosen = CYCLE[(at + 1) % CYCLE.length] ?? CYCLE[0];
+    this.#options.show(this.#chosen);
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.settle(current), SETTLED_MS);
+  }
+
+  /** Sends the chosen mode now, if there is one. Called before a prompt, which must run in the mode that is shown. */
+  settle(current: string): void {
+    clearTimeout(this.#timer);
+    const chosen = this.#chosen;
+    this.#chosen = undefined;
+    if (chosen === undefined) return;
+    if (chosen === current) this.#options.show(undefined);
+    else this.#options.send(`/approval ${chosen}`);
+  }
+
+  /** Forgets a choice that was not sent. */
+  close(): void {
+    clearTimeout(this.#timer);
+  }
+}

@@ -1,0 +1,141 @@
+/**
+ * The elements above the text field that take all keys while they are open: the rewind menu, a pane, and the picker of
+ * checkpoints.
+ */
+import { isCtrl, type KeyPress } from '../input/keys.ts';
+import { menuKey } from '../input/menu.ts';
+import { pickerKey, selectedItem } from '../input/picker.ts';
+import { asking, lastPrompt, rewindChoices, type Ui } from '../view/ui.ts';
+import type { TuiOptions } from './options.ts';
+
+const PAGE = 10;
+
+/** The part of the controller that an overlay needs. */
+export interface OverlayHost {
+  readonly ui: Ui;
+  /** The id of this client. */
+  readonly self: string;
+  change(changes: Partial<Ui>): void;
+  run(work: Promise<unknown>): void;
+  /** Replaces the text in the text field. */
+  write(text: string): void;
+  send(text: string): Promise<unknown>;
+  /** Cancels the turn and drops the queued prompts. */
+  dropQueue(): Promise<unknown>;
+  key(key: KeyPress): void;
+}
+
+export class Overlays {
+  readonly #host: OverlayHost;
+  readonly #checkpoints: TuiOptions['checkpoints'];
+
+  constructor(host: OverlayHost, checkpoints: TuiOptions['checkpoints']) {
+    this.#host = host;
+    this.#checkpoints = checkpoints;
+  }
+
+  /** Returns whether an overlay is open and has handled the key. */
+  key(key: KeyPress): boolean {
+    const { rewind, picker, pane } = this.#host.ui;
+    if (rewind) this.#rewindKey(rewind.selected, key);
+    else if (picker) this.#pickerKey(picker, key);
+    else if (pane) this.#paneKey(pane, key);
+    else return false;
+    return true;
+  }
+
+  openCall(): void {
+    const [asked] = asking(this.#host.ui);
+    this.#host.change({ pane: { kind: asked ? 'request' : 'call', scroll: 0 } });
+  }
+
+  /** Opens the picker of checkpoints or, where there is none, lists the checkpoints as text. */
+  async openRestore(): Promise<void> {
+    const host = this.#host;
+    if (!this.#checkpoints) {
+      await host.send('/restore list');
+      host.write('/restore ');
+      return;
+    }
+    const items = await this.#checkpoints.list();
+    if (items.length === 0) {
+      await host.send('/restore list');
+      return;
+    }
+    host.change({ picker: { items, query: '', selected: 0, title: 'Restore a checkpoint' } });
+    this.#preview();
+  }
+
+  #rewindKey(selected: number, key: KeyPress): void {
+    const host = this.#host;
+    const choices = rewindChoices(host.ui);
+    const step = menuKey(selected, choices.length, key);
+    if (step && 'selected' in step) {
+      host.change({ rewind: step });
+      return;
+    }
+    if (!step && key.name !== 'escape') return;
+    host.change({ rewind: undefined });
+    switch (step && choices[step.chosen]?.id) {
+      case 'edit': {
+        const text = lastPrompt(host.ui, host.self);
+        if (text !== undefined) host.write(text);
+        break;
+      }
+      case 'restore':
+        host.run(this.openRestore());
+        break;
+      case 'drop':
+        host.run(host.dropQueue());
+        break;
+      default:
+    }
+  }
+
+  #pickerKey(picker: NonNullable<Ui['picker']>, key: KeyPress): void {
+    const step = pickerKey(picker, key);
+    if ('picker' in step) {
+      this.#host.change({ picker: step.picker });
+      this.#preview();
+      return;
+    }
+    this.#host.change({ picker: undefined });
+    if (step.picked !== undefined) this.#host.run(this.#host.send(`/restore ${step.picked}`));
+  }
+
+  /** Loads the preview of the selected checkpoint. */
+  #preview(): void {
+    const { picker } = this.#host.ui;
+    const id = picker && selectedItem(picker)?.id;
+    if (id === undefined || !this.#checkpoints || picker?.preview?.id === id) return;
+    this.#host.run(
+      this.#checkpoints.changes(id).then((lines) => {
+        const now = this.#host.ui.picker;
+        if (now && selectedItem(now)?.id === id) {
+          this.#host.change({ picker: { ...now, preview: { id, lines } } });
+        }
+      }),
+    );
+  }
+
+  #paneKey(pane: NonNullable<Ui['pane']>, key: KeyPress): void {
+    const steps: Partial<Record<KeyPress['name'], number>> = {
+      up: -1,
+      down: 1,
+      'page-up': -PAGE,
+      'page-down': PAGE,
+      home: -Infinity,
+      // The frame limits the position to the content.
+      end: Number.MAX_SAFE_INTEGER,
+    };
+    const step = steps[key.name];
+    if (step !== undefined) {
+      this.#host.change({ pane: { ...pane, scroll: Math.max(0, pane.scroll + step) } });
+      return;
+    }
+    this.#host.change({ pane: undefined });
+    const toggles = key.name === 'escape' || isCtrl(key, 't') || isCtrl(key, 'o');
+    // The pane covers a dialog, so the key cannot be meant as its answer.
+    if (!toggles && asking(this.#host.ui).length === 0) this.#host.key(key);
+  }
+}
