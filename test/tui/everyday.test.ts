@@ -171,8 +171,9 @@ test('Ctrl-L and another size draw a clean screen', async (t) => {
     terminal.resize(columns, rows);
     await terminal.until(`a clean screen of ${columns}x${rows}`, isClean);
   }
-  terminal.screen.write('\u001b[5;1Hgarbage of another program');
-  await terminal.sees(/garbage/);
+  const garbage = '\u001b7\u001b[5;1Hgarbage of another program\u001b8';
+  await new Promise<void>((resolve) => terminal.screen.write(garbage, resolve));
+  assert.match(terminal.visible(), /garbage/);
   terminal.type(CTRL_L);
   await terminal.until('no garbage', () => !/garbage/.test(terminal.visible()) && isClean());
 });
