@@ -64,8 +64,8 @@ export function emptyHistory(): History {
 export function aboutEvent(event: TaskEvent): string {
   if (event.kind === 'task') return 'task';
   if (event.kind === 'status-update') return `status ${event.status.state}`;
-  const [part] = event.artifact.parts;
-  return `artifact ${part?.kind === 'text' ? part.text : ''}`;
+  const texts = event.artifact.parts.map((part) => (part.kind === 'text' ? part.text : ''));
+  return `artifact ${texts.join('')}`;
 }
 
 /** Returns the broken promises, one line each. */
