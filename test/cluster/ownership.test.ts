@@ -204,3 +204,16 @@ test('an answer to a task whose last owner is gone continues the task', async (t
   assert.ok(done.kind === 'task' && done.status.state === 'completed');
   assert.equal(textOfTask(done), 'this');
 });
+
+test('a notification that is not a hint, or a check that comes late, does not end a node', async (t) => {
+  const agent = createAgent({ name: 'Echo', description: 'Echo' }, async function* () {
+    yield 'done';
+  });
+  const { handler, store } = await startNode(t, database.url, agent);
+  while (!store.cluster.stats().listens) await new Promise(setImmediate);
+  for (const payload of ['ping of an earlier session', 'no JSON', 'null', '{"changed":1}']) {
+    await database.query('SELECT pg_notify($1, $2)', [`parley_${store.cluster.node}`, payload]);
+  }
+  const task = await handler.sendMessage({ message: says('go') });
+  assert.ok(task.kind === 'task' && task.status.state === 'completed');
+});

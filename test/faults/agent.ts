@@ -4,6 +4,7 @@
  *   steps N MS   sends N chunks with a pause of MS milliseconds
  *   tool         asks for approval, runs a tool that must not run twice, and sends its result
  */
+import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import type {
   A2AAgent,
@@ -17,10 +18,10 @@ const EXECUTING = 'EXECUTING';
 
 /** `runTool` is the tool. It must not be called twice for one task. */
 export function faultAgent(store: TaskStore, runTool: (taskId: string) => Promise<void>): A2AAgent {
-  /** Returns whether the log has the entry that says that the tool is being executed. */
-  async function isExecuting(taskId: string): Promise<boolean> {
+  /** Returns the name of the execution that executes the tool, according to the log. */
+  async function executing(taskId: string): Promise<unknown> {
     const entries = await store.read(taskId, 0, 1000);
-    return entries.some(({ event }) => event.metadata?.[EXECUTING] === true);
+    return entries.map(({ event }) => event.metadata?.[EXECUTING]).find(Boolean);
   }
 
   async function* steps(
@@ -51,17 +52,19 @@ export function faultAgent(store: TaskStore, runTool: (taskId: string) => Promis
       return;
     }
     // The outcome of a tool that was executed when the process ended is unknown. It must not be executed again.
-    if (resumed && (await isExecuting(id))) {
+    if (resumed && (await executing(id)) !== undefined) {
       yield { kind: 'status-update', state: 'failed', message: 'outcome unknown' };
       return;
     }
-    const metadata = { [EXECUTING]: true };
-    yield { kind: 'status-update', state: 'working', metadata };
-    while (!(await isExecuting(id))) {
+    const name = randomUUID();
+    yield { kind: 'status-update', state: 'working', metadata: { [EXECUTING]: name } };
+    let stored: unknown;
+    while ((stored = await executing(id)) === undefined) {
       if (signal.aborted) return;
       await setTimeout(5);
     }
-    if (signal.aborted) return;
+    // Another node may have taken over the task while this one was paused.
+    if (signal.aborted || stored !== name) return;
     await runTool(id);
     yield { kind: 'status-update', state: 'completed', message: 'the tool has run' };
   }

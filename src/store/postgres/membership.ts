@@ -27,6 +27,9 @@ const RECONNECT_MS = 50;
 const SETTLE_MS = 2000;
 /** How long to wait for a notification that the node has sent to itself. */
 const PING_MS = 2000;
+const PINGS = 2;
+/** What such a notification starts with. */
+const PING = 'ping ';
 
 export interface MembershipOptions {
   readonly db: Postgres;
@@ -236,7 +239,11 @@ export class Membership {
     const { db } = this.#options;
     const own = channelOf(id);
     session.onNotification((channel, payload) => {
-      if (channel === own && payload === this.#ping?.payload) return this.#ping.arrived();
+      if (channel === own && payload.startsWith(PING)) {
+        // One that arrives too late has no effect.
+        if (payload === this.#ping?.payload) this.#ping.arrived();
+        return;
+      }
       for (const listener of this.#listeners) {
         if ((listener.channel ?? own) === channel) listener.onNotification?.(payload);
       }
@@ -246,7 +253,9 @@ export class Membership {
     const channels = new Set(this.#listeners.map(({ channel }) => channel ?? own)).add(own);
     for (const channel of channels) await session.query(`LISTEN ${channel}`);
     const [before] = await session.query<{ pid: number }>(CLUSTER_SQL.session);
-    const isDirect = await this.#arrives(own);
+    let isDirect = false;
+    // A single notification may be lost or late.
+    for (let tries = 0; tries < PINGS && !isDirect; tries++) isDirect = await this.#arrives(own);
     const [after] = await session.query<{ pid: number }>(CLUSTER_SQL.session);
     this.listens = isDirect;
     // Behind a pooler, the lock would belong to a connection that is not ours.
@@ -259,7 +268,7 @@ export class Membership {
   /** Returns whether a notification to this node arrives. */
   async #arrives(channel: string): Promise<boolean> {
     const { promise, resolve } = Promise.withResolvers<void>();
-    const payload = `ping ${randomUUIDv7()}`;
+    const payload = `${PING}${randomUUIDv7()}`;
     this.#ping = { payload, arrived: resolve };
     await this.notify([channel], [payload]);
     return Promise.race([promise.then(() => true), pause(PING_MS).then(() => false)]);

@@ -93,7 +93,7 @@ export class PostgresCluster implements StoreCluster {
     this.#hints = new HintSender((channels, payloads) => members.notify(channels, payloads));
     this.#members = members;
     members.add({
-      onNotification: (payload) => this.#hinted(JSON.parse(payload)),
+      onNotification: (payload) => this.#notified(payload),
       onGone: () => this.#gone(),
       onExpelled: () => this.#expelled(),
       onLook: (isRenewal) => this.#look(isRenewal),
@@ -237,6 +237,15 @@ export class PostgresCluster implements StoreCluster {
   /** Called by the store when a webhook that another node may have opened was saved or removed. */
   pushChanged({ taskId, configId }: PushKey): void {
     this.#hints.tell(this.#members.peers, { push: [[taskId, configId]] });
+  }
+
+  /** Every user of the database can send notifications, so they may have any content. */
+  #notified(payload: string): void {
+    try {
+      this.#hinted(JSON.parse(payload));
+    } catch (error) {
+      this.#logger.debug({ err: error }, 'ignored a notification that is not a hint');
+    }
   }
 
   #hinted({ changed, follow, from, push, mail, orphans }: Hint): void {
