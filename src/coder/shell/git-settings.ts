@@ -22,6 +22,7 @@ const SETTINGS: Readonly<Record<string, string>> = {
   'core.untrackedCache': 'false',
   'log.showSignature': 'false',
   'log.diffMerges': 'separate',
+  'format.pretty': 'medium',
   'branch.sort': 'refname',
   'diff.autoRefreshIndex': 'false',
   'diff.ignoreSubmodules': 'all',
@@ -71,6 +72,10 @@ export async function gitEnvironment(
     GIT_OPTIONAL_LOCKS: '0',
     GIT_TERMINAL_PROMPT: '0',
     GIT_NO_LAZY_FETCH: '1',
+    // The user's settings can name files for these.
+    GIT_TRACE2: '0',
+    GIT_TRACE2_EVENT: '0',
+    GIT_TRACE2_PERF: '0',
     // No protocol has this name, so git cannot connect to anything.
     GIT_ALLOW_PROTOCOL: 'none',
   };

@@ -17,6 +17,8 @@ export interface ReadOnlyCommand {
   readonly program: string;
   /** Words that may be the paths of files and folders. */
   readonly operands: readonly string[];
+  /** Whether the command has no operands, so that it reads its standard input. */
+  readonly readsInput?: boolean;
   /** Whether the command reads folders: those in `operands`, or the workspace if there are none. */
   readonly readsFolders: boolean;
   /** Set if the command is git with a repository. */
@@ -38,7 +40,6 @@ const VERSIONS: Readonly<Record<string, readonly string[]>> = {
   python3: ['--version', '-V'],
   ruby: ['--version', '-v'],
   perl: ['--version', '-v'],
-  java: ['--version', '-version'],
   gcc: ['--version'],
   clang: ['--version'],
   make: ['--version', '-v'],
@@ -47,7 +48,7 @@ const VERSIONS: Readonly<Record<string, readonly string[]>> = {
 };
 
 const COMMANDS: Readonly<Record<string, (args: readonly string[]) => Reading | undefined>> = {
-  pwd: (args) => (plain(args, { flags: 'LP' })?.operands.length === 0 ? NOTHING : undefined),
+  pwd: (args) => (plain(args, { flags: 'LP' })?.readsInput === true ? NOTHING : undefined),
   cat: (args) => plain(args, { flags: 'nbsvetAET', long: ['--number', '--number-nonblank'] }),
   head: (args) => plain(args, ENDS),
   tail: (args) => plain(args, ENDS),
@@ -178,7 +179,7 @@ export function readsOnlyInput({ words: all, assigns }: SimpleCommand): boolean 
   if (assigns || !all.every(({ literal }) => literal)) return false;
   const [program = '', ...args] = all.map(({ text }) => text);
   const reading = FILTERS.has(program) ? readingOf(program, args) : undefined;
-  return reading?.operands.length === 0 && !reading.readsFolders;
+  return reading?.readsInput === true && !reading.readsFolders;
 }
 
 function readingOf(program: string, args: readonly string[]): Reading | undefined {
@@ -190,13 +191,19 @@ function readingOf(program: string, args: readonly string[]): Reading | undefine
 /** A command whose operands are files. */
 function plain(args: readonly string[], known: KnownOptions): Reading | undefined {
   const read = readOptions(args, known);
-  return read && { operands: read.operands, readsFolders: false };
+  return (
+    read && {
+      operands: [...read.operands, ...read.separate],
+      readsInput: read.operands.length === 0,
+      readsFolders: false,
+    }
+  );
 }
 
 /** A command whose operands are files and folders. */
 function folders(args: readonly string[], known: KnownOptions): Reading | undefined {
   const read = readOptions(args, known);
-  return read && { operands: read.operands, readsFolders: true };
+  return read && { operands: [...read.operands, ...read.separate], readsFolders: true };
 }
 
 /** A command that searches for a pattern, in folders if it has one of the options `recursive`. */
@@ -207,10 +214,13 @@ function search(
 ): Reading | undefined {
   const read = readOptions(args, known);
   if (!read) return undefined;
-  const { names, operands } = read;
+  const { names, operands, separate } = read;
   const hasPattern = ['-e', '--regexp', '--files', '--type-list'].some((name) => names.has(name));
+  // If an option does not take the next word, as -C of some versions of grep, this word is the pattern.
+  const isPattern = !hasPattern && separate.length === 0;
   return {
-    operands: hasPattern ? operands : operands.slice(1),
+    readsInput: operands.length === (hasPattern ? 0 : 1),
+    operands: isPattern ? operands.slice(1) : [...operands, ...separate],
     readsFolders: !recursive || recursive.some((name) => names.has(name)),
   };
 }

@@ -8,7 +8,7 @@ import { readOptions, type KnownOptions, type ReadOptions } from './read-options
 const DIFF: Required<Pick<KnownOptions, 'flags' | 'valued' | 'long' | 'optional' | 'longValued'>> =
   {
     flags: 'pusbwzRW',
-    valued: 'USG',
+    valued: 'SG',
     long: words(
       '--stat --shortstat --numstat --summary --compact-summary --name-only --name-status --raw --patch --no-patch ' +
         '--cached --staged --merge-base --ignore-all-space --ignore-space-change --ignore-blank-lines --no-color ' +
@@ -16,10 +16,13 @@ const DIFF: Required<Pick<KnownOptions, 'flags' | 'valued' | 'long' | 'optional'
         '--exit-code --quiet --check --full-index --text --patch-with-stat --pickaxe-regex --pickaxe-all',
     ),
     optional: words(
-      '--color --word-diff --color-words --find-renames --find-copies --stat --abbrev',
+      '--color --word-diff --color-words --find-renames --find-copies --stat --abbrev --unified',
     ),
-    longValued: words('--unified --diff-filter --diff-algorithm --inter-hunk-context'),
+    longValued: words('--diff-filter --diff-algorithm --inter-hunk-context'),
   };
+
+/** `-U` takes no value from the next word. */
+const CONTEXT = /^-U\d+$/;
 
 const LOG: KnownOptions = {
   flags: `${DIFF.flags}iEFmc`,
@@ -43,7 +46,7 @@ const LOG: KnownOptions = {
       '--max-count --skip --since --until --after --before --author --committer --grep --date',
     ),
   ],
-  other: /^-\d+$/,
+  other: /^-(?:U?\d+)$/,
 };
 
 const SUBCOMMANDS: Readonly<Record<string, KnownOptions>> = {
@@ -56,14 +59,15 @@ const SUBCOMMANDS: Readonly<Record<string, KnownOptions>> = {
     optional: words('--porcelain --untracked-files --ignored'),
     other: /^-u(?:no|normal|all)?$/,
   },
-  diff: DIFF,
+  diff: { ...DIFF, other: CONTEXT },
   log: LOG,
   show: LOG,
   blame: {
     flags: 'wlstefnpMC',
     valued: 'L',
     long: words('--porcelain --line-porcelain --show-name --show-number --show-email --root'),
-    longValued: words('--date --abbrev'),
+    optional: words('--abbrev'),
+    longValued: words('--date'),
   },
   branch: {
     flags: 'arv',
@@ -96,7 +100,7 @@ export function gitReading(args: readonly string[]): GitReading | undefined {
   // A colon starts the magic of a pathspec, for example `:(top)` or `:/`.
   if (read.operands.some((operand) => operand.startsWith(':'))) return undefined;
   const comparesFiles = name === 'status' || name === 'diff' || name === 'blame';
-  return { operands: read.operands, comparesFiles };
+  return { operands: [...read.operands, ...read.separate], comparesFiles };
 }
 
 /**

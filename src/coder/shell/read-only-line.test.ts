@@ -62,6 +62,8 @@ test('a line of commands that only read is on the list', () => {
     'git branch --list "feature/*"',
     'git blame -L 1,5 a.txt',
     'git --no-pager log -1',
+    'git diff -U0 -- src',
+    'git log -n 5 -S needle --author=me',
     'node --version',
   ]) {
     assert.ok(readOnlyCommands(line), line);
@@ -166,6 +168,13 @@ test('whatever could write, run or expand something is not on the list', () => {
     'git diff --output=x',
     'git diff --output x',
     'git diff --no-index a b',
+    'git diff -U --output=x',
+    'git diff --unified --output=x',
+    'git diff -S --output=x',
+    'git log --author -- --output=x',
+    'git log -- --output=x',
+    'head -n -- -f',
+    'java -version',
     'git diff --ext-diff',
     'git diff --textconv',
     'git diff --submodule=diff',
@@ -235,6 +244,9 @@ test('only files of the workspace are read without approval', async (t) => {
     'head -5 -- file',
     'cat a.txt | head /etc/passwd',
     'stat /etc/passwd',
+    // Some versions of these programs do not take the word after the option as its value.
+    'grep -C 3 /etc/passwd a.txt',
+    'head -n /etc/passwd a.txt',
   ]) {
     assert.equal(await reads(root, line), false, line);
   }

@@ -1,4 +1,10 @@
-/** Reads the options of a command against a closed list. A command with any other option is not understood. */
+/**
+ * Reads the options of a command against a closed list. A command with any other option is not understood.
+ *
+ * Versions of a program may differ in whether an option takes the next word as its value. Therefore such a value must
+ * not start with `-`, and neither must a word after `--`: another version could take it for an option. The caller checks
+ * these values as if they were operands.
+ */
 
 export interface KnownOptions {
   /** Single-letter options without a value. */
@@ -22,6 +28,8 @@ export interface ReadOptions {
   readonly names: ReadonlySet<string>;
   /** The values of the options. */
   readonly values: readonly { readonly name: string; readonly value: string }[];
+  /** The values that are words of their own. */
+  readonly separate: readonly string[];
 }
 
 /** Returns the options and operands of a command, or undefined if one of the options is not known. */
@@ -32,14 +40,23 @@ export function readOptions(
   const operands: string[] = [];
   const names = new Set<string>();
   const values: { name: string; value: string }[] = [];
+  const separate: string[] = [];
   const keep = (name: string, value?: string): void => {
     names.add(name);
     if (value !== undefined) values.push({ name, value });
   };
+  const keepNext = (name: string, next: string | undefined): boolean => {
+    if (next === undefined || next.startsWith('-')) return false;
+    separate.push(next);
+    keep(name, next);
+    return true;
+  };
   for (let index = 0; index < words.length; index++) {
     const word = words[index]!;
     if (word === '--') {
-      operands.push(...words.slice(index + 1));
+      const rest = words.slice(index + 1);
+      if (rest.some((operand) => operand.startsWith('-'))) return undefined;
+      operands.push(...rest);
       break;
     }
     if (other?.test(word) === true) keep(word);
@@ -48,11 +65,9 @@ export function readOptions(
       const equals = word.indexOf('=');
       const name = equals < 0 ? word : word.slice(0, equals);
       const given = equals < 0 ? undefined : word.slice(equals + 1);
-      const takes = longValued.includes(name);
-      if (takes) {
-        const value = given ?? words[++index];
-        if (value === undefined) return undefined;
-        keep(name, value);
+      if (longValued.includes(name)) {
+        if (given !== undefined) keep(name, given);
+        else if (!keepNext(name, words[++index])) return undefined;
       } else if (optional.includes(name)) keep(name, given);
       else if (long.includes(name) && given === undefined) keep(name);
       else return undefined;
@@ -64,12 +79,12 @@ export function readOptions(
           continue;
         }
         if (!valued.includes(word[letter]!)) return undefined;
-        const value = word.slice(letter + 1) || words[++index];
-        if (value === undefined) return undefined;
-        keep(name, value);
+        const value = word.slice(letter + 1);
+        if (value !== '') keep(name, value);
+        else if (!keepNext(name, words[++index])) return undefined;
         break;
       }
     }
   }
-  return { operands, names, values };
+  return { operands, names, values, separate };
 }
