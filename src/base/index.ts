@@ -1,6 +1,7 @@
 export { canonicalJson } from './canonical-json.ts';
 export { boundedFetch, limitBody } from './bounded-fetch.ts';
 export { BoundedMap } from './bounded-map.ts';
+export { ChurnMap } from './churn-map.ts';
 export { ByteCollector, TextCollector } from './collect.ts';
 export { createCircuits, type CircuitNews, type Circuits, type CircuitWait } from './circuit.ts';
 export { flushAtEndOfTurn } from './end-of-turn.ts';

@@ -155,11 +155,10 @@ export function createAdmission(options: AdmissionOptions): Admission {
  */
 class AuthenticationRequest implements AuthenticatedFields {
   readonly #request: TransportRequest;
-  readonly header: TransportRequest['header'];
+  readonly header: TransportRequest['header'] = (name) => this.#request.header(name);
 
   constructor(request: TransportRequest) {
     this.#request = request;
-    this.header = (name) => request.header(name);
   }
 
   get method(): string {

@@ -32,7 +32,9 @@ const MAX_REDIRECTS = 5;
 export class Lifetime {
   readonly #controller = new AbortController();
   readonly #signals: readonly AbortSignal[];
-  readonly #onAbort: () => void;
+  readonly #onAbort = (): void => {
+    this.end(this.#signals.find((signal) => signal.aborted)?.reason);
+  };
   #idleTimer: ReturnType<typeof setTimeout> | undefined;
   #totalTimer: ReturnType<typeof setTimeout> | undefined;
   #lastSign = 0;
@@ -40,9 +42,6 @@ export class Lifetime {
 
   constructor(signals: readonly (AbortSignal | undefined)[] = []) {
     this.#signals = signals.filter((signal) => signal !== undefined);
-    this.#onAbort = () => {
-      this.end(this.#signals.find((signal) => signal.aborted)?.reason);
-    };
     for (const signal of this.#signals) {
       if (signal.aborted) this.end(signal.reason);
       else signal.addEventListener('abort', this.#onAbort, { once: true });

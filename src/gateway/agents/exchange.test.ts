@@ -72,9 +72,7 @@ test('a reader gets no item while it is not ready or works on another', async ()
   const work = Promise.withResolvers<boolean>();
   let ready = false;
   const read = exchange.each({
-    get ready() {
-      return ready;
-    },
+    isReady: () => ready,
     take(item) {
       taken.push(idOf(item));
       return taken.length === 1 ? work.promise : true;
@@ -95,7 +93,7 @@ test('an invalid event ends the reading with its error, and aborts the request',
   const { exchange, data, aborted } = await open(frames('a'));
   const taken: unknown[] = [];
   const take = (item: { event: StreamEvent }) => taken.push(idOf(item)) > 0;
-  const read = exchange.each({ ready: true, take });
+  const read = exchange.each({ isReady: () => true, take });
   data(frames('bad', 'c'));
   await assert.rejects(read, /invalid event/);
   assert.deepEqual(taken, ['a']);

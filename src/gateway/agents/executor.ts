@@ -9,7 +9,14 @@
  * their id (`deduplicates`). For all other agents the task fails.
  */
 import { randomUUIDv7 } from 'node:crypto';
-import { andThen, Later, type MaybePromise, raceAbort, waitAtMost } from '../../base/index.ts';
+import {
+  andThen,
+  ChurnMap,
+  Later,
+  type MaybePromise,
+  raceAbort,
+  waitAtMost,
+} from '../../base/index.ts';
 import {
   ConnectionError,
   Lifetime,
@@ -84,7 +91,7 @@ const TASK_ID_MS = 3000;
 export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
   const { agents, spending, logger, meter, tracer } = options;
   const { links } = agents;
-  const runs = new Map<string, Running>();
+  const runs = new ChurnMap<string, Running>();
   const outgoing = createOutgoing(links);
   const prepare = createPrepare(links, outgoing);
 
@@ -151,10 +158,11 @@ export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
       remoteTaskId = reading.taskId;
       if (remoteTaskId !== undefined) running.remoteTask.resolve(remoteTaskId);
 
-      out.onLeft = () => {
+      const onLeft = () => {
         if (reading.settled) return;
         lifetime.end(new ConnectionError('closed', 'the execution has ended'));
       };
+      out.onLeft = onLeft;
       const pass = (events: readonly ExecutorEvent[]): MaybePromise<boolean> => {
         if (events.length === 0) return true;
         lifetime.wait(true);
@@ -170,9 +178,7 @@ export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
         return !reading.settled;
       };
       const reader: ItemReader = {
-        get ready() {
-          return out.wanted;
-        },
+        isReady: () => out.wanted,
         take(item) {
           if (!follower.accepts(item)) return true;
           const events = reading.take(item.event);
@@ -353,7 +359,8 @@ async function readAll(
     for await (const item of items) if (!(await reader.take(item))) return;
     return;
   }
-  out.onWanted = () => items.more();
+  const onWanted = () => items.more();
+  out.onWanted = onWanted;
   await items.each(reader);
 }
 

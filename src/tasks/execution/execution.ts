@@ -5,7 +5,7 @@
  * throws, ignores its signal, yields after the end), the task's log gets exactly one terminal event per turn.
  */
 import { randomUUIDv7 } from 'node:crypto';
-import { Later, raceAbort, waitAtMost } from '../../base/index.ts';
+import { ChurnMap, Later, raceAbort, waitAtMost } from '../../base/index.ts';
 import { A2AError, isInterrupted, isTerminal, type TaskEvent } from '../../protocol/index.ts';
 import { completeEvent } from './complete-event.ts';
 import type { EventLog } from '../log/event-log.ts';
@@ -64,9 +64,9 @@ interface ExecutionsOptions {
 /** The executions of this process. */
 export class Executions {
   readonly options: ExecutionsOptions;
-  readonly started = new Map<string, Execution>();
+  readonly started = new ChurnMap<string, Execution>();
   /** The claimed executions that have neither started nor been abandoned, by task id. */
-  readonly claimed = new Map<string, Execution>();
+  readonly claimed = new ChurnMap<string, Execution>();
   /** The number of executions of each user. */
   readonly #running = new Map<string, number>();
 
@@ -184,7 +184,7 @@ export class Execution {
     this.#all = all;
     this.#live = live;
     live.claim();
-    live.onLost = () => this.#decide();
+    live.onLost = this.#onLostBeforeStart;
   }
 
   /** Starts the execution, unless the task has ended since it was claimed. */
@@ -194,10 +194,7 @@ export class Execution {
     this.#context = { ...context, signal: this.#controller.signal };
     this.#all.add(live, this);
     this.#decide();
-    live.onLost = () => {
-      this.#controller.abort();
-      this.#end();
-    };
+    live.onLost = this.#onLost;
     this.done = this.#execute(this.#context)
       .catch((error: unknown) => this.#fail(error))
       .then(() => this.#concluded);
@@ -209,6 +206,14 @@ export class Execution {
     this.#live.unclaim();
     this.#decide();
   }
+
+  // These are fields, because V8 allocates a function that is assigned to a property of an object in the old generation.
+  // There it would keep the whole request in memory until the next full garbage collection.
+  readonly #onLostBeforeStart = (): void => this.#decide();
+  readonly #onLost = (): void => {
+    this.#controller.abort();
+    this.#end();
+  };
 
   #decide(): void {
     this.#all.claimed.delete(this.#live.taskId);

@@ -7,7 +7,7 @@
  * Several nodes may share the store (`cluster`). Then a task that is not executed here follows the store: its readers
  * get the entries that other nodes append.
  */
-import type { MaybePromise } from '../../base/index.ts';
+import { ChurnMap, type MaybePromise } from '../../base/index.ts';
 import { refusal, type Task, type TaskEvent, type TaskState } from '../../protocol/index.ts';
 import { LiveTask, LogFullError, LogLostError, LogMovedError, type Unsent } from './live-task.ts';
 import type { Logger } from './logger.ts';
@@ -39,7 +39,7 @@ export class EventLog {
   readonly #store: TaskStore;
   readonly #logger: Logger;
   readonly #onState: OnState | undefined;
-  readonly #live = new Map<string, LiveTask>();
+  readonly #live = new ChurnMap<string, LiveTask>();
   /** How this process shares the store with other nodes. Undefined if it does not, or has not joined them yet. */
   cluster: StoreCluster | undefined;
   /** The claims in progress, by task id. */

@@ -1,0 +1,46 @@
+/**
+ * A map whose entries are added and deleted all the time, such as the requests in progress.
+ *
+ * V8 gives a Map a new table after a number of changes. The old table points to the new one, and still contains the
+ * entries that it had. Once an old table has been promoted to the old generation, it therefore keeps the entries of all
+ * later tables alive until the next full garbage collection, although they were deleted. So nearly every request would
+ * be copied to the old generation, which takes more time than all other garbage collection. This class copies the
+ * entries to a new Map instead, to which no old table points.
+ */
+export class ChurnMap<Key, Value> {
+  #entries = new Map<Key, Value>();
+  /** The number of entries that were added since the Map was replaced. */
+  #added = 0;
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  get(key: Key): Value | undefined {
+    return this.#entries.get(key);
+  }
+
+  has(key: Key): boolean {
+    return this.#entries.has(key);
+  }
+
+  set(key: Key, value: Value): void {
+    // A Map with many entries is replaced less often, so that an addition copies at most one entry on average.
+    if (++this.#added > Math.max(MIN_ADDED, this.#entries.size)) {
+      this.#entries = new Map(this.#entries);
+      this.#added = 0;
+    }
+    this.#entries.set(key, value);
+  }
+
+  delete(key: Key): boolean {
+    return this.#entries.delete(key);
+  }
+
+  values(): Iterable<Value> {
+    return this.#entries.values();
+  }
+}
+
+/** The number of additions after which a small Map is replaced. */
+const MIN_ADDED = 64;
