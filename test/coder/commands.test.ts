@@ -21,7 +21,7 @@ test('commands/get lists the built-in commands with their arguments and those be
   const { commands } = GetAllSlashCommandsResponse.parse(result);
   assert.equal(
     commands.map(({ name }) => name).join(' '),
-    'help init memory restore compress clear tools mcp model approval approvals stats',
+    'help init memory restore compress clear tools mcp helpers skills model approval approvals stats',
   );
   const memory = commands.find(({ name }) => name === 'memory');
   assert.deepEqual(

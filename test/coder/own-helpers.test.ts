@@ -64,6 +64,8 @@ test('a helper has the text, the tools and the model of its file, and its calls 
   assert.equal(task?.description, 'Helper reviewer: Look at a.ts.');
   assert.deepEqual([read?.agent, read?.parentToolCallId], ['reviewer', task.tool_call_id]);
   assert.match(heard(requests[1]), /No mistakes\./);
+  const listed = JSON.stringify(await say('/helpers'));
+  assert.match(listed, /reviewer \(user, tools: read_file, search\): Reviews a change\./);
 });
 
 test('a helper with all tools has no more than the agent, and is asked about its calls', async (t) => {

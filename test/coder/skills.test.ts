@@ -46,6 +46,7 @@ test('the model gets the name and the description, and reads the rest when it ne
   const [first] = [...seen.calls.values()];
   assert.equal(first?.description, 'Read the skill release');
   assert.deepEqual(seen.ends, ['completed'], 'nobody had to be asked');
+  assert.match(JSON.stringify(await say('/skills')), /release: How releases are made here\./);
 });
 
 test('without skills there is no tool for them', async (t) => {

@@ -17,6 +17,7 @@ import { mcpCommand } from './mcp.ts';
 import { promptCommands } from './mcp-prompts.ts';
 import { memoryCommand } from './memory.ts';
 import { modelCommand } from './model.ts';
+import { helpersCommand, skillsCommand } from './own-files.ts';
 import { parseTyped, type Typed } from './parse.ts';
 import { permissionsCommand } from './permissions.ts';
 import { restoreCommand } from './restore.ts';
@@ -32,6 +33,8 @@ const BUILT_IN: readonly CoderCommand[] = [
   clearCommand,
   toolsCommand,
   mcpCommand,
+  helpersCommand,
+  skillsCommand,
   modelCommand,
   approvalCommand,
   approvalsCommand,
