@@ -102,7 +102,7 @@ const RULES: Record<string, Rule> = {
   // The page, which runs only in browsers. Only scripts/page.ts reads it.
   'console/page': {
     folders: ['base', 'protocol', 'client', 'live/client', 'display'],
-    packages: ['preact', '@preact/signals', 'marked', 'zod'],
+    packages: ['preact', '@preact/signals', 'marked', 'uplot', 'zod'],
     builtins: [],
   },
   gateway: {

@@ -6,12 +6,10 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { test, type TestContext } from 'node:test';
 import { A2AClient } from 'a2a-sdk-v03/client';
-import axe from 'axe-core';
-import type { Page } from 'playwright-core';
 import type { Task } from '../../src/protocol/index.ts';
 import { sqliteStore } from '../../src/store/index.ts';
 import { serveClerk } from './operator-support.ts';
-import { DESKTOP, noBrowser, PHONE, thereAre, visit } from './support.ts';
+import { assertAccessible, DESKTOP, noBrowser, PHONE, thereAre, visit } from './support.ts';
 
 const skip = noBrowser;
 const MANY = 100_000;
@@ -67,20 +65,6 @@ test('the inbox of 100,000 tasks opens in under a second', { skip }, async (t) =
   await page.getByRole('link', { name: /^Done 100$/ }).waitFor();
   assert.deepEqual(trouble, []);
 });
-
-async function assertAccessible(page: Page, what: string): Promise<void> {
-  await page.evaluate(axe.source);
-  const found = (await page.evaluate('axe.run()')) as {
-    violations: { id: string; impact: string; nodes: { html: string }[] }[];
-  };
-  const bad = found.violations.filter(
-    ({ impact }) => impact === 'serious' || impact === 'critical',
-  );
-  assert.deepEqual(
-    bad.map(({ id, nodes }) => `${what}: ${id}: ${nodes.map(({ html }) => html).join(' ')}`),
-    [],
-  );
-}
 
 for (const [device, colorScheme] of [
   [DESKTOP, 'light'],

@@ -1,6 +1,8 @@
 /** Chromium with the page, and what a test has to know of it. */
+import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import type { TestContext } from 'node:test';
+import axe from 'axe-core';
 import {
   chromium,
   devices,
@@ -95,4 +97,19 @@ export async function visit(
 export async function thereAre(found: Locator, count: number): Promise<void> {
   if (count > 0) await found.nth(count - 1).waitFor({ state: 'attached' });
   await found.nth(count).waitFor({ state: 'detached' });
+}
+
+/** Fails if axe finds a serious problem on the page. */
+export async function assertAccessible(page: Page, what: string): Promise<void> {
+  await page.evaluate(axe.source);
+  const found = (await page.evaluate('axe.run()')) as {
+    violations: { id: string; impact: string; nodes: { html: string }[] }[];
+  };
+  const bad = found.violations.filter(
+    ({ impact }) => impact === 'serious' || impact === 'critical',
+  );
+  assert.deepEqual(
+    bad.map(({ id, nodes }) => `${what}: ${id}: ${nodes.map(({ html }) => html).join(' ')}`),
+    [],
+  );
 }

@@ -22,6 +22,9 @@ export interface PageEntry {
 }
 
 const isAgent = ({ kind }: Server) => kind === 'agent';
+const isGateway = ({ kind }: Server) => kind === 'gateway';
+/** Returns a test for a page of the gateway that needs this scope. */
+const withScope = (scope: string) => (server: Server) => isGateway(server) && server.may(scope);
 const seesTasks = (server: Server) => server.may('tasks:read') || server.may('agents:use');
 
 const PAGES: readonly PageEntry[] = [
@@ -43,6 +46,44 @@ const PAGES: readonly PageEntry[] = [
     hidden: true,
     allowed: seesTasks,
     load: async () => (await import('../task/task-page.tsx')).TaskPage,
+  },
+  {
+    name: 'usage',
+    title: 'Usage',
+    allowed: withScope('audit:read'),
+    load: async () => (await import('../gateway/usage-page.tsx')).SpendingPage,
+  },
+  {
+    name: 'activity',
+    title: 'Activity',
+    // Metrics cover all workspaces.
+    allowed: (server) =>
+      withScope('metrics:read')(server) && server.caller?.workspaceId === 'default',
+    load: async () => (await import('../gateway/metrics-page.tsx')).MetricsPage,
+  },
+  {
+    name: 'models',
+    title: 'Models',
+    allowed: withScope('cards:read'),
+    load: async () => (await import('../gateway/cards-page.tsx')).CardsPage,
+  },
+  {
+    name: 'agents',
+    title: 'Agents',
+    allowed: withScope('agents:use'),
+    load: async () => (await import('../gateway/agents-page.tsx')).AgentsPage,
+  },
+  {
+    name: 'keys',
+    title: 'Keys',
+    allowed: withScope('keys:write'),
+    load: async () => (await import('../gateway/keys-page.tsx')).KeysPage,
+  },
+  {
+    name: 'audit',
+    title: 'Audit',
+    allowed: withScope('audit:read'),
+    load: async () => (await import('../gateway/audit-page.tsx')).AuditLogPage,
   },
 ];
 

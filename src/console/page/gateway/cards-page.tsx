@@ -1,0 +1,283 @@
+/** The model cards of the workspace: edit one, compare its versions, and restore an old version. */
+import { useSignal } from '@preact/signals';
+import { useId } from 'preact/hooks';
+import { reasonOf } from '../../../base/index.ts';
+import { cleanLine } from '../../../display/index.ts';
+import { PageMessage, Problem, ProblemLine } from '../parts/problem.tsx';
+import { Moment } from '../parts/task-parts.tsx';
+import { useLoaded } from '../parts/use-loaded.ts';
+import { hrefOf } from '../server/route.ts';
+import type { Server } from '../server/server.ts';
+import { leaveIfRefused } from '../server/sign-in.ts';
+import { ChangeView } from '../session/lines.tsx';
+import { CardList, ShownCard, VersionList, type ShownVersion } from './api.ts';
+
+const DIFF_ROWS = 200;
+
+interface Props {
+  readonly server: Server;
+  readonly path: readonly string[];
+}
+
+export function CardsPage({ server, path }: Props) {
+  const [id] = path;
+  return id === undefined ? (
+    <CardTable server={server} />
+  ) : (
+    <CardEditor key={id} server={server} id={id} />
+  );
+}
+
+function CardTable({ server }: { readonly server: Server }) {
+  const cards = useLoaded(
+    (signal) => server.json(CardList, '/a2a/model-cards?limit=100&sort=name', { signal }),
+    [server],
+  );
+  return (
+    <>
+      <h1>Model cards</h1>
+      {cards.error === undefined ? null : <Problem error={cards.error} onRetry={cards.reload} />}
+      {cards.value?.total === 0 ? (
+        <PageMessage title="No model cards yet">
+          <p>
+            A model card gives a model a name for callers, a provider and a price. Create one with{' '}
+            <code>POST /a2a/model-cards</code>.
+          </p>
+        </PageMessage>
+      ) : null}
+      {cards.value && cards.value.total > 0 ? (
+        <div class="wide" tabIndex={0} role="region" aria-label="Model cards">
+          <table class="numbers">
+            <thead>
+              <tr>
+                <th scope="col">Name</th>
+                <th scope="col">Slug</th>
+                <th scope="col">Provider</th>
+                <th scope="col">Version</th>
+                <th scope="col">Changed</th>
+              </tr>
+            </thead>
+            <tbody>
+              {cards.value.items.map(({ id, name, slug, card, version, updatedAt }) => (
+                <tr key={id}>
+                  <th scope="row">
+                    <a href={hrefOf(['models', id])}>{cleanLine(name)}</a>
+                  </th>
+                  <td class="mono">{cleanLine(slug)}</td>
+                  <td>{providerOf(card)}</td>
+                  <td>{version}</td>
+                  <td>
+                    <Moment at={updatedAt} />
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+          {cards.value.total > cards.value.items.length ? (
+            <p class="dim">The first 100 of {cards.value.total.toLocaleString()} cards.</p>
+          ) : null}
+        </div>
+      ) : null}
+    </>
+  );
+}
+
+function providerOf(card: Readonly<Record<string, unknown>>): string {
+  const { provider, routes } = card;
+  if (typeof provider === 'string') return cleanLine(provider);
+  return Array.isArray(routes) ? `${routes.length} routes` : 'by its name';
+}
+
+function CardEditor({ server, id }: { readonly server: Server; readonly id: string }) {
+  const path = `/a2a/model-cards/${encodeURIComponent(id)}`;
+  const card = useLoaded((signal) => server.json(ShownCard, path, { signal }), [server, path]);
+  const versions = useLoaded(
+    (signal) => server.json(VersionList, `${path}/versions?limit=100`, { signal }),
+    [server, path],
+  );
+  const busy = useSignal(false);
+  const problem = useSignal<unknown>(undefined);
+  const writes = server.may('cards:write');
+  const run = (work: () => Promise<unknown>) => {
+    busy.value = true;
+    problem.value = undefined;
+    work()
+      .then(() => {
+        card.reload();
+        versions.reload();
+      })
+      .catch((error: unknown) => leaveIfRefused(error) || (problem.value = error))
+      .finally(() => (busy.value = false));
+  };
+  const current = card.value;
+  return (
+    <>
+      <p>
+        <a href={hrefOf(['models'])}>All model cards</a>
+      </p>
+      <h1>{current ? cleanLine(current.name) : 'Model card'}</h1>
+      {card.error === undefined ? null : <Problem error={card.error} onRetry={card.reload} />}
+      {problem.value === undefined ? null : <ProblemLine error={problem.value} />}
+      {current ? (
+        <JsonEditor
+          key={current.version}
+          value={contentOf(current)}
+          readOnly={!writes}
+          busy={busy.value}
+          onSave={(body) =>
+            run(() =>
+              server.ask(path, {
+                method: 'PUT',
+                body,
+                // Another editor's change is not overwritten.
+                headers: { 'if-match': `"${current.version}"` },
+              }),
+            )
+          }
+        />
+      ) : null}
+      {current && versions.value ? (
+        <Versions
+          current={current}
+          versions={versions.value.items}
+          busy={busy.value}
+          onRestore={
+            writes
+              ? (version) =>
+                  run(() => server.ask(`${path}/versions/${version}/restore`, { method: 'POST' }))
+              : undefined
+          }
+        />
+      ) : null}
+    </>
+  );
+}
+
+/** Returns the fields of a card that a person can edit. */
+function contentOf({
+  name,
+  slug,
+  description,
+  card,
+}: Pick<ShownVersion, 'name' | 'slug' | 'description' | 'card'>) {
+  return { name, slug, description, card };
+}
+
+interface EditorProps {
+  readonly value: object;
+  readonly readOnly: boolean;
+  readonly busy: boolean;
+  readonly onSave: (body: unknown) => void;
+}
+
+function JsonEditor({ value, readOnly, busy, onSave }: EditorProps) {
+  const id = useId();
+  const before = JSON.stringify(value, null, 2);
+  const text = useSignal(before);
+  const problem = useSignal('');
+  const save = () => {
+    problem.value = '';
+    try {
+      onSave(JSON.parse(text.value));
+    } catch (error) {
+      problem.value = `This is not JSON: ${reasonOf(error)}`;
+    }
+  };
+  return (
+    <form
+      class="panel-form"
+      onSubmit={(event) => {
+        event.preventDefault();
+        save();
+      }}
+    >
+      <label for={id}>The card as JSON</label>
+      <textarea
+        id={id}
+        class="json"
+        rows={16}
+        spellcheck={false}
+        readOnly={readOnly}
+        value={text.value}
+        onInput={({ currentTarget }) => (text.value = currentTarget.value)}
+      />
+      {problem.value === '' ? null : (
+        <p class="t-bad" role="alert">
+          {problem.value}
+        </p>
+      )}
+      {readOnly ? null : (
+        <button type="submit" class="primary" disabled={busy || text.value === before}>
+          Save as a new version
+        </button>
+      )}
+    </form>
+  );
+}
+
+interface VersionsProps {
+  readonly current: ShownCard;
+  readonly versions: readonly ShownVersion[];
+  readonly busy: boolean;
+  readonly onRestore: ((version: number) => void) | undefined;
+}
+
+function Versions({ current, versions, busy, onRestore }: VersionsProps) {
+  const open = useSignal<number | undefined>(undefined);
+  const now = JSON.stringify(contentOf(current), null, 2);
+  return (
+    <section aria-labelledby="versions">
+      <h2 id="versions">Versions</h2>
+      <ul class="task-list">
+        {versions.map((each) => (
+          <li key={each.version} class="task-row" aria-label={`Version ${each.version}`}>
+            <div class="task-line">
+              <strong>Version {each.version}</strong>
+              <span class="dim">
+                <Moment at={each.createdAt} /> · {cleanLine(each.createdBy)}
+              </span>
+              <span class="actions">
+                {each.version === current.version ? (
+                  <span class="dim">the current version</span>
+                ) : (
+                  <>
+                    <button
+                      type="button"
+                      aria-expanded={open.value === each.version}
+                      onClick={() =>
+                        (open.value = open.value === each.version ? undefined : each.version)
+                      }
+                    >
+                      Compare
+                    </button>
+                    {onRestore ? (
+                      <button type="button" disabled={busy} onClick={() => onRestore(each.version)}>
+                        Restore
+                      </button>
+                    ) : null}
+                  </>
+                )}
+              </span>
+            </div>
+            {open.value === each.version ? (
+              <>
+                <p class="dim small">
+                  What restoring version {each.version} would change in the current version:
+                </p>
+                <ChangeView
+                  first={DIFF_ROWS}
+                  diff={{
+                    file_name: 'card.json',
+                    file_path: 'card.json',
+                    old_content: now,
+                    new_content: JSON.stringify(contentOf(each), null, 2),
+                  }}
+                />
+              </>
+            ) : null}
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}

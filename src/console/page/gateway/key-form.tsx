@@ -1,0 +1,151 @@
+/** The form for a new key, and for the settings of a key. */
+import { useSignal } from '@preact/signals';
+import { useId } from 'preact/hooks';
+import type { Server } from '../server/server.ts';
+import type { ShownKey } from './api.ts';
+
+const PERIODS = ['day', 'month', 'total'] as const;
+
+/** The settings in the form. A limit that was removed is null. */
+export interface KeySettings {
+  readonly name: string;
+  readonly scopes: readonly string[];
+  readonly expiresAt: string | null;
+  readonly rateLimit: { readonly requestsPerMinute: number } | null;
+  readonly budget: Readonly<Record<string, number | string>> | null;
+}
+
+interface Props {
+  readonly server: Server;
+  /** The key that is changed, or undefined for a new key. */
+  readonly known: ShownKey | undefined;
+  readonly busy: boolean;
+  readonly onSave: (settings: KeySettings) => void;
+  readonly onClose: () => void;
+}
+
+export function KeyForm({ server, known, busy, onSave, onClose }: Props) {
+  const id = useId();
+  const name = useSignal(known?.name ?? '');
+  const scopes = useSignal<readonly string[]>(known?.scopes ?? ['tasks:read', 'tasks:write']);
+  const expires = useSignal(known?.expiresAt?.slice(0, 10) ?? '');
+  const rate = useSignal(textOf(known?.rateLimit?.requestsPerMinute));
+  const tokens = useSignal(textOf(known?.budget?.tokens));
+  const amount = useSignal(textOf(known?.budget?.amount));
+  const currency = useSignal(known?.budget?.currency ?? 'USD');
+  const period = useSignal<string>(known?.budget?.period ?? 'month');
+  // A key can give only the scopes that it has itself. A key with all scopes may stay one.
+  const given = server.caller?.scopes ?? [];
+  const offered = known?.scopes.includes('*') ? ['*', ...given] : given;
+
+  const settings = (): KeySettings => ({
+    name: name.value.trim(),
+    scopes: scopes.value,
+    expiresAt: expires.value === '' ? null : expiryOf(expires.value, known?.expiresAt),
+    rateLimit: rate.value === '' ? null : { requestsPerMinute: Number(rate.value) },
+    budget:
+      tokens.value === '' && amount.value === ''
+        ? null
+        : {
+            ...(tokens.value !== '' && { tokens: Number(tokens.value) }),
+            ...(amount.value !== '' && { amount: Number(amount.value), currency: currency.value }),
+            period: period.value,
+          },
+  });
+  const field = (
+    label: string,
+    type: 'text' | 'date' | 'number',
+    value: { value: string },
+    more: { readonly placeholder?: string; readonly min?: number; readonly step?: string } = {},
+  ) => {
+    const at = `${id}-${label.replaceAll(' ', '-')}`;
+    const shared = {
+      id: at,
+      value: value.value,
+      ...more,
+      onInput: ({ currentTarget }: { readonly currentTarget: HTMLInputElement }) => {
+        value.value = currentTarget.value;
+      },
+    };
+    return (
+      <div>
+        <label for={at}>{label}</label>
+        {type === 'text' ? <input type="text" {...shared} /> : null}
+        {type === 'date' ? <input type="date" {...shared} /> : null}
+        {type === 'number' ? <input type="number" {...shared} /> : null}
+      </div>
+    );
+  };
+  return (
+    <form
+      class="panel-form"
+      aria-label={known ? `Settings of ${known.name}` : 'New key'}
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (!busy) onSave(settings());
+      }}
+    >
+      <div class="filters">{field('Name', 'text', name)}</div>
+      <fieldset class="scopes">
+        <legend>Scopes</legend>
+        {offered.map((scope) => (
+          <label key={scope}>
+            <input
+              type="checkbox"
+              checked={scopes.value.includes(scope)}
+              onChange={({ currentTarget }) => {
+                const others = scopes.value.filter((each) => each !== scope);
+                scopes.value = currentTarget.checked ? [...others, scope] : others;
+              }}
+            />
+            {scope === '*' ? '* (all)' : scope}
+          </label>
+        ))}
+      </fieldset>
+      <div class="filters">
+        {field('Expires on', 'date', expires)}
+        {field('Requests per minute', 'number', rate, { placeholder: 'no limit', min: 1 })}
+        {field('Budget in tokens', 'number', tokens, { placeholder: 'none', min: 1 })}
+        {field('Budget in money', 'number', amount, { placeholder: 'none', min: 0, step: 'any' })}
+        {amount.value === '' ? null : field('Currency', 'text', currency)}
+        {tokens.value === '' && amount.value === '' ? null : (
+          <div>
+            <label for={`${id}-period`}>Period of the budget</label>
+            <select
+              id={`${id}-period`}
+              value={period.value}
+              onChange={({ currentTarget }) => (period.value = currentTarget.value)}
+            >
+              {PERIODS.map((each) => (
+                <option key={each} value={each}>
+                  {each}
+                </option>
+              ))}
+            </select>
+          </div>
+        )}
+      </div>
+      <div class="actions">
+        <button
+          type="submit"
+          class="primary"
+          disabled={busy || name.value.trim() === '' || scopes.value.length === 0}
+        >
+          {known ? 'Save' : 'Create the key'}
+        </button>
+        <button type="button" onClick={onClose}>
+          Back
+        </button>
+      </div>
+    </form>
+  );
+}
+
+function textOf(value: number | undefined): string {
+  return value === undefined ? '' : String(value);
+}
+
+/** Returns the end of the day in UTC, or the exact time that the key has if the day was not changed. */
+function expiryOf(day: string, known: string | undefined): string {
+  return known?.startsWith(day) === true ? known : `${day}T23:59:59Z`;
+}

@@ -1,0 +1,249 @@
+/** The keys of the workspace: create, change, rotate, revoke. A secret is shown once, when it is made. */
+import { useSignal } from '@preact/signals';
+import { defined } from '../../../base/index.ts';
+import { cleanLine } from '../../../display/index.ts';
+import { Problem, ProblemLine } from '../parts/problem.tsx';
+import { Moment } from '../parts/task-parts.tsx';
+import { useLoaded } from '../parts/use-loaded.ts';
+import type { Server } from '../server/server.ts';
+import { leaveIfRefused } from '../server/sign-in.ts';
+import { KeyList, NewSecret, type ShownKey } from './api.ts';
+import { KeyForm, type KeySettings } from './key-form.tsx';
+
+const PAGE = 50;
+const STATUS = { active: 'good', expired: 'dim', revoked: 'dim', unusable: 'bad' } as const;
+
+export function KeysPage({ server }: { readonly server: Server }) {
+  const offset = useSignal(0);
+  /** The key that is changed, or `new`. */
+  const editing = useSignal<ShownKey | 'new' | undefined>(undefined);
+  /** The key that the person wants to revoke or rotate, and has to confirm. */
+  const asked = useSignal<
+    { readonly key: ShownKey; readonly what: 'rotate' | 'revoke' } | undefined
+  >(undefined);
+  const made = useSignal<{ readonly name: string; readonly secret: string } | undefined>(undefined);
+  const busy = useSignal(false);
+  const problem = useSignal<unknown>(undefined);
+  const keys = useLoaded(
+    (signal) => server.json(KeyList, `/a2a/keys?limit=${PAGE}&offset=${offset.value}`, { signal }),
+    [server, offset.value],
+  );
+
+  const run = (work: () => Promise<void>) => {
+    busy.value = true;
+    problem.value = undefined;
+    work()
+      .then(() => {
+        editing.value = undefined;
+        asked.value = undefined;
+        keys.reload();
+      })
+      .catch((error: unknown) => leaveIfRefused(error) || (problem.value = error))
+      .finally(() => (busy.value = false));
+  };
+  const pathOf = ({ id }: ShownKey, more = '') => `/a2a/keys/${encodeURIComponent(id)}${more}`;
+  const save = (settings: KeySettings) =>
+    run(async () => {
+      const { current } = { current: editing.value };
+      if (current !== 'new' && current) {
+        await server.ask(pathOf(current), { method: 'PATCH', body: changesIn(current, settings) });
+        return;
+      }
+      const { name, scopes, expiresAt, rateLimit, budget } = settings;
+      const limits = defined({
+        expiresAt: expiresAt ?? undefined,
+        rateLimit: rateLimit ?? undefined,
+        budget: budget ?? undefined,
+      });
+      const { secret } = await server.json(NewSecret, '/a2a/keys', {
+        method: 'POST',
+        body: { name, scopes, ...limits },
+      });
+      made.value = { name, secret };
+    });
+  const confirm = (key: ShownKey, what: 'rotate' | 'revoke') =>
+    run(async () => {
+      if (what === 'revoke') {
+        await server.ask(pathOf(key), { method: 'DELETE' });
+        return;
+      }
+      const path = pathOf(key, '/rotate');
+      const { secret } = await server.json(NewSecret, path, { method: 'POST', body: {} });
+      made.value = { name: key.name, secret };
+    });
+
+  const { total = 0, items = [] } = keys.value ?? {};
+  return (
+    <>
+      <h1>Keys</h1>
+      {made.value ? (
+        <Secret {...made.value} onClose={() => (made.value = undefined)} />
+      ) : editing.value ? (
+        <KeyForm
+          key={editing.value === 'new' ? 'new' : editing.value.id}
+          server={server}
+          known={editing.value === 'new' ? undefined : editing.value}
+          busy={busy.value}
+          onSave={save}
+          onClose={() => (editing.value = undefined)}
+        />
+      ) : (
+        <p>
+          <button type="button" class="primary" onClick={() => (editing.value = 'new')}>
+            New key
+          </button>
+        </p>
+      )}
+      {problem.value === undefined ? null : <ProblemLine error={problem.value} />}
+      {keys.error === undefined ? null : <Problem error={keys.error} onRetry={keys.reload} />}
+      <div class="wide" tabIndex={0} role="region" aria-label="Keys">
+        <table class="numbers">
+          <thead>
+            <tr>
+              <th scope="col">Name</th>
+              <th scope="col">Status</th>
+              <th scope="col">Scopes</th>
+              <th scope="col">Limits</th>
+              <th scope="col">Last used</th>
+              <th scope="col">Actions</th>
+            </tr>
+          </thead>
+          <tbody>
+            {items.map((key) => (
+              <tr key={key.id}>
+                <th scope="row">
+                  {cleanLine(key.name)}
+                  <div class="dim mono small">{cleanLine(key.prefix)}…</div>
+                </th>
+                <td class={`t-${STATUS[key.status]}`}>{key.status}</td>
+                <td class="small">{key.scopes.join(', ')}</td>
+                <td class="small">{limitsOf(key)}</td>
+                <td>{key.lastUsedAt === undefined ? 'never' : <Moment at={key.lastUsedAt} />}</td>
+                <td>
+                  {key.status === 'revoked' ? null : asked.value?.key.id === key.id ? (
+                    <Confirm
+                      what={asked.value.what}
+                      busy={busy.value}
+                      onYes={() => asked.value && confirm(key, asked.value.what)}
+                      onNo={() => (asked.value = undefined)}
+                    />
+                  ) : (
+                    <div class="actions">
+                      <button type="button" onClick={() => (editing.value = key)}>
+                        Edit
+                      </button>
+                      <button type="button" onClick={() => (asked.value = { key, what: 'rotate' })}>
+                        Rotate
+                      </button>
+                      <button type="button" onClick={() => (asked.value = { key, what: 'revoke' })}>
+                        Revoke
+                      </button>
+                    </div>
+                  )}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {total > PAGE ? (
+        <p class="actions">
+          <button
+            type="button"
+            disabled={offset.value === 0}
+            onClick={() => (offset.value = Math.max(0, offset.value - PAGE))}
+          >
+            Newer
+          </button>
+          <button
+            type="button"
+            disabled={offset.value + PAGE >= total}
+            onClick={() => (offset.value += PAGE)}
+          >
+            Older
+          </button>
+          <span class="dim">{total.toLocaleString()} keys</span>
+        </p>
+      ) : null}
+    </>
+  );
+}
+
+/** Returns the settings that differ. A key that the caller may not change in whole keeps its other settings. */
+function changesIn(key: ShownKey, settings: KeySettings): Partial<KeySettings> {
+  const before: KeySettings = {
+    name: key.name,
+    scopes: key.scopes,
+    expiresAt: key.expiresAt ?? null,
+    rateLimit: key.rateLimit ? { requestsPerMinute: key.rateLimit.requestsPerMinute } : null,
+    budget: key.budget ? defined(key.budget) : null,
+  };
+  const names = ['name', 'scopes', 'expiresAt', 'rateLimit', 'budget'] as const;
+  const changed = names.filter((name) => sorted(before[name]) !== sorted(settings[name]));
+  return Object.fromEntries(changed.map((name) => [name, settings[name]]));
+}
+
+/** Returns the same text for equal settings, whatever the order of their fields. */
+function sorted(value: unknown): string {
+  const entries = Array.isArray(value) ? value : Object.entries(value ?? {}).map(String);
+  return typeof value === 'object' && value !== null
+    ? JSON.stringify(entries.map(String).toSorted())
+    : JSON.stringify(value);
+}
+
+function limitsOf({ expiresAt, rateLimit, budget }: ShownKey): string {
+  return [
+    expiresAt === undefined ? '' : `until ${expiresAt.slice(0, 10)}`,
+    rateLimit ? `${rateLimit.requestsPerMinute} per minute` : '',
+    budget?.tokens === undefined
+      ? ''
+      : `${budget.tokens.toLocaleString()} tokens (${budget.period})`,
+    budget?.amount === undefined ? '' : `${budget.amount} ${budget.currency} (${budget.period})`,
+  ]
+    .filter((text) => text !== '')
+    .join(', ');
+}
+
+interface SecretProps {
+  readonly name: string;
+  readonly secret: string;
+  readonly onClose: () => void;
+}
+
+function Secret({ name, secret, onClose }: SecretProps) {
+  return (
+    <section class="panel-form secret" role="alert">
+      <h2>The secret of {cleanLine(name)}</h2>
+      <p>Copy it now. It is not stored, and it is not shown again.</p>
+      <p>
+        <code class="secret-text">{secret}</code>
+      </p>
+      <button type="button" class="primary" onClick={onClose}>
+        I have copied it
+      </button>
+    </section>
+  );
+}
+
+interface ConfirmProps {
+  readonly what: 'rotate' | 'revoke';
+  readonly busy: boolean;
+  readonly onYes: () => void;
+  readonly onNo: () => void;
+}
+
+function Confirm({ what, busy, onYes, onNo }: ConfirmProps) {
+  return (
+    <div class="actions" role="group" aria-label="Confirm">
+      <span class="small">
+        {what === 'revoke' ? 'It stops working for ever.' : 'The old secret stops working.'}
+      </span>
+      <button type="button" class="option reject" disabled={busy} onClick={onYes}>
+        {what === 'revoke' ? 'Revoke the key' : 'Rotate the key'}
+      </button>
+      <button type="button" onClick={onNo}>
+        Keep
+      </button>
+    </div>
+  );
+}

@@ -1,0 +1,53 @@
+/**
+ * The colours of the series of a chart, each with a pattern of its own, so that they can be told apart without colours
+ * and on any ground. The colours are those of Okabe and Ito, which people with any kind of colour blindness can tell
+ * apart.
+ */
+const COLOURS = [
+  '#0072b2',
+  '#e69f00',
+  '#009e73',
+  '#cc79a7',
+  '#56b4e9',
+  '#d55e00',
+  '#b8a800',
+  '#888888',
+];
+const SIZE = 8;
+
+function colourAt(index: number): string {
+  return COLOURS[index % COLOURS.length] ?? '#888888';
+}
+
+/** Returns what fills the bars of a series. */
+export function fillAt(index: number, context: CanvasRenderingContext2D): CanvasPattern | string {
+  const tile = document.createElement('canvas');
+  tile.width = tile.height = SIZE;
+  const paint = tile.getContext('2d');
+  if (!paint) return colourAt(index);
+  paint.fillStyle = colourAt(index);
+  paint.fillRect(0, 0, SIZE, SIZE);
+  paint.fillStyle = paint.strokeStyle = 'rgb(255 255 255 / 65%)';
+  paint.lineWidth = 1.5;
+  drawPattern(index % COLOURS.length, paint);
+  return context.createPattern(tile, 'repeat') ?? colourAt(index);
+}
+
+function drawPattern(index: number, paint: CanvasRenderingContext2D): void {
+  const line = (...[fromX, fromY, toX, toY]: [number, number, number, number]) => {
+    paint.beginPath();
+    paint.moveTo(fromX, fromY);
+    paint.lineTo(toX, toY);
+    paint.stroke();
+  };
+  // 0 is plain.
+  if (index === 1) line(-1, SIZE + 1, SIZE + 1, -1);
+  else if (index === 2) paint.fillRect(2, 2, 3, 3);
+  else if (index === 3) line(-1, -1, SIZE + 1, SIZE + 1);
+  else if (index === 4) line(0, SIZE / 2, SIZE, SIZE / 2);
+  else if (index === 5) line(SIZE / 2, 0, SIZE / 2, SIZE);
+  else if (index === 6) {
+    line(0, SIZE / 2, SIZE, SIZE / 2);
+    line(SIZE / 2, 0, SIZE / 2, SIZE);
+  } else if (index === 7) paint.fillRect(0, 0, 2, 2);
+}

@@ -1,0 +1,152 @@
+/** What the gateway did since its start: requests, errors, failovers, latencies and circuit breakers. */
+import { cleanLine } from '../../../display/index.ts';
+import { Problem } from '../parts/problem.tsx';
+import { durationOf, Moment } from '../parts/task-parts.tsx';
+import { useLoaded } from '../parts/use-loaded.ts';
+import type { Server } from '../server/server.ts';
+import { quantile, readMetrics, sumSamples, valuesOfLabel, type Sample } from './metrics-text.ts';
+
+const EVERY_MS = 5000;
+const CALLS = 'parley_model_calls_total';
+const CALL_TIME = 'parley_model_call_duration_seconds';
+const REQUESTS = 'parley_http_requests_total';
+const REQUEST_TIME = 'parley_http_request_duration_seconds';
+
+export function MetricsPage({ server }: { readonly server: Server }) {
+  const loaded = useLoaded(
+    async (signal) => readMetrics(await (await server.ask('/metrics', { signal })).text()),
+    [server],
+    { everyMs: EVERY_MS },
+  );
+  const samples = loaded.value;
+  return (
+    <>
+      <h1>Activity since the start</h1>
+      {loaded.error === undefined ? null : <Problem error={loaded.error} onRetry={loaded.reload} />}
+      {samples ? <Numbers samples={samples} /> : null}
+    </>
+  );
+}
+
+function Numbers({ samples }: { readonly samples: readonly Sample[] }) {
+  const started = sumSamples(samples, 'process_start_time_seconds');
+  const facts: readonly (readonly [string, string])[] = [
+    ['Requests', count(sumSamples(samples, REQUESTS))],
+    ['Errors (5xx)', count(sumSamples(samples, REQUESTS, ({ status = '' }) => status >= '500'))],
+    ['Refused', count(sumSamples(samples, 'parley_refused_total'))],
+    ['Failovers', count(sumSamples(samples, 'parley_model_failovers_total'))],
+    ['Retries', count(sumSamples(samples, 'parley_model_retries_total'))],
+    ['Tasks running', count(sumSamples(samples, 'parley_executions_running'))],
+    ['Streams open', count(sumSamples(samples, 'parley_streams_open'))],
+  ];
+  const providers = valuesOfLabel(samples, CALLS, 'provider');
+  return (
+    <>
+      <p class="dim">
+        Started <Moment at={new Date(started * 1000).toISOString()} />. These are the numbers of
+        this process.
+      </p>
+      <dl class="facts tiles">
+        {facts.map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+      <h2>Providers</h2>
+      {providers.length === 0 ? (
+        <p class="dim">No model has been called yet.</p>
+      ) : (
+        <div class="wide" tabIndex={0} role="region" aria-label="Providers">
+          <table class="numbers">
+            <thead>
+              <tr>
+                <th scope="col">Provider</th>
+                <th scope="col">Circuit</th>
+                <th scope="col">Calls</th>
+                <th scope="col">Errors</th>
+                <th scope="col">Failovers</th>
+                <th scope="col">p50</th>
+                <th scope="col">p95</th>
+              </tr>
+            </thead>
+            <tbody>
+              {providers.map((provider) => (
+                <ProviderRow key={provider} provider={provider} samples={samples} />
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      <h2>Requests</h2>
+      <div class="wide" tabIndex={0} role="region" aria-label="Requests">
+        <table class="numbers">
+          <thead>
+            <tr>
+              <th scope="col">Route</th>
+              <th scope="col">Requests</th>
+              <th scope="col">4xx</th>
+              <th scope="col">5xx</th>
+              <th scope="col">p50</th>
+              <th scope="col">p95</th>
+            </tr>
+          </thead>
+          <tbody>
+            {valuesOfLabel(samples, REQUESTS, 'route').map((route) => {
+              const here = (labels: Sample['labels']) => labels['route'] === route;
+              const withStatus = (first: string) =>
+                count(
+                  sumSamples(
+                    samples,
+                    REQUESTS,
+                    (labels) => here(labels) && labels['status']?.startsWith(first) === true,
+                  ),
+                );
+              return (
+                <tr key={route}>
+                  <th scope="row">{cleanLine(route)}</th>
+                  <td>{count(sumSamples(samples, REQUESTS, here))}</td>
+                  <td>{withStatus('4')}</td>
+                  <td>{withStatus('5')}</td>
+                  <td>{time(quantile(samples, REQUEST_TIME, 0.5, here))}</td>
+                  <td>{time(quantile(samples, REQUEST_TIME, 0.95, here))}</td>
+                </tr>
+              );
+            })}
+          </tbody>
+        </table>
+      </div>
+    </>
+  );
+}
+
+interface ProviderProps {
+  readonly provider: string;
+  readonly samples: readonly Sample[];
+}
+
+function ProviderRow({ provider, samples }: ProviderProps) {
+  const here = (labels: Sample['labels']) => labels['provider'] === provider;
+  const open = sumSamples(samples, 'parley_model_circuit_open', here) > 0;
+  const failed = (labels: Sample['labels']) => here(labels) && labels['outcome'] !== 'ok';
+  return (
+    <tr>
+      <th scope="row">{cleanLine(provider)}</th>
+      <td class={open ? 't-bad' : 't-good'}>{open ? '✗ open' : '✓ closed'}</td>
+      <td>{count(sumSamples(samples, CALLS, here))}</td>
+      <td>{count(sumSamples(samples, CALLS, failed))}</td>
+      <td>{count(sumSamples(samples, 'parley_model_failovers_total', here))}</td>
+      <td>{time(quantile(samples, CALL_TIME, 0.5, here))}</td>
+      <td>{time(quantile(samples, CALL_TIME, 0.95, here))}</td>
+    </tr>
+  );
+}
+
+function count(value: number): string {
+  return value.toLocaleString();
+}
+
+function time(seconds: number | undefined): string {
+  return seconds === undefined ? '–' : durationOf(seconds * 1000);
+}

@@ -1,0 +1,122 @@
+/** Groups the rows of `/a2a/usage` for the chart and the table. */
+import type { UsageItem } from './api.ts';
+
+export const GROUPINGS = ['model', 'key', 'agent'] as const;
+export type Grouping = (typeof GROUPINGS)[number];
+
+/** What the chart shows: tokens, calls, failures, or the cost in one currency, such as `cost USD`. */
+export type Measure = string;
+
+export interface UsageSum {
+  readonly name: string;
+  calls: number;
+  failures: number;
+  inputTokens: number;
+  outputTokens: number;
+  /** By currency. */
+  readonly cost: Map<string, number>;
+}
+
+export interface ChartSeries {
+  readonly name: string;
+  /** One value for each day. */
+  readonly values: readonly number[];
+}
+
+/** The number of series that have a colour of their own. The others are drawn together. */
+export const MAX_SERIES = 7;
+
+/** Returns the name of what a row is about. */
+export function nameOfRow(row: UsageItem, grouping: Grouping): string {
+  if (grouping === 'key') return row.keyName ?? row.keyId ?? row.subject ?? 'unknown';
+  if (grouping === 'agent') return row.agent ?? 'models, without an agent';
+  return row.model ?? (row.agent === undefined ? 'unknown' : `agent ${row.agent}`);
+}
+
+/** Returns the sums of each group, sorted by name. */
+export function sumsOf(rows: readonly UsageItem[], grouping: Grouping): UsageSum[] {
+  const sums = new Map<string, UsageSum>();
+  for (const row of rows) {
+    const name = nameOfRow(row, grouping);
+    const sum = sums.get(name) ?? emptySum(name);
+    addTo(sum, row);
+    sums.set(name, sum);
+  }
+  return [...sums.values()].toSorted((one, other) => one.name.localeCompare(other.name));
+}
+
+/** Returns the sum of all rows. */
+export function totalOf(rows: readonly UsageItem[]): UsageSum {
+  const total = emptySum('All');
+  for (const row of rows) addTo(total, row);
+  return total;
+}
+
+function emptySum(name: string): UsageSum {
+  return { name, calls: 0, failures: 0, inputTokens: 0, outputTokens: 0, cost: new Map() };
+}
+
+function addTo(sum: UsageSum, row: UsageItem): void {
+  sum.calls += row.calls;
+  sum.failures += row.failures;
+  sum.inputTokens += row.inputTokens;
+  sum.outputTokens += row.outputTokens;
+  if (!row.cost) return;
+  const { amount, currency } = row.cost;
+  sum.cost.set(currency, (sum.cost.get(currency) ?? 0) + amount);
+}
+
+/** Returns what can be shown of these rows. Costs come first. */
+export function measuresOf(rows: readonly UsageItem[]): readonly Measure[] {
+  const currencies = new Set(rows.flatMap(({ cost }) => (cost ? [cost.currency] : [])));
+  return [
+    ...[...currencies].toSorted().map((each) => `cost ${each}`),
+    'tokens',
+    'calls',
+    'failures',
+  ];
+}
+
+export function measuredIn(row: UsageItem, measure: Measure): number {
+  if (measure === 'tokens') return row.inputTokens + row.outputTokens;
+  if (measure === 'calls') return row.calls;
+  if (measure === 'failures') return row.failures;
+  return row.cost && measure === `cost ${row.cost.currency}` ? row.cost.amount : 0;
+}
+
+/** Returns all days from the first to the last, so that a day without usage has a place in the chart. */
+export function daysBetween(from: string, to: string): string[] {
+  const days: string[] = [];
+  const last = Date.parse(to);
+  for (let at = Date.parse(from); at <= last && days.length < 400; at += 86_400_000) {
+    days.push(new Date(at).toISOString().slice(0, 10));
+  }
+  return days;
+}
+
+/** Returns the series of the chart, the largest first. The small ones are one series. */
+export function seriesOf(
+  rows: readonly UsageItem[],
+  days: readonly string[],
+  grouping: Grouping,
+  measure: Measure,
+): ChartSeries[] {
+  const place = new Map(days.map((day, index) => [day, index]));
+  const found = new Map<string, number[]>();
+  for (const row of rows) {
+    const at = place.get(row.day ?? '');
+    if (at === undefined) continue;
+    const name = nameOfRow(row, grouping);
+    const values = found.get(name) ?? days.map(() => 0);
+    values[at] = (values[at] ?? 0) + measuredIn(row, measure);
+    found.set(name, values);
+  }
+  const sumOf = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0);
+  const all = [...found]
+    .map(([name, values]) => ({ name, values }))
+    .toSorted((one, other) => sumOf(other.values) - sumOf(one.values));
+  const rest = all.slice(MAX_SERIES);
+  if (rest.length === 0) return all;
+  const values = days.map((_, at) => sumOf(rest.map((each) => each.values[at] ?? 0)));
+  return [...all.slice(0, MAX_SERIES), { name: `${rest.length} others`, values }];
+}

@@ -1,0 +1,218 @@
+// The gateway's pages, with traffic of OpenAI's SDK and of our client: what they show equals what the API says.
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import OpenAI from 'openai';
+import type { BrowserContextOptions, Page } from 'playwright-core';
+import { connect } from '../../src/client/index.ts';
+import { startGateway, type RunningGateway } from '../support/gateway.ts';
+import { serveClerk } from './operator-support.ts';
+import { assertAccessible, DESKTOP, noBrowser, PHONE, thereAre, visit } from './support.ts';
+
+const skip = noBrowser;
+const pricing = { inputPricePerToken: 0.5, outputPricePerToken: 0.25, currency: 'EUR' };
+
+/** A gateway with two models and an agent, and some calls of each. */
+async function busyGateway(t: TestContext): Promise<{ gateway: RunningGateway; key: string }> {
+  const agent = await serveClerk(t);
+  const gateway = await startGateway({
+    config: {
+      models: { priced: { provider: 'offline', pricing }, plain: { provider: 'offline' } },
+      agents: { clerk: { url: agent.url } },
+    },
+  });
+  t.after(() => gateway[Symbol.asyncDispose]());
+  const key = gateway.key();
+  const openai = new OpenAI({ apiKey: key, baseURL: `${gateway.url}/v1` });
+  for (const model of ['priced', 'priced', 'plain']) {
+    await openai.chat.completions.create({ model, messages: [{ role: 'user', content: 'Hello' }] });
+  }
+  const headers = { authorization: `Bearer ${key}` };
+  await (await connect(gateway.url, { headers })).send('list', { metadata: { model: 'priced' } });
+  await (await connect(`${gateway.url}/agents/clerk/`, { headers })).send('hello there');
+  return { gateway, key };
+}
+
+async function signIn(
+  t: TestContext,
+  { url, key, place }: { readonly url: string; readonly key: string; readonly place: string },
+  options: BrowserContextOptions,
+): Promise<{ page: Page; trouble: string[] }> {
+  const visited = await visit(t, `${url}/console#/${place}`, options);
+  await visited.page.getByLabel('Key').fill(key);
+  await visited.page.getByRole('button', { name: 'Sign in' }).click();
+  return visited;
+}
+
+/** The cells of a table, by row. */
+async function cells(page: Page, region: string): Promise<string[][]> {
+  const rows = page.getByRole('region', { name: region }).locator('tbody tr');
+  await rows.first().waitFor();
+  const all = await rows.all();
+  return Promise.all(all.map((row) => row.locator('th, td').allInnerTexts()));
+}
+
+for (const [device, colorScheme] of [
+  [DESKTOP, 'light'],
+  [PHONE, 'dark'],
+] as const) {
+  test(
+    `usage, activity and agents equal what the API says, in ${colorScheme} colours`,
+    { skip },
+    async (t) => {
+      const { gateway, key } = await busyGateway(t);
+      const { url } = gateway;
+      const { page, trouble } = await signIn(
+        t,
+        { url, key, place: 'usage' },
+        { ...device, colorScheme },
+      );
+      const answer = await gateway.ask(key, 'GET', '/a2a/usage?by=model');
+      const { items } = (await answer.json()) as {
+        items: {
+          model?: string;
+          calls: number;
+          failures: number;
+          inputTokens: number;
+          outputTokens: number;
+          cost?: { amount: number };
+        }[];
+      };
+      const shown = await cells(page, 'Usage in numbers');
+      for (const { model, calls, failures, inputTokens, outputTokens, cost } of items) {
+        if (model === undefined) continue;
+        const row = shown.find(([name]) => name === model);
+        assert.deepEqual(
+          row,
+          [model, calls, failures, inputTokens, outputTokens, cost?.amount ?? 0].map((each) =>
+            typeof each === 'number'
+              ? each.toLocaleString('en-US', { maximumFractionDigits: 6 })
+              : each,
+          ),
+        );
+      }
+      assert.equal(await page.locator('.chart canvas').count(), 1);
+      await assertAccessible(page, 'usage');
+
+      await page.getByRole('link', { name: 'Activity' }).click();
+      const providers = await cells(page, 'Providers');
+      const offline = providers.find(([name]) => name === 'offline');
+      assert.deepEqual(offline?.slice(1, 5), ['✓ closed', '4', '0', '0']);
+      await assertAccessible(page, 'activity');
+
+      await page.getByRole('link', { name: 'Agents' }).click();
+      const agents = await cells(page, 'Agents');
+      assert.deepEqual(agents[0]?.slice(0, 2), ['clerk', '✓ healthy']);
+      await assertAccessible(page, 'agents');
+      assert.deepEqual(trouble, []);
+    },
+  );
+}
+
+test(
+  'a key is created, works, is changed, rotated and revoked on the page, and the audit log has all of it',
+  { skip },
+  async (t) => {
+    await using gateway = await startGateway();
+    const key = gateway.key();
+    const { url } = gateway;
+    const { page, trouble } = await signIn(t, { url, key, place: 'keys' }, DESKTOP);
+    await page.getByRole('button', { name: 'New key' }).click();
+    await page.getByLabel('Name').fill('ci');
+    await page.getByLabel('audit:read').check();
+    await page.getByLabel('Budget in tokens').fill('1000');
+    await assertAccessible(page, 'new key');
+    await page.getByRole('button', { name: 'Create the key' }).click();
+    const secret = await page.locator('.secret-text').innerText();
+    const status = async (of: string) => (await gateway.ask(of, 'GET', '/a2a/caller')).status;
+    assert.equal(await status(secret), 200);
+    await page.getByRole('button', { name: 'I have copied it' }).click();
+    assert.doesNotMatch(await page.content(), new RegExp(secret));
+    const row = page.getByRole('row', { name: /^ci/ });
+    assert.match(await row.innerText(), /audit:read[\s\S]*1,000 tokens \(month\)/);
+
+    await row.getByRole('button', { name: 'Edit' }).click();
+    await page.getByLabel('Requests per minute').fill('60');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await row.getByText('60 per minute').waitFor();
+
+    await row.getByRole('button', { name: 'Rotate' }).click();
+    await page.getByRole('button', { name: 'Rotate the key' }).click();
+    const rotated = await page.locator('.secret-text').innerText();
+    assert.notEqual(rotated, secret);
+    assert.deepEqual([await status(secret), await status(rotated)], [401, 200]);
+    await page.getByRole('button', { name: 'I have copied it' }).click();
+
+    await row.getByRole('button', { name: 'Revoke' }).click();
+    await page.getByRole('button', { name: 'Revoke the key' }).click();
+    await row.getByText('revoked').waitFor();
+    assert.equal(await status(rotated), 401);
+    await assertAccessible(page, 'keys');
+
+    await page.getByRole('link', { name: 'Audit' }).click();
+    const entries = await cells(page, 'Entries of the audit log');
+    const { items } = (await (await gateway.ask(key, 'GET', '/a2a/audit')).json()) as {
+      items: { action: string; subject: string }[];
+    };
+    assert.deepEqual(
+      entries.map(([, , action, subject]) => [action, subject]),
+      items.map(({ action, subject }) => [action, subject]),
+    );
+    await page.getByLabel('Action').selectOption('key.rotate');
+    await thereAre(page.locator('tbody tr'), 1);
+    await assertAccessible(page, 'audit');
+    assert.deepEqual(trouble, []);
+  },
+);
+
+test('a model card is edited, compared and restored on the page', { skip }, async (t) => {
+  await using gateway = await startGateway();
+  const key = gateway.key();
+  const card = { schemaVersion: '1.0', name: 'offline', provider: 'offline', capabilities: [] };
+  const body = { name: 'House model', slug: 'house', description: 'Ours', card };
+  const created = await gateway.ask(key, 'POST', '/a2a/model-cards', body);
+  const { id } = (await created.json()) as { id: string };
+  const read = async () =>
+    (await (await gateway.ask(key, 'GET', `/a2a/model-cards/${id}`)).json()) as {
+      description: string;
+      version: number;
+    };
+  const { url } = gateway;
+  const { page, trouble } = await signIn(t, { url, key, place: 'models' }, DESKTOP);
+  await page.getByRole('link', { name: 'House model' }).click();
+  const text = page.getByLabel('The card as JSON');
+  const before = await text.inputValue();
+  await text.fill('{');
+  await page.getByRole('button', { name: 'Save as a new version' }).click();
+  await page.getByText('This is not JSON').waitFor();
+  await text.fill(before.replace('"Ours"', '"Changed"'));
+  await page.getByRole('button', { name: 'Save as a new version' }).click();
+  const first = page.getByRole('listitem', { name: 'Version 1' });
+  await first.getByRole('button', { name: 'Compare' }).click();
+  assert.match(await first.locator('.row.added').innerText(), /"description": "Ours"/);
+  assert.match(await first.locator('.row.removed').innerText(), /"description": "Changed"/);
+  await assertAccessible(page, 'versions');
+  const { description, version } = await read();
+  assert.deepEqual([description, version], ['Changed', 2]);
+  await first.getByRole('button', { name: 'Restore' }).click();
+  await page.getByRole('listitem', { name: 'Version 3' }).waitFor();
+  const restored = await read();
+  assert.deepEqual([restored.description, restored.version], ['Ours', 3]);
+  assert.deepEqual(trouble, []);
+});
+
+test(
+  'a key with some scopes sees the pages of these scopes, and the address of another page leads nowhere',
+  { skip },
+  async (t) => {
+    await using gateway = await startGateway();
+    const { url } = gateway;
+    const key = gateway.key('team', 'audit:read', 'metrics:read');
+    const { page } = await signIn(t, { url, key, place: 'keys' }, DESKTOP);
+    await page.getByText('There is no such page for this key').waitFor();
+    const links = page.getByRole('navigation').getByRole('link');
+    // Metrics cover all workspaces, so a key of another workspace than the default does not see them.
+    assert.deepEqual(await links.allInnerTexts(), ['Usage', 'Audit']);
+    await links.first().click();
+    await page.getByRole('heading', { name: 'No usage in this period' }).waitFor();
+  },
+);
