@@ -15,7 +15,7 @@ const skip = noBrowser;
 const MANY = 100_000;
 
 /** A SQLite file with so many finished tasks. */
-async function manyTasks(t: TestContext) {
+function manyTasks(t: TestContext) {
   const folder = mkdtempSync(join(tmpdir(), 'p-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const store = sqliteStore(join(folder, 'tasks.db'));
@@ -38,13 +38,13 @@ async function manyTasks(t: TestContext) {
       const task = { kind: 'task' as const, id: taskId, contextId, status, history: [message] };
       return { ...scope, taskId, contextId, expected: 0, entries: [{ seq: 1, event: task }] };
     });
-    await store.append(batch);
+    store.append(batch);
   }
   return store;
 }
 
 test('the inbox of 100,000 tasks opens in under a second', { skip }, async (t) => {
-  const store = await manyTasks(t);
+  const store = manyTasks(t);
   const { url } = await serveClerk(t, { store, retention: false });
   const { page, trouble } = await visit(t, `${url}/console#/inbox/done`, DESKTOP);
   await page.getByRole('link', { name: 'request number 99999' }).waitFor();
