@@ -51,6 +51,8 @@ async function fill(url: string, tasks: number): Promise<void> {
   const client = new pg.Client(url);
   await client.connect();
   await client.query(FILL.replaceAll('$TASKS', String(tasks)));
+  // As autovacuum does it in a database that grows slowly.
+  await client.query('VACUUM (ANALYZE) parley.tasks, parley.events, parley.messages');
   await client.end();
 }
 

@@ -12,6 +12,8 @@ import { APPEND, columnsOf } from '../src/store/postgres/append.ts';
 import { postgresStore } from '../src/store/postgres/postgres-store.ts';
 import { EventLog } from '../src/tasks/log/event-log.ts';
 import { startPostgres } from '../test/support/postgres-server.ts';
+import { readerLag, twoNodes } from './cluster.ts';
+import { largeStore } from './large-store.ts';
 import { compare, type Row } from './measure.ts';
 
 const WRITERS = 32;
@@ -115,12 +117,8 @@ function goal(values: Record<string, number>, rate: number, part: number): Row['
   return { text, reached: Math.min(byRate, byPart), most: 1 };
 }
 
-export async function postgres(): Promise<Row[]> {
-  const given = process.env['DATABASE_URL'];
-  const folder = mkdtempSync(join(tmpdir(), 'parley-bench-postgres-'));
-  const server = given === undefined ? await startPostgres(folder, []) : undefined;
-  try {
-    const url = given ?? server?.url ?? '';
+export function postgres(): Promise<Row[]> {
+  return withServer(async (url) => {
     const single = await measured(url, 1, 100);
     const ten = await measured(url, 10, 50);
     const unit = 'µs/event (wall)';
@@ -137,7 +135,23 @@ export async function postgres(): Promise<Row[]> {
         values: ten,
         goal: goal(ten, 30_000, 0.6),
       },
+      await readerLag(url),
+      await twoNodes(url),
     ];
+  });
+}
+
+/** Takes minutes, so it runs only on request. */
+export function million(): Promise<Row[]> {
+  return withServer((url) => largeStore(url, 1_000_000));
+}
+
+async function withServer(measure: (url: string) => Promise<Row[]>): Promise<Row[]> {
+  const given = process.env['DATABASE_URL'];
+  const folder = mkdtempSync(join(tmpdir(), 'parley-bench-postgres-'));
+  const server = given === undefined ? await startPostgres(folder, []) : undefined;
+  try {
+    return await measure(given ?? server?.url ?? '');
   } finally {
     await server?.stop();
     rmSync(folder, { recursive: true, force: true });

@@ -11,7 +11,7 @@ import { gateway } from './gateway.ts';
 import { live } from './live.ts';
 import { growth, list, sqlite, streams, unary } from './costs.ts';
 import { machine, type Row } from './measure.ts';
-import { postgres } from './postgres.ts';
+import { million, postgres } from './postgres.ts';
 import { takeovers } from './takeover.ts';
 import { heading, line, save } from './report.ts';
 import { cleanUp } from './subjects.ts';
@@ -31,7 +31,10 @@ const SCENARIOS: Readonly<Record<string, () => Promise<Row[]>>> = {
   gateway,
   start,
   takeover: takeovers,
+  million,
 };
+/** Scenarios that run only on request, because they take long. */
+const ON_REQUEST = ['million'];
 
 const asked = process.argv.slice(2);
 const unknown = asked.filter((name) => !(name in SCENARIOS));
@@ -39,7 +42,8 @@ if (unknown.length > 0 || asked.includes('--help')) {
   console.error(`scenarios: ${Object.keys(SCENARIOS).join(', ')}\nexample: npm run bench -- unary`);
   process.exit(asked.includes('--help') ? 0 : 2);
 }
-const names = asked.length > 0 ? asked : Object.keys(SCENARIOS);
+const names =
+  asked.length > 0 ? asked : Object.keys(SCENARIOS).filter((name) => !ON_REQUEST.includes(name));
 const begun = performance.now();
 const rows: Row[] = [];
 console.log(

@@ -60,8 +60,8 @@ export async function startCoder(
   const server = serve(coder.agent, {
     ...coderServeOptions({ workspaces: coder.workspaces, commands: commands ?? coder.commands }),
     logger: silent,
-    store: sqliteStore(join(place.home, 'tasks.db')),
     ...serveOptions,
+    store: serveOptions?.store ?? sqliteStore(join(place.home, 'tasks.db')),
   });
   const listening = await server.listen(0);
   let stopped = false;

@@ -19,7 +19,7 @@ export interface Hint {
   readonly orphans?: boolean | undefined;
 }
 
-/** How long hints are collected. */
+/** Minimum time between two notifications of changes. The changes in between are collected. */
 const COLLECT_MS = 10;
 /** Maximum length of a notification. PostgreSQL refuses 8000 bytes or more. */
 const MAX_CHARS = 2000;
@@ -40,7 +40,8 @@ export class HintSender {
     let tasks = this.#changed.get(node);
     if (!tasks) this.#changed.set(node, (tasks = new Set()));
     tasks.add(taskId);
-    this.#timer ??= setTimeout(() => this.#flush(), COLLECT_MS).unref();
+    // After a pause, the changes of this turn of the event loop are sent at once.
+    this.#timer ??= setTimeout(() => this.#flush(), 0).unref();
   }
 
   /** Tells nodes something at once. Never throws. */
@@ -65,6 +66,8 @@ export class HintSender {
 
   #flush(): void {
     this.#timer = undefined;
+    if (this.#changed.size === 0) return;
+    this.#timer = setTimeout(() => this.#flush(), COLLECT_MS).unref();
     const channels: string[] = [];
     const payloads: string[] = [];
     for (const [node, tasks] of this.#changed) {

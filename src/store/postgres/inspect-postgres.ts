@@ -53,11 +53,14 @@ export async function postgresDeadLetters(url: string, limit: number): Promise<O
      ORDER BY d.at DESC, d.seq DESC LIMIT $1`,
     [limit],
   );
-  return rows.map(({ tenant, owner, taskId, configId, ...letter }) => ({
-    ...letter,
+  return rows.map(({ tenant, owner, taskId, configId, seq, reason, attempts, at }) => ({
     tenant: fromPostgresText(tenant),
     owner: fromPostgresText(owner),
     taskId: fromPostgresText(taskId),
     configId: fromPostgresText(configId),
+    seq,
+    reason,
+    attempts,
+    at,
   }));
 }

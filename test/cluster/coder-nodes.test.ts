@@ -1,0 +1,118 @@
+/** The coding agent on several nodes, which share a database and a workspace. */
+import assert from 'node:assert/strict';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, test, type TestContext } from 'node:test';
+import { scriptedModel, type ScriptedResponse } from '../../src/agent/models/scripted.ts';
+import { postgresSessions } from '../../src/agent/postgres/index.ts';
+import { postgresStore } from '../../src/store/postgres/postgres-store.ts';
+import {
+  callIn,
+  confirmation,
+  makePlace,
+  rpc,
+  startCoder,
+  stream,
+  userMessage,
+  type Place,
+} from '../coder/support.ts';
+import { within } from '../support/within.ts';
+import { clusterDatabase, silent } from './nodes.ts';
+
+const database = await clusterDatabase();
+after(() => database.drop());
+
+/** Starts nodes that share a model, so that the script continues wherever a turn continues. */
+async function startNodes(
+  t: TestContext,
+  script: readonly ScriptedResponse[],
+): Promise<{ one: string; other: string; place: Place; stopOne: () => Promise<void> }> {
+  const place = makePlace(t);
+  const model = scriptedModel(script);
+  const start = async () => {
+    const sessions = await postgresSessions(database.url, { poolSize: 2 });
+    t.after(() => sessions.close());
+    const store = await postgresStore(database.url, { logger: silent, poolSize: 3 });
+    // Each machine has its own data folder.
+    const home = join(place.home, store.cluster.node);
+    mkdirSync(home);
+    return startCoder(t, { ...place, home }, { model, sessions, server: { store } });
+  };
+  const [one, other] = [await start(), await start()];
+  return { one: one.url, other: other.url, place, stopOne: one.stop };
+}
+
+const DONE: ScriptedResponse = [{ text: 'Done.' }];
+const WRITE: ScriptedResponse = [
+  { call: { name: 'write_file', args: { path: 'note.txt', content: 'written' } } },
+];
+
+async function ask(url: string, text: string) {
+  const events = await stream(url, userMessage(text));
+  const [task] = events;
+  assert.ok(task?.kind === 'task');
+  const call = events.map(callIn).find((each) => each?.confirmation_request !== undefined);
+  assert.ok(call, 'no question');
+  return { id: task.id, callId: call.tool_call_id };
+}
+
+const proceed = (id: string, callId: string) =>
+  confirmation(id, { tool_call_id: callId, selected_option_id: 'proceed_once' });
+
+test('an approval is answered at another node, where the turn continues', async (t) => {
+  const { one, other, place } = await startNodes(t, [WRITE, DONE]);
+  const { id, callId } = await ask(one, 'write a note');
+  const file = join(place.workspace, 'note.txt');
+  assert.equal(existsSync(file), false);
+  const answered = await within(
+    'the answer',
+    rpc(other, 'message/send', { message: proceed(id, callId) }),
+  );
+  assert.equal(answered.error, undefined);
+  assert.equal(answered.result?.status.state, 'completed');
+  assert.equal(readFileSync(file, 'utf8'), 'written');
+  const seen = await rpc(one, 'tasks/get', { id });
+  assert.equal(seen.result?.status.state, 'completed');
+  const late = await rpc(one, 'message/send', { message: proceed(id, callId) });
+  assert.ok(late.error, 'the second answer was accepted');
+});
+
+test('an approval outlives the node that has asked', async (t) => {
+  const { one, other, place, stopOne } = await startNodes(t, [WRITE, DONE]);
+  const { id, callId } = await ask(one, 'write a note');
+  await stopOne();
+  const answered = await within(
+    'the answer',
+    rpc(other, 'message/send', { message: proceed(id, callId) }),
+  );
+  assert.equal(answered.result?.status.state, 'completed');
+  assert.equal(readFileSync(join(place.workspace, 'note.txt'), 'utf8'), 'written');
+});
+
+test('a conversation continues at another node, with its history', async (t) => {
+  const { one, other } = await startNodes(t, [[{ text: 'First.' }], [{ text: 'Second.' }]]);
+  const first = await rpc(one, 'message/send', { message: userMessage('begin') });
+  const { contextId } = first.result!;
+  const second = await rpc(other, 'message/send', { message: userMessage('go on', { contextId }) });
+  assert.equal(second.result?.status.state, 'completed');
+  assert.equal(second.result.contextId, contextId);
+});
+
+test('of two answers at two nodes one is accepted, and the tool runs once', async (t) => {
+  const append: ScriptedResponse = [
+    { call: { name: 'run_shell_command', args: { command: 'echo run >> runs.txt' } } },
+  ];
+  const { one, other, place } = await startNodes(t, [append, DONE]);
+  const { id, callId } = await ask(one, 'run it');
+  const replies = await Promise.all(
+    [one, other].map((url) => rpc(url, 'message/send', { message: proceed(id, callId) })),
+  );
+  assert.equal(
+    replies.filter(({ error }) => error === undefined).length,
+    1,
+    JSON.stringify(replies),
+  );
+  const done = await rpc(other, 'tasks/get', { id });
+  assert.equal(done.result?.status.state, 'completed');
+  assert.equal(readFileSync(join(place.workspace, 'runs.txt'), 'utf8'), 'run\n');
+});
