@@ -64,7 +64,8 @@ export async function startFaultCluster(options: FaultClusterOptions) {
     closing.abort();
     for (const node of nodes) node.process?.kill('SIGKILL');
     postgres?.kill();
-    rmSync(folder, { recursive: true, force: true });
+    // The server needs a moment until it has ended.
+    rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
   }
 
   let postgres: Awaited<ReturnType<typeof startPostgres>> | undefined;

@@ -197,6 +197,11 @@ async function probeBudgets(): Promise<void> {
       break;
     }
   }
+  while (performance.now() < deadline) {
+    const stored = await storedBudgets(pools.gateway, budgetKeys);
+    if (stored.every(({ reserved }) => reserved === 0)) return;
+    await setTimeout(250);
+  }
 }
 
 async function probeBudget(key: BudgetKey): Promise<Probe> {

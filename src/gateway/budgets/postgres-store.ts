@@ -39,6 +39,8 @@ const MAX_BATCH = 500;
 const MAX_TRIES = 5;
 /** Maximum number of doubtful reservations that are released. Others end when they expire. */
 const MAX_DOUBTFUL = 10_000;
+/** How long a transaction whose connection was lost may still be committed. */
+const DOUBT_MS = 1000;
 /** Maximum number of rows of tasks in a workspace. The oldest are removed after TRIM_STEP new rows. */
 const TASK_ROWS = 25_000;
 const TRIM_STEP = 256;
@@ -71,8 +73,11 @@ export function createPostgresBudgetStore(
   let waiting: Waiting[] = [];
   let reserving = false;
   let recovering: Promise<number> | undefined;
-  /** Reservations that may have been stored although the transaction seemed to fail. They are released later. */
-  const doubtfulReservations = new Set<string>();
+  /**
+   * Reservations that may have been stored although the transaction seemed to fail, with the time of the failure. They
+   * are released with the next settlement or recovery.
+   */
+  const doubtfulReservations = new Map<string, number>();
   /**
    * The batch of each settlement, from its first attempt on. Another attempt stores only the batches that are not marked
    * in the database, because a transaction may have been stored although it seemed to fail.
@@ -194,7 +199,9 @@ export function createPostgresBudgetStore(
         for (const [at, { resolve }] of batch.entries()) resolve(outcomes[at]!);
       } catch (error) {
         for (const { planned, reject } of batch) {
-          if (doubtfulReservations.size < MAX_DOUBTFUL) doubtfulReservations.add(planned.id);
+          if (doubtfulReservations.size < MAX_DOUBTFUL) {
+            doubtfulReservations.set(planned.id, performance.now());
+          }
           reject(error);
         }
       }
@@ -234,7 +241,7 @@ export function createPostgresBudgetStore(
     const unstored = new Set(marked.map((row) => String(row['batch'])));
     const settlements = given.filter((each) => unstored.has(batches.get(each)!));
     const ids = settlements.flatMap(({ id }) => (id === undefined ? [] : [{ id }]));
-    const orphans = [...doubtfulReservations].map((id) => ({ id }));
+    const orphans = [...doubtfulReservations.keys()].map((id) => ({ id }));
     const taken = yield* SQL.takeReservations.all({ rows: jsonRows([...ids, ...orphans]) });
     const byId = new Map(taken.map((row) => [String(row['id']), row]));
     const uses = settlements.flatMap(({ id, booking }): Use[] => {
@@ -255,9 +262,10 @@ export function createPostgresBudgetStore(
   async function settle(settlements: readonly Settlement[]): Promise<void> {
     const batch = randomUUID();
     for (const each of settlements) if (!batches.has(each)) batches.set(each, batch);
-    const orphans = [...doubtfulReservations];
+    const since = performance.now() - DOUBT_MS;
+    const orphans = [...doubtfulReservations].filter(([, failedAt]) => failedAt <= since);
     await register.transaction(() => settleAll(settlements));
-    for (const id of orphans) doubtfulReservations.delete(id);
+    for (const [id] of orphans) doubtfulReservations.delete(id);
     await trim(settlements);
   }
 
@@ -288,6 +296,12 @@ export function createPostgresBudgetStore(
     return left.length;
   }
 
+  async function recover(now: number): Promise<number> {
+    const doubtful = doubtfulReservations.size;
+    if (doubtful > 0) await settle([]);
+    return doubtful + (await register.transaction(() => recoverAll(now)));
+  }
+
   return {
     reserve(planned, { dry } = { dry: false }) {
       if (dry) {
@@ -314,10 +328,7 @@ export function createPostgresBudgetStore(
         return row && reservedIn(row);
       }),
     // Many calls that are refused at the same time share one look for reservations of dead nodes.
-    recover: (now) =>
-      (recovering ??= register
-        .transaction(() => recoverAll(now))
-        .finally(() => (recovering = undefined))),
+    recover: (now) => (recovering ??= recover(now).finally(() => (recovering = undefined))),
     spent: (limit) =>
       register.read(function* () {
         return (yield* counterOf(limit)).counter;

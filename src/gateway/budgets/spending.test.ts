@@ -260,7 +260,7 @@ describe('calls in progress', () => {
     const next = again();
     assert.deepEqual(await spent(), { tokens: 310, amount: 0.61 });
     assert.equal((await next.reserve(call({ pricing: USD }))).maxOutputTokens, 2000 - 310 - 10);
-    assert.deepEqual(logger.lines, ['counted calls that had not ended when the gateway stopped']);
+    assert.deepEqual(logger.lines, ['ended reservations of calls that are no longer in progress']);
   });
 
   test('of an agent are taken over by the task that is resumed, and count once', async () => {

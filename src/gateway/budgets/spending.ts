@@ -38,7 +38,7 @@ const DAY_MS = 86_400_000;
 /** Maximum age of a reservation. No call takes this long, so an older reservation was left behind by a defect. */
 const MAX_CALL_MS = DAY_MS;
 /** How often to look for calls that nodes have left behind. Calls to agents are left for some time, for `adopt`. */
-const RECOVER_MS = 30_000;
+const RECOVER_MS = 10_000;
 /**
  * Reading usage blocks the event loop. After a read that took longer than QUICK_READ_MS, the next read waits READ_PAUSE
  * times as long as that read took. So the reads of one workspace cannot block the other workspaces.
@@ -144,7 +144,7 @@ export function createSpending(options: SpendingOptions): Spending {
     recover().catch((error: unknown) =>
       logger.error(
         { err: error },
-        'failed to count calls that had not ended when the gateway stopped',
+        'failed to look for reservations of calls that are no longer in progress',
       ),
     );
   }
@@ -153,7 +153,7 @@ export function createSpending(options: SpendingOptions): Spending {
   async function recover(): Promise<number> {
     const count = await store.recover(now());
     if (count > 0) {
-      logger.warn({ count }, 'counted calls that had not ended when the gateway stopped');
+      logger.warn({ count }, 'ended reservations of calls that are no longer in progress');
     }
     return count;
   }

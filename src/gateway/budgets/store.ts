@@ -71,8 +71,9 @@ export interface BudgetStore {
    */
   adopt(workspace: string, taskId: string): MaybePromise<ReservedCall | undefined>;
   /**
-   * Ends the reservations of other processes, and those that have expired. Counts their prompts and the parts of their
-   * answers that had arrived. Returns the number of these reservations. During the first minute, reservations for calls
+   * Ends the reservations of processes that are gone, those that have expired, and those that may have been stored
+   * although `reserve` failed. For the first two, counts the prompts and the parts of the answers that had arrived.
+   * Returns the number of ended reservations. During the first minute, reservations for calls
    * to agents are left for `adopt`.
    */
   recover(now: number): MaybePromise<number>;
