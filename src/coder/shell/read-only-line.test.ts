@@ -414,6 +414,63 @@ test('bash runs exactly the commands of a generated line that needs no approval,
   assert.ok(accepted > (LONG ? 2000 : 40), `only ${accepted} lines were accepted`);
 });
 
+test('real programs write nothing and show nothing from outside, whatever words need no approval', async (t) => {
+  const root = makeRoot(t);
+  const outside = path.join(root, '../outside');
+  writeFileSync(outside, 'SECRET\n');
+  symlinkSync('../outside', path.join(root, 'link'));
+  const settings = ['-c', 'user.name=a', '-c', 'user.email=a@example.com'];
+  for (const args of [
+    ['init', '-q'],
+    ['add', '.'],
+    [...settings, 'commit', '-qm', 'SUBJECT'],
+  ]) {
+    spawnSync('git', args, { cwd: root });
+  }
+  writeFileSync(path.join(root, 'a.txt'), 'changed\n');
+  const programs =
+    'git diff,git log,git show,git blame,git branch,git status,grep,head,tail,find,ls,cat,wc,du,stat,file';
+  const options =
+    '-U -U1 -S -G -L -n -C -A -M -O -e -r -f -o -p -d -c -l -v --unified --abbrev --stat --output=pwned --author ' +
+    '--sort --date --list --no-index --include --exclude --max-count --lines --color -- - -5 -name -fprint -printf -newer';
+  const others = [
+    outside,
+    'link',
+    'a.txt',
+    'src',
+    '.',
+    'pwned',
+    'HEAD',
+    '1',
+    'alpha',
+    '../outside',
+  ];
+  const line = fc
+    .tuple(
+      fc.constantFrom(...programs.split(',')),
+      fc.array(fc.constantFrom(...options.split(' '), ...others), { maxLength: 4 }),
+    )
+    .map(([program, rest]) => [program, ...rest].join(' '));
+  const before = stateOf(root);
+  let accepted = 0;
+  for (const each of fc.sample(line, LONG ? 20_000 : 300)) {
+    const environment = environmentWith(SYSTEM);
+    const env = await readOnlyEnvironment(each, { root, environment });
+    if (!env) continue;
+    accepted++;
+    const run = spawnSync('/bin/bash', ['-c', each], {
+      cwd: root,
+      env,
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'pipe'],
+      timeout: 20_000,
+    });
+    assert.doesNotMatch(run.stdout + run.stderr, /SECRET/, each);
+    assert.deepEqual(stateOf(root), before, each);
+  }
+  assert.ok(accepted > 20, `only ${accepted} lines were accepted`);
+});
+
 /** The calls of the stubs, in any order, because the commands of a pipeline run at the same time. */
 function recorded(record: string): string[] {
   const calls = readFileSync(record, 'utf8').split('@@end ').slice(0, -1);
