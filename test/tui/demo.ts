@@ -257,6 +257,22 @@ export async function play(session: ScriptedSession, prompt: string, pause = 30)
       });
       session.say('The first tests pass. ');
       return;
+    case 'think':
+      // A token at a time, and it never ends.
+      session.think('Reading the server', 'It listens');
+      for (const token of ' on every address, so anybody in the network can reach it.'.split(
+        /(?= )/,
+      )) {
+        session.think('Reading the server', token, true);
+      }
+      session.think('Reading the server', '\n\nLoopback is the safe default', true);
+      return;
+    case 'table':
+      session.say(
+        '| file | lines | tests |\n|:--|--:|:-:|\n| server.ts | 41 | yes |\n| a.ts | 1204 | no |\n',
+      );
+      session.state('completed');
+      return;
     case 'shell':
       for (let count = 1; count <= 12; count++) {
         const live = Array.from({ length: count }, (_, at) => `ok ${at + 1} - a test`).join('\n');

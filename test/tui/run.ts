@@ -3,6 +3,7 @@
 // screen when this one is left.
 import { parseArgs } from 'node:util';
 import type { OwnerNotice } from '../../src/live/client/index.ts';
+import { EMPTY, line, span } from '../../src/display/index.ts';
 import { startTui } from '../../src/tui/index.ts';
 import { COMMANDS, play } from './demo.ts';
 import { PHONE, ScriptedSession, TERMINAL } from './scripted-session.ts';
@@ -73,6 +74,26 @@ async function run(args: readonly string[]): Promise<void> {
       ['README.md', 'src/', 'src/server.ts', 'src/state.ts', 'package.json'].filter((path) =>
         path.startsWith(prefix),
       ),
+    shell: async (command, { signal, onOutput }) => {
+      const output = Array.from({ length: 12 }, (_, n) => `${command}: line ${n + 1}\n`).join('');
+      onOutput(output);
+      if (command.startsWith('wait'))
+        await new Promise((end) => signal.addEventListener('abort', end));
+      return { output, code: 0 };
+    },
+    checkpoints: {
+      list: async () => [
+        { id: 'c2', title: 'before: Edit src/server.ts', when: '14:03' },
+        { id: 'c1', title: 'before: Run npm install', when: 'yesterday 09:30' },
+      ],
+      changes: async (id) => [
+        line(`One file changes (${id}):`),
+        [span('  src/server.ts  '), span('changes', 'warning')],
+        EMPTY,
+        line('-  server.listen(port, host);', 'removed'),
+        line('+  server.listen(port);', 'added'),
+      ],
+    },
     ...(values['no-editor'] !== true && {
       editor: async (text: string) => text.replace('127.0.0.1', '::1'),
     }),

@@ -74,6 +74,59 @@ export const SCENES: Readonly<Record<string, Scene>> = {
       await sees(/⊘ Edit/);
     },
   },
+  thinking: played('think', 'Where does the server listen?', /Loopback is the safe default/),
+  table: played('table', 'How long are the files?', /1204[^]*Ask for/),
+  pasted: {
+    args: SHARED,
+    title: HOST,
+    async drive({ sees, type }) {
+      await sees(/ A2A /);
+      const lines = Array.from({ length: 200 }, (_, n) => `line ${n}`).join('\r');
+      type(`What fails here? \u001b[200~${lines}\u001b[201~`);
+      await sees(/\[Pasted 200 lines\]/);
+    },
+  },
+  'own-command': {
+    args: SHARED,
+    title: HOST,
+    async drive({ sees, type }) {
+      await sees(/ A2A /);
+      type(`!npm test${ENTER}`);
+      await sees(/✓ ! npm test/);
+      type(`!wait for it${ENTER}`);
+      await sees(/Esc stops it[^]*line 12/);
+    },
+  },
+  unknown: {
+    args: SHARED,
+    title: HOST,
+    async drive({ sees, type }) {
+      await sees(/ A2A /);
+      type(`/restor now${ENTER}`);
+      await sees(/mean\s+\/restore/);
+    },
+  },
+  restore: {
+    args: SHARED,
+    title: HOST,
+    async drive({ sees, type }) {
+      await sees(/ A2A /);
+      type(`/restore${ENTER}`);
+      await sees(/\(c2\)/);
+      type('\u001b[B');
+      await sees(/❯ before: Run[^]*\(c1\)/);
+    },
+  },
+  mode: {
+    args: SHARED,
+    title: HOST,
+    async drive({ sees, type }) {
+      await sees(/ A2A /);
+      type('\u001b[Z');
+      await sees(/⚠ auto-edit/);
+      await sees(/You said: \/approval auto-edit/);
+    },
+  },
   failed: played('fail', 'Where does the server listen?', /✗ /),
   retry: played('later edit', 'Where does the server listen?', /Retrying in/, ['--trouble']),
   attached: {

@@ -187,6 +187,23 @@ test('a session of 5,000 messages echoes a key within 50 ms', async (t) => {
   assert.ok(good < 50, `the third of ${times.map((time) => time.toFixed(1)).join(', ')} ms`);
 });
 
+test('a session of 2,000 turns draws its screen again, and goes on, without delay', async (t) => {
+  const { type, sees, until, raw, visible } = await open(t, ['--history', '4000']);
+  await sees(/Answer 3999/);
+  const before = raw().length;
+  const start = performance.now();
+  type('\u000c');
+  await until('the screen again', () => /\u001b\[2J[^]*Answer 3999/.test(raw().slice(before)));
+  const took = performance.now() - start;
+  // Only what fits on the screen is printed again.
+  assert.ok(raw().length - before < 20_000, `${raw().length - before} characters`);
+  assert.doesNotMatch(raw().slice(before), /Answer 3901/);
+  assert.ok(took < 1000, `${took} ms`);
+  type(`hello${ENTER}`);
+  await sees(/● You said: hello/);
+  assert.match(visible(), /Answer 3999/);
+});
+
 test('5,000 messages that come one by one leave it as fast', async (t) => {
   const { type, sees, until, visible } = await open(t);
   type(`long 5000${ENTER}`);

@@ -181,10 +181,9 @@ export class ScriptedSession implements LiveSession {
     this.#status('working', { kind: 'TEXT_CONTENT' }, [{ kind: 'text', text }]);
   }
 
-  think(subject: string, description: string): void {
-    this.#status('working', { kind: 'THOUGHT' }, [
-      { kind: 'data', data: { subject, description } },
-    ]);
+  think(subject: string, description: string, continues = false): void {
+    const data = { subject, description, ...(continues && { continues }) };
+    this.#status('working', { kind: 'THOUGHT' }, [{ kind: 'data', data }]);
   }
 
   call(call: ToolCall): void {

@@ -37,5 +37,26 @@ test('a name without its folder is found further down, the nearest first', async
   const files = filesIn(root);
   assert.deepEqual(await files('main'), ['main.ts', 'z/main.css', 'a/b/Main.ts', 'a/b/main/']);
   assert.deepEqual(await files('m'), ['main.ts'], 'one letter is for this folder');
-  assert.deepEqual(await files('a/main'), [], 'a folder that is named is the only one');
+  assert.deepEqual(await files('a/main'), ['a/b/Main.ts', 'a/b/main/'], 'also with its folder');
+});
+
+test('letters from the middle of a path find it, the best match first', async (t) => {
+  const root = mkdtempSync(path.join(tmpdir(), 'parley-paths-'));
+  t.after(() => rmSync(root, { recursive: true, force: true }));
+  for (const folder of ['src/tui/control', 'src/display', '.git']) {
+    mkdirSync(path.join(root, folder), { recursive: true });
+  }
+  const all = [
+    'src/tui/control/controller.ts',
+    'src/tui/control/store.ts',
+    'src/display/answers.ts',
+  ];
+  for (const file of [...all, '.git/controller.ts']) writeFileSync(path.join(root, file), '');
+  const files = filesIn(root);
+  const [best] = await files('controller');
+  assert.equal(best, 'src/tui/control/controller.ts');
+  assert.deepEqual(await files('tuistore'), ['src/tui/control/store.ts']);
+  assert.deepEqual((await files('ANSW'))[0], 'src/display/answers.ts');
+  assert.equal((await files('src/ctrlr'))[0], 'src/tui/control/controller.ts');
+  assert.deepEqual(await files('zq'), []);
 });

@@ -1,6 +1,6 @@
 /**
- * Completes file paths after `@` in a prompt. Finds files in the typed folder whose names start with the typed text. If
- * no folder is typed, also finds files in subfolders.
+ * Completes file paths after `@` in a prompt. If the text ends with a slash, lists that folder. Otherwise finds files
+ * and folders of the whole workspace whose paths contain the typed letters in this order. The best matches come first.
  */
 import type { Dirent } from 'node:fs';
 import { readdir, realpath } from 'node:fs/promises';
@@ -11,44 +11,98 @@ const MAX_FOUND = 50;
 const SKIPPED = new Set(['.git', 'node_modules']);
 /** Minimum number of letters for a search in subfolders. One letter would match too many names. */
 const MIN_DEEP_LETTERS = 2;
-/** Maximum number of folders that a search reads. A search runs at each key press. */
-const MAX_FOLDERS = 400;
+/** Maximum numbers of folders and of paths in the list that is searched. */
+const MAX_FOLDERS = 2000;
+const MAX_PATHS = 20_000;
 /** Number of folders that are read at the same time. */
 const AT_ONCE = 16;
+/** How long the list of paths is used. A search runs at each key press, and files are rarely added meanwhile. */
+const FRESH_MS = 3000;
 
 export function filesIn(root: string) {
+  let known: { readonly at: number; readonly paths: Promise<string[]> } | undefined;
+
+  function allPaths(folder: string): Promise<string[]> {
+    if (!known || performance.now() - known.at > FRESH_MS) {
+      known = { at: performance.now(), paths: pathsBelow(folder) };
+    }
+    return known.paths;
+  }
+
   return async (prefix: string): Promise<readonly string[]> => {
     const cut = prefix.lastIndexOf('/') + 1;
     const [above, begun] = [prefix.slice(0, cut), prefix.slice(cut)];
     try {
-      const folder = await realpath(path.resolve(root, above));
-      const within = path.relative(await realpath(root), folder);
-      if (within.startsWith('..') || path.isAbsolute(within)) return [];
-      const found = (await namesIn(folder))
-        .filter(({ name }) => name.startsWith(begun))
-        .filter(({ name }) => begun !== '' || !name.startsWith('.'))
-        .map((entry) => `${above}${shown(entry)}`)
-        .toSorted();
-      const deep = cut === 0 && begun.length >= MIN_DEEP_LETTERS && found.length < MAX_FOUND;
-      const below = deep ? await filesBelow(folder, begun) : [];
-      return [...found, ...below].slice(0, MAX_FOUND);
+      const real = await realpath(root);
+      const found = await inFolder(real, above, begun);
+      // A folder that was typed in full, with files that fit, is meant.
+      const isDeep = begun.length >= MIN_DEEP_LETTERS && (cut === 0 || found.length === 0);
+      if (!isDeep || found.length >= MAX_FOUND) return found.slice(0, MAX_FOUND);
+      const others = bestMatches(await allPaths(real), prefix, MAX_FOUND);
+      return [...new Set([...found, ...others])].slice(0, MAX_FOUND);
     } catch {
       return [];
     }
   };
 }
 
-/**
- * Returns the files and folders inside subfolders whose names start with the text, ignoring case. The nearest come
- * first.
- */
-async function filesBelow(root: string, begun: string): Promise<string[]> {
-  const wanted = begun.toLowerCase();
+/** Returns the entries of a folder whose names start with the text. Returns none for a folder outside the workspace. */
+async function inFolder(root: string, above: string, begun: string): Promise<string[]> {
+  const folder = await realpath(path.resolve(root, above)).catch(() => undefined);
+  if (folder === undefined) return [];
+  const within = path.relative(root, folder);
+  if (within.startsWith('..') || path.isAbsolute(within)) return [];
+  return (await namesIn(folder))
+    .filter(({ name }) => name.startsWith(begun))
+    .filter(({ name }) => begun !== '' || !name.startsWith('.'))
+    .map((entry) => `${above}${shown(entry)}`)
+    .toSorted();
+}
+
+/** Returns the paths that match the letters, the best first. Of equally good ones, the nearest to the root is first. */
+function bestMatches(paths: readonly string[], letters: string, limit: number): string[] {
+  const wanted = letters.toLowerCase();
+  const ranked: { readonly path: string; readonly rank: number; readonly depth: number }[] = [];
+  for (const each of paths) {
+    const rank = rankOf(each.toLowerCase(), wanted);
+    if (rank !== undefined) ranked.push({ path: each, rank, depth: each.split('/').length });
+  }
+  return ranked
+    .toSorted((a, b) => a.rank - b.rank || a.depth - b.depth || (a.path < b.path ? -1 : 1))
+    .slice(0, limit)
+    .map((each) => each.path);
+}
+
+/** Returns how far a path is from what was typed, or undefined if it does not match. Smaller is better. */
+function rankOf(file: string, wanted: string): number | undefined {
+  const bare = file.endsWith('/') ? file.slice(0, -1) : file;
+  const name = bare.slice(bare.lastIndexOf('/') + 1);
+  if (name.startsWith(wanted)) return 0;
+  if (name.includes(wanted)) return 1;
+  if (file.includes(wanted)) return 2;
+  const gaps = gapsIn(name, wanted) ?? gapsIn(file, wanted);
+  return gaps === undefined ? undefined : 3 + gaps;
+}
+
+/** Returns the number of interruptions between the letters, or undefined if they are not in the text in this order. */
+function gapsIn(text: string, letters: string): number | undefined {
+  let gaps = 0;
+  let at = -1;
+  for (const letter of letters) {
+    const next = text.indexOf(letter, at + 1);
+    if (next < 0) return undefined;
+    if (next !== at + 1) gaps += 1;
+    at = next;
+  }
+  return gaps;
+}
+
+/** Returns the paths of all files and folders, except hidden ones. The nearest come first. */
+async function pathsBelow(root: string): Promise<string[]> {
   const found: string[] = [];
   let looked = 0;
-  for (let level = ['']; level.length > 0 && found.length < MAX_FOUND;) {
+  for (let level = ['']; level.length > 0 && found.length < MAX_PATHS;) {
     const next: string[] = [];
-    const inLevel: string[] = [];
     for (let at = 0; at < level.length && looked < MAX_FOLDERS; at += AT_ONCE) {
       const some = level.slice(at, at + AT_ONCE);
       looked += some.length;
@@ -58,17 +112,15 @@ async function filesBelow(root: string, begun: string): Promise<string[]> {
       for (const [index, entries] of listed.entries()) {
         const above = some[index]!;
         for (const entry of entries) {
-          const hidden = entry.name.startsWith('.');
-          if (entry.isDirectory() && !hidden) next.push(`${above}${entry.name}/`);
-          const fits = above !== '' && entry.name.toLowerCase().startsWith(wanted);
-          if (fits) inLevel.push(`${above}${shown(entry)}`);
+          if (entry.name.startsWith('.')) continue;
+          if (entry.isDirectory()) next.push(`${above}${entry.name}/`);
+          found.push(`${above}${shown(entry)}`);
         }
       }
     }
-    found.push(...inLevel.toSorted());
     level = looked < MAX_FOLDERS ? next : [];
   }
-  return found;
+  return found.slice(0, MAX_PATHS);
 }
 
 async function namesIn(folder: string): Promise<Dirent[]> {

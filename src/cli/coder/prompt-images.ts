@@ -106,10 +106,9 @@ export function attachingImages(session: LiveSession): LiveSession {
       return session.self;
     },
     items: (options) => session.items(options),
-    prompt: async (content) =>
-      session.prompt(typeof content === 'string' ? await withImages(content) : content),
+    prompt: async (content) => session.prompt(await withImagesOf(content)),
     confirm: (confirmation) => session.confirm(confirmation),
-    cancel: () => session.cancel(),
+    cancel: (options) => session.cancel(options),
     commands: () => session.commands(),
     execute: (request) => session.execute(request),
     clients: () => session.clients(),
@@ -118,4 +117,13 @@ export function attachingImages(session: LiveSession): LiveSession {
     ...(session.files && { files: async (prefix) => (await session.files?.(prefix)) ?? [] }),
     ...(session.revoke && { revoke: async (client) => session.revoke?.(client) }),
   };
+}
+
+/** Adds the images to a prompt that may have other parts, such as the output of the person's own commands. */
+async function withImagesOf(content: string | readonly Part[]): Promise<string | readonly Part[]> {
+  if (typeof content === 'string') return withImages(content);
+  const [first, ...others] = content;
+  if (first?.kind !== 'text') return content;
+  const found = await withImages(first.text);
+  return typeof found === 'string' ? content : [...found, ...others];
 }

@@ -112,13 +112,14 @@ export class Speech {
 
   /** Returns the text and the thought that were collected. */
   flush(): Utterance[] {
-    return this.#flush(false);
+    const out = this.#flush(false);
+    this.#begun = '';
+    return out;
   }
 
   #flush(keepLast: boolean): Utterance[] {
     const out: Utterance[] = [];
     if (this.#thought !== '') out.push(this.#sendThought());
-    this.#begun = '';
     const { now, held } = keepLast ? splitLast(this.#text) : { now: this.#text, held: '' };
     if (now !== '') {
       this.#said += now;

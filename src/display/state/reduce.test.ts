@@ -5,6 +5,7 @@ import type { LiveItem } from '../../live/client/session.ts';
 import { editCall, shellCall } from '../../../test/tui/demo.ts';
 import { PHONE, ScriptedSession, TERMINAL } from '../../../test/tui/scripted-session.ts';
 import type { Entry } from './entry.ts';
+import { EMPTY_LOG, LogWriter } from './log.ts';
 import { reduceState } from './reduce.ts';
 import { INITIAL, isBusy, waitingCalls, type SessionState } from './state.ts';
 
@@ -312,5 +313,31 @@ test('a client that joins after a canceled turn sees the earlier task, once', as
   assert.deepEqual(
     [...state.log.finished, ...state.log.open].map(({ gap }) => gap),
     [false, true, true, true],
+  );
+});
+
+test('the pieces of a thought are one entry, which grows', () => {
+  const log = new LogWriter(EMPTY_LOG);
+  const thought = (subject: string, description: string, continues?: true) =>
+    log.take({
+      kind: 'thought',
+      thought: { subject, description, ...(continues && { continues }) },
+    });
+  thought('Reading', 'First');
+  thought('Reading', ' I read', true);
+  assert.deepEqual(
+    log.log.open.map((entry) => entry.kind === 'thought' && entry.thought.description),
+    ['First I read'],
+  );
+  log.notice('info', 'A notice.', true);
+  thought('Reading', ' the file.', true);
+  log.take({ kind: 'text', text: 'Done.' });
+  thought('Next', 'Another');
+  log.end();
+  assert.deepEqual(
+    log.log.finished.map((entry) =>
+      entry.kind === 'thought' ? entry.thought.description : entry.kind,
+    ),
+    ['notice', 'First I read the file.', 'text', 'Another'],
   );
 });

@@ -59,6 +59,16 @@ test('escape sequences are removed', () => {
   assert.deepEqual(drawn('a\u001b[2Jb &lt;'), ['ab <']);
 });
 
+test('the columns of a table keep their alignment', () => {
+  const source = '| name | size | mid |\n|:--|--:|:-:|\n| a | 1 | x |\n| bcd | 1000 | yyyyy |';
+  assert.deepEqual(markdown(source, 40).map(textOfLine), [
+    'name  size   mid',
+    '────  ────  ─────',
+    'a        1    x',
+    'bcd   1000  yyyyy',
+  ]);
+});
+
 test('no line is wider than the terminal, for any text', () => {
   const parts = fc.constantFrom(
     '# ',
