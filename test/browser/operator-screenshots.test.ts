@@ -1,0 +1,141 @@
+// Draws the pictures of the operator's pages. Runs only with PARLEY_SCREENSHOTS=1, which writes them to docs/images.
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import type { Page } from 'playwright-core';
+import { connect } from '../../src/client/index.ts';
+import { EXTENSION_URI } from '../../src/protocol/development-tool/index.ts';
+import type { Task } from '../../src/protocol/index.ts';
+import { startGateway } from '../support/gateway.ts';
+import { makePlace, startCoder } from '../coder/support.ts';
+import { serveClerk } from './operator-support.ts';
+import { DESKTOP, noBrowser, PHONE, visit } from './support.ts';
+
+const skip = process.env['PARLEY_SCREENSHOTS'] === '1' ? noBrowser : 'only draws pictures';
+const IMAGES = join(import.meta.dirname, '../../docs/images');
+const LOOKS = [
+  [{ ...DESKTOP, colorScheme: 'light' }, 'desktop-light'],
+  [{ ...DESKTOP, colorScheme: 'dark' }, 'desktop-dark'],
+  [{ ...PHONE, deviceScaleFactor: 1.5, colorScheme: 'light' }, 'phone-light'],
+  [{ ...PHONE, deviceScaleFactor: 1.5, colorScheme: 'dark' }, 'phone-dark'],
+] as const;
+
+async function shoot(page: Page, name: string, look: string): Promise<void> {
+  await page.evaluate('document.fonts.ready');
+  await page.screenshot({ path: join(IMAGES, `console-${name}-${look}.png`) });
+}
+
+/** A gateway with prices, an agent, keys with budgets, a card and usage. */
+async function furnished(t: TestContext) {
+  const agent = await serveClerk(t);
+  const price = (input: number, output: number) => ({
+    provider: 'offline',
+    pricing: { inputPricePerToken: input, outputPricePerToken: output, currency: 'EUR' },
+  });
+  const gateway = await startGateway({
+    config: {
+      models: {
+        fast: price(0.0001, 0.0004),
+        careful: price(0.0004, 0.0016),
+        translator: price(0.0002, 0.0008),
+      },
+      agents: { clerk: { url: agent.url }, archive: { url: 'http://127.0.0.1:1' } },
+    },
+  });
+  t.after(() => gateway[Symbol.asyncDispose]());
+  const key = gateway.key();
+  const made = async (body: object) => {
+    const response = await gateway.ask(key, 'POST', '/a2a/keys', body);
+    return ((await response.json()) as { secret: string }).secret;
+  };
+  const budgets = { search: 4, support: 2, nightly: 0.6 };
+  const scopes = ['tasks:read', 'tasks:write'];
+  const secrets: string[] = [];
+  for (const [name, amount] of Object.entries(budgets)) {
+    secrets.push(
+      await made({ name, scopes, budget: { amount, currency: 'EUR', period: 'month' } }),
+    );
+  }
+  const calls = [
+    ['fast', 0, 9],
+    ['fast', 1, 4],
+    ['careful', 0, 5],
+    ['translator', 2, 6],
+  ] as const;
+  for (const [model, which, count] of calls) {
+    for (let at = 0; at < count; at++) {
+      await gateway.ask(secrets[which], 'POST', '/a2a/tasks/send', {
+        message: { role: 'user', content: 'Summarize the report of the third quarter' },
+        metadata: { model },
+      });
+    }
+  }
+  const card = { schemaVersion: '1.0', name: 'offline', provider: 'offline', capabilities: [] };
+  const body = { name: 'House model', slug: 'house', description: 'Our default model', card };
+  const created = await gateway.ask(key, 'POST', '/a2a/model-cards', body);
+  const { id } = (await created.json()) as { id: string };
+  const limits = { ...card, maxOutputTokens: 4096 };
+  await gateway.ask(key, 'PUT', `/a2a/model-cards/${id}`, { ...body, card: limits });
+  const headers = { authorization: `Bearer ${key}` };
+  const behind = await connect(`${gateway.url}/agents/clerk/`, { headers });
+  for (const text of ['ask me about the weather', 'fail now', 'hello there']) {
+    await behind.send(text);
+  }
+  return { url: gateway.url, key, card: id };
+}
+
+test('the pictures of the gateway', { skip }, async (t) => {
+  const { url, key, card } = await furnished(t);
+  for (const [device, look] of LOOKS) {
+    const { page } = await visit(t, `${url}/console`, device);
+    await page.getByLabel('Key').waitFor();
+    await shoot(page, 'sign-in', look);
+    await page.getByLabel('Key').fill(key);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('link', { name: 'ask me about the weather' }).waitFor();
+    await page.goto(`${url}/console#/inbox/done`);
+    await page.getByRole('link', { name: 'hello there' }).waitFor();
+    await page.getByRole('link', { name: 'Summarize the report' }).first().waitFor();
+    await shoot(page, 'inbox', look);
+    for (const [place, ready] of [
+      ['usage', '.budgets'],
+      ['activity', '.numbers'],
+      ['keys', '.numbers'],
+      ['agents', '.numbers'],
+      ['audit', '.numbers tbody tr'],
+      [`models/${card}`, '.task-row'],
+    ] as const) {
+      await page.goto(`${url}/console#/${place}`);
+      await page.locator(ready).first().waitFor();
+      await shoot(page, place.replace(/\/.*/, ''), look);
+    }
+  }
+});
+
+test('the pictures of a task', { skip }, async (t) => {
+  const place = makePlace(t);
+  const { url } = await startCoder(t, place, {
+    script: [
+      [
+        { call: { name: 'list_directory', args: {} } },
+        { call: { name: 'write_file', args: { path: 'notes.md', content: '# Notes\n\nhello\n' } } },
+      ],
+      [{ text: 'I have written **notes.md**.' }],
+    ],
+    server: { console: true },
+  });
+  const client = await connect(url);
+  const { id } = (await client.send('write a file', { extensions: [EXTENSION_URI] })) as Task;
+  const { page: first } = await visit(t, `${url}/console#/tasks/${id}`, PHONE);
+  const allow = first.getByRole('button', { name: 'Allow once' }).and(first.locator(':enabled'));
+  await allow.waitFor();
+  await allow.click();
+  await first.getByText('I have written').waitFor();
+  for (const [device, look] of LOOKS) {
+    const { page } = await visit(t, `${url}/console#/tasks/${id}?view=timeline`, device);
+    await page.getByRole('row', { name: /notes\.md/ }).waitFor();
+    await shoot(page, 'timeline', look);
+    await page.goto(`${url}/console#/tasks/${id}`);
+    await page.getByText('I have written').waitFor();
+    await shoot(page, 'task', look);
+  }
+});
