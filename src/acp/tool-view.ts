@@ -42,6 +42,7 @@ const KINDS: Readonly<Record<string, ToolKind>> = {
   run_shell_command: 'execute',
   shell_jobs: 'execute',
   fetch_url: 'fetch',
+  web_search: 'fetch',
   todo: 'think',
   task: 'think',
 };

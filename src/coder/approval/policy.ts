@@ -66,6 +66,7 @@ const TOOLS: ReadonlySet<string> = new Set([
   SHELL_TOOL,
   'shell_jobs',
   FETCH_TOOL,
+  'web_search',
   'todo',
   'ask_user',
   'save_memory',

@@ -9,7 +9,8 @@
  *                             statusCode? }
  *   tool-call-confirmation  { toolCallId, toolName, inputParameters, confirmationRequest }
  *   agent-settings          { workspacePath, autoExecute }      when they differ from the requested settings
- *   citation                { url }                             a page that the turn has read; sent when the turn ends
+ *   citation                { url, title? }                     a page that the turn has read, or that a web search has
+ *                                                               found; sent when the turn ends
  *
  * Calls and thoughts of a helper also have its name (`agent`) and the `task` call that it works for
  * (`parentToolCallId`). Each event also has the `taskId` and the `contextId`. Prompts are not sent, because a client
@@ -21,6 +22,7 @@ import {
   detailText,
   readStatus,
   readTask,
+  type Citation,
   type ConfirmationOption,
   type Fact,
   type ToolCall,
@@ -54,8 +56,8 @@ export interface FlatEventsOptions {
 export class FlatEvents {
   readonly #options: FlatEventsOptions;
   #state: TaskState | undefined;
-  /** URLs of the pages that the turn has read. */
-  #pages = new Set<string>();
+  /** The pages that the turn has read or found, by URL. */
+  #pages = new Map<string, Citation>();
 
   constructor(options: FlatEventsOptions) {
     this.#options = options;
@@ -90,19 +92,30 @@ export class FlatEvents {
     const change: FlatEvent = { kind: 'state-change', state, ...error };
     // Content is sent before the new state. Only the state `working` is sent before the content.
     if (state === 'working') return [change, ...content];
-    const cited = isTerminal(state) ? [...this.#pages] : [];
-    return [...content, ...cited.map((url) => ({ kind: 'citation', url })), change];
+    const cited = isTerminal(state) ? [...this.#pages.values()] : [];
+    const citations = cited.map(({ url, title }) => ({
+      kind: 'citation',
+      url,
+      ...defined({ title }),
+    }));
+    return [...content, ...citations, change];
   }
 
   /** Collects the pages that are cited at the end of the turn. A prompt starts a new turn. */
   #notePage(fact: Fact): void {
-    if (fact.kind === 'prompt' && !fact.besideAnswer) this.#pages = new Set();
+    if (fact.kind === 'prompt' && !fact.besideAnswer) this.#pages = new Map();
     if (fact.kind !== 'call') return;
     const { tool_name, status, input_parameters, output } = fact.call;
-    if (tool_name !== FETCH_TOOL || status !== 'SUCCEEDED') return;
+    if (status !== 'SUCCEEDED') return;
+    for (const found of output?.citations ?? []) this.#cite(found);
+    if (tool_name !== FETCH_TOOL) return;
     const { url } = input_parameters;
     // After a redirect to another host there is no text, because the page itself was not read.
-    if (typeof url === 'string' && output?.text !== undefined) this.#pages.add(url);
+    if (typeof url === 'string' && output?.text !== undefined) this.#cite({ url });
+  }
+
+  #cite(page: Citation): void {
+    if (!this.#pages.has(page.url)) this.#pages.set(page.url, page);
   }
 }
 

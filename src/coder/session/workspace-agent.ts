@@ -44,6 +44,8 @@ import { RemoteHelpers } from './task-tool.ts';
 import { pricesWith, type PriceOf } from './prices.ts';
 import { modelChoices, sessionModel } from './session-model.ts';
 import { openSavedRules, type SavedRules } from '../settings/saved-rules.ts';
+import { noteCallUsage } from './usage.ts';
+import { saveRule } from '../settings/settings.ts';
 import type { Settings } from '../settings/schema.ts';
 import { openSandbox } from '../shell/sandbox.ts';
 import { openShell } from '../shell/shell.ts';
@@ -61,6 +63,7 @@ import { saveMemoryTool } from '../tools/save-memory.ts';
 import { searchTool } from '../tools/search.ts';
 import { shellJobsTool } from '../tools/shell-jobs.ts';
 import { todoTool } from '../tools/todo.ts';
+import { webSearchTool } from '../tools/web-search.ts';
 import { writeFileTool } from '../tools/write-file.ts';
 import type { FetchPageOptions } from '../web/fetch-page.ts';
 import { withEditor } from '../files/editor-files.ts';
@@ -262,6 +265,15 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions): Promis
     said: (...remark) => notify(hookRemark(...remark)),
   });
   const basic = own.map((tool) => hooks.tool(guarded(tool, guard)));
+  const search = webSearchTool({
+    modelOf: (state) => sessions.modelOf(state),
+    used: (used, usage, { callId, state }) => noteCallUsage(state, callId, used, usage),
+    failed: (err) => logger.warn({ err }, 'a web search failed'),
+  });
+  const searchOf = (chosen: Model): Tool[] =>
+    settings.webSearch !== false && chosen.searchesWeb === true
+      ? [hooks.tool(guarded(search, guard))]
+      : [];
   const mcpToolset = hooks.toolset(mcp);
   const instruction = async () =>
     instructionFor({
@@ -298,7 +310,7 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions): Promis
         model: chosen,
         instruction,
         // A helper uses the model of the session that it works for, unless its file names another one.
-        tools: [...basic, mine.toolset(chosen), mcpToolset],
+        tools: [...basic, ...searchOf(chosen), mine.toolset(chosen), mcpToolset],
         compaction: { onFailure: (error) => notify(compactionFailed(error)) },
         callbacks: openingCalls,
       }),
@@ -307,7 +319,7 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions): Promis
   if (settings.limits?.maxCostUsd !== undefined && !priceOf(model.name)) {
     notify(noPrice(model.name));
   }
-  const byName = new Map([...own, ...mine.plain].map((tool) => [tool.name, tool]));
+  const byName = new Map([...own, search, ...mine.plain].map((tool) => [tool.name, tool]));
   const { maxSteps } = settings.limits ?? {};
 
   return {
@@ -331,7 +343,7 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions): Promis
       plugins: [changesPlugin(options.changes), endPlugin(hooks)],
       ...(maxSteps !== undefined && { limits: { steps: maxSteps } }),
     }),
-    tools: basic,
+    tools: [...basic, ...searchOf(model)],
     own: { ...mine.toolset(model), load: () => mine.load() },
     mcp,
     savedRules,

@@ -27,11 +27,17 @@ export const FileDiff = message({
 });
 export type FileDiff = z.infer<typeof FileDiff>;
 
+/** A page on the web that an answer relies on (an addition of Parley). */
+export const Citation = message({ url: z.string().max(4096), title: z.string().optional() });
+export type Citation = z.infer<typeof Citation>;
+
 /** The output of a successful call. */
 export const ToolOutput = message({
   text: z.string().optional(),
   diff: FileDiff.optional(),
   structured_data: Struct.optional(),
+  /** The pages that a web search has found (an addition of Parley). */
+  citations: z.array(Citation).max(100).optional(),
 }).check(oneOf('exactly', ['text', 'diff', 'structured_data']));
 export type ToolOutput = z.infer<typeof ToolOutput>;
 

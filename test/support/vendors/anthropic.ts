@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { Wire } from './wire.ts';
+import { SOURCE, type Wire } from './wire.ts';
 
 function event(value: { readonly type: string; readonly [field: string]: unknown }): string {
   return `event: ${value.type}\ndata: ${JSON.stringify(value)}\n\n`;
@@ -79,6 +79,32 @@ export const anthropic: Wire = {
     ]),
     ...end('end_turn'),
   ],
+  search: {
+    events: [
+      start,
+      ...block(0, { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: {} }, [
+        { type: 'input_json_delta', partial_json: '{"query":"weather paris"}' },
+      ]),
+      ...block(
+        1,
+        {
+          type: 'web_search_tool_result',
+          tool_use_id: 'srvtoolu_1',
+          content: ['nonsense', SOURCE.url, SOURCE.url].map((url) => ({
+            type: 'web_search_result',
+            url,
+            title: SOURCE.title,
+            encrypted_content: 'enc',
+            page_age: null,
+          })),
+        },
+        [],
+      ),
+      ...block(2, { type: 'text', text: '' }, [{ type: 'text_delta', text: 'It is sunny.' }]),
+      ...end('end_turn'),
+    ],
+    tool: { type: 'web_search_20250305', name: 'web_search', max_uses: 5 },
+  },
   calls: [
     start,
     ...thinking('Both cities.', 'sig-1'),

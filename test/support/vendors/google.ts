@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { data } from './server.ts';
-import type { Wire } from './wire.ts';
+import { SOURCE, type Wire } from './wire.ts';
 
 function chunk(parts: readonly unknown[], more: object = {}): string {
   return data({ candidates: [{ content: { role: 'model', parts }, index: 0, ...more }] });
@@ -48,6 +48,37 @@ export const google: Wire = {
     chunk([{ functionCall: { name, args }, thoughtSignature: 'c2lnLTE=' }]),
     last,
   ],
+  search: {
+    events: [
+      chunk([{ text: 'It is sunny.' }]),
+      data({
+        candidates: [
+          {
+            content: { role: 'model', parts: [{ text: '' }] },
+            finishReason: 'STOP',
+            index: 0,
+            groundingMetadata: {
+              webSearchQueries: ['weather paris'],
+              searchEntryPoint: { renderedContent: '<div>chip</div>' },
+              groundingChunks: [
+                { web: { uri: 'nonsense', title: 'x' } },
+                { web: { uri: SOURCE.url, title: SOURCE.title } },
+                { web: { uri: SOURCE.url, title: SOURCE.title } },
+              ],
+              groundingSupports: [
+                {
+                  segment: { startIndex: 0, endIndex: 12, text: 'It is sunny.' },
+                  groundingChunkIndices: [1],
+                },
+              ],
+            },
+          },
+        ],
+        usageMetadata,
+      }),
+    ],
+    tool: { googleSearch: {} },
+  },
   failing: [
     chunk([{ text: 'It is ' }]),
     data({ error: { code: 503, message: 'The model is overloaded.', status: 'UNAVAILABLE' } }),

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { Wire } from './wire.ts';
+import { SOURCE, type Wire } from './wire.ts';
 
 function event(type: string, fields: object): string {
   return `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: 0, ...fields })}\n\n`;
@@ -58,6 +58,30 @@ function reasoning(text: string, encrypted_content: string): string[] {
       output_index: 0,
       item: { ...item, summary: [part], encrypted_content },
     }),
+  ];
+}
+
+/** The sources of a search are in the text's annotations, with their titles. */
+function searched(): string[] {
+  const item = { id: 'ws_1', type: 'web_search_call', status: 'completed' };
+  const annotation = { type: 'url_citation', start_index: 0, end_index: 12, ...SOURCE };
+  const at = { item_id: 'msg_1', output_index: 1, content_index: 0 };
+  const said = message(1, ['It is sunny.']);
+  return [
+    event('response.output_item.added', {
+      output_index: 0,
+      item: { ...item, status: 'in_progress' },
+    }),
+    event('response.web_search_call.searching', { output_index: 0, item_id: 'ws_1' }),
+    event('response.output_item.done', {
+      output_index: 0,
+      item: { ...item, action: { type: 'search', query: 'weather paris' } },
+    }),
+    ...said.slice(0, 3),
+    ...[{ ...annotation, url: 'nonsense' }, annotation, annotation].map((each, annotation_index) =>
+      event('response.output_text.annotation.added', { ...at, annotation_index, annotation: each }),
+    ),
+    ...said.slice(3),
   ];
 }
 
@@ -134,6 +158,7 @@ export const openai: Wire = {
       ...reasoning('Let me see.', 'enc-1'),
       ...functionCall(1, 'call_1', [JSON.stringify(args)], name),
     ]),
+  search: { events: ended([begin, ...searched()]), tool: { type: 'web_search' } },
   badCall: ended([begin, ...functionCall(0, 'call_1', ['{"city": Par'])]),
   failing: [
     begin,

@@ -1,6 +1,9 @@
 /** What a vendor's fake has to be able to say, and to check. */
 import type { VendorEnvironment } from '../../../src/agent/models/vendors.ts';
 
+/** The page that a search finds, twice, after one whose address is not valid. */
+export const SOURCE = { url: 'https://weather.example/paris?day=1', title: 'Weather in Paris' };
+
 export interface Wire {
   /** As one writes it on the command line. */
   readonly model: string;
@@ -15,6 +18,11 @@ export interface Wire {
   readonly calls: readonly string[];
   /** Thinks "Let me see.", with the signature of `calls`, and calls one tool. */
   call(name: string, args: object): readonly string[];
+  /**
+   * Searches the web, says "It is sunny.", and names the page SOURCE. Undefined where the vendor has no search. `tool` is
+   * what a request for a search has among its tools.
+   */
+  readonly search?: { readonly events: readonly string[]; readonly tool: object };
   /** Calls get_weather with arguments that are not JSON; undefined where the wire cannot say that. */
   readonly badCall?: readonly string[];
   /** The vendor says in the middle of its stream that something went wrong. */
