@@ -93,11 +93,7 @@ export class FlatEvents {
     // Content is sent before the new state. Only the state `working` is sent before the content.
     if (state === 'working') return [change, ...content];
     const cited = isTerminal(state) ? [...this.#pages.values()] : [];
-    const citations = cited.map(({ url, title }) => ({
-      kind: 'citation',
-      url,
-      ...defined({ title }),
-    }));
+    const citations = cited.map(citation);
     return [...content, ...citations, change];
   }
 
@@ -117,6 +113,10 @@ export class FlatEvents {
   #cite(page: Citation): void {
     if (!this.#pages.has(page.url)) this.#pages.set(page.url, page);
   }
+}
+
+function citation({ url, title }: Citation): FlatEvent {
+  return { kind: 'citation', url, ...defined({ title }) };
 }
 
 function flatFact(fact: Fact): FlatEvent[] {

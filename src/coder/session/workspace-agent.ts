@@ -45,7 +45,6 @@ import { pricesWith, type PriceOf } from './prices.ts';
 import { modelChoices, sessionModel } from './session-model.ts';
 import { openSavedRules, type SavedRules } from '../settings/saved-rules.ts';
 import { noteCallUsage } from './usage.ts';
-import { saveRule } from '../settings/settings.ts';
 import type { Settings } from '../settings/schema.ts';
 import { openSandbox } from '../shell/sandbox.ts';
 import { openShell } from '../shell/shell.ts';

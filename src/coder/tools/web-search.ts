@@ -62,10 +62,7 @@ export function webSearchTool({ modelOf, used, failed }: WebSearchOptions): Code
         if (usage) used(model.name, usage, context);
         const answer = text.slice(0, MAX_CHARACTERS).toWellFormed();
         const display: Display = { text: shown(sources), citations: sources };
-        return new RichResponse(
-          { answer, sources: sources.map((each) => ({ ...each })) },
-          { display },
-        );
+        return new RichResponse({ answer, sources: plain(sources) }, { display });
       } catch (error) {
         if (signal.aborted || !(error instanceof ModelError)) throw error;
         failed(error);
@@ -102,6 +99,10 @@ async function search(model: Model, query: string, signal: AbortSignal): Promise
     if (!limit.aborted) throw error;
   }
   throw new ModelError('timeout', `${model.name} did not finish the search in time`);
+}
+
+function plain(sources: readonly WebSource[]): JsonValue {
+  return sources.map(({ url, title }) => (title === undefined ? { url } : { url, title }));
 }
 
 /** Returns the pages as text for people, one line each. */
