@@ -5,7 +5,7 @@
  * that a page could choose.
  */
 import * as z from 'zod';
-import type { JsonValue } from '../../base/index.ts';
+import type { JsonObject, JsonValue } from '../../base/index.ts';
 import {
   ModelError,
   RichResponse,
@@ -102,7 +102,9 @@ async function search(model: Model, query: string, signal: AbortSignal): Promise
 }
 
 function plain(sources: readonly WebSource[]): JsonValue {
-  return sources.map(({ url, title }) => (title === undefined ? { url } : { url, title }));
+  return sources.map(({ url, title }): JsonObject =>
+    title === undefined ? { url } : { url, title },
+  );
 }
 
 /** Returns the pages as text for people, one line each. */
