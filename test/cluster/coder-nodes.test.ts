@@ -39,7 +39,7 @@ async function startNodes(
     return startCoder(t, { ...place, home }, { model, sessions, server: { store } });
   };
   const [one, other] = [await start(), await start()];
-  return { one: one.url, other: other.url, place, stopOne: one.stop };
+  return { one: one.url, other: other.url, place, stopOne: () => one.stop() };
 }
 
 const DONE: ScriptedResponse = [{ text: 'Done.' }];
