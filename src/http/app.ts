@@ -58,6 +58,8 @@ export function createApp(app: AppContext): App {
 /** Answers requests to mounted agents. The caller is authenticated before the agent is looked up. */
 function createMounts(app: AppContext, mounts: Mounts, hosts: SignedHosts) {
   const endpoints = new WeakMap<MountedAgent, Endpoint>();
+  // A request is checked before its agent is looked up, so the agent's endpoint does not check it again.
+  const admission = { ...app.admission, check: () => undefined };
 
   function endpointOf(agent: MountedAgent): Endpoint {
     let endpoint = endpoints.get(agent);
@@ -66,7 +68,7 @@ function createMounts(app: AppContext, mounts: Mounts, hosts: SignedHosts) {
       const extensions = agent.profile.extensions ?? [];
       const profile = () => agent.profile;
       const none = { methods: undefined, routes: undefined, home: undefined };
-      const own = { ...none, mounts: undefined, describe: undefined };
+      const own = { ...none, mounts: undefined, describe: undefined, admission };
       endpoint = createEndpoint({ ...app, ...own, cardAt, extensions, profile }, hosts);
       endpoints.set(agent, endpoint);
     }

@@ -88,6 +88,16 @@ test('whoever is not known, or not to see it, learns nothing of a mounted agent,
   assert.equal(await (await rpc('message/stream')).text(), `data: ${said}\n\n`);
 });
 
+test('a request of a foreign web page is refused at a mounted agent too', async () => {
+  await using server = await start();
+  const headers = { ...ann, origin: 'https://evil.example' };
+  for (const path of ['', '/.well-known/agent-card.json', '/v1/tasks/t1']) {
+    const method = path === '' ? 'POST' : 'GET';
+    const answer = await fetch(`${server.url}/agents/weather${path}`, { method, headers });
+    assert.equal(answer.status, 403, path);
+  }
+});
+
 test('a card is made anew when what it is made of has changed', async () => {
   let profile: AgentProfile = { name: 'One', description: 'x' };
   const server = serve(

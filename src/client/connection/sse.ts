@@ -39,7 +39,8 @@ const BYTE_ORDER_MARK = 0xfeff;
  * size is counted in UTF-16 units. Their number never exceeds the number of bytes in UTF-8.
  */
 export function createSseParser(maxEventBytes = Number.POSITIVE_INFINITY): SseParser {
-  const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+  /** Created for the first chunk of bytes, because the gateway passes nearly all chunks as text. */
+  let decoder: InstanceType<typeof TextDecoder> | undefined;
   let started = false;
   let afterReturn = false;
   /** The start of an unfinished line. */
@@ -49,6 +50,11 @@ export function createSseParser(maxEventBytes = Number.POSITIVE_INFINITY): SsePa
   let type = '';
   let id: string | undefined;
   let data: string | undefined;
+
+  function decoded(bytes: Uint8Array): string {
+    decoder ??= new TextDecoder('utf-8', { ignoreBOM: true });
+    return decoder.decode(bytes, { stream: true });
+  }
 
   function field(name: string, value: string): void {
     if (name === 'data') {
@@ -87,7 +93,7 @@ export function createSseParser(maxEventBytes = Number.POSITIVE_INFINITY): SsePa
   }
 
   return (chunk) => {
-    const text = typeof chunk === 'string' ? chunk : decoder.decode(chunk, { stream: true });
+    const text = typeof chunk === 'string' ? chunk : decoded(chunk);
     const events: SseEvent[] = [];
     if (text === '') return events;
     let at = 0;
