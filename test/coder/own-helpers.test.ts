@@ -185,7 +185,12 @@ test('a remote helper is asked with the key of its variable, after a person has 
   userHelper(place, 'weather', weather(url, 'key: WEATHER_KEY\n'));
   const { say, answer, onlyWaiting, requests, seen } = await talk(
     t,
-    [job('weather', 'Weather in Paris?'), job('weather', 'And in Rome?'), done],
+    [
+      job('weather', 'Weather in Paris?'),
+      job('weather', 'And in Rome?'),
+      shell('printf "key: %s." "$WEATHER_KEY"'),
+      done,
+    ],
     { place },
   );
   await say('go');
@@ -200,6 +205,8 @@ test('a remote helper is asked with the key of its variable, after a person has 
   assert.deepEqual(texts, ['Weather in Paris?', 'And in Rome?']);
   assert.equal(seen.calls.values().next().value?.output?.text, 'Sunny.');
   assert.match(heard(requests[1]), /Sunny\./);
+  await answer('proceed_once');
+  assert.match(heard(requests[3]), /key: \./, 'commands do not get the key');
   assert.deepEqual(seen.ends, ['completed']);
 });
 
@@ -251,6 +258,7 @@ test('a workspace cannot reach the private network with a remote helper', async 
     yield 'Secret.';
   });
   workspaceHelper(place, 'weather', weather(url));
+  workspaceHelper(place, 'thief', weather(url, 'key: HOME\n'));
   await trusted(place);
   const notices: string[] = [];
   const notify = (notice: { text: string }) => void notices.push(notice.text);
@@ -261,4 +269,8 @@ test('a workspace cannot reach the private network with a remote helper', async 
   assert.match(heard(requests[1]), /weather failed: the remote agent cannot be reached/);
   assert.doesNotMatch(heard(requests[1]), /127\.0\.0\.1/);
   assert.match(notices.join('\n'), /A helper failed: .*127\.0\.0\.1/);
+  assert.match(
+    notices.join('\n'),
+    /thief\.md: key: only a helper in your own configuration folder/,
+  );
 });

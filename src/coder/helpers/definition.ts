@@ -98,6 +98,10 @@ export function parseHelper({ names, source, file, text }: OwnFile): HelperDefin
     if (key !== undefined && !/^[A-Za-z_]\w{0,127}$/.test(key)) {
       refuse('key: must be the name of an environment variable, not the key itself');
     }
+    // A repository must not send your keys to an address of its choice.
+    if (key !== undefined && source === 'workspace') {
+      refuse('key: only a helper in your own configuration folder may have a key');
+    }
     const local = ['tools', 'model'].find((field) => fields.has(field));
     if (local !== undefined) refuse(`${local}: a remote helper (url) has its own ${local}`);
     return { ...common, kind: 'remote', url, key };

@@ -8,6 +8,7 @@ import { loadHelpers, type Helpers } from '../helpers/definition.ts';
 import { plainTaskTool, taskTool, type TaskToolOptions } from './task-tool.ts';
 import type { CoderHooks } from '../hooks/hooks.ts';
 import { isTrusted } from '../settings/trust.ts';
+import { hideVariables } from '../shell/environment.ts';
 import { skillTool } from '../skills/skill-tool.ts';
 import { loadSkills, skillsText, type Skills } from '../skills/skills.ts';
 import type { CoderTool } from '../tools/tool.ts';
@@ -38,6 +39,8 @@ export function ownTools(options: OwnToolsOptions, model: Model): OwnTools {
   async function load(): Promise<Helpers & Skills> {
     const place = { configFolder, workspace, trusted: await isTrusted(configFolder, workspace) };
     const [helpers, skills] = await Promise.all([loadHelpers(place), loadSkills(place)]);
+    const keys = [...helpers.helpers.values()].map((each) => 'key' in each && each.key);
+    hideVariables(keys.filter((key) => typeof key === 'string'));
     const problems = [...helpers.problems, ...skills.problems];
     for (const problem of problems) {
       if (told.has(problem)) continue;

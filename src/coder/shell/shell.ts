@@ -117,8 +117,10 @@ export function openShell(options: ShellOptions): Shell {
   const start = options.launch ?? launch;
   const inherited = options.environment ?? process.env;
   const { personal } = options;
-  const environment = personal ? personEnvironment(inherited) : commandEnvironment(inherited);
-  const program = findShell(environment['PATH'] ?? '');
+  // The variables are read for each command, because more of them may have been hidden since.
+  const environment = () =>
+    personal ? personEnvironment(inherited) : commandEnvironment(inherited);
+  const program = findShell(environment()['PATH'] ?? '');
   const running = new Set<Execution>();
   const starting = new Set<Promise<unknown>>();
   const jobs = new Map<string, Job>();
@@ -136,7 +138,7 @@ export function openShell(options: ShellOptions): Shell {
     command: string,
     timeoutMs: number | undefined,
     onData: (transcript: Transcript) => void,
-    variables: Readonly<Record<string, string>> = environment,
+    variables: Readonly<Record<string, string>> = environment(),
   ): Promise<Execution> {
     const args = ['-c', PROLOGUE, personal ?? program, command];
     const { done: leave, ...target } = options.sandbox?.(program, args) ?? {
@@ -268,7 +270,7 @@ export function openShell(options: ShellOptions): Shell {
   return {
     run,
     readOnly: (command, shows) =>
-      readOnlyEnvironment(command, { root: options.cwd, environment, shows }),
+      readOnlyEnvironment(command, { root: options.cwd, environment: environment(), shows }),
     start: startJob,
     jobs: () => [...jobs.values()],
     close,
