@@ -85,7 +85,7 @@ const COMMANDS: CommandTable = {
   },
   trust: {
     operands: '[DIR]',
-    about: 'Trust the settings and commands that a workspace contains',
+    about: 'Trust the settings, commands, helpers and skills that a workspace contains',
     load: async () => (await import('./commands/trust.ts')).default,
   },
   mcp: {

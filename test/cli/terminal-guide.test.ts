@@ -48,6 +48,9 @@ function program(name: string, script: string): void {
   chmodSync(path.join(bin, name), 0o755);
 }
 
+/** The address of the local model server on the page. */
+const SERVER = 'http://127.0.0.1:8080';
+
 const env = {
   HOME: home,
   XDG_CONFIG_HOME: path.join(home, '.config'),
@@ -81,11 +84,16 @@ before(() => {
     mkdirSync(path.dirname(written), { recursive: true });
     writeFileSync(written, text);
   }
-  writeFileSync(
-    path.join(env.XDG_CONFIG_HOME, 'parley', 'settings.json'),
-    JSON.stringify(settings()),
-  );
+  configure('http://127.0.0.1:9');
 });
+
+/** Writes the settings, with this address in the place of the local model server's. */
+function configure(url: string): void {
+  const file = path.join(env.XDG_CONFIG_HOME, 'parley', 'settings.json');
+  const text = JSON.stringify(settings());
+  assert.ok(text.includes(SERVER));
+  writeFileSync(file, text.replace(SERVER, url));
+}
 
 const call = (name: string, args: object): Reply => ({ events: openaiCompatible.call(name, args) });
 const answer: Reply = { events: openaiCompatible.answer };
@@ -101,9 +109,9 @@ interface Outcome {
 /** One turn, in which the model server gives these replies. */
 async function turn(prompt: string, replies: readonly Reply[], more: readonly string[] = []) {
   await using vendor = await fakeVendor(replies);
-  const args = ['-p', prompt, '--output', 'json', '--model', openaiCompatible.model, ...more];
-  const variables = { ...env, OPENAI_COMPATIBLE_BASE_URL: `${vendor.url}/v1` };
-  const { code, out, err } = await parley(args, { cwd: workspace, env: variables });
+  configure(vendor.url);
+  const args = ['-p', prompt, '--output', 'json', ...more];
+  const { code, out, err } = await parley(args, { cwd: workspace, env });
   const { toolCalls = [] } = (lines(out).at(-1) ?? {}) as { toolCalls?: Outcome['calls'] };
   const outcome: Outcome = { code, err, calls: toolCalls, asked: vendor.asked };
   return outcome;
@@ -129,6 +137,13 @@ test('a prefix rule allows the command with more words, and nothing that is join
   assert.ok(existsSync(path.join(workspace, 'README.md')));
   const denied = await turn('push', [run('git push'), answer], ['--approval', 'yolo']);
   assert.match(denied.calls[0]?.error?.message ?? '', /a rule denies run_shell_command "git push"/);
+});
+
+test('a local model of the settings answers, and is in the list of models', async () => {
+  const { asked, err } = await turn('hello', [answer]);
+  assert.match(bodyOf(asked[0]), /"model":"llama"/, err);
+  const { out } = await parley(['models'], { cwd: workspace, env });
+  assert.match(out, /mine:llama/);
 });
 
 test('an MCP server of the settings has tools', async () => {
@@ -210,6 +225,8 @@ const typed = blocks
 
 /** Runs a command in a shell, without a terminal. */
 async function type(line: string): Promise<void> {
+  await using vendor = await fakeVendor(() => answer);
+  configure(vendor.url);
   const options = { cwd: workspace, env: { ...process.env, ...env } };
   await promisify(execFile)('bash', ['-c', `exec </dev/null\n${line}`], options);
 }
@@ -218,11 +235,11 @@ async function type(line: string): Promise<void> {
 async function visit(line: string): Promise<void> {
   const words = [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain!);
   const terminal = openTerminal('src/cli/main.ts', words.slice(1), {
-    environment: { ...env, PARLEY_WORKSPACE: workspace, PARLEY_MODEL: 'offline' },
+    environment: { ...env, PARLEY_WORKSPACE: workspace },
   });
   try {
     await terminal.readsKeys();
-    await terminal.sees(/offline/);
+    await terminal.sees(/mine:llama/);
     terminal.type('\u0003');
     terminal.type('\u0003');
     assert.equal((await terminal.exited()).code, 0);

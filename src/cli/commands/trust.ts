@@ -1,4 +1,4 @@
-/** `parley trust`: sets or shows whether the settings and commands in a workspace are used. */
+/** `parley trust`: sets or shows whether the settings, commands, helpers and skills in a workspace are used. */
 import { existsSync } from 'node:fs';
 import {
   SettingsError,
@@ -17,7 +17,7 @@ export default defineCommand({
   name: 'trust',
   operands: ['[DIR]'],
   about:
-    "Trusts a workspace, by default the current folder. Parley then uses the workspace's .parley/settings.json, including policy rules and MCP servers, and its .parley/commands. Folders inside it are not trusted automatically.",
+    "Trusts a workspace, by default the current folder. Parley then uses the workspace's .parley/settings.json, including policy rules, hooks and MCP servers, and its .parley/commands, .parley/helpers and .parley/skills. Folders inside it are not trusted automatically.",
   flags: {
     revoke: toggle('Stop trusting the workspace.'),
     show: toggle('Only show whether the workspace is trusted. The exit code is 1 if it is not.'),
