@@ -64,6 +64,8 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
     answering: () => {},
   });
   let printed = 0;
+  /** The id of the last thought that was printed before it was complete. */
+  let thinking: number | undefined;
   let greeted = false;
   let busy = false;
   /** Whether an entry of the session was printed after the last `Ready.`. */
@@ -109,10 +111,17 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
     for (const entry of state.log.finished.slice(printed)) {
       // The terminal has already echoed the typed text.
       const own = entry.kind === 'prompt' && nameOf(entry.from, view) === undefined;
-      if (!own || !stdin.isTTY) write(entryLines(entry, view));
+      const isPrinted = (own && stdin.isTTY) || entry.id === thinking;
+      if (!isPrinted) write(entryLines(entry, view));
       if (entry.local !== true) unheard = true;
     }
     printed = state.log.finished.length;
+    // A thought is printed when it begins, because it may take long.
+    const last = state.log.open.at(-1);
+    if (last?.kind === 'thought' && last.id !== thinking) {
+      thinking = last.id;
+      write(entryLines(last, view));
+    }
     if (state.retry && state.retry !== retried) {
       const seconds = secondsUntil(state.retry.retryAt, Date.now());
       write([line(`Retrying in ${seconds} s: ${cleanLine(state.retry.text)}`)]);

@@ -79,11 +79,14 @@ test('queued prompts are shown', async (t) => {
   await sees(/○ and then this/);
 });
 
-test('thoughts are shown in one line, and completely with Ctrl-T', async (t) => {
+test('a thought grows while the agent thinks, is one line later, and complete with Ctrl-T', async (t) => {
   const { session, screen, sees } = open(t);
   session.heard('think', TERMINAL);
-  session.think('The plan', 'First this,\nthen that.');
-  const closed = await sees(/✻ The plan/);
+  session.think('The plan', 'First this,');
+  session.think('The plan', '\nthen that.', true);
+  await sees(/✻ The plan\n {2}│ First this,\n {2}│ then that\./);
+  session.say('So be it. ');
+  const closed = await sees(/So be it/);
   assert.doesNotMatch(closed, /then that/);
   screen.stdin.write('\u0014');
   await sees(/│ then that\./);
