@@ -17,9 +17,9 @@ import type { Model, ModelChunk, ModelRequest } from '../../src/agent/model.ts';
 
 const TIMEOUT_MS = 60_000;
 const FIND_MS = 2000;
-/** A red square of 16 × 16 pixels. */
+/** A red square of 32 × 32 pixels. */
 const RED =
-  'iVBORw0KGgoAAAANSUhEUgAAABAAAAAQCAIAAACQkWg2AAAAFklEQVR4nGP4z8BAEiJN9aiGUQ1DSQMAryH/AdOnuhMAAAAASUVORK5CYII=';
+  'iVBORw0KGgoAAAANSUhEUgAAACAAAAAgCAIAAAD8GO2jAAAAJ0lEQVR42u3NsQkAAAjAsP7/tF7hIASyp6lTCQQCgUAgEAgEgi/BAjLD/C5w/SM9AAAAAElFTkSuQmCC';
 
 interface Result {
   readonly works: boolean | undefined;
