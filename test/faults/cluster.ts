@@ -3,7 +3,7 @@
  * the database is restarted, connections are cut, hints are lost.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -64,8 +64,15 @@ export async function startFaultCluster(options: FaultClusterOptions) {
     closing.abort();
     for (const node of nodes) node.process?.kill('SIGKILL');
     postgres?.kill();
-    // The server needs a moment until it has ended.
-    rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
+    // The server still writes files for a moment. An exit handler cannot await its end.
+    for (let tries = 0; tries < 50 && existsSync(folder); tries++) {
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100);
+      try {
+        rmSync(folder, { recursive: true, force: true });
+      } catch {
+        // The next attempt finds what is left.
+      }
+    }
   }
 
   let postgres: Awaited<ReturnType<typeof startPostgres>> | undefined;
