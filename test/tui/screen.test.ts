@@ -193,7 +193,7 @@ test('a session of 2,000 turns draws its screen again, and goes on, without dela
   const before = raw().length;
   const start = performance.now();
   type('\u000c');
-  await until('the screen again', () => /\u001b\[2J[^]*Answer 3999/.test(raw().slice(before)));
+  await until('the screen again', () => raw().slice(before).includes('Answer 3999'));
   const took = performance.now() - start;
   // Only what fits on the screen is printed again.
   assert.ok(raw().length - before < 20_000, `${raw().length - before} characters`);
