@@ -198,6 +198,56 @@ test('a prefix allows its words with any further words, and nothing else', () =>
   }
 });
 
+test('a prefix does not allow further words that run something else, or write elsewhere', () => {
+  for (const [given, allowed, asked] of [
+    [
+      'npm test',
+      ['npm test -- --watch parser', 'npm test -w a', 'npm test -- src/*.test.ts -t name'],
+      [
+        'npm test --script-shell=./x',
+        'npm test --script-s ./x',
+        "npm test --node-options='--import=data:text/javascript,1'",
+        'npm test --prefix ../x',
+        'npm test -C x',
+        'npm test -- --import=data:text/javascript,1',
+        'npm test -- --require ./x',
+        'npm test $X',
+        'npm test a$IFS--script-shell=x',
+        'npm test {a,--script-shell=x}',
+        'npm test *',
+        'npm test /tmp/x.js',
+      ],
+    ],
+    [
+      'git log',
+      ['git log --oneline -20 main..topic', 'git log -p -- src/*.ts "$FILE"'],
+      [
+        'git log -1 --format=x --output=a',
+        'git log --ext-diff',
+        'git log $X',
+        'git log {a,--output=b}',
+      ],
+    ],
+    [
+      'git diff',
+      ['git diff --stat HEAD~2 src'],
+      ['git diff --no-index a b', 'git diff /dev/null /etc/passwd', 'git diff ../a b'],
+    ],
+    ['cargo test', ['cargo test -p core -- --nocapture'], ['cargo test --config build.rustc=x']],
+    ['mypy', ['mypy --strict src'], ['mypy --python-executable x src']],
+    ['pytest', ['pytest -k name -x -q'], ['pytest -p x', 'pytest --rootdir=x', 'pytest -c x']],
+    ['dotnet build', ['dotnet build -v q'], ['dotnet build -p:A=b', 'dotnet build /p:A=b']],
+    ['mocha', ['mocha --bail test'], ['mocha -r ./x', 'mocha --require=./x']],
+  ] as const) {
+    const grants = grantFrom('proceed_always_prefix', askedShell(given));
+    for (const line of allowed) assert.equal(shell(grants, line), 'allow', line);
+    for (const line of asked) {
+      assert.equal(shell(grants, line), 'ask', line);
+      assert.deepEqual(grantFrom('proceed_always_prefix', askedShell(line)), [], line);
+    }
+  }
+});
+
 test('a command whose further words can run anything has no prefix', () => {
   for (const line of [
     'sudo npm test',

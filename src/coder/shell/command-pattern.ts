@@ -10,6 +10,7 @@
  * program may have any path, and other words may be between the words of the pattern. If a word contains an expansion,
  * so that its value is unknown, the result is "maybe".
  */
+import { areHarmless } from './further-words.ts';
 import { parseWords } from './parse.ts';
 import type { SimpleCommand, Word } from './simple-command.ts';
 
@@ -35,10 +36,12 @@ function isAny(word: Word): boolean {
 export function covers({ words, exact }: Pattern, command: SimpleCommand): boolean {
   if (command.assigns) return false;
   if (exact && command.words.length !== words.length) return false;
-  return words.every((word, index) => {
+  const isCovered = words.every((word, index) => {
     const actual = command.words[index];
     return actual?.literal === true && (isAny(word) || actual.text === word.text);
   });
+  if (!isCovered || !prefixOf(words)) return isCovered;
+  return areHarmless(words[0]!.text, command.words.slice(words.length));
 }
 
 /** Returns whether the pattern matches or may match this command. */
@@ -78,9 +81,9 @@ export function exactPattern(command: SimpleCommand): string | undefined {
 }
 
 /**
- * The first words of commands that may be allowed with any further words. `*` stands for the name of a script. The list
- * is closed. It contains no program whose further words can be another command or code, such as interpreters, shells,
- * sudo, env, xargs, npx, make (`--eval`), go (`-exec`), rg (`--pre`) and find.
+ * The first words of commands that may be allowed with any further words, except for some options (further-words.ts).
+ * `*` stands for the name of a script. The list is closed. It contains no program whose further words are another command
+ * or code, such as interpreters, shells, sudo, env, xargs, npx, make (`--eval`), go (`-exec`), rg (`--pre`) and find.
  */
 const PREFIXES = (
   'npm test, npm run *, npm run-script *, pnpm test, pnpm run *, yarn test, yarn run *, bun test, cargo build, ' +
@@ -92,26 +95,29 @@ const PREFIXES = (
   .map((prefix) => prefix.split(' '));
 const SCRIPT_NAME = /^\w[\w:.@/-]*$/;
 
-/**
- * Returns the pattern that matches this command with any further words, or undefined if such a pattern could allow
- * something quite different.
- */
-export function prefixPattern({ words, assigns }: SimpleCommand): string | undefined {
-  if (assigns) return undefined;
-  const found = PREFIXES.find((prefix) =>
+/** Returns the prefix with which the words start, or undefined if there is none. */
+function prefixOf(words: readonly Word[]): readonly string[] | undefined {
+  return PREFIXES.find((prefix) =>
     prefix.every((wanted, index) => {
       const word = words[index];
-      if (word?.literal !== true) return false;
-      return wanted === '*' ? SCRIPT_NAME.test(word.text) : word.text === wanted;
+      return word !== undefined && (wanted === '*' || (word.literal && word.text === wanted));
     }),
   );
-  return (
-    found &&
-    words
-      .slice(0, found.length)
-      .map((word) => word.text)
-      .join(' ')
-  );
+}
+
+/**
+ * Returns the pattern that matches this command with any further words, or undefined if such a pattern could allow
+ * something quite different, or would not match this command.
+ */
+export function prefixPattern(command: SimpleCommand): string | undefined {
+  const found = prefixOf(command.words);
+  if (!found) return undefined;
+  const first = command.words.slice(0, found.length);
+  const isPlain = first.every(({ text, literal }, index) => {
+    return literal && (found[index] !== '*' || SCRIPT_NAME.test(text));
+  });
+  const pattern = { words: first, exact: false };
+  return isPlain && covers(pattern, command) ? first.map(({ text }) => text).join(' ') : undefined;
 }
 
 function quoted(word: string): string {
