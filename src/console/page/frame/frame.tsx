@@ -39,6 +39,7 @@ function SignedInFrame({ server }: { readonly server: Server }) {
   const [name, ...path] = route.value.path;
   const page = name === undefined ? pages[0] : pages.find((each) => each.name === name);
   const agent = cleanLine(server.card.name);
+  const nav = useRef<HTMLElement>(null);
   const main = useRef<HTMLElement & HTMLDivElement>(null);
   const place = page?.name === 'tasks' ? path[0] : page?.name;
   const before = useRef(place);
@@ -48,6 +49,11 @@ function SignedInFrame({ server }: { readonly server: Server }) {
   useEffect(() => {
     document.title = `${page?.title ?? 'Parley'} – ${agent}`;
   }, [page, agent]);
+  // On a phone, the navigation is wider than the screen.
+  useEffect(() => {
+    const current = nav.current?.querySelector('[aria-current]');
+    current?.scrollIntoView({ inline: 'nearest', block: 'nearest' });
+  }, [page]);
   // After a link was followed, the keyboard and a screen reader continue in the new page.
   useEffect(() => {
     if (before.current !== place) main.current?.focus();
@@ -68,7 +74,7 @@ function SignedInFrame({ server }: { readonly server: Server }) {
       </a>
       <header class="bar">
         <span class="product">{agent}</span>
-        <nav aria-label="Pages">
+        <nav aria-label="Pages" ref={nav}>
           {pages
             .filter(({ hidden }) => hidden !== true)
             .map((each) => (
