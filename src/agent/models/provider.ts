@@ -89,6 +89,7 @@ const MAX_CALLS = 128;
 const MAX_CALL_ID_CHARS = 256;
 const MAX_SOURCES = 50;
 const MAX_TITLE_CHARS = 200;
+const MAX_URL_CHARS = 4096;
 
 type LanguageModel = LanguageModelV4 | LanguageModelV3;
 type StreamPart = LanguageModelV4StreamPart | LanguageModelV3StreamPart;
@@ -184,6 +185,11 @@ function hasFiles({ prompt }: ReturnType<typeof callOptions>): boolean {
     ({ content }) =>
       typeof content !== 'string' && content.some((part: { type: string }) => part.type === 'file'),
   );
+}
+
+/** Returns whether this is the address of a page. A client may show it as a link, so `javascript:` is refused. */
+function isPage(url: string): boolean {
+  return url.length <= MAX_URL_CHARS && /^https?:$/.test(URL.parse(url)?.protocol ?? '');
 }
 
 type Step = { readonly done: boolean; readonly value?: StreamPart | undefined };
@@ -284,7 +290,7 @@ async function* chunks(
       case 'source':
         if (part.sourceType !== 'url' || sources.size >= MAX_SOURCES) break;
         count(part.url);
-        if (URL.canParse(part.url) && !sources.has(part.url)) {
+        if (isPage(part.url) && !sources.has(part.url)) {
           const title = part.title?.trim().slice(0, MAX_TITLE_CHARS);
           sources.set(part.url, { url: part.url, ...(title && { title }) });
         }

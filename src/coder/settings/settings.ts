@@ -3,9 +3,8 @@
  * settings are in `.parley/settings.json`, and are used only if the user trusts the workspace.
  *
  * A field of the workspace's settings overrides the same field of the user's settings. MCP servers and limits are
- * merged by name. The workspace's policy rules and hooks come after the user's. The last rule that matches a call decides.
-  }
- * merged by name. Of providers with the same name, the user's counts. The workspace's policy rules come after the user's rules. The last rule that matches a call decides.
+ * merged by name. Of providers with the same name, the user's counts. The workspace's policy rules and hooks come after
+ * the user's. The last rule that matches a call decides.
  */
 import { realpath } from 'node:fs/promises';
 import path from 'node:path';

@@ -37,6 +37,23 @@ for (const wire of [google, anthropic, openai]) {
     assert.match(JSON.stringify(body), /weather in Paris/);
   });
 
+  test(`${name}: only addresses of web pages are citations`, async () => {
+    for (const url of [
+      'javascript:alert(1)',
+      'file:///etc/passwd',
+      `https://a/${'x'.repeat(5000)}`,
+    ]) {
+      const text = JSON.stringify(search!.events).replaceAll(SOURCE.url, url);
+      const events = JSON.parse(text) as NonNullable<typeof search>['events'];
+      await using vendor = await fakeVendor([{ events }]);
+      const model = resolveModel(name, { env: wire.env(vendor.url, 'k') });
+      const tool = webSearchTool({ modelOf: () => model, used() {}, failed: () => assert.fail() });
+      const response = await tool.run({ query: 'weather in Paris' }, toolContext());
+      assert(response instanceof RichResponse);
+      assert.deepEqual(response.display, { text: 'no pages were found', citations: [] });
+    }
+  });
+
   test(`${name}: what the provider says about a failed search stays here`, async () => {
     await using vendor = await fakeVendor([
       { status: 400, body: wire.error(400, 'account 4711 refused') },
