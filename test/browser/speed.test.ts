@@ -183,10 +183,10 @@ test(
       const seen = new Set();
       const box = document.querySelector('.scroll');
       const look = () => {
-        for (const each of [...box.children].slice(-20)) {
-          for (const [, at] of each.textContent.matchAll(/@(\\d{13})/g)) {
-            if (!seen.has(at)) late.push(Date.now() - Number(at));
-            seen.add(at);
+        for (const each of [...box.children].slice(-200)) {
+          for (const [mark, at] of each.textContent.matchAll(/@(\\d{13})-\\d+;/g)) {
+            if (!seen.has(mark)) late.push(Date.now() - Number(at));
+            seen.add(mark);
           }
         }
         requestAnimationFrame(look);
@@ -199,7 +199,7 @@ test(
       let left = 150;
       const timer = setInterval(() => {
         for (let each = 0; each < 3; each++) tell('some words ');
-        tell(`@${Date.now()}\n\n`);
+        tell(`@${Date.now()}-${left};\n\n`);
         left -= 1;
         if (left > 0) return;
         clearInterval(timer);
