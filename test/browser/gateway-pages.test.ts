@@ -164,6 +164,32 @@ test(
   },
 );
 
+test(
+  'a person who rotates the key of the page sees its new secret, and stays signed in with it',
+  { skip },
+  async (t) => {
+    await using gateway = await startGateway();
+    const key = gateway.key();
+    const { url } = gateway;
+    const { page, trouble } = await signIn(t, { url, key, place: 'keys' }, DESKTOP);
+    await page.getByRole('button', { name: 'Rotate' }).click();
+    await page.getByRole('button', { name: 'Rotate the key' }).click();
+    const secret = await page.locator('.secret-text').innerText();
+    await page.getByText(secret.slice(0, 19)).last().waitFor();
+    assert.equal((await gateway.ask(key, 'GET', '/a2a/caller')).status, 401);
+    assert.equal((await gateway.ask(secret, 'GET', '/a2a/caller')).status, 200);
+    await page.getByRole('button', { name: 'I have copied it' }).click();
+    // A form without a change is saved without a request.
+    await page.getByRole('button', { name: 'Edit' }).click();
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('button', { name: 'New key' }).waitFor();
+    await page.getByRole('link', { name: 'Audit' }).click();
+    const [newest] = await cells(page, 'Entries of the audit log');
+    assert.equal(newest?.[2], 'key.rotate');
+    assert.deepEqual(trouble, []);
+  },
+);
+
 test('a model card is edited, compared and restored on the page', { skip }, async (t) => {
   await using gateway = await startGateway();
   const key = gateway.key();

@@ -91,3 +91,34 @@ test(
     assert.deepEqual(trouble, []);
   },
 );
+
+test(
+  'a task that could not be read is read once, however often the person tries again',
+  { skip },
+  async (t) => {
+    const { url, client } = await serveClerk(t);
+    const { id } = (await client.send('hello there')) as Task;
+    const { page } = await visit(t, `${url}/console#/inbox`, DESKTOP);
+    await page.getByRole('link', { name: 'hello there' }).waitFor();
+    const { promise: released, resolve: release } = Promise.withResolvers<void>();
+    let asked = 0;
+    await page.route('**/events?*', async (route) => {
+      asked += 1;
+      if (asked === 1) return route.fulfill({ status: 503, body: '{}' });
+      await released;
+      return route.continue();
+    });
+    await page.getByRole('link', { name: 'hello there' }).click();
+    const again = page.getByRole('button', { name: 'Try again' });
+    const request = page.waitForRequest(/events\?/);
+    for (let times = 0; times < 3; times++) await again.click();
+    await request;
+    release();
+    await page.getByText('You said').waitFor();
+    const answer = await fetch(`${url}/tasks/${id}/events`);
+    const { events } = (await answer.json()) as { events: unknown[] };
+    const slider = page.getByLabel('Event', { exact: true });
+    assert.equal(await slider.getAttribute('max'), String(events.length));
+    assert.equal(asked, 2);
+  },
+);

@@ -6,7 +6,7 @@ import { Problem, ProblemLine } from '../parts/problem.tsx';
 import { Moment } from '../parts/task-parts.tsx';
 import { useLoaded } from '../parts/use-loaded.ts';
 import type { Server } from '../server/server.ts';
-import { leaveIfRefused } from '../server/sign-in.ts';
+import { enter, leaveIfRefused, signedIn } from '../server/sign-in.ts';
 import { KeyList, NewSecret, type ShownKey } from './api.ts';
 import { KeyForm, type KeySettings } from './key-form.tsx';
 
@@ -36,7 +36,8 @@ export function KeysPage({ server }: { readonly server: Server }) {
       .then(() => {
         editing.value = undefined;
         asked.value = undefined;
-        keys.reload();
+        // With a new secret of its own, the page has read the list again.
+        if (signedIn.value.kind === 'in' && signedIn.value.server === server) keys.reload();
       })
       .catch((error: unknown) => leaveIfRefused(error) || (problem.value = error))
       .finally(() => (busy.value = false));
@@ -46,7 +47,9 @@ export function KeysPage({ server }: { readonly server: Server }) {
     run(async () => {
       const { current } = { current: editing.value };
       if (current !== 'new' && current) {
-        await server.ask(pathOf(current), { method: 'PATCH', body: changesIn(current, settings) });
+        const body = changesIn(current, settings);
+        if (Object.keys(body).length > 0)
+          await server.ask(pathOf(current), { method: 'PATCH', body });
         return;
       }
       const { name, scopes, expiresAt, rateLimit, budget } = settings;
@@ -70,6 +73,8 @@ export function KeysPage({ server }: { readonly server: Server }) {
       const path = pathOf(key, '/rotate');
       const { secret } = await server.json(NewSecret, path, { method: 'POST', body: {} });
       made.value = { name: key.name, secret };
+      // The page goes on with the new secret of its own key. Otherwise it would be signed out before the secret is copied.
+      if (key.id === server.caller?.keyId) await enter(secret);
     });
 
   const { total = 0, items = [] } = keys.value ?? {};

@@ -10,7 +10,7 @@ const TIMES: Readonly<Record<string, readonly [label: string, ms: number]>> = {
 
 /** Returns the time since which tasks are listed, or undefined for any time. */
 export function sinceOf(time: string): string | undefined {
-  const known = TIMES[time];
+  const known = Object.hasOwn(TIMES, time) ? TIMES[time] : undefined;
   return known && new Date(Date.now() - known[1]).toISOString();
 }
 

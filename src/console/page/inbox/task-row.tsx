@@ -74,10 +74,10 @@ export function TaskRow(props: RowProps) {
         <button
           type="button"
           class="chip link"
-          title={`Show only the context ${contextId}`}
+          title={`Show only the context ${cleanLine(contextId)}`}
           onClick={() => onContext(contextId)}
         >
-          context {shortId(contextId)}
+          context {shortId(cleanLine(contextId))}
         </button>
         <span class="actions">
           {writes && status.state === 'input-required' ? (

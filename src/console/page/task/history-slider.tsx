@@ -1,5 +1,6 @@
 /** Chooses the event up to which the task is shown. */
 import { isObject } from '../../../base/index.ts';
+import { cleanLine } from '../../../display/index.ts';
 import { readStatus } from '../../../protocol/development-tool/index.ts';
 import type { LogEntry } from '../../../protocol/index.ts';
 import { Moment } from '../parts/task-parts.tsx';
@@ -15,7 +16,7 @@ export function HistorySlider({ entries, at, onChange }: Props) {
   const entry = entries[at - 1];
   const last = entries.length;
   const go = (to: number) => onChange(Math.min(Math.max(to, 1), last));
-  const text = entry ? `Event ${at} of ${last}: ${nameOfEvent(entry)}` : '';
+  const text = entry ? `Event ${at} of ${last}: ${cleanLine(nameOfEvent(entry))}` : '';
   return (
     <section class="slider" aria-label="History of the task">
       <button

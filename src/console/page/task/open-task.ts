@@ -27,6 +27,8 @@ export class OpenTask {
   /** The raw events of each version, as far as they are loaded. */
   readonly raw = new Map<ProtocolVersion, RawEntry[]>();
   readonly #stop = new AbortController();
+  /** Ends the pause before the log is read again. */
+  #endPause = () => {};
 
   constructor(server: Server, place: TaskPlace) {
     this.server = server;
@@ -59,6 +61,11 @@ export class OpenTask {
       }
       await this.#pause(streamed ? SOON_MS : LATER_MS, stopped);
     }
+  }
+
+  /** Reads the log again at once. */
+  retry(): void {
+    this.#endPause();
   }
 
   close(): void {
@@ -112,6 +119,7 @@ export class OpenTask {
   #pause(ms: number, stopped: AbortSignal): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     const timer = setTimeout(resolve, ms);
+    this.#endPause = resolve;
     stopped.addEventListener('abort', () => resolve(), { once: true });
     return promise.finally(() => clearTimeout(timer));
   }

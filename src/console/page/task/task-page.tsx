@@ -72,7 +72,7 @@ function TaskOf({ server, agent, taskId }: TaskProps) {
         {error === undefined ? (
           <p class="dim">Loading the task…</p>
         ) : (
-          <Problem error={error} onRetry={() => void store.follow()} />
+          <Problem error={error} onRetry={() => store.retry()} />
         )}
       </>
     );
@@ -154,7 +154,7 @@ function TaskHead({ store, task, isPast }: HeadProps) {
         <div>
           <dt>Context</dt>
           <dd class="mono">
-            <a href={hrefOf(['inbox'], { context: task.contextId })}>{task.contextId}</a>
+            <a href={hrefOf(['inbox'], { context: task.contextId })}>{cleanLine(task.contextId)}</a>
           </dd>
         </div>
         <div>
