@@ -21,7 +21,7 @@ test('commands/get lists the built-in commands with their arguments and those be
   const { commands } = GetAllSlashCommandsResponse.parse(result);
   assert.equal(
     commands.map(({ name }) => name).join(' '),
-    'help init memory restore compress clear tools mcp helpers skills model approval approvals stats',
+    'help init memory restore compress clear tools mcp helpers skills model approval approvals permissions stats',
   );
   const memory = commands.find(({ name }) => name === 'memory');
   assert.deepEqual(
@@ -226,7 +226,8 @@ test('/restore goes back with the files and with the conversation, once a person
   assert.equal(readFileSync(join(place.workspace, 'a.txt'), 'utf8'), 'one\n');
   await say('what now?');
   const prompt = heard(requests.at(-1));
-  assert.match(prompt, /write one.*First done\..*write two.*what now\?/);
+  // Without the note, the model would write the file again.
+  assert.match(prompt, /write one.*First done\..*write two.*user canceled this.*what now\?/);
   assert.doesNotMatch(prompt, /Second done|two\\\\n/);
 });
 

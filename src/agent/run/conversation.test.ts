@@ -26,6 +26,17 @@ test('a rewind goes back to an event, and the conversation goes on from there', 
   assert.equal(ids(conversationOf([...events, event('b1')])), 'a1 a2 b1');
 });
 
+test('after a rewind that cancels the open request, the model is told so', () => {
+  const asked = event('a1', {
+    content: { role: 'user', parts: [{ kind: 'text', text: 'write' }] },
+  });
+  const back = event('c2', { actions: { rewind: { to: 'a1', cancels: true } } });
+  const conversation = conversationOf([asked, event('a2'), aside('c1'), back, event('c3')]);
+  assert.equal(ids(conversation), 'a1 c2');
+  const told = conversation[1]?.content?.parts;
+  assert.deepEqual(told, [{ kind: 'text', text: '[The user canceled this request.]' }]);
+});
+
 test('a rewind to nothing begins anew', () => {
   const events = [event('a1'), aside('c1'), rewind('c2', null), event('b1')];
   assert.equal(ids(conversationOf(events)), 'b1');

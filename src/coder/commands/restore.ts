@@ -2,8 +2,9 @@
  * /restore: restores the files and the conversation of a checkpoint.
  *
  * Files are overwritten, so a person must approve the restore like a tool call. The conversation goes back to the point
- * before the model requested the change. From a checkpoint of another conversation or of a helper, only the files are
- * restored. A restore can be undone, because a checkpoint is taken before it.
+ * before the model requested the change, and the model is told that the user's request was canceled. From a checkpoint
+ * of another conversation or of a helper, only the files are restored. A restore can be undone, because a checkpoint is
+ * taken before it.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import {
@@ -123,7 +124,7 @@ function rewindTo({ extra }: Checkpoint, { run }: CommandContext): Rewind | unde
       event.runId === runId && functionCalls(event.content).some(({ id }) => id === callId),
   );
   const to = made && eventBefore(run.events, made.id);
-  return typeof to === 'string' ? { to } : undefined;
+  return typeof to === 'string' ? { to, cancels: true } : undefined;
 }
 
 function isQuestion({ runId, actions }: Event, wanted: string): boolean {
