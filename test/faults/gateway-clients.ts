@@ -113,8 +113,14 @@ export function isUsedUp(error: unknown): boolean {
 }
 
 export function isRefused(error: unknown): boolean {
-  return (
-    (error instanceof OpenAI.APIError || error instanceof Anthropic.APIError) &&
-    error.status === 429
-  );
+  return hasStatus(error, 429);
+}
+
+export function isUnavailable(error: unknown): boolean {
+  return hasStatus(error, 503);
+}
+
+function hasStatus(error: unknown, status: number): boolean {
+  const isOfSdk = error instanceof OpenAI.APIError || error instanceof Anthropic.APIError;
+  return isOfSdk && error.status === status;
 }

@@ -22,6 +22,7 @@ import {
   type BudgetKey,
   gatewayClient,
   isRefused,
+  isUnavailable,
   KeyRing,
   newCall,
 } from './gateway-clients.ts';
@@ -188,13 +189,13 @@ async function probeBudgets(): Promise<void> {
   const used = new Set(budgets.keys.values());
   for (const key of budgetKeys.filter(({ id }) => used.has(id))) {
     for (;;) {
-      const probe = await probeBudget(key);
-      if (checkProbe(budgets, probe).length > 0 && performance.now() < deadline) {
-        await setTimeout(250);
-        continue;
+      const isLast = performance.now() >= deadline;
+      const probe = await probeBudget(key, isLast);
+      if (probe && (isLast || checkProbe(budgets, probe).length === 0)) {
+        budgets.probes.push(probe);
+        break;
       }
-      budgets.probes.push(probe);
-      break;
+      await setTimeout(250);
     }
   }
   while (performance.now() < deadline) {
@@ -204,7 +205,8 @@ async function probeBudgets(): Promise<void> {
   }
 }
 
-async function probeBudget(key: BudgetKey): Promise<Probe> {
+/** Returns undefined if a node has not reached the database again. Throws if this is the last attempt. */
+async function probeBudget(key: BudgetKey, isLast: boolean): Promise<Probe | undefined> {
   const [stored] = await storedBudgets(pools.gateway, [key]);
   const rest = key.tokens - (stored?.spent ?? 0);
   const limit = Math.max(16, rest - PROMPT_ROOM);
@@ -213,6 +215,7 @@ async function probeBudget(key: BudgetKey): Promise<Probe> {
     await ASKING.chat(addresses.gateway, key, prompt, limit);
     return { keyId: key.id, id, isGranted: true, rest, limit };
   } catch (error) {
+    if (isUnavailable(error) && !isLast) return undefined;
     if (!isRefused(error)) throw error;
     return { keyId: key.id, id, isGranted: false, rest, limit };
   }
