@@ -13,9 +13,11 @@ import { describe, test } from 'node:test';
 import type { ScriptedResponse } from '../../src/agent/models/scripted.ts';
 import { eventIn, ToolCall } from '../../src/protocol/development-tool/index.ts';
 import type { StreamEvent } from '../../src/protocol/index.ts';
+import { createAgent, serve } from '../../src/server.ts';
 import { assertRefused, folder, lines, parley, start, type Ended } from './support.ts';
 
 let made = 0;
+const quiet = { debug() {}, info() {}, warn() {}, error() {} };
 
 interface Place {
   readonly cwd: string;
@@ -202,6 +204,32 @@ describe('parley -p', { concurrency: 3 }, () => {
     const { code, out, err } = await parley(['-p', 'paint', '--model', model], here);
     assert.deepEqual([code, out], [0, 'Grey then.\n']);
     assert.match(err, /not answered, because there is no person to ask: .*Red or blue\?/);
+  });
+
+  test('each question of a remote helper is passed over once', async (t) => {
+    const here = place();
+    const asker = createAgent({ name: 'Asker', description: 'Asks' }, async function* (context) {
+      await context.ask('Red or blue?');
+      await context.ask('Dark or light?');
+      yield 'Done.';
+    });
+    const helper = await serve(asker, { logger: quiet }).listen(0);
+    t.after(() => helper.close(0));
+    const helpers = path.join(here.env.XDG_CONFIG_HOME, 'parley', 'helpers');
+    mkdirSync(helpers, { recursive: true });
+    const text = `---\ndescription: Asks.\nurl: ${helper.url}\n---\n`;
+    writeFileSync(path.join(helpers, 'asker.md'), text);
+    const model = script(here, [
+      [{ call: { name: 'task', args: { helper: 'asker', prompt: 'paint' } } }],
+      [{ text: 'Grey then.' }],
+    ]);
+    const words = ['-p', 'paint', '--approval', 'yolo', '--model', model];
+    const { code, out, err } = await parley(words, here);
+    assert.deepEqual([code, out], [0, 'Grey then.\n'], err);
+    assert.deepEqual(err.match(/(?:Red or blue|Dark or light)\?/g), [
+      'Red or blue?',
+      'Dark or light?',
+    ]);
   });
 
   test('a model that never gives in is ended', async () => {

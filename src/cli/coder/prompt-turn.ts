@@ -50,6 +50,8 @@ export async function followTurn(
   signal: AbortSignal,
 ): Promise<TurnOutcome> {
   const calls = new Map<string, ToolCall>();
+  /** The declined requests. A call of a remote helper stays open until the helper has finished. */
+  const declined = new Set<string>();
   let stream = first;
   const answer = new AnswerReader();
   let problem: string | undefined;
@@ -74,7 +76,9 @@ export async function followTurn(
       }
       const { task } = stream;
       if (!task) throw new Error('the agent sent a message instead of a task');
-      const open = [...calls.values()].filter(isAwaitingAnswer);
+      const open = [...calls.values()].filter(
+        (call) => isAwaitingAnswer(call) && !declined.has(requestId(call)),
+      );
       if (task.status.state !== 'input-required' || open.length === 0) {
         const text = statusText(task) || answer.text;
         return { task, text, calls: [...calls.values()], denied, problem, correlationId };
@@ -85,6 +89,7 @@ export async function followTurn(
         return { task: ended, text: answer.text, calls: [...calls.values()], denied: true };
       }
       for (const call of open) {
+        declined.add(requestId(call));
         if (isApproval(call)) denied = true;
         listener.denied(call);
       }
@@ -115,6 +120,10 @@ export async function followTurn(
 /** Returns whether the call needs an approval. A call that asks the user a question does not. */
 export function isApproval(call: ToolCall): boolean {
   return hasOption(call, OPTION.once);
+}
+
+function requestId({ tool_call_id, correlationId }: ToolCall): string {
+  return correlationId ?? tool_call_id;
 }
 
 function decline({ tool_call_id, correlationId }: ToolCall): ToolCallConfirmation {
