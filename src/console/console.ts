@@ -1,6 +1,6 @@
 /**
- * Serves the page: the session, the agent or the gateway of this server, in a browser. The page is a client like any other, so its
- * files are public. What it may do is decided by the token that it sends.
+ * Serves the page: the session, the agent or the gateway of this server, in a browser. The page is a client like any
+ * other, so its files are public. What it may do is decided by the token that it sends.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { OwnRoute, RouteReply } from '../http/index.ts';

@@ -45,7 +45,7 @@ export function KeysPage({ server }: { readonly server: Server }) {
   const pathOf = ({ id }: ShownKey, more = '') => `/a2a/keys/${encodeURIComponent(id)}${more}`;
   const save = (settings: KeySettings) =>
     run(async () => {
-      const { current } = { current: editing.value };
+      const current = editing.value;
       if (current !== 'new' && current) {
         const body = changesIn(current, settings);
         if (Object.keys(body).length > 0)

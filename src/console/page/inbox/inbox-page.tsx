@@ -177,7 +177,7 @@ function EmptyServer({ server }: { readonly server: Server }) {
   const header = server.key === undefined ? '' : ' --token KEY';
   return (
     <PageMessage title="No tasks yet">
-      <p>This server has not got a message yet. Send one, and its task appears here:</p>
+      <p>This server has not received a message yet. Send one, and its task appears here:</p>
       <pre class="code">
         <code>{`parley send ${server.url} "Hello"${header}`}</code>
       </pre>

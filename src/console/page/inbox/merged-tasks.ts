@@ -71,7 +71,6 @@ export class MergedTasks {
       await Promise.all(empty.map((source) => this.#fill(source, signal)));
       const newest = this.#newest();
       if (!newest) break;
-      // The tasks of this source that are newer than those of the others need no further comparison.
       found.push({ agent: newest.agent, task: newest.waiting.shift()! });
     }
     return found;

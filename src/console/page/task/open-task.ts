@@ -45,7 +45,7 @@ export class OpenTask {
     return this.past.entries.at(-1)?.seq ?? 0;
   }
 
-  /** Reads the log, and follows the task until `close`. */
+  /** Reads the log, and follows the task until `close`. After a problem, tries again. Must be called only once. */
   async follow(): Promise<void> {
     const { signal: stopped } = this.#stop;
     while (!stopped.aborted) {
@@ -121,6 +121,7 @@ export class OpenTask {
     const timer = setTimeout(resolve, ms);
     this.#endPause = resolve;
     stopped.addEventListener('abort', () => resolve(), { once: true });
+    if (stopped.aborted) resolve();
     return promise.finally(() => clearTimeout(timer));
   }
 }
