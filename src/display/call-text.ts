@@ -4,8 +4,10 @@ import { isQuestion, type CallEntry } from './state/entry.ts';
 import { cleanLine, revealsLine } from './text/clean.ts';
 import type { Tone } from './text/spans.ts';
 
-/** Tools that run a command: the agent's, and the one of a person at the terminal. The end of their output counts. */
-const COMMANDS: ReadonlySet<string> = new Set(['run_shell_command', 'own_command']);
+/** The tool name of a command that the person at this display ran. */
+export const OWN_COMMAND = 'own_command';
+/** Tools that run a command. The end of their output counts. */
+const COMMANDS: ReadonlySet<string> = new Set(['run_shell_command', OWN_COMMAND]);
 
 /** The text for a call that waits until the calls before it have ended. */
 export const WAITS = 'waiting for its turn';

@@ -4,7 +4,7 @@
  *
  * The input is a prompt. While a question waits, the number of an option answers it, and so do `/reject REASON` and
  * `/answer TEXT`. Any other text is a prompt, because the person may have begun to type it before the question came.
- * Ctrl-C cancels the turn, and a second Ctrl-C leaves.
+ * Ctrl-C stops the person's own command (`!`) or cancels the turn, and a second Ctrl-C leaves.
  */
 import { reasonOf } from '../base/index.ts';
 import type { LiveSession } from '../live/client/index.ts';
@@ -26,9 +26,12 @@ import {
   clean,
   cleanLine,
   revealsLine,
+  unescapedCommand,
+  unknownCommand,
 } from '../display/index.ts';
 import type { ExitReason, TuiOptions } from './control/options.ts';
 import { Alerts } from './control/alerts.ts';
+import { PersonShell } from './control/person-shell.ts';
 import { runSharing } from './control/sharing.ts';
 import { StateStore } from './control/store.ts';
 import { localCommand } from './input/local-commands.ts';
@@ -49,6 +52,9 @@ const RAW_MS = 20;
 const CTRL_C = '\u0003';
 const HELP = `Type a request and press Enter; a backslash at the end of a line continues it.
 /cancel stops the turn, /quit leaves, /help lists the session's commands.`;
+const SHELL_HELP = '!COMMAND runs a command in your own shell.';
+/** The commands of this display. */
+const OWN_COMMANDS = ['cancel', 'quit', 'remote', 'clients'].map((name) => ({ name }));
 
 export async function startPlain(session: LiveSession, options: TuiOptions): Promise<ExitReason> {
   const { stdin = process.stdin, stdout = process.stdout } = options;
@@ -62,6 +68,11 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
     editor: options.editor,
     notice: (level, text) => store.dispatch({ kind: 'notice', level, text }),
     answering: () => {},
+  });
+  const shell = new PersonShell({
+    shell: options.shell,
+    running: () => {},
+    ended: (call) => store.dispatch({ kind: 'own-command', call }),
   });
   let printed = 0;
   /** The id of the last thought that was printed before it was complete. */
@@ -80,6 +91,8 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
   let unfinished = '';
   /** The retry that was printed last. */
   let retried: SessionState['retry'];
+  /** Resolves when the session has got the texts before. They are sent in the order in which they were typed. */
+  let handed: Promise<unknown> = Promise.resolve();
   /** The number of sent prompts whose turns have not ended. */
   let awaited = 0;
   let inputEnded = false;
@@ -106,7 +119,8 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
           `Parley in ${cleanLine(state.place.workspace)}, model ${cleanLine(state.model)}${mode}.`,
         ),
       ]);
-      write(HELP.split('\n').map((each) => line(each)));
+      const help = options.shell && stdin.isTTY ? `${HELP}\n${SHELL_HELP}` : HELP;
+      write(help.split('\n').map((each) => line(each)));
     }
     for (const entry of state.log.finished.slice(printed)) {
       // The terminal has already echoed the typed text.
@@ -211,24 +225,41 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
       run(session.cancel());
     } else {
       options.history?.add(text);
-      send(text, entry);
+      // A text from a script must not run as a command of the person's shell.
+      if (text.startsWith('!') && stdin.isTTY) run(shell.run(text.slice(1).trim()));
+      else send(promptOf(text), entry);
     }
   }
 
-  function send(text: string, entry?: CallEntry): void {
+  /** Returns the prompt for a typed text. Rejects if the text is a command that does not exist. */
+  async function promptOf(text: string): Promise<ReturnType<PersonShell['prompt']>> {
+    if (!text.startsWith('/')) return shell.prompt(text);
+    const commands = [...(await session.commands()), ...OWN_COMMANDS];
+    const problem = unknownCommand(text, commands);
+    if (problem !== undefined) throw new Error(problem);
+    return unescapedCommand(text, commands);
+  }
+
+  function send(content: ReturnType<typeof promptOf>, entry?: CallEntry): void {
     awaited += 1;
+    const sending = Promise.all([content, handed]).then(([prompt]) => ({
+      sent: session.prompt(prompt),
+    }));
+    handed = sending.catch(() => undefined);
     run(
-      session.prompt(text).then(
-        ({ queued }) => {
-          if (!queued) return;
-          const still = entry ? ` The question is still waiting. ${howToAnswer(entry)}` : '';
-          write([line(`Queued until the turn ends.${still}`)]);
-        },
-        (error: unknown) => {
-          awaited -= 1;
-          throw error;
-        },
-      ),
+      sending
+        .then(({ sent }) => sent)
+        .then(
+          ({ queued }) => {
+            if (!queued) return;
+            const still = entry ? ` The question is still waiting. ${howToAnswer(entry)}` : '';
+            write([line(`Queued until the turn ends.${still}`)]);
+          },
+          (error: unknown) => {
+            awaited -= 1;
+            throw error;
+          },
+        ),
     );
   }
 
@@ -266,6 +297,7 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
   }
 
   const interrupt = (): void => {
+    if (shell.stop()) return;
     const now = performance.now();
     if (now - interrupted < TWICE_MS) {
       done.resolve('left');
@@ -294,10 +326,13 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
       },
     );
     if (options.remoteAtStart) run(share('remote', []));
-    if (options.prompt !== undefined && options.prompt.trim() !== '') send(options.prompt);
+    if (options.prompt !== undefined && options.prompt.trim() !== '') {
+      send(Promise.resolve(options.prompt));
+    }
     return await done.promise;
   } finally {
     process.off('SIGINT', interrupt);
+    shell.stop();
     input.stop();
     abort.abort();
     store.flush();

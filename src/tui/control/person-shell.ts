@@ -2,6 +2,7 @@
  * Commands that the person runs in their own shell with `!`. A command needs no approval, because the person typed it
  * at this terminal. Its output is shown here, and the model gets it with the next prompt.
  */
+import { OWN_COMMAND } from '../../display/index.ts';
 import type { ToolCall } from '../../protocol/development-tool/index.ts';
 import type { Part } from '../../protocol/index.ts';
 import type { TuiOptions } from './options.ts';
@@ -94,6 +95,3 @@ function callOf(id: string, command: string, output: string, failed: string | un
       : { error: { type: 'exit_code', message: `${failed}\n${output}` } }),
   };
 }
-
-/** The tool name of a command that the person ran. */
-const OWN_COMMAND = 'own_command';

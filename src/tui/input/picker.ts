@@ -10,8 +10,6 @@ export interface PickerItem {
   readonly title: string;
   /** The time of the item, as text. */
   readonly when: string;
-  /** More text to search in. */
-  readonly hidden?: string | undefined;
 }
 
 export interface Picker {
@@ -27,8 +25,8 @@ export type PickerStep = { readonly picker: Picker } | { readonly picked: string
 
 export function matching({ items, query }: Pick<Picker, 'items' | 'query'>): PickerItem[] {
   const words = query.toLowerCase().split(/\s+/);
-  return items.filter(({ id, title, hidden = '' }) => {
-    const text = `${title} ${id} ${hidden}`.toLowerCase();
+  return items.filter(({ id, title }) => {
+    const text = `${title} ${id}`.toLowerCase();
     return words.every((word) => text.includes(word));
   });
 }
