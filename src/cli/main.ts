@@ -121,8 +121,11 @@ async function run(args: readonly string[]): Promise<number> {
     refuseMisplaced(parseFlags('parley', TERMINAL_FLAGS, args, process.env).operands);
     return command(args, process.env);
   }
-  const quote = args.length > 1 ? 'put a prompt in quotes; ' : '';
-  return runFrom(COMMANDS, 'parley', args, process.env, quote);
+  const advice =
+    args.length > 1
+      ? 'put a prompt in quotes; '
+      : `to send it as a prompt, write parley -- ${first}; `;
+  return runFrom(COMMANDS, 'parley', args, process.env, advice);
 }
 
 /** Throws if the name of a command follows flags. It would be sent to the model as a prompt. */

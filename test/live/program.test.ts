@@ -102,7 +102,7 @@ test('a session shows why settings are ignored; if nothing is said in it, it lea
   assert.doesNotMatch(terminal.all(), /--resume/);
   const again = startProgram(t, ['--resume'], { place });
   assert.deepEqual(await again.exited(), { code: 2 });
-  assert.match(again.all(), /there are no sessions yet: start one without --resume/);
+  assert.match(again.all(), /there are no conversations yet: start one without --resume/);
 });
 
 test('a session whose last turn was canceled goes on, and shows what was said', async (t) => {

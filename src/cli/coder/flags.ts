@@ -25,6 +25,9 @@ export const CONTINUE_FLAG = {
   ...toggle('Continue the last conversation in this folder.'),
   short: 'c',
 } as const;
+/** The error if both flags are given. */
+export const CONTINUE_AND_RESUME =
+  '--continue and --resume cannot be used together: use one of them';
 
 export const SESSION_STORE_FLAG = option(
   'S',

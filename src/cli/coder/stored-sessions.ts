@@ -85,7 +85,9 @@ export async function findSession(
     if (!onlyTalks || isConversation(session)) return session;
   }
   const what = onlyTalks ? 'conversation' : 'session';
-  throw usageError(`there is no ${what} in ${folder} yet: start one without --resume`);
+  throw usageError(
+    `there is no ${what} in ${folder} yet: start one without --resume or --continue`,
+  );
 }
 
 /**

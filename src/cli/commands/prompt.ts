@@ -14,7 +14,13 @@ import {
 } from '../../protocol/development-tool/index.ts';
 import { createHandler, memoryStore, type Logger } from '../../tasks/index.ts';
 import { causeIn, rememberCauses, type Causes } from '../coder/causes.ts';
-import { CODER_FLAGS, CODER_VARIABLES, CONTINUE_FLAG, SESSION_STORE_FLAG } from '../coder/flags.ts';
+import {
+  CODER_FLAGS,
+  CODER_VARIABLES,
+  CONTINUE_AND_RESUME,
+  CONTINUE_FLAG,
+  SESSION_STORE_FLAG,
+} from '../coder/flags.ts';
 import { defineCommand, type CommandInput } from '../program/command.ts';
 import { EXIT, usageError } from '../program/exit.ts';
 import { option } from '../program/flags.ts';
@@ -145,6 +151,7 @@ async function whereToWork(
   const [here = '', ...others] = await workspaceFolders(workspace);
   if (others.length > 0)
     throw usageError('parley -p works in one folder: use --workspace only once');
+  if (continues && values.resume !== undefined) throw usageError(CONTINUE_AND_RESUME);
   const resume = values.resume ?? (continues ? '' : undefined);
   if (resume === undefined) return { root: here, resumed: undefined };
   const { findSession, workspaceOf } = await import('../coder/stored-sessions.ts');

@@ -9,7 +9,13 @@ import type { Attention } from '../../display/index.ts';
 import type { LiveSession } from '../../live/client/index.ts';
 import type { ToolCall } from '../../protocol/development-tool/index.ts';
 import { rememberCauses } from '../coder/causes.ts';
-import { approvalMode, CODER_FLAGS, CODER_VARIABLES, CONTINUE_FLAG } from '../coder/flags.ts';
+import {
+  approvalMode,
+  CODER_FLAGS,
+  CODER_VARIABLES,
+  CONTINUE_AND_RESUME,
+  CONTINUE_FLAG,
+} from '../coder/flags.ts';
 import { defineCommand, type CommandInput } from '../program/command.ts';
 import { dataFolder } from '../program/data-folder.ts';
 import { checkpointList } from '../coder/checkpoint-list.ts';
@@ -94,7 +100,7 @@ async function run(settings: Settings): Promise<number> {
   const { values, environment, operands } = settings;
   const { plain } = values;
   if (values.continue && values.resume !== undefined) {
-    throw usageError('--continue and --resume cannot be used together: use one of them');
+    throw usageError(CONTINUE_AND_RESUME);
   }
   const { address, remoteHost } = liveAddresses(values);
   const { readTls, url: proxy } = await networkOptions(values);
