@@ -11,6 +11,7 @@ import type { Event, Usage } from '../event.ts';
 import { afterSummary, historyOf, type HistoryOptions } from './history.ts';
 import { RunFailure } from '../errors.ts';
 import { ModelError, type Model } from '../model.ts';
+import { CHARS_PER_TOKEN } from '../models/pieces.ts';
 import type { RunScope } from './run-context.ts';
 
 /** The conditions for compacting a conversation. */
@@ -27,7 +28,6 @@ const WINDOW_SHARE = 0.8;
 const KEEP_EVENTS = 20;
 /** Minimum number of events to summarize. */
 const MIN_EVENTS = 4;
-const CHARS_PER_TOKEN = 4;
 const MAX_SUMMARY_CHARS = 64_000;
 /** The share of the context window that one request for a summary uses. The rest is for the summary itself. */
 const REQUEST_SHARE = 0.5;

@@ -3,6 +3,7 @@ import { fromPostgresText, openPostgres, type Postgres } from '../../base/postgr
 import { ChangeClock } from '../../tasks/index.ts';
 import type { OwnedDeadLetter, StoreReport } from '../inspect-store.ts';
 import { CLUSTER } from './cluster-schema.ts';
+import { isAlive } from './cluster-statements.ts';
 import { TASKS } from './migrations.ts';
 
 export interface PostgresReport extends Pick<
@@ -35,7 +36,7 @@ export async function inspectPostgres(url: string, endedBefore: number): Promise
        (SELECT count(*) FROM parley.dead_letters) AS "deadLetters",
        (SELECT count(*) FROM parley.nodes WHERE lease_until > clock_timestamp()) AS nodes,
        (SELECT count(*) FROM parley.tasks t WHERE t.state IN ('submitted', 'working') AND t.node IS NOT NULL
-          AND NOT EXISTS (SELECT FROM parley.nodes n WHERE n.id = t.node AND n.lease_until > clock_timestamp()))
+          AND NOT ${isAlive('t.node')})
          AS orphans`,
     [ChangeClock.first(Math.max(0, endedBefore))],
   );
