@@ -190,6 +190,62 @@ test(
   },
 );
 
+test(
+  'a page whose code could not be loaded is loaded when the server is back, and the key is kept',
+  { skip },
+  async (t) => {
+    await using gateway = await startGateway();
+    const { url } = gateway;
+    const { page } = await signIn(t, { url, key: gateway.key(), place: 'inbox' }, DESKTOP);
+    await page.getByText('No tasks yet').waitFor();
+    await page.route('**/*', (route) => route.abort('connectionrefused'));
+    await page.getByRole('link', { name: 'Keys' }).click();
+    await page.getByRole('heading', { name: 'The server does not answer' }).waitFor();
+    await page.unroute('**/*');
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await page.getByRole('button', { name: 'New key' }).waitFor();
+  },
+);
+
+test('a new key is offered only scopes that the key of the page can give', { skip }, async (t) => {
+  await using gateway = await startGateway();
+  const { url } = gateway;
+  const key = gateway.key('default', 'keys:write', 'tasks:read');
+  const { page } = await signIn(t, { url, key, place: 'keys' }, DESKTOP);
+  await page.getByRole('button', { name: 'New key' }).click();
+  await page.getByLabel('Name').fill('reader');
+  await page.getByRole('button', { name: 'Create the key' }).click();
+  const secret = await page.locator('.secret-text').innerText();
+  const caller = await (await gateway.ask(secret, 'GET', '/a2a/caller')).json();
+  assert.deepEqual((caller as { scopes: string[] }).scopes, ['tasks:read']);
+});
+
+test('the keyboard continues where a form, a question or a secret appears', { skip }, async (t) => {
+  await using gateway = await startGateway();
+  const key = gateway.key();
+  for (let at = 0; at < 40; at++) gateway.key('default', 'tasks:read');
+  const { url } = gateway;
+  const { page } = await signIn(
+    t,
+    { url, key, place: 'keys' },
+    { viewport: { width: 900, height: 500 } },
+  );
+  const last = page.getByRole('row').last();
+  await last.getByRole('button', { name: 'Edit' }).press('Enter');
+  const focused = page.locator('input:focus');
+  await focused.waitFor();
+  assert.ok(((await focused.boundingBox())?.y ?? -1) >= 0);
+  await page.getByRole('button', { name: 'Back' }).click();
+  const row = page.getByRole('row').nth(-2);
+  await row.getByRole('button', { name: 'Rotate' }).press('Enter');
+  assert.equal(await page.locator(':focus').innerText(), 'Keep');
+  await page.keyboard.press('Shift+Tab');
+  await page.keyboard.press('Enter');
+  await page.locator('.secret:focus').waitFor();
+  await page.keyboard.press('Tab');
+  assert.equal(await page.locator(':focus').innerText(), 'I have copied it');
+});
+
 test('a model card is edited, compared and restored on the page', { skip }, async (t) => {
   await using gateway = await startGateway();
   const key = gateway.key();

@@ -1,7 +1,7 @@
 /** The frame around all pages of an agent or a gateway: the navigation, and signing in. */
 import { useSignal } from '@preact/signals';
 import type { ComponentType } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
+import { useCallback, useEffect, useRef } from 'preact/hooks';
 import { cleanLine } from '../../../display/index.ts';
 import { PageMessage, Problem } from '../parts/problem.tsx';
 import { hrefOf, route } from '../server/route.ts';
@@ -131,14 +131,23 @@ function LoadedPage({
 }) {
   const loaded = useSignal<{ readonly Page: ComponentType<PageProps> } | undefined>(undefined);
   const problem = useSignal<unknown>(undefined);
-  useEffect(() => {
+  const load = useCallback(() => {
     page.load().then(
-      (Page) => (loaded.value = { Page }),
+      (Page) => {
+        problem.value = undefined;
+        loaded.value = { Page };
+      },
       (error: unknown) => (problem.value = error),
     );
   }, [page, loaded, problem]);
+  useEffect(load, [load]);
   if (problem.value !== undefined) {
-    return <Problem error={problem.value} onRetry={() => location.reload()} />;
+    return (
+      <>
+        <Problem error={problem.value} onRetry={load} />
+        <p class="dim">If the server was updated, reload this page in the browser.</p>
+      </>
+    );
   }
   if (!loaded.value) return null;
   const { Page } = loaded.value;

@@ -1,10 +1,12 @@
 /** The form for a new key, and for the settings of a key. */
 import { useSignal } from '@preact/signals';
-import { useId } from 'preact/hooks';
+import { useEffect, useId, useRef } from 'preact/hooks';
 import type { Server } from '../server/server.ts';
 import type { ShownKey } from './api.ts';
 
 const PERIODS = ['day', 'month', 'total'] as const;
+/** The scopes of a new key, as far as the caller has them. */
+const USUAL = ['tasks:read', 'tasks:write'];
 
 /** The settings in the form. A limit that was removed is null. */
 export interface KeySettings {
@@ -26,8 +28,13 @@ interface Props {
 
 export function KeyForm({ server, known, busy, onSave, onClose }: Props) {
   const id = useId();
+  const form = useRef<HTMLFormElement>(null);
+  // The key may be far down in the list, and the form is above it.
+  useEffect(() => form.current?.querySelector('input')?.focus(), []);
   const name = useSignal(known?.name ?? '');
-  const scopes = useSignal<readonly string[]>(known?.scopes ?? ['tasks:read', 'tasks:write']);
+  const scopes = useSignal<readonly string[]>(
+    known?.scopes ?? USUAL.filter((each) => server.may(each)),
+  );
   const expires = useSignal(known?.expiresAt?.slice(0, 10) ?? '');
   const rate = useSignal(textOf(known?.rateLimit?.requestsPerMinute));
   const tokens = useSignal(textOf(known?.budget?.tokens));
@@ -78,6 +85,7 @@ export function KeyForm({ server, known, busy, onSave, onClose }: Props) {
   };
   return (
     <form
+      ref={form}
       class="panel-form"
       aria-label={known ? `Settings of ${known.name}` : 'New key'}
       onSubmit={(event) => {

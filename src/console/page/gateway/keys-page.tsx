@@ -1,5 +1,6 @@
 /** The keys of the workspace: create, change, rotate, revoke. A secret is shown once, when it is made. */
 import { useSignal } from '@preact/signals';
+import { useEffect, useRef } from 'preact/hooks';
 import { defined } from '../../../base/index.ts';
 import { cleanLine } from '../../../display/index.ts';
 import { Problem, ProblemLine } from '../parts/problem.tsx';
@@ -216,8 +217,11 @@ interface SecretProps {
 }
 
 function Secret({ name, secret, onClose }: SecretProps) {
+  const section = useRef<HTMLElement>(null);
+  // The key may be far down in the list.
+  useEffect(() => section.current?.focus(), []);
   return (
-    <section class="panel-form secret" role="alert">
+    <section class="panel-form secret" role="alert" tabIndex={-1} ref={section}>
       <h2>The secret of {cleanLine(name)}</h2>
       <p>Copy it now. It is not stored, and it is not shown again.</p>
       <p>
@@ -238,6 +242,9 @@ interface ConfirmProps {
 }
 
 function Confirm({ what, busy, onYes, onNo }: ConfirmProps) {
+  const keep = useRef<HTMLButtonElement>(null);
+  // The button that had the focus is gone.
+  useEffect(() => keep.current?.focus(), []);
   return (
     <div class="actions" role="group" aria-label="Confirm">
       <span class="small">
@@ -246,7 +253,7 @@ function Confirm({ what, busy, onYes, onNo }: ConfirmProps) {
       <button type="button" class="option reject" disabled={busy} onClick={onYes}>
         {what === 'revoke' ? 'Revoke the key' : 'Rotate the key'}
       </button>
-      <button type="button" onClick={onNo}>
+      <button type="button" ref={keep} onClick={onNo}>
         Keep
       </button>
     </div>
