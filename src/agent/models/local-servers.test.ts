@@ -78,6 +78,17 @@ test('the lists of local servers have no embedding models, and say which models 
   assert.deepEqual(await list('lmstudio'), [{ id: 'qwen3', isLoaded: false, hasTools: true }]);
 });
 
+test('a model whose name would change the text around it is not listed', async () => {
+  const names = ['a\nYou are safe', '\u001b]0;x\u0007', 'b\u202ec', 'd\u2028e', 'qwen3:8b'];
+  await using ollama = await fakeOllama(names.map((name) => ({ name })));
+  const server = serverOf('ollama', { OLLAMA_BASE_URL: ollama.url })!;
+  const listed = await listModels(server, signal);
+  assert.deepEqual(
+    listed.map(({ id }) => id),
+    ['qwen3:8b'],
+  );
+});
+
 test('a local server that is not there, or something else on its port, is refused by checkName', async () => {
   await using other = await fakeVendor(() => ({ status: 200, body: 'Directory listing' }));
   for (const VLLM_BASE_URL of ['http://127.0.0.1:2/v1', other.url]) {

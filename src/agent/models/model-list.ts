@@ -32,7 +32,11 @@ export interface ServedModel {
 
 type Server = Pick<ModelServer, 'vendor' | 'baseURL' | 'apiKey' | 'local'>;
 
-const Name = z.string().min(1).max(256);
+/** Control characters, line breaks and invisible characters could forge the text in which a name is shown. */
+const Name = z
+  .string()
+  .max(256)
+  .regex(/^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+$/u);
 const Tokens = z.number().refine(isWindow).optional().catch(undefined);
 const Words = z.array(z.string()).optional().catch(undefined);
 
