@@ -125,6 +125,7 @@ test('a file with a mistake is ignored, and the person is told what is wrong', a
   userHelper(place, 'd', `---\ndescription: D.\ntools: task\n---\n${text}`);
   userHelper(place, 'e', '---\ndescription: E.\nurl: ftp://host\n---\n');
   userHelper(place, 'f', '---\ndescription: F.\nurl: https://host\nkey: s-e-c-r-e-t\n---\n');
+  userHelper(place, 'g', `---\ndescription: G.\ntools: web_search\n---\n${text}`);
   const notices: string[] = [];
   const notify = (notice: { text: string }) => void notices.push(notice.text);
   const { say, requests } = await talk(t, [done, done], { place, notify });
@@ -141,7 +142,8 @@ test('a file with a mistake is ignored, and the person is told what is wrong', a
   assert.match(problems[3]!, /^d\.md: tools: a helper cannot call other helpers/);
   assert.match(problems[4]!, /^e\.md: url: must be an address that starts with https/);
   assert.match(problems[5]!, /^f\.md: key: must be the name of an environment variable, not the/);
-  assert.equal(problems.length, 6, 'each is told once');
+  assert.match(problems[6]!, /^g\.md: tools: a helper cannot search the web; remove "web_search"/);
+  assert.equal(problems.length, 7, 'each is told once');
 });
 
 test('a turn starts a limited number of helpers', async (t) => {

@@ -6,9 +6,9 @@
  *
  * The meaning of a rule's pattern depends on the tool. For the shell, the pattern is the first words of a command
  * (shell/command-pattern.ts). For tools with paths, it is a glob relative to the workspace. For `fetch_url`, it is a
- * host, and for `task` the name of a helper. A rule that allows must match the whole call, that is, each command of a line and each file of a patch. A rule
- * that asks or denies needs to match only a part of the call. A pattern never allows a command line that cannot be
- * parsed.
+ * host, and for `task` the name of a helper. A rule that allows must match the whole call, that is, each command of a
+ * line and each file of a patch. A rule that asks or denies needs to match only a part of the call. A pattern never
+ * allows a command line that cannot be parsed.
  */
 import { realpathSync } from 'node:fs';
 import type { JsonObject } from '../../base/index.ts';
@@ -26,6 +26,7 @@ const READ_TOOL = 'read_file';
 /** Tools that search a folder, by default the whole workspace. */
 const FOLDER_TOOLS: ReadonlySet<string> = new Set(['list_directory', 'glob', 'search']);
 export const FETCH_TOOL = 'fetch_url';
+export const SEARCH_TOOL = 'web_search';
 /** Its pattern is the name of a helper. */
 export const TASK_TOOL = 'task';
 
@@ -66,7 +67,7 @@ const TOOLS: ReadonlySet<string> = new Set([
   SHELL_TOOL,
   'shell_jobs',
   FETCH_TOOL,
-  'web_search',
+  SEARCH_TOOL,
   'todo',
   'ask_user',
   'save_memory',

@@ -15,7 +15,7 @@
  * A helper with `url` is a remote A2A agent. `key` is the name of the environment variable with its bearer token.
  */
 import { cutText, oneLine } from '../../base/index.ts';
-import { problemOf, TASK_TOOL } from '../approval/policy.ts';
+import { problemOf, SEARCH_TOOL, TASK_TOOL } from '../approval/policy.ts';
 import { FileError } from '../files/file-error.ts';
 import { listIn, parseFrontMatter } from '../files/front-matter.ts';
 import { readOwnFiles, type OwnFile, type OwnPlace } from '../files/own-files.ts';
@@ -119,6 +119,7 @@ export function parseHelper({ names, source, file, text }: OwnFile): HelperDefin
 
   function checked(tool: string, index: number): string {
     if (tool === TASK_TOOL) refuse('tools: a helper cannot call other helpers, so remove "task"');
+    if (tool === SEARCH_TOOL) refuse('tools: a helper cannot search the web; remove "web_search"');
     if (index >= MAX_TOOLS) refuse(`tools: more than ${MAX_TOOLS}`);
     const problem = problemOf({ tool, decision: 'allow' });
     if (problem !== undefined) refuse(`tools: ${problem}`);

@@ -2,9 +2,9 @@
  * The `task` tool, which gives a job to a helper. The helper works in its own conversation and returns a report. Users
  * see the helper's calls, thoughts and questions with the helper's name.
  *
- * Without a name, the helper has the tools and the model of the agent. A helper with a file (helpers/definition.ts) has at most
- * these tools. They are the same tools, so the policy of the session applies to each call. A helper cannot call other
- * helpers.
+ * Without a name, the helper has the tools and the model of the agent, except `web_search`. A helper with a file
+ * (helpers/definition.ts) has at most these tools. They are the same tools, so the policy of the session applies to each
+ * call. A helper cannot call other helpers.
  *
  * A remote helper is an A2A agent. What it is asked leaves this machine, so a call needs approval like other requests
  * to the network.
@@ -98,7 +98,7 @@ export interface TaskToolOptions {
   readonly helpers: ReadonlyMap<string, HelperDefinition>;
   /** The instruction that all local helpers have in common. */
   readonly instruction: Instruction;
-  /** The tools of the agent, without this tool. No helper gets others. */
+  /** The tools of the agent, without this tool and `web_search`. No helper gets others. */
   readonly tools: readonly (Tool | Toolset)[];
   /** The model of the session. */
   readonly model: Model;
