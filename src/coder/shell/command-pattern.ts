@@ -94,6 +94,9 @@ const PREFIXES = (
   .split(', ')
   .map((prefix) => prefix.split(' '));
 const SCRIPT_NAME = /^\w[\w:.@/-]*$/;
+/** Programs that `yarn run` runs if there is no script with this name. Their further words are code. */
+const INTERPRETER =
+  /^(?:node|tsx|ts-node(?:-\w+)*|swc-node|babel-node|deno|bun|env|npx|(?:ba|z|da|fi|k)?sh|python[\d.]*|ruby|perl)$/;
 
 /** Returns the prefix with which the words start, or undefined if there is none. */
 function prefixOf(words: readonly Word[]): readonly string[] | undefined {
@@ -114,7 +117,8 @@ export function prefixPattern(command: SimpleCommand): string | undefined {
   if (!found) return undefined;
   const first = command.words.slice(0, found.length);
   const isPlain = first.every(({ text, literal }, index) => {
-    return literal && (found[index] !== '*' || SCRIPT_NAME.test(text));
+    if (found[index] !== '*') return literal;
+    return literal && SCRIPT_NAME.test(text) && !INTERPRETER.test(text);
   });
   const pattern = { words: first, exact: false };
   return isPlain && covers(pattern, command) ? first.map(({ text }) => text).join(' ') : undefined;
