@@ -26,6 +26,11 @@ test(
     await page.getByLabel('Key').fill('parley_wrong');
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByText('The server does not accept this key.').waitFor();
+    // The list of keys shortens them so. A header cannot have this character.
+    await page.reload();
+    await page.getByLabel('Key').fill('parley_6e949fe29302…');
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByText('The server does not accept this key.').waitFor();
     await page.getByLabel('Key').fill(key);
     await page.getByLabel('Key').press('Enter');
     await page.getByRole('link', { name: 'ask me' }).waitFor();

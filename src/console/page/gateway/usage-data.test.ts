@@ -44,3 +44,19 @@ test('many small series are one, so that no colour is used twice', () => {
   const sum = series.reduce((all, { values }) => all + (values[0] ?? 0), 0);
   assert.equal(sum, totalOf(rows).calls);
 });
+
+test('two keys with the same name are two rows and two series', () => {
+  const of = (keyId: string, keyName: string): UsageItem => ({
+    ...row('m', '2026-01-01', 1),
+    keyId,
+    keyName,
+  });
+  const rows = [of('id-11111111', 'ci'), of('id-22222222', 'ci'), of('id-33333333', 'web')];
+  const names = ['ci (…11111111)', 'ci (…22222222)', 'web'];
+  assert.deepEqual(
+    sumsOf(rows, 'key').map(({ name }) => name),
+    names,
+  );
+  const series = seriesOf(rows, ['2026-01-01'], 'key', 'calls');
+  assert.deepEqual(series.map(({ name }) => name).toSorted(), names);
+});

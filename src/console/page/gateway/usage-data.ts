@@ -26,9 +26,22 @@ export interface ChartSeries {
 /** The number of series that have a colour of their own. The others are drawn together. */
 export const MAX_SERIES = 7;
 
-/** Returns the name of what a row is about. */
-export function nameOfRow(row: UsageItem, grouping: Grouping): string {
-  if (grouping === 'key') return row.keyName ?? row.keyId ?? row.subject ?? 'unknown';
+/** Returns the function that names what a row is about. Keys with the same name also have the end of their ids. */
+function namesOf(rows: readonly UsageItem[], grouping: Grouping): (row: UsageItem) => string {
+  if (grouping !== 'key') return (row) => nameOfRow(row, grouping);
+  const ids = Map.groupBy(rows, ({ keyName }) => keyName);
+  const shared = new Set(
+    [...ids].flatMap(([name, all]) =>
+      new Set(all.map(({ keyId }) => keyId)).size > 1 ? [name] : [],
+    ),
+  );
+  return ({ keyName, keyId, subject }) =>
+    keyName !== undefined && keyId !== undefined && shared.has(keyName)
+      ? `${keyName} (…${keyId.slice(-8)})`
+      : (keyName ?? keyId ?? subject ?? 'unknown');
+}
+
+function nameOfRow(row: UsageItem, grouping: 'model' | 'agent'): string {
   if (grouping === 'agent') return row.agent ?? 'models, without an agent';
   return row.model ?? (row.agent === undefined ? 'unknown' : `agent ${row.agent}`);
 }
@@ -36,8 +49,9 @@ export function nameOfRow(row: UsageItem, grouping: Grouping): string {
 /** Returns the sums of each group, sorted by name. */
 export function sumsOf(rows: readonly UsageItem[], grouping: Grouping): UsageSum[] {
   const sums = new Map<string, UsageSum>();
+  const nameOf = namesOf(rows, grouping);
   for (const row of rows) {
-    const name = nameOfRow(row, grouping);
+    const name = nameOf(row);
     const sum = sums.get(name) ?? emptySum(name);
     addTo(sum, row);
     sums.set(name, sum);
@@ -103,10 +117,11 @@ export function seriesOf(
 ): ChartSeries[] {
   const place = new Map(days.map((day, index) => [day, index]));
   const found = new Map<string, number[]>();
+  const nameOf = namesOf(rows, grouping);
   for (const row of rows) {
     const at = place.get(row.day ?? '');
     if (at === undefined) continue;
-    const name = nameOfRow(row, grouping);
+    const name = nameOf(row);
     const values = found.get(name) ?? days.map(() => 0);
     values[at] = (values[at] ?? 0) + measuredIn(row, measure);
     found.set(name, values);

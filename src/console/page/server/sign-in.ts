@@ -23,6 +23,11 @@ export async function begin(): Promise<void> {
 
 /** Signs in with this key. Throws if the server could not be asked. */
 export async function enter(key: string | undefined): Promise<void> {
+  // A browser cannot send such a key in a header: the shortened key of the list, which ends with "…", for example.
+  if (key !== undefined && /[^\x21-\x7e]/.test(key)) {
+    leave('The server does not accept this key.');
+    return;
+  }
   try {
     const server = await signIn(key);
     remembered('token').value = key;
