@@ -218,7 +218,13 @@ test('/restore shows what each checkpoint changes, and restores the chosen one',
   say('second');
   await terminal.sees(/● 2\./);
   say('/restore');
-  await terminal.sees(/❯ before: Write a\.txt +\d\d:\d\d[^]*a\.txt {2}changes[^]*-two[^]*\+one/);
+  const changes = /❯ before: Write a\.txt +\d\d:\d\d[^]*a\.txt {2}changes[^]*-two[^]*\+one/;
+  await terminal.sees(changes);
+  terminal.type(ESCAPE);
+  // The picker fills the screen. The conversation is back when it is closed.
+  await terminal.sees(/● 1\.[^]*❯ second[^]*● 2\.[^]*❯ Ask for something/);
+  say('/restore');
+  await terminal.sees(changes);
   terminal.type(DOWN);
   await terminal.sees(/ {2}before: Write[^]*❯ before: Write[^]*a\.txt {2}is removed[^]*-two/);
   terminal.type(`\u001b[A${ENTER}`);
@@ -226,4 +232,6 @@ test('/restore shows what each checkpoint changes, and restores the chosen one',
   terminal.type('1');
   await terminal.sees(/Restored \S+: 1 files written/);
   assert.equal(readFileSync(join(workspace, 'a.txt'), 'utf8'), 'one\n');
+  say('/restore');
+  await terminal.sees(/❯ before: Restore \d{8}-/);
 });

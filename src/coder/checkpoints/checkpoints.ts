@@ -178,7 +178,7 @@ export async function openCheckpoints(options: CheckpointOptions): Promise<Check
         // Also store files that are ignored now but will be overwritten by the restore.
         const also = splitZ(await git(place, args, { signal }));
         const note = { ...extra, restores: id };
-        const before = await take(`before restoring ${id}`, note, signal, also);
+        const before = await take(`Restore ${id}`, note, signal, also);
         const restored = await restoreFiles(place, {
           now: REFS + before.id,
           target,

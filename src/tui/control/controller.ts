@@ -134,6 +134,7 @@ export class Controller {
       send: (text) => session.prompt(text),
       dropQueue: () => session.cancel(),
       key: (key) => this.key(key),
+      redraw: () => this.redraw(),
     };
   }
 

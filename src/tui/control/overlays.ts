@@ -23,6 +23,8 @@ export interface OverlayHost {
   /** Cancels the turn and drops the queued prompts. */
   dropQueue(): Promise<unknown>;
   key(key: KeyPress): void;
+  /** Draws the whole screen again. */
+  redraw(): void;
 }
 
 export class Overlays {
@@ -100,6 +102,8 @@ export class Overlays {
       return;
     }
     this.#host.change({ picker: undefined });
+    // The picker fills the screen, so it has moved the conversation into the scrollback.
+    this.#host.redraw();
     if (step.picked !== undefined) this.#host.run(this.#host.send(`/restore ${step.picked}`));
   }
 

@@ -114,6 +114,25 @@ test('with little room every option gets one row, and the selected one is visibl
   assert.equal(texts(0, 9).length, 5);
 });
 
+test('with little room the selected option is shown in full', () => {
+  const prefix = 'Always allow "npm run lint" with any further words';
+  const names = ['Allow once', `${prefix} in this session`, `${prefix}, also later`, 'Reject'];
+  for (const selected of [1, 2]) {
+    const shown = menuLines(
+      names.map((name) => ({ name })),
+      selected,
+      42,
+      { maxRows: 4, pinned: 3 },
+    ).map(textOfLine);
+    assert.equal(shown.length, 4);
+    assert.match(
+      shown.join('').replaceAll(/ +/g, ' '),
+      /❯ \d Always allow "npm run lint" with any/,
+    );
+    assert.equal(shown.at(-1), '  4 Reject');
+  }
+});
+
 test('options that differ at their ends stay distinguishable in a narrow terminal', () => {
   const name = 'a-file-with-a-name-that-is-too-long.txt';
   const choices = [

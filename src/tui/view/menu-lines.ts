@@ -18,8 +18,9 @@ export interface MenuRoom {
 }
 
 /**
- * Draws the options. If they need more than `maxRows`, shortens each option to one row. If there are still too many
- * rows, draws only the options near the selected one, and the pinned option.
+ * Draws the options. If they need more than `maxRows`, shortens each option to one row, except for the selected one:
+ * a person must see the whole of what Enter chooses. If there are still too many rows, draws only the options near the
+ * selected one, and the pinned option.
  */
 export function menuLines(
   choices: readonly MenuChoice[],
@@ -39,8 +40,12 @@ export function menuLines(
   };
   const lines = choices.flatMap((_, index) => drawn(index, (words) => wrap(words, inner)));
   if (lines.length <= maxRows) return lines;
-  return visibleChoices(choices.length, selected, Math.max(1, maxRows), pinned).flatMap((index) =>
-    drawn(index, (words) => [squeezed(words, inner)]),
+  const full = selected < 0 ? [] : drawn(selected, (words) => wrap(words, inner));
+  // One row is left for the pinned option.
+  const isFull = full.length > 1 && full.length < maxRows;
+  const room = Math.max(1, isFull ? maxRows - full.length + 1 : maxRows);
+  return visibleChoices(choices.length, selected, room, pinned).flatMap((index) =>
+    isFull && index === selected ? full : drawn(index, (words) => [squeezed(words, inner)]),
   );
 }
 
