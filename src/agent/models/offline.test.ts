@@ -357,3 +357,10 @@ test('an answer in JSON is JSON, and a schema is refused', async () => {
     message: /^the offline model cannot answer with a JSON Schema: choose another model/,
   });
 });
+
+test('a request is understood beside an attached file', async () => {
+  const attached = '[File output of ! ls]\na.txt\n[End of output of ! ls]';
+  const parts = ['read a.txt', attached].map((text) => ({ kind: 'text' as const, text }));
+  const { calls } = await ask({ messages: [{ role: 'user', parts }], tools: coding });
+  assert.deepEqual(calls, [['read_file', { path: 'a.txt' }]]);
+});

@@ -119,16 +119,18 @@ function decide({ messages, tools = [], toolChoice }: ModelRequest, advice: stri
 
 /** Matches the texts with which history.ts describes the turns of other agents. */
 const TOLD = /^\s*\[[\w-]{1,64}\] (?:said|called|got from|sent)\b/;
+/** Matches the texts with which the coding agent gives the content of an attached file to the model. */
+const ATTACHED = /^\[File [^\n]+\]/;
 
 /**
- * Returns the text of a message. `own` is the user's text. `all` also contains the text of other agents, which may
- * include the request.
+ * Returns the text of a message. `own` is the user's text. `all` also contains attached files, and the text of other
+ * agents, which may include the request.
  */
 function wordsOf(content: Content | undefined): { readonly own: string; readonly all: string } {
   const said = (content?.parts ?? []).flatMap((part) => (part.kind === 'text' ? [part.text] : []));
   const texts = said.slice(said.lastIndexOf(CANCELED_REQUEST) + 1);
   const all = texts.join('\n').trim();
-  const own = texts.filter((text) => !TOLD.test(text)).join('');
+  const own = texts.filter((text) => !TOLD.test(text) && !ATTACHED.test(text)).join('');
   return { own: own.trim() || all, all };
 }
 
