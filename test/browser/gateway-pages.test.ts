@@ -143,7 +143,7 @@ test(
     await page.getByRole('button', { name: 'I have copied it' }).click();
 
     await row.getByRole('button', { name: 'Revoke' }).click();
-    await page.getByRole('button', { name: 'Revoke the key' }).click();
+    await page.getByRole('button', { name: 'Revoke the key ci' }).click();
     await row.getByText('revoked').waitFor();
     assert.equal(await status(rotated), 401);
     await assertAccessible(page, 'keys');

@@ -128,6 +128,7 @@ export function KeysPage({ server }: { readonly server: Server }) {
                 <td>
                   {key.status === 'revoked' ? null : asked.value?.key.id === key.id ? (
                     <Confirm
+                      name={key.name}
                       what={asked.value.what}
                       busy={busy.value}
                       onYes={() => asked.value && confirm(key, asked.value.what)}
@@ -235,13 +236,15 @@ function Secret({ name, secret, onClose }: SecretProps) {
 }
 
 interface ConfirmProps {
+  /** The name of the key, which is out of view on a phone. */
+  readonly name: string;
   readonly what: 'rotate' | 'revoke';
   readonly busy: boolean;
   readonly onYes: () => void;
   readonly onNo: () => void;
 }
 
-function Confirm({ what, busy, onYes, onNo }: ConfirmProps) {
+function Confirm({ name, what, busy, onYes, onNo }: ConfirmProps) {
   const keep = useRef<HTMLButtonElement>(null);
   // The button that had the focus is gone.
   useEffect(() => keep.current?.focus(), []);
@@ -251,7 +254,7 @@ function Confirm({ what, busy, onYes, onNo }: ConfirmProps) {
         {what === 'revoke' ? 'It stops working for ever.' : 'The old secret stops working.'}
       </span>
       <button type="button" class="option reject" disabled={busy} onClick={onYes}>
-        {what === 'revoke' ? 'Revoke the key' : 'Rotate the key'}
+        {what === 'revoke' ? 'Revoke the key' : 'Rotate the key'} {cleanLine(name)}
       </button>
       <button type="button" ref={keep} onClick={onNo}>
         Keep
