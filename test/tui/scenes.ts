@@ -121,7 +121,8 @@ export const SCENES: Readonly<Record<string, Scene>> = {
     args: SHARED,
     title: HOST,
     async drive({ sees, type }) {
-      await sees(/ A2A /);
+      // The key has no effect before the session is open, and the mode is shown from then on.
+      await sees(/ ask\b/);
       type('\u001b[Z');
       await sees(/⚠ auto-edit/);
       await sees(/You said: \/approval auto-edit/);
