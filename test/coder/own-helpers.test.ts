@@ -197,9 +197,9 @@ test('a remote helper is asked with the key of its variable, after a person has 
   );
   await say('go');
   assert.match(taskIn(requests[0]), /- weather \(a remote agent, .*\): Knows the weather\./);
-  const { confirmation_request: request } = onlyWaiting();
-  const details = `Helper weather at ${url}:\n\nWeather in Paris?`;
-  assert.deepEqual(request?.generic_details, { description: details });
+  const { confirmation_request: request, input_parameters: input } = onlyWaiting();
+  assert.deepEqual(request?.generic_details, { description: `Helper weather at ${url}` });
+  assert.equal(input?.['prompt'], 'Weather in Paris?');
   const names = request.options.map(({ name }) => name);
   assert.ok(names.includes('Always allow the helper weather in this session'));
   assert.deepEqual(texts, [], 'nothing was sent yet');

@@ -150,8 +150,7 @@ export function plainTaskTool(options: TaskToolOptions, effect: Effect = 'talk')
     preview(args) {
       const helper = helperOf(args.helper);
       const to = helper?.kind === 'remote' ? ` at ${helper.url}` : '';
-      const description = `Helper ${helper?.name ?? DEFAULT_HELPER}${to}:\n\n${args.prompt}`;
-      return { kind: 'generic', description };
+      return { kind: 'generic', description: `Helper ${helper?.name ?? DEFAULT_HELPER}${to}` };
     },
     async run({ prompt, helper }, context) {
       if (!context.answer) {
