@@ -45,7 +45,7 @@ export {
   type VendorOptions,
 } from './models/provider.ts';
 export type { ModelProvider, ModelProviders } from './models/model-servers.ts';
-export type { ProviderTool } from './models/prompt.ts';
+export type { ProviderTool } from './models/provider-tool.ts';
 export type { TimeoutOptions } from './models/timeouts.ts';
 export {
   defaultModelName,

@@ -27,7 +27,8 @@ import {
   type ModelRequest,
   type WebSource,
 } from '../model.ts';
-import { callOptions, callOptionsV3, type ProviderTool } from './prompt.ts';
+import { callOptions, callOptionsV3 } from './prompt.ts';
+import type { ProviderTool } from './provider-tool.ts';
 import { withRetry, type ModelRetryOptions } from './retry.ts';
 import { startTimeouts, TIMEOUT_MS, type TimeoutOptions } from './timeouts.ts';
 import { cutOff, refusesContent, type ErrorSource } from './vendor-error.ts';

@@ -1,5 +1,5 @@
 /** The filters of the inbox. They are in the address, except the search, which looks only at what is loaded. */
-import { useId } from 'preact/hooks';
+import { useId, useState } from 'preact/hooks';
 
 const HOUR = 3_600_000;
 const TIMES: Readonly<Record<string, readonly [label: string, ms: number]>> = {
@@ -26,6 +26,8 @@ interface Props {
 export function Filters({ agents, query, onChange, search, onSearch, onReload }: Props) {
   const id = useId();
   const { agent = '', context = '', time = '' } = query;
+  // The list changes while a person types, so the text is kept until it is a filter.
+  const [typed, setTyped] = useState<string>();
   return (
     <form class="filters" onSubmit={(event) => event.preventDefault()}>
       {agents.length > 1 ? (
@@ -52,8 +54,12 @@ export function Filters({ agents, query, onChange, search, onSearch, onReload }:
           type="text"
           placeholder="any"
           spellcheck={false}
-          value={context}
-          onChange={({ currentTarget }) => onChange({ context: currentTarget.value.trim() })}
+          value={typed ?? context}
+          onInput={({ currentTarget }) => setTyped(currentTarget.value)}
+          onChange={({ currentTarget }) => {
+            setTyped(undefined);
+            onChange({ context: currentTarget.value.trim() });
+          }}
         />
       </div>
       <div>
