@@ -33,9 +33,10 @@ async function startNode(url: string, leaseMs: number): Promise<Node> {
   const { port } = proxy;
   await proxy.close();
   const program = join(import.meta.dirname, '../test/faults/node.ts');
-  const settings = JSON.stringify({ url, port, leaseMs, listen: true });
+  const settings = JSON.stringify({ agent: { url, port }, leaseMs, listen: true });
   const child = spawn(process.execPath, [...process.execArgv, program, settings], {
-    stdio: ['ignore', 'pipe', 'inherit'],
+    // The node ends when its standard input does.
+    stdio: ['pipe', 'pipe', 'inherit'],
   });
   await new Promise((resolve) => createInterface({ input: child.stdout }).once('line', resolve));
   return { process: child, url: `http://127.0.0.1:${port}` };

@@ -22,7 +22,8 @@ export interface NodeSettings {
   /** The name of this process. The provider sees it in the path of each request. */
   readonly name: string;
   readonly agent: ServerSettings;
-  readonly gateway: ServerSettings;
+  /** Undefined: the process has no gateway. */
+  readonly gateway?: ServerSettings;
   /** The address of the provider of the gateway's model. */
   readonly vendor: string;
   /** The address of the agent behind the gateway. */
@@ -75,8 +76,8 @@ async function startAgent(): Promise<void> {
   await serve(executor, { store, logger, push }).listen(agent.port);
 }
 
-async function startGateway(): Promise<void> {
-  const store = await storeOf(gateway);
+async function startGateway(server: ServerSettings): Promise<void> {
+  const store = await storeOf(server);
   const register = await openPostgresRegister(store, logger);
   const provider = {
     type: 'openai-compatible' as const,
@@ -97,8 +98,8 @@ async function startGateway(): Promise<void> {
     logger,
     environment: {},
     allowNetworks: LOOPBACK,
-  }).listen(gateway.port);
+  }).listen(server.port);
 }
 
-await Promise.all([startAgent(), startGateway()]);
+await Promise.all([startAgent(), gateway && startGateway(gateway)]);
 process.stdout.write('ready\n');
