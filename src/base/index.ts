@@ -11,6 +11,7 @@ export { wordIssue } from './issue.ts';
 export { imageType, isPdf, MAX_IMAGE_BYTES, sizeOf } from './file-type.ts';
 export { defined, isObject, lineSafe, type JsonObject, type JsonValue } from './json.ts';
 export { isLoopback } from './loopback.ts';
+export { optionalPackage } from './optional-package.ts';
 export { retryAfterMs } from './retry-after.ts';
 export { printableJson, reveal } from './reveal.ts';
 export { createSlots, QueueFullError, type Slots } from './slots.ts';

@@ -2,7 +2,7 @@
  * The supported vendors, with the environment variables for their keys and base URLs and the functions that load
  * their models. A vendor's package is loaded when one of its models is first used.
  */
-import { boundedFetch } from '../../base/index.ts';
+import { boundedFetch, optionalPackage } from '../../base/index.ts';
 import type { ModelRequest } from '../model.ts';
 import type { ProviderEmbeddings } from './embeddings.ts';
 import type { ProviderTool } from './provider-tool.ts';
@@ -65,6 +65,22 @@ const fetch = boundedFetch(MAX_RESPONSE_BYTES);
 /** Maximum number of searches for one answer, because each search costs money. */
 const MAX_SEARCHES = 5;
 
+/** The vendors' packages. Only users of a vendor's models have to install its package. */
+const SDKS = {
+  google: () =>
+    optionalPackage('@ai-sdk/google', 'A model of Google', () => import('@ai-sdk/google')),
+  anthropic: () =>
+    optionalPackage('@ai-sdk/anthropic', 'A model of Anthropic', () => import('@ai-sdk/anthropic')),
+  openai: () =>
+    optionalPackage('@ai-sdk/openai', 'A model of OpenAI', () => import('@ai-sdk/openai')),
+  compatible: () =>
+    optionalPackage(
+      '@ai-sdk/openai-compatible',
+      'A model of an OpenAI-compatible server',
+      () => import('@ai-sdk/openai-compatible'),
+    ),
+};
+
 export const VENDORS: Readonly<Record<string, Vendor>> = {
   google: {
     keys: ['GEMINI_API_KEY', 'GOOGLE_API_KEY'],
@@ -83,11 +99,11 @@ export const VENDORS: Readonly<Record<string, Vendor>> = {
         ? { id: 'google.google_search', name: 'google_search', args: {} }
         : undefined,
     async load(model, settings) {
-      const { createGoogle } = await import('@ai-sdk/google');
+      const { createGoogle } = await SDKS.google();
       return createGoogle({ ...settings, fetch })(model);
     },
     async loadEmbeddings(model, settings) {
-      const { createGoogle } = await import('@ai-sdk/google');
+      const { createGoogle } = await SDKS.google();
       return createGoogle({ ...settings, fetch }).embeddingModel(model);
     },
   },
@@ -112,7 +128,7 @@ export const VENDORS: Readonly<Record<string, Vendor>> = {
       args: { maxUses: MAX_SEARCHES },
     }),
     async load(model, settings) {
-      const { createAnthropic } = await import('@ai-sdk/anthropic');
+      const { createAnthropic } = await SDKS.anthropic();
       return createAnthropic({ ...settings, fetch })(model);
     },
   },
@@ -135,11 +151,11 @@ export const VENDORS: Readonly<Record<string, Vendor>> = {
     // Many servers with OpenAI's format do not have the Responses API.
     fallback: 'openai-compatible',
     async load(model, settings) {
-      const { createOpenAI } = await import('@ai-sdk/openai');
+      const { createOpenAI } = await SDKS.openai();
       return createOpenAI({ ...settings, fetch })(model);
     },
     async loadEmbeddings(model, settings) {
-      const { createOpenAI } = await import('@ai-sdk/openai');
+      const { createOpenAI } = await SDKS.openai();
       return createOpenAI({ ...settings, fetch }).embeddingModel(model);
     },
   },
@@ -156,7 +172,7 @@ export const VENDORS: Readonly<Record<string, Vendor>> = {
       },
     }),
     async load(model, { structuredOutputs, ...settings }) {
-      const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible');
+      const { createOpenAICompatible } = await SDKS.compatible();
       const name = 'compatible';
       return createOpenAICompatible({
         ...settings,
@@ -167,7 +183,7 @@ export const VENDORS: Readonly<Record<string, Vendor>> = {
       })(model);
     },
     async loadEmbeddings(model, settings) {
-      const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible');
+      const { createOpenAICompatible } = await SDKS.compatible();
       return createOpenAICompatible({ ...settings, name: 'compatible', fetch }).embeddingModel(
         model,
       );

@@ -37,6 +37,7 @@ import {
   type McpServerConfig,
   type TransportKind,
 } from './mcp-transport.ts';
+import { mcpLibrary } from './mcp-library.ts';
 
 const CLIENT = { name: 'parley', version: '0.1.0' };
 const MAX_RETRY_DELAY_MS = 30_000;
@@ -301,7 +302,7 @@ export class McpConnection {
     const { connectTimeoutMs: timeout, log } = this.#options;
     let reason = 'the connection was closed';
     const tooLarge = new AbortController();
-    const { Client } = await import('@modelcontextprotocol/client');
+    const { Client } = await mcpLibrary();
     const { transport, end } = await openTransport(this.#server, kind, {
       log: (line) => {
         const shown = this.#hide(line);
@@ -389,7 +390,7 @@ export class McpConnection {
   async #explain(what: 'list' | 'call', live: Live, error: unknown): Promise<McpError> {
     if (error instanceof McpError) return error;
     const { name } = this.#server;
-    const { ProtocolError, SdkError, SdkErrorCode } = await import('@modelcontextprotocol/client');
+    const { ProtocolError, SdkError, SdkErrorCode } = await mcpLibrary();
     if (error instanceof ProtocolError) {
       return new McpError(
         'tool',

@@ -11,6 +11,7 @@ import type {
   OAuthDiscoveryState,
 } from '@modelcontextprotocol/client';
 import type { McpAuthorization } from './mcp-transport.ts';
+import { mcpLibrary } from './mcp-library.ts';
 
 /** The result of a login. It is stored as JSON. */
 export interface McpLogin {
@@ -78,7 +79,7 @@ async function refreshed(
 ): Promise<McpLogin['tokens']> {
   const refreshToken = tokens?.refresh_token;
   if (refreshToken === undefined) return undefined;
-  const { OAuthError, refreshAuthorization } = await import('@modelcontextprotocol/client');
+  const { OAuthError, refreshAuthorization } = await mcpLibrary();
   const { authorizationServerUrl, authorizationServerMetadata, resourceMetadata } = discovery;
   try {
     return await refreshAuthorization(authorizationServerUrl, {
@@ -113,7 +114,7 @@ export interface McpLoginOptions {
 /** Logs in to an MCP server, and stores the login. Rejects if the person or the server declines. */
 export async function loginToMcp(options: McpLoginOptions): Promise<void> {
   const { url, redirectUrl, scopes, fetch } = options;
-  const { auth, extractWWWAuthenticateParams } = await import('@modelcontextprotocol/client');
+  const { auth, extractWWWAuthenticateParams } = await mcpLibrary();
   const flow: {
     client?: McpLogin['client'];
     tokens?: McpLogin['tokens'];

@@ -26,6 +26,7 @@ export interface McpPrompt {
   get(args: Record<string, string>, signal: AbortSignal): Promise<readonly ContentPart[]>;
 }
 
+/** @internal */
 export function toMcpPrompt(
   { name, title, description, arguments: taken = [] }: Prompt,
   get: McpPrompt['get'],
@@ -42,7 +43,11 @@ export function toMcpPrompt(
   };
 }
 
-/** Converts the messages of a prompt to one message of the user. */
+/**
+ * Converts the messages of a prompt to one message of the user.
+ *
+ * @internal
+ */
 export async function promptContent(
   { messages }: GetPromptResult,
   save?: SaveMcpFile,

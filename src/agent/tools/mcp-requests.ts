@@ -42,7 +42,11 @@ export interface RequestOrigin {
   readonly call: McpCallOptions | undefined;
 }
 
-/** Answers the requests of a server. */
+/**
+ * Answers the requests of a server.
+ *
+ * @internal
+ */
 export interface ServerRequests {
   readonly roots: readonly McpRoot[] | undefined;
   readonly elicit: (params: ElicitRequestParams, context: RequestOrigin) => Promise<ElicitResult>;
@@ -68,6 +72,7 @@ export function outsideCalls<T>(connect: () => Promise<T>): Promise<T> {
   return current.run(undefined, connect);
 }
 
+/** @internal */
 export function capabilitiesFor({ roots, sample }: ServerRequests): ClientCapabilities {
   return {
     elicitation: { form: {}, url: {} },
@@ -76,6 +81,7 @@ export function capabilitiesFor({ roots, sample }: ServerRequests): ClientCapabi
   };
 }
 
+/** @internal */
 export function answerRequests(client: Client, { roots, elicit, sample }: ServerRequests): void {
   const originOf = (signal: AbortSignal): RequestOrigin => ({ signal, call: current.getStore() });
   client.setRequestHandler('elicitation/create', ({ params }, { mcpReq }) =>

@@ -35,6 +35,7 @@ export interface McpResource {
 
 type Connection = Pick<McpConnection, 'listResources' | 'listResourceTemplates' | 'readResource'>;
 
+/** @internal */
 export function resourceTool(
   server: string,
   name: string,
@@ -55,6 +56,7 @@ export function resourceTool(
   };
 }
 
+/** @internal */
 export async function listResources(
   connection: Connection,
   signal: AbortSignal,

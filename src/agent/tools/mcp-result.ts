@@ -42,6 +42,8 @@ export interface McpContent {
 
 /**
  * Converts the result. Throws if the tool reported an error, so that the model gets this error like any other error.
+ *
+ * @internal
  */
 export async function readResult(
   result: CallToolResult,
@@ -61,7 +63,11 @@ export async function readResult(
   return parts.length > 0 ? new RichResponse(response, { parts }) : response;
 }
 
-/** Converts content blocks, in the same way for tools, prompts and resources. */
+/**
+ * Converts content blocks, in the same way for tools, prompts and resources.
+ *
+ * @internal
+ */
 export async function readContent(
   blocks: readonly ContentBlock[],
   save?: SaveMcpFile,

@@ -17,6 +17,8 @@ const MAX_STOPS = 4;
 /**
  * Returns the arguments of the sampling tool. They contain everything that the model gets, so that a person sees what
  * they approve. If the request is not supported, returns the reason.
+ *
+ * @internal
  */
 export function samplingArguments(params: CreateMessageRequestParams): JsonObject | string {
   if (params.tools !== undefined) return 'sampling with tools is not supported';
@@ -49,7 +51,11 @@ function textOf(content: unknown): string | undefined {
   return texts.includes(undefined) ? undefined : texts.join('\n');
 }
 
-/** Returns the answer of the sampling tool in the format that the server expects. */
+/**
+ * Returns the answer of the sampling tool in the format that the server expects.
+ *
+ * @internal
+ */
 export function samplingResult(value: unknown): {
   readonly text: string;
   readonly result: CreateMessageResult;

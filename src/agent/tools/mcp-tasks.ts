@@ -13,6 +13,7 @@ import type {
 } from '@modelcontextprotocol/client';
 import { McpError } from './mcp-error.ts';
 import type { McpCallOptions } from './mcp-requests.ts';
+import { mcpLibrary } from './mcp-library.ts';
 
 const MIN_POLL_MS = 100;
 const MAX_POLL_MS = 10_000;
@@ -39,7 +40,7 @@ export async function callAsTask(
   { name, args, signal, timeout }: TaskCall,
   call: McpCallOptions,
 ): Promise<CallToolResult> {
-  const { specTypeSchemas } = await import('@modelcontextprotocol/client');
+  const { specTypeSchemas } = await mcpLibrary();
   const options = { signal, timeout };
   const latest = performance.now() + timeout;
   const params = { name, arguments: args, task: { ttl: KEEP_MS } };

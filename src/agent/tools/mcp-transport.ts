@@ -4,6 +4,7 @@
  */
 import type { Transport } from '@modelcontextprotocol/client';
 import { limitBody } from '../../base/index.ts';
+import { mcpLibrary } from './mcp-library.ts';
 
 const NEW_LINE = 10;
 const CARRIAGE_RETURN = 13;
@@ -78,15 +79,18 @@ export function isLegacyServer(status: number | undefined): boolean {
   return status === 400 || status === 404 || status === 405;
 }
 
-/** Opens the transport. Loads the MCP client library at the first call. */
+/**
+ * Opens the transport. Loads the MCP client library at the first call.
+ *
+ * @internal
+ */
 export async function openTransport(
   server: McpServerConfig,
   kind: TransportKind,
   events: TransportEvents,
 ): Promise<{ readonly transport: Transport; readonly end?: () => Promise<void> }> {
   if ('url' in server) {
-    const { StreamableHTTPClientTransport, SSEClientTransport } =
-      await import('@modelcontextprotocol/client');
+    const { StreamableHTTPClientTransport, SSEClientTransport } = await mcpLibrary();
     const url = new URL(server.url);
     const options = {
       requestInit: { headers: { ...server.headers } },

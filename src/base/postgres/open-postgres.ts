@@ -4,6 +4,7 @@
  * The driver is loaded only when a database is opened. A lost connection is replaced when the next statement needs one.
  */
 import type { Client, ClientConfig, Pool, PoolClient } from 'pg';
+import { optionalPackage } from '../optional-package.ts';
 import { backoffMs, pause } from '../wait.ts';
 import { StoreError } from '../store-error.ts';
 import { isConnectionLost, isRolledBack, lacksPrepared, toStoreError } from './postgres-error.ts';
@@ -78,7 +79,7 @@ const TURN_OFF = `SELECT set_config(name, 'off', false) FROM unnest($1::text[]) 
 export async function openPostgres(url: string, options: PostgresOptions): Promise<Postgres> {
   const { schemas, poolSize, timeoutMs = TIMEOUT_MS } = options;
   const { config, database, size } = readUrl(url, options.applicationName ?? 'parley');
-  const { default: pg } = await import('pg');
+  const { default: pg } = await optionalPackage('pg', 'PostgreSQL', () => import('pg'));
   const types = new pg.TypeOverrides();
   // The driver returns these as strings, but all our numbers are below 2 ** 53.
   types.setTypeParser(INT8, Number);

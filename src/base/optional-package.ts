@@ -1,0 +1,36 @@
+import { systemCode } from './errors.ts';
+
+/**
+ * Loads a package that the library does not bring: its user installs it when it is needed. If it is missing, throws
+ * an error that says how to install it.
+ *
+ *     const { default: pg } = await optionalPackage('pg', 'PostgreSQL', () => import('pg'));
+ *
+ * @param name the package to install
+ * @param purpose what needs the package, as the subject of a sentence
+ * @param load an `import` of the literal name, so that bundlers find it
+ */
+export async function optionalPackage<Module>(
+  name: string,
+  purpose: string,
+  load: () => Promise<Module>,
+): Promise<Module> {
+  try {
+    return await load();
+  } catch (error) {
+    if (!isMissing(name, error)) throw error;
+    throw new Error(
+      `${purpose} needs the package ${name}, which is not installed: run npm install ${name}`,
+      { cause: error },
+    );
+  }
+}
+
+/** Whether the package itself is missing. Another package that it imports may be missing, too: that is its own fault. */
+function isMissing(name: string, error: unknown): boolean {
+  return (
+    systemCode(error) === 'ERR_MODULE_NOT_FOUND' &&
+    error instanceof Error &&
+    error.message.includes(`Cannot find package '${name}'`)
+  );
+}
