@@ -150,6 +150,51 @@ async function follow(stores: readonly BudgetStore[], rounds: readonly (readonly
   assert.equal((rows[0]?.inputTokens ?? 0) + (rows[0]?.outputTokens ?? 0), tokens);
 }
 
+/** Usage of two workspaces on two days and in a merged month, and a call in progress. */
+async function usageOfAll(store: BudgetStore): Promise<void> {
+  const [one, two] = [workspaceOf(), workspaceOf()];
+  const call = { inTask: false, inputTokens: 10, answer: 5 };
+  const days = [
+    [one, DAY],
+    [two, DAY],
+    [two, '2026-11-14'],
+    [two, '2026-10'],
+    [two, '2026-09'],
+  ] as const;
+  for (const [place, day] of days) {
+    await store.settle([{ booking: { ...bookingOf(planOf(place, call), 2), day } }]);
+  }
+  await store.reserve(planOf(two, call));
+  const range = { from: '2026-10-20', to: DAY, limit: 1000, offset: 0 };
+  const { rows } = await store.usage(undefined, { by: ['workspace', 'day'], ...range });
+  const own = rows.filter(({ workspaceId }) =>
+    [one.workspace, two.workspace].includes(workspaceId ?? ''),
+  );
+  assert.deepEqual(
+    own.map(({ workspaceId, day, calls, inputTokens }) => [workspaceId, day, calls, inputTokens]),
+    [
+      [one.workspace, DAY, 1, 10],
+      [two.workspace, DAY, 1, 10],
+      [two.workspace, '2026-11-14', 1, 10],
+      [two.workspace, '2026-10', 1, 10],
+    ],
+  );
+  const all = await store.usage(undefined, { by: [], ...range });
+  const sum = rows.reduce((calls, row) => calls + row.calls, 0);
+  assert.equal(
+    all.rows.reduce((calls, row) => calls + row.calls, 0),
+    sum,
+  );
+  const counter = await store.spent(two.limits.workspace);
+  assert.deepEqual([counter.reservedTokens, counter.reservedNanos], [15, 20]);
+}
+
+test('SQLite: the usage of all workspaces has each workspace with its days, and a counter has what is reserved', async () => {
+  const register = openRegister(undefined, silent);
+  await usageOfAll(createSqliteBudgetStore(register));
+  register.close();
+});
+
 const rounds = fc.array(fc.array(call, { maxLength: 8 }), { minLength: 1, maxLength: 6 });
 
 test('SQLite: whatever begins and ends together, no budget is exceeded and the sums are exact', async () => {
@@ -178,6 +223,9 @@ describe('PostgreSQL', () => {
     for (const register of registers) await register.close();
     await database.drop();
   });
+
+  test('the usage of all workspaces has each workspace with its days, and a counter has what is reserved', () =>
+    usageOfAll(stores[0]!));
 
   test('whatever begins and ends together on two nodes, no budget is exceeded and the sums are exact', async () => {
     await fc.assert(

@@ -67,6 +67,46 @@ function contract(open: () => Promise<Register>): void {
     );
   });
 
+  test('the audit log is filtered by actor, action, subject and day, also across its pages', async () => {
+    const clock = { time: Date.parse('2026-11-14T23:00:00Z') };
+    const audit = createAudit({ register, now: () => clock.time });
+    const keys = createKeys({
+      register,
+      audit,
+      pepper: openPepper({ register, secretKey: 's' }),
+      logger: silent,
+    });
+    const { key } = await keys.create(
+      { workspace: 'filters', name: "o'ann %", scopes: ALL },
+      'cli',
+    );
+    clock.time += 2 * 3_600_000;
+    for (const subject of ['c1', 'c2', 'c1']) {
+      const entry = {
+        workspace: 'filters',
+        actor: `key:${key.id}`,
+        action: 'card.update',
+        subject,
+      };
+      await register.change(() => audit.record(entry));
+    }
+    const theirs = { workspace: 'other', actor: 'cli', action: 'card.update', subject: 'c1' };
+    await register.change(() => audit.record(theirs));
+    const numbers = async (filter: object, page = {}) =>
+      (await audit.list('filters', { limit: 10, filter, ...page })).map(({ number }) => number);
+    assert.deepEqual(await numbers({ actor: "o'ann %" }), [4, 3, 2]);
+    assert.deepEqual(await numbers({ actor: `key:${key.id}`, subject: 'c1' }), [4, 2]);
+    assert.deepEqual(await numbers({ actor: `key:${key.id}`, subject: 'c1' }, { before: 4 }), [2]);
+    assert.deepEqual(await numbers({ action: 'card.update' }, { limit: 2 }), [4, 3]);
+    assert.deepEqual(await numbers({ action: 'card' }), [4, 3, 2]);
+    assert.deepEqual(await numbers({ action: 'key' }), [1]);
+    assert.deepEqual(await numbers({ action: 'k' }), []);
+    assert.deepEqual(await numbers({ action: '%' }), []);
+    assert.deepEqual(await numbers({ to: '2026-11-14' }), [1]);
+    assert.deepEqual(await numbers({ from: '2026-11-15', to: '2026-11-15' }), [4, 3, 2]);
+    assert.deepEqual(await numbers({ from: '2026-11-16' }), []);
+  });
+
   test('a key with another pepper is unusable', async () => {
     const { keys } = parts('secret');
     const others = parts('another secret').keys;

@@ -147,7 +147,7 @@ test('the usage refuses unknown dimensions and lists the valid ones', async () =
   assert.equal(refused.status, 400);
   assert.deepEqual(await refused.json(), {
     error:
-      'by: must be a list of day, key, subject, model, agent, context, task, separated by commas',
+      'by: must be a list of day, workspace, key, subject, model, agent, context, task, separated by commas',
   });
   for (const query of ['by=', 'by=day', 'by=task,key', 'by=model&model=m&limit=1&offset=3']) {
     assert.equal((await running.ask(secret, 'GET', `/a2a/usage?${query}`)).status, 200, query);

@@ -234,6 +234,7 @@ const CASES: Readonly<Record<string, Case>> = {
   ],
   'GET /a2a/usage': () => [{ status: 200 }, { query: 'from=yesterday', status: 400 }],
   'GET /a2a/audit': () => [{ status: 200 }, { query: 'limit=x', status: 400 }],
+  'GET /a2a/budgets': () => [{ status: 200 }, { query: 'limit=x', status: 400 }],
 
   'POST /v1/chat/completions': () => [
     { body: chat, status: 200 },

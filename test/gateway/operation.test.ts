@@ -270,7 +270,12 @@ test('a caller learns its workspace, its name and its scopes with any key, and n
   const [, some] = await ask(gateway.key('other', 'audit:read'));
   const { keyId, ...rest } = some as { keyId: string };
   assert.equal(typeof keyId, 'string');
-  assert.deepEqual(rest, { workspaceId: 'other', keyName: 'test', scopes: ['audit:read'] });
+  assert.deepEqual(rest, {
+    workspaceId: 'other',
+    keyName: 'test',
+    scopes: ['audit:read'],
+    allWorkspaces: false,
+  });
   assert.equal((await ask(undefined))[0], 401);
   assert.equal((await ask('parley_wrong'))[0], 401);
 });

@@ -1,5 +1,6 @@
 /** The HTTP route that tells a caller who it is. A program, or a page, offers only what its key may do. */
 import * as z from 'zod';
+import { seesAllWorkspaces } from './all-workspaces.ts';
 import { SCOPES } from './caller.ts';
 import { defineRoute, type GatewayRoute } from './route.ts';
 
@@ -11,6 +12,11 @@ const CallerView = z.object({
   scopes: z
     .array(z.enum(SCOPES))
     .describe('The scopes of the caller. A key with the scope * has all scopes'),
+  allWorkspaces: z
+    .boolean()
+    .describe(
+      'Whether the caller may read the metrics and, with audit:read, the usage of all workspaces',
+    ),
 });
 
 export function callerRoute(): GatewayRoute {
@@ -25,7 +31,14 @@ export function callerRoute(): GatewayRoute {
       const scopes = SCOPES.filter((scope) => caller.may(scope));
       return {
         headers: { 'cache-control': 'no-store' },
-        body: { workspaceId, keyId, keyName, subject, scopes },
+        body: {
+          workspaceId,
+          keyId,
+          keyName,
+          subject,
+          scopes,
+          allWorkspaces: seesAllWorkspaces(caller),
+        },
       };
     },
   });

@@ -39,8 +39,21 @@ export interface AuditEntry {
   readonly detail?: Readonly<Record<string, unknown>>;
 }
 
+/** Restricts a list to the entries with these values. */
+export interface AuditFilter {
+  /** The id of an actor, such as `key:ID`, `oidc:SUBJECT` or `cli`, or the name that a key had. */
+  readonly actor?: string | undefined;
+  /** An action such as `key.create`, or the first word of several, such as `key`. */
+  readonly action?: string | undefined;
+  readonly subject?: string | undefined;
+  /** The first and the last day, both inclusive, in UTC. */
+  readonly from?: string | undefined;
+  readonly to?: string | undefined;
+}
+
 export interface AuditPage {
   readonly limit: number;
+  readonly filter?: AuditFilter | undefined;
   /** Exclusive upper limit for the numbers of the listed entries. */
   readonly before?: number | undefined;
 }
@@ -63,11 +76,35 @@ const SQL = {
             $at, $actor, (SELECT name FROM api_keys WHERE id = $key), $action, $subject, $detail)
     RETURNING number`),
   trim: statement('DELETE FROM audit WHERE workspace = ? AND number <= ?'),
-  list: statement(`
-    SELECT number, at, actor, actor_name, action, subject, detail FROM audit
-    WHERE workspace = ? AND number < ? ORDER BY number DESC LIMIT ?`),
 };
 const KEY_ACTOR = 'key:';
+const DAY_MS = 86_400_000;
+const CONDITIONS = {
+  actor: '(actor = $actor OR actor_name = $actor)',
+  // The character after the dot is a slash. So these are all actions that begin with the word and a dot.
+  action: `(action = $action OR (action >= $action || '.' AND action < $action || '/'))`,
+  subject: 'subject = $subject',
+  from: 'at >= $from',
+  to: 'at < $to',
+} as const;
+const CONDITION_NAMES = ['actor', 'action', 'subject', 'from', 'to'] as const;
+
+/** Returns the statement of a list. It depends on the filters, so it is prepared for each request. */
+function listing(filter: AuditFilter) {
+  const used = CONDITION_NAMES.filter((name) => filter[name] !== undefined);
+  const read = statement(`
+    SELECT number, at, actor, actor_name, action, subject, detail FROM audit
+    WHERE workspace = $workspace AND number < $before
+      ${used.map((name) => `AND ${CONDITIONS[name]}`).join(' ')}
+    ORDER BY number DESC LIMIT $limit`);
+  const values = Object.fromEntries(used.map((name) => [name, valueOf(name, filter[name] ?? '')]));
+  return { read, values };
+}
+
+function valueOf(name: (typeof CONDITION_NAMES)[number], text: string): string | number {
+  if (name === 'from') return Date.parse(text);
+  return name === 'to' ? Date.parse(text) + DAY_MS : text;
+}
 
 export function createAudit(options: AuditOptions): AuditLog {
   const { register, now = Date.now, keep = KEPT_PER_WORKSPACE } = options;
@@ -84,9 +121,10 @@ export function createAudit(options: AuditOptions): AuditLog {
       });
       yield* SQL.trim.run(workspace, Number(row?.['number']) - keep);
     },
-    list: (workspace, { limit, before = Number.MAX_SAFE_INTEGER }) =>
+    list: (workspace, { limit, before = Number.MAX_SAFE_INTEGER, filter = {} }) =>
       register.read(function* () {
-        const rows = yield* SQL.list.all(workspace, before, limit);
+        const { read, values } = listing(filter);
+        const rows = yield* read.all({ workspace, before, limit, ...values });
         return rows.map(recordOf);
       }),
   };

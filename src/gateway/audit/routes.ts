@@ -5,6 +5,9 @@ import { defineRoute, type GatewayRoute } from '../api/route.ts';
 import { type AuditLog, AuditRecord } from './audit.ts';
 
 const MAX_PAGE = 500;
+const MAX_NAME_CHARS = 1024;
+const Day = z.iso.date('must be a day such as 2026-01-31').optional();
+const Name = z.string().max(MAX_NAME_CHARS).optional();
 
 const AuditQuery = z.object({
   limit: whole(1, MAX_PAGE, 50),
@@ -13,6 +16,15 @@ const AuditQuery = z.object({
     .describe(
       'Only entries with a smaller number are listed. Use the value of `next` from the previous page',
     ),
+  actor: Name.describe(
+    'Only changes by this actor: `key:ID`, `oidc:SUBJECT`, `cli`, or the name that a key had at that time',
+  ),
+  action: Name.describe(
+    'Only this action, such as `key.create`, or all that begin with a word, such as `key`',
+  ),
+  subject: Name.describe('Only changes of the key, model card or agent with this id'),
+  from: Day.describe('The first day, in UTC'),
+  to: Day.describe('The last day, in UTC'),
 });
 const AuditList = z.object({
   items: z.array(AuditRecord),
@@ -31,10 +43,11 @@ export function auditRoutes({ audit }: { readonly audit: AuditLog }): GatewayRou
       summary: 'List the entries of the audit log of the workspace, newest first',
       query: AuditQuery,
       answers: { 200: { description: 'A page of entries', schema: AuditList } },
-      handle: async ({ caller, query: page }) => {
-        const items = await audit.list(caller.workspace, page);
-        const last = items.length < page.limit ? undefined : items.at(-1);
-        return { body: { items, ...(last && { next: last.number }) } };
+      handle: async ({ caller, query: { limit, before, ...filter } }) => {
+        const found = await audit.list(caller.workspace, { limit: limit + 1, before, filter });
+        const items = found.slice(0, limit);
+        const next = found.length > limit ? items.at(-1)?.number : undefined;
+        return { body: { items, ...(next !== undefined && { next }) } };
       },
     }),
   ];

@@ -1,5 +1,6 @@
 /** The budgets of keys, from the register. They are cached until the register changes. */
 import { andThen, BoundedMap, type MaybePromise } from '../../base/index.ts';
+import type { PageQuery } from '../api/page.ts';
 import { type Register, statement } from '../register/register.ts';
 import { Budget } from './budget.ts';
 
@@ -7,15 +8,32 @@ import { Budget } from './budget.ts';
 const MAX_KEYS = 10_000;
 
 const KEY_BUDGET = statement('SELECT workspace, budget FROM api_keys WHERE id = ?');
+/** The keys that can still be used. */
+const BUDGETS = statement(`
+  SELECT id, name, budget FROM api_keys
+  WHERE workspace = $workspace AND budget IS NOT NULL AND revoked_at IS NULL
+    AND (expires_at IS NULL OR expires_at > $now)
+  ORDER BY created_at DESC, id DESC LIMIT $limit OFFSET $offset`);
 
 export interface KeyBudget {
   readonly budget: Budget;
   readonly workspace: string;
 }
 
+export interface NamedBudget {
+  readonly keyId: string;
+  readonly keyName: string;
+  readonly budget: Budget;
+}
+
 export interface KeyBudgets {
   /** Returns the budget of a key, or undefined if the key has none. */
   of(keyId: string): MaybePromise<KeyBudget | undefined>;
+  /** Returns the budgets of the usable keys of a workspace, the newest keys first. */
+  list(
+    workspace: string,
+    page: PageQuery & { readonly now: number },
+  ): MaybePromise<readonly NamedBudget[]>;
 }
 
 export function createKeyBudgets(register: Register): KeyBudgets {
@@ -23,6 +41,15 @@ export function createKeyBudgets(register: Register): KeyBudgets {
   const known = new BoundedMap<KeyBudget | null>(MAX_KEYS);
   let version = register.changed();
   return {
+    list: (workspace, page) =>
+      register.read(function* () {
+        const rows = yield* BUDGETS.all({ workspace, ...page });
+        return rows.map(({ id, name, budget }) => ({
+          keyId: String(id),
+          keyName: String(name),
+          budget: Budget.parse(JSON.parse(String(budget))),
+        }));
+      }),
     of(keyId) {
       const seen = register.changed();
       if (seen !== version) {

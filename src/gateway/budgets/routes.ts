@@ -1,12 +1,16 @@
 /** The HTTP routes for the usage of keys and workspaces. */
 import * as z from 'zod';
-import { whole } from '../api/page.ts';
+import { ALL_WORKSPACES, askedWorkspace, needAllWorkspaces } from '../api/all-workspaces.ts';
+import { PageQuery, whole } from '../api/page.ts';
 import { defineRoute, type GatewayRoute } from '../api/route.ts';
-import { Budget, dayOf } from './budget.ts';
+import { A2AError } from '../../protocol/index.ts';
+import { dayOf } from './budget.ts';
 import type { Spending } from './spending.ts';
+import { BudgetOfHolder, BudgetStatus } from './status.ts';
 import {
   type Dimension,
   DIMENSIONS,
+  isByTask,
   USUAL_DIMENSIONS,
   type UsageFilter,
   UsageRow,
@@ -16,8 +20,12 @@ const MAX_USAGE_ROWS = 5000;
 const MAX_NAME_CHARS = 1024;
 const PAGING = `A response has at most \`limit\` rows. If there are more, \`next\` is the \`offset\` of the next page.`;
 
+const OPERATORS =
+  'Only keys of the workspace default with the scope metrics:read may name another workspace';
+
 const Day = z.iso.date('must be a day such as 2026-01-31');
 const Name = z.string().max(MAX_NAME_CHARS).optional();
+const WorkspaceId = z.string().max(MAX_NAME_CHARS).optional();
 
 const RangeQuery = z.object({
   from: Day.optional().describe('The first day. Default: the first day of the current month'),
@@ -35,6 +43,9 @@ const UsageQuery = RangeQuery.extend({
     .describe(
       `What the usage is grouped and sorted by: any of ${DIMENSIONS.join(', ')}, separated by commas. If empty, one sum for each currency`,
     ),
+  workspaceId: WorkspaceId.describe(
+    `The workspace, or ${ALL_WORKSPACES} for all. Default: the caller's own, or all if the usage is grouped by workspace. ${OPERATORS}`,
+  ),
   key: Name.describe('Only usage of the key with this id'),
   subject: Name.describe('Only usage of this subject of a JWT'),
   model: Name.describe('Only usage of this model'),
@@ -49,13 +60,13 @@ const Usage = z.object({
   items: z.array(UsageRow),
   next: z.int().optional().describe('The `offset` of the next page. Missing on the last page'),
 });
-const KeyUsage = Usage.extend({
-  budget: Budget.optional(),
-  spent: z
-    .object({ tokens: z.int(), amount: z.number() })
-    .optional()
-    .describe('The spending in the current period of the budget'),
-  resetsAt: z.iso.datetime().optional(),
+const KeyUsage = Usage.extend(BudgetStatus.partial().shape);
+const BudgetsQuery = PageQuery.extend({
+  workspaceId: WorkspaceId.describe(`Default: the caller's own workspace. ${OPERATORS}`),
+});
+const Budgets = z.object({
+  items: z.array(BudgetOfHolder),
+  next: z.int().optional().describe('The `offset` of the next page. Missing on the last page'),
 });
 
 export interface UsageRoutesOptions {
@@ -69,7 +80,7 @@ export function usageRoutes(options: UsageRoutesOptions): GatewayRoute[] {
   const { spending, needKey, now = Date.now } = options;
 
   async function usage(
-    workspace: string,
+    workspace: string | undefined,
     query: z.infer<typeof RangeQuery>,
     by: readonly Dimension[],
     filter: UsageFilter,
@@ -104,13 +115,39 @@ export function usageRoutes(options: UsageRoutesOptions): GatewayRoute[] {
       scope: 'audit:read',
       summary:
         'Usage of the workspace: calls, failures, tokens and cost, by key, model, agent or day',
-      detail: `The dimension \`key\` is the caller: a key, or the subject of a JWT. Usage by \`context\` or \`task\` is kept for a month only. ${PAGING}`,
+      detail: `An operator may also read the usage of other workspaces. The dimension \`key\` is the caller: a key, or the subject of a JWT. Usage by \`context\` or \`task\` is kept for a month only. ${PAGING}`,
       query: UsageQuery,
       answers: { 200: { description: 'The usage', schema: Usage } },
       handle: async ({ caller, query }) => {
         const { by, key, subject, model, agent, context, task } = query;
         const filter = { key, subject, model, agent, context, task };
-        return { body: await usage(caller.workspace, query, by, filter) };
+        if (by.includes('workspace')) needAllWorkspaces(caller, 'Usage by workspace covers');
+        const asked = query.workspaceId ?? (by.includes('workspace') ? ALL_WORKSPACES : undefined);
+        const workspace = askedWorkspace(caller, asked);
+        if (workspace === undefined && isByTask({ by, filter })) {
+          throw new A2AError(
+            'invalidParams',
+            'Usage by context or task is of one workspace: set workspaceId',
+          );
+        }
+        return { body: await usage(workspace, query, by, filter) };
+      },
+    }),
+    defineRoute({
+      verb: 'GET',
+      path: '/a2a/budgets',
+      scope: 'audit:read',
+      summary: 'The budgets of the workspace and its keys, with what is spent and reserved',
+      detail: `The budget of the workspace comes first, then those of its usable keys, the newest first. ${PAGING}`,
+      query: BudgetsQuery,
+      answers: { 200: { description: 'The budgets', schema: Budgets } },
+      handle: async ({ caller, query }) => {
+        const workspace = askedWorkspace(caller, query.workspaceId);
+        if (workspace === undefined) {
+          throw new A2AError('invalidParams', 'Budgets are of one workspace: set workspaceId');
+        }
+        const { items, next } = await spending.budgets(workspace, query);
+        return { body: { items, ...(next !== undefined && { next }) } };
       },
     }),
   ];

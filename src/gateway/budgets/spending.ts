@@ -16,6 +16,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import { andThen, createSlots, type MaybePromise, QueueFullError } from '../../base/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import type { Logger } from '../../tasks/index.ts';
+import type { PageQuery } from '../api/page.ts';
 import { isPostgresRegister } from '../register/postgres-register.ts';
 import type { Register } from '../register/register.ts';
 import { type Budget, dayOf, periodAt } from './budget.ts';
@@ -23,6 +24,7 @@ import type { BudgetsConfig, TaskLimit } from './config.ts';
 import { type Holder, type Limit, NANOS } from './grant.ts';
 import { createKeyBudgets, type KeyBudget } from './key-budgets.ts';
 import { refused, wordFor } from './refusal.ts';
+import type { BudgetOfHolder, BudgetPage, BudgetStatus } from './status.ts';
 import type { CallUse, PlannedCall, Use } from './calls.ts';
 import { createPostgresBudgetStore } from './postgres-store.ts';
 import { createSqliteBudgetStore } from './sqlite-store.ts';
@@ -69,15 +71,6 @@ export interface Reservation {
   release(): void;
 }
 
-/** A key's budget, and how much of it is used up. */
-export interface BudgetStatus {
-  readonly budget: Budget;
-  /** Usage in the current period. `amount` is in the budget's currency. */
-  readonly spent: { readonly tokens: number; readonly amount: number };
-  /** The time when the next period begins. */
-  readonly resetsAt?: string;
-}
-
 export interface Spending {
   /**
    * Throws the same errors as `reserve`, but reserves nothing. Used for requests that are accepted before their call
@@ -99,7 +92,13 @@ export interface Spending {
   record(use: Use): void;
   /** Returns the status of the key's budget, or undefined if the key has no budget. */
   budgetStatus(keyId: string): Promise<BudgetStatus | undefined>;
-  usage(workspace: string, query: UsageQuery): Promise<UsagePage>;
+  /**
+   * Returns the status of the workspace's own budget, if it has one, and of the budgets of its keys, the newest keys
+   * first.
+   */
+  budgets(workspace: string, page: PageQuery): Promise<BudgetPage>;
+  /** Reads the usage of a workspace, or of all workspaces if it is undefined. */
+  usage(workspace: string | undefined, query: UsageQuery): Promise<UsagePage>;
   /** Changes the budgets of workspaces, subjects and tasks for the next calls. */
   use(config: BudgetsConfig): void;
   /** Stores the usage that could not be stored before. Never rejects. */
@@ -188,6 +187,21 @@ export function createSpending(options: SpendingOptions): Spending {
     }
     if (workspaces) add('workspace', '', firstOf(workspaces, [workspace, '*']));
     return limits;
+  }
+
+  async function statusOf(holder: Holder, budget: Budget): Promise<BudgetStatus> {
+    const limit = limitOf(holder, budget, now());
+    const { tokens, nanos, reservedTokens, reservedNanos } = await store.spent(limit);
+    const { from, endsAt } = limit.period;
+    return {
+      budget,
+      spent: { tokens, amount: nanos / NANOS },
+      reserved: { tokens: reservedTokens, amount: reservedNanos / NANOS },
+      ...(endsAt !== undefined && {
+        startsOn: from.padEnd(10, '-01'),
+        resetsAt: new Date(endsAt).toISOString(),
+      }),
+    };
   }
 
   function planned(call: PlannedCall, limits: readonly Limit[], time: number): PlannedBooking {
@@ -321,19 +335,26 @@ export function createSpending(options: SpendingOptions): Spending {
       const found = await keyBudgets.of(keyId);
       if (!found) return undefined;
       const { budget, workspace } = found;
-      const limit = limitOf({ kind: 'key', workspace, id: keyId }, budget, now());
       await unstored.flush();
-      const { tokens, nanos } = await store.spent(limit);
-      const { endsAt } = limit.period;
-      return {
-        budget,
-        spent: { tokens, amount: nanos / NANOS },
-        ...(endsAt !== undefined && { resetsAt: new Date(endsAt).toISOString() }),
-      };
+      return statusOf({ kind: 'key', workspace, id: keyId }, budget);
+    },
+    async budgets(workspace, { limit, offset }) {
+      await unstored.flush();
+      const own = firstOf(config.workspaces ?? {}, [workspace, '*']);
+      const items: BudgetOfHolder[] = [];
+      if (own && offset === 0) {
+        items.push(await statusOf({ kind: 'workspace', workspace, id: '' }, own));
+      }
+      const keys = await keyBudgets.list(workspace, { limit: limit + 1, offset, now: now() });
+      for (const { keyId, keyName, budget } of keys.slice(0, limit)) {
+        const status = await statusOf({ kind: 'key', workspace, id: keyId }, budget);
+        items.push({ keyId, keyName, ...status });
+      }
+      return { items, next: keys.length > limit ? offset + limit : undefined };
     },
     async usage(workspace, query) {
       await unstored.flush();
-      const release = await reads.take(workspace, forEver).catch(tooManyReads);
+      const release = await reads.take(workspace ?? '', forEver).catch(tooManyReads);
       const begun = performance.now();
       try {
         return await store.usage(workspace, query);

@@ -5,7 +5,7 @@
  * of a budget.
  */
 import type { MaybePromise } from '../../base/index.ts';
-import type { Grant, Limit, Need, BudgetRefusal } from './grant.ts';
+import type { BudgetRefusal, Counter, Grant, Limit, Need } from './grant.ts';
 import type { UsagePage, UsageQuery } from './usage.ts';
 
 /** The caller and the task that a call is charged to. */
@@ -77,8 +77,10 @@ export interface BudgetStore {
    * to agents are left for `adopt`.
    */
   recover(now: number): MaybePromise<number>;
-  spent(limit: Limit): MaybePromise<{ readonly tokens: number; readonly nanos: number }>;
-  usage(workspace: string, query: UsageQuery): MaybePromise<UsagePage>;
+  /** Returns what the budget's counter has in the current period. */
+  spent(limit: Limit): MaybePromise<Omit<Counter, 'calls'>>;
+  /** Reads the usage of a workspace, or of all workspaces if it is undefined. */
+  usage(workspace: string | undefined, query: UsageQuery): MaybePromise<UsagePage>;
   /**
    * Merges the rows of days before `month` into one row per month, and deletes counters that are no longer used.
    * Deletes the rows and counters of tasks that are older than `taskDay`.

@@ -11,6 +11,7 @@ import {
 
 const COLUMNS: Readonly<Record<Dimension, readonly string[]>> = {
   day: ['day'],
+  workspace: ['workspace'],
   key: ['key_id', 'subject'],
   subject: ['subject'],
   model: ['model'],
@@ -29,21 +30,35 @@ const FILTERS = {
 const KEY_NAME = '(SELECT name FROM api_keys WHERE id = key_id)';
 const FILTER_NAMES = ['key', 'subject', 'model', 'agent', 'context', 'task'] as const;
 
-export function* readUsage(workspace: string, query: UsageQuery): Steps<UsagePage> {
+/**
+ * The names of all workspaces with usage. Each name is found by one step in the primary key, so that the rows of other
+ * days are not read.
+ */
+const ALL_WORKSPACES = `
+    WITH RECURSIVE used (by_workspace) AS (
+      SELECT min(workspace) FROM spending
+      UNION ALL
+      SELECT (SELECT min(workspace) FROM spending WHERE workspace > by_workspace) FROM used
+      WHERE by_workspace IS NOT NULL)`;
+
+/** Reads the usage of a workspace, or of all workspaces if it is undefined. */
+export function* readUsage(workspace: string | undefined, query: UsageQuery): Steps<UsagePage> {
   const { by, filter = {}, from, to, limit, offset } = query;
   const columns = [...new Set(by.flatMap((dimension) => COLUMNS[dimension]))];
   const used = FILTER_NAMES.filter((name) => filter[name] !== undefined);
   // With 1.0, SQLite computes a float. So a very large sum is rounded and does not cause an error.
   const sum = (column: string) => `sum(${column} * 1.0)`;
+  const table = isByTask(query) ? 'task_spending' : 'spending';
   const read = statement(`
+    ${workspace === undefined ? ALL_WORKSPACES : ''}
     SELECT ${[...columns, 'currency'].join(', ')},
            ${columns.includes('key_id') ? KEY_NAME : 'NULL'} AS key_name,
            ${sum('uses')} AS calls, ${sum('failures')} AS failures, ${sum('nanos')} AS nanos,
            ${sum('input_tokens')} AS input_tokens, ${sum('output_tokens')} AS output_tokens
-    FROM ${isByTask(query) ? 'task_spending' : 'spending'}
-    WHERE workspace = $workspace
-      -- A row of a whole month is included if the range contains one of its days.
-      AND day >= substr($from, 1, length(day)) AND day <= $to
+    FROM ${workspace === undefined ? `used CROSS JOIN ${table}` : table}
+    WHERE workspace = ${workspace === undefined ? 'by_workspace' : '$workspace'}
+      -- A row of a whole month is included if the range contains one of its days. The first condition can use an index.
+      AND day >= substr($from, 1, 7) AND day >= substr($from, 1, length(day)) AND day <= $to
       ${used.map((name) => `AND ${FILTERS[name]} = $${name}`).join(' ')}
     GROUP BY ${[...columns, 'currency'].join(', ')}
     ORDER BY ${[...columns.map((name) => (name === 'day' ? 'day DESC' : name)), 'currency'].join(', ')}
@@ -51,7 +66,8 @@ export function* readUsage(workspace: string, query: UsageQuery): Steps<UsagePag
   const values: Record<string, SqlValue> = Object.fromEntries(
     used.map((name) => [name, filter[name] ?? '']),
   );
-  const rows = yield* read.all({ workspace, from, to, limit: limit + 1, offset, ...values });
+  if (workspace !== undefined) values['workspace'] = workspace;
+  const rows = yield* read.all({ from, to, limit: limit + 1, offset, ...values });
   return {
     rows: rows.slice(0, limit).map(usageRow),
     next: rows.length > limit ? offset + limit : undefined,
@@ -64,6 +80,7 @@ function usageRow(row: Readonly<Record<string, unknown>>): UsageRow {
     (row[column] ?? '') === '' ? {} : { [name]: String(row[column]) };
   return {
     ...named('day', 'day'),
+    ...named('workspaceId', 'workspace'),
     ...named('keyId', 'key_id'),
     ...named('keyName', 'key_name'),
     ...named('subject', 'subject'),

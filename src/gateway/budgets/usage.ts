@@ -1,11 +1,20 @@
-/** The types of queries for the usage of a workspace, and of the rows in the result. */
+/** The types of queries for usage, and of the rows in the result. */
 import * as z from 'zod';
 
 /**
  * The dimensions by which usage can be grouped. `key` is the caller's key, or the subject of the JWT if the caller has
  * no key.
  */
-export const DIMENSIONS = ['day', 'key', 'subject', 'model', 'agent', 'context', 'task'] as const;
+export const DIMENSIONS = [
+  'day',
+  'workspace',
+  'key',
+  'subject',
+  'model',
+  'agent',
+  'context',
+  'task',
+] as const;
 export type Dimension = (typeof DIMENSIONS)[number];
 
 /** The default dimensions. Usage by these dimensions is stored without a time limit. */
@@ -13,6 +22,7 @@ export const USUAL_DIMENSIONS: readonly Dimension[] = ['day', 'key', 'subject', 
 
 export const UsageRow = z.object({
   day: z.string().optional().describe('YYYY-MM-DD, or YYYY-MM for old usage'),
+  workspaceId: z.string().optional().describe('Present if the usage is grouped by workspace'),
   keyId: z.string().optional(),
   keyName: z.string().optional().describe('The current name of the key'),
   subject: z.string().optional().describe('The subject of a JWT, for callers without a key'),

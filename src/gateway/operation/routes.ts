@@ -2,7 +2,7 @@
 import * as z from 'zod';
 import { METRICS_CONTENT_TYPE } from '../../base/metrics/index.ts';
 import { aliveReply, type ServerHealth, readyReply } from '../../http/index.ts';
-import { A2AError } from '../../protocol/index.ts';
+import { needAllWorkspaces } from '../api/all-workspaces.ts';
 import { DEFAULT_WORKSPACE } from '../api/caller.ts';
 import { defineRoute, type GatewayRoute } from '../api/route.ts';
 import { openapiDocument } from '../api/openapi.ts';
@@ -63,12 +63,7 @@ export function operationRoutes(options: OperationOptions): readonly GatewayRout
         200: { description: "Prometheus's text format 0.0.4", contentType: METRICS_CONTENT_TYPE },
       },
       async handle({ caller }) {
-        if (caller.workspace !== DEFAULT_WORKSPACE) {
-          throw new A2AError(
-            'forbidden',
-            `Metrics cover all workspaces: use a key of the workspace ${DEFAULT_WORKSPACE}`,
-          );
-        }
+        needAllWorkspaces(caller, 'Metrics cover');
         const headers = { ...NO_STORE, 'content-type': METRICS_CONTENT_TYPE };
         return { headers, body: metrics.text() };
       },

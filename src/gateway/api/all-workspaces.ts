@@ -1,0 +1,33 @@
+/**
+ * Who may read what covers all workspaces: the metrics, and the usage of other workspaces. These are the operators of the
+ * gateway. They have keys of the first workspace with the scope `metrics:read`. For all other callers, another workspace
+ * does not exist.
+ */
+import { A2AError } from '../../protocol/index.ts';
+import { type Caller, DEFAULT_WORKSPACE } from './caller.ts';
+
+/** Stands for all workspaces in a query. It is not a valid name of a workspace. */
+export const ALL_WORKSPACES = '*';
+
+export function seesAllWorkspaces(caller: Caller): boolean {
+  return caller.workspace === DEFAULT_WORKSPACE && caller.may('metrics:read');
+}
+
+/** Throws `forbidden` if the caller is not an operator. `what` is the subject of the error. */
+export function needAllWorkspaces(caller: Caller, what: string): void {
+  if (seesAllWorkspaces(caller)) return;
+  throw new A2AError(
+    'forbidden',
+    `${what} all workspaces: use a key of the workspace ${DEFAULT_WORKSPACE} with the scope metrics:read`,
+  );
+}
+
+/**
+ * Returns the workspace that the caller asks for, which is its own by default. Returns undefined for all workspaces.
+ * Throws `notFound` if the workspace is not the caller's own and the caller is not an operator.
+ */
+export function askedWorkspace(caller: Caller, asked: string | undefined): string | undefined {
+  if (asked === undefined || asked === caller.workspace) return caller.workspace;
+  if (!seesAllWorkspaces(caller)) throw new A2AError('notFound', `There is no workspace ${asked}`);
+  return asked === ALL_WORKSPACES ? undefined : asked;
+}

@@ -1,0 +1,34 @@
+/** The state of a budget: what is spent and reserved of it, in the API and inside the program. */
+import * as z from 'zod';
+import { Budget } from './budget.ts';
+
+const Numbers = z.object({ tokens: z.int(), amount: z.number() });
+
+export const BudgetStatus = z.object({
+  budget: Budget,
+  spent: Numbers.describe(
+    'The usage in the current period. `amount` is in the currency of the budget',
+  ),
+  reserved: Numbers.describe('What the calls in progress may use'),
+  startsOn: z.iso
+    .date()
+    .optional()
+    .describe('The first day of the current period. Missing for a budget in total'),
+  resetsAt: z.iso
+    .datetime()
+    .optional()
+    .describe('The time when the next period begins. Missing for a budget in total'),
+});
+export type BudgetStatus = Readonly<z.infer<typeof BudgetStatus>>;
+
+export const BudgetOfHolder = BudgetStatus.extend({
+  keyId: z.string().optional().describe('The key that has the budget. Missing for the workspace'),
+  keyName: z.string().optional(),
+});
+export type BudgetOfHolder = Readonly<z.infer<typeof BudgetOfHolder>>;
+
+export interface BudgetPage {
+  readonly items: readonly BudgetOfHolder[];
+  /** The offset of the next page, or undefined on the last page. */
+  readonly next: number | undefined;
+}
