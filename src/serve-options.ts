@@ -5,6 +5,7 @@ import type { HandlerOptions, Logger, RequestHandler, Retention } from './tasks/
 import type {
   Authenticate,
   FailedRequest,
+  GrpcBinding,
   MountOptions,
   OwnMethod,
   OwnRoute,
@@ -83,6 +84,8 @@ export interface ServeOptions {
   readonly anonymous?: () => boolean;
   /** The certificate of a server that `listen` starts. Without it, the server uses plain HTTP. */
   readonly tls?: TlsPair;
+  /** The gRPC binding: `grpcBinding()` of `parley-a2a/grpc`. Default: no gRPC. */
+  readonly grpc?: GrpcBinding | undefined;
   /**
    * Whether requests that come through a proxy on this machine are trusted like other local requests. By default,
    * without `authenticate`, they are refused, because the clients of the proxy may be anywhere.

@@ -30,6 +30,8 @@ import {
   type FetchHandler,
   Heartbeat,
   createNodeHandler,
+  type AppContext,
+  type GrpcHandler,
   type NodeHandler,
   ownMethods,
   routeTable,
@@ -63,6 +65,8 @@ export interface AgentServer {
   readonly node: NodeHandler;
   /** The handler for servers that use functions from `Request` to `Response`. */
   readonly fetch: FetchHandler;
+  /** The handler for gRPC requests to an HTTP/2 server, if the option `grpc` is set. */
+  readonly grpc: GrpcHandler | undefined;
   /**
    * Starts a server. Addresses other than loopback addresses require `authenticate`. With port 0, the system chooses a
    * free port.
@@ -178,7 +182,7 @@ export function serve(agent: A2AAgent, options: ServeOptions = {}): AgentServer 
     logger,
   });
   const page = { live: options.sockets?.some(({ path }) => path === '/ws') };
-  const answer = createApp({
+  const context: AppContext = {
     handler: options.guard?.(handler) ?? handler,
     logger,
     admission,
@@ -210,7 +214,8 @@ export function serve(agent: A2AAgent, options: ServeOptions = {}): AgentServer 
         makeCard(profile, base, { ...capabilities, extendedCard: false }, card),
     },
     describe: options.describe,
-  });
+  };
+  const answer = createApp(context);
   const closing = new AbortController();
   let recovering: Promise<void> | undefined;
   let recovered = false;
@@ -235,6 +240,15 @@ export function serve(agent: A2AAgent, options: ServeOptions = {}): AgentServer 
   const cors: Admission['cors'] = (request) => admission.cors(request);
   const adapter = { maxBodyBytes, publicUrl, heartbeat, cors };
   const node = createNodeHandler(app, { ...adapter, pending, stallMs, logger });
+
+  const grpc = options.grpc?.handlerFor({
+    app: context,
+    publicUrl,
+    maxBodyBytes,
+    heartbeat,
+    health,
+    ready: () => (recovered ? undefined : recover()),
+  });
 
   /** Throws if other machines could reach the address and there is no authentication. */
   function checkHost(host: string): void {
@@ -320,6 +334,7 @@ export function serve(agent: A2AAgent, options: ServeOptions = {}): AgentServer 
     },
     node,
     fetch: createFetchHandler(app, { ...adapter, unknownIsLocal: !authenticate && !publicUrl }),
+    grpc,
     listen,
     close,
   };
@@ -448,6 +463,8 @@ export {
   type FailedRequest,
   type FetchContext,
   type FetchHandler,
+  type GrpcBinding,
+  type GrpcHandler,
   type JsonRoute,
   type MountedAgent,
   type MountOptions,

@@ -46,7 +46,14 @@ const RULES: Record<string, Rule> = {
   http: {
     folders: ['base', 'base/net', 'base/signing', 'protocol', 'tasks'],
     packages: ['ws'],
-    builtins: ['crypto', 'http', 'https', 'net', 'stream', 'timers'],
+    builtins: ['crypto', 'http', 'http2', 'https', 'net', 'stream', 'timers'],
+  },
+  // Protobuf messages, for the server and the client.
+  'grpc/codec': { folders: ['base', 'protocol'], packages: ['@bufbuild/protobuf'], builtins: [] },
+  grpc: {
+    folders: ['base', 'protocol', 'tasks', 'http', 'grpc/codec'],
+    packages: ['@bufbuild/protobuf', '@connectrpc/connect'],
+    builtins: ['http2'],
   },
   // Runs in browsers too.
   client: { folders: ['base', 'base/net', 'protocol'], packages: [], builtins: [] },
@@ -125,7 +132,7 @@ const RULES: Record<string, Rule> = {
   },
   [TOP]: {
     folders: names(
-      'base base/signing protocol tasks http client store agent bridge gateway live/client console',
+      'base base/signing protocol tasks http grpc client store agent bridge gateway live/client console',
     ),
     packages: [],
     builtins: ['http'],

@@ -37,13 +37,17 @@ export {
   storeCheck,
   type ServerHealth,
 } from './health.ts';
+export type { GrpcBinding, GrpcContext, GrpcHandler } from './adapters/grpc.ts';
+export { invoke, invokeStream } from './invoke.ts';
 export { ifMatch, ifNoneMatch } from './etag.ts';
 export { createFetchHandler } from './adapters/fetch.ts';
-export { Heartbeat } from './adapters/heartbeat.ts';
+export { type Beating, Heartbeat } from './adapters/heartbeat.ts';
 export { createNodeHandler } from './adapters/node.ts';
 export { ownMethods, routeTable } from './own-routes.ts';
 export type { RequestConnection, TransportRequest } from './request.ts';
-export { lastEventId, peerError } from './respond.ts';
+export { lastEventId, peerError, TransportCall } from './respond.ts';
+export { activeExtensions, extensionHeader, requestedVersion } from './negotiate.ts';
+export type { AppContext } from './context.ts';
 export { CLOSE, plainRoute } from './socket-route.ts';
-export { PendingBytes } from './pending-bytes.ts';
+export { clientOf, PendingBytes, UNCOUNTED_BYTES } from './pending-bytes.ts';
 export { StreamCounter } from './stream-limits.ts';

@@ -1,4 +1,4 @@
-/** Runs an operation. Its parameters and its result are JSON in the codec's protocol version. */
+/** Runs an operation. Its parameters and its result are in the format of the codec. */
 import type {
   Call,
   StreamOperation,
@@ -10,7 +10,7 @@ import type { RequestHandler, TaskStream } from '../tasks/index.ts';
 
 export async function invoke<O extends UnaryOperation>(
   service: Pick<UnaryService, O>,
-  codec: WireCodec,
+  codec: Pick<WireCodec, 'decodeParams' | 'encodeResult'>,
   operation: O,
   raw: unknown,
   call: Call,
@@ -25,7 +25,7 @@ export async function invoke<O extends UnaryOperation>(
  */
 export function invokeStream(
   handler: RequestHandler,
-  codec: WireCodec,
+  codec: Pick<WireCodec, 'decodeParams'>,
   operation: StreamOperation,
   raw: unknown,
   after: number | undefined,

@@ -13,7 +13,7 @@ export * from './uuid.ts';
 export * from './version.ts';
 export type { WireCodec } from './wire/codec.ts';
 export { codecOf } from './wire/codecs.ts';
-export type { ErrorSubject } from './wire/error.ts';
+export { errorDetails, type ErrorSubject } from './wire/error.ts';
 export * from './wire/json-rpc.ts';
 export { encodeRestError } from './wire/rest-error.ts';
 export { signedTexts } from './wire/signed-card.ts';

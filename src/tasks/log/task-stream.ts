@@ -127,6 +127,11 @@ export class TaskStream implements AsyncIterable<StreamItem>, Sink {
     return this.#reader?.cursor ?? this.#next?.cursor ?? 0;
   }
 
+  /** Why the stream has ended, or undefined if it has not. */
+  get ended(): EndReason | undefined {
+    return this.#ended;
+  }
+
   /** Starts to send the stream to `sink`. */
   pipe(sink: StreamSink): void {
     if (this.#sink) throw new Error('a task stream can be read only once');

@@ -1,0 +1,168 @@
+/** Passes HTTP/2 requests of Node to the methods, and writes their responses, with backpressure and limits. */
+import { constants, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
+import { Code, type ConnectRouter, createContextValues } from '@connectrpc/connect';
+import type { UniversalServerResponse } from '@connectrpc/connect/protocol';
+import {
+  type Beating,
+  clientOf,
+  type GrpcContext,
+  type GrpcHandler,
+  UNCOUNTED_BYTES,
+} from '../http/index.ts';
+import { CALL, type GrpcCall } from './call.ts';
+import { GrpcRequest } from './request.ts';
+
+const CONTENT_TYPE = 'application/grpc+proto';
+
+/** Makes the handler of the methods of a router. */
+export function createAdapter(router: ConnectRouter, context: GrpcContext): GrpcHandler {
+  const methods = new Map(router.handlers.map((method) => [method.requestPath, method]));
+  const { app, publicUrl } = context;
+
+  async function answer(request: Http2ServerRequest, response: Http2ServerResponse) {
+    const method = methods.get(request.url);
+    if (!method) return refuse(response, Code.Unimplemented, 'This server has no such gRPC method');
+    const gone = new AbortController();
+    request.once('close', () => gone.abort());
+    const call: GrpcCall = {
+      request: new GrpcRequest(request, publicUrl, gone.signal),
+      user: undefined,
+      open(headers) {
+        // A first event is usually there at once, and then it is sent together with the headers.
+        setImmediate(() => {
+          if (response.headersSent || response.stream.destroyed) return;
+          response.writeHead(200, { 'content-type': CONTENT_TYPE, ...headers });
+        });
+      },
+    };
+    const answered = await method({
+      httpVersion: request.httpVersion,
+      method: request.method,
+      url: `http://localhost${request.url}`,
+      header: headersOf(request),
+      body: countedBody(request, call, context),
+      signal: gone.signal,
+      contextValues: createContextValues().set(CALL, call),
+    });
+    await new ResponseWriter(response, call, context).write(answered);
+    // The client may still be sending a message that was refused.
+    if (!request.complete) request.stream.close(constants.NGHTTP2_NO_ERROR);
+  }
+
+  return (request, response) => {
+    answer(request, response).catch((error: unknown) => {
+      if (!response.stream?.destroyed) {
+        app.logger.error({ err: error }, 'failed to answer a gRPC request');
+        response.stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+      }
+    });
+  };
+}
+
+/** Sends a status without calling a method. */
+function refuse(response: Http2ServerResponse, code: Code, message: string): void {
+  response.writeHead(200, {
+    'content-type': CONTENT_TYPE,
+    'grpc-status': String(code),
+    'grpc-message': message,
+  });
+  response.end();
+}
+
+function headersOf({ headers }: Http2ServerRequest): Headers {
+  const out = new Headers();
+  for (const name in headers) {
+    const value = headers[name];
+    if (name.startsWith(':') || value === undefined) continue;
+    out.set(name, Array.isArray(value) ? value.join(', ') : value);
+  }
+  return out;
+}
+
+/** Iterates over the body, and counts its bytes until it is read. */
+async function* countedBody(
+  request: Http2ServerRequest,
+  call: GrpcCall,
+  { app }: GrpcContext,
+): AsyncGenerator<Uint8Array> {
+  let size = 0;
+  let held = 0;
+  let client = '';
+  try {
+    for await (const chunk of request as AsyncIterable<Buffer>) {
+      size += chunk.length;
+      if (size > UNCOUNTED_BYTES) {
+        client ||= clientOf(call.user, call.request);
+        app.pending.take(client, size - held);
+        held = size;
+      }
+      yield chunk;
+    }
+  } finally {
+    app.pending.give(client, held);
+  }
+}
+
+/** Writes one response. */
+class ResponseWriter implements Beating {
+  stalledAt: number | undefined;
+  readonly #response: Http2ServerResponse;
+  readonly #call: GrpcCall;
+  readonly #context: GrpcContext;
+
+  constructor(response: Http2ServerResponse, call: GrpcCall, context: GrpcContext) {
+    this.#response = response;
+    this.#call = call;
+    this.#context = context;
+  }
+
+  async write({ status, header, body, trailer }: UniversalServerResponse): Promise<void> {
+    const response = this.#response;
+    const { heartbeat } = this.#context;
+    const chunks = body && Symbol.asyncIterator in body ? body[Symbol.asyncIterator]() : undefined;
+    heartbeat.add(this);
+    try {
+      for (;;) {
+        const next = await chunks?.next();
+        if (response.stream.destroyed) return;
+        if (!response.headersSent) response.writeHead(status, Object.fromEntries(header ?? []));
+        if (!next || next.done) break;
+        if (!response.write(next.value)) await this.#drained(next.value.length);
+      }
+      if (trailer) response.addTrailers(Object.fromEntries(trailer));
+      response.end();
+    } finally {
+      heartbeat.remove(this);
+      await chunks?.return?.();
+    }
+  }
+
+  /** Waits until the client has read what was written, or has left. */
+  async #drained(bytes: number): Promise<void> {
+    const { stream } = this.#response;
+    const client = clientOf(this.#call.user, this.#call.request);
+    const { pending } = this.#context.app;
+    const counted = bytes > UNCOUNTED_BYTES ? bytes : 0;
+    if (counted > 0) pending.take(client, counted);
+    this.stalledAt = performance.now();
+    await new Promise<void>((resolve) => {
+      const done = () => {
+        this.#response.off('drain', done);
+        stream.off('close', done);
+        resolve();
+      };
+      this.#response.once('drain', done);
+      stream.once('close', done);
+    });
+    this.stalledAt = undefined;
+    pending.give(client, counted);
+  }
+
+  /** gRPC has no message that clients ignore. HTTP/2 pings keep the connection alive. */
+  beat(): void {}
+
+  drop(): void {
+    this.#context.app.logger.warn({}, 'disconnected a client that stopped reading');
+    this.#response.stream.close(constants.NGHTTP2_CANCEL);
+  }
+}

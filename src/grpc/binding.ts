@@ -1,0 +1,173 @@
+/**
+ * The gRPC binding: the operations of the protocol as methods of `lf.a2a.v1.A2AService` (1.0) and `a2a.v1.A2AService`
+ * (0.3), with the health and reflection services.
+ *
+ *   serve(agent, { grpc: grpcBinding() });
+ */
+import { isMessage, type Message } from '@bufbuild/protobuf';
+import {
+  type ConnectRouter,
+  ConnectError,
+  createConnectRouter,
+  type HandlerContext,
+} from '@connectrpc/connect';
+import {
+  activeExtensions,
+  type AppContext,
+  clientOf,
+  extensionHeader,
+  type GrpcBinding,
+  type GrpcContext,
+  type GrpcHandler,
+  invoke,
+  invokeStream,
+  lastEventId,
+  peerError,
+  requestedVersion,
+  TransportCall,
+} from '../http/index.ts';
+import {
+  A2AError,
+  isStream,
+  type StreamOperation,
+  type UnaryOperation,
+  type User,
+} from '../protocol/index.ts';
+import { createAdapter } from './adapter.ts';
+import { grpcCallOf } from './call.ts';
+import { isServerStreaming, isUnary, type ProtoCodec, protoCodecOf } from './codec/index.ts';
+import { grpcError } from './errors.ts';
+import { EventEncoder } from './events.ts';
+import { addHealth, HEALTH_SERVICE } from './health.ts';
+import { addReflection } from './reflection.ts';
+
+/** Makes a gRPC binding for the option `grpc` of `serve()`. */
+export function grpcBinding(): GrpcBinding {
+  return { handlerFor: createGrpcHandler };
+}
+
+function createGrpcHandler(context: GrpcContext): GrpcHandler {
+  const { app, maxBodyBytes } = context;
+  const router = createConnectRouter({
+    // The other protocols of connect would need the rules for browsers, such as CORS.
+    connect: false,
+    grpcWeb: false,
+    acceptCompression: [],
+    readMaxBytes: maxBodyBytes,
+    requestGate: (call) => admit(app, call, context.ready),
+  });
+  for (const version of app.versions) addOperations(router, app, protoCodecOf(version));
+  addHealth(router, app, context.health);
+  addReflection(router, app);
+  return createAdapter(router, context);
+}
+
+/** Checks and authenticates a call before its message is read. */
+async function admit(
+  app: AppContext,
+  context: HandlerContext,
+  ready: () => Promise<void> | undefined,
+): Promise<void> {
+  const call = grpcCallOf(context);
+  try {
+    app.admission.check(call.request);
+    if (context.service.typeName !== HEALTH_SERVICE) {
+      call.user = await app.admission.identify(call.request);
+    }
+    await ready();
+  } catch (error) {
+    throw grpcError(peerError(app, error));
+  }
+}
+
+function addOperations(router: ConnectRouter, app: AppContext, codec: ProtoCodec): void {
+  const events = new EventEncoder(codec);
+  for (const [operation, method] of codec.methods) {
+    if (isStream(operation) && isServerStreaming(method)) {
+      router.rpc(method, (message, context) =>
+        streamed(app, codec, events, operation, message, context),
+      );
+    } else if (!isStream(operation) && isUnary(method)) {
+      router.rpc(method, (message, context) => answered(app, codec, operation, message, context));
+    }
+  }
+}
+
+/** Runs an operation that has one result. */
+async function answered(
+  app: AppContext,
+  codec: ProtoCodec,
+  operation: UnaryOperation,
+  message: Message,
+  context: HandlerContext,
+): Promise<Message> {
+  try {
+    const { call, headers } = begin(app, codec, context);
+    for (const name in headers) context.responseHeader.set(name, headers[name]!);
+    const result = await invoke(app.handler, codec, operation, message, call);
+    if (!isMessage(result)) throw new TypeError('the codec returned no message');
+    return result;
+  } catch (error) {
+    throw failure(app, error, context);
+  }
+}
+
+/** Runs an operation that streams. */
+async function* streamed(
+  app: AppContext,
+  codec: ProtoCodec,
+  events: EventEncoder,
+  operation: StreamOperation,
+  message: Message,
+  context: HandlerContext,
+): AsyncGenerator<Message> {
+  const { request, user, open } = grpcCallOf(context);
+  let release: (() => void) | undefined;
+  try {
+    release = app.streams.acquire(clientOf(user, request));
+    const { call, headers } = begin(app, codec, context);
+    const after = lastEventId(request, undefined);
+    const stream = await invokeStream(app.handler, codec, operation, message, after, call);
+    // A generator that waits for an event cannot be stopped otherwise.
+    const onAbort = () => stream.close();
+    context.signal.addEventListener('abort', onAbort, { once: true });
+    if (context.signal.aborted) onAbort();
+    open(headers);
+    yield* events.messages(stream);
+    context.signal.throwIfAborted();
+    if (stream.ended === 'lost' || stream.ended === 'shutdown') {
+      const text = 'The stream was interrupted. Subscribe to the task to continue';
+      throw new A2AError('unavailable', text, { retryAfterSeconds: 1 });
+    }
+  } catch (error) {
+    throw failure(app, error, context);
+  } finally {
+    release?.();
+  }
+}
+
+/** Chooses the version and the extensions of a call. */
+function begin(app: AppContext, codec: ProtoCodec, context: HandlerContext) {
+  const { request, user } = grpcCallOf(context);
+  request.signal = context.signal;
+  const asked = requestedVersion(request, undefined, app.versions);
+  if (asked !== undefined && asked !== codec.version) {
+    throw new A2AError(
+      'versionNotSupported',
+      `The service ${codec.service.typeName} supports only A2A ${codec.version}, and the request asks for ${asked}`,
+      { info: { supported: codec.version } },
+    );
+  }
+  const extensions = activeExtensions(request, app);
+  return {
+    call: new TransportCall(request, user, codec.version, extensions),
+    headers: extensionHeader(codec.version, extensions),
+  };
+}
+
+/** Returns the status of a failed call. After the deadline, this is the status of the deadline. */
+function failure(app: AppContext, error: unknown, { signal }: HandlerContext): ConnectError {
+  if (error instanceof ConnectError) return error;
+  if (signal.aborted && signal.reason instanceof ConnectError) return signal.reason;
+  return grpcError(peerError(app, error));
+}

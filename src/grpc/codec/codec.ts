@@ -1,0 +1,170 @@
+/**
+ * Converts between the internal format and protobuf messages. The JSON of 1.0 and of 0.3's REST binding is the
+ * protobuf-JSON of the same definitions. So the JSON codecs do the actual work, and a protobuf message is converted
+ * to and from JSON objects.
+ */
+import {
+  type DescMessage,
+  type DescMethod,
+  type DescService,
+  fromJson,
+  isMessage,
+  type JsonValue,
+  type Message,
+  toJson,
+} from '@bufbuild/protobuf';
+import { isObject } from '../../base/index.ts';
+import {
+  A2AError,
+  codecOf,
+  METHODS,
+  type Operation,
+  OPERATIONS,
+  type ParamsOf,
+  type ProtocolVersion,
+  type ResultOf,
+  type StreamEvent,
+  type StreamItem,
+  type UnaryOperation,
+} from '../../protocol/index.ts';
+import { withIds, withNames } from './resource-names.ts';
+import { serviceSchema } from './schema.ts';
+
+/** The codec of one protocol version over gRPC. */
+export interface ProtoCodec {
+  readonly version: ProtocolVersion;
+  readonly service: DescService;
+  /** The methods of the service. 0.3 has no method that lists tasks. */
+  readonly methods: ReadonlyMap<Operation, DescMethod>;
+  /** The schema of an event of a stream. */
+  readonly eventSchema: DescMessage;
+  /** Server: decodes a request. Throws `invalidParams` if it is invalid. */
+  decodeParams<O extends Operation>(operation: O, message: unknown): ParamsOf<O>;
+  /** Client: encodes a request. */
+  encodeParams<O extends Operation>(operation: O, params: ParamsOf<O>): Message;
+  encodeResult<O extends UnaryOperation>(operation: O, result: ResultOf<O>): Message;
+  /** Client: decodes a response. Throws `invalidAgentResponse` if it is invalid. */
+  decodeResult<O extends UnaryOperation>(operation: O, message: Message): ResultOf<O>;
+  /** Encodes one event of a stream, with its sequence number. */
+  encodeEvent(event: StreamEvent, seq: number | undefined): Message;
+  decodeEvent(message: Message): StreamItem;
+}
+
+/** The method names of 0.3 that differ from those of 1.0. */
+const OLD_NAMES: { readonly [O in Operation]?: string } = {
+  subscribe: 'TaskSubscription',
+  listPushConfigs: 'ListTaskPushNotificationConfig',
+  getExtendedCard: 'GetAgentCard',
+};
+
+const SERVICES: Readonly<Record<ProtocolVersion, string>> = {
+  '0.3': 'a2a.v1.A2AService',
+  '1.0': 'lf.a2a.v1.A2AService',
+};
+
+function createProtoCodec(version: ProtocolVersion): ProtoCodec {
+  const service = serviceSchema(SERVICES[version]);
+  const json = codecOf(version, 'HTTP+JSON');
+  const isOld = version === '0.3';
+  const methods = new Map<Operation, DescMethod>();
+  for (const operation of OPERATIONS) {
+    const name = (isOld ? OLD_NAMES[operation] : undefined) ?? METHODS[operation].names['1.0'];
+    const method = service.methods.find((each) => each.name === name);
+    if (method) methods.set(operation, method);
+  }
+
+  function methodOf(operation: Operation): DescMethod {
+    const method = methods.get(operation);
+    if (!method) {
+      throw new A2AError('unsupportedOperation', `A2A ${version} has no such method over gRPC`);
+    }
+    return method;
+  }
+
+  const eventSchema = methodOf('subscribe').output;
+
+  return {
+    version,
+    service,
+    methods,
+    eventSchema,
+    decodeParams(operation, message) {
+      const raw = jsonOf(methodOf(operation).input, message, 'invalidParams');
+      return json.decodeParams(operation, isOld ? withIds(operation, raw) : raw);
+    },
+    encodeParams(operation, params) {
+      const raw = json.encodeParams(operation, params);
+      return messageOf(methodOf(operation).input, isOld ? withNames(operation, raw) : raw);
+    },
+    encodeResult: (operation, result) =>
+      messageOf(methodOf(operation).output, json.encodeResult(operation, result)),
+    decodeResult: (operation, message) =>
+      json.decodeResult(
+        operation,
+        jsonOf(methodOf(operation).output, message, 'invalidAgentResponse'),
+      ),
+    encodeEvent(event, seq) {
+      const raw = json.encodeEvent(event);
+      const whole = seq === undefined ? raw : { ...Object(raw), parleySequence: String(seq) };
+      return messageOf(eventSchema, whole);
+    },
+    decodeEvent(message) {
+      const { parleySequence, ...raw } = jsonOf(eventSchema, message, 'invalidAgentResponse');
+      const seq = Number(parleySequence);
+      return { event: json.decodeEvent(raw), seq: Number.isSafeInteger(seq) ? seq : undefined };
+    },
+  };
+}
+
+/** Converts a message to JSON. Some messages have no JSON, for example those that contain a NaN or an empty Value. */
+function jsonOf(
+  schema: DescMessage,
+  message: unknown,
+  kind: 'invalidParams' | 'invalidAgentResponse',
+): Record<string, unknown> {
+  if (!isMessage(message, schema)) throw new TypeError(`not a ${schema.typeName}`);
+  let raw: JsonValue;
+  try {
+    raw = toJson(schema, message);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : '';
+    throw new A2AError(kind, `The protobuf message is not valid: ${reason}`.slice(0, 300));
+  }
+  return isObject(raw) ? raw : {};
+}
+
+const KNOWN_ONLY = { ignoreUnknownFields: true };
+
+/** Converts JSON to a message. Fields that protobuf does not have are omitted. */
+function messageOf(schema: DescMessage, raw: unknown): Message {
+  try {
+    return fromJson(schema, raw as JsonValue, KNOWN_ONLY);
+  } catch {
+    return fromJson(schema, plainJson(raw), KNOWN_ONLY);
+  }
+}
+
+/**
+ * Converts a value that `fromJson` does not accept. JSON.stringify removes what is not JSON, such as undefined values.
+ * A timestamp that is not RFC 3339 is converted, or removed if it is not a timestamp at all.
+ */
+function plainJson(raw: unknown): JsonValue {
+  return JSON.parse(
+    JSON.stringify(raw, function (this: unknown, key: string, value: unknown) {
+      const ofStatus = key === 'timestamp' && isObject(this) && 'state' in this;
+      if (!(ofStatus || key === 'statusTimestampAfter') || typeof value !== 'string') return value;
+      const time = Date.parse(value);
+      return Number.isNaN(time) ? undefined : new Date(time).toISOString();
+    }),
+  );
+}
+
+const codecs: Readonly<Record<ProtocolVersion, ProtoCodec>> = {
+  '0.3': createProtoCodec('0.3'),
+  '1.0': createProtoCodec('1.0'),
+};
+
+/** Returns the codec of a version over gRPC. */
+export function protoCodecOf(version: ProtocolVersion): ProtoCodec {
+  return codecs[version];
+}

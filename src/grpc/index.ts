@@ -1,0 +1,1 @@
+export { grpcBinding } from './binding.ts';

@@ -1,0 +1,29 @@
+/** How `serve()` and a gRPC binding meet. The binding itself is in `parley-a2a/grpc`, because it needs other packages. */
+import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
+import type { AppContext } from '../context.ts';
+import type { Heartbeat } from './heartbeat.ts';
+import type { ServerHealth } from '../health.ts';
+
+/** What a gRPC binding gets from the server. */
+export interface GrpcContext {
+  readonly app: AppContext;
+  readonly publicUrl: string | undefined;
+  readonly maxBodyBytes: number;
+  /** Disconnects clients that stop reading. */
+  readonly heartbeat: Heartbeat;
+  readonly health: ServerHealth;
+  /** Resolves when the server accepts requests. Undefined if it already does. */
+  readonly ready: () => Promise<void> | undefined;
+}
+
+/** Answers a gRPC request: an HTTP/2 request whose content type starts with `application/grpc`. */
+export type GrpcHandler = (request: Http2ServerRequest, response: Http2ServerResponse) => void;
+
+/** A gRPC binding, for the option `grpc` of `serve()`. `grpcBinding()` of `parley-a2a/grpc` returns one. */
+export interface GrpcBinding {
+  /**
+   * Makes the handler of a server.
+   * @internal
+   */
+  readonly handlerFor: (context: GrpcContext) => GrpcHandler;
+}
