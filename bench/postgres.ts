@@ -136,7 +136,7 @@ export function postgres(): Promise<Row[]> {
         goal: goal(ten, 30_000, 0.6),
       },
       await readerLag(url),
-      await twoNodes(url),
+      ...(await twoNodes(url)),
     ];
   });
 }

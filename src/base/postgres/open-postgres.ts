@@ -61,15 +61,22 @@ const CONNECT_MS = 5000;
 const MAX_TRIES = 10;
 const INT8 = 20;
 /**
- * Our statements find rows by index. Without turning these settings off, a connection could keep a plan that was made
- * when a table was almost empty, and that reads the whole table, until PostgreSQL has analyzed the table again.
+ * Our statements find rows by index. Without turning the first two settings off, a connection could keep a plan that was
+ * made when a table was almost empty, and that reads the whole table, until PostgreSQL has analyzed the table again.
+ * Without the third one, PostgreSQL plans a statement again for each call if a plan for the values of the call seems
+ * cheaper. For a page of a list in a large table, this takes longer than reading the page.
  */
-const LOOKUPS = ['enable_seqscan', 'enable_bitmapscan'];
+const LOOKUPS = {
+  enable_seqscan: 'off',
+  enable_bitmapscan: 'off',
+  plan_cache_mode: 'force_generic_plan',
+};
 /**
- * Turns settings off, but not behind a pooler, where other clients may get the same server connection. A pooler gives
- * its clients other process ids than those of the server.
+ * Changes settings, but not behind a pooler, where other clients may get the same server connection. A pooler gives its
+ * clients other process ids than those of the server.
  */
-const TURN_OFF = `SELECT set_config(name, 'off', false) FROM unnest($1::text[]) AS name WHERE pg_backend_pid() = $2`;
+const SET = `SELECT set_config(name, value, false) FROM unnest($1::text[], $2::text[]) AS s (name, value)
+  WHERE pg_backend_pid() = $3`;
 
 /**
  * Opens a database and creates its tables. If this fails, throws a StoreError with a one-line message and a hint.
@@ -94,7 +101,8 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
       // and without a listener it would end the process. The statements of the user fail anyway.
       connection.on('error', () => {});
       // The statement for which the connection was opened comes next. If the connection is lost, it fails.
-      void connection.query(TURN_OFF, [LOOKUPS, processIdOf(connection)]).catch(() => {});
+      const settings = [Object.keys(LOOKUPS), Object.values(LOOKUPS)];
+      void connection.query(SET, [...settings, processIdOf(connection)]).catch(() => {});
     },
   });
   // The pool has already removed the connection. Without a listener, the error would end the process.

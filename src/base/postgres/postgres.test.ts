@@ -201,6 +201,14 @@ test('behind a pooler, the settings of server connections are not changed', asyn
   }
 });
 
+test('a connection plans a prepared statement once, whatever its values are', async () => {
+  await using db = await openPostgres(database.url, { schemas: [ONE], poolSize: 1 });
+  const statement = { name: 'parley.test_plans', text: 'SELECT FROM parley.one WHERE id = $1' };
+  for (let id = 0; id < 6; id++) await db.run(statement, [id]);
+  const plans = 'SELECT custom_plans FROM pg_prepared_statements WHERE name = $1';
+  assert.deepEqual(await db.query(plans, [statement.name]), [{ custom_plans: 0 }]);
+});
+
 /** The message of a server that shuts down. */
 function shutdownMessage(): Buffer {
   const fields = 'SFATAL\0VFATAL\0C57P01\0Mterminating connection due to administrator command\0\0';
