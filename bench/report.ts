@@ -55,18 +55,19 @@ const CHARTED = [
   ['1,000-event task, 4 connections', 'an event, of 1,000'],
 ] as const;
 
-/** Draws the CPU time per request and per event, as a multiple of bare node:http, on a logarithmic scale. */
+/** Draws the CPU time per request and per event. The bars of a group are linear, and the longest one has the full width. */
 function chart(rows: readonly Row[]): string {
   const width = 720;
   const left = 150;
-  const scale = (ratio: number) =>
-    (Math.log10(Math.max(ratio, 1)) / 2.3) * (width - left - 110) + 4;
+  /** Room for the words behind the longest bar. */
+  const right = 210;
   let y = 52;
   const bars: string[] = [];
   for (const [scenario, label] of CHARTED) {
     const row = rows.find((known) => known.scenario === scenario);
     const base = row?.values['bare'];
     if (!row || base === undefined) continue;
+    const longest = Math.max(...Object.values(row.values));
     bars.push(`<text x="${left - 12}" y="${y + 27}" text-anchor="end">${label}</text>`);
     for (const [name, title, colour] of [
       ['bare', 'bare node:http', '#9aa4b2'],
@@ -75,7 +76,7 @@ function chart(rows: readonly Row[]): string {
     ] as const) {
       const value = row.values[name];
       if (value === undefined) continue;
-      const length = scale(value / base).toFixed(1);
+      const length = ((value / longest) * (width - left - right)).toFixed(1);
       const text = `${title}: ${short(value)} µs (${(value / base).toFixed(2)}×)`;
       bars.push(
         `<rect x="${left}" y="${y}" width="${length}" height="11" rx="2" fill="${colour}"/>`,
@@ -86,7 +87,7 @@ function chart(rows: readonly Row[]): string {
     y += 16;
   }
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${y + 6}" font-family="system-ui, sans-serif" font-size="12" fill="#57606a">
-<text x="16" y="24" font-size="14" font-weight="600">CPU on the server, against bare node:http in the same run (logarithmic)</text>
+<text x="16" y="24" font-size="14" font-weight="600">CPU time on the server, in one run (linear, each group on its own scale)</text>
 ${bars.join('\n')}
 </svg>
 `;

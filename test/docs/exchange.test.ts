@@ -1,35 +1,35 @@
-// The coding agent's commands in the README, typed into a shell as they stand there, against `parley serve` without a
-// key and without a network.
+// The exchange at the end of docs/development-tool.md, typed into a shell as it stands there, against `parley serve`
+// without a key and without a network.
 import assert from 'node:assert/strict';
 import { execFile, spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
-import { folder, serving } from './cli/support.ts';
+import { folder, serving } from '../cli/support.ts';
 
-const root = path.resolve(import.meta.dirname, '..');
-const readme = readFileSync(path.join(root, 'README.md'), 'utf8');
-const scripts = [...readme.matchAll(/```sh\n(.*?)```/gs)].map(([, script = '']) => script);
+const root = path.resolve(import.meta.dirname, '../..');
+const page = readFileSync(path.join(root, 'docs/development-tool.md'), 'utf8');
+const scripts = [...page.matchAll(/```sh\n(.*?)```/gs)].map(([, script = '']) => script);
 
 function scriptWith(words: string): string {
   const found = scripts.find((script) => script.includes(words));
-  assert.ok(found, `no script of the README has ${words}`);
+  assert.ok(found, `no script of the page has ${words}`);
   return found;
 }
 
-/** A folder with an `npx` in it that runs the program from its sources. */
+/** A folder with a `parley` in it that runs the program from its sources. */
 function commands(): string {
   const bin = path.join(folder, 'bin');
   mkdirSync(bin, { recursive: true });
   const main = path.join(root, 'src/cli/main.ts');
-  const npx = `#!/bin/sh\nshift\nexec "${process.execPath}" --conditions=parley-source "${main}" "$@"\n`;
-  writeFileSync(path.join(bin, 'npx'), npx);
-  chmodSync(path.join(bin, 'npx'), 0o755);
+  const script = `#!/bin/sh\nexec "${process.execPath}" --conditions=parley-source "${main}" "$@"\n`;
+  writeFileSync(path.join(bin, 'parley'), script);
+  chmodSync(path.join(bin, 'parley'), 0o755);
   return bin;
 }
 
-test('the appendix of the extension can be typed as the README has it', async () => {
+test('the appendix of the extension can be typed as the page has it', async () => {
   const workspace = path.join(folder, 'work');
   mkdirSync(workspace);
   const server = await serving(['--workspace', workspace]);
