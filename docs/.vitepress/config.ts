@@ -8,8 +8,12 @@ import { defineConfig } from 'vitepress';
 
 const root = path.join(import.meta.dirname, '../..');
 
-/** Files of the repository that pages link to. They are copied to the site as they are. */
-const FILES = ['examples/live-client/client.js', 'docs/development-tool'];
+/** Files of the repository that pages link to by address. They are copied to the site as they are. */
+const FILES = [
+  'examples/live-client/client.js',
+  'docs/development-tool',
+  'docs/images/phone-approves.png',
+];
 
 export default defineConfig({
   title: 'Parley',
