@@ -46,7 +46,7 @@ const RULES: Record<string, Rule> = {
   http: {
     folders: ['base', 'base/net', 'base/signing', 'protocol', 'tasks'],
     packages: ['ws'],
-    builtins: ['crypto', 'http', 'http2', 'https', 'net', 'stream', 'timers'],
+    builtins: ['crypto', 'http', 'http2', 'https', 'net', 'stream', 'timers', 'tls'],
   },
   // Protobuf messages, for the server and the client.
   'grpc/codec': { folders: ['base', 'protocol'], packages: ['@bufbuild/protobuf'], builtins: [] },

@@ -1,15 +1,15 @@
 /**
- * Writes a stream's events to a response of node:http, with backpressure.
+ * Writes a stream's events to a response of node:http or node:http2, with backpressure.
  *
  * Events that are published at about the same time are written together (pace.ts). node:http would write each chunk in
  * three pieces, which takes more time than all other processing of an event. So this class writes the framing of the
  * chunks itself, and sends the end of the response together with the last event.
  */
-import type { ServerResponse } from 'node:http';
 import { MAX_TIMER_MS } from '../../base/index.ts';
 import type { A2AError } from '../../protocol/index.ts';
 import type { Logger, Opening, Published, StreamSink } from '../../tasks/index.ts';
 import type { Beating } from './heartbeat.ts';
+import type { HttpResponse } from './messages.ts';
 import type { Pace, Paced } from './pace.ts';
 import { type PendingBytes, UNCOUNTED_BYTES } from '../pending-bytes.ts';
 import type { StreamReply } from '../request.ts';
@@ -34,7 +34,7 @@ interface UnreadOptions {
  * system accepts more data, so a slow client that keeps reading is not disconnected.
  */
 export function dropUnread(
-  response: ServerResponse,
+  response: HttpResponse,
   { stallMs, logger }: UnreadOptions,
   fields: object = {},
 ): void {
@@ -47,11 +47,11 @@ export function dropUnread(
 export class EventSink implements StreamSink, Beating, Paced {
   stalledAt: number | undefined;
   wroteAt = 0;
-  readonly #response: ServerResponse;
+  readonly #response: HttpResponse;
   readonly #reply: StreamReply;
   readonly #options: SinkOptions;
   readonly #pace: Pace;
-  /** False for HTTP/1.0, where the end of the connection ends the stream. */
+  /** False for HTTP/1.0, where the end of the connection ends the stream, and for HTTP/2, which has frames. */
   readonly #chunked: boolean;
   #gathered = '';
   /** The encoding of the last chunk. Most chunks are ASCII, which is faster to write as latin1. */
@@ -62,7 +62,7 @@ export class EventSink implements StreamSink, Beating, Paced {
   /** Number of unread bytes that are counted in `pending`. */
   #unread = 0;
 
-  constructor(response: ServerResponse, reply: StreamReply, pace: Pace, options: SinkOptions) {
+  constructor(response: HttpResponse, reply: StreamReply, pace: Pace, options: SinkOptions) {
     this.#response = response;
     this.#reply = reply;
     this.#pace = pace;
@@ -74,7 +74,7 @@ export class EventSink implements StreamSink, Beating, Paced {
     const flat = flatten(headers);
     if (this.#chunked) flat.push('transfer-encoding', 'chunked');
     this.#response.writeHead(200, flat);
-    this.#response.chunkedEncoding = false;
+    if (this.#chunked) this.#response.chunkedEncoding = false;
   }
 
   take(item: Published | Opening, last: boolean): boolean {
@@ -129,7 +129,7 @@ export class EventSink implements StreamSink, Beating, Paced {
   #write(): void {
     // node:http would cork the socket until the next tick. If the socket is corked here first, `uncork` writes the data
     // immediately.
-    const { socket } = this.#response;
+    const socket = this.#chunked ? this.#response.socket : undefined;
     socket?.cork();
     const text = this.#chunk('');
     this.#room = this.#response.write(text, this.#encoding);

@@ -1,15 +1,28 @@
-/** Listens on one address, over HTTP or HTTPS. One server can have several listeners. */
+/**
+ * Listens on one address. One server can have several listeners.
+ *
+ * A listener has one port for HTTP/1.1 and HTTP/2. With TLS, the client chooses one of them in the handshake (ALPN).
+ * Without TLS, the first bytes of a connection tell which one it is: a connection of HTTP/2 begins with `PRI`, which is
+ * not a method of HTTP/1.1. The server of HTTP/1.1 owns the port, so that its connections cost as little as before.
+ */
 import type { IncomingMessage, Server } from 'node:http';
 import type { Server as SecureServer } from 'node:https';
 import { type AddressInfo, isIP, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { NodeHandler } from './node.ts';
+import type { TLSSocket } from 'node:tls';
+import type { Http2Connections } from './http2.ts';
+import type { HttpHandler } from './messages.ts';
 
 /** The timeout for the headers of a request. It is also the interval at which timeouts are checked. */
 const HEADERS_MS = 15_000;
 /** The timeout for a TLS handshake. */
 const HANDSHAKE_MS = 15_000;
+/** How long a connection without requests stays open. */
+const IDLE_MS = 65_000;
+
+/** The bytes with which a connection of HTTP/2 begins, up to the first one that decides. */
+const PREFACE = Buffer.from('PRI ');
 
 /** A certificate with its chain, and its private key, both in PEM. */
 export interface TlsPair {
@@ -18,7 +31,10 @@ export interface TlsPair {
 }
 
 export interface ListenerOptions {
-  readonly node: NodeHandler;
+  /** Handles requests over HTTP/1.1. */
+  readonly node: HttpHandler;
+  /** Handles requests over HTTP/2. Default: `node`. */
+  readonly http2?: HttpHandler | undefined;
   /** Accepts WebSocket connections (websocket/upgrades.ts). */
   readonly upgrades:
     | {
@@ -27,7 +43,7 @@ export interface ListenerOptions {
       }
     | undefined;
   readonly requestTimeoutMs: number;
-  /** The certificate. Without one, the listener uses plain HTTP. */
+  /** The certificate. Without one, the listener uses no TLS. */
   readonly tls?: TlsPair | undefined;
 }
 
@@ -38,7 +54,7 @@ export interface Listener {
   readonly port: number;
   /** Uses this certificate for new connections. Open connections stay open. Throws if the listener has no TLS. */
   setTls(pair: TlsPair): void;
-  /** Refuses new connections. Open connections stay open. */
+  /** Refuses new connections. Open connections stay open, but those of HTTP/2 accept no more requests. */
   stop(): void;
   /** Waits up to `ms` until all responses are sent, and closes all connections. */
   end(ms: number): Promise<void>;
@@ -47,14 +63,15 @@ export interface Listener {
 export async function openListener(
   port: number,
   host: string,
-  { node, upgrades, requestTimeoutMs: requestTimeout, tls }: ListenerOptions,
+  { node, http2: handler = node, upgrades, requestTimeoutMs, tls }: ListenerOptions,
 ): Promise<Listener> {
-  const headersTimeout = Math.min(HEADERS_MS, requestTimeout);
+  const headersTimeout = Math.min(HEADERS_MS, requestTimeoutMs);
+  const sweepMs = headersTimeout || HEADERS_MS;
   const options = {
-    requestTimeout,
+    requestTimeout: requestTimeoutMs,
     headersTimeout,
-    connectionsCheckingInterval: headersTimeout || HEADERS_MS,
-    keepAliveTimeout: 65_000,
+    connectionsCheckingInterval: sweepMs,
+    keepAliveTimeout: IDLE_MS,
     shouldUpgradeCallback: (request: IncomingMessage) => upgrades?.wanted(request) === true,
   };
   // These are not import statements, because the module namespace of node:http loads undici, which takes most of the
@@ -63,17 +80,86 @@ export async function openListener(
     tls &&
     process
       .getBuiltinModule('node:https')
-      .createServer({ ...options, ...tls, handshakeTimeout: HANDSHAKE_MS }, node);
+      .createServer(
+        { ...options, ...tls, handshakeTimeout: HANDSHAKE_MS, ALPNProtocols: ['h2', 'http/1.1'] },
+        node,
+      );
   const server: Server =
     secure ?? process.getBuiltinModule('node:http').createServer(options, node);
   server.on('upgrade', (request, socket, head) => upgrades?.handle(request, socket, head));
-  const sockets = new Set<Socket>();
-  const track = (socket: Socket) => {
-    sockets.add(socket);
+
+  /** The sockets, with the time since which their protocol is unknown, or 0 if it is known. */
+  const sockets = new Map<Socket, number>();
+  const track = (socket: Socket, since = 0) => {
+    sockets.set(socket, since);
     socket.once('close', () => sockets.delete(socket));
   };
-  server.on('connection', track);
-  secure?.on('secureConnection', track);
+  let loading: Promise<Http2Connections> | undefined;
+  let http2: Http2Connections | undefined;
+  let stopped = false;
+
+  /** Hands a socket to HTTP/2, whose module is loaded with the first one. */
+  function acceptHttp2(socket: Socket): void {
+    if (http2) return http2.accept(socket);
+    loading ??= import('./http2.ts').then(({ http2Connections }) => {
+      const timeouts = { headersTimeoutMs: sweepMs, idleTimeoutMs: IDLE_MS, requestTimeoutMs };
+      return (http2 = http2Connections({ handler, ...timeouts }));
+    });
+    loading.then(
+      (loaded) => {
+        if (stopped) socket.destroy();
+        else if (!socket.destroyed) loaded.accept(socket);
+      },
+      () => socket.destroy(),
+    );
+  }
+
+  if (secure) {
+    const acceptHttp1 = takeListener(secure, 'secureConnection');
+    server.on('connection', (socket) => track(socket));
+    secure.on('secureConnection', (socket: TLSSocket) => {
+      track(socket);
+      if (socket.alpnProtocol === 'h2') acceptHttp2(socket);
+      else acceptHttp1(socket);
+    });
+  } else {
+    const acceptHttp1 = takeListener(server, 'connection');
+    const decide = (socket: Socket, bytes: Buffer): void => {
+      const isHttp2 = beginsHttp2(bytes);
+      if (isHttp2 === undefined) {
+        socket.once('data', (more: Buffer) => decide(socket, Buffer.concat([bytes, more])));
+        return;
+      }
+      sockets.set(socket, 0);
+      socket.off('end', destroy);
+      if (isHttp2) {
+        socket.pause();
+        socket.unshift(bytes);
+        acceptHttp2(socket);
+      } else {
+        acceptHttp1(socket);
+        // `unshift` would pass the bytes on only in a later tick, and costs more.
+        socket.emit('data', bytes);
+      }
+    };
+    // The listeners are the same functions for all sockets, so that a connection costs no closures.
+    function onFirstBytes(this: Socket, bytes: Buffer): void {
+      this.off('data', onFirstBytes);
+      decide(this, bytes);
+    }
+    server.on('connection', (socket) => {
+      track(socket, performance.now());
+      socket.on('error', destroy);
+      socket.on('end', destroy);
+      socket.on('data', onFirstBytes);
+    });
+  }
+  const sweeper = setInterval(() => {
+    const late = performance.now() - sweepMs;
+    for (const [socket, since] of sockets) if (since > 0 && since <= late) socket.destroy();
+    http2?.sweep();
+  }, sweepMs).unref();
+
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, host, resolve);
@@ -88,25 +174,46 @@ export async function openListener(
       secure.setSecureContext(pair);
     },
     stop() {
+      stopped = true;
+      clearInterval(sweeper);
       // Otherwise `close` would drop responses that are written but not sent yet. `end` waits for them.
       server.closeIdleConnections = () => undefined;
       server.close();
+      http2?.stop();
     },
     async end(ms) {
-      await flushed(sockets, ms);
+      const until = performance.now() + ms;
+      const isBusy = () =>
+        http2?.busy === true ||
+        [...sockets.keys()].some(({ writableLength }) => writableLength > 0);
+      do await delay(5);
+      while (performance.now() < until && isBusy());
       server.closeAllConnections();
-      // The HTTP server does not close upgraded connections.
-      for (const socket of sockets) socket.destroy();
+      // The HTTP server does not close other connections than its own.
+      for (const socket of sockets.keys()) socket.destroy();
     },
   };
 }
 
-/** Waits until all responses are sent, but at most `ms` milliseconds. */
-async function flushed(sockets: ReadonlySet<Socket>, ms: number): Promise<void> {
-  const until = performance.now() + ms;
-  do await delay(5);
-  while (
-    performance.now() < until &&
-    [...sockets].some(({ writableLength }) => writableLength > 0)
-  );
+/** Returns whether a connection that begins with these bytes is one of HTTP/2, or undefined if they are too few. */
+function beginsHttp2(bytes: Buffer): boolean | undefined {
+  if (bytes[0] !== PREFACE[0]) return false;
+  const length = Math.min(bytes.length, PREFACE.length);
+  if (bytes.compare(PREFACE, 0, length, 0, length) !== 0) return false;
+  return length === PREFACE.length ? true : undefined;
+}
+
+/** Removes the listener with which a server accepts connections, and returns a function that calls it. */
+function takeListener(
+  server: Server | SecureServer,
+  event: 'connection' | 'secureConnection',
+): (socket: Socket) => void {
+  const [accept] = server.listeners(event);
+  if (!accept) throw new Error(`this version of Node has no listener for ${event}`);
+  server.removeAllListeners(event);
+  return (socket) => void Reflect.apply(accept, server, [socket]);
+}
+
+function destroy(this: Socket): void {
+  this.destroy();
 }

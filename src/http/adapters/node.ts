@@ -1,16 +1,17 @@
 /**
- * The adapter for node:http: a `(request, response)` handler that also mounts in Express and connect.
+ * The adapter for node:http and node:http2: a `(request, response)` handler that also mounts in Express and connect.
  *
  *   http.createServer(serve(agent).node)        express().use('/agent', serve(agent).node)
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Writable } from 'node:stream';
+import type { Socket } from 'node:net';
 import type { Logger } from '../../tasks/index.ts';
 import { isLoopbackAddress } from '../admission.ts';
 import { clientOf, type PendingBytes } from '../pending-bytes.ts';
 import type { App } from '../app.ts';
 import { dropUnread, EventSink, flatten } from './event-sink.ts';
 import type { Heartbeat } from './heartbeat.ts';
+import type { HttpHandler, HttpRequest, HttpResponse } from './messages.ts';
 import { Pace } from './pace.ts';
 import { readBody } from './request-body.ts';
 import { sendText } from './text-writer.ts';
@@ -37,21 +38,25 @@ export interface NodeOptions {
 export type NodeHandler = (request: IncomingMessage, response: ServerResponse) => void;
 
 /** The response to a request, or the socket of a WebSocket connection. */
-type Answered = Pick<Writable, 'destroyed' | 'once' | 'writableFinished'>;
+type Answered = Pick<HttpResponse, 'destroyed' | 'once' | 'writableFinished'>;
 
 /** Created only once, because a new error with a stack trace for every closed request would be expensive. */
 const GONE = new DOMException('The client disconnected', 'AbortError');
 
 export class NodeRequest implements TransportRequest {
-  readonly #request: IncomingMessage;
+  readonly #request: HttpRequest;
   readonly #response: Answered;
   readonly #publicUrl: string | undefined;
   #controller: AbortController | undefined;
 
-  constructor(request: IncomingMessage, response: Answered, publicUrl: string | undefined) {
+  constructor(request: HttpRequest, response: Answered, publicUrl: string | undefined) {
     this.#request = request;
     this.#response = response;
     this.#publicUrl = publicUrl;
+  }
+
+  protected get socket(): Socket {
+    return this.#request.socket;
   }
 
   get method(): string {
@@ -85,17 +90,17 @@ export class NodeRequest implements TransportRequest {
 
   get base(): string {
     if (this.#publicUrl !== undefined) return this.#publicUrl;
-    const secure = 'encrypted' in this.#request.socket;
+    const secure = 'encrypted' in this.socket;
     const host = this.header('host') ?? 'localhost';
     return `${secure ? 'https' : 'http'}://${host}${mountOf(this.#request)}`;
   }
 
   get remote(): string {
-    return this.#request.socket.remoteAddress ?? '';
+    return this.socket.remoteAddress ?? '';
   }
 
   get local(): boolean {
-    return isLoopbackAddress(this.#request.socket.localAddress ?? '');
+    return isLoopbackAddress(this.socket.localAddress ?? '');
   }
 
   get connection(): RequestConnection | undefined {
@@ -121,6 +126,57 @@ export class NodeRequest implements TransportRequest {
   }
 }
 
+/**
+ * A request over HTTP/2. Its Host is the pseudo-header `:authority`, and it shares its connection with other requests,
+ * which may be those of other users.
+ */
+class Http2Request extends NodeRequest {
+  readonly #headers: HttpRequest['headers'];
+  readonly #response: HttpResponse;
+  /** Kept, because the request no longer knows its connection after it has ended. */
+  readonly #socket: Socket;
+
+  constructor(request: HttpRequest, response: HttpResponse, publicUrl: string | undefined) {
+    super(request, response, publicUrl);
+    this.#headers = request.headers;
+    this.#response = response;
+    this.#socket = request.socket;
+  }
+
+  protected override get socket(): Socket {
+    return this.#socket;
+  }
+
+  override header(name: string): string | undefined {
+    return super.header(name === 'host' && ':authority' in this.#headers ? ':authority' : name);
+  }
+
+  /** A Host header that differs from `:authority` counts as a second one (RFC 9113, section 8.3.1). */
+  override get repeated(): string | undefined {
+    const { host } = this.#headers;
+    return host === undefined || host === this.header('host') ? super.repeated : 'Host';
+  }
+
+  override get connection(): RequestConnection {
+    const response = this.#response;
+    return {
+      drop: () => response.destroy(),
+      onClose: (listener) => response.once('close', listener),
+    };
+  }
+}
+
+/** Returns the request of a message that Node has received, over HTTP/1.1 or HTTP/2. */
+export function nodeRequest(
+  incoming: HttpRequest,
+  response: HttpResponse,
+  publicUrl: string | undefined,
+): TransportRequest {
+  return incoming.httpVersionMajor === 2
+    ? new Http2Request(incoming, response, publicUrl)
+    : new NodeRequest(incoming, response, publicUrl);
+}
+
 /** Returns whether the whole response was sent. The socket of a WebSocket connection never has a complete response. */
 function isComplete(response: Answered): boolean {
   return 'req' in response && response.writableFinished;
@@ -134,7 +190,7 @@ function pathOf({ pathname, search }: URL): string {
  * Returns the path at which a framework mounted the handler. Express provides this path in `baseUrl`. With connect, it
  * is the original path without the path that the handler gets.
  */
-function mountOf(request: IncomingMessage): string {
+function mountOf(request: HttpRequest): string {
   const base: unknown = Reflect.get(request, 'baseUrl');
   if (typeof base === 'string') return base;
   const original: unknown = Reflect.get(request, 'originalUrl');
@@ -146,10 +202,10 @@ function mountOf(request: IncomingMessage): string {
   return path === '/' ? whole : '';
 }
 
-export function createNodeHandler(app: App, options: NodeOptions): NodeHandler {
+export function createNodeHandler(app: App, options: NodeOptions): HttpHandler {
   const pace = new Pace();
   return (incoming, response) => {
-    const request = new NodeRequest(incoming, response, options.publicUrl);
+    const request = nodeRequest(incoming, response, options.publicUrl);
     app(request, (user, maxBytes) =>
       readBody(incoming, options, () => clientOf(user, request), maxBytes),
     ).then(
@@ -178,8 +234,8 @@ function abandon(reply: Reply): void {
 }
 
 function writeFull(
-  incoming: IncomingMessage,
-  response: ServerResponse,
+  incoming: HttpRequest,
+  response: HttpResponse,
   reply: FullReply,
   cors: Record<string, string> | undefined,
   options: NodeOptions,
@@ -199,14 +255,15 @@ function writeFull(
     if (reply.release) response.once('close', reply.release);
     dropUnread(response, options);
   } else reply.release?.();
-  if (!incoming.complete) drainBriefly(incoming);
+  // Over HTTP/2, the rest of the body is refused after the response (http2.ts).
+  if (!incoming.complete && incoming.httpVersionMajor === 1) drainBriefly(incoming);
 }
 
 /**
  * Reads and discards the rest of a refused body. Many clients read the answer only after they have sent the whole body,
  * and would otherwise get a connection reset. For the same reason, the answer does not have `connection: close`.
  */
-function drainBriefly(incoming: IncomingMessage): void {
+function drainBriefly(incoming: HttpRequest): void {
   const timer = setTimeout(() => incoming.destroy(), 5000).unref();
   let left = 64 * 1024 * 1024;
   incoming.on('data', (chunk: Buffer) => {
@@ -218,7 +275,7 @@ function drainBriefly(incoming: IncomingMessage): void {
 }
 
 function writeStream(
-  response: ServerResponse,
+  response: HttpResponse,
   reply: StreamReply,
   cors: Record<string, string> | undefined,
   pace: Pace,

@@ -1,8 +1,8 @@
-/** Reads the body of a request to node:http. */
-import type { IncomingMessage } from 'node:http';
+/** Reads the body of a request to node:http or node:http2. */
 import { ByteCollector } from '../../base/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import { type PendingBytes, UNCOUNTED_BYTES } from '../pending-bytes.ts';
+import type { HttpRequest } from './messages.ts';
 
 export interface BodyLimits {
   readonly maxBodyBytes: number;
@@ -32,7 +32,7 @@ export function bodyText(bytes: Uint8Array): string {
  * client disconnects, the promise stays pending and is garbage collected.
  */
 export function readBody(
-  request: IncomingMessage,
+  request: HttpRequest,
   { maxBodyBytes: serverLimit, pending }: BodyLimits,
   clientOf: () => string,
   maxBytes: number = serverLimit,
@@ -92,7 +92,7 @@ export function readBody(
 }
 
 /** Returns the text of a body that a framework has already read. */
-function parsedBody(request: IncomingMessage): string {
+function parsedBody(request: HttpRequest): string {
   const body: unknown = Reflect.get(request, 'body');
   if (typeof body === 'string') return body;
   if (Buffer.isBuffer(body)) return bodyText(body);

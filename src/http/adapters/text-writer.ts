@@ -2,10 +2,10 @@
  * Writes an answer of text in chunks, as fast as the client reads it. Like event-sink.ts, it writes the framing of the
  * HTTP chunks itself, because node:http would write each chunk in three pieces.
  */
-import type { ServerResponse } from 'node:http';
 import type { Logger } from '../../tasks/index.ts';
 import type { TextReply } from '../request.ts';
 import { dropUnread, flatten, httpChunk, LAST_CHUNK } from './event-sink.ts';
+import type { HttpResponse } from './messages.ts';
 
 export interface TextOptions {
   /** How long a client may read nothing before it is disconnected. */
@@ -15,7 +15,7 @@ export interface TextOptions {
 
 /** Starts to write the chunks. Ends when the client disconnects. */
 export function sendText(
-  response: ServerResponse,
+  response: HttpResponse,
   reply: TextReply,
   cors: Record<string, string> | undefined,
   options: TextOptions,
@@ -24,15 +24,15 @@ export function sendText(
 }
 
 class TextWriter {
-  readonly #response: ServerResponse;
+  readonly #response: HttpResponse;
   readonly #reply: TextReply;
   readonly #options: TextOptions;
-  /** False for HTTP/1.0, where the end of the connection ends the answer. */
+  /** False for HTTP/1.0, where the end of the connection ends the answer, and for HTTP/2, which has frames. */
   readonly #chunked: boolean;
   #over = false;
   #stalled: NodeJS.Timeout | undefined;
 
-  constructor(response: ServerResponse, reply: TextReply, options: TextOptions) {
+  constructor(response: HttpResponse, reply: TextReply, options: TextOptions) {
     this.#response = response;
     this.#reply = reply;
     this.#options = options;
@@ -46,7 +46,7 @@ class TextWriter {
     response.once('close', () => this.#end());
     response.on('drain', () => this.#drained());
     response.writeHead(200, flat);
-    response.chunkedEncoding = false;
+    if (this.#chunked) response.chunkedEncoding = false;
     response.flushHeaders();
     this.#read();
   }
@@ -71,7 +71,7 @@ class TextWriter {
     const { data, encoding } = httpChunk(text, this.#chunked);
     // node:http would cork the socket until the next tick. If the socket is corked here first, `uncork` writes the data
     // immediately.
-    const { socket } = this.#response;
+    const socket = this.#chunked ? this.#response.socket : undefined;
     socket?.cork();
     const hasRoom = this.#response.write(data, encoding);
     socket?.uncork();

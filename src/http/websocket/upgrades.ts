@@ -18,6 +18,7 @@ import { A2AError, type User } from '../../protocol/index.ts';
 import type { Logger } from '../../tasks/index.ts';
 import type { Admission } from '../admission.ts';
 import { NodeRequest } from '../adapters/node.ts';
+import { Allowance } from '../allowance.ts';
 import { clientOf, type PendingBytes, UNCOUNTED_BYTES } from '../pending-bytes.ts';
 import { peerError } from '../respond.ts';
 import { restError } from '../rest.ts';
@@ -34,12 +35,8 @@ import {
 
 /** How long to wait until the peer closes its side. */
 const CLOSE_MS = 2000;
-/**
- * Rate limit of frames and pings. BURST is the maximum number in a burst, and PER_SECOND is the number per second after
- * it.
- */
-const BURST = 400;
-const PER_SECOND = 100;
+/** Rate limit of frames and pings. */
+const FRAMES = { burst: 400, perSecond: 100 };
 
 /**
  * Maximum number of chunks and of fragments of an unfinished frame. Each needs some hundred bytes of memory, even if it
@@ -233,8 +230,7 @@ class Peer implements PeerSocket {
   #stalled: (() => void) | undefined;
   /** Whether the peer has sent something since the last ping. */
   #alive = true;
-  #allowance = BURST;
-  #since = performance.now();
+  readonly #frames = new Allowance(FRAMES);
 
   constructor(ws: WebSocket, raw: Socket, unfinished: UnfinishedFrame, logger: Logger) {
     this.#ws = ws;
@@ -341,11 +337,7 @@ class Peer implements PeerSocket {
   /** Counts a frame. Returns false and closes the connection if there were too many. */
   #heard(): boolean {
     this.#alive = true;
-    const now = performance.now();
-    const earned = ((now - this.#since) / 1000) * PER_SECOND;
-    this.#allowance = Math.min(BURST, this.#allowance + earned) - 1;
-    this.#since = now;
-    if (this.#allowance >= 0) return true;
+    if (this.#frames.take()) return true;
     if (this.open) this.#logger.warn({}, 'closed a WebSocket that sends too many frames');
     this.close(CLOSE.policy, 'too many frames');
     return false;

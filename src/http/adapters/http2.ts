@@ -1,0 +1,201 @@
+/**
+ * HTTP/2 connections, for the sockets that the listener recognizes as such. Loaded with the first one.
+ *
+ * A client can do much more on one connection of HTTP/2 than on one of HTTP/1.1, so a connection has limits: streams at
+ * the same time, memory, headers, and the frames that cost work but carry no request. Node limits CONTINUATION frames,
+ * invalid frames and acknowledgements that the client does not read. PING and SETTINGS frames, and streams that the
+ * client opens only to reset them, are limited here. A connection without streams is closed after a while.
+ */
+import {
+  constants,
+  createServer,
+  Http2ServerRequest,
+  Http2ServerResponse,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from 'node:http2';
+import type { Socket } from 'node:net';
+import { Allowance } from '../allowance.ts';
+import type { HttpHandler } from './messages.ts';
+
+/** Maximum number of requests and streams of one connection that are open at the same time. */
+const MAX_STREAMS = 1000;
+/** Maximum size of the headers of a request, as in HTTP/1.1. */
+const MAX_HEADER_BYTES = 16 * 1024;
+const MAX_HEADERS = 128;
+/** Maximum memory of a connection, in MB. It refuses new streams while it needs more. */
+const MAX_SESSION_MB = 32;
+/** Limit of PING and SETTINGS frames. */
+const CONTROL_FRAMES = { burst: 500, perSecond: 100 };
+/**
+ * Some clients of gRPC send a PING to measure the connection whenever they receive data. So each of these numbers of
+ * sent bytes allows one more. The acknowledgement of a PING is much smaller.
+ */
+const BYTES_PER_PING = 256;
+/** Limit of streams that end with an error, for example because the client resets them (CVE-2023-44487). */
+const RESETS = { burst: 200, perSecond: 50 };
+
+export interface Http2Options {
+  readonly handler: HttpHandler;
+  /** The timeout for the first frame of a connection. */
+  readonly headersTimeoutMs: number;
+  /** The timeout for receiving a request, including its body. */
+  readonly requestTimeoutMs: number;
+  /** How long a connection without streams stays open. */
+  readonly idleTimeoutMs: number;
+}
+
+export interface Http2Connections {
+  /** Takes over a socket. Bytes that were already read must have been put back with `unshift`. */
+  accept(socket: Socket): void;
+  /** Whether responses are written but not sent yet. */
+  readonly busy: boolean;
+  /** Closes the connections on which a timeout has passed. Called regularly. */
+  sweep(): void;
+  /** Accepts no new streams. Open streams stay open. */
+  stop(): void;
+}
+
+/** The response as the adapter needs it. That of node:http2 would end without an error code if it is destroyed. */
+class Response<
+  Request extends Http2ServerRequest = Http2ServerRequest,
+> extends Http2ServerResponse<Request> {
+  override destroy(): this {
+    if (!this.stream.closed) this.stream.close(constants.NGHTTP2_CANCEL);
+    return this;
+  }
+
+  flushHeaders(): void {
+    if (!this.headersSent) this.writeHead(this.statusCode);
+  }
+}
+
+// Contrary to its types, the response of node:http2 does not have this property.
+Object.defineProperty(Response.prototype, 'destroyed', {
+  get(this: Response) {
+    return this.stream.destroyed;
+  },
+});
+
+export function http2Connections(options: Http2Options): Http2Connections {
+  const connections = new Set<Connection>();
+  const server = createServer(
+    {
+      settings: {
+        maxConcurrentStreams: MAX_STREAMS,
+        maxHeaderListSize: MAX_HEADER_BYTES,
+        enableConnectProtocol: false,
+      },
+      maxHeaderListPairs: MAX_HEADERS,
+      maxSessionMemory: MAX_SESSION_MB,
+      streamResetBurst: RESETS.burst,
+      streamResetRate: RESETS.perSecond,
+      Http2ServerRequest,
+      Http2ServerResponse: Response,
+    },
+    options.handler,
+  );
+  server.on('session', (session) => {
+    const connection = new Connection(session, options);
+    connections.add(connection);
+    session.once('close', () => connections.delete(connection));
+  });
+  return {
+    accept(socket) {
+      server.emit('connection', socket);
+    },
+    get busy() {
+      return [...connections].some((each) => each.busy);
+    },
+    sweep() {
+      for (const each of connections) each.sweep();
+    },
+    stop() {
+      for (const each of connections) each.close();
+    },
+  };
+}
+
+/** A connection, with the time since which its streams are open or since which it has none. */
+class Connection {
+  readonly #session: ServerHttp2Session;
+  readonly #options: Http2Options;
+  /** The open streams, with the time at which they were opened. */
+  readonly #streams = new Map<ServerHttp2Stream, number>();
+  readonly #control = new Allowance(CONTROL_FRAMES);
+  readonly #resets = new Allowance(RESETS);
+  #idleSince = performance.now();
+  /** Whether the client has sent its SETTINGS, with which each connection begins. */
+  #isOpen = false;
+  #sent = 0;
+
+  constructor(session: ServerHttp2Session, options: Http2Options) {
+    this.#session = session;
+    this.#options = options;
+    session.on('stream', (stream) => this.#opened(stream));
+    session.on('ping', () => this.#controlled());
+    session.on('remoteSettings', () => {
+      this.#isOpen = true;
+      this.#controlled();
+    });
+  }
+
+  get busy(): boolean {
+    return [...this.#streams.keys()].some(({ writableLength }) => writableLength > 0);
+  }
+
+  close(): void {
+    this.#session.close();
+  }
+
+  sweep(): void {
+    const { headersTimeoutMs, requestTimeoutMs, idleTimeoutMs } = this.#options;
+    const now = performance.now();
+    if (this.#streams.size === 0) {
+      const allowedMs = this.#isOpen ? idleTimeoutMs : headersTimeoutMs;
+      if (now - this.#idleSince < allowedMs) return;
+      // A connection that does not end after `close` is ended by the next sweep.
+      if (this.#isOpen && !this.#session.closed) this.#session.close();
+      else this.#session.destroy();
+      return;
+    }
+    if (requestTimeoutMs === 0) return;
+    for (const [stream, since] of this.#streams) {
+      if (isReceived(stream) || now - since < requestTimeoutMs) continue;
+      stream.close(constants.NGHTTP2_CANCEL);
+    }
+  }
+
+  #opened(stream: ServerHttp2Stream): void {
+    this.#streams.set(stream, performance.now());
+    stream.once('finish', () => {
+      // The response is complete, so the rest of the body is not wanted (RFC 9113, section 8.1).
+      if (!isReceived(stream)) stream.close(constants.NGHTTP2_NO_ERROR);
+    });
+    stream.once('close', () => {
+      this.#streams.delete(stream);
+      if (this.#streams.size === 0) this.#idleSince = performance.now();
+      if (stream.rstCode !== constants.NGHTTP2_NO_ERROR && !this.#resets.take()) this.#calm();
+    });
+  }
+
+  #controlled(): void {
+    const { bytesWritten } = this.#session.socket;
+    const more = (bytesWritten - this.#sent) / BYTES_PER_PING;
+    this.#sent = bytesWritten;
+    if (!this.#control.take(more)) this.#calm();
+  }
+
+  /** Ends a connection whose client sends too many frames. */
+  #calm(): void {
+    this.#session.destroy(
+      new Error('the client sends too many frames'),
+      constants.NGHTTP2_ENHANCE_YOUR_CALM,
+    );
+  }
+}
+
+/** Returns whether the client has sent the whole request. */
+function isReceived(stream: ServerHttp2Stream): boolean {
+  return stream.endAfterHeaders || stream.readableEnded;
+}

@@ -1,0 +1,22 @@
+/** Limits how often something may happen: `burst` times at once, and `perSecond` times per second after that. */
+export class Allowance {
+  readonly #burst: number;
+  readonly #perSecond: number;
+  #left: number;
+  #since = performance.now();
+
+  constructor({ burst, perSecond }: { readonly burst: number; readonly perSecond: number }) {
+    this.#burst = burst;
+    this.#perSecond = perSecond;
+    this.#left = burst;
+  }
+
+  /** Counts one event. Returns false if there were too many. `more` are events that are allowed in addition. */
+  take(more = 0): boolean {
+    const now = performance.now();
+    const earned = ((now - this.#since) / 1000) * this.#perSecond + more;
+    this.#since = now;
+    this.#left = Math.min(this.#burst, this.#left + earned) - 1;
+    return this.#left >= 0;
+  }
+}
