@@ -11,6 +11,7 @@ import { type AddressInfo, isIP, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { TLSSocket } from 'node:tls';
+import { directRequestClass } from './direct-request.ts';
 import type { Http2Connections } from './http2.ts';
 import type { HttpHandler } from './messages.ts';
 
@@ -67,15 +68,17 @@ export async function openListener(
 ): Promise<Listener> {
   const headersTimeout = Math.min(HEADERS_MS, requestTimeoutMs);
   const sweepMs = headersTimeout || HEADERS_MS;
+  // This is not an import statement, because the module namespace of node:http loads undici, which takes most of the
+  // start-up time.
+  const http = process.getBuiltinModule('node:http');
   const options = {
+    IncomingMessage: directRequestClass(http.IncomingMessage),
     requestTimeout: requestTimeoutMs,
     headersTimeout,
     connectionsCheckingInterval: sweepMs,
     keepAliveTimeout: IDLE_MS,
     shouldUpgradeCallback: (request: IncomingMessage) => upgrades?.wanted(request) === true,
   };
-  // These are not import statements, because the module namespace of node:http loads undici, which takes most of the
-  // start-up time.
   const secure: SecureServer | undefined =
     tls &&
     process
@@ -84,8 +87,7 @@ export async function openListener(
         { ...options, ...tls, handshakeTimeout: HANDSHAKE_MS, ALPNProtocols: ['h2', 'http/1.1'] },
         node,
       );
-  const server: Server =
-    secure ?? process.getBuiltinModule('node:http').createServer(options, node);
+  const server: Server = secure ?? http.createServer(options, node);
   server.on('upgrade', (request, socket, head) => upgrades?.handle(request, socket, head));
 
   /** The sockets, with the time since which their protocol is unknown, or 0 if it is known. */

@@ -18,8 +18,6 @@ export interface HttpRequest {
   on(event: 'data', listener: (chunk: Buffer) => void): unknown;
   on(event: 'end', listener: () => void): unknown;
   once(event: 'close', listener: () => void): unknown;
-  off(event: 'data', listener: (chunk: Buffer) => void): unknown;
-  off(event: 'end', listener: () => void): unknown;
   resume(): unknown;
   destroy(): unknown;
 }

@@ -2,6 +2,7 @@
 import { ByteCollector } from '../../base/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import { type PendingBytes, UNCOUNTED_BYTES } from '../pending-bytes.ts';
+import { type BodySink, isDirect } from './direct-request.ts';
 import type { HttpRequest } from './messages.ts';
 
 export interface BodyLimits {
@@ -33,62 +34,101 @@ export function bodyText(bytes: Uint8Array): string {
  */
 export function readBody(
   request: HttpRequest,
-  { maxBodyBytes: serverLimit, pending }: BodyLimits,
+  { maxBodyBytes, pending }: BodyLimits,
   clientOf: () => string,
-  maxBytes: number = serverLimit,
+  maxBytes: number = maxBodyBytes,
 ): Promise<string> {
-  const maxBodyBytes = Math.min(maxBytes, serverLimit);
+  const limit = Math.min(maxBytes, maxBodyBytes);
   return new Promise((resolve, reject) => {
-    if (request.readableEnded) return resolve(parsedBody(request));
-    if (Number(request.headers['content-length'] ?? 0) > maxBodyBytes) {
-      return reject(tooLarge(maxBodyBytes));
-    }
-    const body = new ByteCollector();
-    let client = '';
-    let held = 0;
-    const release = () => {
-      pending.give(client, held);
-      held = 0;
-    };
-    /** Counts the bytes in steps, because a body can arrive byte by byte. */
-    const count = (size: number) => {
-      const steps = Math.ceil(size / UNCOUNTED_BYTES) - 1;
-      const more = steps * UNCOUNTED_BYTES - held;
-      if (more <= 0) return;
-      if (held === 0) {
-        client = clientOf();
-        request.once('close', release);
-      }
-      pending.take(client, more);
-      held += more;
-    };
-    const refuse = (error: unknown) => {
-      request.off('data', onData);
-      request.off('end', onEnd);
-      release();
-      reject(error);
-    };
-    const onData = (chunk: Buffer) => {
-      const size = body.size + chunk.length;
-      if (size > maxBodyBytes) return refuse(tooLarge(maxBodyBytes));
-      try {
-        count(size);
-      } catch (error) {
-        return refuse(error);
-      }
-      body.add(chunk);
-    };
-    const onEnd = () => {
-      release();
-      try {
-        resolve(bodyText(body.bytes()));
-      } catch (error) {
-        reject(error);
-      }
-    };
-    request.on('data', onData);
-    request.on('end', onEnd);
+    if (!isArriving(request) && request.readableEnded) return resolve(parsedBody(request));
+    if (Number(request.headers['content-length'] ?? 0) > limit) return reject(tooLarge(limit));
+    new BodyReader(request, { limit, pending, clientOf, resolve, reject }).start();
   });
+}
+
+/** Returns whether the body arrives at one of our own listeners. Faster to check than `readableEnded`. */
+function isArriving(request: HttpRequest): boolean {
+  return !request.complete && isDirect(request);
+}
+
+interface BodyReaderOptions {
+  readonly limit: number;
+  readonly pending: PendingBytes;
+  readonly clientOf: () => string;
+  readonly resolve: (text: string) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** This is a class, because functions inside `readBody` would be created for every request. */
+class BodyReader implements BodySink {
+  readonly #request: HttpRequest;
+  readonly #options: BodyReaderOptions;
+  readonly #body = new ByteCollector();
+  #client = '';
+  /** Number of bytes that are counted in `pending`. */
+  #held = 0;
+  /** Set if the body was refused. The rest of it is ignored. */
+  #isOver = false;
+
+  constructor(request: HttpRequest, options: BodyReaderOptions) {
+    this.#request = request;
+    this.#options = options;
+  }
+
+  start(): void {
+    const request = this.#request;
+    if (isDirect(request) && request.takeBody(this)) return;
+    request.on('data', (chunk: Buffer) => this.data(chunk));
+    request.on('end', () => this.end());
+  }
+
+  data(chunk: Buffer): void {
+    if (this.#isOver) return;
+    const { limit } = this.#options;
+    const size = this.#body.size + chunk.length;
+    if (size > limit) return this.#refuse(tooLarge(limit));
+    try {
+      if (size > UNCOUNTED_BYTES) this.#count(size);
+    } catch (error) {
+      return this.#refuse(error);
+    }
+    this.#body.add(chunk);
+  }
+
+  end(): void {
+    if (this.#isOver) return;
+    this.#release();
+    try {
+      this.#options.resolve(bodyText(this.#body.bytes()));
+    } catch (error) {
+      this.#options.reject(error);
+    }
+  }
+
+  /** Counts the bytes in steps, because a body can arrive byte by byte. */
+  #count(size: number): void {
+    const steps = Math.ceil(size / UNCOUNTED_BYTES) - 1;
+    const more = steps * UNCOUNTED_BYTES - this.#held;
+    if (more <= 0) return;
+    if (this.#held === 0) {
+      this.#client = this.#options.clientOf();
+      this.#request.once('close', () => this.#release());
+    }
+    this.#options.pending.take(this.#client, more);
+    this.#held += more;
+  }
+
+  #refuse(error: unknown): void {
+    this.#isOver = true;
+    if (isDirect(this.#request)) this.#request.leaveBody();
+    this.#release();
+    this.#options.reject(error);
+  }
+
+  #release(): void {
+    this.#options.pending.give(this.#client, this.#held);
+    this.#held = 0;
+  }
 }
 
 /** Returns the text of a body that a framework has already read. */
