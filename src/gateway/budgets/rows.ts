@@ -37,7 +37,7 @@ export function periodsOf(day: string) {
 /** Adds a call to its sum. Calls that end together often have the same caller, so that one statement can store them. */
 export function addTo(
   sums: Map<string, Sum>,
-  { failed, ...booking }: Booking,
+  booking: Booking,
   {
     isRest = false,
     name = callerOf(booking).join('\n'),
@@ -46,11 +46,12 @@ export function addTo(
   const sum = sums.get(name);
   const uses = isRest ? 0 : 1;
   if (!sum) {
-    sums.set(name, { ...booking, uses, failures: failed ? uses : 0 });
+    const { failed, ...first } = booking;
+    sums.set(name, { ...first, uses, failures: failed ? uses : 0 });
     return;
   }
   sum.uses += uses;
-  if (failed) sum.failures += uses;
+  if (booking.failed) sum.failures += uses;
   sum.inputTokens = atMost(sum.inputTokens + booking.inputTokens);
   sum.outputTokens = atMost(sum.outputTokens + booking.outputTokens);
   sum.nanos = atMost(sum.nanos + booking.nanos);

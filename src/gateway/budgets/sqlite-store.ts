@@ -120,11 +120,12 @@ export function createSqliteBudgetStore(register: Register, taskRows = TASK_ROWS
 
   function* settle(settlements: readonly Settlement[]): Steps<void> {
     const sums = new Map<string, Sum>();
+    const numbers = new Map<string, number>();
     for (const { id, booking } of settlements) {
       if (id !== undefined) yield* free(id);
       if (!booking) continue;
       addTo(sums, booking);
-      yield* addTaskRow(booking);
+      yield* addTaskRow(booking, numbers);
       // Only a call with a budget has a reservation. Without a budget, the task has no counter.
       if (id !== undefined) yield* count(booking, holdersOf(booking).taskHolder);
     }
@@ -147,10 +148,17 @@ export function createSqliteBudgetStore(register: Register, taskRows = TASK_ROWS
     });
   }
 
-  function* addTaskRow(booking: Booking): Steps<void> {
+  /** Adds the row of a call. `numbers` has the last number of each workspace in this transaction. */
+  function* addTaskRow(booking: Booking, numbers: Map<string, number>): Steps<void> {
     const { workspace, contextId, taskId, failed } = booking;
-    const values = [...callerOf(booking), 1, failed ? 1 : 0, ...numbersOf(booking)];
-    const number = Number((yield* SQL.addTask.get(workspace, contextId, taskId, ...values))?.[0]);
+    const last = numbers.get(workspace) ?? (yield* SQL.lastTask.get(workspace))?.[0] ?? 0;
+    let number = last + 1;
+    const values = [number, contextId, taskId, ...callerOf(booking), 1, failed ? 1 : 0];
+    values.push(...numbersOf(booking));
+    if (taskId !== '') yield* SQL.addTask.run(...values);
+    // A call without a task may be added to an existing row.
+    else number = (yield* SQL.addWithoutTask.get(...values))?.[0] ?? number;
+    numbers.set(workspace, Math.max(last, number));
     if (number % TRIM_STEP === 0) yield* SQL.trimTasks.run(workspace, number - taskRows);
   }
 
@@ -223,11 +231,9 @@ function statements() {
       subject: of(`workspace = $workspace AND subject = $id AND subject <> ''`),
     };
   };
-  const addTask = arrayStatement<[number]>(`
+  const addTask = `
     INSERT INTO task_spending (number, context_id, task_id, ${COLUMNS})
-    VALUES (1 + coalesce((SELECT max(number) FROM task_spending WHERE workspace = ?), 0),
-            ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-    ${conflict} RETURNING number`);
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
   return {
     spent: sums('input_tokens + output_tokens', 'spending'),
     reserved: sums('tokens', 'reservations'),
@@ -266,7 +272,11 @@ function statements() {
       WHERE expires_at < $now OR (owner <> $owner AND ($adopts = 0 OR agent = ''))`),
     add: statement(`
       INSERT INTO spending (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ${conflict}`),
-    addTask,
+    lastTask: arrayStatement<[number | null]>(
+      'SELECT max(number) FROM task_spending WHERE workspace = ?',
+    ),
+    addTask: statement(addTask),
+    addWithoutTask: arrayStatement<[number]>(`${addTask} ${conflict} RETURNING number`),
     trimTasks: statement('DELETE FROM task_spending WHERE workspace = ? AND number <= ?'),
     dropTasks: statement('DELETE FROM task_spending WHERE day < ?'),
     fold: statement(`

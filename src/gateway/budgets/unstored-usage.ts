@@ -1,6 +1,6 @@
 /**
- * The usage that is not stored yet. The calls that end in the same turn of the event loop are stored together. Usage that
- * cannot be stored is kept, and is stored as soon as that is possible.
+ * The usage that is not stored yet. Calls that end at about the same time are stored together, because most of the costs
+ * are those of the transaction. Usage that cannot be stored is kept, and is stored as soon as that is possible.
  */
 import { backoffMs, type MaybePromise } from '../../base/index.ts';
 import { A2AError } from '../../protocol/index.ts';
@@ -12,6 +12,13 @@ const MAX_KEPT = 10_000;
 /** Time between the first two attempts to store. It doubles with each failure. */
 export const FIRST_RETRY_MS = 100;
 export const MAX_RETRY_MS = 5000;
+/**
+ * How long the usage of calls without a budget may wait for the usage of other calls. It is lost if the process is killed
+ * in this time. The usage of a call with a budget does not wait, because its reservation takes room from other calls.
+ */
+const TOGETHER_MS = 50;
+/** The number of calls that are stored without waiting for others. A transaction blocks the event loop. */
+const MAX_TOGETHER = 256;
 
 export interface UnstoredUsageOptions {
   /** Stores usage. It may be called again with the same settlements after a failure. */
@@ -28,6 +35,7 @@ export class UnstoredUsage {
   #failed: { readonly at: number; readonly count: number; readonly waitMs: number } | undefined;
   #storing: Promise<void> | undefined;
   #willStore = false;
+  #timer: NodeJS.Timeout | undefined;
   #retry: NodeJS.Timeout | undefined;
   #closed = false;
 
@@ -50,12 +58,20 @@ export class UnstoredUsage {
       );
     }
     if (this.#willStore || !this.#isDue()) return;
+    if (settlement.id === undefined && this.#kept.length < MAX_TOGETHER) {
+      this.#timer ??= setTimeout(this.#flushSoon, TOGETHER_MS);
+      return;
+    }
     this.#willStore = true;
-    setImmediate(() => {
-      this.#willStore = false;
-      void this.flush();
-    });
+    setImmediate(this.#flushSoon);
   }
+
+  readonly #flushSoon = (): void => {
+    this.#willStore = false;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    void this.flush();
+  };
 
   /** Stores what is kept. Throws if that fails, or has just failed. */
   async storeFirst(): Promise<void> {
@@ -85,6 +101,7 @@ export class UnstoredUsage {
   async close(): Promise<void> {
     this.#closed = true;
     await this.flush();
+    clearTimeout(this.#timer);
     clearTimeout(this.#retry);
   }
 
