@@ -250,7 +250,7 @@ async function startUp(command: readonly string[]): Promise<number> {
 }
 
 export async function start(): Promise<Row[]> {
-  const launcher = join(import.meta.dirname, '../dist/bin/parley.js');
+  const launcher = join(import.meta.dirname, '../dist/parley-cli/bin/parley.js');
   const plain = join(scratch(), 'bare.mjs');
   writeFileSync(plain, BARE_START);
   const took: Record<string, number[]> = { bare: [], parley: [], sqlite: [] };

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { startSubject, type Subject } from './subject.ts';
 
 const here = import.meta.dirname;
-const CLI = join(here, '../dist/cli/parley.js');
+const CLI = join(here, '../dist/parley-cli/cli/parley.js');
 
 /** Folders and processes to remove at the end. */
 const folders: string[] = [];

@@ -13,8 +13,8 @@ const OLDEST = [24, 16];
 const launcher = fileURLToPath(import.meta.url);
 const folder = path.dirname(launcher);
 
-// The repository has the program in dist/; in the published package dist/ is the root.
-const bundle = ['../dist/cli/parley.js', '../cli/parley.js']
+// The repository has the built package in dist/parley-cli/; when it is published, that folder is the root.
+const bundle = ['../dist/parley-cli/cli/parley.js', '../cli/parley.js']
   .map((place) => path.resolve(folder, place))
   .find((place) => existsSync(place));
 
@@ -115,7 +115,7 @@ function candidates() {
   return [
     ...(process.env.PARLEY_NODE ? [process.env.PARLEY_NODE] : []),
     path.resolve(folder, '..', own),
-    path.resolve(folder, '../..', own),
+    path.resolve(folder, '../../..', own),
     ...(process.env.PATH ?? '')
       .split(path.delimiter)
       .filter((entry) => path.isAbsolute(entry))

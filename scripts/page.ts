@@ -3,7 +3,7 @@
  * files.json, from which src/console/files.ts serves them. A script that only some pages need is loaded when one of
  * them is opened.
  *
- *   node scripts/page.ts dist/page
+ *   node scripts/page.ts dist/parley-a2a/page
  */
 import * as fs from 'node:fs';
 import path from 'node:path';
@@ -12,7 +12,7 @@ import { build, type Metafile } from 'esbuild';
 
 const SOURCE = path.resolve(import.meta.dirname, '../src/console/page');
 
-export async function buildPage(folder: string): Promise<void> {
+export async function buildPage(folder: string): Promise<Metafile> {
   fs.rmSync(folder, { recursive: true, force: true });
   fs.mkdirSync(folder, { recursive: true });
   const { metafile } = await build({
@@ -52,6 +52,7 @@ export async function buildPage(folder: string): Promise<void> {
     path.join(folder, 'files.json'),
     `${JSON.stringify({ page, files: [...names, 'icon.svg'] }, null, 2)}\n`,
   );
+  return metafile;
 }
 
 /** Returns links that load the scripts that the first script imports at the same time as the first script. */
@@ -70,4 +71,4 @@ function preloads({ outputs }: Metafile, script: string): string {
   return [...imported].map((name) => `<link rel="modulepreload" href="%FILES%${name}" />`).join('');
 }
 
-if (import.meta.main) await buildPage(process.argv[2] ?? 'dist/page');
+if (import.meta.main) await buildPage(process.argv[2] ?? 'dist/parley-a2a/page');

@@ -28,8 +28,8 @@ let launcher: string;
 before(() => {
   folder = mkdtempSync(path.join(tmpdir(), 'parley-launcher-'));
   launcher = install('built');
-  mkdirSync(path.join(folder, 'built/dist/cli'), { recursive: true });
-  writeFileSync(path.join(folder, 'built/dist/cli/parley.js'), PROGRAM);
+  mkdirSync(path.join(folder, 'built/dist/parley-cli/cli'), { recursive: true });
+  writeFileSync(path.join(folder, 'built/dist/parley-cli/cli/parley.js'), PROGRAM);
 });
 after(() => rmSync(folder, { recursive: true, force: true }));
 

@@ -1,12 +1,19 @@
 // The package's public surface, read from the declaration files that the build emits for its entry points.
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { after, test } from 'node:test';
 import { llmAgent } from '../src/agent.ts';
 import { serve, type A2AAgent } from '../src/server.ts';
-import { commentOf, exportsOf, mentionedBy, type Declaration } from './support/surface.ts';
+import { apiReports } from '../scripts/api-report.ts';
+import {
+  commentOf,
+  emittedSurface,
+  entryPoints,
+  exportsOf,
+  mentionedBy,
+  type Declaration,
+} from '../scripts/surface.ts';
 
 /** Entry points whose signatures also mention names of others, which their users import from there. */
 const BUILDS_ON: Readonly<Record<string, readonly string[]>> = {
@@ -23,26 +30,8 @@ const root = path.join(import.meta.dirname, '..');
 const emitted = mkdtempSync(path.join(root, '.dist-'));
 after(() => rmSync(emitted, { recursive: true }));
 
-const manifest: { exports: Record<string, string | Record<string, string>> } = JSON.parse(
-  readFileSync(path.join(root, 'package.json'), 'utf8'),
-);
-const sources = new Map<string, string>();
-for (const [entry, target] of Object.entries(manifest.exports)) {
-  const source = typeof target === 'string' ? undefined : target['parley-source'];
-  if (source?.startsWith('./src/')) sources.set(entry, source.slice('./src/'.length));
-}
-
-const config = path.join(emitted, 'tsconfig.json');
-const compilerOptions = { outDir: '.', emitDeclarationOnly: true };
-const files = [...sources.values()].map((source) => `../src/${source}`);
-const extend = '../tsconfig.build.json';
-writeFileSync(config, JSON.stringify({ extends: extend, compilerOptions, files, include: [] }));
-execFileSync(path.join(root, 'node_modules/.bin/tsc'), ['--project', config]);
-
-const surface = new Map<string, Map<string, Declaration>>();
-for (const [entry, source] of sources) {
-  surface.set(entry, exportsOf(path.join(emitted, source.replace(/\.ts$/, '.d.ts'))));
-}
+const sources = entryPoints(root);
+const surface = emittedSurface(root, emitted, sources);
 
 function namesOf(entry: string): Map<string, Declaration> {
   const names = surface.get(entry);
@@ -104,6 +93,20 @@ test('a name that two entry points export means the same in both', () => {
     }
   }
   assert.deepEqual([...different], []);
+});
+
+test('the API report in api/ describes these entry points', () => {
+  for (const [file, report] of apiReports(surface)) {
+    const place = path.join(root, 'api', file);
+    const stored = existsSync(place) ? readFileSync(place, 'utf8') : '';
+    assert.ok(
+      stored === report,
+      `api/${file} is out of date: run npm run api, look at the difference, and commit it`,
+    );
+  }
+  assert.deepEqual(readdirSync(path.join(root, 'api')).toSorted(), [
+    ...[...apiReports(surface).keys()].toSorted(),
+  ]);
 });
 
 test('serve says how to convert an agent of the framework', () => {

@@ -102,6 +102,17 @@ const COMMANDS: CommandTable = {
     about: 'Check the setup of this machine',
     load: async () => (await import('./commands/doctor.ts')).default,
   },
+  completion: {
+    operands: 'bash|zsh|fish',
+    about: 'Print the completions of commands and flags for a shell',
+    load: async () => {
+      const { completionCommand } = await import('./commands/completion.ts');
+      return completionCommand(COMMANDS, async () => ({
+        ...(await import('./commands/terminal-ui.ts')).TERMINAL_FLAGS,
+        ...(await import('./commands/prompt.ts')).default.flags,
+      }));
+    },
+  },
 };
 
 async function run(args: readonly string[]): Promise<number> {

@@ -1,6 +1,6 @@
 /**
  * The files of the built page. The build writes them to `page/` beside the program; in the repository they are in
- * `dist/page/`. They are read once, on the first request.
+ * `dist/parley-a2a/page/`. They are read once, on the first request.
  */
 import * as fs from 'node:fs';
 import path from 'node:path';
@@ -55,7 +55,7 @@ export function pageFiles(): PageFiles | undefined {
 function pageFolder(): string | undefined {
   let at = import.meta.dirname;
   for (let level = 0; level < MAX_LEVELS; level++) {
-    const found = ['page', 'dist/page']
+    const found = ['page', 'dist/parley-a2a/page']
       .map((name) => path.join(at, name))
       .find((folder) => fs.existsSync(path.join(folder, INDEX)));
     if (found !== undefined) return found;

@@ -141,7 +141,7 @@ test('a task is found, read and answered with the keyboard alone', { skip }, asy
 });
 
 test('the whole page is smaller than 400 KB compressed', () => {
-  const folder = join(import.meta.dirname, '../../dist/page');
+  const folder = join(import.meta.dirname, '../../dist/parley-a2a/page');
   const { files } = JSON.parse(readFileSync(join(folder, 'files.json'), 'utf8')) as {
     files: string[];
   };

@@ -9,7 +9,7 @@ import { spawn } from '@lydell/node-pty';
 
 const MAX_STARTS = 20;
 const MAX_MS = 250;
-const launcher = path.resolve(import.meta.dirname, '../../dist/bin/parley.js');
+const launcher = path.resolve(import.meta.dirname, '../../dist/parley-cli/bin/parley.js');
 
 /** From the start of the process until the field for prompts is drawn. */
 async function measure(home: string, args: readonly string[]): Promise<number> {

@@ -11,7 +11,7 @@ import { test } from 'node:test';
 const STARTS = 8;
 const MAX_MS = 300;
 const MAX_MB = 120;
-const launcher = path.resolve(import.meta.dirname, '../../dist/bin/parley.js');
+const launcher = path.resolve(import.meta.dirname, '../../dist/parley-cli/bin/parley.js');
 
 async function measure(home: string): Promise<{ ms: number; mb: number }> {
   const began = performance.now();

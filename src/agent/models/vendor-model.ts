@@ -2,7 +2,7 @@
  * Creates the models of a vendor with a given key and base URL. The key and the URL come from the environment
  * (resolve.ts) or from a configuration. The vendor's package is loaded at the first request.
  */
-import { BoundedMap } from '../../base/index.ts';
+import { BoundedMap, reasonOf } from '../../base/index.ts';
 import { ModelError, type Model, type ModelChunk, type ModelRequest } from '../model.ts';
 import { embeddingsFrom, type EmbeddingModel, type EmbeddingOptions } from './embeddings.ts';
 import type { LocalServer } from './model-servers.ts';
@@ -192,7 +192,7 @@ function once<T>(name: string, load: () => Promise<T>): () => Promise<T> {
   return () => {
     loading ??= load().catch((cause: unknown) => {
       loading = undefined;
-      const message = `the client package of ${name} cannot be loaded: reinstall Parley`;
+      const message = `${name} cannot be used: ${reasonOf(cause)}`;
       throw new ModelError('failed', message, { cause });
     });
     return loading;

@@ -13,6 +13,7 @@ import type { Agent as FrameworkAgent } from '../../agent/index.ts';
 import type { A2AAgent } from '../../tasks/index.ts';
 import { reasonOf, systemCode } from '../../base/index.ts';
 import { usageError } from '../program/exit.ts';
+import { LENT, ownCopyOf } from './own-library.ts';
 
 const HOW = 'export default llmAgent(…) or createAgent(…)';
 
@@ -116,12 +117,12 @@ function checkedLine(file: string): string | undefined {
 function lendPackages(): void {
   registerHooks({
     resolve(specifier, context, next) {
-      if (!/^(parley-a2a|zod)(\/|$)/.test(specifier)) return next(specifier, context);
+      if (!LENT.test(specifier)) return next(specifier, context);
       try {
         return next(specifier, context);
       } catch (error) {
         if (systemCode(error) !== 'ERR_MODULE_NOT_FOUND') throw error;
-        return next(specifier, { ...context, parentURL: import.meta.url });
+        return next(ownCopyOf(specifier), context);
       }
     },
   });

@@ -12,6 +12,7 @@ import type { Agent as FrameworkAgent, Model } from '../../agent/index.ts';
 import type { A2AAgent } from '../../tasks/index.ts';
 import { usageError } from '../program/exit.ts';
 import type { Environment } from '../program/flags.ts';
+import { ownCopyOf } from './own-library.ts';
 import { sessionsFile, type StoreLocation } from '../program/store-location.ts';
 
 export interface FrameworkOptions {
@@ -86,7 +87,7 @@ async function load<Module>(specifier: string, file: string): Promise<Module> {
       throw new Error(message, { cause: error });
     }
     if (systemCode(error) !== 'MODULE_NOT_FOUND') throw error;
-    url = import.meta.resolve(specifier);
+    url = ownCopyOf(specifier);
   }
   return (await import(url)) as Module;
 }

@@ -9,13 +9,18 @@ import { SECRET_KEY_VARIABLES } from '../program/secret-keys.ts';
 export const MODELS =
   'google:NAME, anthropic:NAME, openai:NAME, openai-compatible:NAME, ollama:NAME, lmstudio:NAME, vllm:NAME, PROVIDER:NAME for a provider in settings.json, offline or scripted:FILE. parley models lists what can be reached.';
 
+const MODES: readonly ApprovalMode[] = ['ask', 'auto-edit', 'yolo', 'plan'];
+
 export const CODER_FLAGS = {
   workspace: listOption('DIR', 'A folder to work in; by default the current folder.'),
   model: option('M', `The model: ${MODELS}`),
-  approval: option(
-    'MODE',
-    'When to ask for approval. ask (the default): before every change; auto-edit: before every change except file edits; yolo: never; plan: never, because changes are not allowed.',
-  ),
+  approval: {
+    ...option(
+      'MODE',
+      'When to ask for approval. ask (the default): before every change; auto-edit: before every change except file edits; yolo: never; plan: never, because changes are not allowed.',
+    ),
+    choices: MODES,
+  },
   sandbox: toggle(
     'Run shell commands in bubblewrap, without network and with write access only to the workspace, except .git and .parley.',
   ),
@@ -42,8 +47,6 @@ export const CODER_VARIABLES = {
   ...SECRET_KEY_VARIABLES,
   XDG_CONFIG_HOME: 'The folder that contains parley/settings.json; ~/.config by default.',
 } as const;
-
-const MODES: readonly ApprovalMode[] = ['ask', 'auto-edit', 'yolo', 'plan'];
 
 export function approvalMode(text: string | undefined): ApprovalMode | undefined {
   if (text === undefined) return undefined;

@@ -9,7 +9,8 @@ import { usageError } from '../program/exit.ts';
 import type { TurnListener } from './prompt-turn.ts';
 import { sayJson, shown } from '../program/terminal.ts';
 
-const FORMATS = ['text', 'json', 'stream-json'] as const;
+/** The values of `--output`. */
+export const FORMATS = ['text', 'json', 'stream-json'] as const;
 export type OutputFormat = (typeof FORMATS)[number];
 
 /** The object that `--output json` prints. */

@@ -28,7 +28,14 @@ import {
   runFrom,
 } from '../program/command.ts';
 import { EXIT, ExitError, usageError } from '../program/exit.ts';
-import { listOption, option, toggle, type Values, wholeNumber } from '../program/flags.ts';
+import {
+  type Environment,
+  listOption,
+  option,
+  toggle,
+  type Values,
+  wholeNumber,
+} from '../program/flags.ts';
 import { createLog } from '../program/log.ts';
 import { timeOf } from '../program/render.ts';
 import { storeFailure, storeLocation } from '../program/store-location.ts';
@@ -248,7 +255,7 @@ const ACTIONS: CommandTable = {
   revoke: { operands: 'ID', about: 'Revoke a key', load: async () => revoke },
 };
 
-const keys: Command = async (args, environment) => {
+const keys = async (args: readonly string[], environment: Environment): Promise<number> => {
   const [action] = args;
   if (action === '--help' || action === '-h') {
     process.stdout.write(help());
@@ -260,7 +267,8 @@ const keys: Command = async (args, environment) => {
   }
   return runFrom(ACTIONS, 'parley keys', args, environment);
 };
-export default keys;
+const command: Command = Object.assign(keys, { actions: ACTIONS });
+export default command;
 
 function help(): string {
   return [

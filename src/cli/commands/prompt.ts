@@ -26,7 +26,12 @@ import { EXIT, usageError } from '../program/exit.ts';
 import { option } from '../program/flags.ts';
 import { onInterrupt, onReaderGone } from '../program/process-end.ts';
 import { createLog } from '../program/log.ts';
-import { createPromptPrinter, outputFormat, type PromptResult } from '../coder/prompt-output.ts';
+import {
+  createPromptPrinter,
+  FORMATS,
+  outputFormat,
+  type PromptResult,
+} from '../coder/prompt-output.ts';
 import { followTurn, isApproval, type TurnOutcome } from '../coder/prompt-turn.ts';
 import { withImages } from '../coder/prompt-images.ts';
 import { readStandardInput } from '../program/standard-input.ts';
@@ -45,10 +50,13 @@ const FLAGS = {
     short: 'p',
     optional: true,
   },
-  output: option(
-    'FORMAT',
-    'text (the default), json (one object at the end), or stream-json (one object for every event, and one at the end).',
-  ),
+  output: {
+    ...option(
+      'FORMAT',
+      'text (the default), json (one object at the end), or stream-json (one object for every event, and one at the end).',
+    ),
+    choices: FORMATS,
+  },
   continue: CONTINUE_FLAG,
   resume: {
     ...option('ID', 'Resume this session. Without an ID, the last session in this folder.'),

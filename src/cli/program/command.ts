@@ -37,7 +37,14 @@ export interface CommandOptions<F extends Flags> {
   run(input: CommandInput<F>): Promise<number>;
 }
 
-export type Command = (args: readonly string[], environment: Environment) => Promise<number>;
+/** Runs a command with its arguments, and returns the exit code. */
+export interface Command {
+  (args: readonly string[], environment: Environment): Promise<number>;
+  /** The flags, for the completions of shells. */
+  readonly flags?: Flags;
+  /** The actions of a command that has some, as in `parley keys create`. */
+  readonly actions?: CommandTable;
+}
 
 /** Makes a command that parses its arguments, and then prints its help or runs. */
 export function defineCommand<F extends Flags>(options: CommandOptions<F>): Command {
@@ -45,7 +52,7 @@ export function defineCommand<F extends Flags>(options: CommandOptions<F>): Comm
   const full = `parley ${name}`.trimEnd();
   const required = operands.filter((operand) => !operand.startsWith('['));
 
-  return async (args, environment) => {
+  const command = async (args: readonly string[], environment: Environment): Promise<number> => {
     const parsed = parseFlags(full, flags, args, environment);
     if (parsed.help) {
       process.stdout.write(helpOf(options));
@@ -65,6 +72,7 @@ export function defineCommand<F extends Flags>(options: CommandOptions<F>): Comm
     }
     return options.run({ ...parsed, environment });
   };
+  return Object.assign(command, { flags });
 }
 
 function helpOf<F extends Flags>(options: CommandOptions<F>): string {

@@ -15,6 +15,8 @@ export interface Flag {
   readonly short?: string;
   /** Whether the value may be omitted. An omitted value is the empty string. */
   readonly optional?: boolean;
+  /** The values that the flag accepts, for the completions of shells. */
+  readonly choices?: readonly string[];
   /** The placeholder for the value in the help. */
   readonly value?: string;
   readonly help: string;

@@ -16,10 +16,13 @@ import { bold, cyan, dim, note, say, sayJson } from './terminal.ts';
 export const DRAIN_MS = 10_000;
 
 export const SERVER_FLAGS = {
-  durability: option(
-    'D',
-    'normal (the default): data survives a crash of the process; full: data also survives a crash of the machine.',
-  ),
+  durability: {
+    ...option(
+      'D',
+      'normal (the default): data survives a crash of the process; full: data also survives a crash of the machine.',
+    ),
+    choices: ['normal', 'full'],
+  },
   retention: RETENTION_FLAG,
   'public-url': option('URL', 'The public address of this server, for agent cards.'),
   'sign-key': option(

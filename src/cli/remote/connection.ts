@@ -28,6 +28,7 @@ export const CONNECTION_FLAGS = {
   'a2a-version': {
     type: 'string',
     value: 'V',
+    choices: VERSIONS,
     help: 'The protocol version: 0.3 or 1.0. By default the newest that the agent supports.',
   },
 } as const;

@@ -1,5 +1,6 @@
 /** Reads emitted declaration files: what an entry point exports, and which names its signatures mention. */
-import { readFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseSync, Visitor, type Program } from 'oxc-parser';
 
@@ -17,7 +18,11 @@ interface Module {
   /** Exported name → local name, or module and the name there. */
   readonly exported: Map<string, string | readonly [specifier: string, name: string]>;
   readonly stars: string[];
-  readonly comments: readonly { readonly end: number; readonly value: string }[];
+  readonly comments: readonly {
+    readonly start: number;
+    readonly end: number;
+    readonly value: string;
+  }[];
 }
 
 const modules = new Map<string, Module>();
@@ -174,4 +179,53 @@ export function commentOf(declaration: Declaration): string | undefined {
     if (comment?.value.startsWith('*') && between === '') return comment.value;
   }
   return undefined;
+}
+
+/** The text of a declaration without its comments. */
+export function signatureOf(declaration: Declaration): string {
+  const { module, nodes } = statementsOf(declaration);
+  return nodes
+    .map(({ start, end }) => {
+      let text = '';
+      let at = start;
+      for (const comment of module.comments) {
+        if (comment.start < start || comment.end > end) continue;
+        text += module.source.slice(at, comment.start);
+        at = comment.end;
+      }
+      return (text + module.source.slice(at, end)).replaceAll(/^\s*\n/gm, '');
+    })
+    .join('\n');
+}
+
+/** The entry points of the library whose source is in src/, from package.json: the subpath, and the file from src/. */
+export function entryPoints(root: string): Map<string, string> {
+  const manifest: { exports: Record<string, string | Record<string, string>> } = JSON.parse(
+    readFileSync(path.join(root, 'package.json'), 'utf8'),
+  );
+  const sources = new Map<string, string>();
+  for (const [entry, target] of Object.entries(manifest.exports)) {
+    const source = typeof target === 'string' ? undefined : target['parley-source'];
+    if (source?.startsWith('./src/')) sources.set(entry, source.slice('./src/'.length));
+  }
+  return sources;
+}
+
+/** Emits the declaration files of entry points into a folder in the root, as the build does, and reads their exports. */
+export function emittedSurface(
+  root: string,
+  emitted: string,
+  sources: ReadonlyMap<string, string>,
+): Map<string, Map<string, Declaration>> {
+  const config = path.join(emitted, 'tsconfig.json');
+  const compilerOptions = { outDir: '.', emitDeclarationOnly: true };
+  const files = [...sources.values()].map((source) => `../src/${source}`);
+  const extend = '../tsconfig.build.json';
+  writeFileSync(config, JSON.stringify({ extends: extend, compilerOptions, files, include: [] }));
+  execFileSync(path.join(root, 'node_modules/.bin/tsc'), ['--project', config]);
+  const surface = new Map<string, Map<string, Declaration>>();
+  for (const [entry, source] of sources) {
+    surface.set(entry, exportsOf(path.join(emitted, source.replace(/\.ts$/, '.d.ts'))));
+  }
+  return surface;
 }

@@ -1,0 +1,51 @@
+/** The licences of the packages whose code a published package contains. */
+import * as fs from 'node:fs';
+import path from 'node:path';
+import type { Metafile } from 'esbuild';
+
+const FILE = 'THIRD-PARTY-NOTICES.md';
+/** For packages that say their licence only in package.json. */
+const STANDARD_TEXT: Readonly<Record<string, string>> = {
+  MIT: `Permission is hereby granted, free of charge, to any person obtaining a copy of this software and associated
+documentation files (the "Software"), to deal in the Software without restriction, including without limitation the
+rights to use, copy, modify, merge, publish, distribute, sublicense, and/or sell copies of the Software, and to permit
+persons to whom the Software is furnished to do so, subject to the following conditions: The above copyright notice and
+this permission notice shall be included in all copies or substantial portions of the Software. THE SOFTWARE IS PROVIDED
+"AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF
+MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR COPYRIGHT
+HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE,
+ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.`,
+  'Apache-2.0':
+    'Licensed under the Apache License, Version 2.0: the same text as the file LICENSE of this package.',
+};
+
+/** Writes the notices of every package that the bundles contain. */
+export function writeNotices(folder: string, bundles: readonly Metafile[]): void {
+  const packages = new Map<string, string>();
+  for (const { outputs } of bundles) {
+    for (const output of Object.values(outputs)) {
+      for (const [input, { bytesInOutput }] of Object.entries(output.inputs)) {
+        const at = /^(?:.*\/)?node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(input);
+        if (at?.[1] && bytesInOutput > 0) packages.set(at[1], at[0]);
+      }
+    }
+  }
+  const sections = [...packages]
+    .toSorted(([one], [other]) => (one < other ? -1 : 1))
+    .map(([name, at]) => sectionOf(name, at));
+  const head = '# Third-party notices\n\nThis package contains code of the following packages.\n';
+  fs.writeFileSync(path.join(folder, FILE), [head, ...sections].join('\n'));
+}
+
+function sectionOf(name: string, folder: string): string {
+  const { version, license } = JSON.parse(
+    fs.readFileSync(path.join(folder, 'package.json'), 'utf8'),
+  ) as { version: string; license?: string };
+  const file = fs.readdirSync(folder).find((each) => /^licen[cs]e(\.(md|txt))?$/i.test(each));
+  const text =
+    file === undefined
+      ? STANDARD_TEXT[license ?? '']
+      : fs.readFileSync(path.join(folder, file), 'utf8').trim();
+  if (text === undefined) throw new Error(`${name} has no text of its licence (${license})`);
+  return `## ${name} ${version} (${license})\n\n\`\`\`text\n${text}\n\`\`\`\n`;
+}

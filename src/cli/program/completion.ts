@@ -1,0 +1,193 @@
+/**
+ * Completions for shells. They are made from the tables of commands and flags that `--help` shows. The script contains
+ * everything, so that a shell does not start the program to complete a word.
+ */
+import type { CommandTable } from './command.ts';
+import type { Flags } from './flags.ts';
+
+export const SHELLS = ['bash', 'zsh', 'fish'] as const;
+export type Shell = (typeof SHELLS)[number];
+
+interface Word {
+  readonly word: string;
+  readonly about: string;
+}
+
+interface FlagWord extends Word {
+  /** Whether a value follows. */
+  readonly valued: boolean;
+  readonly choices: readonly string[];
+}
+
+/** What may follow the words of `path`: `[]` for `parley`, `['keys', 'create']` for `parley keys create`. */
+export interface Place {
+  readonly path: readonly string[];
+  readonly words: readonly Word[];
+  readonly flags: readonly FlagWord[];
+}
+
+/** Describes a table of commands. `top` are the flags without a command. Loads every command. */
+export async function describe(table: CommandTable, top: Flags): Promise<Place[]> {
+  return placesOf([], table, top);
+}
+
+async function placesOf(
+  path: readonly string[],
+  table: CommandTable,
+  flags: Flags,
+): Promise<Place[]> {
+  const words = Object.entries(table).map(([word, { about }]) => ({ word, about }));
+  const places: Place[] = [{ path, words, flags: flagWords(flags) }];
+  for (const [name, entry] of Object.entries(table)) {
+    const command = await entry.load();
+    const inner = [...path, name];
+    if (command.actions) {
+      places.push(...(await placesOf(inner, command.actions, {})));
+      continue;
+    }
+    // `list|retry URL`: the first operand is one of these words.
+    const [first = ''] = (entry.operands ?? '').split(' ');
+    const actions = first.includes('|') ? first.split('|') : [];
+    places.push({
+      path: inner,
+      words: actions.map((word) => ({ word, about: '' })),
+      flags: flagWords(command.flags ?? {}),
+    });
+  }
+  return places;
+}
+
+function flagWords(flags: Flags): FlagWord[] {
+  const all: FlagWord[] = Object.entries(flags).map(([name, flag]) => ({
+    word: `--${name}`,
+    about: flag.help,
+    valued: flag.type === 'string' && flag.optional !== true,
+    choices: flag.choices ?? [],
+  }));
+  return [...all, { word: '--help', about: 'Show this help.', valued: false, choices: [] }];
+}
+
+export function completionScript(shell: Shell, places: readonly Place[]): string {
+  return { bash, zsh, fish }[shell](places);
+}
+
+/** Returns a text in single quotes, for bash and zsh. */
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+/** Returns the cases of a flag's value, by the words before it. Files are completed where nothing else is known. */
+function valueCases(
+  { path, flags }: Place,
+  offer: (choices: readonly string[]) => string,
+  files: string,
+): string[] {
+  return flags
+    .filter(({ valued }) => valued)
+    .map(({ word, choices }) => {
+      const action = choices.length > 0 ? offer(choices) : files;
+      return `    ${quoted([...path, word].join(' '))}) ${action}; return ;;`;
+    });
+}
+
+/** Assigns the command's words, up to the deepest place, to `place`, in bash and zsh. */
+function placeCases(places: readonly Place[]): string[] {
+  const paths = places.map(({ path }) => path.join(' ')).filter((path) => path !== '');
+  return [
+    `    case "\${place:+$place }$word" in`,
+    `      ${paths.map(quoted).join('|')}) place="\${place:+$place }$word" ;;`,
+    '      *) break ;;',
+    '    esac',
+  ];
+}
+
+function bash(places: readonly Place[]): string {
+  const offer = (words: readonly string[]) =>
+    `COMPREPLY=($(compgen -W ${quoted(words.join(' '))} -- "$current"))`;
+  return [
+    '# Completions of parley for bash. In ~/.bashrc: eval "$(parley completion bash)"',
+    '_parley() {',
+    '  local current="${COMP_WORDS[COMP_CWORD]}" before="${COMP_WORDS[COMP_CWORD-1]}" place="" word',
+    '  for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do',
+    ...placeCases(places),
+    '  done',
+    '  COMPREPLY=()',
+    '  case "${place:+$place }$before" in',
+    // Without an answer, bash completes the names of files.
+    ...places.flatMap((place) => valueCases(place, offer, ':')),
+    '  esac',
+    '  case "$place" in',
+    ...places.map(
+      ({ path, words, flags }) =>
+        `    ${quoted(path.join(' '))}) ${offer([...words, ...flags].map(({ word }) => word))} ;;`,
+    ),
+    '  esac',
+    '}',
+    'complete -o default -F _parley parley',
+    '',
+  ].join('\n');
+}
+
+function zsh(places: readonly Place[]): string {
+  const described = ({ word, about }: Word) =>
+    quoted(about === '' ? word : `${word}:${about.replaceAll('\n', ' ')}`);
+  return [
+    '#compdef parley',
+    '# Completions of parley for zsh. In ~/.zshrc, after compinit: eval "$(parley completion zsh)"',
+    '_parley() {',
+    '  local place="" word before="${words[CURRENT-1]}"',
+    '  local -a commands flags',
+    '  for word in "${(@)words[2,CURRENT-1]}"; do',
+    ...placeCases(places),
+    '  done',
+    '  case "${place:+$place }$before" in',
+    ...places.flatMap((place) =>
+      valueCases(place, (choices) => `compadd -- ${choices.join(' ')}`, '_files'),
+    ),
+    '  esac',
+    '  case "$place" in',
+    ...places.flatMap(({ path, words, flags }) => [
+      `    ${quoted(path.join(' '))})`,
+      `      commands=(${words.map(described).join(' ')})`,
+      `      flags=(${flags.map(described).join(' ')}) ;;`,
+    ]),
+    '  esac',
+    '  if [[ "${words[CURRENT]}" == -* ]]; then',
+    "    _describe -o 'flag' flags",
+    '  elif (( ${#commands} )); then',
+    "    _describe 'command' commands",
+    '  else',
+    '    _files',
+    '  fi',
+    '}',
+    'if (( $+functions[compdef] )); then compdef _parley parley; fi',
+    '',
+  ].join('\n');
+}
+
+function fish(places: readonly Place[]): string {
+  const text = (each: string) => `'${each.replaceAll(/['\\]/g, String.raw`\$&`)}'`;
+  const names = (places.find(({ path }) => path.length === 0)?.words ?? []).map(({ word }) => word);
+  return [
+    '# Completions of parley for fish: parley completion fish > ~/.config/fish/completions/parley.fish',
+    ...places.flatMap(({ path, words, flags }) => {
+      const seen = path.map((each) => `__fish_seen_subcommand_from ${each}`);
+      const inner = words.map(({ word }) => word).join(' ');
+      const none = `not __fish_seen_subcommand_from ${path.length === 0 ? names.join(' ') : inner}`;
+      const here = text(seen.length > 0 ? seen.join('; and ') : none);
+      const before = text([...seen, none].join('; and '));
+      return [
+        ...words.map(
+          ({ word, about }) =>
+            `complete -c parley -f -n ${before} -a ${text(word)}${about && ` -d ${text(about)}`}`,
+        ),
+        ...flags.map(({ word, about, valued, choices }) => {
+          const values = choices.length > 0 ? ` -x -a ${text(choices.join(' '))}` : ' -r';
+          const long = text(word.slice('--'.length));
+          return `complete -c parley -n ${here} -l ${long}${valued ? values : ''} -d ${text(about)}`;
+        }),
+      ];
+    }),
+    '',
+  ].join('\n');
+}
