@@ -31,7 +31,8 @@ export function apiReports(surface: Surface): Map<string, string> {
       const own: string[] = [];
       for (const [exported, declaration] of [...names].toSorted(byName)) {
         const owner = owners.get(declaration);
-        if (owner !== undefined && owner !== entry) elsewhere.push(`- ${exported}: \`${nameOf(owner)}\``);
+        if (owner !== undefined && owner !== entry)
+          elsewhere.push(`- ${exported}: \`${nameOf(owner)}\``);
         else own.push(described(exported, declaration));
       }
       if (elsewhere.length > 0)

@@ -13,6 +13,7 @@ import { readManifest } from './packages/manifest.ts';
 import { bundleProgram, writeProgram } from './packages/program.ts';
 
 const STAMP = '.stamp';
+const PACKAGES = ['parley-a2a', 'parley-cli'];
 
 const root = path.resolve(import.meta.dirname, '..');
 process.chdir(root);
@@ -33,7 +34,7 @@ if (process.argv.includes('--force') || readIfThere(path.join('dist', STAMP)) !=
 
 async function buildInto(staging: string): Promise<void> {
   const manifest = readManifest();
-  const [library, program] = ['parley-a2a', 'parley-cli'].map((name) => path.join(staging, name));
+  const [library, program] = PACKAGES.map((name) => path.join(staging, name));
   if (library === undefined || program === undefined) return;
   for (const folder of [library, program]) fs.mkdirSync(folder);
   // `allSettled`, because all writers must have stopped before the folder is removed.
@@ -76,12 +77,20 @@ function stampOfInputs(): string {
   return hash.digest('hex');
 }
 
-/** Replaces the old folder with the finished one. If two builds run at once, the result of the first is kept. */
+/** Replaces the old packages with the finished ones. If two builds run at once, the result of the first is kept. */
 function swapIn(staging: string): void {
   const old = `${staging}-old`;
+  fs.mkdirSync(old);
+  fs.mkdirSync('dist', { recursive: true });
   try {
-    if (fs.existsSync('dist')) fs.renameSync('dist', old);
-    fs.renameSync(staging, 'dist');
+    // The stamp is the last: it says that the build is whole.
+    for (const name of [STAMP, ...PACKAGES]) {
+      const place = path.join('dist', name);
+      if (fs.existsSync(place)) fs.renameSync(place, path.join(old, name));
+    }
+    for (const name of [...PACKAGES, STAMP]) {
+      fs.renameSync(path.join(staging, name), path.join('dist', name));
+    }
   } catch (error) {
     if (!fs.existsSync(path.join('dist', STAMP))) throw error;
   }

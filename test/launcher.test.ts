@@ -1,6 +1,6 @@
 // bin/parley.js with a stand-in for the built program. An old Node is this one that gives another version.
 import assert from 'node:assert/strict';
-import { spawn, type ChildProcess } from 'node:child_process';
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -133,4 +133,17 @@ test('without a build there is one line that says what to do', async () => {
     signal: null,
     errors: 'parley: not built yet: run npm run build first\n',
   });
+});
+
+test('the scripts of the repository say in one line that Node is too old', () => {
+  const root = path.resolve(import.meta.dirname, '..');
+  const check = (flags: string[]) =>
+    spawnSync(process.execPath, [...flags, 'scripts/check-node.js'], {
+      cwd: root,
+      encoding: 'utf8',
+    });
+  assert.equal(check([]).status, 0);
+  const { status, stderr } = check(['--import', NODE_20]);
+  assert.equal(status, 2);
+  assert.match(stderr, /^parley needs Node 24\.16 or newer and this is v20\.20\.2: .+\n$/);
 });

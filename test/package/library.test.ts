@@ -105,7 +105,19 @@ test('the links of the README work on a package registry', () => {
   assert.deepEqual(brokenLinks(installed('parley-a2a/README.md')), []);
 });
 
+/** What a module needs is loaded with it, because it is about nothing else. */
+const NEEDS: Readonly<Record<string, RegExp>> = {
+  'parley-a2a/grpc': /Cannot find package '@(bufbuild\/protobuf|connectrpc\/connect)'/,
+};
+
 for (const name of modules) {
+  const needs = NEEDS[name];
+  if (needs) {
+    test(`${name} says which package it needs`, async () => {
+      await assert.rejects(evaluate(`await import('${name}')`), needs);
+    });
+    continue;
+  }
   test(`${name} can be imported without optional packages`, async () => {
     const count = await evaluate(`console.log(Object.keys(await import('${name}')).length)`);
     assert.ok(Number(count) > 0, `${name} exports nothing`);

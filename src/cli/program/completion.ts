@@ -6,7 +6,7 @@ import type { CommandTable } from './command.ts';
 import type { Flags } from './flags.ts';
 
 export const SHELLS = ['bash', 'zsh', 'fish'] as const;
-export type Shell = (typeof SHELLS)[number];
+type Shell = (typeof SHELLS)[number];
 
 interface Word {
   readonly word: string;
@@ -20,14 +20,14 @@ interface FlagWord extends Word {
 }
 
 /** What may follow the words of `path`: `[]` for `parley`, `['keys', 'create']` for `parley keys create`. */
-export interface Place {
+interface CompletedPlace {
   readonly path: readonly string[];
   readonly words: readonly Word[];
   readonly flags: readonly FlagWord[];
 }
 
 /** Describes a table of commands. `top` are the flags without a command. Loads every command. */
-export async function describe(table: CommandTable, top: Flags): Promise<Place[]> {
+export async function describe(table: CommandTable, top: Flags): Promise<CompletedPlace[]> {
   return placesOf([], table, top);
 }
 
@@ -35,9 +35,9 @@ async function placesOf(
   path: readonly string[],
   table: CommandTable,
   flags: Flags,
-): Promise<Place[]> {
+): Promise<CompletedPlace[]> {
   const words = Object.entries(table).map(([word, { about }]) => ({ word, about }));
-  const places: Place[] = [{ path, words, flags: flagWords(flags) }];
+  const places: CompletedPlace[] = [{ path, words, flags: flagWords(flags) }];
   for (const [name, entry] of Object.entries(table)) {
     const command = await entry.load();
     const inner = [...path, name];
@@ -67,7 +67,7 @@ function flagWords(flags: Flags): FlagWord[] {
   return [...all, { word: '--help', about: 'Show this help.', valued: false, choices: [] }];
 }
 
-export function completionScript(shell: Shell, places: readonly Place[]): string {
+export function completionScript(shell: Shell, places: readonly CompletedPlace[]): string {
   return { bash, zsh, fish }[shell](places);
 }
 
@@ -78,7 +78,7 @@ function quoted(text: string): string {
 
 /** Returns the cases of a flag's value, by the words before it. Files are completed where nothing else is known. */
 function valueCases(
-  { path, flags }: Place,
+  { path, flags }: CompletedPlace,
   offer: (choices: readonly string[]) => string,
   files: string,
 ): string[] {
@@ -91,7 +91,7 @@ function valueCases(
 }
 
 /** Assigns the command's words, up to the deepest place, to `place`, in bash and zsh. */
-function placeCases(places: readonly Place[]): string[] {
+function placeCases(places: readonly CompletedPlace[]): string[] {
   const paths = places.map(({ path }) => path.join(' ')).filter((path) => path !== '');
   return [
     `    case "\${place:+$place }$word" in`,
@@ -101,7 +101,7 @@ function placeCases(places: readonly Place[]): string[] {
   ];
 }
 
-function bash(places: readonly Place[]): string {
+function bash(places: readonly CompletedPlace[]): string {
   const offer = (words: readonly string[]) =>
     `COMPREPLY=($(compgen -W ${quoted(words.join(' '))} -- "$current"))`;
   return [
@@ -128,7 +128,7 @@ function bash(places: readonly Place[]): string {
   ].join('\n');
 }
 
-function zsh(places: readonly Place[]): string {
+function zsh(places: readonly CompletedPlace[]): string {
   const described = ({ word, about }: Word) =>
     quoted(about === '' ? word : `${word}:${about.replaceAll('\n', ' ')}`);
   return [
@@ -165,7 +165,7 @@ function zsh(places: readonly Place[]): string {
   ].join('\n');
 }
 
-function fish(places: readonly Place[]): string {
+function fish(places: readonly CompletedPlace[]): string {
   const text = (each: string) => `'${each.replaceAll(/['\\]/g, String.raw`\$&`)}'`;
   const names = (places.find(({ path }) => path.length === 0)?.words ?? []).map(({ word }) => word);
   return [
