@@ -1,10 +1,12 @@
 /** The coding agent on several nodes, which share a database and a workspace. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { request } from 'node:http';
 import { join } from 'node:path';
 import { after, test, type TestContext } from 'node:test';
 import { scriptedModel, type ScriptedResponse } from '../../src/agent/models/scripted.ts';
-import { postgresSessions } from '../../src/agent/postgres/index.ts';
+import { postgresArtifacts, postgresSessions } from '../../src/agent/postgres/index.ts';
 import { postgresStore } from '../../src/store/postgres/postgres-store.ts';
 import {
   callIn,
@@ -16,6 +18,7 @@ import {
   userMessage,
   type Place,
 } from '../coder/support.ts';
+import { serveSession, Watcher } from '../live/support.ts';
 import { within } from '../support/within.ts';
 import { clusterDatabase, silent } from './nodes.ts';
 
@@ -115,4 +118,66 @@ test('of two answers at two nodes one is accepted, and the tool runs once', asyn
   const done = await rpc(other, 'tasks/get', { id });
   assert.equal(done.result?.status.state, 'completed');
   assert.equal(readFileSync(join(place.workspace, 'runs.txt'), 'utf8'), 'run\n');
+});
+
+/** Asks for a WebSocket. Returns the status, and the body of an answer that is not one. */
+async function upgrade(url: string): Promise<{ status: number | undefined; body: string }> {
+  const asked = request(`${url}/ws`, {
+    headers: {
+      connection: 'Upgrade',
+      upgrade: 'websocket',
+      'sec-websocket-version': '13',
+      'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
+    },
+  });
+  asked.on('upgrade', ({ statusCode }, socket) => {
+    socket.destroy();
+    asked.emit('response', { statusCode });
+  });
+  asked.end();
+  const [response] = await within('an answer to the upgrade', once(asked, 'response'));
+  let body = '';
+  if (response.statusCode !== 101) for await (const chunk of response) body += String(chunk);
+  return { status: response.statusCode, body };
+}
+
+test('the tasks of a live session are read at every node, but only its own process serves /ws', async (t) => {
+  const store = await postgresStore(database.url, { logger: silent, poolSize: 3 });
+  const session = await serveSession(t, { script: [[{ text: 'Hello.' }]], server: { store } });
+  const { other } = await startNodes(t, []);
+  const watcher = new Watcher(session.live.join({ kind: 'terminal' }));
+  const taskId = await watcher.until((item) =>
+    item.kind === 'snapshot' ? item.snapshot.taskId : undefined,
+  );
+  assert.equal((await upgrade(session.url)).status, 101);
+  const refused = await upgrade(other);
+  assert.equal(refused.status, 404);
+  assert.match(refused.body, /Nothing is served at this path/);
+  const seen = await rpc(other, 'tasks/get', { id: taskId });
+  assert.equal(seen.result?.id, taskId);
+});
+
+test('the tasks, sessions and artifacts of a process share a pool of connections', async () => {
+  const own = await clusterDatabase();
+  const store = await postgresStore(own.url, { logger: silent });
+  const sessions = await postgresSessions(own.url);
+  const artifacts = await postgresArtifacts(own.url);
+  try {
+    const key = { app: 'app', user: 'user', id: 'session' };
+    const uses = Array.from({ length: 20 }, () => [
+      store.unfinished(),
+      sessions.list(key),
+      artifacts.list(key),
+    ]);
+    await Promise.all(uses.flat());
+    const connections = await store.database.db.query<{ count: number }>(
+      'SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()',
+    );
+    assert.deepEqual(connections, [{ count: 10 }]);
+  } finally {
+    await store.close();
+    await sessions.close();
+    await artifacts.close();
+    await own.drop();
+  }
 });

@@ -11,7 +11,10 @@ import { StorageError } from '../storage-error.ts';
 
 /** The options of the PostgreSQL stores. */
 export interface PostgresAgentOptions {
-  /** Maximum number of connections. Default: 4. */
+  /**
+   * Maximum number of connections that only this store uses. By default, all stores of the process with the same URL
+   * share up to 10 connections, or `pool_size` in the URL.
+   */
   readonly poolSize?: number;
   /** If false, missing tables are an error and are not created. Default: true. */
   readonly migrate?: boolean;
@@ -21,7 +24,6 @@ export interface PostgresAgentOptions {
   readonly now?: () => number;
 }
 
-const POOL_SIZE = 4;
 const RETRY_MS = 15_000;
 
 const STEPS: readonly string[] = [
@@ -99,7 +101,7 @@ export class PostgresDatabase {
   }
 
   static async open(url: string, options: PostgresAgentOptions): Promise<PostgresDatabase> {
-    const { poolSize = POOL_SIZE, migrate } = options;
+    const { poolSize, migrate } = options;
     try {
       const db = await openPostgres(url, { schemas: [SESSIONS], poolSize, migrate });
       return new PostgresDatabase(db, options);

@@ -28,7 +28,10 @@ export interface PostgresOptions {
   readonly schemas: readonly PostgresSchema[];
   /** If false, nothing is created, and missing tables are an error. Default: true. */
   readonly migrate?: boolean | undefined;
-  /** Maximum number of connections of the pool. Default: 10, or `pool_size` in the URL. */
+  /**
+   * Maximum number of connections of a pool that only this object uses. By default, all parts of the process that open
+   * the same URL share a pool of 10 connections, or of `pool_size` in the URL.
+   */
   readonly poolSize?: number | undefined;
   /** Maximum time of a statement in milliseconds. After it, the connection is closed. Default: 15 seconds. */
   readonly timeoutMs?: number | undefined;
@@ -87,27 +90,16 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
   const { schemas, poolSize, timeoutMs = TIMEOUT_MS } = options;
   const { config, database, size } = readUrl(url, options.applicationName ?? 'parley');
   const { default: pg } = await optionalPackage('pg', 'PostgreSQL', () => import('pg'));
-  const types = new pg.TypeOverrides();
-  // The driver returns these as strings, but all our numbers are below 2 ** 53.
-  types.setTypeParser(INT8, Number);
-  const client = { ...config, types };
-  const pool = new pg.Pool({
-    ...client,
-    max: poolSize ?? size ?? POOL_SIZE,
-    query_timeout: timeoutMs,
-    idleTimeoutMillis: 60_000,
-    onConnect: (connection) => {
-      // The pool itself listens only while nobody uses the connection. An error may come before its next user listens,
-      // and without a listener it would end the process. The statements of the user fail anyway.
-      connection.on('error', () => {});
-      // The statement for which the connection was opened comes next. If the connection is lost, it fails.
-      const settings = [Object.keys(LOOKUPS), Object.values(LOOKUPS)];
-      void connection.query(SET, [...settings, processIdOf(connection)]).catch(() => {});
-    },
+  const key = JSON.stringify([url, config.application_name, timeoutMs]);
+  const known = poolSize === undefined ? shared.get(key) : undefined;
+  const connections = known ?? newConnections(pg, config, poolSize ?? size ?? POOL_SIZE, timeoutMs);
+  if (poolSize === undefined) shared.set(key, connections);
+  connections.users++;
+  const db = new Postgres(connections, database, async () => {
+    if (--connections.users > 0) return;
+    if (shared.get(key) === connections) shared.delete(key);
+    await connections.pool.end();
   });
-  // The pool has already removed the connection. Without a listener, the error would end the process.
-  pool.on('error', () => {});
-  const db = new Postgres(pool, () => new pg.Client(client), database);
   try {
     if (options.migrate === false) {
       const versions = await schemaVersions(db, schemas);
@@ -127,6 +119,45 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
   }
 }
 
+interface Connections {
+  readonly pool: Pool;
+  /** Returns a connection that is not part of the pool, and that is not open yet. */
+  readonly single: () => Client;
+  users: number;
+}
+
+/** The connections that parts of this process share, by URL and settings. */
+const shared = new Map<string, Connections>();
+
+function newConnections(
+  pg: Pick<typeof import('pg'), 'Client' | 'Pool' | 'TypeOverrides'>,
+  config: ClientConfig,
+  max: number,
+  timeoutMs: number,
+): Connections {
+  const types = new pg.TypeOverrides();
+  // The driver returns these as strings, but all our numbers are below 2 ** 53.
+  types.setTypeParser(INT8, Number);
+  const client = { ...config, types };
+  const pool = new pg.Pool({
+    ...client,
+    max,
+    query_timeout: timeoutMs,
+    idleTimeoutMillis: 60_000,
+    onConnect: (connection) => {
+      // The pool itself listens only while nobody uses the connection. An error may come before its next user listens,
+      // and without a listener it would end the process. The statements of the user fail anyway.
+      connection.on('error', () => {});
+      // The statement for which the connection was opened comes next. If the connection is lost, it fails.
+      const settings = [Object.keys(LOOKUPS), Object.values(LOOKUPS)];
+      void connection.query(SET, [...settings, processIdOf(connection)]).catch(() => {});
+    },
+  });
+  // The pool has already removed the connection. Without a listener, the error would end the process.
+  pool.on('error', () => {});
+  return { pool, single: () => new pg.Client(client), users: 0 };
+}
+
 /** Returns whether the text is the URL of a PostgreSQL database. */
 export function isPostgresUrl(text: string): boolean {
   return /^postgres(ql)?:\/\//.test(text);
@@ -137,16 +168,18 @@ export class Postgres implements Executor, AsyncDisposable {
   /** The host and the database, without the password, for messages. */
   readonly name: string;
   readonly #pool: Pool;
-  readonly #connect: () => Client;
+  readonly #single: () => Client;
+  readonly #release: () => Promise<void>;
   /** Becomes false behind a pooler that shares server connections and does not support prepared statements. */
   #prepares = true;
   #closed: Promise<void> | undefined;
 
   /** @internal */
-  constructor(pool: Pool, connect: () => Client, name: string) {
+  constructor({ pool, single }: Connections, name: string, release: () => Promise<void>) {
     this.#pool = pool;
-    this.#connect = connect;
+    this.#single = single;
     this.name = name;
+    this.#release = release;
   }
 
   /** Runs a statement and returns its rows as objects. Throws a StoreError if the database refuses it. */
@@ -185,6 +218,7 @@ export class Postgres implements Executor, AsyncDisposable {
    */
   async #retried<Result>(work: (prepares: boolean) => Promise<Result>): Promise<Result> {
     for (let attempt = 1; ; attempt++) {
+      if (this.#closed) throw new StoreError(`the database ${this.name} was closed`);
       const prepares = this.#prepares;
       try {
         return await work(prepares);
@@ -222,7 +256,7 @@ export class Postgres implements Executor, AsyncDisposable {
 
   /** Opens a connection that is not part of the pool. The caller must end it. */
   async session(): Promise<PostgresSession> {
-    const client = this.#connect();
+    const client = this.#single();
     try {
       const ended = new Promise<Error | undefined>((resolve) => {
         let lost: Error | undefined;
@@ -250,7 +284,7 @@ export class Postgres implements Executor, AsyncDisposable {
     checkVersions(before, this.name);
     if (before.every(({ stored, known }) => stored === known)) return before;
     // A migration of a large table takes longer than a statement of the pool may.
-    const client = this.#connect();
+    const client = this.#single();
     client.on('error', () => {});
     try {
       await client.connect();
@@ -277,9 +311,12 @@ export class Postgres implements Executor, AsyncDisposable {
     return { open, idle, waiting, max: options.max };
   }
 
-  /** Waits for running statements and closes the connections. May be called twice. */
+  /**
+   * Waits for running statements and closes the connections, unless other parts of the process still use them. May be
+   * called twice.
+   */
   close(): Promise<void> {
-    return (this.#closed ??= this.#pool.end());
+    return (this.#closed ??= this.#release());
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -209,6 +209,32 @@ test('a connection plans a prepared statement once, whatever its values are', as
   assert.deepEqual(await db.query(plans, [statement.name]), [{ custom_plans: 0 }]);
 });
 
+test('the users of a URL share a pool until the last one closes it', async () => {
+  const own = await testDatabase();
+  try {
+    const users = await Promise.all([1, 2, 3].map(() => openPostgres(own.url, { schemas: [ONE] })));
+    const [first, second, last] = users;
+    assert.ok(first && second && last);
+    // Each statement takes long enough that all of them need a connection.
+    const work = users.flatMap((db) =>
+      Array.from({ length: 8 }, () => db.query('SELECT pg_sleep(0.05)')),
+    );
+    await Promise.all(work);
+    assert.deepEqual(
+      [first, second, last].map((db) => db.stats().open),
+      [10, 10, 10],
+    );
+    await Promise.all([first.close(), first.close(), second.close()]);
+    await assert.rejects(first.query('SELECT 1'), /was closed/);
+    assert.equal((await last.query('SELECT 1')).length, 1);
+    await last.close();
+    await using next = await openPostgres(own.url, { schemas: [ONE] });
+    assert.equal((await next.query('SELECT 1')).length, 1);
+  } finally {
+    await own.drop();
+  }
+});
+
 /** The message of a server that shuts down. */
 function shutdownMessage(): Buffer {
   const fields = 'SFATAL\0VFATAL\0C57P01\0Mterminating connection due to administrator command\0\0';

@@ -49,7 +49,7 @@ export async function bridge(agent: FrameworkAgent, options: FrameworkOptions): 
       const stores = await load<Postgres>('parley-a2a/agent/postgres', file);
       const sessions = await stores.postgresSessions(place.url);
       open.defer(() => sessions.close());
-      const artifacts = await stores.postgresArtifacts(place.url, { poolSize: 2 });
+      const artifacts = await stores.postgresArtifacts(place.url);
       open.defer(() => artifacts.close());
       return { agent: toA2AAgent(agent, { defaultModel, sessions, artifacts }), close };
     }

@@ -59,7 +59,10 @@ import {
 /** The options of `postgresStore`. */
 export interface PostgresStoreOptions extends SecretKeyOptions {
   readonly logger?: Logger | undefined;
-  /** Maximum number of connections. Default: 10, or `pool_size` in the URL. */
+  /**
+   * Maximum number of connections that only this store uses. By default, all stores of the process with the same URL
+   * share up to 10 connections, or `pool_size` in the URL.
+   */
   readonly poolSize?: number | undefined;
   /** If false, missing tables are an error and are not created. Default: true. */
   readonly migrate?: boolean | undefined;
