@@ -61,7 +61,7 @@ export function createFactPrinter({ answer = true, quiet = false } = {}): FactPr
         write(shown(fact.text));
       } else if (fact.kind === 'file') {
         breakLine();
-        write(contentOf([fact]));
+        write(contentOf([{ kind: 'file', file: fact.file }]));
       } else if (fact.kind === 'thought') {
         const subject = word(fact.thought.subject);
         // The subject was printed with the first piece of the thought.

@@ -1,5 +1,6 @@
 /** The entries of the history. */
 import type { AgentThought, EventSource, ToolCall } from '../../protocol/development-tool/index.ts';
+import type { DataPart, FilePart } from '../../protocol/index.ts';
 import { hasOption, OPTION } from '../../protocol/schema-free/index.ts';
 
 /** The name of the tool with which the agent asks a question. */
@@ -14,6 +15,9 @@ export interface Decision {
   readonly correlationId: string | undefined;
 }
 
+/** A part of a message that is not text. */
+export type ShownPart = FilePart | DataPart;
+
 interface Common {
   /** A number that increases from entry to entry. */
   readonly id: number;
@@ -27,7 +31,10 @@ interface Common {
 
 export type PromptEntry = Common & {
   readonly kind: 'prompt';
+  /** The words, with the names of the files. */
   readonly text: string;
+  /** The files and the data of the message, for displays that can show them. */
+  readonly parts?: readonly ShownPart[];
   readonly from: EventSource | undefined;
 };
 /** A block of the agent's answer. */
@@ -51,6 +58,8 @@ export type NoticeEntry = Common & {
   readonly text: string;
   /** A link to show with the text, and the rows of its QR code, in which dark modules are true. */
   readonly link?: { readonly url: string; readonly code: readonly (readonly boolean[])[] };
+  /** The file or the data that the text is about, for displays that can show it. */
+  readonly part?: ShownPart;
 };
 
 export type Entry = PromptEntry | TextEntry | ThoughtEntry | CallEntry | NoticeEntry;

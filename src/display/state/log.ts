@@ -53,7 +53,7 @@ export class LogWriter {
   take(fact: Fact): void {
     switch (fact.kind) {
       case 'prompt':
-        this.#prompt(textOfPrompt(fact.parts), fact.source);
+        this.#prompt(fact.parts, fact.source);
         break;
       case 'answer':
         this.#decide(fact.confirmation, fact.source);
@@ -62,12 +62,22 @@ export class LogWriter {
         this.#thought(fact.thought);
         break;
       case 'text':
+        if (fact.artifact !== undefined) this.notice('info', artifactLine(fact.artifact), false);
         this.#answer += fact.text;
         this.#text(fact.text);
         break;
       case 'file': {
-        const { name, mimeType = 'unknown type' } = fact.file;
-        this.notice('info', `The answer contains a file: ${name ?? mimeType}`, false);
+        const { file, artifact } = fact;
+        const name = file.name ?? artifact ?? file.mimeType ?? 'unknown type';
+        const part = { kind: 'file', file } as const;
+        this.notice('info', `The answer contains a file: ${name}`, false, { part });
+        break;
+      }
+      case 'data': {
+        const { data, artifact } = fact;
+        const name = artifact === undefined ? '' : `: ${artifact}`;
+        const part = { kind: 'data', data } as const;
+        this.notice('info', `The answer contains data${name}`, false, { part });
         break;
       }
       case 'call':
@@ -87,7 +97,7 @@ export class LogWriter {
     level: 'info' | 'error',
     text: string,
     local: boolean,
-    more: Pick<NoticeEntry, 'link'> = {},
+    more: Pick<NoticeEntry, 'link' | 'part'> = {},
   ): void {
     const entry = { kind: 'notice', level, text, done: true, ...more } as const;
     if (local) {
@@ -141,14 +151,16 @@ export class LogWriter {
     this.#next += 1;
   }
 
-  #prompt(text: string, from: Decision['by']): void {
+  #prompt(all: readonly Part[], from: Decision['by']): void {
+    const text = textOfPrompt(all);
     if (text === '') return;
+    const parts = all.filter((part) => part.kind !== 'text');
     // If a call waits, the turn has not ended, and the prompt may be the answer. All calls of the turn stay open,
     // because any of them may have asked the question. Otherwise, open entries belong to the previous turn.
     const waits = this.#open.some(isWaiting);
     this.#settle(({ kind }) => waits && kind === 'call');
     this.#answer = '';
-    this.#push({ kind: 'prompt', text, from, done: true });
+    this.#push({ kind: 'prompt', text, from, done: true, ...(parts.length > 0 && { parts }) });
   }
 
   #endTurn(state: TaskState, text: string): void {
@@ -269,12 +281,16 @@ function isStreamed(entry: Entry | undefined): boolean {
   return (entry?.kind === 'text' || entry?.kind === 'thought') && !entry.done;
 }
 
+function artifactLine(name: string): string {
+  return `Artifact: ${name}`;
+}
+
 /** Returns the text of a prompt, with the names of its files. */
 function textOfPrompt(parts: readonly Part[]): string {
   return parts
     .flatMap((part) => {
       if (part.kind === 'text') return [part.text];
-      return part.kind === 'file' ? [`[${part.file.name ?? 'file'}]`] : [];
+      return [part.kind === 'file' ? `[${part.file.name ?? 'file'}]` : '[data]'];
     })
     .join('\n');
 }

@@ -5,7 +5,14 @@
  *   for (const fact of readStatus(event).facts) if (fact.kind === 'text') process.stdout.write(fact.text);
  */
 import { isObject } from '../../base/index.ts';
-import { SOURCE_KEY, textOf, type FilePart, type Message, type Part } from '../message.ts';
+import {
+  SOURCE_KEY,
+  textOf,
+  type DataPart,
+  type FilePart,
+  type Message,
+  type Part,
+} from '../message.ts';
 import type { Task, TaskState, TaskStatusUpdateEvent } from '../task.ts';
 import { isTerminal } from '../task-state.ts';
 import { isAwaitingAnswer } from './call-checks.ts';
@@ -15,6 +22,17 @@ import { coderAgentKind, isCoderAgentCall, readCoderAgentCall } from './coder-ag
 import { looksLikeConfirmation, tryConfirmation } from './confirmation.ts';
 import { textPlace } from './message-ids.ts';
 import { ToolCall, type ToolCallConfirmation } from './tool-call.ts';
+
+/**
+ * The key in the metadata of a part for the name of the artifact that the part belongs to. A client that shows artifacts
+ * as messages writes it.
+ */
+export const ARTIFACT_NAME_KEY = 'parley.artifactName';
+
+interface FromArtifact {
+  /** The name of the artifact, for the first part that is shown of it. */
+  readonly artifact?: string;
+}
 
 export type Fact =
   /** A prompt from a person. `source` is the client that sent the prompt. */
@@ -32,10 +50,12 @@ export type Fact =
       readonly source?: EventSource;
     }
   /** A chunk of the agent's answer. */
-  | { readonly kind: 'text'; readonly text: string }
+  | ({ readonly kind: 'text'; readonly text: string } & FromArtifact)
   | { readonly kind: 'thought'; readonly thought: AgentThought }
   /** An image or another file that is part of the agent's answer. */
-  | { readonly kind: 'file'; readonly file: FilePart['file'] }
+  | ({ readonly kind: 'file'; readonly file: FilePart['file'] } & FromArtifact)
+  /** Structured data that is part of the agent's answer, and no event of the extension. */
+  | ({ readonly kind: 'data'; readonly data: DataPart['data'] } & FromArtifact)
   /**
    * A tool call that has started, changed or ended. `call` is its complete new state. `files` are the images that it
    * returned.
@@ -108,17 +128,29 @@ export function readMessage(message: Message, eventSource?: EventSource): Fact[]
 }
 
 function agentFacts(parts: readonly Part[]): Fact[] {
-  const files = parts.flatMap((part) => (part.kind === 'file' ? [part.file] : []));
+  const files = parts.filter((part) => part.kind === 'file');
   const facts = parts.flatMap(agentFact);
   if (files.length === 0) return facts;
   // Files in the same message as a call are the output of the call.
   const [only] = facts;
-  if (facts.length === 1 && only?.kind === 'call') return [{ ...only, files }];
-  return [...facts, ...files.map((file): Fact => ({ kind: 'file', file }))];
+  if (facts.length === 1 && only?.kind === 'call') {
+    return [{ ...only, files: files.map(({ file }) => file) }];
+  }
+  return [
+    ...facts,
+    ...files.map((part): Fact => ({ kind: 'file', file: part.file, ...artifactOf(part) })),
+  ];
+}
+
+function artifactOf({ metadata }: Pick<DataPart, 'metadata'>): FromArtifact {
+  const name = metadata?.[ARTIFACT_NAME_KEY];
+  return typeof name === 'string' ? { artifact: name } : {};
 }
 
 function agentFact(part: Part): Fact[] {
-  if (part.kind === 'text') return part.text === '' ? [] : [{ kind: 'text', text: part.text }];
+  if (part.kind === 'text') {
+    return part.text === '' ? [] : [{ kind: 'text', text: part.text, ...artifactOf(part) }];
+  }
   if (part.kind !== 'data') return [];
   // Thoughts are frequent. This check avoids parsing each of them as a tool call.
   if (isObject(part.data) && 'tool_call_id' in part.data) {
@@ -130,7 +162,9 @@ function agentFact(part: Part): Fact[] {
     return call ? [{ kind: 'call', call }] : [];
   }
   const thought = AgentThought.safeParse(part.data).data;
-  return thought ? [{ kind: 'thought', thought }] : [];
+  return [
+    thought ? { kind: 'thought', thought } : { kind: 'data', data: part.data, ...artifactOf(part) },
+  ];
 }
 
 /** Returns all messages of a task, oldest first. The newest message may be in the task's status. */

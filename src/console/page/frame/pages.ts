@@ -57,8 +57,7 @@ const PAGES: readonly PageEntry[] = [
     name: 'activity',
     title: 'Activity',
     // Metrics cover all workspaces.
-    allowed: (server) =>
-      withScope('metrics:read')(server) && server.caller?.workspaceId === 'default',
+    allowed: (server) => isGateway(server) && server.caller?.allWorkspaces === true,
     load: async () => (await import('../gateway/metrics-page.tsx')).MetricsPage,
   },
   {

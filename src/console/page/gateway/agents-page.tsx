@@ -7,7 +7,7 @@ import { hrefOf } from '../server/route.ts';
 import type { Server } from '../server/server.ts';
 import { AgentList } from './api.ts';
 
-const EVERY_MS = 5000;
+const EVERY_MS = 10_000;
 const HEALTH = {
   healthy: ['✓ healthy', 'good'],
   unhealthy: ['✗ unhealthy', 'bad'],

@@ -3,6 +3,7 @@ import * as z from 'zod';
 
 export const UsageItem = z.object({
   day: z.string().optional(),
+  workspaceId: z.string().optional(),
   keyId: z.string().optional(),
   keyName: z.string().optional(),
   subject: z.string().optional(),
@@ -29,12 +30,22 @@ const ShownBudget = z.object({
   currency: z.string().optional(),
   period: z.enum(['day', 'month', 'total']),
 });
-export type ShownBudget = z.infer<typeof ShownBudget>;
 
-export const BudgetAnswer = z.object({
-  budget: ShownBudget.optional(),
-  spent: z.object({ tokens: z.number(), amount: z.number() }).optional(),
+const Spent = z.object({ tokens: z.number(), amount: z.number() });
+
+const ShownBudgetStatus = z.object({
+  keyId: z.string().optional(),
+  keyName: z.string().optional(),
+  budget: ShownBudget,
+  spent: Spent,
+  reserved: Spent,
+  startsOn: z.string().optional(),
   resetsAt: z.string().optional(),
+});
+export type ShownBudgetStatus = z.infer<typeof ShownBudgetStatus>;
+export const BudgetList = z.object({
+  items: z.array(ShownBudgetStatus),
+  next: z.number().optional(),
 });
 
 export const ShownKey = z.object({

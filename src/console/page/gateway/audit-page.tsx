@@ -1,117 +1,106 @@
-/** The audit log: who changed which key, model card or agent. */
+/** The audit log: who changed which key, model card or agent. The server chooses the entries. */
 import { useSignal } from '@preact/signals';
-import { useId } from 'preact/hooks';
 import type * as z from 'zod';
 import { cleanLine } from '../../../display/index.ts';
+import { ChoiceField, FilterButtons, FilterForm, TextFilter } from '../parts/filters.tsx';
 import { Problem, ProblemLine } from '../parts/problem.tsx';
 import { Moment } from '../parts/task-parts.tsx';
+import { useAction } from '../parts/use-action.ts';
 import { useLoaded } from '../parts/use-loaded.ts';
+import { goTo, hrefOf, route } from '../server/route.ts';
 import type { Server } from '../server/server.ts';
-import { leaveIfRefused } from '../server/sign-in.ts';
 import { AuditAnswer } from './api.ts';
 
 const PAGE = 100;
+/** The first words of the actions. The server also accepts a whole action, such as `key.create`. */
+const ACTIONS = [
+  ['', 'all'],
+  ['key', 'keys'],
+  ['card', 'model cards'],
+  ['agent', 'agents'],
+  ...['key.create', 'key.edit', 'key.rotate', 'key.revoke'].map((name) => [name, name] as const),
+  ...['card.create', 'card.update', 'card.restore', 'card.delete'].map(
+    (name) => [name, name] as const,
+  ),
+  ...['agent.create', 'agent.update', 'agent.delete'].map((name) => [name, name] as const),
+] as const;
+const FILTERS = ['action', 'actor', 'subject', 'from', 'to'] as const;
 
 type Entry = z.infer<typeof AuditAnswer>['items'][number];
 
 export function AuditLogPage({ server }: { readonly server: Server }) {
-  const id = useId();
-  const words = useSignal('');
-  const action = useSignal('');
+  const { query } = route.value;
+  const filter = Object.fromEntries(
+    FILTERS.flatMap((name) => (query[name] === undefined ? [] : [[name, query[name]]])),
+  );
+  const chosen = JSON.stringify(filter);
+  const set = (changed: Record<string, string>) =>
+    goTo(hrefOf(['audit'], { ...filter, ...changed }));
   const later = useSignal<readonly Entry[]>([]);
   const next = useSignal<number | undefined>(undefined);
-  const problem = useSignal<unknown>(undefined);
+  const { busy, problem, run } = useAction();
   const first = useLoaded(
     async (signal) => {
-      const page = await read(server, undefined, signal);
+      const page = await read(server, filter, undefined, signal);
       later.value = [];
       next.value = page.next;
       return page;
     },
-    [server],
+    [server, chosen],
   );
-  const more = () => {
-    problem.value = undefined;
-    read(server, next.value).then(
-      (page) => {
-        later.value = [...later.value, ...page.items];
-        next.value = page.next;
-      },
-      (error: unknown) => leaveIfRefused(error) || (problem.value = error),
-    );
-  };
+  const more = () =>
+    run(async () => {
+      const page = await read(server, filter, next.value);
+      later.value = [...later.value, ...page.items];
+      next.value = page.next;
+    });
   const all = [...(first.value?.items ?? []), ...later.value];
-  const actions = [...new Set(all.map((each) => each.action))].toSorted();
-  const shown = all.filter(
-    (each) =>
-      (action.value === '' || each.action === action.value) &&
-      JSON.stringify(each).toLowerCase().includes(words.value.trim().toLowerCase()),
-  );
   return (
     <>
       <h1>Audit log</h1>
-      <form class="filters" onSubmit={(event) => event.preventDefault()}>
-        <div>
-          <label for={`${id}-action`}>Action</label>
-          <select
-            id={`${id}-action`}
-            value={action.value}
-            onChange={({ currentTarget }) => (action.value = currentTarget.value)}
-          >
-            <option value="">all</option>
-            {actions.map((each) => (
-              <option key={each} value={each}>
-                {each}
-              </option>
-            ))}
-          </select>
-        </div>
-        <div class="grows">
-          <label for={`${id}-search`}>Search what is loaded</label>
-          <input
-            id={`${id}-search`}
-            type="search"
-            value={words.value}
-            onInput={({ currentTarget }) => (words.value = currentTarget.value)}
-          />
-        </div>
-        <button type="button" onClick={first.reload}>
-          Refresh
-        </button>
-      </form>
+      <FilterForm>
+        <ChoiceField
+          label="Action"
+          value={query['action'] ?? ''}
+          options={ACTIONS}
+          onChange={(action) => set({ action })}
+        />
+        <TextFilter label="Who" value={query['actor'] ?? ''} onChange={(actor) => set({ actor })} />
+        <TextFilter
+          label="What (id)"
+          value={query['subject'] ?? ''}
+          onChange={(subject) => set({ subject })}
+        />
+        <TextFilter
+          label="From (UTC)"
+          type="date"
+          value={query['from'] ?? ''}
+          onChange={(from) => set({ from })}
+        />
+        <TextFilter
+          label="To (UTC)"
+          type="date"
+          value={query['to'] ?? ''}
+          onChange={(to) => set({ to })}
+        />
+        <FilterButtons
+          isFiltered={chosen !== '{}'}
+          onClear={() => goTo(hrefOf(['audit']))}
+          onReload={first.reload}
+        />
+      </FilterForm>
       {first.error === undefined ? null : <Problem error={first.error} onRetry={first.reload} />}
-      <div class="wide" tabIndex={0} role="region" aria-label="Entries of the audit log">
-        <table class="numbers">
-          <thead>
-            <tr>
-              <th scope="col">When</th>
-              <th scope="col">Who</th>
-              <th scope="col">Action</th>
-              <th scope="col">What</th>
-              <th scope="col">Detail</th>
-            </tr>
-          </thead>
-          <tbody>
-            {shown.map((each) => (
-              <tr key={each.number}>
-                <td>
-                  <Moment at={each.at} />
-                </td>
-                <td>{cleanLine(each.actorName ?? each.actor)}</td>
-                <td>{cleanLine(each.action)}</td>
-                <td class="mono">{cleanLine(each.subject)}</td>
-                <td class="mono small">
-                  {each.detail ? cleanLine(JSON.stringify(each.detail)) : ''}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-      {first.value && shown.length === 0 ? <p class="nothing dim">No entry matches.</p> : null}
-      {problem.value === undefined ? null : <ProblemLine error={problem.value} />}
+      {all.length === 0 ? null : <Entries entries={all} onFilter={set} />}
+      {first.value && all.length === 0 ? (
+        <p class="nothing dim">
+          {chosen === '{}'
+            ? 'Nothing has been changed yet. Changes of keys, model cards and agents appear here.'
+            : 'No entry matches the filters.'}
+        </p>
+      ) : null}
+      {problem === undefined ? null : <ProblemLine error={problem} />}
       {next.value === undefined ? null : (
-        <button type="button" class="more" onClick={more}>
+        <button type="button" class="more" disabled={busy} onClick={more}>
           Load more ({all.length} loaded)
         </button>
       )}
@@ -119,8 +108,67 @@ export function AuditLogPage({ server }: { readonly server: Server }) {
   );
 }
 
-function read(server: Server, before: number | undefined, signal?: AbortSignal) {
-  const query = new URLSearchParams({ limit: String(PAGE) });
+interface EntriesProps {
+  readonly entries: readonly Entry[];
+  readonly onFilter: (changed: Record<string, string>) => void;
+}
+
+function Entries({ entries, onFilter }: EntriesProps) {
+  return (
+    <div class="wide" tabIndex={0} role="region" aria-label="Entries of the audit log">
+      <table class="numbers">
+        <thead>
+          <tr>
+            <th scope="col">When</th>
+            <th scope="col">Who</th>
+            <th scope="col">Action</th>
+            <th scope="col">What</th>
+            <th scope="col">Detail</th>
+          </tr>
+        </thead>
+        <tbody>
+          {entries.map(({ number, at, actor, actorName, action, subject, detail }) => (
+            <tr key={number}>
+              <td>
+                <Moment at={at} />
+              </td>
+              <td>
+                <button
+                  type="button"
+                  class="quiet-link"
+                  title={`Show only changes by ${cleanLine(actor)}`}
+                  onClick={() => onFilter({ actor })}
+                >
+                  {cleanLine(actorName ?? actor)}
+                </button>
+              </td>
+              <td>{cleanLine(action)}</td>
+              <td class="mono">
+                <button
+                  type="button"
+                  class="quiet-link"
+                  title="Show only changes of this"
+                  onClick={() => onFilter({ subject })}
+                >
+                  {cleanLine(subject)}
+                </button>
+              </td>
+              <td class="mono small">{detail ? cleanLine(JSON.stringify(detail)) : ''}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function read(
+  server: Server,
+  filter: Readonly<Record<string, string>>,
+  before: number | undefined,
+  signal?: AbortSignal,
+) {
+  const query = new URLSearchParams({ ...filter, limit: String(PAGE) });
   if (before !== undefined) query.set('before', String(before));
   return server.json(AuditAnswer, `/a2a/audit?${query}`, { signal });
 }

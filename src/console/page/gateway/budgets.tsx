@@ -1,104 +1,207 @@
-/** The budgets of the keys: what is spent, against the part of the period that has passed. */
+/** The budgets of the workspace and its keys: what is spent and reserved, against the limit and the time. */
+import { useSignal } from '@preact/signals';
+import { useMemo } from 'preact/hooks';
+import type uPlot from 'uplot';
 import { cleanLine } from '../../../display/index.ts';
 import { ProblemLine } from '../parts/problem.tsx';
 import { useLoaded } from '../parts/use-loaded.ts';
 import type { Server } from '../server/server.ts';
-import { BudgetAnswer, KeyList, type ShownBudget } from './api.ts';
+import { BudgetList, type ShownBudgetStatus } from './api.ts';
+import { curveOf, daysOf, linesOf, passedPart, usedUpOn, type BudgetLine } from './budget-data.ts';
+import { Chart, dayAxes, type ChartColours } from './chart.tsx';
+import { amount, loadUsage } from './usage-data.ts';
 
-/** Number of budgets that are shown. Each needs a request. */
 const MAX_BUDGETS = 20;
-const DAY_MS = 86_400_000;
+const EVERY_MS = 30_000;
+const HEIGHT = 180;
 
-interface BudgetOfKey {
-  readonly id: string;
-  readonly name: string;
-  readonly budget: ShownBudget;
-  readonly spent: { readonly tokens: number; readonly amount: number };
-  readonly resetsAt: string | undefined;
+interface Props {
+  readonly server: Server;
+  readonly workspace: string;
 }
 
-export function Budgets({ server }: { readonly server: Server }) {
-  const budgets = useLoaded((signal) => readBudgets(server, signal), [server]);
+export function Budgets({ server, workspace }: Props) {
+  const query = new URLSearchParams({ limit: String(MAX_BUDGETS), workspaceId: workspace });
+  const budgets = useLoaded(
+    (signal) => server.json(BudgetList, `/a2a/budgets?${query}`, { signal }),
+    [server, workspace],
+    { everyMs: EVERY_MS },
+  );
   if (budgets.error !== undefined) return <ProblemLine error={budgets.error} />;
-  if (!budgets.value || budgets.value.length === 0) return null;
+  if (!budgets.value || budgets.value.items.length === 0) return null;
   return (
     <section aria-labelledby="budgets">
-      <h2 id="budgets">Budgets of keys</h2>
+      <h2 id="budgets">Budgets</h2>
       <ul class="budgets">
-        {budgets.value.map((each) => (
-          <BudgetView key={each.id} shown={each} />
+        {budgets.value.items.map((each, at) => (
+          <BudgetView
+            key={each.keyId ?? ''}
+            server={server}
+            workspace={workspace}
+            shown={each}
+            isFirst={at === 0}
+          />
         ))}
       </ul>
+      {budgets.value.next === undefined ? null : (
+        <p class="dim">The budgets of the {MAX_BUDGETS} newest keys that have one.</p>
+      )}
     </section>
   );
 }
 
-async function readBudgets(server: Server, signal: AbortSignal): Promise<BudgetOfKey[]> {
-  const { items } = await server.json(KeyList, '/a2a/keys?limit=100', { signal });
-  const limited = items.filter(({ budget, status }) => budget && status === 'active');
-  const found = await Promise.all(
-    limited.slice(0, MAX_BUDGETS).map(async ({ id, name }) => {
-      const path = `/a2a/keys/${encodeURIComponent(id)}/usage?limit=1`;
-      const { budget, spent, resetsAt } = await server.json(BudgetAnswer, path, { signal });
-      const none = { tokens: 0, amount: 0 };
-      return budget ? [{ id, name, budget, spent: spent ?? none, resetsAt }] : [];
-    }),
-  );
-  return found.flat();
+interface BudgetProps extends Props {
+  readonly shown: ShownBudgetStatus;
+  readonly isFirst: boolean;
 }
 
-function BudgetView({ shown }: { readonly shown: BudgetOfKey }) {
-  const { name, budget, spent, resetsAt } = shown;
-  const passed = passedPart(budget.period, resetsAt, Date.now());
-  const lines = [
-    ...(budget.tokens === undefined
-      ? []
-      : [{ used: spent.tokens, limit: budget.tokens, unit: 'tokens' }]),
-    ...(budget.amount === undefined
-      ? []
-      : [{ used: spent.amount, limit: budget.amount, unit: budget.currency ?? '' }]),
-  ];
+function BudgetView({ server, workspace, shown, isFirst }: BudgetProps) {
+  const { keyId, keyName, budget } = shown;
+  const open = useSignal(isFirst);
+  const now = Date.now();
+  const passed = passedPart(shown, now);
   return (
     <li>
-      <strong>{cleanLine(name)}</strong>{' '}
+      <strong>
+        {keyId === undefined
+          ? `The workspace ${cleanLine(workspace)}`
+          : cleanLine(keyName ?? keyId)}
+      </strong>{' '}
       <span class="dim">
         {budget.period === 'total' ? 'in total' : `each ${budget.period}`}
         {passed === undefined ? '' : `, of which ${percent(passed)} has passed`}
       </span>
-      {lines.map(({ used, limit, unit }) => (
-        <div key={unit} class="budget-line">
-          <div class="track">
-            <span
-              class={`span ${used > limit * (passed ?? 1) ? 'span-person' : 'span-work'}`}
-              style={{ left: '0', width: percent(Math.min(1, used / limit)) }}
-            />
-            {passed === undefined ? null : (
-              <span class="passed" style={{ left: percent(passed) }} />
-            )}
-          </div>
-          <span>
-            {used.toLocaleString(undefined, { maximumFractionDigits: 6 })} of{' '}
-            {limit.toLocaleString()} {unit} ({percent(used / limit)})
-          </span>
-        </div>
+      {linesOf(shown).map((line) => (
+        <BudgetBar key={line.unit} line={line} shown={shown} passed={passed} now={now} />
       ))}
+      {budget.period === 'day' ? null : (
+        <details
+          open={open.value}
+          onToggle={({ currentTarget }) => (open.value = currentTarget.open)}
+        >
+          <summary>Over time</summary>
+          {open.value ? <OverTime server={server} workspace={workspace} shown={shown} /> : null}
+        </details>
+      )}
     </li>
   );
 }
 
-/** Returns the part of the period that has passed, or undefined if the budget has no period. */
-function passedPart(
-  period: ShownBudget['period'],
-  resetsAt: string | undefined,
-  now: number,
-): number | undefined {
-  if (period === 'total' || resetsAt === undefined) return undefined;
-  const end = new Date(resetsAt);
-  const start =
-    period === 'day'
-      ? end.getTime() - DAY_MS
-      : Date.UTC(end.getUTCFullYear(), end.getUTCMonth() - 1, 1);
-  return Math.min(1, Math.max(0, (now - start) / (end.getTime() - start)));
+interface BarProps {
+  readonly line: BudgetLine;
+  readonly shown: ShownBudgetStatus;
+  readonly passed: number | undefined;
+  readonly now: number;
+}
+
+function BudgetBar({ line, shown, passed, now }: BarProps) {
+  const { spent, reserved, limit, unit, measure } = line;
+  const usedUp = usedUpOn(shown, line, now);
+  const part = Math.min(1, spent / limit);
+  return (
+    <div class="budget-line">
+      <div class="track" aria-hidden="true">
+        <span
+          class={`span ${spent > limit * (passed ?? 1) ? 'span-person' : 'span-work'}`}
+          style={{ left: '0', width: percent(part) }}
+        />
+        <span
+          class="span span-reserved"
+          style={{ left: percent(part), width: percent(Math.min(1 - part, reserved / limit)) }}
+        />
+        {passed === undefined ? null : <span class="passed" style={{ left: percent(passed) }} />}
+      </div>
+      <span>
+        {amount(spent, measure)} of {amount(limit, measure)} {unit} ({percent(spent / limit)})
+        {reserved > 0 ? `, ${amount(reserved, measure)} reserved by calls in progress` : ''}
+        {usedUp === undefined ? '' : `. At this pace, it is used up on ${usedUp}`}
+      </span>
+    </div>
+  );
+}
+
+function OverTime({ server, workspace, shown }: Omit<BudgetProps, 'isFirst'>) {
+  const { keyId, startsOn } = shown;
+  const days = useMemo(() => daysOf(shown, Date.now()), [startsOn, shown.resetsAt]);
+  const usage = useLoaded(
+    (signal) =>
+      loadUsage(
+        server,
+        {
+          by: 'day',
+          from: days[0]!,
+          to: days.at(-1)!,
+          workspaceId: workspace,
+          ...(keyId !== undefined && { key: keyId }),
+        },
+        signal,
+      ),
+    [server, workspace, keyId, days, shown.spent.tokens, shown.spent.amount],
+  );
+  if (usage.error !== undefined) return <ProblemLine error={usage.error} />;
+  const rows = usage.value?.items;
+  if (!rows) return <div class="chart" style={{ minHeight: `${HEIGHT}px` }} />;
+  return (
+    <>
+      {linesOf(shown).map((line) => (
+        <Curve
+          key={line.unit}
+          line={line}
+          days={days}
+          curve={curveOf(line, rows, days, Date.now())}
+        />
+      ))}
+    </>
+  );
+}
+
+interface CurveProps {
+  readonly line: BudgetLine;
+  readonly days: readonly string[];
+  readonly curve: readonly (number | null)[];
+}
+
+function Curve({ line, days, curve }: CurveProps) {
+  const { limit, reserved, spent, unit, measure } = line;
+  const today = curve.findLastIndex((value) => value !== null);
+  const plan = useMemo(() => {
+    const withReserved = days.map((_, at) => (at === today ? spent + reserved : null));
+    const data = [days.map((_, at) => at), [...curve], days.map(() => limit), withReserved];
+    return (colours: ChartColours) => ({
+      options: {
+        legend: { show: false },
+        cursor: { show: false },
+        scales: {
+          x: { time: false, range: [-0.2, days.length - 0.8] as uPlot.Range.MinMax },
+          y: { range: [0, Math.max(limit, spent + reserved) * 1.08] as uPlot.Range.MinMax },
+        },
+        axes: dayAxes(colours, days, (value) => amount(value, measure)),
+        series: [
+          {},
+          { stroke: '#0072b2', width: 2, fill: 'rgb(0 114 178 / 20%)', points: { size: 5 } },
+          { stroke: colours.ink, width: 2, dash: [8, 5], points: { show: false } },
+          {
+            stroke: '#d55e00',
+            width: 2,
+            points: { show: reserved > 0, size: 8, fill: '#d55e00' },
+          },
+        ],
+      },
+      data: data as uPlot.AlignedData,
+    });
+  }, [days, curve, limit, reserved, spent, measure, today]);
+  const label =
+    `Spending of ${amount(spent, measure)} ${unit} by ${days[today] ?? 'today'}, ` +
+    `with a line for the budget of ${amount(limit, measure)} ${unit}`;
+  return (
+    <figure class="curve">
+      <Chart label={label} height={HEIGHT} plan={plan} />
+      <figcaption class="dim small">
+        Spent in {unit} by the end of each day. The dashed line is the budget.
+        {reserved > 0 ? ' The dot above today includes what is reserved.' : ''}
+      </figcaption>
+    </figure>
+  );
 }
 
 function percent(part: number): string {

@@ -3,12 +3,13 @@ import { useSignal } from '@preact/signals';
 import { useId } from 'preact/hooks';
 import { reasonOf } from '../../../base/index.ts';
 import { cleanLine } from '../../../display/index.ts';
+import { A2AError } from '../../../protocol/index.ts';
 import { PageMessage, Problem, ProblemLine } from '../parts/problem.tsx';
 import { Moment } from '../parts/task-parts.tsx';
+import { useAction } from '../parts/use-action.ts';
 import { useLoaded } from '../parts/use-loaded.ts';
 import { hrefOf } from '../server/route.ts';
 import type { Server } from '../server/server.ts';
-import { leaveIfRefused } from '../server/sign-in.ts';
 import { ChangeView } from '../session/lines.tsx';
 import { CardList, ShownCard, VersionList, type ShownVersion } from './api.ts';
 
@@ -95,19 +96,23 @@ function CardEditor({ server, id }: { readonly server: Server; readonly id: stri
     (signal) => server.json(VersionList, `${path}/versions?limit=100`, { signal }),
     [server, path],
   );
-  const busy = useSignal(false);
-  const problem = useSignal<unknown>(undefined);
+  const { busy, problem, run, clear } = useAction();
+  /** Counts how often the person has given up a text, so that the editor starts again. */
+  const discarded = useSignal(0);
   const writes = server.may('cards:write');
-  const run = (work: () => Promise<unknown>) => {
-    busy.value = true;
-    problem.value = undefined;
-    work()
-      .then(() => {
-        card.reload();
-        versions.reload();
-      })
-      .catch((error: unknown) => leaveIfRefused(error) || (problem.value = error))
-      .finally(() => (busy.value = false));
+  const reload = () => {
+    card.reload();
+    versions.reload();
+  };
+  const change = (work: () => Promise<unknown>) =>
+    run(async () => {
+      await work();
+      reload();
+    });
+  const loadNewest = () => {
+    clear();
+    discarded.value += 1;
+    reload();
   };
   const current = card.value;
   return (
@@ -117,15 +122,27 @@ function CardEditor({ server, id }: { readonly server: Server; readonly id: stri
       </p>
       <h1>{current ? cleanLine(current.name) : 'Model card'}</h1>
       {card.error === undefined ? null : <Problem error={card.error} onRetry={card.reload} />}
-      {problem.value === undefined ? null : <ProblemLine error={problem.value} />}
+      {problem === undefined ? null : isConflict(problem) ? (
+        <div class="problem-line" role="alert">
+          <p>
+            <strong>Somebody else has changed this card.</strong> Your text is not saved. Copy what
+            you need, then load the newest version.
+          </p>
+          <button type="button" onClick={loadNewest}>
+            Load the newest version
+          </button>
+        </div>
+      ) : (
+        <ProblemLine error={problem} />
+      )}
       {current ? (
         <JsonEditor
-          key={current.version}
+          key={`${current.version} ${discarded.value}`}
           value={contentOf(current)}
           readOnly={!writes}
-          busy={busy.value}
+          busy={busy}
           onSave={(body) =>
-            run(() =>
+            change(() =>
               server.ask(path, {
                 method: 'PUT',
                 body,
@@ -140,17 +157,27 @@ function CardEditor({ server, id }: { readonly server: Server; readonly id: stri
         <Versions
           current={current}
           versions={versions.value.items}
-          busy={busy.value}
+          busy={busy}
           onRestore={
             writes
               ? (version) =>
-                  run(() => server.ask(`${path}/versions/${version}/restore`, { method: 'POST' }))
+                  change(() =>
+                    server.ask(`${path}/versions/${version}/restore`, {
+                      method: 'POST',
+                      headers: { 'if-match': `"${current.version}"` },
+                    }),
+                  )
               : undefined
           }
         />
       ) : null}
     </>
   );
+}
+
+/** Returns whether the card has another version than the page has shown. */
+function isConflict(error: unknown): boolean {
+  return error instanceof A2AError && error.httpStatus === 412;
 }
 
 /** Returns the fields of a card that a person can edit. */

@@ -1,6 +1,7 @@
 /** The form for a new key, and for the settings of a key. */
 import { useSignal } from '@preact/signals';
 import { useEffect, useId, useRef } from 'preact/hooks';
+import { ChoiceField } from '../parts/filters.tsx';
 import type { Server } from '../server/server.ts';
 import type { ShownKey } from './api.ts';
 
@@ -13,7 +14,7 @@ export interface KeySettings {
   readonly name: string;
   readonly scopes: readonly string[];
   readonly expiresAt: string | null;
-  readonly rateLimit: { readonly requestsPerMinute: number } | null;
+  readonly rateLimit: Readonly<Record<string, number>> | null;
   readonly budget: Readonly<Record<string, number | string>> | null;
 }
 
@@ -37,6 +38,7 @@ export function KeyForm({ server, known, busy, onSave, onClose }: Props) {
   );
   const expires = useSignal(known?.expiresAt?.slice(0, 10) ?? '');
   const rate = useSignal(textOf(known?.rateLimit?.requestsPerMinute));
+  const burst = useSignal(textOf(known?.rateLimit?.burst));
   const tokens = useSignal(textOf(known?.budget?.tokens));
   const amount = useSignal(textOf(known?.budget?.amount));
   const currency = useSignal(known?.budget?.currency ?? 'USD');
@@ -49,7 +51,13 @@ export function KeyForm({ server, known, busy, onSave, onClose }: Props) {
     name: name.value.trim(),
     scopes: scopes.value,
     expiresAt: expires.value === '' ? null : expiryOf(expires.value, known?.expiresAt),
-    rateLimit: rate.value === '' ? null : { requestsPerMinute: Number(rate.value) },
+    rateLimit:
+      rate.value === ''
+        ? null
+        : {
+            requestsPerMinute: Number(rate.value),
+            ...(burst.value !== '' && { burst: Number(burst.value) }),
+          },
     budget:
       tokens.value === '' && amount.value === ''
         ? null
@@ -113,24 +121,19 @@ export function KeyForm({ server, known, busy, onSave, onClose }: Props) {
       <div class="filters">
         {field('Expires on', 'date', expires)}
         {field('Requests per minute', 'number', rate, { placeholder: 'no limit', min: 1 })}
+        {rate.value === ''
+          ? null
+          : field('Requests at once', 'number', burst, { placeholder: rate.value, min: 1 })}
         {field('Budget in tokens', 'number', tokens, { placeholder: 'none', min: 1 })}
         {field('Budget in money', 'number', amount, { placeholder: 'none', min: 0, step: 'any' })}
         {amount.value === '' ? null : field('Currency', 'text', currency)}
         {tokens.value === '' && amount.value === '' ? null : (
-          <div>
-            <label for={`${id}-period`}>Period of the budget</label>
-            <select
-              id={`${id}-period`}
-              value={period.value}
-              onChange={({ currentTarget }) => (period.value = currentTarget.value)}
-            >
-              {PERIODS.map((each) => (
-                <option key={each} value={each}>
-                  {each}
-                </option>
-              ))}
-            </select>
-          </div>
+          <ChoiceField
+            label="Period of the budget"
+            value={period.value}
+            options={PERIODS}
+            onChange={(value) => (period.value = value)}
+          />
         )}
       </div>
       <div class="actions">

@@ -5,9 +5,10 @@ import { defined } from '../../../base/index.ts';
 import { cleanLine } from '../../../display/index.ts';
 import { Problem, ProblemLine } from '../parts/problem.tsx';
 import { Moment } from '../parts/task-parts.tsx';
+import { useAction } from '../parts/use-action.ts';
 import { useLoaded } from '../parts/use-loaded.ts';
 import type { Server } from '../server/server.ts';
-import { enter, leaveIfRefused, signedIn } from '../server/sign-in.ts';
+import { enter, signedIn } from '../server/sign-in.ts';
 import { KeyList, NewSecret, type ShownKey } from './api.ts';
 import { KeyForm, type KeySettings } from './key-form.tsx';
 
@@ -23,29 +24,23 @@ export function KeysPage({ server }: { readonly server: Server }) {
     { readonly key: ShownKey; readonly what: 'rotate' | 'revoke' } | undefined
   >(undefined);
   const made = useSignal<{ readonly name: string; readonly secret: string } | undefined>(undefined);
-  const busy = useSignal(false);
-  const problem = useSignal<unknown>(undefined);
+  const { busy, problem, run } = useAction();
   const keys = useLoaded(
     (signal) => server.json(KeyList, `/a2a/keys?limit=${PAGE}&offset=${offset.value}`, { signal }),
     [server, offset.value],
   );
 
-  const run = (work: () => Promise<void>) => {
-    busy.value = true;
-    problem.value = undefined;
-    work()
-      .then(() => {
-        editing.value = undefined;
-        asked.value = undefined;
-        // With a new secret of its own, the page has read the list again.
-        if (signedIn.value.kind === 'in' && signedIn.value.server === server) keys.reload();
-      })
-      .catch((error: unknown) => leaveIfRefused(error) || (problem.value = error))
-      .finally(() => (busy.value = false));
-  };
+  const change = (work: () => Promise<void>) =>
+    run(async () => {
+      await work();
+      editing.value = undefined;
+      asked.value = undefined;
+      // With a new secret of its own, the page has read the list again.
+      if (signedIn.value.kind === 'in' && signedIn.value.server === server) keys.reload();
+    });
   const pathOf = ({ id }: ShownKey, more = '') => `/a2a/keys/${encodeURIComponent(id)}${more}`;
   const save = (settings: KeySettings) =>
-    run(async () => {
+    change(async () => {
       const current = editing.value;
       if (current !== 'new' && current) {
         const body = changesIn(current, settings);
@@ -66,7 +61,7 @@ export function KeysPage({ server }: { readonly server: Server }) {
       made.value = { name, secret };
     });
   const confirm = (key: ShownKey, what: 'rotate' | 'revoke') =>
-    run(async () => {
+    change(async () => {
       if (what === 'revoke') {
         await server.ask(pathOf(key), { method: 'DELETE' });
         return;
@@ -89,7 +84,7 @@ export function KeysPage({ server }: { readonly server: Server }) {
           key={editing.value === 'new' ? 'new' : editing.value.id}
           server={server}
           known={editing.value === 'new' ? undefined : editing.value}
-          busy={busy.value}
+          busy={busy}
           onSave={save}
           onClose={() => (editing.value = undefined)}
         />
@@ -100,7 +95,7 @@ export function KeysPage({ server }: { readonly server: Server }) {
           </button>
         </p>
       )}
-      {problem.value === undefined ? null : <ProblemLine error={problem.value} />}
+      {problem === undefined ? null : <ProblemLine error={problem} />}
       {keys.error === undefined ? null : <Problem error={keys.error} onRetry={keys.reload} />}
       <div class="wide" tabIndex={0} role="region" aria-label="Keys">
         <table class="numbers">
@@ -130,7 +125,7 @@ export function KeysPage({ server }: { readonly server: Server }) {
                     <Confirm
                       name={key.name}
                       what={asked.value.what}
-                      busy={busy.value}
+                      busy={busy}
                       onYes={() => asked.value && confirm(key, asked.value.what)}
                       onNo={() => (asked.value = undefined)}
                     />
@@ -182,7 +177,7 @@ function changesIn(key: ShownKey, settings: KeySettings): Partial<KeySettings> {
     name: key.name,
     scopes: key.scopes,
     expiresAt: key.expiresAt ?? null,
-    rateLimit: key.rateLimit ? { requestsPerMinute: key.rateLimit.requestsPerMinute } : null,
+    rateLimit: key.rateLimit ? defined(key.rateLimit) : null,
     budget: key.budget ? defined(key.budget) : null,
   };
   const names = ['name', 'scopes', 'expiresAt', 'rateLimit', 'budget'] as const;
@@ -201,7 +196,7 @@ function sorted(value: unknown): string {
 function limitsOf({ expiresAt, rateLimit, budget }: ShownKey): string {
   return [
     expiresAt === undefined ? '' : `until ${expiresAt.slice(0, 10)}`,
-    rateLimit ? `${rateLimit.requestsPerMinute} per minute` : '',
+    rateLimit ? `${rateLimit.requestsPerMinute} per minute${burstOf(rateLimit)}` : '',
     budget?.tokens === undefined
       ? ''
       : `${budget.tokens.toLocaleString()} tokens (${budget.period})`,
@@ -209,6 +204,10 @@ function limitsOf({ expiresAt, rateLimit, budget }: ShownKey): string {
   ]
     .filter((text) => text !== '')
     .join(', ');
+}
+
+function burstOf({ burst }: NonNullable<ShownKey['rateLimit']>): string {
+  return burst === undefined ? '' : `, ${burst} at once`;
 }
 
 interface SecretProps {

@@ -6,7 +6,7 @@ import { useLoaded } from '../parts/use-loaded.ts';
 import type { Server } from '../server/server.ts';
 import { quantile, readMetrics, sumSamples, valuesOfLabel, type Sample } from './metrics-text.ts';
 
-const EVERY_MS = 5000;
+const EVERY_MS = 10_000;
 const CALLS = 'parley_model_calls_total';
 const CALL_TIME = 'parley_model_call_duration_seconds';
 const REQUESTS = 'parley_http_requests_total';

@@ -1,7 +1,8 @@
 /** Groups the rows of `/a2a/usage` for the chart and the table. */
-import type { UsageItem } from './api.ts';
+import type { Server } from '../server/server.ts';
+import { UsageAnswer, type UsageItem } from './api.ts';
 
-export const GROUPINGS = ['model', 'key', 'agent'] as const;
+export const GROUPINGS = ['model', 'key', 'agent', 'workspace'] as const;
 export type Grouping = (typeof GROUPINGS)[number];
 
 /** What the chart shows: tokens, calls, failures, or the cost in one currency, such as `cost USD`. */
@@ -41,7 +42,8 @@ function namesOf(rows: readonly UsageItem[], grouping: Grouping): (row: UsageIte
       : (keyName ?? keyId ?? subject ?? 'unknown');
 }
 
-function nameOfRow(row: UsageItem, grouping: 'model' | 'agent'): string {
+function nameOfRow(row: UsageItem, grouping: Exclude<Grouping, 'key'>): string {
+  if (grouping === 'workspace') return row.workspaceId ?? 'unknown';
   if (grouping === 'agent') return row.agent ?? 'models, without an agent';
   return row.model ?? (row.agent === undefined ? 'unknown' : `agent ${row.agent}`);
 }
@@ -134,4 +136,34 @@ export function seriesOf(
   if (rest.length === 0) return all;
   const values = days.map((_, at) => sumOf(rest.map((each) => each.values[at] ?? 0)));
   return [...all.slice(0, MAX_SERIES), { name: `${rest.length} others`, values }];
+}
+
+/** Number of pages that are read. More rows than that would be no chart. */
+const MAX_PAGES = 4;
+
+/** Reads usage, page by page. `isWhole` is false if there is more of it. */
+export async function loadUsage(
+  server: Server,
+  query: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+): Promise<{ readonly items: readonly UsageItem[]; readonly isWhole: boolean }> {
+  const items: UsageItem[] = [];
+  let offset: number | undefined = 0;
+  for (let page = 0; page < MAX_PAGES && offset !== undefined; page++) {
+    const search = new URLSearchParams({ ...query, offset: String(offset) });
+    const read: ReturnType<typeof UsageAnswer.parse> = await server.json(
+      UsageAnswer,
+      `/a2a/usage?${search}`,
+      { signal },
+    );
+    items.push(...read.items);
+    offset = read.next;
+  }
+  return { items, isWhole: offset === undefined };
+}
+
+/** Returns a number for people. Money has more digits than tokens. */
+export function amount(value: number, measure: Measure): string {
+  const digits = measure.startsWith('cost') ? { maximumFractionDigits: 6 } : {};
+  return value.toLocaleString(undefined, digits);
 }

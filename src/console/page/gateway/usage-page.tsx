@@ -1,19 +1,22 @@
 /** What the workspace has spent, by day: a chart, and the same numbers in a table. */
 import { useSignal } from '@preact/signals';
-import { useId, useMemo } from 'preact/hooks';
+import { useMemo } from 'preact/hooks';
 import { cleanLine } from '../../../display/index.ts';
+import { ChoiceField, FilterForm } from '../parts/filters.tsx';
 import { PageMessage, Problem } from '../parts/problem.tsx';
 import { useLoaded } from '../parts/use-loaded.ts';
 import type { Server } from '../server/server.ts';
-import { UsageAnswer, type UsageItem } from './api.ts';
+import type { UsageItem } from './api.ts';
 import { Budgets } from './budgets.tsx';
 import { fillAt } from './looks.ts';
 import { StackedBars } from './stacked-bars.tsx';
 import {
+  amount,
   daysBetween,
   GROUPINGS,
   MAX_SERIES,
   measuresOf,
+  loadUsage,
   seriesOf,
   sumsOf,
   totalOf,
@@ -26,58 +29,115 @@ const PERIODS: Readonly<Record<string, number>> = {
   'the last 30 days': 30,
   'the last 90 days': 90,
 };
+const MAX_DAYS = 90;
 const EVERY_MS = 30_000;
+/** What the server groups the usage by. */
+const DIMENSIONS: Readonly<Record<Grouping, string>> = {
+  model: 'day,model,agent',
+  key: 'day,key,subject',
+  agent: 'day,model,agent',
+  workspace: 'day,workspace',
+};
+
+/** Stands for all workspaces, in the API too. */
+const ALL = '*';
 
 export function SpendingPage({ server }: { readonly server: Server }) {
+  const own = server.caller?.workspaceId ?? '';
   const period = useSignal('the last 30 days');
-  const grouping = useSignal<Grouping>('model');
+  const chosen = useSignal<Grouping>('model');
+  const workspace = useSignal(own);
   const measure = useSignal('');
-  const id = useId();
+  const grouping = chosen.value === 'workspace' && workspace.value !== ALL ? 'model' : chosen.value;
+  const range = rangeOf(PERIODS[period.value] ?? 30);
   const usage = useLoaded(
-    (signal) => readUsage(server, grouping.value, PERIODS[period.value] ?? 30, signal),
-    [server, grouping.value, period.value],
+    async (signal) => ({
+      ...range,
+      ...(await loadUsage(
+        server,
+        { ...range, by: DIMENSIONS[grouping], workspaceId: workspace.value },
+        signal,
+      )),
+    }),
+    [server, grouping, range.from, workspace.value],
     { everyMs: EVERY_MS },
   );
-  const workspace = cleanLine(server.caller?.workspaceId ?? '');
+  const items = usage.value?.items ?? [];
+  const where =
+    workspace.value === ALL ? 'all workspaces' : `the workspace ${cleanLine(workspace.value)}`;
   return (
     <>
-      <h1>Usage of the workspace {workspace}</h1>
-      <form class="filters" onSubmit={(event) => event.preventDefault()}>
-        <Choice
-          id={`${id}-period`}
+      <h1>Usage of {where}</h1>
+      <FilterForm>
+        {server.caller?.allWorkspaces === true ? (
+          <WorkspaceChoice
+            server={server}
+            own={own}
+            value={workspace.value}
+            onChange={(value) => {
+              workspace.value = value;
+              if (value === ALL) chosen.value = 'workspace';
+            }}
+          />
+        ) : null}
+        <ChoiceField
           label="Period"
           value={period.value}
           options={Object.keys(PERIODS)}
           onChange={(value) => (period.value = value)}
         />
-        <Choice
-          id={`${id}-group`}
+        <ChoiceField
           label="By"
-          value={grouping.value}
-          options={GROUPINGS}
-          onChange={(value) =>
-            (grouping.value = GROUPINGS.find((each) => each === value) ?? 'model')
-          }
+          value={grouping}
+          options={GROUPINGS.filter((each) => each !== 'workspace' || workspace.value === ALL)}
+          onChange={(value) => (chosen.value = GROUPINGS.find((each) => each === value) ?? 'model')}
         />
-        <Choice
-          id={`${id}-measure`}
+        <ChoiceField
           label="Show"
-          value={measureIn(measure.value, usage.value?.items ?? [])}
-          options={measuresOf(usage.value?.items ?? [])}
+          value={measureIn(measure.value, items)}
+          options={measuresOf(items)}
           onChange={(value) => (measure.value = value)}
         />
-      </form>
+      </FilterForm>
       {usage.error === undefined ? null : <Problem error={usage.error} onRetry={usage.reload} />}
       {usage.value ? (
-        <Shown
-          {...usage.value}
-          grouping={grouping.value}
-          measure={measureIn(measure.value, usage.value.items)}
-        />
+        <Shown {...usage.value} grouping={grouping} measure={measureIn(measure.value, items)} />
       ) : null}
-      {server.may('keys:write') ? <Budgets server={server} /> : null}
+      {workspace.value === ALL ? null : <Budgets server={server} workspace={workspace.value} />}
     </>
   );
+}
+
+interface WorkspaceProps {
+  readonly server: Server;
+  readonly own: string;
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+}
+
+/** The choice of a workspace, for operators. It lists the workspaces with usage in the longest period. */
+function WorkspaceChoice({ server, own, value, onChange }: WorkspaceProps) {
+  const found = useLoaded(
+    (signal) => loadUsage(server, { ...rangeOf(MAX_DAYS), by: 'workspace' }, signal),
+    [server],
+  );
+  const names = new Set((found.value?.items ?? []).map(({ workspaceId = '' }) => workspaceId));
+  names.delete(own);
+  return (
+    <ChoiceField
+      label="Workspace"
+      value={value}
+      options={[own, [ALL, 'all workspaces'], ...names]}
+      onChange={onChange}
+    />
+  );
+}
+
+/** Returns the last days, until today, in UTC. */
+function rangeOf(count: number): { readonly from: string; readonly to: string } {
+  const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);
+  const now = Date.now();
+  return { from: dayOf(now - (count - 1) * 86_400_000), to: dayOf(now) };
 }
 
 /** Returns the measure that was chosen, if these rows have it. */
@@ -86,34 +146,16 @@ function measureIn(chosen: string, rows: readonly UsageItem[]): string {
   return others.includes(chosen) ? chosen : first;
 }
 
-async function readUsage(server: Server, grouping: Grouping, count: number, signal: AbortSignal) {
-  const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);
-  const to = dayOf(Date.now());
-  const from = dayOf(Date.now() - (count - 1) * 86_400_000);
-  const by = grouping === 'key' ? 'day,key,subject' : `day,model,agent`;
-  const items: UsageItem[] = [];
-  for (let offset: number | undefined = 0; offset !== undefined;) {
-    const query = new URLSearchParams({ by, from, to, offset: String(offset) });
-    const page: ReturnType<typeof UsageAnswer.parse> = await server.json(
-      UsageAnswer,
-      `/a2a/usage?${query}`,
-      { signal },
-    );
-    items.push(...page.items);
-    offset = page.next;
-  }
-  return { from, to, items };
-}
-
 interface ShownProps {
   readonly from: string;
   readonly to: string;
   readonly items: readonly UsageItem[];
+  readonly isWhole: boolean;
   readonly grouping: Grouping;
   readonly measure: string;
 }
 
-function Shown({ from, to, items, grouping, measure }: ShownProps) {
+function Shown({ from, to, items, isWhole, grouping, measure }: ShownProps) {
   const days = useMemo(() => daysBetween(from, to), [from, to]);
   const series = useMemo(
     () => seriesOf(items, days, grouping, measure),
@@ -131,6 +173,13 @@ function Shown({ from, to, items, grouping, measure }: ShownProps) {
   const currencies = [...totalOf(items).cost.keys()].toSorted();
   return (
     <div class="usage">
+      {isWhole ? null : (
+        <p class="problem-line" role="status">
+          <strong>This is not the whole usage.</strong> Only the newest{' '}
+          {items.length.toLocaleString()} rows are shown. Choose a shorter period, or group by
+          something else.
+        </p>
+      )}
       <StackedBars
         days={days}
         series={series}
@@ -206,32 +255,4 @@ function Swatch({ place }: { readonly place: number }) {
     paint.fillRect(0, 0, canvas.width, canvas.height);
   };
   return <canvas class="series" width={24} height={14} ref={draw} aria-hidden="true" />;
-}
-
-function amount(value: number, measure: string): string {
-  const digits = measure.startsWith('cost') ? { maximumFractionDigits: 6 } : {};
-  return value.toLocaleString(undefined, digits);
-}
-
-interface ChoiceProps {
-  readonly id: string;
-  readonly label: string;
-  readonly value: string;
-  readonly options: readonly string[];
-  readonly onChange: (value: string) => void;
-}
-
-function Choice({ id, label, value, options, onChange }: ChoiceProps) {
-  return (
-    <div>
-      <label for={id}>{label}</label>
-      <select id={id} value={value} onChange={({ currentTarget }) => onChange(currentTarget.value)}>
-        {options.map((each) => (
-          <option key={each} value={each}>
-            {each}
-          </option>
-        ))}
-      </select>
-    </div>
-  );
 }

@@ -1,5 +1,11 @@
 /** The filters of the inbox. They are in the address, except the search, which looks only at what is loaded. */
-import { useId, useState } from 'preact/hooks';
+import {
+  ChoiceField,
+  FilterButtons,
+  FilterForm,
+  SearchField,
+  TextFilter,
+} from '../parts/filters.tsx';
 
 const HOUR = 3_600_000;
 const TIMES: Readonly<Record<string, readonly [label: string, ms: number]>> = {
@@ -24,76 +30,40 @@ interface Props {
 }
 
 export function Filters({ agents, query, onChange, search, onSearch, onReload }: Props) {
-  const id = useId();
   const { agent = '', context = '', time = '' } = query;
-  // The list changes while a person types, so the text is kept until it is a filter.
-  const [typed, setTyped] = useState<string>();
+  const names = agents.map((name) =>
+    name === '' ? (['gateway itself', 'the gateway itself'] as const) : name,
+  );
   return (
-    <form class="filters" onSubmit={(event) => event.preventDefault()}>
+    <FilterForm>
       {agents.length > 1 ? (
-        <div>
-          <label for={`${id}-agent`}>Agent</label>
-          <select
-            id={`${id}-agent`}
-            value={agent}
-            onChange={({ currentTarget }) => onChange({ agent: currentTarget.value })}
-          >
-            <option value="">all</option>
-            {agents.map((name) => (
-              <option key={name} value={name === '' ? 'gateway itself' : name}>
-                {name === '' ? 'the gateway itself' : name}
-              </option>
-            ))}
-          </select>
-        </div>
-      ) : null}
-      <div>
-        <label for={`${id}-context`}>Context</label>
-        <input
-          id={`${id}-context`}
-          type="text"
-          placeholder="any"
-          spellcheck={false}
-          value={typed ?? context}
-          onInput={({ currentTarget }) => setTyped(currentTarget.value)}
-          onChange={({ currentTarget }) => {
-            setTyped(undefined);
-            onChange({ context: currentTarget.value.trim() });
-          }}
+        <ChoiceField
+          label="Agent"
+          value={agent}
+          options={[['', 'all'], ...names]}
+          onChange={(value) => onChange({ agent: value })}
         />
-      </div>
-      <div>
-        <label for={`${id}-time`}>Changed in</label>
-        <select
-          id={`${id}-time`}
-          value={time}
-          onChange={({ currentTarget }) => onChange({ time: currentTarget.value })}
-        >
-          <option value="">any time</option>
-          {Object.entries(TIMES).map(([name, [label]]) => (
-            <option key={name} value={name}>
-              {label}
-            </option>
-          ))}
-        </select>
-      </div>
-      <div class="grows">
-        <label for={`${id}-search`}>Search what is loaded</label>
-        <input
-          id={`${id}-search`}
-          type="search"
-          value={search}
-          onInput={({ currentTarget }) => onSearch(currentTarget.value)}
-        />
-      </div>
-      {agent !== '' || context !== '' || time !== '' ? (
-        <button type="button" onClick={() => onChange({ agent: '', context: '', time: '' })}>
-          Clear
-        </button>
       ) : null}
-      <button type="button" onClick={onReload}>
-        Refresh
-      </button>
-    </form>
+      <TextFilter
+        label="Context"
+        value={context}
+        onChange={(value) => onChange({ context: value })}
+      />
+      <ChoiceField
+        label="Changed in"
+        value={time}
+        options={[
+          ['', 'any time'],
+          ...Object.entries(TIMES).map(([name, [label]]) => [name, label] as const),
+        ]}
+        onChange={(value) => onChange({ time: value })}
+      />
+      <SearchField value={search} onChange={onSearch} />
+      <FilterButtons
+        isFiltered={agent !== '' || context !== '' || time !== ''}
+        onClear={() => onChange({ agent: '', context: '', time: '' })}
+        onReload={onReload}
+      />
+    </FilterForm>
   );
 }

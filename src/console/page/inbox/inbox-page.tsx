@@ -120,6 +120,14 @@ function InboxOf({ server, path, agents }: Props & { readonly agents: readonly s
             </p>
           ) : null}
           {error === undefined ? null : <ProblemLine error={error} />}
+          {inbox.outdated ? (
+            <p class="dim" role="status">
+              Tasks have changed since this list was loaded.{' '}
+              <button type="button" class="quiet-link" onClick={inbox.reload}>
+                Load the newest
+              </button>
+            </p>
+          ) : null}
           <ul class="task-list" aria-busy={inbox.loading}>
             {shown.map((listed) => (
               <TaskRow

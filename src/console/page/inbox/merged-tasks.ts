@@ -94,34 +94,52 @@ export class MergedTasks {
   }
 }
 
-/** Returns the number of tasks in each group. */
+/** Returns the number of tasks in a group. */
 export async function countTasks(
+  server: Server,
+  group: Group,
+  filter: TaskFilter,
+  signal: AbortSignal,
+): Promise<number> {
+  const pages = filter.agents.flatMap((agent) =>
+    GROUPS[group].map((state) =>
+      list(server, filter, { agent, state, next: '' }, { pageSize: 1, signal }),
+    ),
+  );
+  return (await Promise.all(pages)).reduce((sum, { totalSize }) => sum + totalSize, 0);
+}
+
+/**
+ * Returns a text that changes when a task is added, changed or removed. It takes one request for each agent, because the
+ * task that has changed last comes first in a list of all states.
+ */
+export async function markOfTasks(
   server: Server,
   filter: TaskFilter,
   signal: AbortSignal,
-): Promise<Record<Group, number>> {
-  const countOf = async (group: Group): Promise<number> => {
-    const pages = filter.agents.flatMap((agent) =>
-      GROUPS[group].map((state) =>
-        list(server, filter, { agent, state, next: '' }, { pageSize: 1, signal }),
-      ),
-    );
-    return (await Promise.all(pages)).reduce((sum, { totalSize }) => sum + totalSize, 0);
-  };
-  const [needsYou, running, done] = await Promise.all(GROUP_NAMES.map(countOf));
-  return { 'needs-you': needsYou ?? 0, running: running ?? 0, done: done ?? 0 };
+): Promise<string> {
+  const pages = filter.agents.map((agent) =>
+    list(server, filter, { agent, state: undefined, next: '' }, { pageSize: 1, signal }),
+  );
+  const marks = (await Promise.all(pages)).map(({ tasks: [newest], totalSize }) => [
+    totalSize,
+    newest?.id,
+    newest?.status.state,
+    newest?.status.timestamp,
+  ]);
+  return JSON.stringify(marks);
 }
 
 async function list(
   server: Server,
   { contextId, since }: TaskFilter,
-  { agent, state, next }: Pick<Source, 'agent' | 'state' | 'next'>,
+  { agent, state, next }: Pick<Source, 'agent' | 'next'> & { state: TaskState | undefined },
   { pageSize, signal }: { readonly pageSize: number; readonly signal: AbortSignal },
 ) {
   const client = await server.client(agent);
   const pageToken = next === '' ? undefined : next;
-  const filter = defined({ contextId, statusTimestampAfter: since, pageToken });
-  return client.list({ status: state, pageSize, ...filter }, { extensions: EXTENSIONS, signal });
+  const filter = defined({ status: state, contextId, statusTimestampAfter: since, pageToken });
+  return client.list({ pageSize, ...filter }, { extensions: EXTENSIONS, signal });
 }
 
 function timeOf({ status }: Task): string {

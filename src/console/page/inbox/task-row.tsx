@@ -6,9 +6,9 @@ import { isTerminal, textOf, type Task } from '../../../protocol/index.ts';
 import { AnswerForm } from '../parts/answer-form.tsx';
 import { ProblemLine } from '../parts/problem.tsx';
 import { Moment, StateBadge } from '../parts/task-parts.tsx';
+import { useAction } from '../parts/use-action.ts';
 import { goTo, hrefOf } from '../server/route.ts';
 import { EXTENSIONS, type Server } from '../server/server.ts';
-import { leaveIfRefused } from '../server/sign-in.ts';
 import { cancelTask, mayWrite, sendAgain, sendToTask } from '../server/task-actions.ts';
 import type { InboxTask } from './merged-tasks.ts';
 
@@ -32,19 +32,11 @@ export function TaskRow(props: RowProps) {
   const place = { agent, taskId: id };
   const href = hrefOf(['tasks', id], { agent });
   const answering = useSignal(false);
-  const busy = useSignal(false);
-  const problem = useSignal<unknown>(undefined);
+  const { busy, problem, run } = useAction();
   const name = opening === undefined || opening === '' ? id : opening;
   const said = saidBy(task);
   const writes = mayWrite(server, agent);
 
-  const run = (work: () => Promise<unknown>) => {
-    busy.value = true;
-    problem.value = undefined;
-    work()
-      .catch((error: unknown) => leaveIfRefused(error) || (problem.value = error))
-      .finally(() => (busy.value = false));
-  };
   /** Opens the field for an answer. A call is approved on the page of the task, which shows the whole call. */
   const ask = async () => {
     const client = await server.client(agent);
@@ -84,20 +76,20 @@ export function TaskRow(props: RowProps) {
             <button
               type="button"
               aria-expanded={answering.value}
-              disabled={busy.value}
+              disabled={busy}
               onClick={() => (answering.value ? (answering.value = false) : run(ask))}
             >
               Answer
             </button>
           ) : null}
           {!writes ? null : isTerminal(status.state) ? (
-            <button type="button" disabled={busy.value} onClick={() => run(again)}>
+            <button type="button" disabled={busy} onClick={() => run(again)}>
               Send again
             </button>
           ) : (
             <button
               type="button"
-              disabled={busy.value}
+              disabled={busy}
               onClick={() => run(() => cancelTask(server, place).then(onChange))}
             >
               Cancel
@@ -107,7 +99,7 @@ export function TaskRow(props: RowProps) {
       </div>
       {answering.value ? (
         <AnswerForm
-          busy={busy.value}
+          busy={busy}
           onSend={(words) => {
             run(async () => {
               await sendToTask(server, place, [{ kind: 'text', text: words }]);
@@ -117,7 +109,7 @@ export function TaskRow(props: RowProps) {
           }}
         />
       ) : null}
-      {problem.value === undefined ? null : <ProblemLine error={problem.value} />}
+      {problem === undefined ? null : <ProblemLine error={problem} />}
     </li>
   );
 }

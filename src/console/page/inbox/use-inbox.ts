@@ -2,20 +2,22 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { cleanLine } from '../../../display/index.ts';
 import { textOf, type Task } from '../../../protocol/index.ts';
+import { useAction } from '../parts/use-action.ts';
 import { useLoaded } from '../parts/use-loaded.ts';
 import type { Server } from '../server/server.ts';
-import { leaveIfRefused } from '../server/sign-in.ts';
 import { readOpening } from '../server/task-log.ts';
 import {
   countTasks,
+  GROUP_NAMES,
+  markOfTasks,
   MergedTasks,
   type Group,
   type InboxTask,
   type TaskFilter,
 } from './merged-tasks.ts';
 
-/** How often the inbox is loaded again. With many agents, each round takes more requests. */
-const EVERY_MS = 5000;
+/** How often the page asks whether a task has changed. Each agent takes a request of its own. */
+const EVERY_MS = 7500;
 /** Number of tasks whose first words are loaded at the same time. */
 const AT_ONCE = 4;
 const MAX_TITLE = 300;
@@ -27,6 +29,8 @@ export interface InboxState {
   readonly total: number;
   readonly more: boolean;
   readonly loading: boolean;
+  /** Whether tasks have changed since the list was loaded. */
+  readonly outdated: boolean;
   readonly error: unknown;
   readonly loadMore: () => void;
   readonly reload: () => void;
@@ -34,54 +38,52 @@ export interface InboxState {
 
 export function useInbox(server: Server, group: Group | undefined, filter: TaskFilter): InboxState {
   const { agents, contextId, since } = filter;
-  const inputs = [server, agents.join(' '), contextId, since];
-  const everyMs = EVERY_MS * Math.max(1, agents.length);
-  const counts = useLoaded((signal) => countTasks(server, filter, signal), inputs, { everyMs });
+  const inputs = [server, agents.join(' '), contextId, since, group];
   const pages = useRef<MergedTasks | undefined>(undefined);
   const [later, setLater] = useState<readonly InboxTask[]>([]);
-  const [busy, setBusy] = useState(false);
-  const [problem, setProblem] = useState<unknown>(undefined);
+  const { busy, problem, run } = useAction();
 
   const first = useLoaded(
     async (signal) => {
-      if (group === undefined) return undefined;
-      const merged = new MergedTasks(server, group, filter);
-      const tasks = await merged.next(signal);
+      const merged = group && new MergedTasks(server, group, filter);
+      const [tasks, ...numbers] = await Promise.all([
+        merged?.next(signal),
+        ...GROUP_NAMES.map((each) =>
+          each === group ? undefined : countTasks(server, each, filter, signal),
+        ),
+      ]);
       pages.current = merged;
       setLater([]);
-      return { tasks, total: merged.total };
+      const counts = GROUP_NAMES.map((each, at) => [each, numbers[at] ?? merged?.total ?? 0]);
+      return { tasks, counts: Object.fromEntries(counts) as Record<Group, number> };
     },
-    [...inputs, group],
-    // A reload would remove the further pages from the screen.
-    later.length === 0 ? { everyMs } : {},
+    inputs,
+    {
+      everyMs: EVERY_MS * Math.max(1, agents.length),
+      mark: (signal) => markOfTasks(server, filter, signal),
+      // A reload would remove the further pages from the screen.
+      holds: later.length > 0,
+    },
   );
 
   const loadMore = useCallback(() => {
     const merged = pages.current;
-    if (!merged || busy) return;
-    setBusy(true);
-    setProblem(undefined);
-    merged
-      .next(new AbortController().signal)
-      .then((tasks) => {
-        if (pages.current === merged) setLater((before) => [...before, ...tasks]);
-      })
-      .catch((error: unknown) => leaveIfRefused(error) || setProblem(error))
-      .finally(() => setBusy(false));
-  }, [busy]);
+    if (!merged) return;
+    run(async () => {
+      const tasks = await merged.next(new AbortController().signal);
+      if (pages.current === merged) setLater((before) => [...before, ...tasks]);
+    });
+  }, [run]);
 
-  const reload = useCallback(() => {
-    counts.reload();
-    first.reload();
-  }, [counts.reload, first.reload]);
-
+  const { value, outdated, reload } = first;
   return {
-    counts: counts.value,
-    tasks: first.value && [...first.value.tasks, ...later],
-    total: first.value?.total ?? 0,
+    counts: value?.counts,
+    tasks: value?.tasks && [...value.tasks, ...later],
+    total: pages.current?.total ?? 0,
     more: pages.current?.more ?? false,
     loading: first.loading || busy,
-    error: first.error ?? counts.error ?? problem,
+    outdated,
+    error: first.error ?? problem,
     loadMore,
     reload,
   };

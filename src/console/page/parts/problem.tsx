@@ -5,15 +5,15 @@ import { reasonOf } from '../../../base/index.ts';
 import { ConnectionError } from '../../../client/index.ts';
 import { cleanLine } from '../../../display/index.ts';
 import { A2AError } from '../../../protocol/index.ts';
-
-/** How long the page waits before it asks again after a problem that may pass. */
-const RETRY_MS = 5000;
+import { retryMs } from '../server/polling.ts';
 
 interface Explained {
   readonly title: string;
   readonly advice: string;
   /** Whether the problem may pass without any action. */
   readonly passes: boolean;
+  /** Whether the server works as it should. Such a problem does not interrupt the person. */
+  readonly calm?: boolean;
 }
 
 function explain(error: unknown): Explained {
@@ -28,9 +28,11 @@ function explain(error: unknown): Explained {
         };
       case 429:
         return {
-          title: 'Too many requests',
-          advice: 'This key has used up its rate limit. Wait, or use another key.',
+          title: 'The rate limit of this key is used up',
+          advice:
+            'Other programs with the same key count too. Wait, or give the page a key of its own.',
           passes: true,
+          calm: true,
         };
       case 403:
         return {
@@ -69,7 +71,7 @@ export function Problem({ error, onRetry }: ProblemProps) {
   const { title, advice, passes } = explain(error);
   useEffect(() => {
     if (!passes || !onRetry) return undefined;
-    const timer = setTimeout(onRetry, RETRY_MS);
+    const timer = setTimeout(onRetry, retryMs(error));
     return () => clearTimeout(timer);
   }, [error, passes, onRetry]);
   return (
@@ -82,7 +84,7 @@ export function Problem({ error, onRetry }: ProblemProps) {
             Try again
           </button>
           {passes ? (
-            <span class="dim"> The page asks again every {RETRY_MS / 1000} seconds.</span>
+            <span class="dim"> The page asks again in {retryMs(error) / 1000} seconds.</span>
           ) : null}
         </p>
       ) : null}
@@ -92,9 +94,9 @@ export function Problem({ error, onRetry }: ProblemProps) {
 
 /** Shows a problem beside data that is still on the page. */
 export function ProblemLine({ error }: { readonly error: unknown }) {
-  const { title } = explain(error);
+  const { title, calm = false } = explain(error);
   return (
-    <p class="problem-line" role="alert">
+    <p class={`problem-line${calm ? ' calm' : ''}`} role={calm ? 'status' : 'alert'}>
       <strong>{title}.</strong> {cleanLine(reasonOf(error))}
     </p>
   );

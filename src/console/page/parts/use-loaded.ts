@@ -1,5 +1,6 @@
 /** Loads data for a component, and loads it again when it may have changed. */
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { retryMs, whileHidden } from '../server/polling.ts';
 import { leaveIfRefused } from '../server/sign-in.ts';
 
 export interface LoadedData<T> {
@@ -7,39 +8,53 @@ export interface LoadedData<T> {
   readonly value: T | undefined;
   readonly error: unknown;
   readonly loading: boolean;
+  /** Whether there is newer data, which is not loaded because of `holds`. */
+  readonly outdated: boolean;
   readonly reload: () => void;
 }
 
 interface Options {
-  /** Loads again after this time, while the page is visible. */
+  /** Asks again after this time, while the page is visible. */
   readonly everyMs?: number;
+  /**
+   * A short question whose answer changes with the data. If it is given, the data is loaded again only after the answer
+   * has changed.
+   */
+  readonly mark?: (signal: AbortSignal) => Promise<string>;
+  /** Whether the data stays as it is until the person wants newer data. */
+  readonly holds?: boolean;
 }
 
 /**
  * Calls `load` when the component is mounted, when an input changes, and after `everyMs`. A result that is outdated
- * when it arrives is not shown.
+ * when it arrives is not shown. After a problem, it waits as long as the server asks for.
  */
 export function useLoaded<T>(
   load: (signal: AbortSignal) => Promise<T>,
   inputs: readonly unknown[],
-  { everyMs }: Options = {},
+  options: Options = {},
 ): LoadedData<T> {
-  const [state, setState] = useState<Omit<LoadedData<T>, 'reload'>>({
-    value: undefined,
-    error: undefined,
-    loading: true,
-  });
+  const [state, setState] = useState<Omit<LoadedData<T>, 'reload'>>(EMPTY);
   const current = useRef<AbortController | undefined>(undefined);
+  const known = useRef('');
   const loader = useCallback(load, inputs);
+  const latest = useRef(options);
+  latest.current = options;
 
   const reload = useCallback(() => {
     current.current?.abort();
     const controller = (current.current = new AbortController());
     const { signal } = controller;
+    const { mark } = latest.current;
     setState((before) => ({ ...before, loading: true }));
-    loader(signal).then(
+    const work = async () => {
+      // The mark is read first, so that a change between the two is found by the next look.
+      if (mark) known.current = await mark(signal);
+      return loader(signal);
+    };
+    work().then(
       (value) => {
-        if (!signal.aborted) setState({ value, error: undefined, loading: false });
+        if (!signal.aborted) setState({ ...EMPTY, value, loading: false });
       },
       (error: unknown) => {
         if (signal.aborted || leaveIfRefused(error)) return;
@@ -49,23 +64,48 @@ export function useLoaded<T>(
   }, [loader]);
 
   useEffect(() => {
-    setState({ value: undefined, error: undefined, loading: true });
+    setState(EMPTY);
     reload();
     return () => current.current?.abort();
   }, [reload]);
 
+  const { everyMs } = options;
+  const { loading, error } = state;
   useEffect(() => {
-    if (everyMs === undefined) return undefined;
-    const again = () => {
-      if (!document.hidden) reload();
+    if (everyMs === undefined || loading) return undefined;
+    const stop = new AbortController();
+    const { signal } = stop;
+    const look = async () => {
+      for (;;) {
+        await pause(Math.max(everyMs, error === undefined ? 0 : retryMs(error)), signal);
+        await whileHidden(signal);
+        if (signal.aborted) return;
+        const { mark, holds = false } = latest.current;
+        const isSame = error === undefined && mark && (await mark(signal)) === known.current;
+        if (signal.aborted) return;
+        if (isSame) continue;
+        if (!holds) {
+          reload();
+          return;
+        }
+        setState((before) => (before.outdated ? before : { ...before, outdated: true }));
+      }
     };
-    const timer = setInterval(again, everyMs);
-    document.addEventListener('visibilitychange', again);
-    return () => {
-      clearInterval(timer);
-      document.removeEventListener('visibilitychange', again);
-    };
-  }, [everyMs, reload]);
+    look().catch((problem: unknown) => {
+      if (signal.aborted || leaveIfRefused(problem)) return;
+      setState((before) => ({ ...before, error: problem }));
+    });
+    return () => stop.abort();
+  }, [everyMs, loading, error, reload]);
 
   return { ...state, reload };
+}
+
+const EMPTY = { value: undefined, error: undefined, loading: true, outdated: false };
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, ms);
+  signal.addEventListener('abort', () => resolve(), { once: true });
+  return promise.finally(() => clearTimeout(timer));
 }

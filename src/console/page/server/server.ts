@@ -24,6 +24,8 @@ const SignedInCaller = z.object({
   keyName: z.string().optional(),
   subject: z.string().optional(),
   scopes: z.array(z.string()),
+  /** Whether the key may read what covers all workspaces. */
+  allWorkspaces: z.boolean(),
 });
 export type SignedInCaller = z.infer<typeof SignedInCaller>;
 

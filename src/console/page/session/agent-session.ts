@@ -3,12 +3,7 @@
  * the same way as a live session. The page is a client like any other: it sends messages and follows tasks.
  */
 import { reasonOf } from '../../../base/index.ts';
-import {
-  connect,
-  createTextTracker,
-  type AgentClient,
-  type AgentStream,
-} from '../../../client/index.ts';
+import { connect, type AgentClient, type AgentStream } from '../../../client/index.ts';
 import {
   LiveFeed,
   type LiveClient,
@@ -18,7 +13,6 @@ import {
 import {
   EXTENSION_URI,
   GetAllSlashCommandsResponse,
-  waitingCallsIn,
   type SlashCommand,
   type ToolCallConfirmation,
 } from '../../../protocol/development-tool/index.ts';
@@ -31,6 +25,7 @@ import {
   type Task,
 } from '../../../protocol/index.ts';
 import { isTerminal } from '../../../protocol/schema-free/index.ts';
+import { TaskItems } from './task-items.ts';
 
 /** Maximum number of items that wait until the page has read them. */
 const MAX_WAITING = 4096;
@@ -69,6 +64,7 @@ class AgentSession implements LiveSession {
   readonly #headers: Readonly<Record<string, string>>;
   readonly #options: AgentSessionOptions;
   readonly #feed = new LiveFeed({ limit: MAX_WAITING, onEmpty: () => undefined });
+  readonly #items: TaskItems;
   #task: Task | undefined;
   #seq = 0;
 
@@ -84,6 +80,7 @@ class AgentSession implements LiveSession {
     this.#options = options;
     const roles = ['view', 'prompt', 'approve'] as const;
     this.self = { id: 'page', name: options.name, kind: 'a2a', roles };
+    this.#items = new TaskItems(this.self, client.card.name);
   }
 
   /** Shows the task, and follows it if it is still running. */
@@ -92,7 +89,7 @@ class AgentSession implements LiveSession {
     this.#show(task ?? empty);
     this.#task = task;
     if (!task) return;
-    this.#say(createTextTracker()(task));
+    this.#add(task);
     const waits = isTerminal(task.status.state) || task.status.state === 'input-required';
     if (!waits) void this.#follow(this.#client.resubscribe(task.id, { extensions: EXTENSIONS }));
   }
@@ -152,11 +149,10 @@ class AgentSession implements LiveSession {
   #follow(stream: AgentStream, sent?: Message): Promise<string> {
     const { promise, resolve, reject } = Promise.withResolvers<string>();
     const read = async () => {
-      const added = createTextTracker();
+      this.#items.restart();
       for await (const { event } of stream) {
         this.#take(event, sent);
-        // An agent without the extension answers with artifacts.
-        this.#say(added(event));
+        this.#add(event);
         this.#task = stream.task ?? this.#task;
         resolve(this.#task?.id ?? '');
       }
@@ -187,26 +183,13 @@ class AgentSession implements LiveSession {
   #show(task: Task): void {
     if (task.id !== '') this.#options.onTask(task.id);
     this.#task = task;
-    this.#feed.give({
-      kind: 'snapshot',
-      snapshot: {
-        taskId: task.id,
-        contextId: task.contextId,
-        task,
-        pending: waitingCallsIn(task),
-        approval: '',
-        model: '',
-        workspace: this.#client.card.name,
-        clients: [this.self],
-        seq: this.#seq,
-      },
-    });
+    this.#feed.give(this.#items.snapshot(task, this.#seq));
   }
 
-  #say(text: string): void {
-    if (text === '') return;
-    const parts: Part[] = [{ kind: 'text', text }];
-    this.#give({ kind: 'message', messageId: uuidv7(), role: 'agent', parts });
+  /** Shows what an event adds to the artifacts. A message is shown as it is. */
+  #add(event: StreamEvent): void {
+    const added = event.kind === 'message' ? undefined : this.#items.addedBy(event, uuidv7());
+    if (added) this.#give(added);
   }
 
   #lost(task: Task, reason: string): void {

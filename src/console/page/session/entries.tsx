@@ -13,6 +13,7 @@ import {
 import type { FileDiff } from '../../../protocol/development-tool/index.ts';
 import { ChangeView, countsOf, LongText } from './lines.tsx';
 import { Markdown } from './markdown.tsx';
+import { PartView } from './part-view.tsx';
 
 /** Rows of a call's output that are drawn first. */
 const OUTPUT_ROWS = 12;
@@ -46,6 +47,13 @@ function draw(entry: Entry, company: Senders) {
         <div class={from === undefined ? 'prompt own' : 'prompt'}>
           <div class="from">{from ?? company.unnamed ?? 'You'}</div>
           <LongText text={entry.text} first={PROMPT_ROWS} safe="clean" />
+          {entry.parts?.map((part) => (
+            <PartView
+              key={part}
+              part={part}
+              title={part.kind === 'file' ? (part.file.name ?? 'file') : 'data'}
+            />
+          ))}
         </div>
       );
     }
@@ -74,7 +82,11 @@ function draw(entry: Entry, company: Senders) {
     default:
       return (
         <div class={`notice ${entry.level}`}>
-          <LongText text={entry.text} first={OUTPUT_ROWS} safe="clean" />
+          {entry.part ? (
+            <PartView part={entry.part} title={entry.text} />
+          ) : (
+            <LongText text={entry.text} first={OUTPUT_ROWS} safe="clean" />
+          )}
         </div>
       );
   }

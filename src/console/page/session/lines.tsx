@@ -93,7 +93,7 @@ export function LongText({ text, first, safe, patch = false }: TextProps) {
         at = end === newline ? end + 1 : end;
       }
       const next = at < text.length ? at : undefined;
-      return { rows, next, left: sizeOf(text.length - at) };
+      return { rows, next, left: shownSize(text.length - at) };
     };
   }, [text, safe, patch]);
   return (
@@ -104,8 +104,8 @@ export function LongText({ text, first, safe, patch = false }: TextProps) {
 }
 
 /** Returns a size for people, such as `12 KB`. */
-function sizeOf(chars: number): string {
-  if (chars < 1000) return `${chars} characters`;
+export function shownSize(chars: number, unit: 'bytes' | 'characters' = 'characters'): string {
+  if (chars < 1000) return `${chars} ${unit}`;
   return chars < 1_000_000 ? `${Math.round(chars / 1000)} KB` : `${(chars / 1e6).toFixed(1)} MB`;
 }
 

@@ -154,15 +154,35 @@ function inline(tokens: readonly Token[]): ComponentChildren {
 
 /** Draws a link, followed by its target unless the text is the target, so that readers see where it leads. */
 function link({ tokens, href, text }: Tokens.Link): ComponentChildren {
-  const url = URL.parse(href);
-  if (!url || !/^(?:https?|mailto):$/.test(url.protocol)) return [inline(tokens), ` (${href})`];
+  const url = safeUrl(href);
+  if (!url) return [inline(tokens), ` (${href})`];
   const same = href === text || href === `mailto:${text}` || url.href === text;
   return (
     <>
-      <a href={url.href} target="_blank" rel="noopener noreferrer nofollow">
-        {inline(tokens)}
-      </a>
+      <SafeLink href={href}>{inline(tokens)}</SafeLink>
       {same ? null : <span class="target"> ({href})</span>}
     </>
   );
+}
+
+/** A link that a peer has chosen. It may lead only to a web page or a mail address; else only its words are drawn. */
+export function SafeLink({
+  href,
+  children,
+}: {
+  readonly href: string;
+  readonly children: ComponentChildren;
+}) {
+  const url = safeUrl(href);
+  if (!url) return <>{children}</>;
+  return (
+    <a href={url.href} target="_blank" rel="noopener noreferrer nofollow">
+      {children}
+    </a>
+  );
+}
+
+function safeUrl(href: string): URL | undefined {
+  const url = URL.parse(href);
+  return url && /^(?:https?|mailto):$/.test(url.protocol) ? url : undefined;
 }

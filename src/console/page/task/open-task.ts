@@ -5,14 +5,19 @@ import { isTerminal } from '../../../protocol/schema-free/index.ts';
 import { EXTENSIONS, type Server } from '../server/server.ts';
 import { leaveIfRefused } from '../server/sign-in.ts';
 import { mayWrite, type TaskPlace } from '../server/task-actions.ts';
+import { retryMs, whileHidden } from '../server/polling.ts';
 import { decoded, readLog, type RawEntry } from '../server/task-log.ts';
 import { PageSession } from '../session/page-session.ts';
 import { PastStates } from './past-states.ts';
 import { TaskSession } from './task-session.ts';
 
-/** Time until the log is read again after a stream has ended, and if there is no stream. */
+/**
+ * Time until the log is read again: after a stream has ended, while the task waits for an answer, and after the task has
+ * ended. Some agents continue a task that has ended.
+ */
 const SOON_MS = 500;
-const LATER_MS = 4000;
+const WAITING_MS = 10_000;
+const ENDED_MS = 60_000;
 
 export class OpenTask {
   readonly server: Server;
@@ -36,7 +41,7 @@ export class OpenTask {
     const roles = mayWrite(server, place.agent)
       ? (['view', 'prompt', 'approve'] as const)
       : (['view'] as const);
-    const session = new TaskSession(server, place, roles);
+    const session = new TaskSession(server, place, roles, () => this.readNow());
     this.newest = new PageSession(session);
     this.past = new PastStates(session.self, place.agent === '' ? server.card.name : place.agent);
   }
@@ -49,22 +54,29 @@ export class OpenTask {
   async follow(): Promise<void> {
     const { signal: stopped } = this.#stop;
     while (!stopped.aborted) {
-      let streamed = false;
+      let pauseMs = WAITING_MS;
       try {
         await this.#read(stopped);
         this.error.value = undefined;
         this.loaded.value = true;
-        streamed = await this.#stream(stopped);
+        pauseMs = (await this.#stream(stopped)) ? SOON_MS : this.#hasEnded ? ENDED_MS : WAITING_MS;
       } catch (error) {
         if (stopped.aborted || leaveIfRefused(error)) return;
         this.error.value = error;
+        pauseMs = retryMs(error);
       }
-      await this.#pause(streamed ? SOON_MS : LATER_MS, stopped);
+      await this.#pause(pauseMs, stopped);
+      await whileHidden(stopped);
     }
   }
 
+  get #hasEnded(): boolean {
+    const state = this.past.taskAfter(this.count.value)?.status.state;
+    return state !== undefined && isTerminal(state);
+  }
+
   /** Reads the log again at once. */
-  retry(): void {
+  readNow(): void {
     this.#endPause();
   }
 

@@ -2,28 +2,24 @@
  * What the page shows of a task after each of its events. The log is read once. A state in the past is computed from
  * the nearest state that was kept, so that the slider is fast in a long log.
  */
-import { createTextTracker } from '../../../client/index.ts';
 import { INITIAL, type SessionAction, type SessionState } from '../../../display/index.ts';
 import { reduceState } from '../../../display/state/index.ts';
 import type { LiveClient } from '../../../live/client/index.ts';
-import { waitingCallsIn } from '../../../protocol/development-tool/index.ts';
 import { fold, type LogEntry, type Task } from '../../../protocol/index.ts';
+import { TaskItems } from '../session/task-items.ts';
 
 /** Distance between the states that are kept. */
 const KEEP_EVERY = 200;
 
 export class PastStates {
-  readonly #self: LiveClient;
-  readonly #name: string;
+  readonly #items: TaskItems;
   readonly #entries: LogEntry[] = [];
   readonly #actions: SessionAction[] = [];
   /** The states after 0, KEEP_EVERY, 2 × KEEP_EVERY … events. */
   readonly #kept: SessionState[] = [INITIAL];
-  readonly #added = createTextTracker();
 
   constructor(self: LiveClient, name: string) {
-    this.#self = self;
-    this.#name = name;
+    this.#items = new TaskItems(self, name);
   }
 
   get entries(): readonly LogEntry[] {
@@ -57,29 +53,9 @@ export class PastStates {
   }
 
   #actionOf({ seq, event }: LogEntry): SessionAction {
-    const text = this.#added(event);
-    if (event.kind === 'task') return this.#snapshot(event, seq);
-    if (event.kind === 'status-update') return { kind: 'event', taskId: event.taskId, seq, event };
-    // An agent without the extension answers with artifacts.
-    const parts = [{ kind: 'text' as const, text }];
-    const message = { kind: 'message', messageId: `${seq}`, role: 'agent', parts } as const;
-    return { kind: 'event', taskId: event.taskId, seq, event: message };
-  }
-
-  #snapshot(task: Task, seq: number): SessionAction {
-    return {
-      kind: 'snapshot',
-      snapshot: {
-        taskId: task.id,
-        contextId: task.contextId,
-        task,
-        pending: waitingCallsIn(task),
-        approval: '',
-        model: '',
-        workspace: this.#name,
-        clients: [this.#self],
-        seq,
-      },
-    };
+    const message = this.#items.addedBy(event, `${seq}`);
+    if (event.kind === 'task') return this.#items.snapshot(event, seq);
+    const shown = event.kind === 'artifact-update' ? (message ?? event) : event;
+    return { kind: 'event', taskId: event.taskId, seq, event: shown };
   }
 }

@@ -6,10 +6,10 @@ import { isTerminal, VERSIONS, type Task } from '../../../protocol/index.ts';
 import { AnswerForm } from '../parts/answer-form.tsx';
 import { PageMessage, Problem, ProblemLine } from '../parts/problem.tsx';
 import { Moment, StateBadge } from '../parts/task-parts.tsx';
+import { useAction } from '../parts/use-action.ts';
 import { useLoaded } from '../parts/use-loaded.ts';
 import { goTo, hrefOf, route } from '../server/route.ts';
 import type { Server } from '../server/server.ts';
-import { leaveIfRefused } from '../server/sign-in.ts';
 import { cancelTask, mayWrite, sendAgain, sendToTask } from '../server/task-actions.ts';
 import { LongText } from '../session/lines.tsx';
 import { ContentEditor, RequestDialog } from '../session/request-dialog.tsx';
@@ -72,7 +72,7 @@ function TaskOf({ server, agent, taskId }: TaskProps) {
         {error === undefined ? (
           <p class="dim">Loading the task…</p>
         ) : (
-          <Problem error={error} onRetry={() => store.retry()} />
+          <Problem error={error} onRetry={() => store.readNow()} />
         )}
       </>
     );
@@ -127,15 +127,7 @@ interface HeadProps {
 
 function TaskHead({ store, task, isPast }: HeadProps) {
   const { server, place } = store;
-  const busy = useSignal(false);
-  const problem = useSignal<unknown>(undefined);
-  const run = (work: () => Promise<unknown>) => {
-    busy.value = true;
-    problem.value = undefined;
-    work()
-      .catch((error: unknown) => leaveIfRefused(error) || (problem.value = error))
-      .finally(() => (busy.value = false));
-  };
+  const { busy, problem, run } = useAction();
   const again = async () => {
     const made = await sendAgain(server, place);
     if (made !== undefined) goTo(hrefOf(['tasks', made], { agent: place.agent }));
@@ -171,21 +163,21 @@ function TaskHead({ store, task, isPast }: HeadProps) {
       {mayWrite(server, place.agent) && !isPast ? (
         <div class="actions">
           {ended ? (
-            <button type="button" disabled={busy.value} onClick={() => run(again)}>
+            <button type="button" disabled={busy} onClick={() => run(again)}>
               Send again
             </button>
           ) : (
             <button
               type="button"
-              disabled={busy.value}
-              onClick={() => run(() => cancelTask(server, place))}
+              disabled={busy}
+              onClick={() => run(() => cancelTask(server, place).finally(() => store.readNow()))}
             >
               Cancel
             </button>
           )}
         </div>
       ) : null}
-      {problem.value === undefined ? null : <ProblemLine error={problem.value} />}
+      {problem === undefined ? null : <ProblemLine error={problem} />}
     </header>
   );
 }
@@ -222,8 +214,7 @@ function Frames({ store, seq }: { readonly store: OpenTask; readonly seq: number
 
 /** The question of the task, and the answer of the person. */
 function Answers({ store, task }: { readonly store: OpenTask; readonly task: Task }) {
-  const busy = useSignal(false);
-  const problem = useSignal<unknown>(undefined);
+  const { busy, problem, run } = useAction();
   const { newest, server, place } = store;
   const asksInWords =
     task.status.state === 'input-required' &&
@@ -236,17 +227,16 @@ function Answers({ store, task }: { readonly store: OpenTask; readonly task: Tas
       <ContentEditor store={newest} />
       {asksInWords ? (
         <AnswerForm
-          busy={busy.value}
+          busy={busy}
           onSend={(text) => {
-            busy.value = true;
-            problem.value = undefined;
-            sendToTask(server, place, [{ kind: 'text', text }])
-              .catch((error: unknown) => leaveIfRefused(error) || (problem.value = error))
-              .finally(() => (busy.value = false));
+            run(async () => {
+              await sendToTask(server, place, [{ kind: 'text', text }]);
+              store.readNow();
+            });
           }}
         />
       ) : null}
-      {problem.value === undefined ? null : <ProblemLine error={problem.value} />}
+      {problem === undefined ? null : <ProblemLine error={problem} />}
     </>
   );
 }

@@ -9,8 +9,11 @@ export class TaskSession implements LiveSession {
   readonly self: LiveClient;
   readonly #server: Server;
   readonly #place: TaskPlace;
+  readonly #onSent: () => void;
 
-  constructor(server: Server, place: TaskPlace, roles: readonly LiveRole[]) {
+  /** `onSent` is called when the task has got an answer, so that the page reads what it does with it. */
+  constructor(server: Server, place: TaskPlace, roles: readonly LiveRole[], onSent: () => void) {
+    this.#onSent = onSent;
     this.#server = server;
     this.#place = place;
     this.self = { id: 'page', name: 'browser', kind: 'a2a', roles };
@@ -22,12 +25,17 @@ export class TaskSession implements LiveSession {
   async prompt(content: string | readonly Part[]) {
     const parts =
       typeof content === 'string' ? [{ kind: 'text' as const, text: content }] : content;
-    await sendToTask(this.#server, this.#place, parts);
+    await this.#send(parts);
     return { queued: false, taskId: this.#place.taskId };
   }
 
   async confirm(confirmation: ToolCallConfirmation): Promise<void> {
-    await sendToTask(this.#server, this.#place, [{ kind: 'data', data: { ...confirmation } }]);
+    await this.#send([{ kind: 'data', data: { ...confirmation } }]);
+  }
+
+  /** Somebody else may have answered first, so the task is read after a refusal too. */
+  async #send(parts: readonly Part[]): Promise<void> {
+    await sendToTask(this.#server, this.#place, parts).finally(this.#onSent);
   }
 
   async cancel(): Promise<void> {

@@ -1,0 +1,71 @@
+/** A chart of uPlot that fits its box and follows the colours of the page. */
+import { useEffect, useRef } from 'preact/hooks';
+import uPlot from 'uplot';
+
+/** The colours of axes and lines, for both themes. */
+export interface ChartColours {
+  readonly text: string;
+  readonly line: string;
+  readonly ink: string;
+}
+
+interface Props {
+  readonly label: string;
+  readonly height: number;
+  /** Returns the options without the size, and the data. A new function draws the chart again. */
+  readonly plan: (colours: ChartColours) => {
+    readonly options: Omit<uPlot.Options, 'width' | 'height'>;
+    readonly data: uPlot.AlignedData;
+  };
+}
+
+export function Chart({ label, height, plan }: Props) {
+  const box = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    const { current } = box;
+    if (!current) return undefined;
+    const draw = () => {
+      const style = getComputedStyle(document.documentElement);
+      const [text, line, ink] = ['--dim', '--line', '--text'].map((name) =>
+        style.getPropertyValue(name),
+      );
+      const { options, data } = plan({ text: text!, line: line!, ink: ink! });
+      return new uPlot({ ...options, width: current.clientWidth, height }, data, current);
+    };
+    let chart = draw();
+    const resized = new ResizeObserver(() => {
+      chart.setSize({ width: current.clientWidth, height });
+    });
+    resized.observe(current);
+    const dark = matchMedia('(prefers-color-scheme: dark)');
+    const redraw = () => {
+      chart.destroy();
+      chart = draw();
+    };
+    dark.addEventListener('change', redraw);
+    return () => {
+      dark.removeEventListener('change', redraw);
+      resized.disconnect();
+      chart.destroy();
+    };
+  }, [plan, height]);
+  return <div class="chart" ref={box} role="img" aria-label={label} />;
+}
+
+/** Returns the axes of a chart by day: the days below, and the values beside it. */
+export function dayAxes(
+  { text, line }: ChartColours,
+  days: readonly string[],
+  format: (value: number) => string,
+): uPlot.Axis[] {
+  const axis = { stroke: text, grid: { stroke: line, width: 1 }, ticks: { stroke: line } };
+  return [
+    {
+      ...axis,
+      grid: { show: false },
+      values: (_, splits) => splits.map((at) => days[at]?.slice(5) ?? ''),
+      incrs: [1, 2, 5, 7, 14, 30, 60],
+    },
+    { ...axis, size: 70, values: (_, splits) => splits.map(format) },
+  ];
+}

@@ -1,0 +1,114 @@
+/** The fields above a list that choose what it shows. The filters of a page are in its address, so they can be bookmarked. */
+import type { ComponentChildren } from 'preact';
+import { useId, useState } from 'preact/hooks';
+
+export function FilterForm({ children }: { readonly children: ComponentChildren }) {
+  return (
+    <form class="filters" onSubmit={(event) => event.preventDefault()}>
+      {children}
+    </form>
+  );
+}
+
+interface ChoiceFieldProps {
+  readonly label: string;
+  readonly value: string;
+  /** The values, or pairs of a value and the words for it. */
+  readonly options: readonly (string | readonly [value: string, label: string])[];
+  readonly onChange: (value: string) => void;
+}
+
+export function ChoiceField({ label, value, options, onChange }: ChoiceFieldProps) {
+  const id = useId();
+  return (
+    <div>
+      <label for={id}>{label}</label>
+      <select id={id} value={value} onChange={({ currentTarget }) => onChange(currentTarget.value)}>
+        {options.map((each) => {
+          const [name, words] = typeof each === 'string' ? [each, each] : each;
+          return (
+            <option key={name} value={name}>
+              {words}
+            </option>
+          );
+        })}
+      </select>
+    </div>
+  );
+}
+
+interface TextProps {
+  readonly label: string;
+  readonly value: string;
+  readonly type?: 'text' | 'date';
+  readonly onChange: (value: string) => void;
+}
+
+/** A text that becomes a filter with Enter, or when the person goes on to another field. */
+export function TextFilter({ label, value, type = 'text', onChange }: TextProps) {
+  const id = useId();
+  // The list changes while a person types, so the text is kept until it is a filter.
+  const [typed, setTyped] = useState<string>();
+  const shared = {
+    id,
+    value: typed ?? value,
+    onInput: ({ currentTarget }: { readonly currentTarget: HTMLInputElement }) =>
+      setTyped(currentTarget.value),
+    onChange: ({ currentTarget }: { readonly currentTarget: HTMLInputElement }) => {
+      setTyped(undefined);
+      onChange(currentTarget.value.trim());
+    },
+  };
+  return (
+    <div>
+      <label for={id}>{label}</label>
+      {type === 'date' ? (
+        <input type="date" {...shared} />
+      ) : (
+        <input type="text" placeholder="any" spellcheck={false} {...shared} />
+      )}
+    </div>
+  );
+}
+
+interface SearchProps {
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+}
+
+export function SearchField({ value, onChange }: SearchProps) {
+  const id = useId();
+  return (
+    <div class="grows">
+      <label for={id}>Search what is loaded</label>
+      <input
+        id={id}
+        type="search"
+        value={value}
+        onInput={({ currentTarget }) => onChange(currentTarget.value)}
+      />
+    </div>
+  );
+}
+
+interface ButtonProps {
+  /** Whether a filter is set, which can be cleared. */
+  readonly isFiltered: boolean;
+  readonly onClear: () => void;
+  readonly onReload: () => void;
+}
+
+export function FilterButtons({ isFiltered, onClear, onReload }: ButtonProps) {
+  return (
+    <>
+      {isFiltered ? (
+        <button type="button" onClick={onClear}>
+          Clear
+        </button>
+      ) : null}
+      <button type="button" onClick={onReload}>
+        Refresh
+      </button>
+    </>
+  );
+}
