@@ -56,7 +56,13 @@ const RULES: Record<string, Rule> = {
     builtins: ['http2'],
   },
   // Runs in browsers too.
-  client: { folders: ['base', 'base/net', 'protocol'], packages: [], builtins: [] },
+  client: { folders: ['base', 'base/net', 'protocol', 'client/grpc'], packages: [], builtins: [] },
+  // Only for Node. Loaded when it is used, and replaced by an empty module for browsers (package.json, "browser").
+  'client/grpc': {
+    folders: ['base/net', 'protocol', 'grpc/codec', 'client'],
+    packages: ['@bufbuild/protobuf', '@connectrpc/connect', '@connectrpc/connect-node'],
+    builtins: [],
+  },
   store: {
     folders: names('base base/files base/metrics base/postgres base/sqlite protocol tasks'),
     packages: [],

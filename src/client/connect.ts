@@ -1,5 +1,6 @@
 /** Makes a client from an agent's address. */
-import { AddressError, fetchNamedBy } from '../base/net/index.ts';
+import { systemCode } from '../base/index.ts';
+import { AddressError, fetchNamedBy, isNamedFreely, networkGuard } from '../base/net/index.ts';
 import {
   codecOf,
   mapOperations,
@@ -11,9 +12,10 @@ import {
 } from '../protocol/index.ts';
 import { createClient, type AgentClient } from './client.ts';
 import {
-  choose,
+  chooseAmong,
   discover,
   hasOriginOf,
+  isGrpc,
   restrictToOrigins,
   untrusted,
   type ChosenEndpoint,
@@ -56,7 +58,8 @@ export async function connect(
   const found = options.card
     ? { card: options.card, url: address }
     : await discover(address, options);
-  const { service, endpoint } = openService(address, found, options);
+  const grpc = await loadGrpc(found, options);
+  const { service, endpoint } = openService(address, found, options, grpc);
   const { retry, signal } = options;
   return Object.assign(createClient(service, { card: found.card, retry, signal }), { endpoint });
 }
@@ -71,19 +74,58 @@ export function openService(
   address: string,
   found: FoundCard,
   options: ConnectOptions = {},
+  grpc?: GrpcClient,
 ): { readonly service: AgentService; readonly endpoint: ChosenEndpoint } {
   const { headers = {}, trustedOrigins = [] } = options;
   const trusted = [address, ...trustedOrigins.map(originOf)];
   const hasHeaders = typeof headers === 'function' || Object.keys(headers).length > 0;
-  const endpoint = choose(hasHeaders ? restrictToOrigins(trusted, found) : found, options);
+  const endpoint = chooseAmong(
+    hasHeaders ? restrictToOrigins(trusted, found) : found,
+    options,
+    grpc !== undefined,
+  );
+  const isTrusted = hasOriginOf(trusted, endpoint.url);
+  const refusal = () => untrusted(trusted, [new URL(endpoint.url).origin]);
+  if (grpc && endpoint.binding === 'GRPC') {
+    const isFree = isTrusted || isNamedFreely(address, endpoint.url);
+    const guard = isFree ? undefined : networkGuard();
+    const service = grpc.grpcService(endpoint, { ...options, guard });
+    return { service: isTrusted ? service : withoutHeaders(service, refusal), endpoint };
+  }
   const codec = codecOf(endpoint.version, endpoint.binding);
-  if (hasOriginOf(trusted, endpoint.url)) {
+  if (isTrusted) {
     return { service: httpService(endpoint, codec, options), endpoint };
   }
   const { fetch = isNode() ? guardedFor(address) : undefined } = options;
   const service = httpService(endpoint, codec, { ...options, fetch });
-  const refusal = () => untrusted(trusted, [new URL(endpoint.url).origin]);
   return { service: withoutHeaders(service, refusal), endpoint };
+}
+
+type GrpcClient = typeof import('./grpc/index.ts');
+
+/**
+ * Loads the gRPC client if it is the best choice. If its packages are not installed, returns undefined, so that the
+ * next interface is used, or throws if there is no other. It is not used with an own `fetch`, which may check
+ * addresses or use a proxy, unless the caller asks for it.
+ */
+async function loadGrpc(
+  found: FoundCard,
+  options: ConnectOptions,
+): Promise<GrpcClient | undefined> {
+  const isAsked = options.binding === 'GRPC';
+  if (!isNode() || !found.card.supportedInterfaces.some(isGrpc) || (options.fetch && !isAsked))
+    return undefined;
+  if (chooseAmong(found, options, true).binding !== 'GRPC') return undefined;
+  try {
+    return await import('./grpc/index.ts');
+  } catch (error) {
+    if (systemCode(error) !== 'ERR_MODULE_NOT_FOUND') throw error;
+    const others = found.card.supportedInterfaces.some((offer) => !isGrpc(offer));
+    if (others && !isAsked) return undefined;
+    const why =
+      'gRPC needs packages that are not installed: run npm install @connectrpc/connect-node @connectrpc/connect @bufbuild/protobuf';
+    throw new ConnectionError('interface', why, { cause: error });
+  }
 }
 
 /** Returns a `fetch` for an interface at another origin. It throws a ConnectionError if the address is not allowed. */

@@ -13,6 +13,7 @@ import { CALL, type GrpcCall } from './call.ts';
 import { GrpcRequest } from './request.ts';
 
 const CONTENT_TYPE = 'application/grpc+proto';
+const DISCARD_MS = 5000;
 
 /** Makes the handler of the methods of a router. */
 export function createAdapter(router: ConnectRouter, context: GrpcContext): GrpcHandler {
@@ -45,8 +46,7 @@ export function createAdapter(router: ConnectRouter, context: GrpcContext): Grpc
       contextValues: createContextValues().set(CALL, call),
     });
     await new ResponseWriter(response, call, context).write(answered);
-    // The client may still be sending a message that was refused.
-    if (!request.complete) request.stream.close(constants.NGHTTP2_NO_ERROR);
+    if (!request.complete) discardRest(request);
   }
 
   return (request, response) => {
@@ -57,6 +57,14 @@ export function createAdapter(router: ConnectRouter, context: GrpcContext): Grpc
       }
     });
   };
+}
+
+/** Discards the rest of a refused request for a while. Until the stream is closed, the client can read the status. */
+function discardRest(request: Http2ServerRequest): void {
+  const { stream } = request;
+  const timer = setTimeout(() => stream.close(constants.NGHTTP2_CANCEL), DISCARD_MS).unref();
+  stream.once('close', () => clearTimeout(timer));
+  request.resume();
 }
 
 /** Sends a status without calling a method. */

@@ -31,7 +31,6 @@ import {
   isStream,
   type StreamOperation,
   type UnaryOperation,
-  type User,
 } from '../protocol/index.ts';
 import { createAdapter } from './adapter.ts';
 import { grpcCallOf } from './call.ts';

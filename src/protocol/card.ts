@@ -134,4 +134,4 @@ export const AgentCard = z.looseObject({
 export type AgentCard = z.infer<typeof AgentCard>;
 
 /** The bindings that Parley supports. A card may list others. */
-export type Binding = 'JSONRPC' | 'HTTP+JSON';
+export type Binding = 'JSONRPC' | 'HTTP+JSON' | 'GRPC';

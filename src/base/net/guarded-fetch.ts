@@ -67,13 +67,21 @@ export function fetchNamedBy(
   address: string,
   options: GuardedFetchOptions = {},
 ): typeof globalThis.fetch {
-  const named = hostOf(address);
   const others = guardedFetch(options);
   return (input, init) => {
-    const host = hostOf(input instanceof Request ? input.url : input);
-    const isOwn = host === named || (isThisMachine(host) && isThisMachine(named));
+    const isOwn = isNamedFreely(address, input instanceof Request ? input.url : input);
     return (isOwn ? globalThis.fetch : others)(input, init);
   };
+}
+
+/**
+ * Returns whether the server at `address` may name this URL even in a private network: the URL has the server's own
+ * host, or both are on this machine.
+ */
+export function isNamedFreely(address: string, url: string | URL): boolean {
+  const named = hostOf(address);
+  const host = hostOf(url);
+  return host === named || (isThisMachine(host) && isThisMachine(named));
 }
 
 /**

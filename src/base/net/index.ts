@@ -1,3 +1,3 @@
-export { fetchNamedBy, guardedFetch } from './guarded-fetch.ts';
+export { fetchNamedBy, guardedFetch, isNamedFreely } from './guarded-fetch.ts';
 export { guardedRequest } from './guarded-request.ts';
-export { AddressError, literalAddress, networkGuard } from './network-guard.ts';
+export { AddressError, literalAddress, networkGuard, type NetworkGuard } from './network-guard.ts';

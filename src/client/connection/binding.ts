@@ -118,7 +118,8 @@ function rest({ url, tenant }: Endpoint, codec: WireCodec): HttpBinding {
 
 type Params = Readonly<Record<string, unknown>>;
 
-function subjectOf(operation: Operation, { message }: Params): ErrorSubject | undefined {
+/** Returns the subject of a request, for errors without a code. */
+export function subjectOf(operation: Operation, { message }: Params): ErrorSubject | undefined {
   if (operation === 'cancelTask') return 'cancel';
   if (operation === 'listTasks') return undefined;
   const { on } = METHODS[operation];
@@ -149,7 +150,8 @@ function fillPath(path: string, params: Readonly<Record<string, unknown>>): stri
   });
 }
 
-function withTenant<P extends object>(params: P, tenant: string | undefined): P {
+/** Adds the tenant of the endpoint to the parameters. */
+export function withTenant<P extends object>(params: P, tenant: string | undefined): P {
   return tenant === undefined || tenant === '' || 'tenant' in params
     ? params
     : { ...params, tenant };

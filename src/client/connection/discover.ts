@@ -3,6 +3,7 @@ import { trimEndOf } from '../../base/index.ts';
 import {
   A2AError,
   v1,
+  VERSIONS,
   versionOf,
   type AgentCard,
   type AgentInterface,
@@ -106,9 +107,8 @@ function cardPlaces(address: string): CardPlace[] {
 /** Returns whether one of the card's interfaces is at the path or below it. */
 function leadsTo(path: string, { card, url }: FoundCard): boolean {
   if (path === '') return true;
-  return card.supportedInterfaces.some(
-    (offer) =>
-      URL.canParse(offer.url, url) && `${new URL(offer.url, url).pathname}/`.startsWith(`${path}/`),
+  return card.supportedInterfaces.some((offer) =>
+    `${urlOf(offer, url)?.pathname ?? ''}/`.startsWith(`${path}/`),
   );
 }
 
@@ -148,13 +148,10 @@ async function fetchCard(url: string, options: DiscoverOptions): Promise<FoundCa
   }
 }
 
-/** The supported versions and bindings, best first. */
-const PREFERENCES: readonly (readonly [ProtocolVersion, Binding])[] = [
-  ['1.0', 'JSONRPC'],
-  ['1.0', 'HTTP+JSON'],
-  ['0.3', 'JSONRPC'],
-  ['0.3', 'HTTP+JSON'],
-];
+/** The supported versions, best first. */
+const NEWEST_FIRST: readonly ProtocolVersion[] = VERSIONS.toReversed();
+/** The bindings that need no other package, best first. */
+const HTTP_BINDINGS: readonly Binding[] = ['JSONRPC', 'HTTP+JSON'];
 
 /** The URL, the binding and the version that were chosen from an agent's card. */
 export interface ChosenEndpoint extends Endpoint {
@@ -167,15 +164,30 @@ export interface ChosenEndpoint extends Endpoint {
  *
  *   const endpoint = choose(await discover(url), { version: '1.0' });
  */
-export function choose({ card, url }: FoundCard, preference: Preference = {}): ChosenEndpoint {
-  for (const [version, binding] of PREFERENCES) {
+export function choose(found: FoundCard, preference: Preference = {}): ChosenEndpoint {
+  return chooseAmong(found, preference, false);
+}
+
+/**
+ * Chooses as `choose` does. With `grpc`, gRPC is chosen if the card lists it first, or if there is no other binding.
+ */
+export function chooseAmong(
+  { card, url }: FoundCard,
+  preference: Preference,
+  grpc: boolean,
+): ChosenEndpoint {
+  for (const version of NEWEST_FIRST) {
     if (preference.version !== undefined && preference.version !== version) continue;
-    if (preference.binding !== undefined && preference.binding !== binding) continue;
-    for (const offer of card.supportedInterfaces) {
-      if (versionOf(offer.protocolVersion) !== version) continue;
-      if (offer.protocolBinding.toUpperCase() !== binding) continue;
-      const target = resolve(offer, url);
-      if (target) return { url: target, version, binding, tenant: offer.tenant };
+    const offers = card.supportedInterfaces.filter(
+      ({ protocolVersion }) => versionOf(protocolVersion) === version,
+    );
+    for (const binding of bindingsFor(offers, grpc)) {
+      if (preference.binding !== undefined && preference.binding !== binding) continue;
+      for (const offer of offers) {
+        if (bindingOf(offer) !== binding) continue;
+        const target = resolve(offer, url);
+        if (target) return { url: target, version, binding, tenant: offer.tenant };
+      }
     }
   }
   const wanted = [preference.version, preference.binding].filter(Boolean).join(' ');
@@ -188,12 +200,37 @@ export function choose({ card, url }: FoundCard, preference: Preference = {}): C
   );
 }
 
+function bindingsFor([first]: readonly AgentInterface[], grpc: boolean): readonly Binding[] {
+  if (!grpc) return HTTP_BINDINGS;
+  const isFirst = first !== undefined && isGrpc(first);
+  return isFirst ? ['GRPC', ...HTTP_BINDINGS] : [...HTTP_BINDINGS, 'GRPC'];
+}
+
+function bindingOf({ protocolBinding }: AgentInterface): string {
+  return protocolBinding.toUpperCase();
+}
+
+export function isGrpc(offer: AgentInterface): boolean {
+  return bindingOf(offer) === 'GRPC';
+}
+
+/**
+ * Returns the URL of an interface, or null if it has none. For gRPC, most cards have only a host and a port. The scheme
+ * is then that of the card's own address.
+ */
+function urlOf(offer: AgentInterface, base: string): URL | null {
+  if (isGrpc(offer) && !offer.url.includes('://')) {
+    return URL.parse(`${new URL(base).protocol}//${offer.url}`);
+  }
+  return URL.parse(offer.url, base);
+}
+
 /**
  * Returns the interface's address. Returns undefined if the address is not HTTP, if it contains credentials, or if it
  * is plain HTTP although the card came over HTTPS.
  */
 function resolve(offer: AgentInterface, base: string): string | undefined {
-  const target = URL.parse(offer.url, base);
+  const target = urlOf(offer, base);
   if (!target || target.username !== '' || target.password !== '') return undefined;
   const allowed = base.startsWith('https:') ? ['https:'] : ['https:', 'http:'];
   return allowed.includes(target.protocol) ? target.href : undefined;
@@ -214,13 +251,13 @@ export function restrictToOrigins(
   { card, url }: FoundCard,
 ): FoundCard {
   const supportedInterfaces = card.supportedInterfaces.filter((offer) => {
-    const target = URL.parse(offer.url, url);
+    const target = urlOf(offer, url);
     return target !== null && hasOriginOf(addresses, target.href);
   });
   if (supportedInterfaces.length > 0) return { card: { ...card, supportedInterfaces }, url };
   throw untrusted(
     addresses,
-    card.supportedInterfaces.map((offer) => URL.parse(offer.url, url)?.origin ?? offer.url),
+    card.supportedInterfaces.map((offer) => urlOf(offer, url)?.origin ?? offer.url),
   );
 }
 

@@ -174,7 +174,7 @@ class FetchTransport implements Transport {
  * Returns the events with `first` at the start. `return` closes the connection immediately, even while an event is
  * awaited.
  */
-function startingWith(
+export function startingWith(
   first: StreamItem,
   rest: AsyncGenerator<StreamItem>,
   lifetime: Lifetime,

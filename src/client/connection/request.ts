@@ -139,11 +139,7 @@ export async function send(
   let { url } = request;
   for (let hops = 0; ; hops++) {
     const { method } = request;
-    const given =
-      typeof request.headers === 'function'
-        ? await raceAbort(request.headers({ url, method }), lifetime.signal)
-        : request.headers;
-    const headers = toHeaders(given, request.ownHeaders);
+    const headers = await headersFor({ ...request, url }, lifetime);
     let response: Response;
     try {
       response = await fetch(url, {
@@ -175,6 +171,16 @@ export async function send(
     }
     url = next;
   }
+}
+
+/** Returns the headers of a request. */
+export async function headersFor(
+  { url, method, headers, ownHeaders }: Request,
+  { signal }: Lifetime,
+): Promise<Headers> {
+  const given =
+    typeof headers === 'function' ? await raceAbort(headers({ url, method }), signal) : headers;
+  return toHeaders(given, ownHeaders);
 }
 
 /** Joins the headers. If two sources have a header with the same name, the later source takes precedence. */

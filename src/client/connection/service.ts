@@ -8,6 +8,7 @@ import {
   type AgentService,
   type Call,
   type ParamsOf,
+  type ProtocolVersion,
   type ResultOf,
   type StreamEvent,
   type StreamItem,
@@ -71,23 +72,14 @@ const JSON_TYPES = 'application/json, application/a2a+json';
 /** Makes the service. Nothing is sent before the first call. */
 export function createHttpService(options: ServiceOptions): AgentService {
   const { codec, binding, transport } = options;
-  const extensionHeader = codec.version === '0.3' ? 'x-a2a-extensions' : 'a2a-extensions';
   const decode = (data: string, type: string): StreamEvent =>
     codec.decodeEvent(binding.event(parseJson(data), type));
 
   function request({ url, method, body }: Ask, call: Call, accept: string): OutgoingRequest {
-    const headers: Record<string, string> = {
-      ...call.headers,
-      'a2a-version': codec.version,
-      accept,
-    };
-    const { extensions = [] } = call;
-    if (options.extensions?.length) {
-      headers[extensionHeader] = [...new Set([...options.extensions, ...extensions])].join(', ');
-    } else if (extensions.length > 0) headers[extensionHeader] = extensions.join(', ');
+    const headers = { ...protocolHeaders(codec.version, call, options.extensions), accept };
     if (body === undefined) return { url, method, headers, body };
-    headers['content-type'] = binding.contentType;
-    return { url, method, headers, body: JSON.stringify(body) };
+    const typed = { ...headers, 'content-type': binding.contentType };
+    return { url, method, headers: typed, body: JSON.stringify(body) };
   }
 
   function resultIn({ head, text }: WholeResponse, asked: Ask): unknown {
@@ -157,7 +149,24 @@ export function createHttpService(options: ServiceOptions): AgentService {
     };
   }
 
-  const service = mapOperations({ unary, stream });
+  return withFirstPushConfig(mapOperations({ unary, stream }));
+}
+
+/** Returns the headers of the protocol for a call. `extensions` are those that every call activates. */
+export function protocolHeaders(
+  version: ProtocolVersion,
+  { headers, extensions = [] }: Call,
+  always: readonly string[] = [],
+): Record<string, string> {
+  const out: Record<string, string> = { ...headers, 'a2a-version': version };
+  const name = version === '0.3' ? 'x-a2a-extensions' : 'a2a-extensions';
+  if (always.length > 0) out[name] = [...new Set([...always, ...extensions])].join(', ');
+  else if (extensions.length > 0) out[name] = extensions.join(', ');
+  return out;
+}
+
+/** Adds to a service that the first webhook of a task is read if no id is given. */
+export function withFirstPushConfig(service: AgentService): AgentService {
   return {
     ...service,
     async getPushConfig(params, call) {

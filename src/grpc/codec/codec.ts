@@ -17,6 +17,7 @@ import { isObject } from '../../base/index.ts';
 import {
   A2AError,
   codecOf,
+  inspectJson,
   METHODS,
   type Operation,
   OPERATIONS,
@@ -64,7 +65,7 @@ const SERVICES: Readonly<Record<ProtocolVersion, string>> = {
 
 function createProtoCodec(version: ProtocolVersion): ProtoCodec {
   const service = serviceSchema(SERVICES[version]);
-  const json = codecOf(version, 'HTTP+JSON');
+  const json = codecOf(version, 'GRPC');
   const isOld = version === '0.3';
   const methods = new Map<Operation, DescMethod>();
   for (const operation of OPERATIONS) {
@@ -123,14 +124,15 @@ function jsonOf(
   kind: 'invalidParams' | 'invalidAgentResponse',
 ): Record<string, unknown> {
   if (!isMessage(message, schema)) throw new TypeError(`not a ${schema.typeName}`);
-  let raw: JsonValue;
   try {
-    raw = toJson(schema, message);
+    const raw = toJson(schema, message);
+    // The same limits as for JSON.
+    inspectJson(raw);
+    return isObject(raw) ? raw : {};
   } catch (error) {
     const reason = error instanceof Error ? error.message : '';
     throw new A2AError(kind, `The protobuf message is not valid: ${reason}`.slice(0, 300));
   }
-  return isObject(raw) ? raw : {};
 }
 
 const KNOWN_ONLY = { ignoreUnknownFields: true };

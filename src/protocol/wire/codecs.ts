@@ -6,7 +6,7 @@ import { v03Rest } from './v03-rest.ts';
 import { v1 } from './v1.ts';
 
 /**
- * Returns the codec for a version and a binding. In 1.0, all bindings use the same JSON. In 0.3, REST uses a
+ * Returns the codec for a version and a binding. In 1.0, all bindings use the same JSON. In 0.3, REST and gRPC use a
  * different format from JSON-RPC.
  */
 export function codecOf(version: ProtocolVersion, binding: Binding): WireCodec {

@@ -1,0 +1,82 @@
+/** Converts gRPC statuses and failed connections to the errors that every binding of the client has. */
+import { fromBinary, toJson } from '@bufbuild/protobuf';
+import { Code, ConnectError } from '@connectrpc/connect';
+import { AddressError } from '../../base/net/index.ts';
+import { registry } from '../../grpc/codec/index.ts';
+import { type A2AError, type ErrorSubject, v1 } from '../../protocol/index.ts';
+import { ConnectionError } from '../connection/errors.ts';
+import { withRetryAfter } from '../connection/request.ts';
+
+/** The HTTP status with the same meaning. It is used for statuses without google.rpc.ErrorInfo. */
+const HTTP_STATUS: { readonly [code in Code]?: number } = {
+  [Code.InvalidArgument]: 400,
+  [Code.OutOfRange]: 400,
+  [Code.Unauthenticated]: 401,
+  [Code.PermissionDenied]: 403,
+  [Code.NotFound]: 404,
+  [Code.AlreadyExists]: 409,
+  [Code.Aborted]: 409,
+  [Code.ResourceExhausted]: 429,
+  [Code.Unimplemented]: 501,
+  [Code.Unavailable]: 503,
+  [Code.DeadlineExceeded]: 504,
+};
+
+/** Returns the error of a failed call. `opened` is whether the server has already answered. */
+export function errorOfCall(
+  error: unknown,
+  url: string,
+  subject: ErrorSubject | undefined,
+  opened: boolean,
+): Error {
+  const connectError = ConnectError.from(error);
+  if (connectError.isWireError) return errorOfStatus(connectError, subject);
+  const address = addressErrorIn(error);
+  if (address) {
+    const why = `the agent's card leads to ${url}, which is not a public address; if you trust it, add this origin to trustedOrigins`;
+    return new ConnectionError('untrusted', why, { cause: error });
+  }
+  const { rawMessage, code } = connectError;
+  if (code === Code.ResourceExhausted || code === Code.InvalidArgument) {
+    return v1.decodeError({ message: rawMessage, data: { reason: 'INVALID_AGENT_RESPONSE' } });
+  }
+  return opened
+    ? new ConnectionError('broken', `the stream of ${url} broke off`, { cause: error })
+    : new ConnectionError('unreachable', `cannot reach ${url}: ${rawMessage}`, { cause: error });
+}
+
+function addressErrorIn(error: unknown): AddressError | undefined {
+  for (let inner = error; inner instanceof Error; inner = inner.cause) {
+    if (inner instanceof AddressError) return inner;
+  }
+  return undefined;
+}
+
+/** Returns the error that the agent has sent. */
+function errorOfStatus(error: ConnectError, subject: ErrorSubject | undefined): A2AError {
+  const details = detailsOf(error);
+  const raw = { message: error.rawMessage, ...(details.length > 0 && { details }) };
+  const decoded = v1.decodeError(raw, httpStatusOf(error.code, subject), subject);
+  return withRetryAfter(decoded, { headers: error.metadata });
+}
+
+function httpStatusOf(code: Code, subject: ErrorSubject | undefined): number {
+  // Several errors of the protocol have this status. The subject decides.
+  if (code === Code.FailedPrecondition) return subject === 'cancel' ? 409 : 501;
+  return HTTP_STATUS[code] ?? 500;
+}
+
+/** Returns the details as in the REST binding, except those of unknown types. */
+function detailsOf({ details }: ConnectError): unknown[] {
+  return details.flatMap((detail) => {
+    if (!('type' in detail)) return [];
+    const schema = registry.getMessage(detail.type);
+    if (!schema) return [];
+    try {
+      const fields = toJson(schema, fromBinary(schema, detail.value));
+      return [{ '@type': `type.googleapis.com/${detail.type}`, ...Object(fields) }];
+    } catch {
+      return [];
+    }
+  });
+}

@@ -1,0 +1,1 @@
+export { grpcService, type GrpcOptions } from './service.ts';

@@ -1,0 +1,219 @@
+/** Implements an agent's operations over gRPC. Loaded only when gRPC is used, because it needs other packages. */
+import type { Message } from '@bufbuild/protobuf';
+import { createTransport } from '@connectrpc/connect/protocol-grpc';
+import type { UniversalClientFn } from '@connectrpc/connect/protocol';
+import type { Transport } from '@connectrpc/connect';
+import { createNodeHttpClient, Http2SessionManager } from '@connectrpc/connect-node';
+import type { NetworkGuard } from '../../base/net/index.ts';
+import { isServerStreaming, isUnary, protoCodecOf } from '../../grpc/codec/index.ts';
+import {
+  A2AError,
+  type AgentService,
+  type Call,
+  mapOperations,
+  type Operation,
+  type ParamsOf,
+  type ResultOf,
+  type StreamItem,
+  type StreamOperation,
+  type UnaryOperation,
+} from '../../protocol/index.ts';
+import { createCoderAgentReader } from '../../protocol/development-tool/index.ts';
+import { subjectOf, withTenant } from '../connection/binding.ts';
+import type { ChosenEndpoint } from '../connection/discover.ts';
+import { ConnectionError } from '../connection/errors.ts';
+import { type HttpOptions, startingWith } from '../connection/http.ts';
+import { headersFor, Lifetime } from '../connection/request.ts';
+import { protocolHeaders, withFirstPushConfig } from '../connection/service.ts';
+import { errorOfCall } from './errors.ts';
+
+/** The options of a connection over gRPC. `fetch` is not used. */
+export interface GrpcOptions extends HttpOptions {
+  /** Checks the addresses of an untrusted host. */
+  readonly guard?: NetworkGuard | undefined;
+}
+
+const MEGABYTE = 2 ** 20;
+const TIMEOUT_MS = 300_000;
+const IDLE_MS = 60_000;
+
+/** Makes the service. Nothing is sent before the first call. */
+export function grpcService(endpoint: ChosenEndpoint, options: GrpcOptions = {}): AgentService {
+  const { url, version, tenant } = endpoint;
+  const { timeoutMs = TIMEOUT_MS, maxResponseBytes, maxEventBytes } = options;
+  const codec = protoCodecOf(version);
+  const httpClient = clientFor(url, options);
+  const whole = transportFor(url, httpClient, maxResponseBytes);
+  const streaming = transportFor(url, httpClient, maxEventBytes);
+
+  /** Runs one call. Its errors are those of the other bindings. */
+  async function during<Result>(
+    lifetime: Lifetime,
+    operation: Operation,
+    params: object,
+    work: () => Promise<Result>,
+    isOpen = false,
+  ): Promise<Result> {
+    try {
+      options.guard?.parse(url);
+      return await work();
+    } catch (error) {
+      const subject = subjectOf(operation, { ...params });
+      throw lifetime.explain(error, (cause) => errorOfCall(cause, url, subject, isOpen));
+    }
+  }
+
+  function headers(operation: Operation, call: Call, lifetime: Lifetime): Promise<Headers> {
+    const ownHeaders = protocolHeaders(version, call, options.extensions);
+    const path = `${codec.service.typeName}/${codec.methods.get(operation)?.name ?? ''}`;
+    const target = new URL(path, url.endsWith('/') ? url : `${url}/`).href;
+    return headersFor(
+      { url: target, method: 'POST', headers: options.headers, ownHeaders },
+      lifetime,
+    );
+  }
+
+  function lifetimeOf({ signal }: Call, what: string): Lifetime {
+    const lifetime = new Lifetime([options.signal, signal]);
+    const late = () => new ConnectionError('timeout', `${url} ${what} within ${timeoutMs} ms`);
+    lifetime.idleTimeout(timeoutMs, late);
+    return lifetime;
+  }
+
+  function unary<O extends UnaryOperation>(operation: O) {
+    return async (given: ParamsOf<O>, call: Call = {}): Promise<ResultOf<O>> => {
+      const params = withTenant(given, tenant);
+      const method = codec.methods.get(operation);
+      if (!isUnary(method)) throw notSupported(version);
+      const lifetime = lifetimeOf(call, 'did not answer');
+      try {
+        return await during(lifetime, operation, params, async () => {
+          const header = await headers(operation, call, lifetime);
+          const message = codec.encodeParams(operation, params);
+          const response = await whole.unary(method, lifetime.signal, undefined, header, message);
+          return codec.decodeResult(operation, response.message);
+        });
+      } finally {
+        lifetime.release();
+      }
+    };
+  }
+
+  /** Opens a stream. Resolves when the first event has arrived, because the agent may refuse the request. */
+  async function open(
+    operation: StreamOperation,
+    params: ParamsOf<StreamOperation>,
+    call: Call,
+  ): Promise<AsyncIterable<StreamItem>> {
+    const method = codec.methods.get(operation);
+    if (!isServerStreaming(method)) throw notSupported(version);
+    const lifetime = lifetimeOf(call, 'sent no event');
+    try {
+      const messages = await during(lifetime, operation, params, async () => {
+        const header = await headers(operation, call, lifetime);
+        const input = once(codec.encodeParams(operation, params));
+        return streaming.stream(method, lifetime.signal, undefined, header, input);
+      });
+      const items = events(operation, params, messages.message, lifetime);
+      // A stream that resumes may have no new event for a long time.
+      if ('after' in params) lifetime.idleTimeout(0, Error);
+      const first = await items.next();
+      if (first.done === true && operation === 'subscribe') return items;
+      if (first.done === true) {
+        throw new ConnectionError('broken', `${url} sent a stream without any event`);
+      }
+      // HTTP/2 pings show whether a silent connection is alive.
+      lifetime.idleTimeout(0, Error);
+      return startingWith(first.value, items, lifetime);
+    } catch (error) {
+      lifetime.release();
+      throw error;
+    }
+  }
+
+  async function* events(
+    operation: StreamOperation,
+    params: object,
+    messages: AsyncIterable<Message>,
+    lifetime: Lifetime,
+  ): AsyncGenerator<StreamItem> {
+    const read = createCoderAgentReader();
+    const iterator = messages[Symbol.asyncIterator]();
+    let ended = false;
+    try {
+      for (;;) {
+        const next = await during(lifetime, operation, params, () => iterator.next(), true);
+        if (next.done) {
+          ended = true;
+          return;
+        }
+        const { event, seq } = codec.decodeEvent(next.value);
+        yield { event: read(event), seq };
+      }
+    } finally {
+      if (!ended) lifetime.end(new ConnectionError('closed', 'the reader left the stream'));
+      lifetime.release();
+    }
+  }
+
+  function stream<O extends StreamOperation>(operation: O) {
+    return (given: ParamsOf<O>, call: Call = {}): Promise<AsyncIterable<StreamItem>> => {
+      const params = withTenant(given, tenant);
+      const after = 'after' in params ? params.after : undefined;
+      if (after === undefined) return open(operation, params, call);
+      const resumed = { ...call.headers, 'last-event-id': String(after) };
+      return open(operation, params, { ...call, headers: resumed });
+    };
+  }
+
+  return withFirstPushConfig(mapOperations({ unary, stream }));
+}
+
+function notSupported(version: string): A2AError {
+  return new A2AError('unsupportedOperation', `A2A ${version} has no such method over gRPC`);
+}
+
+function transportFor(
+  baseUrl: string,
+  httpClient: UniversalClientFn,
+  readMaxBytes: number = 32 * MEGABYTE,
+): Transport {
+  return createTransport({
+    baseUrl,
+    httpClient,
+    readMaxBytes,
+    writeMaxBytes: 2 ** 32 - 1,
+    useBinaryFormat: true,
+    interceptors: [],
+    acceptCompression: [],
+    sendCompression: null,
+    compressMinBytes: 0,
+  });
+}
+
+/** Makes the HTTP/2 client. It counts the bytes of all responses. */
+function clientFor(url: string, options: GrpcOptions): UniversalClientFn {
+  const { guard, budget, idleTimeoutMs = IDLE_MS } = options;
+  const pings = idleTimeoutMs > 0 ? { pingIntervalMs: idleTimeoutMs / 2 } : {};
+  const sessions = new Http2SessionManager(url, pings, guard ? { lookup: guard.lookup } : {});
+  const client = createNodeHttpClient({ httpVersion: '2', sessionProvider: () => sessions });
+  if (!budget) return client;
+  return async (request) => {
+    const response = await client(request);
+    return { ...response, body: counted(response.body, (bytes) => budget.take(bytes)) };
+  };
+}
+
+async function* counted(
+  body: AsyncIterable<Uint8Array>,
+  count: (bytes: number) => void,
+): AsyncGenerator<Uint8Array> {
+  for await (const chunk of body) {
+    count(chunk.byteLength);
+    yield chunk;
+  }
+}
+
+async function* once(message: Message): AsyncGenerator<Message> {
+  yield message;
+}

@@ -1,0 +1,173 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { after, before, describe, test } from 'node:test';
+import { connect, ConnectionError, type RemoteAgentClient } from '../../src/client.ts';
+import {
+  A2AError,
+  type AgentCard,
+  bearerTokens,
+  createAgent,
+  type SendResult,
+  type Task,
+} from '../../src/server.ts';
+import { type GrpcServer, serveGrpc } from '../support/grpc.ts';
+
+const agent = createAgent({ name: 'Echo', description: 'Repeats words' }, async function* (ctx) {
+  if (ctx.text === 'ask') yield `You said ${await ctx.ask('Which?')}`;
+  else for (const word of ctx.text.split(' ')) yield `${word} `;
+});
+
+/** Returns a card with interfaces over gRPC. */
+function cardOf(address: string, more: Partial<AgentCard> = {}): AgentCard {
+  return {
+    name: 'Echo',
+    description: 'Repeats words',
+    version: '1.0.0',
+    supportedInterfaces: ['1.0', '0.3'].map((protocolVersion) => ({
+      url: address,
+      protocolBinding: 'GRPC',
+      protocolVersion,
+    })),
+    capabilities: { streaming: true, pushNotifications: true },
+    defaultInputModes: ['text/plain'],
+    defaultOutputModes: ['text/plain'],
+    skills: [],
+    ...more,
+  };
+}
+
+function taskOf(result: SendResult): Task {
+  assert.equal(result.kind, 'task');
+  return result;
+}
+
+for (const version of ['1.0', '0.3'] as const) {
+  describe(`connect over gRPC, ${version}`, () => {
+    let served: GrpcServer;
+    let client: RemoteAgentClient;
+    before(async () => {
+      served = await serveGrpc(agent, {
+        push: { allowNetworks: ['127.0.0.0/8'] },
+        extendedCard: { description: 'for friends' },
+      });
+      const card = cardOf(served.address);
+      client = await connect(`http://${served.address}`, { card, version });
+    });
+    after(() => served[Symbol.asyncDispose]());
+
+    test('the endpoint is the gRPC interface', () => {
+      const { binding, url } = client.endpoint;
+      assert.deepEqual({ binding, url }, { binding: 'GRPC', url: `http://${served.address}/` });
+    });
+
+    test('a message is answered, and its text arrives in chunks', async () => {
+      assert.equal(await client.send('hello there').text(), 'hello there ');
+    });
+
+    test('a task is read, continued with an answer, and canceled', async () => {
+      const task = taskOf(await client.send('ask'));
+      assert.equal(task.status.state, 'input-required');
+      assert.equal((await client.get(task.id)).id, task.id);
+      const answered = taskOf(await client.send('this', { taskId: task.id }));
+      assert.equal(answered.status.state, 'completed');
+      const other = taskOf(await client.send('ask'));
+      assert.equal((await client.cancel(other.id)).status.state, 'canceled');
+    });
+
+    test('an error of the agent has its kind and details', async () => {
+      await assert.rejects(client.get('nowhere'), (error) => {
+        assert.ok(error instanceof A2AError);
+        assert.equal(error.kind, 'taskNotFound');
+        assert.equal(error.detail.info?.taskId, 'nowhere');
+        return true;
+      });
+    });
+
+    test('a stream of a working task resumes after the last event without gap', async () => {
+      const seqs: (number | undefined)[] = [];
+      const stream = client.stream('a b c');
+      for await (const { seq } of stream) seqs.push(seq);
+      assert.deepEqual(seqs, [1, 2, 3, 4, 5, 6]);
+    });
+
+    test('webhooks are set, read, listed and deleted', async () => {
+      const task = taskOf(await client.send('ask'));
+      const set = await client.setPushConfig(task.id, { id: 'w', url: 'http://127.0.0.1:9/hook' });
+      assert.equal(set.pushNotificationConfig.url, 'http://127.0.0.1:9/hook');
+      const read = await client.getPushConfig(task.id, 'w');
+      assert.equal(read.pushNotificationConfig.id, 'w');
+      assert.equal((await client.listPushConfigs(task.id)).length, 1);
+      await client.deletePushConfig(task.id, 'w');
+      assert.equal((await client.listPushConfigs(task.id)).length, 0);
+    });
+
+    test('the extended card is read', async () => {
+      assert.equal((await client.extendedCard()).description, 'for friends');
+    });
+  });
+}
+
+test('tasks are listed over gRPC in 1.0, and 0.3 says that it has no such method', async () => {
+  await using served = await serveGrpc(agent);
+  const card = cardOf(served.address);
+  const client = await connect(`http://${served.address}`, { card });
+  await client.send('one');
+  const { tasks, totalSize } = await client.list();
+  assert.deepEqual([tasks.length, totalSize], [1, 1]);
+  const old = await connect(`http://${served.address}`, { card, version: '0.3' });
+  await assert.rejects(old.list(), { kind: 'unsupportedOperation' });
+});
+
+test('credentials reach only a trusted origin, over gRPC too', async () => {
+  const authenticate = bearerTokens(new Map([['ann', 'secret']]));
+  await using served = await serveGrpc(agent, { authenticate });
+  const card = cardOf(served.address);
+  const headers = { authorization: 'Bearer secret' };
+  const origin = `http://${served.address}`;
+  const client = await connect(origin, { card, headers });
+  assert.equal(await client.send('hi').text(), 'hi ');
+  const stranger = await connect(origin, { card });
+  await assert.rejects(stranger.send('hi').text(), { kind: 'unauthenticated' });
+  await assert.rejects(connect('http://127.0.0.1:1', { card, headers }), { reason: 'untrusted' });
+  const trusting = await connect('http://127.0.0.1:1', { card, headers, trustedOrigins: [origin] });
+  assert.equal(await trusting.send('hi').text(), 'hi ');
+});
+
+test('a card cannot lead a client over gRPC into a private network', async () => {
+  const card = cardOf('10.0.0.1:50051');
+  const client = await connect('https://agent.example', { card });
+  await assert.rejects(client.send('hi').text(), { reason: 'untrusted' });
+});
+
+test('an agent that does not listen is unreachable', async () => {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const address = probe.address();
+  assert.ok(address && typeof address === 'object');
+  probe.close();
+  const card = cardOf(`127.0.0.1:${address.port}`);
+  const client = await connect(`http://127.0.0.1:${address.port}`, { card });
+  await assert.rejects(client.get('t'), (error) => {
+    assert.ok(error instanceof ConnectionError);
+    assert.equal(error.reason, 'unreachable');
+    return true;
+  });
+});
+
+test('gRPC is used where the card lists it first, and not with an own fetch', async () => {
+  const both = (...bindings: string[]) =>
+    cardOf('127.0.0.1:9', {
+      supportedInterfaces: bindings.map((protocolBinding) => ({
+        url: protocolBinding === 'GRPC' ? '127.0.0.1:9' : 'http://127.0.0.1:9',
+        protocolBinding,
+        protocolVersion: '1.0',
+      })),
+    });
+  const chosen = async (card: AgentCard, options = {}) =>
+    (await connect('http://127.0.0.1:9', { card, ...options })).endpoint.binding;
+  assert.equal(await chosen(both('GRPC', 'JSONRPC')), 'GRPC');
+  assert.equal(await chosen(both('JSONRPC', 'GRPC')), 'JSONRPC');
+  assert.equal(await chosen(both('JSONRPC', 'GRPC'), { binding: 'GRPC' }), 'GRPC');
+  assert.equal(await chosen(both('GRPC', 'JSONRPC'), { fetch: globalThis.fetch }), 'JSONRPC');
+});
