@@ -7,10 +7,10 @@ import {
   clientOf,
   type GrpcContext,
   type GrpcHandler,
+  nodeRequest,
   UNCOUNTED_BYTES,
 } from '../http/index.ts';
 import { CALL, type GrpcCall } from './call.ts';
-import { GrpcRequest } from './request.ts';
 
 const CONTENT_TYPE = 'application/grpc+proto';
 const DISCARD_MS = 5000;
@@ -26,13 +26,13 @@ export function createAdapter(router: ConnectRouter, context: GrpcContext): Grpc
     const gone = new AbortController();
     request.once('close', () => gone.abort());
     const call: GrpcCall = {
-      request: new GrpcRequest(request, publicUrl, gone.signal),
+      request: nodeRequest(request, response, publicUrl),
       user: undefined,
       open(headers) {
         // A first event is usually there at once, and then it is sent together with the headers.
         setImmediate(() => {
           if (response.headersSent || response.stream.destroyed) return;
-          response.writeHead(200, { 'content-type': CONTENT_TYPE, ...headers });
+          response.writeHead(200, Object.fromEntries(headers));
         });
       },
     };

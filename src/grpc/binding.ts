@@ -25,12 +25,15 @@ import {
   peerError,
   requestedVersion,
   TransportCall,
+  type TransportRequest,
 } from '../http/index.ts';
 import {
   A2AError,
   isStream,
+  type ProtocolVersion,
   type StreamOperation,
   type UnaryOperation,
+  type User,
 } from '../protocol/index.ts';
 import { createAdapter } from './adapter.ts';
 import { grpcCallOf } from './call.ts';
@@ -101,13 +104,12 @@ async function answered(
   context: HandlerContext,
 ): Promise<Message> {
   try {
-    const { call, headers } = begin(app, codec, context);
-    for (const name in headers) context.responseHeader.set(name, headers[name]!);
+    const call = begin(app, codec, context);
     const result = await invoke(app.handler, codec, operation, message, call);
     if (!isMessage(result)) throw new TypeError('the codec returned no message');
     return result;
   } catch (error) {
-    throw failure(app, error, context);
+    throw failure(app, error, codec.version, context);
   }
 }
 
@@ -124,14 +126,14 @@ async function* streamed(
   let release: (() => void) | undefined;
   try {
     release = app.streams.acquire(clientOf(user, request));
-    const { call, headers } = begin(app, codec, context);
+    const call = begin(app, codec, context);
     const after = lastEventId(request, undefined);
     const stream = await invokeStream(app.handler, codec, operation, message, after, call);
     // A generator that waits for an event cannot be stopped otherwise.
     const onAbort = () => stream.close();
     context.signal.addEventListener('abort', onAbort, { once: true });
     if (context.signal.aborted) onAbort();
-    open(headers);
+    open(context.responseHeader);
     yield* events.messages(stream);
     context.signal.throwIfAborted();
     if (stream.ended === 'lost' || stream.ended === 'shutdown') {
@@ -139,16 +141,35 @@ async function* streamed(
       throw new A2AError('unavailable', text, { retryAfterSeconds: 1 });
     }
   } catch (error) {
-    throw failure(app, error, context);
+    throw failure(app, error, codec.version, context);
   } finally {
     release?.();
   }
 }
 
+/** A call whose signal is also aborted at its deadline. */
+class CallWithDeadline extends TransportCall {
+  readonly #signal: AbortSignal;
+
+  constructor(
+    request: TransportRequest,
+    user: User | undefined,
+    version: ProtocolVersion,
+    extensions: readonly string[],
+    signal: AbortSignal,
+  ) {
+    super(request, user, version, extensions);
+    this.#signal = signal;
+  }
+
+  override get signal(): AbortSignal {
+    return this.#signal;
+  }
+}
+
 /** Chooses the version and the extensions of a call. */
-function begin(app: AppContext, codec: ProtoCodec, context: HandlerContext) {
+function begin(app: AppContext, codec: ProtoCodec, context: HandlerContext): TransportCall {
   const { request, user } = grpcCallOf(context);
-  request.signal = context.signal;
   const asked = requestedVersion(request, undefined, app.versions);
   if (asked !== undefined && asked !== codec.version) {
     throw new A2AError(
@@ -158,15 +179,19 @@ function begin(app: AppContext, codec: ProtoCodec, context: HandlerContext) {
     );
   }
   const extensions = activeExtensions(request, app);
-  return {
-    call: new TransportCall(request, user, codec.version, extensions),
-    headers: extensionHeader(codec.version, extensions),
-  };
+  const headers = extensionHeader(codec.version, extensions);
+  for (const name in headers) context.responseHeader.set(name, headers[name]!);
+  return new CallWithDeadline(request, user, codec.version, extensions, context.signal);
 }
 
 /** Returns the status of a failed call. After the deadline, this is the status of the deadline. */
-function failure(app: AppContext, error: unknown, { signal }: HandlerContext): ConnectError {
+function failure(
+  app: AppContext,
+  error: unknown,
+  version: ProtocolVersion,
+  { signal }: HandlerContext,
+): ConnectError {
   if (error instanceof ConnectError) return error;
   if (signal.aborted && signal.reason instanceof ConnectError) return signal.reason;
-  return grpcError(peerError(app, error));
+  return grpcError(peerError(app, error), version);
 }

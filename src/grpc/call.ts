@@ -1,13 +1,13 @@
 /** The data of a call that connect passes from the adapter to the methods. */
 import { type ContextKey, createContextKey, type HandlerContext } from '@connectrpc/connect';
+import type { TransportRequest } from '../http/index.ts';
 import type { User } from '../protocol/index.ts';
-import type { GrpcRequest } from './request.ts';
 
 /** A call, from its first header on. */
 export interface GrpcCall {
-  readonly request: GrpcRequest;
+  readonly request: TransportRequest;
   /** Sends the response headers soon, even if there is no message yet. */
-  readonly open: (headers: Readonly<Record<string, string>> | undefined) => void;
+  readonly open: (headers: Headers) => void;
   /** The authenticated user. Set before the request's message is read. */
   user: User | undefined;
 }

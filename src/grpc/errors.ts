@@ -2,7 +2,13 @@
 import { fromJson, type JsonValue } from '@bufbuild/protobuf';
 import { Code, ConnectError } from '@connectrpc/connect';
 import { isObject } from '../base/index.ts';
-import { type A2AError, errorDetails, ERRORS } from '../protocol/index.ts';
+import {
+  type A2AError,
+  errorDetails,
+  type ErrorKind,
+  ERRORS,
+  type ProtocolVersion,
+} from '../protocol/index.ts';
 import { registry } from './codec/index.ts';
 
 const CODES: Readonly<Record<string, Code>> = {
@@ -19,16 +25,26 @@ const CODES: Readonly<Record<string, Code>> = {
   RESOURCE_EXHAUSTED: Code.ResourceExhausted,
 };
 
+/** The errors for which the clients of 0.3 expect another status than 1.0 has. */
+const UNIMPLEMENTED_IN_03: ReadonlySet<ErrorKind> = new Set<ErrorKind>([
+  'pushNotSupported',
+  'unsupportedOperation',
+]);
+
 /** Returns the gRPC status of an error. Its details are those of the REST binding of 1.0. */
-export function grpcError(error: A2AError): ConnectError {
-  const { status } = ERRORS[error.kind];
-  const code =
-    error.kind === 'tooLarge' ? Code.ResourceExhausted : (CODES[status] ?? Code.Internal);
+export function grpcError(error: A2AError, version?: ProtocolVersion): ConnectError {
+  const code = codeOf(error.kind, version);
   const metadata: Record<string, string> = {};
   const { retryAfterSeconds } = error.detail;
   if (retryAfterSeconds !== undefined) metadata['retry-after'] = String(retryAfterSeconds);
   if (error.kind === 'unauthenticated') metadata['www-authenticate'] = 'Bearer';
   return new ConnectError(error.message, code, metadata, detailsOf(error));
+}
+
+function codeOf(kind: ErrorKind, version: ProtocolVersion | undefined): Code {
+  if (kind === 'tooLarge') return Code.ResourceExhausted;
+  if (version === '0.3' && UNIMPLEMENTED_IN_03.has(kind)) return Code.Unimplemented;
+  return CODES[ERRORS[kind].status] ?? Code.Internal;
 }
 
 const TYPE = 'type.googleapis.com/';

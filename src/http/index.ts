@@ -42,7 +42,7 @@ export { invoke, invokeStream } from './invoke.ts';
 export { ifMatch, ifNoneMatch } from './etag.ts';
 export { createFetchHandler } from './adapters/fetch.ts';
 export { type Beating, Heartbeat } from './adapters/heartbeat.ts';
-export { createNodeHandler } from './adapters/node.ts';
+export { createNodeHandler, nodeRequest } from './adapters/node.ts';
 export { ownMethods, routeTable } from './own-routes.ts';
 export type { RequestConnection, TransportRequest } from './request.ts';
 export { lastEventId, peerError, TransportCall } from './respond.ts';

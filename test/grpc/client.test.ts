@@ -116,7 +116,7 @@ test('tasks are listed over gRPC in 1.0, and 0.3 says that it has no such method
   const { tasks, totalSize } = await client.list();
   assert.deepEqual([tasks.length, totalSize], [1, 1]);
   const old = await connect(`http://${served.address}`, { card, version: '0.3' });
-  await assert.rejects(old.list(), { kind: 'unsupportedOperation' });
+  await assert.rejects(old.list(), { kind: 'methodNotFound' });
 });
 
 test('credentials reach only a trusted origin, over gRPC too', async () => {

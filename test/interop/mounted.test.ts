@@ -12,7 +12,7 @@ import { sdk1 } from './sdk-1-client.ts';
 import { artifactText, short, taskOf, type Peer } from './seen.ts';
 import { collect, createGates, host, quiet, within, type Gates } from './support.ts';
 
-const INTERFACES: readonly [ProtocolVersion, Exclude<Binding, 'GRPC'>][] = [
+const INTERFACES: readonly [ProtocolVersion, Binding][] = [
   ['1.0', 'JSONRPC'],
   ['1.0', 'HTTP+JSON'],
   ['0.3', 'JSONRPC'],

@@ -25,6 +25,8 @@ import {
   UnsupportedOperationError,
   withA2AExtensions,
 } from 'a2a-sdk-v03/client';
+import { GrpcTransportFactory } from 'a2a-sdk-v03/client/grpc';
+import { BINDING_NAMES, codeInDetails, watchedCalls } from './grpc-calls.ts';
 import {
   partsText,
   watchedFetch,
@@ -43,7 +45,7 @@ import {
 
 export function sdk03(binding: Peer['binding']): Peer {
   return {
-    name: `SDK 0.3 over ${binding === 'HTTP+JSON' ? 'REST' : 'JSON-RPC'}`,
+    name: `SDK 0.3 over ${BINDING_NAMES[binding]}`,
     version: '0.3',
     binding,
     connect: (url, options) => connect(url, binding, options),
@@ -57,11 +59,16 @@ async function connect(
   peerOptions: PeerOptions = {},
 ): Promise<PeerClient> {
   const { extensions, signal } = peerOptions;
-  const { fetch: fetchImpl, activated } = watchedFetch(peerOptions);
+  const watched = watchedFetch(peerOptions);
+  const calls = watchedCalls(peerOptions);
+  const fetchImpl = watched.fetch;
   const transport =
     binding === 'JSONRPC'
       ? new JsonRpcTransportFactory({ fetchImpl })
-      : new RestTransportFactory({ fetchImpl });
+      : binding === 'HTTP+JSON'
+        ? new RestTransportFactory({ fetchImpl })
+        : new GrpcTransportFactory({ grpcCallOptions: calls.options });
+  const { activated } = binding === 'GRPC' ? calls : watched;
   const cardResolver = new DefaultAgentCardResolver({ fetchImpl });
   const client = await new ClientFactory({ transports: [transport], cardResolver }).createFromUrl(
     url,
@@ -229,6 +236,8 @@ const CODES = new Map<abstract new (...args: never[]) => Error, number>([
 /** A class for some; for the others, and for every refusal of a stream, the code is in the text. */
 function codeOf(error: unknown): number | undefined {
   if (!(error instanceof Error)) return undefined;
+  const inDetails = codeInDetails(error);
+  if (inDetails !== undefined) return inDetails;
   for (const [type, code] of CODES) if (error instanceof type) return code;
   const said = /\(Code: (-\d+)\)/.exec(error.message)?.[1];
   return said === undefined ? undefined : Number(said);

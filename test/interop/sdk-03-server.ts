@@ -7,8 +7,10 @@ import {
   restHandler,
   UserBuilder,
 } from 'a2a-sdk-v03/server/express';
+import { A2AService, grpcService } from 'a2a-sdk-v03/server/grpc';
 import express from 'express';
 import type { TestContext } from 'node:test';
+import { openGrpc, withGrpc } from './grpc-calls.ts';
 import { EXTENSION, play, reply, type ServerOptions, type Turn } from './script.ts';
 import { seenPart, toPart } from './sdk-03-client.ts';
 import { partsText } from './seen.ts';
@@ -20,7 +22,9 @@ export async function startSdk03(
   { push = true, token }: ServerOptions = {},
 ): Promise<Hosted> {
   const app = express();
-  const hosted = await host(t, app);
+  const http = await host(t, app);
+  const port = await openGrpc(t, token);
+  const hosted = withGrpc(http, port);
   const card: AgentCard = {
     name: 'Theirs',
     description: 'An agent on the SDK',
@@ -28,7 +32,10 @@ export async function startSdk03(
     protocolVersion: '0.3.0',
     url: `${hosted.url}/rpc`,
     preferredTransport: 'JSONRPC',
-    additionalInterfaces: [{ url: `${hosted.url}/rest`, transport: 'HTTP+JSON' }],
+    additionalInterfaces: [
+      { url: `${hosted.url}/rest`, transport: 'HTTP+JSON' },
+      { url: port.address, transport: 'GRPC' },
+    ],
     capabilities: { streaming: true, pushNotifications: push, extensions: [{ uri: EXTENSION }] },
     securitySchemes: {
       bearer: { type: 'http', scheme: 'Bearer' },
@@ -57,6 +64,7 @@ export async function startSdk03(
   app.use(demandToken(token));
   app.use('/rpc', jsonRpcHandler(options));
   app.use('/rest', restHandler(options));
+  port.server.addService(A2AService, grpcService(options));
   return hosted;
 }
 

@@ -21,7 +21,9 @@ import {
   ServiceParameters,
   withA2AExtensions,
 } from '@a2a-js/sdk/client';
+import { GrpcTransportFactory } from '@a2a-js/sdk/client/grpc';
 import { A2A_ERROR_CODE, isJsonRpcError, isRestError } from '@a2a-js/sdk/errors';
+import { BINDING_NAMES, codeInDetails, watchedCalls } from './grpc-calls.ts';
 import {
   partsText,
   watchedFetch,
@@ -41,9 +43,8 @@ import {
 type Binding = Peer['binding'];
 
 export function sdk1(binding: Binding): Peer {
-  const rest = binding === 'HTTP+JSON' ? 'REST' : 'JSON-RPC';
   return {
-    name: `SDK 1.3 over ${rest}`,
+    name: `SDK 1.3 over ${BINDING_NAMES[binding]}`,
     version: '1.0',
     binding,
     connect: (url, options) => connect(url, binding, '1.0', options),
@@ -53,9 +54,8 @@ export function sdk1(binding: Binding): Peer {
 
 /** The same SDK for those who are left on 0.3. */
 export function sdk1Speaking03(binding: Binding): Peer {
-  const rest = binding === 'HTTP+JSON' ? 'REST' : 'JSON-RPC';
   return {
-    name: `SDK 1.3 speaking 0.3 over ${rest}`,
+    name: `SDK 1.3 speaking 0.3 over ${BINDING_NAMES[binding]}`,
     version: '0.3',
     reluctant: true,
     binding,
@@ -71,12 +71,17 @@ async function connect(
   peerOptions: PeerOptions = {},
 ): Promise<PeerClient> {
   const { extensions, signal } = peerOptions;
-  const { fetch: fetchImpl, activated } = watchedFetch(peerOptions);
-  const options = { fetchImpl, legacyCompat: { enabled: version === '0.3' } };
+  const watched = watchedFetch(peerOptions);
+  const calls = watchedCalls(peerOptions);
+  const legacyCompat = { enabled: version === '0.3' };
+  const options = { fetchImpl: watched.fetch, legacyCompat };
   const transport =
     binding === 'JSONRPC'
       ? new JsonRpcTransportFactory(options)
-      : new RestTransportFactory(options);
+      : binding === 'HTTP+JSON'
+        ? new RestTransportFactory(options)
+        : new GrpcTransportFactory({ legacyCompat, grpcCallOptions: calls.options });
+  const { activated } = binding === 'GRPC' ? calls : watched;
   const cardResolver = new DefaultAgentCardResolver(options);
   const factory = new ClientFactory({ transports: [transport], cardResolver });
   const client = await factory.createFromUrl(url);
@@ -270,5 +275,6 @@ function codeOf(error: unknown): number | undefined {
   if (isRestError(error) && error.statusCode === 401) return -31401;
   if (!(error instanceof Error)) return undefined;
   const said = /\(Code: (-\d+)\)/.exec(error.message)?.[1];
-  return CODES[error.name] ?? (said === undefined ? undefined : Number(said));
+  const named = CODES[error.name] ?? codeInDetails(error);
+  return named ?? (said === undefined ? undefined : Number(said));
 }

@@ -12,8 +12,11 @@ import {
   restHandler,
   UserBuilder,
 } from '@a2a-js/sdk/server/express';
+import { A2AService, grpcService } from '@a2a-js/sdk/server/grpc';
+import { LegacyA2AService, legacyGrpcService } from '@a2a-js/sdk/compat/v0_3/server/grpc';
 import express from 'express';
 import type { TestContext } from 'node:test';
+import { openGrpc, withGrpc } from './grpc-calls.ts';
 import { EXTENSION, play, reply, type ServerOptions, type Turn } from './script.ts';
 import { seenPart, toPart } from './sdk-1-client.ts';
 import { partsText } from './seen.ts';
@@ -25,10 +28,13 @@ export async function startSdk1(
   { push = true, token }: ServerOptions = {},
 ): Promise<Hosted> {
   const app = express();
-  const hosted = await host(t, app);
+  const http = await host(t, app);
+  const port = await openGrpc(t, token);
+  const hosted = withGrpc(http, port);
   const interfaces = ['1.0', '0.3'].flatMap((protocolVersion) => [
     { url: `${hosted.url}/rpc`, protocolBinding: 'JSONRPC', protocolVersion },
     { url: `${hosted.url}/rest`, protocolBinding: 'HTTP+JSON', protocolVersion },
+    { url: port.address, protocolBinding: 'GRPC', protocolVersion },
   ]);
   const card = AgentCard.fromJSON({
     name: 'Theirs',
@@ -76,6 +82,9 @@ export async function startSdk1(
   app.use(demandToken(token));
   app.use('/rpc', jsonRpcHandler(options));
   app.use('/rest', restHandler(options));
+  const { legacyCompat, ...calls } = options;
+  port.server.addService(A2AService, grpcService(calls));
+  port.server.addService(LegacyA2AService, legacyGrpcService(calls));
   return hosted;
 }
 

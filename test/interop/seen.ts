@@ -118,7 +118,7 @@ export interface Peer {
   readonly version: '0.3' | '1.0';
   /** It speaks this version only to servers that offer nothing newer. */
   readonly reluctant?: boolean;
-  readonly binding: 'JSONRPC' | 'HTTP+JSON';
+  readonly binding: 'JSONRPC' | 'HTTP+JSON' | 'GRPC';
   readonly connect: (url: string, options?: PeerOptions) => Promise<PeerClient>;
   /** The JSON-RPC code of an error, or what stands for it in REST; undefined where the SDK hides it. */
   readonly codeOf: (error: unknown) => number | undefined;

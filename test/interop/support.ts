@@ -56,6 +56,8 @@ export interface Hosted {
   readonly url: string;
   /** Breaks every stream that is open right now, as a dying network does. */
   readonly cut: () => void;
+  /** The address of its gRPC server, if it has one. */
+  readonly grpc?: string;
 }
 
 /** Puts a request listener on a free loopback port until the test ends. */

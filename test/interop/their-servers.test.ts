@@ -19,6 +19,7 @@ import {
 } from '../../src/protocol/index.ts';
 import { PNG } from './agent.ts';
 import { EXTENSION, type ServerOptions } from './script.ts';
+import { BINDING_NAMES } from './grpc-calls.ts';
 import { startSdk03 } from './sdk-03-server.ts';
 import { startSdk1 } from './sdk-1-server.ts';
 import {
@@ -41,14 +42,16 @@ interface Server {
   start(t: TestContext, gates: Gates, options?: ServerOptions): Promise<Hosted>;
 }
 
-const SERVERS: readonly Server[] = (['JSONRPC', 'HTTP+JSON'] as const).flatMap((binding) => {
-  const by = binding === 'JSONRPC' ? 'JSON-RPC' : 'REST';
-  return [
-    { name: `SDK 1.3 over ${by}`, sdk: '1.3', version: '1.0', binding, start: startSdk1 },
-    { name: `SDK 0.3 over ${by}`, sdk: '0.3', version: '0.3', binding, start: startSdk03 },
-    { name: `SDK 1.3 in 0.3 over ${by}`, sdk: '1.3', version: '0.3', binding, start: startSdk1 },
-  ] satisfies Server[];
-});
+const SERVERS: readonly Server[] = (['JSONRPC', 'HTTP+JSON', 'GRPC'] as const).flatMap(
+  (binding) => {
+    const by = BINDING_NAMES[binding];
+    return [
+      { name: `SDK 1.3 over ${by}`, sdk: '1.3', version: '1.0', binding, start: startSdk1 },
+      { name: `SDK 0.3 over ${by}`, sdk: '0.3', version: '0.3', binding, start: startSdk03 },
+      { name: `SDK 1.3 in 0.3 over ${by}`, sdk: '1.3', version: '0.3', binding, start: startSdk1 },
+    ] satisfies Server[];
+  },
+);
 
 // The SDKs write every refusal, and the first every delivery too, to the console.
 before(() => {
@@ -58,15 +61,17 @@ after(() => mock.restoreAll());
 
 async function start(t: TestContext, server: Server, options?: ServerOptions) {
   const gates = createGates();
-  const { url, cut } = await server.start(t, gates, options);
+  const { url, cut, grpc } = await server.start(t, gates, options);
   const connect = async (own: ConnectOptions = {}): Promise<RemoteAgentClient> => {
     const { version, binding } = server;
     const retry = { attempts: 20, delayMs: 1, maxDelayMs: 20 };
-    const client = await dial(url, { version, binding, retry, timeoutMs: 5000, ...own });
+    const trustedOrigins = [`http://${grpc}`];
+    const limits = { retry, timeoutMs: 5000, trustedOrigins };
+    const client = await dial(url, { version, binding, ...limits, ...own });
     t.after(() => client.close());
     return client;
   };
-  return { url, gates, cut, connect };
+  return { url, grpc, gates, cut, connect };
 }
 
 function taskOf(result: SendResult): Task {
@@ -117,11 +122,12 @@ async function hold(client: RemoteAgentClient, key: string): Promise<string> {
 
 const SCENARIOS: Record<string, (t: TestContext, server: Server) => Promise<void>> = {
   async 'is found by its card'(t, server) {
-    const { url, connect } = await start(t, server);
+    const { url, grpc, connect } = await start(t, server);
     const { card, endpoint } = await connect();
     const path = server.binding === 'JSONRPC' ? '/rpc' : '/rest';
     const { version, binding } = server;
-    assert.deepEqual(endpoint, { url: url + path, version, binding, tenant: endpoint.tenant });
+    const at = binding === 'GRPC' ? `http://${grpc}/` : url + path;
+    assert.deepEqual(endpoint, { url: at, version, binding, tenant: endpoint.tenant });
     assert.equal(card.name, 'Theirs');
     assert.equal(card.capabilities.streaming, true);
     assert.deepEqual(
@@ -266,11 +272,13 @@ const SCENARIOS: Record<string, (t: TestContext, server: Server) => Promise<void
 
   async 'takes and gives files and data whole'(t, server) {
     const client = await (await start(t, server)).connect();
+    // This server reads a null as 0.
+    const nothing = server.sdk === '0.3' && server.binding === 'GRPC' ? 'none' : null;
     const parts = [
       { kind: 'text' as const, text: 'copy' },
       { kind: 'file' as const, file: { bytes: PNG, mimeType: 'image/png' } },
       { kind: 'file' as const, file: { uri: 'https://files.test/a', mimeType: 'image/png' } },
-      { kind: 'data' as const, data: { deep: { list: [1, 'two', null] } } },
+      { kind: 'data' as const, data: { deep: { list: [1, 'two', nothing] } } },
     ];
     const task = taskOf(await client.send(parts));
     assert.deepEqual(task.artifacts?.[0]?.parts, parts);
@@ -328,7 +336,9 @@ const SCENARIOS: Record<string, (t: TestContext, server: Server) => Promise<void
     const to = (taskId: string) => ({ taskId });
     // 0.3.14 calls it an invalid request, and its REST binding loses every error before the first event. After a
     // refused subscription the client asks for the task, whose error is not lost.
-    const over = server.sdk === '1.3' ? 'unsupportedOperation' : 'invalidRequest';
+    // Over gRPC, its errors have only a status.
+    const invalid = server.binding === 'GRPC' ? 'invalidParams' : 'invalidRequest';
+    const over = server.sdk === '1.3' ? 'unsupportedOperation' : invalid;
     const lost = server.sdk === '0.3' && server.binding === 'HTTP+JSON';
     const early = (kind: string) => (lost ? 'internal' : kind);
     const bad = { messageId: '', parts: [{ kind: 'text' as const, text: 'x' }] };

@@ -1,34 +1,73 @@
 /** Helpers for tests of gRPC: a server on a port of its own, and a client of @grpc/grpc-js without generated code. */
 import * as grpc from '@grpc/grpc-js';
 import { fromBinary, fromJson, type JsonValue, toBinary, toJson } from '@bufbuild/protobuf';
-import { createServer, type Http2Server } from 'node:http2';
+import { once } from 'node:events';
+import { createServer } from 'node:http2';
 import type { AddressInfo } from 'node:net';
+import type { TestContext } from 'node:test';
 import { serviceSchema } from '../../src/grpc/codec/index.ts';
 import { grpcBinding } from '../../src/grpc.ts';
-import { type A2AAgent, serve, type ServeOptions } from '../../src/server.ts';
+import {
+  type A2AAgent,
+  type AgentInterface,
+  type AgentServer,
+  serve,
+  type ServeOptions,
+  VERSIONS,
+} from '../../src/server.ts';
 
-export interface GrpcServer extends AsyncDisposable {
+/** A port for gRPC only. */
+export interface GrpcPort {
   /** The address in the form that gRPC clients use, `host:port`. */
   readonly address: string;
-  readonly server: Http2Server;
-  readonly agent: ReturnType<typeof serve>;
+  /** The interfaces of a card. */
+  readonly interfaces: AgentInterface[];
+  /** Starts to answer requests. */
+  serve(agent: AgentServer): void;
+  close(): void;
+}
+
+/** Opens a port for gRPC. It is closed after the test, if one is given. */
+export async function grpcPort(t?: TestContext): Promise<GrpcPort> {
+  let agent: AgentServer | undefined;
+  const server = createServer((request, response) => agent?.grpc?.(request, response));
+  const sessions = new Set<{ destroy(): void }>();
+  server.on('session', (session) => sessions.add(session));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const close = () => {
+    for (const session of sessions) session.destroy();
+    server.close();
+  };
+  t?.after(close);
+  return {
+    address,
+    interfaces: VERSIONS.toReversed().map((protocolVersion) => ({
+      url: address,
+      protocolBinding: 'GRPC',
+      protocolVersion,
+    })),
+    serve: (served) => void (agent = served),
+    close,
+  };
+}
+
+export interface GrpcServer extends AsyncDisposable {
+  readonly address: string;
+  readonly agent: AgentServer;
 }
 
 /** Serves an agent over gRPC only. */
 export async function serveGrpc(agent: A2AAgent, options: ServeOptions = {}): Promise<GrpcServer> {
+  const port = await grpcPort();
   const served = serve(agent, { grpc: grpcBinding(), ...options });
-  const server = createServer((request, response) => served.grpc?.(request, response));
-  const sessions = new Set<{ destroy(): void }>();
-  server.on('session', (session) => sessions.add(session));
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
+  port.serve(served);
   return {
-    address: `127.0.0.1:${port}`,
-    server,
+    address: port.address,
     agent: served,
     async [Symbol.asyncDispose]() {
-      for (const session of sessions) session.destroy();
-      server.close();
+      port.close();
       await served.close();
     },
   };

@@ -11,6 +11,7 @@ import {
   type AgentService,
   type Call,
   mapOperations,
+  METHODS,
   type Operation,
   type ParamsOf,
   type ResultOf,
@@ -86,13 +87,20 @@ export function grpcService(endpoint: ChosenEndpoint, options: GrpcOptions = {})
       const method = codec.methods.get(operation);
       if (!isUnary(method)) throw notSupported(version);
       const lifetime = lifetimeOf(call, 'did not answer');
-      try {
-        return await during(lifetime, operation, params, async () => {
+      const ask = () =>
+        during(lifetime, operation, params, async () => {
           const header = await headers(operation, call, lifetime);
           const message = codec.encodeParams(operation, params);
           const response = await whole.unary(method, lifetime.signal, undefined, header, message);
           return codec.decodeResult(operation, response.message);
         });
+      try {
+        return await ask();
+      } catch (error) {
+        // An open connection may have died since the last call. A read is repeated on a new one.
+        const isLost = error instanceof ConnectionError && error.reason === 'unreachable';
+        if (isLost && METHODS[operation].access === 'read') return await ask();
+        throw error;
       } finally {
         lifetime.release();
       }
@@ -170,7 +178,7 @@ export function grpcService(endpoint: ChosenEndpoint, options: GrpcOptions = {})
 }
 
 function notSupported(version: string): A2AError {
-  return new A2AError('unsupportedOperation', `A2A ${version} has no such method over gRPC`);
+  return new A2AError('methodNotFound', `A2A ${version} has no such method over gRPC`);
 }
 
 function transportFor(

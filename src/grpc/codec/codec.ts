@@ -77,7 +77,7 @@ function createProtoCodec(version: ProtocolVersion): ProtoCodec {
   function methodOf(operation: Operation): DescMethod {
     const method = methods.get(operation);
     if (!method) {
-      throw new A2AError('unsupportedOperation', `A2A ${version} has no such method over gRPC`);
+      throw new A2AError('methodNotFound', `A2A ${version} has no such method over gRPC`);
     }
     return method;
   }

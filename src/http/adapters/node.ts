@@ -40,6 +40,9 @@ export type NodeHandler = (request: IncomingMessage, response: ServerResponse) =
 /** The response to a request, or the socket of a WebSocket connection. */
 type Answered = Pick<HttpResponse, 'destroyed' | 'once' | 'writableFinished'>;
 
+/** The parts of a response that its request uses. */
+type RequestResponse = Answered & Pick<HttpResponse, 'destroy'>;
+
 /** Created only once, because a new error with a stack trace for every closed request would be expensive. */
 const GONE = new DOMException('The client disconnected', 'AbortError');
 
@@ -132,11 +135,11 @@ export class NodeRequest implements TransportRequest {
  */
 class Http2Request extends NodeRequest {
   readonly #headers: HttpRequest['headers'];
-  readonly #response: HttpResponse;
+  readonly #response: RequestResponse;
   /** Kept, because the request no longer knows its connection after it has ended. */
   readonly #socket: Socket;
 
-  constructor(request: HttpRequest, response: HttpResponse, publicUrl: string | undefined) {
+  constructor(request: HttpRequest, response: RequestResponse, publicUrl: string | undefined) {
     super(request, response, publicUrl);
     this.#headers = request.headers;
     this.#response = response;
@@ -169,7 +172,7 @@ class Http2Request extends NodeRequest {
 /** Returns the request of a message that Node has received, over HTTP/1.1 or HTTP/2. */
 export function nodeRequest(
   incoming: HttpRequest,
-  response: HttpResponse,
+  response: RequestResponse,
   publicUrl: string | undefined,
 ): TransportRequest {
   return incoming.httpVersionMajor === 2
