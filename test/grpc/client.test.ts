@@ -14,7 +14,7 @@ import {
 import { type GrpcServer, serveGrpc } from '../support/grpc.ts';
 
 const agent = createAgent({ name: 'Echo', description: 'Repeats words' }, async function* (ctx) {
-  if (ctx.text === 'ask') yield `You said ${await ctx.ask('Which?')}`;
+  if (ctx.text === 'ask') yield `You said ${(await ctx.ask('Which?')).text}`;
   else for (const word of ctx.text.split(' ')) yield `${word} `;
 });
 

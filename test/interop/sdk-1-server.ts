@@ -82,7 +82,7 @@ export async function startSdk1(
   app.use(demandToken(token));
   app.use('/rpc', jsonRpcHandler(options));
   app.use('/rest', restHandler(options));
-  const { legacyCompat, ...calls } = options;
+  const calls = { requestHandler, userBuilder: UserBuilder.noAuthentication };
   port.server.addService(A2AService, grpcService(calls));
   port.server.addService(LegacyA2AService, legacyGrpcService(calls));
   return hosted;

@@ -168,7 +168,7 @@ export function grpcService(endpoint: ChosenEndpoint, options: GrpcOptions = {})
     return (given: ParamsOf<O>, call: Call = {}): Promise<AsyncIterable<StreamItem>> => {
       const params = withTenant(given, tenant);
       const after = 'after' in params ? params.after : undefined;
-      if (after === undefined) return open(operation, params, call);
+      if (typeof after !== 'number') return open(operation, params, call);
       const resumed = { ...call.headers, 'last-event-id': String(after) };
       return open(operation, params, { ...call, headers: resumed });
     };
