@@ -28,6 +28,7 @@ import { writeNotices } from './notices.ts';
 /** The tests that every task store must pass. They are published as `parley-a2a/store/contract`. */
 const CONTRACT = './test/contract/task-store';
 const BUNDLED = 'bundled';
+const DIST = './dist/parley-a2a/';
 
 /** Compiles the library into a folder, without its page and its package.json. */
 export async function compileLibrary(folder: string, manifest: Manifest): Promise<Metafile> {
@@ -64,6 +65,11 @@ export function writeLibrary(
     keywords,
     exports: Object.fromEntries(
       Object.entries(manifest.exports).map(([subpath, target]) => [subpath, published(target)]),
+    ),
+    browser: Object.fromEntries(
+      Object.keys(manifest.browser)
+        .filter((file) => file.startsWith(DIST))
+        .map((file) => [file.replace(DIST, './'), false]),
     ),
     dependencies: versionsOf(manifest, LIBRARY_DEPENDENCIES, '^'),
     peerDependencies: versionsOf(manifest, LIBRARY_PEERS, '^'),

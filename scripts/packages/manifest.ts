@@ -17,6 +17,8 @@ export interface Manifest {
   sideEffects: boolean;
   engines: Record<string, string>;
   exports: Record<string, Target>;
+  /** Files that bundlers for browsers replace by an empty module. */
+  browser: Record<string, false>;
   dependencies: Record<string, string>;
   devDependencies: Record<string, string>;
 }
