@@ -71,19 +71,8 @@ export async function answerJsonRpc(
     const call = new TransportCall(request, user, version, extensions);
     const active = extensionHeader(version, extensions);
     if (operation && isStream(operation)) {
-      const before = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`;
-      return await openStream(app, {
-        request,
-        query,
-        codec,
-        operation,
-        params,
-        call,
-        headers: active,
-        before,
-        after: '}',
-        encodeError: (error) => jsonRpcFailure(codec, id, error),
-      });
+      const stream = { request, query, codec, operation, params, call, headers: active, id };
+      return await openStream(app, stream);
     }
     const result = operation
       ? await invoke(app.handler, codec, operation, params, call)

@@ -55,11 +55,11 @@ export interface StreamReply {
   readonly stream: TaskStream;
   frame(item: Published | Opening): string;
   /** Formats an error after which the stream ends. */
-  readonly failure?: ((error: A2AError) => string) | undefined;
+  failure?(error: A2AError): string;
   /** The name under which unread bytes are counted. */
   readonly client: string;
   /** Must be called once, when the reply is complete. */
-  readonly release: () => void;
+  release(): void;
 }
 
 /** A reply of text in chunks. */

@@ -4,13 +4,17 @@ import { lineSafe } from '../base/index.ts';
 import {
   A2AError,
   type Call,
+  encodeRestError,
   inspectJson,
+  type JsonRpcId,
+  jsonRpcFailure,
   parseJsonText,
   type ProtocolVersion,
   type User,
   type WireCodec,
   type StreamOperation,
 } from '../protocol/index.ts';
+import type { Opening, Published, TaskStream } from '../tasks/index.ts';
 import type { AppContext } from './context.ts';
 import { invokeStream } from './invoke.ts';
 import type { RouteStream } from './own-routes.ts';
@@ -86,33 +90,82 @@ interface OpenStream {
   readonly call: Call;
   /** Additional response headers. */
   readonly headers: Readonly<Record<string, string>> | undefined;
-  /** The text before and after the event in each SSE field `data`. */
-  readonly before: string;
-  readonly after: string;
-  /** Encodes an error that ends the stream. */
-  readonly encodeError: (error: A2AError) => unknown;
+  /** The id of a JSON-RPC request. Undefined for a REST request. */
+  readonly id?: JsonRpcId;
 }
 
-/** Starts the stream of an operation. */
-export function openStream(app: AppContext, options: OpenStream): Promise<StreamReply> {
-  const { request, query, codec, operation, params, call, headers } = options;
-  return streamReply(app, request, call, headers, async () => {
+/** Starts the stream of an operation, and counts it for the limits of open streams. */
+export async function openStream(app: AppContext, options: OpenStream): Promise<StreamReply> {
+  const { request, query, codec, operation, params, call } = options;
+  const client = clientOf(call.user, request);
+  app.streams.take(client);
+  try {
     const seen = lastEventId(request, query?.get('after'));
     const stream = await invokeStream(app.handler, codec, operation, params, seen, call);
-    const before = `data: ${options.before}`;
-    const after = `${options.after}\n\n`;
-    return {
-      stream,
-      frame: (item) =>
-        item.seq === undefined
-          ? `${before}${item.text(codec)}${after}`
-          : `id: ${item.seq}\n${before}${item.text(codec)}${after}`,
-      failure: (error) => `data: ${lineSafe(JSON.stringify(options.encodeError(error)))}\n\n`,
-    };
-  });
+    return new OperationReply(app, stream, client, options);
+  } catch (error) {
+    app.streams.give(client);
+    throw error;
+  }
 }
 
-/** Starts a stream, and counts it for the limits of open streams. */
+/**
+ * The stream of an operation. It is a class, because functions would keep the whole request in memory while the stream
+ * is open.
+ */
+class OperationReply implements StreamReply {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly stream: TaskStream;
+  readonly client: string;
+  readonly #streams: AppContext['streams'];
+  readonly #codec: WireCodec;
+  readonly #id: JsonRpcId | undefined;
+  /** The text before and after the event in each SSE field `data`. */
+  readonly #before: string;
+  readonly #after: string;
+  #isOpen = true;
+
+  constructor(
+    { streams }: AppContext,
+    stream: TaskStream,
+    client: string,
+    { codec, id, headers }: OpenStream,
+  ) {
+    this.headers = headers ? { ...STREAM_HEADERS, ...headers } : STREAM_HEADERS;
+    this.stream = stream;
+    this.client = client;
+    this.#streams = streams;
+    this.#codec = codec;
+    this.#id = id;
+    const isRest = id === undefined;
+    this.#before = isRest
+      ? 'data: '
+      : `data: {"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`;
+    this.#after = isRest ? '\n\n' : '}\n\n';
+  }
+
+  frame(item: Published | Opening): string {
+    const text = item.text(this.#codec);
+    return item.seq === undefined
+      ? `${this.#before}${text}${this.#after}`
+      : `id: ${item.seq}\n${this.#before}${text}${this.#after}`;
+  }
+
+  failure(error: A2AError): string {
+    const body =
+      this.#id === undefined
+        ? encodeRestError(error, this.#codec.version)
+        : jsonRpcFailure(this.#codec, this.#id, error);
+    return `data: ${lineSafe(JSON.stringify(body))}\n\n`;
+  }
+
+  release(): void {
+    if (this.#isOpen) this.#streams.give(this.client);
+    this.#isOpen = false;
+  }
+}
+
+/** Starts the stream of one of the agent's own routes, and counts it for the limits of open streams. */
 export async function streamReply(
   app: AppContext,
   request: TransportRequest,

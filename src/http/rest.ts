@@ -131,18 +131,8 @@ export async function answerRest(
     }
     const params = paramsOf(target, query, body);
     if (isStream(action)) {
-      return await openStream(app, {
-        request,
-        query,
-        codec,
-        operation: action,
-        params,
-        call,
-        headers: named,
-        before: '',
-        after: '',
-        encodeError: (error) => encodeRestError(error, version),
-      });
+      const stream = { request, query, codec, operation: action, params, call, headers: named };
+      return await openStream(app, stream);
     }
     const result = await invoke(app.handler, codec, action, params, call);
     return bounded({ status: 200, headers, body: JSON.stringify(result) });

@@ -19,11 +19,8 @@ export class StreamCounter {
     return this.#total;
   }
 
-  /**
-   * Counts a new stream, or throws `rateLimited` if there are too many. Returns a function that the caller must call
-   * when the stream has ended. Calling it again does nothing.
-   */
-  acquire(client: string): () => void {
+  /** Counts a new stream, or throws `rateLimited` if there are too many. */
+  take(client: string): void {
     const count = this.#byClient.get(client) ?? 0;
     const { maxStreams, maxStreamsPerClient } = this.#limits;
     if (this.#total >= maxStreams || count >= maxStreamsPerClient) {
@@ -31,14 +28,26 @@ export class StreamCounter {
     }
     this.#total++;
     this.#byClient.set(client, count + 1);
+  }
+
+  /** Stops counting a stream that `take` has counted. */
+  give(client: string): void {
+    this.#total--;
+    const left = (this.#byClient.get(client) ?? 1) - 1;
+    if (left === 0) this.#byClient.delete(client);
+    else this.#byClient.set(client, left);
+  }
+
+  /**
+   * Counts a new stream like `take`. Returns a function that the caller must call when the stream has ended. Calling it
+   * again does nothing.
+   */
+  acquire(client: string): () => void {
+    this.take(client);
     let taken = true;
     return () => {
-      if (!taken) return;
+      if (taken) this.give(client);
       taken = false;
-      this.#total--;
-      const left = (this.#byClient.get(client) ?? 1) - 1;
-      if (left === 0) this.#byClient.delete(client);
-      else this.#byClient.set(client, left);
     };
   }
 }

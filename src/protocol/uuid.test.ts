@@ -16,3 +16,16 @@ test('ids of different milliseconds are in the order of their time, and none com
   const times = ids.map((id) => id.slice(0, 13));
   assert.deepEqual(times, times.toSorted());
 });
+
+test('every random bit of an id varies', () => {
+  let ones = 0n;
+  let zeros = 0n;
+  for (let count = 0; count < 200; count++) {
+    const bits = BigInt(`0x${uuidv7().replaceAll('-', '')}`);
+    ones |= bits;
+    zeros |= ~bits;
+  }
+  // All bits but the time, the version and the variant.
+  const random = (0xfffn << 64n) | ((1n << 62n) - 1n);
+  assert.equal(ones & zeros & random, random);
+});

@@ -3,7 +3,6 @@
  * an earlier message.
  */
 import { isObject } from '../base/index.ts';
-import { randomUUIDv7 } from 'node:crypto';
 import {
   A2AError,
   type Call,
@@ -18,6 +17,7 @@ import {
   taskNotFound,
   type TaskState,
   type TaskStatusUpdateEvent,
+  uuidv7,
 } from '../protocol/index.ts';
 import { type LiveTask, LogFullError, LogLostError, LogMovedError } from './log/live-task.ts';
 import type { Reception, RequestContext } from './execution/executor.ts';
@@ -113,7 +113,7 @@ async function acceptOnce(
       const answered = await answerByContext(runtime, params, call, scope, ids);
       if (answered) return answered;
     }
-    const request = requestContext(params, call, scope, message.contextId ?? randomUUIDv7());
+    const request = requestContext(params, call, scope, message.contextId ?? uuidv7());
     const asked = executor.receive?.(request);
     const reception = asked instanceof Promise ? await asked : asked;
     if (reception?.reply) return agentMessage(reception.reply, request);
@@ -209,7 +209,7 @@ async function begin(
   runtime.checkOpen();
   if (reception?.needsNoPlace !== true) runtime.executions.checkRoom(scope);
   const { contextId } = request;
-  const id = randomUUIDv7();
+  const id = uuidv7();
   const message = receivedMessage(request.message, { taskId: id, contextId });
   const task: Task = {
     kind: 'task',

@@ -1,6 +1,5 @@
 /** Creates tasks that wait for their first message, so that the task id is known before the message is sent. */
-import { randomUUIDv7 } from 'node:crypto';
-import { type Call, type Metadata, type Task } from '../protocol/index.ts';
+import { type Call, type Metadata, type Task, uuidv7 } from '../protocol/index.ts';
 import { notStored } from './intake.ts';
 import type { Runtime } from './runtime.ts';
 import { scopeOf } from './scope.ts';
@@ -18,8 +17,8 @@ export async function reserve(runtime: Runtime, params: ReserveParams, call: Cal
   runtime.checkOpen();
   const task: Task = {
     kind: 'task',
-    id: randomUUIDv7(),
-    contextId: params.contextId ?? randomUUIDv7(),
+    id: uuidv7(),
+    contextId: params.contextId ?? uuidv7(),
     status: { state: 'submitted', timestamp: timestamp() },
     ...(params.metadata && { metadata: params.metadata }),
   };

@@ -9,9 +9,8 @@
  * PACE is the pause between two events: `burst` for no pause, or a number of milliseconds. The default is one turn of
  * the event loop.
  */
-import { randomUUIDv7 } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Message, Part } from '../../protocol/index.ts';
+import { type Message, type Part, uuidv7 } from '../../protocol/index.ts';
 import type { A2AAgent, ExecutionContext, ExecutorEvent } from '../../tasks/index.ts';
 
 const UNDERSTOOD =
@@ -89,7 +88,7 @@ function aborted(signal: AbortSignal): Promise<never> {
 function reply(text: string): Message {
   return {
     kind: 'message',
-    messageId: randomUUIDv7(),
+    messageId: uuidv7(),
     role: 'agent',
     parts: [{ kind: 'text', text }],
   };

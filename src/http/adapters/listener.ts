@@ -92,9 +92,13 @@ export async function openListener(
 
   /** The sockets, with the time since which their protocol is unknown, or 0 if it is known. */
   const sockets = new Map<Socket, number>();
+  // One function for all sockets, because every connection would keep its own function in memory.
+  function onClosed(this: Socket): void {
+    sockets.delete(this);
+  }
   const track = (socket: Socket, since = 0) => {
     sockets.set(socket, since);
-    socket.once('close', () => sockets.delete(socket));
+    socket.on('close', onClosed);
   };
   let loading: Promise<Http2Connections> | undefined;
   let http2: Http2Connections | undefined;

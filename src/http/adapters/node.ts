@@ -293,7 +293,7 @@ function writeStream(
     return reply.release();
   }
   response.on('drain', () => sink.drained());
-  response.once('close', () => {
+  response.on('close', () => {
     heartbeat.remove(sink);
     sink.forget();
     reply.stream.close();

@@ -19,7 +19,6 @@
  * If the option `resumes` is set, the function also runs again after a crash. It is unknown which part of the answer
  * was sent before the crash, so the whole answer is sent again. Its first chunk replaces the earlier text.
  */
-import { randomUUIDv7 } from 'node:crypto';
 import { inspect } from 'node:util';
 import type { MaybePromise } from '../../base/index.ts';
 import {
@@ -30,6 +29,7 @@ import {
   type Message,
   type Part,
   type Task,
+  uuidv7,
 } from '../../protocol/index.ts';
 import { isPart } from './complete-event.ts';
 import type {
@@ -150,7 +150,7 @@ export function createAgent(options: AgentOptions, run: AgentFunction): A2AAgent
     const answer = await reply({ ...context, text: textOf(context.message.parts) });
     if (typeof answer !== 'string') return { reply: answer };
     const parts: Part[] = [{ kind: 'text', text: answer }];
-    return { reply: { kind: 'message', messageId: randomUUIDv7(), role: 'agent', parts } };
+    return { reply: { kind: 'message', messageId: uuidv7(), role: 'agent', parts } };
   }
 
   return {

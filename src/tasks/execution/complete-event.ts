@@ -1,5 +1,4 @@
 /** Converts the events that an executor yields into protocol events, and refuses invalid events. */
-import { randomUUIDv7 } from 'node:crypto';
 import { isObject } from '../../base/index.ts';
 import {
   isSettled,
@@ -7,6 +6,7 @@ import {
   type Part,
   type TaskEvent,
   TaskState,
+  uuidv7,
 } from '../../protocol/index.ts';
 import type { ExecutorEvent } from './executor.ts';
 import { timestamp } from '../log/time.ts';
@@ -75,7 +75,7 @@ export function agentMessage(
     typeof content === 'string'
       ? {
           kind: 'message',
-          messageId: randomUUIDv7(),
+          messageId: uuidv7(),
           role: 'agent',
           parts: [{ kind: 'text', text: content }],
         }

@@ -4,9 +4,14 @@
  * An execution belongs to the task, not to the connection that started it. Whatever the executor does (returns early,
  * throws, ignores its signal, yields after the end), the task's log gets exactly one terminal event per turn.
  */
-import { randomUUIDv7 } from 'node:crypto';
 import { ChurnMap, Later, raceAbort, waitAtMost } from '../../base/index.ts';
-import { A2AError, isInterrupted, isTerminal, type TaskEvent } from '../../protocol/index.ts';
+import {
+  A2AError,
+  isInterrupted,
+  isTerminal,
+  type TaskEvent,
+  uuidv7,
+} from '../../protocol/index.ts';
 import { completeEvent } from './complete-event.ts';
 import type { EventLog } from '../log/event-log.ts';
 import { type LiveTask, LogLostError } from '../log/live-task.ts';
@@ -300,7 +305,7 @@ export class Execution {
       logger.debug({ err: error, taskId }, 'an agent threw an error while it was being stopped');
       this.#end(this.#lastStatus());
     } else {
-      const correlationId = randomUUIDv7();
+      const correlationId = uuidv7();
       logger.error({ err: error, taskId, correlationId }, 'the agent failed');
       const message = `The agent failed. Correlation id: ${correlationId}`;
       this.#end({ kind: 'status-update', state: 'failed', message, metadata: { correlationId } });
