@@ -10,7 +10,7 @@ import {
 } from './budget-checker.ts';
 
 const good: StoredBudget = {
-  keyId: 'k',
+  holder: 'k',
   tokens: 1000,
   spent: 900,
   counted: 900,
@@ -23,13 +23,13 @@ function call(id: string, charged: number, more: Partial<VendorCall> = {}): Vend
 }
 
 function historyOf(calls: VendorCall[], more: Partial<BudgetHistory> = {}): BudgetHistory {
-  const keys = new Map(calls.map(({ id }) => [id, 'k']));
-  return { ...emptyBudgetHistory(), calls, keys, ...more };
+  const holders = new Map(calls.map(({ id }) => [id, 'k']));
+  return { ...emptyBudgetHistory(), calls, holders, ...more };
 }
 
 const CALLS = [call('a', 500), call('b', 400)];
 const KILL = { node: 'n1', from: 1200, to: Infinity };
-const probe = { keyId: 'k', id: 'a', isGranted: true, rest: 460, limit: 400 };
+const probe = { holder: 'k', id: 'a', isGranted: true, rest: 460, limit: 400 };
 const left = { owner: 'o', isRecovered: true, tokens: 500, counted: 20 };
 
 const GOOD: Record<string, [Partial<StoredBudget>, BudgetHistory]> = {

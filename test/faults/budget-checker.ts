@@ -1,5 +1,6 @@
 /**
- * Checks the budgets of the gateway's keys after a run with faults. What the gateway promises:
+ * Checks the budgets of keys and workspaces after a run with faults, in tokens. A budget in money is converted: all
+ * tokens have the same price. What the gateway promises:
  *
  * - A call is reserved before the provider is asked. So a budget is exceeded at most by the calls that were in flight on
  *   a node that was killed or lost its lease: their reservations were released before they ended.
@@ -32,7 +33,7 @@ export interface Incident {
 
 /** A call after the recovery, for as many tokens as the budget has left. */
 export interface Probe {
-  readonly keyId: string;
+  readonly holder: string;
   readonly id: string;
   readonly isGranted: boolean;
   /** The rest of the budget, and how many tokens of it the call asked for. */
@@ -42,17 +43,17 @@ export interface Probe {
 
 export interface BudgetHistory {
   readonly calls: VendorCall[];
-  /** The key of each call, by the id of the call. */
-  readonly keys: Map<string, string>;
+  /** The holder of the budget of each call, by the id of the call. */
+  readonly holders: Map<string, string>;
   readonly incidents: Incident[];
   /** The times when the database could not be reached, or a node was paused. */
   readonly outages: { readonly from: number; to: number }[];
   readonly probes: Probe[];
 }
 
-/** What is stored for one key. */
+/** What is stored for the holder of a budget: a key or a workspace. */
 export interface StoredBudget {
-  readonly keyId: string;
+  readonly holder: string;
   readonly tokens: number;
   /** The sum of the usage, and the counter that is compared with the budget. */
   readonly spent: number;
@@ -77,10 +78,10 @@ const STORE_MS = 3000;
 const RETRY_MS = 8000;
 
 export function emptyBudgetHistory(): BudgetHistory {
-  return { calls: [], keys: new Map(), incidents: [], outages: [], probes: [] };
+  return { calls: [], holders: new Map(), incidents: [], outages: [], probes: [] };
 }
 
-/** Returns the broken promises, one line each. `callers` is the number of clients that use a key at the same time. */
+/** Returns the broken promises, one line each. `callers` is the number of clients that use a budget at the same time. */
 export function checkBudgets(
   history: BudgetHistory,
   budgets: readonly StoredBudget[],
@@ -98,13 +99,13 @@ export function checkBudgets(
 }
 
 function checkBudget(history: BudgetHistory, budget: StoredBudget, callers: number): string[] {
-  const { keyId, tokens, spent, counted, reserved, left } = budget;
-  const calls = history.calls.filter(({ id }) => history.keys.get(id) === keyId);
+  const { holder, tokens, spent, counted, reserved, left } = budget;
+  const calls = history.calls.filter(({ id }) => history.holders.get(id) === holder);
   const charged = sum(calls.map((call) => call.charged));
   const inFlight = calls.filter((call) => isInFlight(history, call));
   const allowed = tokens + sum(inFlight.map((call) => call.charged));
   const broken: string[] = [];
-  const say = (text: string) => broken.push(`key ${keyId}: ${text}`);
+  const say = (text: string) => broken.push(`${holder}: ${text}`);
   for (const [what, used] of Object.entries({ charged, spent })) {
     if (used <= allowed) continue;
     say(`${used} tokens ${what}, with a budget of ${tokens} and ${allowed - tokens} in flight`);
@@ -130,19 +131,17 @@ function checkBudget(history: BudgetHistory, budget: StoredBudget, callers: numb
 }
 
 export function checkProbe({ calls }: Pick<BudgetHistory, 'calls'>, probe: Probe): string[] {
-  const { keyId, id, isGranted, rest, limit } = probe;
+  const { holder, id, isGranted, rest, limit } = probe;
   if (!isGranted) {
     return rest < PROMPT_ROOM + SMALL_ANSWER
       ? []
-      : [`key ${keyId}: refused a call, but ${rest} tokens are left`];
+      : [`${holder}: refused a call, but ${rest} tokens are left`];
   }
-  if (rest <= 0) return [`key ${keyId}: granted a call, but no tokens are left`];
+  if (rest <= 0) return [`${holder}: granted a call, but no tokens are left`];
   const seen = calls.find((call) => call.id === id)?.limit;
   return rest < PROMPT_ROOM + SMALL_ANSWER || seen === limit
     ? []
-    : [
-        `key ${keyId}: ${rest} tokens are left, but the answer may have ${seen} instead of ${limit}`,
-      ];
+    : [`${holder}: ${rest} tokens are left, but the answer may have ${seen} instead of ${limit}`];
 }
 
 /** Returns whether the usage of the call may not have been stored when its node was killed or paused. */

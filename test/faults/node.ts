@@ -16,7 +16,16 @@ import { serve } from '../../src/server.ts';
 import { consoleLogger, type Logger } from '../../src/tasks/index.ts';
 import pg from 'pg';
 import { faultAgent } from './agent.ts';
-import { BEHIND, MODEL, SECRET_KEY } from './names.ts';
+import {
+  BEHIND,
+  BUDGET,
+  budgetOf,
+  CURRENCY,
+  MODEL,
+  PRICE,
+  SECRET_KEY,
+  WORKSPACES,
+} from './names.ts';
 
 export interface NodeSettings {
   /** The name of this process. The provider sees it in the path of each request. */
@@ -54,6 +63,7 @@ const logger: Logger = {
   },
 };
 const LOOPBACK = ['127.0.0.0/8'];
+const PRICING = { inputPricePerToken: PRICE, outputPricePerToken: PRICE, currency: CURRENCY };
 
 async function storeOf({ url }: ServerSettings) {
   return postgresStore(url, {
@@ -88,6 +98,12 @@ async function startGateway(server: ServerSettings): Promise<void> {
   await createGateway({
     config: GatewayConfig.parse({
       providers: { vendor: provider },
+      models: { [MODEL]: { provider: 'vendor', pricing: PRICING } },
+      budgets: {
+        workspaces: Object.fromEntries(
+          WORKSPACES.map(({ name, isMoney }) => [name, budgetOf(BUDGET, isMoney)]),
+        ),
+      },
       agents: { [BEHIND]: { url: behind } },
     }),
     store,

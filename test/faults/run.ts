@@ -19,12 +19,13 @@ import { client, startReceiver, startTask } from './clients.ts';
 import { startFaultCluster } from './cluster.ts';
 import {
   ASKING,
-  type BudgetKey,
+  BudgetRing,
+  type BudgetHolder,
   gatewayClient,
   isRefused,
   isUnavailable,
-  KeyRing,
   newCall,
+  secretOf,
 } from './gateway-clients.ts';
 import { createBudgetKeys } from './keys.ts';
 import { BEHIND } from './names.ts';
@@ -38,9 +39,8 @@ const LONG_SECONDS = 45;
 const RECOVER_MS = 45_000;
 /** How long to wait until the reservations of dead nodes are released. */
 const RELEASE_MS = 20_000;
-/** The keys of the vendors' clients, in two groups. Each budget is used up after about a dozen calls. */
-const KEYS = 60;
-const BUDGET = 2000;
+/** Number of keys with a small budget. The vendors' clients use them in two groups, and the workspaces with a budget. */
+const KEYS = 30;
 /** The budget of the key for tasks. It is not used up. */
 const LARGE_BUDGET = 1_000_000;
 const CALLERS = Object.keys(ASKING).length;
@@ -65,13 +65,8 @@ const cluster = await startFaultCluster({
   vendor: vendor.url,
   hasLongLease: seconds >= LONG_SECONDS,
 });
-const keys = await createBudgetKeys(cluster.gatewayDatabase, [
-  ...Array.from({ length: KEYS }, () => BUDGET),
-  LARGE_BUDGET,
-  0,
-]);
-const [taskKey, agentKey] = keys.slice(KEYS) as [BudgetKey, BudgetKey];
-const budgetKeys = keys.slice(0, KEYS + 1);
+const keys = await createBudgetKeys(cluster.gatewayDatabase, KEYS, LARGE_BUDGET);
+const holders = [...keys.small, keys.large];
 const receiver = await startReceiver(history, random);
 const load = new AbortController();
 const { addresses, nodes, pools } = cluster;
@@ -102,7 +97,7 @@ const broken = [
   ...cluster.crashes,
   ...check(history, tasks),
   ...check(gatewayHistory, gatewayTasks).map((line) => `gateway: ${line}`),
-  ...checkBudgets(budgets, await storedBudgets(pools.gateway, budgetKeys), CALLERS),
+  ...checkBudgets(budgets, await storedBudgets(pools.gateway, holders), CALLERS),
 ];
 report();
 for (const line of broken) console.log(`  ${line}`);
@@ -128,9 +123,10 @@ function ofAgent(): Promise<void>[] {
 function ofGateway(): Promise<void>[] {
   const base = addresses.gateway;
   const { signal } = load;
-  const groups = [keys.slice(0, KEYS / 2), keys.slice(KEYS / 2, KEYS)];
+  const half = Math.ceil(keys.small.length / 2);
+  const groups = [keys.small.slice(0, half), keys.small.slice(half)];
   const vendors = groups.flatMap((group) => {
-    const ring = new KeyRing(group);
+    const ring = new BudgetRing(group);
     return Object.values(ASKING).map((ask) =>
       gatewayClient(ask, ring, { base, history: budgets, random, signal }),
     );
@@ -142,10 +138,10 @@ function ofGateway(): Promise<void>[] {
     toModel,
     async (peer) => {
       const tokens = 20 + Math.floor(random() * 400);
-      const { prompt } = newCall(budgets, taskKey.id, tokens, random() * 600);
+      const { prompt } = newCall(budgets, keys.large.name, tokens, random() * 600);
       await streamed(peer, gatewayHistory, { text: prompt });
     },
-    taskKey.secret,
+    secretOf(keys.large, random),
   );
   const toAgent = { ...toModel, base: `${base}agents/${BEHIND}/` };
   const ofAgentBehind = sdkClient(
@@ -156,7 +152,7 @@ function ofGateway(): Promise<void>[] {
       if (random() < 0.5) await streamed(peer, gatewayHistory, { text });
       else await sent(peer, gatewayHistory, { text });
     },
-    agentKey.secret,
+    keys.unlimited,
   );
   return [...vendors, ofModel, ofAgentBehind];
 }
@@ -183,14 +179,14 @@ async function recovered(): Promise<void> {
   }
 }
 
-/** Makes a call with each key, for all tokens that are left. Tries again until the calls of dead nodes are counted. */
+/** Makes a call with each budget, for all tokens that are left. Tries again until the calls of dead nodes are counted. */
 async function probeBudgets(): Promise<void> {
   const deadline = performance.now() + RELEASE_MS;
-  const used = new Set(budgets.keys.values());
-  for (const key of budgetKeys.filter(({ id }) => used.has(id))) {
+  const used = new Set(budgets.holders.values());
+  for (const holder of holders.filter(({ name }) => used.has(name))) {
     for (;;) {
       const isLast = performance.now() >= deadline;
-      const probe = await probeBudget(key, isLast);
+      const probe = await probeBudget(holder, isLast);
       if (probe && (isLast || checkProbe(budgets, probe).length === 0)) {
         budgets.probes.push(probe);
         break;
@@ -199,34 +195,39 @@ async function probeBudgets(): Promise<void> {
     }
   }
   while (performance.now() < deadline) {
-    const stored = await storedBudgets(pools.gateway, budgetKeys);
+    const stored = await storedBudgets(pools.gateway, holders);
     if (stored.every(({ reserved }) => reserved === 0)) return;
     await setTimeout(250);
   }
 }
 
 /** Returns undefined if a node has not reached the database again. Throws if this is the last attempt. */
-async function probeBudget(key: BudgetKey, isLast: boolean): Promise<Probe | undefined> {
-  const [stored] = await storedBudgets(pools.gateway, [key]);
-  const rest = key.tokens - (stored?.spent ?? 0);
+async function probeBudget(holder: BudgetHolder, isLast: boolean): Promise<Probe | undefined> {
+  const [stored] = await storedBudgets(pools.gateway, [holder]);
+  const rest = holder.tokens - (stored?.spent ?? 0);
   const limit = Math.max(16, rest - PROMPT_ROOM);
-  const { id, prompt } = newCall(budgets, key.id, Math.min(limit, 100), 0);
+  const { id, prompt } = newCall(budgets, holder.name, Math.min(limit, 100), 0);
+  const probe = { holder: holder.name, id, rest, limit };
   try {
-    await ASKING.chat(addresses.gateway, key, prompt, limit);
-    return { keyId: key.id, id, isGranted: true, rest, limit };
+    await ASKING.chat(addresses.gateway, secretOf(holder, random), prompt, limit);
+    return { ...probe, isGranted: true };
   } catch (error) {
     if (isUnavailable(error) && !isLast) return undefined;
     if (!isRefused(error)) throw error;
-    return { keyId: key.id, id, isGranted: false, rest, limit };
+    return { ...probe, isGranted: false };
   }
 }
 
 function report(): void {
   const { acknowledged, streams, unnumbered, deliveries } = history;
+  const probed = new Set(budgets.probes.map(({ holder }) => holder));
+  const used = keys.small.filter(({ name }) => probed.has(name));
+  const ofMoney = used.filter(({ isMoney }) => isMoney).length;
+  const ofTeams = used.filter(({ keyIds }) => keyIds.length > 1).length;
   console.log(
     `seed ${seed}: ${tasks.length} tasks, ${acknowledged.length} messages, ${streams.length + unnumbered.length} streams, ` +
       `${deliveries.length} deliveries; gateway: ${gatewayTasks.length} tasks, ${budgets.calls.length} model calls, ` +
-      `${budgets.probes.length} budgets; settled after ${Math.round(settleMs)} ms, budgets after ${Math.round(releaseMs)} ms; ` +
+      `${budgets.probes.length} budgets (${ofMoney} in money, ${ofTeams} of workspaces); settled after ${Math.round(settleMs)} ms, budgets after ${Math.round(releaseMs)} ms; ` +
       `${cluster.lostHints} hints lost; faults: ${JSON.stringify(cluster.faults)}`,
   );
 }

@@ -2,7 +2,8 @@
 import type { Pool } from 'pg';
 import type { StoredBudget } from './budget-checker.ts';
 import type { StoredTask } from './checker.ts';
-import type { BudgetKey } from './gateway-clients.ts';
+import type { BudgetHolder } from './gateway-clients.ts';
+import { CURRENCY, PRICE } from './names.ts';
 
 /** Reads the tasks. `hasTools` if the agent of agent.ts has executed them. */
 export async function storedTasks(db: Pool, hasTools: boolean): Promise<StoredTask[]> {
@@ -32,20 +33,37 @@ export async function unsettled(db: Pool): Promise<number> {
   return rows[0]?.open ?? 0;
 }
 
-export async function storedBudgets(db: Pool, keys: readonly BudgetKey[]): Promise<StoredBudget[]> {
+/** Reads the budgets, in tokens. Amounts are divided by the price of a token. */
+export async function storedBudgets(
+  db: Pool,
+  holders: readonly BudgetHolder[],
+): Promise<StoredBudget[]> {
+  const given = holders.map(({ name, counter, isMoney, keyIds }) => ({
+    name,
+    counter,
+    keys: keyIds,
+    currency: isMoney ? CURRENCY : '',
+  }));
+  const either = (money: string, tokens: string) =>
+    `round(CASE WHEN h.currency <> '' THEN ${money} / $2::float8 ELSE ${tokens} END)::integer`;
   const { rows } = await db.query<Omit<StoredBudget, 'tokens'>>(
-    `SELECT key AS "keyId",
-       (SELECT coalesce(sum(input_tokens + output_tokens), 0)::integer FROM parley.spending WHERE key_id = key) AS spent,
-       coalesce(c.tokens, 0)::integer AS counted, coalesce(c.reserved_tokens, 0)::integer AS reserved,
-       (SELECT coalesce(json_agg(json_build_object('owner', r.owner, 'isRecovered', r.recovered, 'tokens', r.tokens,
-           'counted', r.input_tokens + r.seen_tokens)), '[]')
-          FROM parley.reservations r WHERE r.key_id = key AND r.agent = '') AS left
-     FROM unnest($1::text[]) AS key
-     LEFT JOIN parley.budget_counters c ON c.holder = 'key:default/' || key AND c.period = 'total' AND c.currency = ''`,
-    [keys.map(({ id }) => id)],
+    `SELECT h.name AS "holder", ${either('s.nanos', 's.tokens')} AS spent,
+       ${either('coalesce(c.nanos, 0)', 'coalesce(c.tokens, 0)')} AS counted,
+       ${either('coalesce(c.reserved_nanos, 0)', 'coalesce(c.reserved_tokens, 0)')} AS reserved,
+       (SELECT coalesce(json_agg(json_build_object('owner', r.owner, 'isRecovered', r.recovered,
+           'tokens', ${either('r.nanos', 'r.tokens')},
+           'counted', ${either('(r.input_nanos + r.seen_tokens * r.output_price)', '(r.input_tokens + r.seen_tokens)')}
+         )), '[]') FROM parley.reservations r WHERE r.key_id = ANY (h.keys) AND r.agent = '') AS left
+     FROM json_to_recordset($1) AS h (name text, counter text, keys text[], currency text)
+     CROSS JOIN LATERAL (
+       SELECT coalesce(sum(input_tokens + output_tokens), 0) AS tokens, coalesce(sum(nanos), 0) AS nanos
+       FROM parley.spending WHERE key_id = ANY (h.keys)) s
+     LEFT JOIN parley.budget_counters c
+       ON c.holder = h.counter AND c.period = 'total' AND c.currency = h.currency`,
+    [JSON.stringify(given), PRICE * 1e9],
   );
-  const tokens = new Map(keys.map((key) => [key.id, key.tokens]));
-  return rows.map((row) => Object.assign(row, { tokens: tokens.get(row.keyId) ?? 0 }));
+  const tokens = new Map(holders.map((holder) => [holder.name, holder.tokens]));
+  return rows.map((row) => Object.assign(row, { tokens: tokens.get(row.holder) ?? 0 }));
 }
 
 /** The owners of unfinished tasks, which helps to find out why nobody executes them. */
