@@ -293,7 +293,8 @@ export class SqliteStore implements TaskStore {
 
   #take(append: Append, changes: BatchChanges): AppendOutcome {
     const { taskId, contextId, expected, entries, messageIds, expiresAt } = append;
-    const known = this.#version(taskId);
+    // A new task is not looked up, because `#create` finds out whether its id is in use.
+    const known = expected === 0 ? this.#versions.get(taskId) : this.#version(taskId);
     if ((known?.seq ?? 0) !== expected) return 'conflict';
     const scope = this.#scope(append) ?? this.#addScope(append);
     if (known && known.scope !== scope) return 'conflict';
@@ -310,10 +311,13 @@ export class SqliteStore implements TaskStore {
     // `state` is always set, because checkAppend has checked that a log starts with its task.
     if (statusSeq > 0 && state) {
       const status = { state, statusSeq, changed: this.#clock.next() };
-      changes.count(scope, known?.state, state);
-      this.#contexts.change(scope, contextId, known?.state, state);
+      const before = known?.state;
       if (known) changes.statuses.add(Object.assign(known, status));
-      else this.#create(taskId, contextId, expiresAt, { scope, seq: 0, ...status });
+      else if (!this.#create(taskId, contextId, expiresAt, { scope, seq: 0, ...status })) {
+        return 'conflict';
+      }
+      changes.count(scope, before, state);
+      this.#contexts.change(scope, contextId, before, state);
     }
     const version = this.#version(taskId);
     if (!version) throw new Error(`task ${taskId} was not created`);
@@ -344,15 +348,16 @@ export class SqliteStore implements TaskStore {
     return { ...head, artifactAt: at ?? undefined };
   }
 
+  /** Adds a task. Returns false if its id is in use. */
   #create(
     taskId: string,
     contextId: string,
     expiresAt: number | undefined,
     version: Omit<Version, 'id'>,
-  ): void {
+  ): boolean {
     const { scope, state, statusSeq, changed } = version;
     const createdAt = ChangeClock.time(changed);
-    const { lastInsertRowid } = this.#sql.addTask.run(
+    const { lastInsertRowid, changes } = this.#sql.addTask.run(
       taskId,
       scope,
       contextId,
@@ -362,7 +367,9 @@ export class SqliteStore implements TaskStore {
       createdAt,
       expiresAt ?? null,
     );
+    if (Number(changes) === 0) return false;
     this.#remember(taskId, { ...version, id: Number(lastInsertRowid) });
+    return true;
   }
 
   /** Returns the version of a task, from the cache if the task is being written. */

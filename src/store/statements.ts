@@ -64,7 +64,7 @@ export function prepareStatements(db: DatabaseSync) {
     addTask: command(
       `INSERT INTO tasks
          (task_id, scope, context_id, state, status_seq, changed, created_at, expires_at)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
     ),
     setStatus: command('UPDATE tasks SET state = ?, status_seq = ?, changed = ? WHERE id = ?'),
     addEvent: command('INSERT INTO events (task, seq, accepts, json, at) VALUES (?, ?, ?, ?, ?)'),
