@@ -138,7 +138,7 @@ test('what needs a package that is not installed says which one', async () => {
       anthropic: ask('anthropic:claude-sonnet-5-5'),
       openai: ask('openai:gpt-6.1-sol'),
       pg: () => postgresStore('postgres://localhost/none'),
-      mcp: () => mcpToolset({ name: 'files', command: 'true' }).tools({ signal }),
+      mcp: () => mcpToolset({ name: 'files', command: 'true' }).prompts(signal),
     };
     const said = {};
     for (const [name, attempt] of Object.entries(tries)) {

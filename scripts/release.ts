@@ -1,0 +1,165 @@
+/**
+ * Makes a release. package.json has the version; this script writes it everywhere else.
+ *
+ *   npm run release -- 0.2.0             checks, changelog, version, SBOM, commit and tag; publishes nothing
+ *   npm run release -- 0.2.0 --dry-run   says what it would do, and changes nothing
+ *   npm run release -- --publish         publishes the tagged version with provenance: for .github/workflows/release.yml
+ */
+import { execFileSync } from 'node:child_process';
+import * as fs from 'node:fs';
+import { parseArgs } from 'node:util';
+
+interface Step {
+  readonly title: string;
+  run(): void;
+}
+
+/** What a release has to pass. */
+const CHECKS = ['check', 'test', 'test:cli', 'test:interop', 'test:package'];
+const PACKAGES = ['parley-a2a', 'parley-cli'];
+const SBOM = 'dist/sbom.cdx.json';
+const CHANGELOG = 'CHANGELOG.md';
+/** The files that repeat the version, with the patterns around it. */
+const COPIES: Readonly<Record<string, readonly RegExp[]>> = {
+  'package.json': [/^( {2}"version": ")[^"]+/m],
+  // The lock has it twice: at the top, and for the root package.
+  'package-lock.json': [/^( {2}"version": ")[^"]+/m, /^( {6}"version": ")[^"]+/m],
+  'registry/parley/agent.json': [/("version": ")[^"]+/, /("package": "parley-cli@)[^"]+/],
+};
+
+function main(): void {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      'dry-run': { type: 'boolean', default: false },
+      publish: { type: 'boolean', default: false },
+      'skip-checks': { type: 'boolean', default: false },
+    },
+  });
+  const [version = ''] = positionals;
+  const steps = values.publish
+    ? publishSteps()
+    : releaseSteps(version, { skipChecks: values['skip-checks'] });
+  for (const { title, run } of steps) {
+    process.stdout.write(`${values['dry-run'] ? 'would ' : ''}${title}\n`);
+    if (!values['dry-run']) run();
+  }
+}
+
+function releaseSteps(version: string, { skipChecks }: { skipChecks: boolean }): Step[] {
+  const today = currentVersion();
+  if (!/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version)) {
+    throw new Error(`give the new version: npm run release -- 0.2.0 (today it is ${today})`);
+  }
+  const tag = `v${version}`;
+  if (git('tag', '--list', tag) !== '') throw new Error(`the tag ${tag} exists`);
+  // The first release has the version that package.json already has.
+  if (compare(version, today) < 0) throw new Error(`${version} is older than ${today}`);
+  if (git('status', '--porcelain') !== '') {
+    throw new Error('commit or stash your changes first: git status lists them');
+  }
+  const notes = unreleasedNotes();
+  if (notes === '') throw new Error(`${CHANGELOG} has nothing under "Unreleased"`);
+  if (!fs.existsSync(`test/stores/${version}`)) {
+    throw new Error(
+      `test/stores/${version} is missing: set the version in package.json and run npm run fixtures`,
+    );
+  }
+  const checks = skipChecks ? [] : CHECKS;
+  return [
+    {
+      title: `write ${version} to ${Object.keys(COPIES).join(', ')}`,
+      run: () => writeVersion(version),
+    },
+    {
+      title: `move ${notes.split('\n').length} lines of ${CHANGELOG} to ${version}`,
+      run: () => {
+        const date = new Date().toISOString().slice(0, 10);
+        const text = fs.readFileSync(CHANGELOG, 'utf8');
+        const heading = '## Unreleased\n';
+        fs.writeFileSync(CHANGELOG, text.replace(heading, `${heading}\n## ${version} - ${date}\n`));
+      },
+    },
+    ...checks.map((name) => ({ title: `run npm run ${name}`, run: () => npm('run', name) })),
+    { title: `commit and tag ${tag}`, run: () => commitAndTag(version, tag, notes) },
+    {
+      title: `tell you to push: git push origin HEAD ${tag}, which publishes`,
+      run: () => {},
+    },
+  ];
+}
+
+function commitAndTag(version: string, tag: string, notes: string): void {
+  git('add', ...Object.keys(COPIES).filter((file) => fs.existsSync(file)), CHANGELOG);
+  git('commit', '--message', `Release ${version}`);
+  git('tag', '--annotate', tag, '--message', `${tag}\n\n${notes}`);
+}
+
+/** A release is published where npm can state its provenance: in the workflow, from the tagged commit. */
+function publishSteps(): Step[] {
+  const version = currentVersion();
+  const tag = `v${version}`;
+  const { repository } = JSON.parse(fs.readFileSync('package.json', 'utf8'));
+  if (!git('tag', '--points-at', 'HEAD').split('\n').includes(tag)) {
+    throw new Error(
+      `this commit does not have the tag ${tag}: run npm run release -- VERSION first`,
+    );
+  }
+  if (repository === undefined) {
+    throw new Error('package.json needs "repository": npm compares it with the provenance');
+  }
+  return [
+    { title: 'build the packages', run: () => npm('run', 'build') },
+    {
+      title: `write the bill of materials to ${SBOM}`,
+      run: () => {
+        const args = ['sbom', '--sbom-format', 'cyclonedx', '--omit', 'dev', '--package-lock-only'];
+        fs.writeFileSync(SBOM, execFileSync('npm', args, { maxBuffer: 1 << 28 }));
+      },
+    },
+    ...PACKAGES.map((name) => ({
+      title: `publish ${name} ${version} with provenance`,
+      run: () => npm('publish', `./dist/${name}`, '--provenance', '--access', 'public'),
+    })),
+  ];
+}
+
+function currentVersion(): string {
+  return JSON.parse(fs.readFileSync('package.json', 'utf8')).version;
+}
+
+function writeVersion(version: string): void {
+  for (const [file, patterns] of Object.entries(COPIES)) {
+    let text = fs.readFileSync(file, 'utf8');
+    for (const pattern of patterns) text = text.replace(pattern, `$1${version}`);
+    fs.writeFileSync(file, text);
+  }
+}
+
+/** Returns the text between "Unreleased" and the next version. */
+function unreleasedNotes(): string {
+  const [, rest = ''] = fs.readFileSync(CHANGELOG, 'utf8').split(/^## Unreleased$/m);
+  return (rest.split(/^## /m)[0] ?? '').trim();
+}
+
+/** Compares the numbers of two versions. */
+function compare(one: string, other: string): number {
+  const numbers = (version: string) => (version.split('-')[0] ?? '').split('.').map(Number);
+  const [a, b] = [numbers(one), numbers(other)];
+  return a.map((number, index) => number - (b[index] ?? 0)).find((each) => each !== 0) ?? 0;
+}
+
+function git(...args: string[]): string {
+  return execFileSync('git', args, { encoding: 'utf8' }).trim();
+}
+
+function npm(...args: string[]): void {
+  execFileSync('npm', args, { stdio: 'inherit' });
+}
+
+try {
+  main();
+} catch (error) {
+  process.stderr.write(`release: ${error instanceof Error ? error.message : String(error)}\n`);
+  process.exitCode = 1;
+}
