@@ -24,12 +24,14 @@ export default defineConfig({
   srcExclude: [
     'README.md',
     'CONTRIBUTING.md',
+    'api/**',
     'bench/**',
     'dist/**',
     '.dist-*/**',
     'docs/site/**',
     'docs/images/**',
     'fuzz/**',
+    'packages/**',
     'registry/**',
     'src/**',
     'test/**',
@@ -70,6 +72,7 @@ export default defineConfig({
     ],
     sidebar: [
       { text: 'Get started in five minutes', link: '/get-started' },
+      { text: 'Installation', link: '/install' },
       {
         text: 'Terminal agent',
         items: [
@@ -111,6 +114,8 @@ export default defineConfig({
         items: [
           { text: 'Several nodes', link: '/scaling' },
           { text: 'Limits, retention, metrics', link: '/operations' },
+          { text: 'Operating systems', link: '/platforms' },
+          { text: 'Compatibility and releases', link: '/compatibility' },
         ],
       },
       {
