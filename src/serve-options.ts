@@ -86,6 +86,8 @@ export interface ServeOptions {
   readonly tls?: TlsPair;
   /** The gRPC binding: `grpcBinding()` of `parley-a2a/grpc`. Default: no gRPC. */
   readonly grpc?: GrpcBinding | undefined;
+  /** The port of gRPC, where `listen` serves only gRPC. By default, gRPC is on the same port as HTTP. */
+  readonly grpcPort?: number | undefined;
   /**
    * Whether requests that come through a proxy on this machine are trusted like other local requests. By default,
    * without `authenticate`, they are refused, because the clients of the proxy may be anywhere.

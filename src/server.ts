@@ -22,9 +22,9 @@ import {
   createHealth,
   healthRoutes,
   JWKS_PATH,
-  type Listener,
+  Addresses,
+  grpcPlace,
   makeCard,
-  openListener,
   signCard,
   createFetchHandler,
   type FetchHandler,
@@ -80,6 +80,8 @@ export interface AgentServer {
 export interface Listening {
   readonly url: string;
   readonly port: number;
+  /** The host and the port of gRPC, if the option `grpc` is set. */
+  readonly grpc?: string;
   readonly server: Server;
   /** Replaces the certificate of `tls`, on all addresses that use it. Open connections stay open. */
   setTls(pair: TlsPair): void;
@@ -113,6 +115,9 @@ export function serve(agent: A2AAgent, options: ServeOptions = {}): AgentServer 
   const publicUrl = options.publicUrl && trimEndOf(options.publicUrl, '/');
   const signing = options.signing ?? temporarySigningKeys();
   let listeningAt = 'http://localhost';
+  /** Whether gRPC is served, and its port if this is not the port of the server. Known when the server listens. */
+  let listensGrpc = false;
+  let grpcPort: number | undefined;
 
   const capabilities = {
     push: push !== false,
@@ -121,6 +126,7 @@ export function serve(agent: A2AAgent, options: ServeOptions = {}): AgentServer 
       return authenticate !== undefined && options.anonymous?.() !== true;
     },
     versions,
+    grpcAt: (base: string) => (listensGrpc ? grpcPlace(base, grpcPort) : undefined),
   };
   const cardAt = (base: string, ...more: Partial<AgentCard>[]) =>
     makeCard(agent.profile, base, capabilities, options.card ?? {}, ...more);
@@ -263,51 +269,44 @@ export function serve(agent: A2AAgent, options: ServeOptions = {}): AgentServer 
     await recover();
     const upgrades = await openUpgrades();
     const { requestTimeoutMs } = limits;
-    const open = (at: number, where: string, tls: TlsPair | undefined) =>
-      openListener(at, where, { node, upgrades, requestTimeoutMs, tls });
-    /** The certificate of addresses that are added later without one of their own. */
-    let current = options.tls;
-    const main = await open(port, host, current);
-    const added = new Set<Listener>();
+    const { tls } = options;
+    const handlers = { node, grpc, upgrades };
+    const addresses = await Addresses.open(port, host, {
+      ...handlers,
+      requestTimeoutMs,
+      tls,
+      grpcPort: options.grpcPort,
+    });
+    const { main } = addresses;
     listeningAt = main.url;
     onlyAdded = isLoopback(host);
-
-    async function addAddress(where: string, given: { readonly tls?: TlsPair } = {}) {
-      checkHost(where);
-      const tls = given.tls ?? current;
-      const listener = await open(main.port, where, tls);
-      added.add(listener);
-      const own = new URL(listener.url).host;
-      addedHosts.add(own);
-      return {
-        url: listener.url,
-        async close() {
-          added.delete(listener);
-          addedHosts.delete(own);
-          listener.stop();
-          await listener.end(FLUSH_MS);
-        },
-      };
-    }
+    listensGrpc = grpc !== undefined;
+    ({ grpcPort } = addresses);
 
     return {
       url: publicUrl ?? listeningAt,
       port: main.port,
+      ...(listensGrpc && { grpc: grpcPlace(publicUrl ?? listeningAt, grpcPort).url }),
       server: main.server,
-      addAddress,
-      setTls(pair) {
-        for (const each of [main, ...added]) each.setTls(pair);
-        current = pair;
+      async addAddress(where, given = {}) {
+        checkHost(where);
+        const address = await addresses.add(where, given.tls);
+        for (const own of address.hosts) addedHosts.add(own);
+        return {
+          url: address.url,
+          close() {
+            for (const own of address.hosts) addedHosts.delete(own);
+            return address.close(FLUSH_MS);
+          },
+        };
       },
+      setTls: (pair) => addresses.setTls(pair),
       async close(ms = 0) {
         const until = performance.now() + ms;
-        const all = [main, ...added];
-        for (const each of all) each.stop();
+        addresses.stop();
         await close(ms);
         upgrades?.close();
-        await Promise.all(
-          all.map((each) => each.end(Math.max(FLUSH_MS, until - performance.now()))),
-        );
+        await addresses.end(Math.max(FLUSH_MS, until - performance.now()));
       },
     };
   }

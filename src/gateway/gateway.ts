@@ -20,7 +20,13 @@ import {
 } from '../tasks/index.ts';
 import { SecretBox, secretKeys, type SecretKeyOptions, watchStore } from '../store/index.ts';
 import { consoleRoutes } from '../console/index.ts';
-import { type AgentServer, type Listening, serve, type TlsPair } from '../server.ts';
+import {
+  type AgentServer,
+  type Listening,
+  serve,
+  type ServeOptions,
+  type TlsPair,
+} from '../server.ts';
 import { createHealth, storeCheck, type MountedAgent, type MountOptions } from '../http/index.ts';
 import { type Agents, createAgents } from './agents/agents.ts';
 import { proxyExecutor } from './agents/executor.ts';
@@ -82,6 +88,9 @@ export interface GatewayOptions {
   readonly publicUrl?: string | undefined;
   /** The certificate of the server that `listen` starts. */
   readonly tls?: TlsPair | undefined;
+  /** The gRPC binding, and its port if this is not the port of the gateway. Default: no gRPC. */
+  readonly grpc?: ServeOptions['grpc'];
+  readonly grpcPort?: ServeOptions['grpcPort'];
   /** The keys that sign webhooks and agent cards. Default: a new key for this process. */
   readonly signing?: SigningKeys;
   /** Private networks that webhooks and agents may be in, in CIDR notation. */
@@ -208,6 +217,8 @@ export function createGateway(options: GatewayOptions): Gateway {
     ...(publicUrl !== undefined && { publicUrl }),
     ...(options.signing && { signing: options.signing }),
     ...(options.tls && { tls: options.tls }),
+    grpc: options.grpc,
+    grpcPort: options.grpcPort,
     limits: {
       ...defined(config.limits ?? {}),
       keepExpiredMs: tasks.keepExpiredSeconds * 1000,

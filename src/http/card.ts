@@ -17,6 +17,21 @@ export interface CardCapabilities {
   readonly extendedCard: boolean;
   readonly authenticated: boolean;
   readonly versions: readonly ProtocolVersion[];
+  /** Where gRPC is served, for clients that use the address `base`. Undefined if it is not served. */
+  readonly grpcAt?: ((base: string) => GrpcPlace | undefined) | undefined;
+}
+
+/** The address of the gRPC interface. */
+export interface GrpcPlace {
+  /** A host and a port. Clients of gRPC do not accept the URLs of other interfaces. */
+  readonly url: string;
+  readonly tenant?: string | undefined;
+}
+
+/** Returns the place of gRPC on the host of `base`. Default: on the same port. */
+export function grpcPlace(base: string, port?: number): GrpcPlace {
+  const { hostname, protocol, port: own } = new URL(base);
+  return { url: `${hostname}:${port ?? (own || (protocol === 'https:' ? 443 : 80))}` };
 }
 
 /**
@@ -34,6 +49,7 @@ export function makeCard(
   const newestFirst = VERSIONS.filter((version) =>
     capabilities.versions.includes(version),
   ).toReversed();
+  const grpc = capabilities.grpcAt?.(base);
   const offered = {
     streaming: true,
     pushNotifications: capabilities.push,
@@ -48,6 +64,10 @@ export function makeCard(
     supportedInterfaces: newestFirst.flatMap((protocolVersion) => [
       { url: base, protocolBinding: 'JSONRPC', protocolVersion },
       { url: base, protocolBinding: 'HTTP+JSON', protocolVersion },
+      // The gRPC service of 0.3 has no tenants.
+      ...(grpc && (grpc.tenant === undefined || protocolVersion !== '0.3')
+        ? [{ ...grpc, protocolBinding: 'GRPC', protocolVersion }]
+        : []),
     ]),
     ...(provider && { provider }),
     ...(documentationUrl !== undefined && { documentationUrl }),

@@ -1,7 +1,8 @@
 export { bearerTokens } from './admission.ts';
 export type { Authenticate } from './admission.ts';
 export type { FetchContext, FetchHandler } from './adapters/fetch.ts';
-export { type Listener, openListener, type TlsPair } from './adapters/listener.ts';
+export { Addresses } from './adapters/addresses.ts';
+export type { TlsPair } from './adapters/listener.ts';
 export type { NodeHandler } from './adapters/node.ts';
 export type { MountedAgent, MountOptions } from './mounts.ts';
 export type {
@@ -27,7 +28,7 @@ export {
   type Admission,
 } from './admission.ts';
 export { createApp, type App } from './app.ts';
-export { makeCard, signCard } from './card.ts';
+export { grpcPlace, makeCard, signCard } from './card.ts';
 export { JWKS_PATH } from './jwks.ts';
 export {
   aliveReply,

@@ -28,6 +28,7 @@ import {
 import type { Environment } from '../program/flags.ts';
 import { filesIn } from './file-paths.ts';
 import type { LiveAddress } from './live-address.ts';
+import { lazyGrpc } from '../program/grpc.ts';
 import { DEFAULT_HOST, listenOn } from '../program/listen.ts';
 import { forgetLiveStore, openLiveStore, sweepLiveStores } from './live-store.ts';
 import type { ServerLog } from '../program/log.ts';
@@ -131,6 +132,7 @@ export async function openLiveSession(setup: LiveSetup): Promise<OpenedLive> {
       })),
     ...(address && serverSigning({ memory: place.kind === 'memory', environment, log })),
     ...(tls && { tls }),
+    ...(shared && { grpc: lazyGrpc() }),
     ...(publicUrl !== undefined && { publicUrl }),
     logger: log,
     store,

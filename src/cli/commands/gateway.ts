@@ -19,6 +19,7 @@ import { DATA_FOLDER_HELP } from '../program/data-folder.ts';
 import { EXIT, type ExitError, usageError } from '../program/exit.ts';
 import { type Environment, listOption, option, toggle } from '../program/flags.ts';
 import { DEFAULT_HOST, listenOn, portNumber } from '../program/listen.ts';
+import { grpcOptions } from '../program/grpc.ts';
 import { createLog, LOG_LEVEL_HELP, type ServerLog } from '../program/log.ts';
 import { VERSION } from '../program/product.ts';
 import {
@@ -200,6 +201,7 @@ async function open(
       ...(!memory && { secrets: secretKeyOptions(environment) }),
       version: VERSION,
       tls,
+      ...grpcOptions(values),
       ...address,
       ...signing,
     });

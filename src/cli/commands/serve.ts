@@ -9,6 +9,7 @@ import { defineCommand, type CommandInput } from '../program/command.ts';
 import { usageError } from '../program/exit.ts';
 import { listOption, option, toggle, wholeNumber } from '../program/flags.ts';
 import { DEFAULT_HOST, listenOn, portNumber } from '../program/listen.ts';
+import { grpcOptions } from '../program/grpc.ts';
 import { createLog, LOG_LEVEL_HELP, type ServerLog } from '../program/log.ts';
 import { parseRetention } from '../program/retention.ts';
 import { serverSigning } from '../program/signing.ts';
@@ -81,7 +82,7 @@ export default defineCommand({
   name: 'serve',
   operands: [],
   about:
-    'Serves an agent over A2A, versions 0.3 and 1.0, with JSON-RPC and REST, until it is interrupted. The coding agent is also served over ACP, at /acp.',
+    'Serves an agent over A2A, versions 0.3 and 1.0, with JSON-RPC, REST and gRPC, until it is interrupted. The coding agent is also served over ACP, at /acp.',
   flags: FLAGS,
   variables: {
     ...CODER_VARIABLES,
@@ -113,6 +114,7 @@ async function run(settings: Settings): Promise<number> {
   const log = createLog(environment);
   const options: ServeOptions = {
     ...(tls && { tls }),
+    ...grpcOptions(values),
     trustProxy: values['trust-proxy'],
     ...(retention && { retention }),
     logger: log,

@@ -5,6 +5,7 @@ import type { Listening } from '../../server.ts';
 import { isLoopback, reasonOf } from '../../base/index.ts';
 import { usageError } from './exit.ts';
 import { option, toggle } from './flags.ts';
+import { GRPC_FLAGS } from './grpc.ts';
 import type { ServerLog } from './log.ts';
 import { onProcessEnd } from './process-end.ts';
 import { VERSION } from './product.ts';
@@ -30,6 +31,7 @@ export const SERVER_FLAGS = {
     'An Ed25519 private key (PEM or JWK) that signs webhooks and agent cards. By default, a key is made in the data folder. If the file has several keys, the first one signs, and all are published.',
   ),
   ...TLS_FLAGS,
+  ...GRPC_FLAGS,
   json: toggle('When the server is ready, print its address as JSON.'),
 } as const;
 
@@ -85,10 +87,11 @@ export interface Announcement {
 
 /** Prints the ready line, the only line on standard output. */
 export function announce({ listening, name, store, json, more }: Announcement): void {
-  const { url, port } = listening;
+  const { url, port, grpc } = listening;
   if (json) {
     const { pid } = process;
-    sayJson({ ready: true, url, port, pid, store: store.name, version: VERSION, ...more });
+    const own = { ...(grpc !== undefined && { grpc }), ...more };
+    sayJson({ ready: true, url, port, pid, store: store.name, version: VERSION, ...own });
     return;
   }
   say(`${bold(name)} is ready at ${cyan(url)} ${dim(`(${store.name} store, parley ${VERSION})`)}`);

@@ -16,6 +16,7 @@ import {
 } from 'node:http2';
 import type { Socket } from 'node:net';
 import { Allowance } from '../allowance.ts';
+import type { GrpcHandler } from './grpc.ts';
 import type { HttpHandler } from './messages.ts';
 
 /** Maximum number of requests and streams of one connection that are open at the same time. */
@@ -37,6 +38,8 @@ const RESETS = { burst: 200, perSecond: 50 };
 
 export interface Http2Options {
   readonly handler: HttpHandler;
+  /** Handles gRPC requests. Without it, `handler` gets them too. */
+  readonly grpc?: GrpcHandler | undefined;
   /** The timeout for the first frame of a connection. */
   readonly headersTimeoutMs: number;
   /** The timeout for receiving a request, including its body. */
@@ -78,6 +81,7 @@ Object.defineProperty(Response.prototype, 'destroyed', {
 });
 
 export function http2Connections(options: Http2Options): Http2Connections {
+  const { handler, grpc } = options;
   const connections = new Set<Connection>();
   const server = createServer(
     {
@@ -93,7 +97,10 @@ export function http2Connections(options: Http2Options): Http2Connections {
       Http2ServerRequest,
       Http2ServerResponse: Response,
     },
-    options.handler,
+    (request, response) => {
+      if (grpc && isGrpc(request)) grpc(request, response);
+      else handler(request, response);
+    },
   );
   server.on('session', (session) => {
     const connection = new Connection(session, options);
@@ -193,6 +200,10 @@ class Connection {
       constants.NGHTTP2_ENHANCE_YOUR_CALM,
     );
   }
+}
+
+function isGrpc({ headers }: Http2ServerRequest): boolean {
+  return headers['content-type']?.startsWith('application/grpc') === true;
 }
 
 /** Returns whether the client has sent the whole request. */

@@ -12,6 +12,7 @@ import type { Duplex } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { TLSSocket } from 'node:tls';
 import { directRequestClass } from './direct-request.ts';
+import type { GrpcHandler } from './grpc.ts';
 import type { Http2Connections } from './http2.ts';
 import type { HttpHandler } from './messages.ts';
 
@@ -32,10 +33,9 @@ export interface TlsPair {
 }
 
 export interface ListenerOptions {
-  /** Handles requests over HTTP/1.1. */
   readonly node: HttpHandler;
-  /** Handles requests over HTTP/2. Default: `node`. */
-  readonly http2?: HttpHandler | undefined;
+  /** Handles gRPC requests, which come over HTTP/2. Without it, `node` gets them too. */
+  readonly grpc?: GrpcHandler | undefined;
   /** Accepts WebSocket connections (websocket/upgrades.ts). */
   readonly upgrades:
     | {
@@ -64,7 +64,7 @@ export interface Listener {
 export async function openListener(
   port: number,
   host: string,
-  { node, http2: handler = node, upgrades, requestTimeoutMs, tls }: ListenerOptions,
+  { node, grpc, upgrades, requestTimeoutMs, tls }: ListenerOptions,
 ): Promise<Listener> {
   const headersTimeout = Math.min(HEADERS_MS, requestTimeoutMs);
   const sweepMs = headersTimeout || HEADERS_MS;
@@ -109,7 +109,7 @@ export async function openListener(
     if (http2) return http2.accept(socket);
     loading ??= import('./http2.ts').then(({ http2Connections }) => {
       const timeouts = { headersTimeoutMs: sweepMs, idleTimeoutMs: IDLE_MS, requestTimeoutMs };
-      return (http2 = http2Connections({ handler, ...timeouts }));
+      return (http2 = http2Connections({ handler: node, grpc, ...timeouts }));
     });
     loading.then(
       (loaded) => {
