@@ -39,6 +39,7 @@ import {
   PendingBytes,
   storeCheck,
   StreamCounter,
+  tenantOf,
   type TlsPair,
   webhookDelivery,
 } from './http/index.ts';
@@ -108,7 +109,7 @@ export interface AddedAddress {
  */
 export function serve(agent: A2AAgent, options: ServeOptions = {}): AgentServer {
   checkAgent(agent);
-  const { authenticate, extendedCard, push = true } = options;
+  const { authenticate, extendedCard, mounts, push = true } = options;
   const logger = options.logger ?? consoleLogger;
   const limits = { ...LIMITS, ...defined(options.limits) };
   const versions = VERSIONS.filter((version) => options.versions?.includes(version) ?? true);
@@ -214,10 +215,14 @@ export function serve(agent: A2AAgent, options: ServeOptions = {}): AgentServer 
         : undefined,
     cardAt,
     profile: cardSource,
-    mounts: options.mounts && {
-      ...options.mounts,
-      cardAt: ({ profile, card = {} }, base) =>
-        makeCard(profile, base, { ...capabilities, extendedCard: false }, card),
+    mounts: mounts && {
+      ...mounts,
+      cardAt: ({ profile, card = {} }, base) => {
+        const tenant = tenantOf(mounts, base);
+        const place = tenant === undefined ? undefined : capabilities.grpcAt(base);
+        const grpcAt = () => place && { ...place, tenant };
+        return makeCard(profile, base, { ...capabilities, extendedCard: false, grpcAt }, card);
+      },
     },
     describe: options.describe,
   };
@@ -254,6 +259,7 @@ export function serve(agent: A2AAgent, options: ServeOptions = {}): AgentServer 
     heartbeat,
     health,
     ready: () => (recovered ? undefined : recover()),
+    observe: options.observe,
   });
 
   /** Throws if other machines could reach the address and there is no authentication. */

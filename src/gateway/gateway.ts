@@ -361,6 +361,7 @@ function mountsOf(agents: Agents): MountOptions {
       const [agent, ...others] = agents.list(workspaceOf(user));
       return others.length === 0 ? agent?.name : undefined;
     },
+    userOf: (tenant, user) => callerOf({ user }).at(tenant),
   };
 }
 

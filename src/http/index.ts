@@ -4,7 +4,7 @@ export type { FetchContext, FetchHandler } from './adapters/fetch.ts';
 export { Addresses } from './adapters/addresses.ts';
 export type { TlsPair } from './adapters/listener.ts';
 export type { NodeHandler } from './adapters/node.ts';
-export type { MountedAgent, MountOptions } from './mounts.ts';
+export { selectAgent, tenantOf, type MountedAgent, type MountOptions } from './mounts.ts';
 export type {
   FailedRequest,
   JsonRoute,

@@ -8,7 +8,7 @@
  * gets the path of the mount. The returned user determines which tasks are visible. A mount has no tasks of its own.
  */
 import type { MaybePromise } from '../base/index.ts';
-import type { AgentCard, User } from '../protocol/index.ts';
+import { A2AError, type AgentCard, type User } from '../protocol/index.ts';
 import type { AgentProfile } from '../tasks/index.ts';
 import type { TransportRequest } from './request.ts';
 
@@ -33,6 +33,12 @@ export interface MountOptions {
    * of the agent's own card.
    */
   unnamed?(user: User | undefined): string | undefined;
+  /**
+   * Returns the user of a call that selects an agent by the field `tenant` of its parameters. Calls over gRPC do this,
+   * because they have no path. The tenant is the agent's path without the first slash, for example `agents/weather`.
+   * Without this function, agents cannot be selected in this way.
+   */
+  userOf?(tenant: string, user: User | undefined): User;
 }
 
 export interface Mounts extends MountOptions {
@@ -53,6 +59,37 @@ export function mountAt(
   const length = found < 0 ? url.length : from + found;
   const name = url.slice(from, length);
   return name === '' ? undefined : { name, length };
+}
+
+/** Returns the tenant that selects the agent at the address `base`, or undefined if tenants do not select agents. */
+export function tenantOf({ path, userOf }: MountOptions, base: string): string | undefined {
+  return userOf && base.slice(base.lastIndexOf(`${path}/`) + 1);
+}
+
+/** A call that selects a mounted agent by its tenant. */
+export interface SelectedAgent {
+  readonly agent: MountedAgent;
+  readonly user: User;
+  readonly request: TransportRequest;
+}
+
+/**
+ * Returns the agent that a tenant selects, or undefined if the tenant is not the path of a mount. Throws `notFound` if
+ * there is no such agent for the user.
+ */
+export async function selectAgent(
+  mounts: MountOptions | undefined,
+  tenant: string,
+  request: TransportRequest,
+  user: User | undefined,
+): Promise<SelectedAgent | undefined> {
+  const mount = `/${tenant}`;
+  const found = mounts?.userOf && mountAt(mounts, mount);
+  if (!found || found.length !== mount.length) return undefined;
+  const agent = await mounts?.find(found.name, user);
+  if (!agent || !mounts?.userOf) throw new A2AError('notFound', 'No such agent');
+  const mounted = new MountedRequest(request, 0, mount);
+  return { agent, user: mounts.userOf(tenant, user), request: mounted };
 }
 
 /** A request to a mounted agent. Its `url` does not contain the mount path. */

@@ -3,6 +3,7 @@ import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import type { AppContext } from '../context.ts';
 import type { Heartbeat } from './heartbeat.ts';
 import type { ServerHealth } from '../health.ts';
+import type { TransportRequest } from '../request.ts';
 
 /** What a gRPC binding gets from the server. */
 export interface GrpcContext {
@@ -14,6 +15,10 @@ export interface GrpcContext {
   readonly health: ServerHealth;
   /** Resolves when the server accepts requests. Undefined if it already does. */
   readonly ready: () => Promise<void> | undefined;
+  /** Called for every answer, with the HTTP status of its error. For a stream, it is called when the stream opens. */
+  readonly observe?:
+    | ((request: TransportRequest, status: number, seconds: number) => void)
+    | undefined;
 }
 
 /** Answers a gRPC request: an HTTP/2 request whose content type starts with `application/grpc`. */
