@@ -24,10 +24,17 @@ export function createAdapter(router: ConnectRouter, context: GrpcContext): Grpc
     const method = methods.get(request.url);
     if (!method) return refuse(response, Code.Unimplemented, 'This server has no such gRPC method');
     const gone = new AbortController();
+    const since = performance.now();
+    let isObserved = false;
     request.once('close', () => gone.abort());
     const call: GrpcCall = {
       request: nodeRequest(request, response, publicUrl),
       user: undefined,
+      observed(status) {
+        if (isObserved) return;
+        isObserved = true;
+        context.observe?.(call.request, status, (performance.now() - since) / 1000);
+      },
       open(headers) {
         // A first event is usually there at once, and then it is sent together with the headers.
         setImmediate(() => {

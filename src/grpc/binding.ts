@@ -24,6 +24,7 @@ import {
   lastEventId,
   peerError,
   requestedVersion,
+  selectAgent,
   TransportCall,
   type TransportRequest,
 } from '../http/index.ts';
@@ -78,7 +79,7 @@ async function admit(
     }
     await ready();
   } catch (error) {
-    throw grpcError(peerError(app, error));
+    throw failure(app, error, undefined, context);
   }
 }
 
@@ -104,9 +105,10 @@ async function answered(
   context: HandlerContext,
 ): Promise<Message> {
   try {
-    const call = begin(app, codec, context);
+    const call = await begin(app, codec, message, context);
     const result = await invoke(app.handler, codec, operation, message, call);
     if (!isMessage(result)) throw new TypeError('the codec returned no message');
+    grpcCallOf(context).observed(200);
     return result;
   } catch (error) {
     throw failure(app, error, codec.version, context);
@@ -122,17 +124,18 @@ async function* streamed(
   message: Message,
   context: HandlerContext,
 ): AsyncGenerator<Message> {
-  const { request, user, open } = grpcCallOf(context);
+  const { request, user, open, observed } = grpcCallOf(context);
   let release: (() => void) | undefined;
   try {
     release = app.streams.acquire(clientOf(user, request));
-    const call = begin(app, codec, context);
+    const call = await begin(app, codec, message, context);
     const after = lastEventId(request, undefined);
     const stream = await invokeStream(app.handler, codec, operation, message, after, call);
     // A generator that waits for an event cannot be stopped otherwise.
     const onAbort = () => stream.close();
     context.signal.addEventListener('abort', onAbort, { once: true });
     if (context.signal.aborted) onAbort();
+    observed(200);
     open(context.responseHeader);
     yield* events.messages(stream);
     context.signal.throwIfAborted();
@@ -167,8 +170,13 @@ class CallWithDeadline extends TransportCall {
   }
 }
 
-/** Chooses the version and the extensions of a call. */
-function begin(app: AppContext, codec: ProtoCodec, context: HandlerContext): TransportCall {
+/** Chooses the version, the extensions and, by the tenant, the agent of a call. */
+async function begin(
+  app: AppContext,
+  codec: ProtoCodec,
+  message: Message,
+  context: HandlerContext,
+): Promise<TransportCall> {
   const { request, user } = grpcCallOf(context);
   const asked = requestedVersion(request, undefined, app.versions);
   if (asked !== undefined && asked !== codec.version) {
@@ -178,20 +186,41 @@ function begin(app: AppContext, codec: ProtoCodec, context: HandlerContext): Tra
       { info: { supported: codec.version } },
     );
   }
-  const extensions = activeExtensions(request, app);
+  const tenant: unknown = app.mounts && Reflect.get(message, 'tenant');
+  const selected =
+    typeof tenant === 'string' && tenant !== ''
+      ? await selectAgent(app.mounts, tenant, request, user)
+      : undefined;
+  const offered = selected ? (selected.agent.profile.extensions ?? []) : app.extensions;
+  const { extensionOf } = app;
+  const extensions = activeExtensions(request, { extensions: offered, extensionOf });
   const headers = extensionHeader(codec.version, extensions);
   for (const name in headers) context.responseHeader.set(name, headers[name]!);
-  return new CallWithDeadline(request, user, codec.version, extensions, context.signal);
+  const chosen = selected ?? { request, user };
+  return new CallWithDeadline(
+    chosen.request,
+    chosen.user,
+    codec.version,
+    extensions,
+    context.signal,
+  );
 }
 
 /** Returns the status of a failed call. After the deadline, this is the status of the deadline. */
 function failure(
   app: AppContext,
   error: unknown,
-  version: ProtocolVersion,
-  { signal }: HandlerContext,
+  version: ProtocolVersion | undefined,
+  context: HandlerContext,
 ): ConnectError {
+  const { signal } = context;
+  const { observed } = grpcCallOf(context);
   if (error instanceof ConnectError) return error;
-  if (signal.aborted && signal.reason instanceof ConnectError) return signal.reason;
-  return grpcError(peerError(app, error), version);
+  if (signal.aborted && signal.reason instanceof ConnectError) {
+    observed(504);
+    return signal.reason;
+  }
+  const known = peerError(app, error);
+  observed(known.httpStatus);
+  return grpcError(known, version);
 }

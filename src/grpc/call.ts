@@ -8,6 +8,8 @@ export interface GrpcCall {
   readonly request: TransportRequest;
   /** Sends the response headers soon, even if there is no message yet. */
   readonly open: (headers: Headers) => void;
+  /** Reports the answer with its HTTP status. Only the first report counts. */
+  readonly observed: (status: number) => void;
   /** The authenticated user. Set before the request's message is read. */
   user: User | undefined;
 }

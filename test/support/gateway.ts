@@ -21,6 +21,7 @@ export interface GatewayStart {
   readonly allowNetworks?: readonly string[];
   readonly logger?: Logger;
   readonly signing?: SigningKeys;
+  readonly grpc?: GatewayOptions['grpc'];
   /** The key for secrets at rest; a random one unless told. */
   readonly secretKey?: string;
 }
@@ -57,6 +58,7 @@ export async function startGateway(start: GatewayStart = {}): Promise<RunningGat
     environment,
     allowNetworks,
     ...(start.signing && { signing: start.signing }),
+    grpc: start.grpc,
     ...(start.secretKey !== undefined && { secrets: { secretKey: start.secretKey } }),
   });
   const listening = await gateway.listen(0);

@@ -93,9 +93,13 @@ export interface Answer {
 }
 
 /** Makes a client of a service, for example `lf.a2a.v1.A2AService`. */
-export function genericClient(address: string, service: string): GenericClient {
+export function genericClient(
+  address: string,
+  service: string,
+  credentials: grpc.ChannelCredentials = grpc.credentials.createInsecure(),
+): GenericClient {
   const schema = serviceSchema(service);
-  const client = new grpc.Client(address, grpc.credentials.createInsecure());
+  const client = new grpc.Client(address, credentials);
 
   function method(name: string) {
     const found = schema.methods.find((each) => each.name === name);

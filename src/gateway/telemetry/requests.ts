@@ -30,6 +30,8 @@ export function watchTasks(meter: Meter): NonNullable<ServeOptions['onState']> {
   };
 }
 
+const GRPC_METHOD = /^\/(?:lf\.)?a2a\.v1\.A2AService\//;
+
 /** Returns a function that finds the route of a path. Parameter values never become labels. */
 function namer(routes: readonly GatewayRoute[]): (url: string) => string {
   const literal = new Set<string>();
@@ -41,6 +43,7 @@ function namer(routes: readonly GatewayRoute[]): (url: string) => string {
   return (url) => {
     const [path = '/'] = url.split('?', 1);
     if (path === '/') return 'A2A JSON-RPC';
+    if (GRPC_METHOD.test(path)) return 'A2A gRPC';
     if (path.startsWith('/agents/')) return '/agents/{name}';
     if (literal.has(path)) return path;
     const found = patterns.find(([pattern]) => pattern.test(path));

@@ -36,6 +36,9 @@ const BYTES_PER_PING = 256;
 /** Limit of streams that end with an error, for example because the client resets them (CVE-2023-44487). */
 const RESETS = { burst: 200, perSecond: 50 };
 
+/** How long the rest of a body is discarded after the response. */
+const REST_MS = 200;
+
 export interface Http2Options {
   readonly handler: HttpHandler;
   /** Handles gRPC requests. Without it, `handler` gets them too. */
@@ -176,8 +179,7 @@ class Connection {
   #opened(stream: ServerHttp2Stream): void {
     this.#streams.set(stream, performance.now());
     stream.once('finish', () => {
-      // The response is complete, so the rest of the body is not wanted (RFC 9113, section 8.1).
-      if (!isReceived(stream)) stream.close(constants.NGHTTP2_NO_ERROR);
+      if (!isReceived(stream)) refuseRest(stream);
     });
     stream.once('close', () => {
       this.#streams.delete(stream);
@@ -200,6 +202,16 @@ class Connection {
       constants.NGHTTP2_ENHANCE_YOUR_CALM,
     );
   }
+}
+
+/**
+ * Ends a stream after its response although the client has not sent the whole body (RFC 9113, section 8.1). Waits a
+ * little for a client that is about to complete it, and for the trailers of the response.
+ */
+function refuseRest(stream: ServerHttp2Stream): void {
+  stream.resume();
+  const timer = setTimeout(() => stream.close(constants.NGHTTP2_NO_ERROR), REST_MS).unref();
+  stream.once('close', () => clearTimeout(timer));
 }
 
 function isGrpc({ headers }: Http2ServerRequest): boolean {
