@@ -73,7 +73,7 @@ function contract(open: () => Promise<Register>): void {
     const keys = createKeys({
       register,
       audit,
-      pepper: openPepper({ register, secretKey: 's' }),
+      pepper: openPepper({ register, secretKey: 'secret' }),
       logger: silent,
     });
     const { key } = await keys.create(

@@ -12,8 +12,12 @@ const setTerms = statement(
   "UPDATE cards SET text = $text, terms = string_to_array($terms, ' ') WHERE row = $row",
 );
 
-/** A GIN index is used only in a bitmap scan, and connections have those turned off. */
-const USE_INDEX = arrayStatement<[string]>(`SELECT set_config('enable_bitmapscan', 'on', true)`);
+/**
+ * A GIN index is used only in a bitmap scan, and connections have those turned off. Whether the index helps depends on
+ * the terms, so the plan is made for them.
+ */
+const USE_INDEX = arrayStatement<[string, string]>(`
+  SELECT set_config('enable_bitmapscan', 'on', true), set_config('plan_cache_mode', 'auto', true)`);
 
 /** The columns have the collation "C", so lower() changes only ASCII letters, as in SQLite. */
 const COLUMN_OF: Readonly<Record<Sort, string>> = {
