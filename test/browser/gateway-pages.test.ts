@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import OpenAI from 'openai';
-import type { BrowserContextOptions, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { connect } from '../../src/client/index.ts';
 import { startGateway, type RunningGateway } from '../support/gateway.ts';
-import { serveClerk } from './operator-support.ts';
-import { assertAccessible, DESKTOP, noBrowser, PHONE, thereAre, visit } from './support.ts';
+import { serveClerk, signIn } from './operator-support.ts';
+import { assertAccessible, DESKTOP, noBrowser, PHONE, thereAre } from './support.ts';
 
 const skip = noBrowser;
 const pricing = { inputPricePerToken: 0.5, outputPricePerToken: 0.25, currency: 'EUR' };
@@ -30,17 +30,6 @@ async function busyGateway(t: TestContext): Promise<{ gateway: RunningGateway; k
   await (await connect(gateway.url, { headers })).send('list', { metadata: { model: 'priced' } });
   await (await connect(`${gateway.url}/agents/clerk/`, { headers })).send('hello there');
   return { gateway, key };
-}
-
-async function signIn(
-  t: TestContext,
-  { url, key, place }: { readonly url: string; readonly key: string; readonly place: string },
-  options: BrowserContextOptions,
-): Promise<{ page: Page; trouble: string[] }> {
-  const visited = await visit(t, `${url}/console#/${place}`, options);
-  await visited.page.getByLabel('Key').fill(key);
-  await visited.page.getByRole('button', { name: 'Sign in' }).click();
-  return visited;
 }
 
 /** The cells of a table, by row. */
@@ -132,8 +121,14 @@ test(
 
     await row.getByRole('button', { name: 'Edit' }).click();
     await page.getByLabel('Requests per minute').fill('60');
+    await page.getByLabel('Requests at once').fill('5');
     await page.getByRole('button', { name: 'Save' }).click();
-    await row.getByText('60 per minute').waitFor();
+    await row.getByText('60 per minute, 5 at once').waitFor();
+    // The burst stays when the rate is changed.
+    await row.getByRole('button', { name: 'Edit' }).click();
+    await page.getByLabel('Requests per minute').fill('90');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await row.getByText('90 per minute, 5 at once').waitFor();
 
     await row.getByRole('button', { name: 'Rotate' }).click();
     await page.getByRole('button', { name: 'Rotate the key' }).click();
@@ -159,6 +154,20 @@ test(
     );
     await page.getByLabel('Action').selectOption('key.rotate');
     await thereAre(page.locator('tbody tr'), 1);
+    await page.getByLabel('Action').selectOption('keys');
+    await thereAre(page.locator('tbody tr'), entries.length);
+    const { subject = '' } = items[0] ?? {};
+    await page.getByRole('button', { name: subject }).first().click();
+    await thereAre(
+      page.locator('tbody tr'),
+      items.filter((entry) => entry.subject === subject).length,
+    );
+    assert.match(page.url(), /#\/audit\?action=key&subject=/);
+    await page.getByLabel('To (UTC)').fill('2020-01-01');
+    await page.getByLabel('To (UTC)').press('Tab');
+    await page.getByText('No entry matches the filters.').waitFor();
+    await page.getByRole('button', { name: 'Clear' }).click();
+    await thereAre(page.locator('tbody tr'), items.length);
     await assertAccessible(page, 'audit');
     assert.deepEqual(trouble, []);
   },
@@ -259,7 +268,7 @@ test('a model card is edited, compared and restored on the page', { skip }, asyn
       version: number;
     };
   const { url } = gateway;
-  const { page, trouble } = await signIn(t, { url, key, place: 'models' }, DESKTOP);
+  const { page } = await signIn(t, { url, key, place: 'models' }, DESKTOP);
   await page.getByRole('link', { name: 'House model' }).click();
   const text = page.getByLabel('The card as JSON');
   const before = await text.inputValue();
@@ -279,7 +288,16 @@ test('a model card is edited, compared and restored on the page', { skip }, asyn
   await page.getByRole('listitem', { name: 'Version 3' }).waitFor();
   const restored = await read();
   assert.deepEqual([restored.description, restored.version], ['Ours', 3]);
-  assert.deepEqual(trouble, []);
+  // Somebody else changes the card while the person types.
+  await text.fill(before.replace('"Ours"', '"Mine"'));
+  await gateway.ask(key, 'PUT', `/a2a/model-cards/${id}`, { ...body, description: 'Theirs' });
+  await page.getByRole('button', { name: 'Save as a new version' }).click();
+  await page.getByText('Somebody else has changed this card.').waitFor();
+  assert.match(await text.inputValue(), /"Mine"/);
+  await page.getByRole('button', { name: 'Load the newest version' }).click();
+  await page.getByRole('listitem', { name: 'Version 4' }).waitFor();
+  assert.match(await text.inputValue(), /"Theirs"/);
+  await page.getByText('Somebody else has changed this card.').waitFor({ state: 'detached' });
 });
 
 test(

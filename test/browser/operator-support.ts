@@ -1,9 +1,11 @@
 /** Agents, servers and traffic for the tests of the operator's pages. */
 import type { TestContext } from 'node:test';
+import type { BrowserContextOptions } from 'playwright-core';
 import { connect } from '../../src/client/index.ts';
 import { createAgent, serve, type ServeOptions } from '../../src/server.ts';
 import { memoryStore } from '../../src/tasks/index.ts';
 import { silent } from '../live/support.ts';
+import { visit, type Visit } from './support.ts';
 
 /** An agent that repeats, asks, waits until it is canceled, or fails, as the message says. */
 export const clerk = createAgent(
@@ -22,6 +24,18 @@ export const clerk = createAgent(
     }
   },
 );
+
+/** Opens a page of the gateway, and signs in with the key. */
+export async function signIn(
+  t: TestContext,
+  { url, key, place }: { readonly url: string; readonly key: string; readonly place: string },
+  options: BrowserContextOptions,
+): Promise<Visit> {
+  const visited = await visit(t, `${url}/console#/${place}`, options);
+  await visited.page.getByLabel('Key').fill(key);
+  await visited.page.getByRole('button', { name: 'Sign in' }).click();
+  return visited;
+}
 
 export async function serveClerk(t: TestContext, options: ServeOptions = {}) {
   const server = serve(clerk, { logger: silent, console: true, ...options });

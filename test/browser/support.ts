@@ -93,6 +93,20 @@ export async function visit(
   return { page, trouble };
 }
 
+/** Presses Tab until the focused element has this text or label. */
+export async function tabTo(page: Page, text: string): Promise<void> {
+  const focused = `(() => {
+    const at = document.activeElement;
+    return [at.textContent, at.getAttribute('aria-label'), at.labels?.[0]?.textContent];
+  })()`;
+  for (let presses = 0; presses < 60; presses++) {
+    await page.keyboard.press('Tab');
+    const found = (await page.evaluate(focused)) as (string | null | undefined)[];
+    if (found.includes(text)) return;
+  }
+  assert.fail(`${text} has no place in the order of the Tab key`);
+}
+
 /** Waits until there are so many of these elements. */
 export async function thereAre(found: Locator, count: number): Promise<void> {
   if (count > 0) await found.nth(count - 1).waitFor({ state: 'attached' });

@@ -4,14 +4,71 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { connect } from '../../src/client/index.ts';
+import { createAgent, serve } from '../../src/server.ts';
 import { EXTENSION_URI } from '../../src/protocol/development-tool/index.ts';
 import { fold, type Task, type TaskEvent } from '../../src/protocol/index.ts';
 import { makePlace, startCoder } from '../coder/support.ts';
 import { serveClerk } from './operator-support.ts';
-import { DESKTOP, noBrowser, PHONE, thereAre, visit } from './support.ts';
+import { silent } from '../live/support.ts';
+import { assertAccessible, DESKTOP, noBrowser, PHONE, thereAre, visit } from './support.ts';
 
 const skip = noBrowser;
 const write = { call: { name: 'write_file', args: { path: 'a.txt', content: 'hello\n' } } };
+
+test(
+  'files, data and names of artifacts are in the transcript, and a file is saved with its bytes',
+  { skip },
+  async (t) => {
+    const html = '<script>document.title = "run"</script>';
+    const scribe = createAgent({ name: 'Scribe', description: '' }, async function* ({ task }) {
+      const of = { kind: 'artifact-update', taskId: task.id, contextId: task.contextId } as const;
+      const bytes = Buffer.from(html).toString('base64');
+      const file = { name: '../secret/page.html', mimeType: 'text/html', bytes };
+      const data = { rows: Array.from({ length: 200 }, (_, at) => at) };
+      yield {
+        ...of,
+        artifact: {
+          artifactId: 'a',
+          name: 'summary',
+          parts: [{ kind: 'text', text: 'In short.' }],
+        },
+      };
+      yield {
+        ...of,
+        artifact: { artifactId: 'b', name: 'table', parts: [{ kind: 'data', data }] },
+      };
+      yield { ...of, artifact: { artifactId: 'c', parts: [{ kind: 'file', file }] } };
+      const link = { uri: 'javascript:alert(1)', mimeType: 'text/plain' };
+      yield { ...of, artifact: { artifactId: 'd', parts: [{ kind: 'file', file: link }] } };
+    });
+    const listening = await serve(scribe, { logger: silent, console: true }).listen(0);
+    t.after(() => listening.close(0));
+    const client = await connect(listening.url);
+    const asked = { order: 7 };
+    const { id } = (await client.send([{ kind: 'data', data: asked }])) as Task;
+    const { page, trouble } = await visit(t, `${listening.url}/console#/tasks/${id}`, DESKTOP);
+    await page.getByText('Artifact: summary').waitFor();
+    await page.getByText('In short.').waitFor();
+    assert.match(await page.locator('.prompt').innerText(), /"order": 7/);
+    const table = page.locator('details', { hasText: 'The answer contains data: table' });
+    assert.equal(await table.getAttribute('open'), null);
+    await table.locator('summary').click();
+    await table.getByText('Show more').waitFor();
+    assert.equal(await page.locator('a[href^="javascript"]').count(), 0);
+    await page.getByText('javascript:alert(1)').waitFor();
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Save the file' }).click(),
+    ]);
+    assert.equal(download.suggestedFilename(), 'page.html');
+    assert.equal(readFileSync(await download.path(), 'utf8'), html);
+    await assertAccessible(page, 'transcript with parts');
+    // The state before the file came has no file.
+    await page.getByLabel('Event', { exact: true }).fill('3');
+    await thereAre(page.getByRole('button', { name: 'Save the file' }), 0);
+    assert.deepEqual(trouble, []);
+  },
+);
 
 test(
   'the slider shows the task as it was at each event, and the events are those of the API',

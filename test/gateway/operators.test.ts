@@ -3,6 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as z from 'zod';
+import { pageFiles } from '../../src/console/files.ts';
+import { METHODS } from '../../src/protocol/index.ts';
 import { startGateway, type RunningGateway } from '../support/gateway.ts';
 
 const pricing = { inputPricePerToken: 0.5, outputPricePerToken: 0.25, currency: 'EUR' };
@@ -135,4 +137,42 @@ test('the audit log is filtered by the server, and a page ends where the matchin
   );
   assert.deepEqual([first.items.length, second.items.length, second.next], [2, 2, undefined]);
   assert.equal((await gateway.ask(key, 'GET', '/a2a/audit?from=yesterday')).status, 400);
+});
+
+/** What anybody may read: the cards, the signing keys, health, and the files of the pages, which contain no data. */
+const PUBLIC = new Set([
+  'GET /healthz',
+  'GET /readyz',
+  'GET /.well-known/agent.json',
+  'GET /.well-known/agent-card.json',
+  'GET /.well-known/jwks.json',
+]);
+
+test('the files of the pages need no key, and every route behind them does', async (t) => {
+  await using gateway = await startGateway();
+  const { routes } = gateway.gateway;
+  assert.ok(routes.length > 30);
+  for (const { verb, path } of routes) {
+    const body = verb === 'GET' || verb === 'DELETE' ? undefined : {};
+    const response = await gateway.ask(undefined, verb, path.replaceAll(/\{\w+\}/g, 'x'), body);
+    await response.body?.cancel();
+    const expected = PUBLIC.has(`${verb} ${path}`) ? 200 : 401;
+    assert.equal(response.status, expected, `${verb} ${path}`);
+  }
+  for (const { names } of Object.values(METHODS)) {
+    for (const method of Object.values(names)) {
+      const call = { jsonrpc: '2.0', id: 1, method, params: {} };
+      const response = await gateway.ask(undefined, 'POST', '/', call);
+      await response.body?.cancel();
+      assert.equal(response.status, 401, method);
+    }
+  }
+  assert.notEqual((await gateway.ask(undefined, 'GET', '/console')).status, 401);
+  const files = [...(pageFiles()?.files.keys() ?? [])];
+  if (files.length === 0) t.diagnostic('the page has not been built');
+  for (const name of files) {
+    const response = await gateway.ask(undefined, 'GET', `/console/${name}`);
+    await response.body?.cancel();
+    assert.equal(response.status, 200, name);
+  }
 });

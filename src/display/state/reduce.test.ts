@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { LiveItem } from '../../live/client/session.ts';
+import { ARTIFACT_NAME_KEY, readMessage } from '../../protocol/development-tool/index.ts';
+import type { Part } from '../../protocol/index.ts';
 import { editCall, shellCall } from '../../../test/tui/demo.ts';
 import { PHONE, ScriptedSession, TERMINAL } from '../../../test/tui/scripted-session.ts';
 import type { Entry } from './entry.ts';
@@ -313,6 +315,34 @@ test('a client that joins after a canceled turn sees the earlier task, once', as
   assert.deepEqual(
     [...state.log.finished, ...state.log.open].map(({ gap }) => gap),
     [false, true, true, true],
+  );
+});
+
+test('files and data of an answer and of a prompt are entries with their content', () => {
+  const log = new LogWriter(EMPTY_LOG);
+  const message = (role: 'user' | 'agent', parts: Part[]) => {
+    for (const fact of readMessage({ kind: 'message', messageId: 'm', role, parts }))
+      log.take(fact);
+  };
+  const file: Part = { kind: 'file', file: { name: 'a.txt', bytes: 'aGk=' } };
+  const metadata = { [ARTIFACT_NAME_KEY]: 'report' };
+  message('user', [{ kind: 'data', data: { messages: [] } }]);
+  message('agent', [{ kind: 'text', text: 'Here.', metadata }]);
+  message('agent', [file, { kind: 'data', data: [1, 2], metadata }]);
+  log.end();
+  assert.deepEqual(
+    log.log.finished.map((entry) => [
+      entry.kind,
+      'text' in entry && entry.text,
+      entry.kind === 'prompt' ? entry.parts : entry.kind === 'notice' ? entry.part : undefined,
+    ]),
+    [
+      ['prompt', '[data]', [{ kind: 'data', data: { messages: [] } }]],
+      ['notice', 'Artifact: report', undefined],
+      ['text', 'Here.', undefined],
+      ['notice', 'The answer contains data: report', { kind: 'data', data: [1, 2] }],
+      ['notice', 'The answer contains a file: a.txt', file],
+    ],
   );
 });
 

@@ -156,6 +156,8 @@ function kindOfHttp(status: number, subject: ErrorSubject | undefined): ErrorKin
       return subject ? 'unsupportedOperation' : 'methodNotFound';
     case 409:
       return subject === 'cancel' ? 'taskNotCancelable' : 'conflict';
+    case 412:
+      return 'preconditionFailed';
     case 413:
       return 'tooLarge';
     case 415:

@@ -177,7 +177,7 @@ function CardEditor({ server, id }: { readonly server: Server; readonly id: stri
 
 /** Returns whether the card has another version than the page has shown. */
 function isConflict(error: unknown): boolean {
-  return error instanceof A2AError && error.httpStatus === 412;
+  return error instanceof A2AError && error.kind === 'preconditionFailed';
 }
 
 /** Returns the fields of a card that a person can edit. */
