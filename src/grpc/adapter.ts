@@ -12,7 +12,6 @@ import {
 } from '../http/index.ts';
 import { CALL, type GrpcCall } from './call.ts';
 
-const CONTENT_TYPE = 'application/grpc+proto';
 const DISCARD_MS = 5000;
 
 /** Makes the handler of the methods of a router. */
@@ -22,7 +21,7 @@ export function createAdapter(router: ConnectRouter, context: GrpcContext): Grpc
 
   async function answer(request: Http2ServerRequest, response: Http2ServerResponse) {
     const method = methods.get(request.url);
-    if (!method) return refuse(response, Code.Unimplemented, 'This server has no such gRPC method');
+    if (!method) return refuse(request, Code.Unimplemented, 'This server has no such gRPC method');
     const gone = new AbortController();
     const since = performance.now();
     let isObserved = false;
@@ -75,13 +74,16 @@ function discardRest(request: Http2ServerRequest): void {
 }
 
 /** Sends a status without calling a method. */
-function refuse(response: Http2ServerResponse, code: Code, message: string): void {
-  response.writeHead(200, {
-    'content-type': CONTENT_TYPE,
+function refuse(request: Http2ServerRequest, code: Code, message: string): void {
+  const headers = {
+    ':status': 200,
+    'content-type': 'application/grpc+proto',
     'grpc-status': String(code),
     'grpc-message': message,
-  });
-  response.end();
+  };
+  // A status without messages is in the headers, which then end the stream.
+  request.stream.respond(headers, { endStream: true });
+  discardRest(request);
 }
 
 function headersOf({ headers }: Http2ServerRequest): Headers {

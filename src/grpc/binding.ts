@@ -38,7 +38,13 @@ import {
 } from '../protocol/index.ts';
 import { createAdapter } from './adapter.ts';
 import { grpcCallOf } from './call.ts';
-import { isServerStreaming, isUnary, type ProtoCodec, protoCodecOf } from './codec/index.ts';
+import {
+  isServerStreaming,
+  isUnary,
+  type ProtoCodec,
+  protoCodecOf,
+  READ_OPTIONS,
+} from './codec/index.ts';
 import { grpcError } from './errors.ts';
 import { EventEncoder } from './events.ts';
 import { addHealth, HEALTH_SERVICE } from './health.ts';
@@ -57,6 +63,7 @@ function createGrpcHandler(context: GrpcContext): GrpcHandler {
     grpcWeb: false,
     acceptCompression: [],
     readMaxBytes: maxBodyBytes,
+    binaryOptions: READ_OPTIONS,
     requestGate: (call) => admit(app, call, context.ready),
   });
   for (const version of app.versions) addOperations(router, app, protoCodecOf(version));

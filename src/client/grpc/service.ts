@@ -5,7 +5,7 @@ import type { UniversalClientFn } from '@connectrpc/connect/protocol';
 import type { Transport } from '@connectrpc/connect';
 import { createNodeHttpClient, Http2SessionManager } from '@connectrpc/connect-node';
 import type { NetworkGuard } from '../../base/net/index.ts';
-import { isServerStreaming, isUnary, protoCodecOf } from '../../grpc/codec/index.ts';
+import { isServerStreaming, isUnary, protoCodecOf, READ_OPTIONS } from '../../grpc/codec/index.ts';
 import {
   A2AError,
   type AgentService,
@@ -192,6 +192,7 @@ function transportFor(
     readMaxBytes,
     writeMaxBytes: 2 ** 32 - 1,
     useBinaryFormat: true,
+    binaryOptions: READ_OPTIONS,
     interceptors: [],
     acceptCompression: [],
     sendCompression: null,

@@ -10,12 +10,14 @@ import {
   fromJson,
   isMessage,
   type JsonValue,
+  type JsonWriteOptions,
   type Message,
   toJson,
 } from '@bufbuild/protobuf';
 import { isObject } from '../../base/index.ts';
 import {
   A2AError,
+  type AgentCard,
   codecOf,
   inspectJson,
   METHODS,
@@ -28,8 +30,9 @@ import {
   type StreamItem,
   type UnaryOperation,
 } from '../../protocol/index.ts';
+import { withProtoSecurity, withSecurityNames } from './card-v03.ts';
 import { withIds, withNames } from './resource-names.ts';
-import { serviceSchema } from './schema.ts';
+import { READ_OPTIONS, serviceSchema } from './schema.ts';
 
 /** The codec of one protocol version over gRPC. */
 export interface ProtoCodec {
@@ -97,13 +100,23 @@ function createProtoCodec(version: ProtocolVersion): ProtoCodec {
       const raw = json.encodeParams(operation, params);
       return messageOf(methodOf(operation).input, isOld ? withNames(operation, raw) : raw);
     },
-    encodeResult: (operation, result) =>
-      messageOf(methodOf(operation).output, json.encodeResult(operation, result)),
-    decodeResult: (operation, message) =>
-      json.decodeResult(
-        operation,
-        jsonOf(methodOf(operation).output, message, 'invalidAgentResponse'),
-      ),
+    encodeResult(operation, result) {
+      const { output } = methodOf(operation);
+      const raw = json.encodeResult(operation, result);
+      return messageOf(
+        output,
+        isOld && isCard(operation, result) ? withProtoSecurity(raw, result) : raw,
+      );
+    },
+    decodeResult(operation, message) {
+      const { output } = methodOf(operation);
+      if (operation !== 'getExtendedCard') {
+        return json.decodeResult(operation, jsonOf(output, message, 'invalidAgentResponse'));
+      }
+      // Required fields of a card may be empty, and protobuf omits empty fields.
+      const raw = jsonOf(output, message, 'invalidAgentResponse', { alwaysEmitImplicit: true });
+      return json.decodeResult(operation, isOld ? withSecurityNames(raw) : raw);
+    },
     encodeEvent(event, seq) {
       const raw = json.encodeEvent(event);
       const whole = seq === undefined ? raw : { ...Object(raw), parleySequence: String(seq) };
@@ -117,15 +130,20 @@ function createProtoCodec(version: ProtocolVersion): ProtoCodec {
   };
 }
 
+function isCard(operation: Operation, _result: unknown): _result is AgentCard {
+  return operation === 'getExtendedCard';
+}
+
 /** Converts a message to JSON. Some messages have no JSON, for example those that contain a NaN or an empty Value. */
 function jsonOf(
   schema: DescMessage,
   message: unknown,
   kind: 'invalidParams' | 'invalidAgentResponse',
+  options?: Partial<JsonWriteOptions>,
 ): Record<string, unknown> {
   if (!isMessage(message, schema)) throw new TypeError(`not a ${schema.typeName}`);
   try {
-    const raw = toJson(schema, message);
+    const raw = toJson(schema, message, options);
     // The same limits as for JSON.
     inspectJson(raw);
     return isObject(raw) ? raw : {};
@@ -135,7 +153,7 @@ function jsonOf(
   }
 }
 
-const KNOWN_ONLY = { ignoreUnknownFields: true };
+const KNOWN_ONLY = { ignoreUnknownFields: true, ...READ_OPTIONS };
 
 /** Converts JSON to a message. Fields that protobuf does not have are omitted. */
 function messageOf(schema: DescMessage, raw: unknown): Message {

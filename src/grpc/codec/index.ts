@@ -1,2 +1,9 @@
 export { protoCodecOf, type ProtoCodec } from './codec.ts';
-export { isBidiStreaming, isServerStreaming, isUnary, registry, serviceSchema } from './schema.ts';
+export {
+  isBidiStreaming,
+  isServerStreaming,
+  isUnary,
+  READ_OPTIONS,
+  registry,
+  serviceSchema,
+} from './schema.ts';

@@ -11,7 +11,14 @@ import {
 } from '@bufbuild/protobuf';
 import { base64Decode } from '@bufbuild/protobuf/wire';
 import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
+import { MAX_JSON_DEPTH } from '../../protocol/index.ts';
 import { DESCRIPTORS } from './descriptors.ts';
+
+/**
+ * Options for reading messages. One level of JSON is two levels of protobuf. So this allows what `inspectJson` allows,
+ * which is checked afterwards.
+ */
+export const READ_OPTIONS = { recursionLimit: 2 * MAX_JSON_DEPTH + 20 };
 
 export const registry: FileRegistry = createFileRegistry(
   fromBinary(FileDescriptorSetSchema, base64Decode(DESCRIPTORS)),
