@@ -28,7 +28,8 @@ interface Rule {
 const RULES: Record<string, Rule> = {
   // No A2A; what runs in browsers too.
   base: { folders: [], packages: ['zod'], builtins: [] },
-  'base/files': { folders: [], packages: [], builtins: ['crypto', 'fs', 'path'] },
+  'base/files': { folders: ['base/system'], packages: [], builtins: ['crypto', 'fs', 'path'] },
+  'base/system': { folders: [], packages: [], builtins: ['os', 'path'] },
   'base/jsonc': { folders: [], packages: ['zod', 'jsonc-parser'], builtins: [] },
   // The client uses it, so it imports only types of Node's modules.
   'base/metrics': { folders: [], packages: [], builtins: ['perf_hooks'] },
@@ -83,7 +84,7 @@ const RULES: Record<string, Rule> = {
   'live/client': { folders: ['base', 'protocol', 'client'], packages: ['zod'], builtins: [] },
   coder: {
     folders: names(
-      '. base base/files base/jsonc base/net protocol tasks http agent bridge live/client',
+      '. base base/files base/jsonc base/net base/system protocol tasks http agent bridge live/client',
     ),
     packages: names('zod diff htmlparser2 jsonc-parser @lydell/node-pty @vscode/ripgrep'),
     builtins: ['*'],
@@ -106,7 +107,7 @@ const RULES: Record<string, Rule> = {
   },
   // A client like any other, never a friend of coder/.
   tui: {
-    folders: ['base', 'protocol', 'live/client', 'display'],
+    folders: ['base', 'base/system', 'protocol', 'live/client', 'display'],
     packages: ['ink', 'react', 'marked', 'uqr'],
     builtins: ['util'],
   },
@@ -121,14 +122,14 @@ const RULES: Record<string, Rule> = {
   gateway: {
     folders: names(
       '. base base/files base/jsonc base/metrics base/net base/postgres base/signing base/sqlite',
-      'protocol tasks http client store agent bridge console',
+      'base/system protocol tasks http client store agent bridge console',
     ),
     packages: ['zod', 'jose', 'undici'],
     builtins: ['*'],
   },
   cli: {
     folders: names(
-      '. base base/files base/metrics base/net base/postgres base/signing base/tls',
+      '. base base/files base/metrics base/net base/postgres base/signing base/system base/tls',
       'protocol tasks http client store agent bridge',
       'coder live live/client acp display tui gateway',
     ),

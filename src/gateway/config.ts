@@ -10,6 +10,7 @@
 import { constants, existsSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import * as z from 'zod';
+import { isUnix } from '../base/system/index.ts';
 import { isObject, MAX_TIMER_MS } from '../base/index.ts';
 import {
   type Jsonc,
@@ -192,8 +193,7 @@ export async function loadConfig(
   { again = false }: LoadOptions = {},
 ): Promise<LoadedConfig> {
   const { text, mode } = await read(file, again);
-  // Windows has no permission bits.
-  const isExposed = process.platform !== 'win32' && (mode & 0o077) !== 0;
+  const isExposed = isUnix && (mode & 0o077) !== 0;
   return parseConfig(file, text, environment, isExposed);
 }
 

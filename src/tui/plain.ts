@@ -6,6 +6,7 @@
  * `/answer TEXT`. Any other text is a prompt, because the person may have begun to type it before the question came.
  * Ctrl-C stops the person's own command (`!`) or cancels the turn, and a second Ctrl-C leaves.
  */
+import { isWindows } from '../base/system/index.ts';
 import { reasonOf } from '../base/index.ts';
 import type { LiveSession } from '../live/client/index.ts';
 import { hasOption, mayBeCommand, OPTION } from '../protocol/schema-free/index.ts';
@@ -379,7 +380,7 @@ class LineReader {
    */
   dropNumber(removed: () => void): void {
     const stream = this.#stream;
-    if (!stream.isTTY || process.platform === 'win32' || this.#raw !== undefined) return;
+    if (!stream.isTTY || isWindows || this.#raw !== undefined) return;
     this.#raw = [];
     stream.setRawMode(true);
     setTimeout(() => {

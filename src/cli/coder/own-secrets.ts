@@ -9,6 +9,7 @@
  * This helps only on Linux, and only for this process. The processes that started it have environments of their own.
  */
 import { closeSync, openSync, readFileSync, readSync, writeSync } from 'node:fs';
+import { hasProc } from '../../base/system/index.ts';
 import { isSecret } from '../../coder/index.ts';
 
 /** Flags whose value is a secret. */
@@ -19,7 +20,7 @@ const ENVIRONMENT = [47, 48] as const;
 
 /** Overwrites the secrets. Does nothing if the system does not allow it. */
 export function hideOwnSecrets(): void {
-  if (process.platform !== 'linux') return;
+  if (!hasProc) return;
   try {
     const stat = readFileSync('/proc/self/stat', 'latin1');
     const fields = stat

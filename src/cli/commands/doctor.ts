@@ -11,6 +11,7 @@ import {
 import { createServer } from 'node:net';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { isUnix, SYSTEM } from '../../base/system/index.ts';
 import { broken, type Check, ok, printChecks, warning } from '../program/checks.ts';
 import { coderChecks } from '../coder/checks.ts';
 import { defineCommand } from '../program/command.ts';
@@ -59,11 +60,7 @@ export default defineCommand({
       checkProxy(environment),
       ...(await coderChecks(environment)),
     ];
-    return printChecks(
-      `parley ${VERSION} on ${process.platform} ${process.arch}`,
-      checks,
-      values.json,
-    );
+    return printChecks(`parley ${VERSION} on ${SYSTEM} ${process.arch}`, checks, values.json);
   },
 });
 
@@ -82,7 +79,7 @@ function checkFolder(folder: string): Check {
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
-    const others = process.platform === 'win32' ? 0 : statSync(folder).mode & 0o077;
+    const others = isUnix ? statSync(folder).mode & 0o077 : 0;
     return others === 0
       ? ok('data folder', folder)
       : warning('data folder', `other users can read ${folder}: run chmod 700 ${folder}`);
@@ -189,7 +186,7 @@ function checkClock(): Check {
 
 function checkFiles(): Check {
   const name = 'open files';
-  if (process.platform === 'win32') return ok(name, 'no relevant limit');
+  if (!isUnix) return ok(name, 'no relevant limit');
   const limit = openFileLimit();
   if (limit === undefined) return warning(name, 'the limit is unknown: check ulimit -n');
   return limit >= FEW_FILES

@@ -1,5 +1,6 @@
 /** `parley mcp`: logs in to an MCP server in the settings, or logs out. */
 import { spawn } from 'node:child_process';
+import { browserCommand } from '../../base/system/index.ts';
 import { reasonOf } from '../../base/index.ts';
 import { logInToMcpServer, logOutOfMcpServer } from '../../coder/index.ts';
 import { isTrusted, loadSettings, SettingsError } from '../../coder/settings/index.ts';
@@ -95,12 +96,7 @@ async function serverNamed(name: string, environment: Environment) {
 
 /** Opens the URL in the default browser, if there is one. No shell is used, because the URL comes from a server. */
 function openBrowser({ href }: URL): void {
-  const [command, ...args] =
-    process.platform === 'darwin'
-      ? ['open', href]
-      : process.platform === 'win32'
-        ? ['rundll32', 'url.dll,FileProtocolHandler', href]
-        : ['xdg-open', href];
+  const [command, ...args] = browserCommand(href);
   const browser = spawn(command, args, { stdio: 'ignore', detached: true });
   // The person can open the printed URL instead.
   browser.once('error', () => {});

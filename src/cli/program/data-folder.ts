@@ -1,6 +1,6 @@
 /** The data folder: PARLEY_HOME, or the operating system's usual place for application data. */
-import { homedir } from 'node:os';
 import path from 'node:path';
+import { dataHome } from '../../base/system/index.ts';
 import type { Environment } from './flags.ts';
 
 /** Help for PARLEY_HOME. */
@@ -10,21 +10,5 @@ export const DATA_FOLDER_HELP =
 export function dataFolder(environment: Environment): string {
   const home = environment['PARLEY_HOME'];
   if (home !== undefined && home !== '') return path.resolve(home);
-  return path.join(systemFolder(environment), 'parley');
-}
-
-function systemFolder(environment: Environment): string {
-  switch (process.platform) {
-    case 'darwin':
-      return path.join(homedir(), 'Library', 'Application Support');
-    case 'win32':
-      return environment['LOCALAPPDATA'] || path.join(homedir(), 'AppData', 'Local');
-    default: {
-      const data = environment['XDG_DATA_HOME'];
-      // The XDG specification requires that relative paths are ignored.
-      return data !== undefined && path.isAbsolute(data)
-        ? data
-        : path.join(homedir(), '.local', 'share');
-    }
-  }
+  return path.join(dataHome(environment), 'parley');
 }

@@ -4,6 +4,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { Environment } from './flags.ts';
+import { isWindows } from '../../base/system/index.ts';
 
 const FALLBACK = 'vi';
 
@@ -32,10 +33,9 @@ export function personsEditor(environment: Environment) {
  * Windows, the file name is passed separately and is not parsed.
  */
 function runEditor(command: string, file: string): Promise<number | null> {
-  const child =
-    process.platform === 'win32'
-      ? spawn(`${command} "${file}"`, { stdio: 'inherit', shell: true })
-      : spawn('/bin/sh', ['-c', `${command} "$1"`, 'editor', file], { stdio: 'inherit' });
+  const child = isWindows
+    ? spawn(`${command} "${file}"`, { stdio: 'inherit', shell: true })
+    : spawn('/bin/sh', ['-c', `${command} "$1"`, 'editor', file], { stdio: 'inherit' });
   return new Promise((resolve, reject) => {
     child.once('error', reject);
     child.once('exit', resolve);

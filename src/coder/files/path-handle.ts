@@ -16,6 +16,7 @@ import { constants, existsSync } from 'node:fs';
 import { lstat, open, readlink, realpath } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { FileError } from './file-error.ts';
+import { hasProc } from '../../base/system/index.ts';
 
 /** The value of O_PATH on Linux, for every architecture that Node supports. Node does not export it. */
 const O_PATH = 0o10000000;
@@ -37,7 +38,7 @@ export interface PathHandle extends AsyncDisposable {
 }
 
 /** Whether this system has O_PATH descriptors and /proc. */
-export const canPin = process.platform === 'linux' && existsSync('/proc/self/fd');
+export const canPin = hasProc && existsSync('/proc/self/fd');
 
 export interface PathHandleOptions {
   /** If false, behaves as on a system without /proc. */

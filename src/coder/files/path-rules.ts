@@ -4,6 +4,7 @@
  * Names that are equal on some file system are treated as equal on every system, because a workspace may move between
  * machines. For example, `.GIT`, `.git.`, `.g<zero width>it` and `GIT~1` are the same as `.git` on some systems.
  */
+import { SYSTEM } from '../../base/system/index.ts';
 import { trimEndOf } from '../../base/index.ts';
 import { isAbsolute, relative, sep } from 'node:path';
 import { FileError } from './file-error.ts';
@@ -20,7 +21,7 @@ const WINDOWS_DEVICE = /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)/i;
 const SHORT_GIT = /^git~\d+$/;
 
 /** Throws if the path is not a valid path of a file. */
-export function checkPath(path: string, platform: NodeJS.Platform = process.platform): void {
+export function checkPath(path: string, platform: NodeJS.Platform = SYSTEM): void {
   const refuse = (why: string): never => {
     throw new FileError('bad-path', `the path ${JSON.stringify(path.slice(0, 200))} ${why}`);
   };

@@ -1,4 +1,5 @@
 /** The system instruction of the coding agent. */
+import { SYSTEM } from '../../base/system/index.ts';
 import { loadMemory, memoryText } from '../files/memory.ts';
 
 const ROLE = `You are Parley, a coding agent. You work in the folder below, with the tools that you have, for the \
@@ -28,7 +29,7 @@ export async function instructionFor(options: InstructionOptions): Promise<strin
   const memory = memoryText(await loadMemory(options));
   const here = [
     `Workspace: ${options.workspace}`,
-    `System: ${process.platform}`,
+    `System: ${SYSTEM}`,
     `Date: ${new Date().toISOString().slice(0, 10)}`,
   ].join('\n');
   const blocks = [ROLE, here];

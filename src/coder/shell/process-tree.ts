@@ -9,6 +9,7 @@
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
+import { hasProc } from '../../base/system/index.ts';
 
 export interface Root {
   /** The process id of the session leader. */
@@ -59,7 +60,7 @@ function send(pid: number, signal: NodeJS.Signals): void {
 /** Returns the ids of the processes. A negative id means a process group. */
 function membersOf(root: Root): number[] {
   try {
-    if (process.platform === 'linux') return fromProc(root);
+    if (hasProc) return fromProc(root);
   } catch {
     // There is no /proc, so continue as on other systems.
   }

@@ -9,6 +9,7 @@
 import { execFile } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, readlinkSync, rmdirSync } from 'node:fs';
 import { promisify } from 'node:util';
+import { hasSandbox } from '../../base/system/index.ts';
 import { absoluteFolders } from '../../base/files/index.ts';
 import { reasonOf, systemCode } from '../../base/index.ts';
 import { isInside } from '../files/path-rules.ts';
@@ -67,12 +68,11 @@ export async function openSandbox(
   } catch (error) {
     signal?.throwIfAborted();
     const missing = systemCode(error) === 'ENOENT';
-    const why =
-      process.platform !== 'linux'
-        ? 'the sandbox is available only on Linux; remove --sandbox'
-        : missing
-          ? 'the sandbox needs bubblewrap; install the package "bubblewrap" or remove --sandbox'
-          : 'bubblewrap does not work on this system (are user namespaces allowed?); remove --sandbox';
+    const why = !hasSandbox
+      ? 'the sandbox is available only on Linux; remove --sandbox'
+      : missing
+        ? 'the sandbox needs bubblewrap; install the package "bubblewrap" or remove --sandbox'
+        : 'bubblewrap does not work on this system (are user namespaces allowed?); remove --sandbox';
     throw new SandboxUnavailable(why, { cause: error });
   } finally {
     probe.done();

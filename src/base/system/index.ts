@@ -1,0 +1,10 @@
+export {
+  browserCommand,
+  dataHome,
+  DEFAULT_SEARCH_PATH,
+  hasProc,
+  hasSandbox,
+  isUnix,
+  isWindows,
+  SYSTEM,
+} from './system.ts';
