@@ -113,6 +113,12 @@ const RULES: Record<string, Rule> = {
   },
   // The server of the web page.
   console: { folders: ['base', 'http'], packages: [], builtins: ['fs', 'http', 'path'] },
+  // Sends the requests of the inspector's page to the agent that the person named.
+  'console/inspector': {
+    folders: ['base', 'base/net', 'protocol', 'http', 'client'],
+    packages: ['zod'],
+    builtins: [],
+  },
   // The page, which runs only in browsers. Only scripts/page.ts reads it.
   'console/page': {
     folders: ['base', 'protocol', 'client', 'live/client', 'display'],
@@ -131,7 +137,7 @@ const RULES: Record<string, Rule> = {
     folders: names(
       '. base base/files base/metrics base/net base/postgres base/signing base/system base/tls',
       'protocol tasks http client store agent bridge',
-      'coder live live/client acp display tui gateway',
+      'coder live live/client acp display tui console console/inspector gateway',
     ),
     packages: ['pino'],
     builtins: ['*'],

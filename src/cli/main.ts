@@ -74,6 +74,11 @@ const COMMANDS: CommandTable = {
     about: "Show an agent's card, or check it with --verify",
     load: async () => (await import('./commands/card.ts')).default,
   },
+  inspect: {
+    operands: 'URL',
+    about: 'Open the inspector of an agent in a browser: its card with checks, and requests',
+    load: async () => (await import('./commands/inspect.ts')).default,
+  },
   sessions: {
     about: 'List the sessions of the coding agent',
     load: async () => (await import('./commands/sessions.ts')).default,

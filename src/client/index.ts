@@ -30,6 +30,7 @@ export { createBinding, type Endpoint } from './connection/binding.ts';
 export {
   choose,
   discover,
+  hasOriginOf,
   restrictToOrigins,
   type ChosenEndpoint,
   type DiscoverOptions,

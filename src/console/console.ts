@@ -14,6 +14,11 @@ export interface ConsoleOptions {
   readonly gateway?: boolean | undefined;
 }
 
+export interface PageOptions extends ConsoleOptions {
+  /** Whether the server is that of `parley inspect`, which has only the inspector. Default: false. */
+  readonly inspector?: boolean | undefined;
+}
+
 export const CONSOLE_PATH = '/console';
 
 /**
@@ -36,7 +41,7 @@ const POLICY = [
 const COMMON = { 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer' };
 
 /** Returns the page. `files` is the path of its files, relative to the address of the page. */
-export function pageReply(files: string, options: ConsoleOptions = {}): RouteReply {
+export function pageReply(files: string, options: PageOptions = {}): RouteReply {
   const built = pageFiles();
   if (!built) {
     return {
@@ -58,8 +63,9 @@ export function pageReply(files: string, options: ConsoleOptions = {}): RouteRep
   };
 }
 
-function kindOf({ live = false, gateway = false }: ConsoleOptions): string {
-  return live ? 'live' : gateway ? 'gateway' : 'agent';
+function kindOf({ live, gateway, inspector }: PageOptions): string {
+  if (inspector === true) return 'inspector';
+  return live === true ? 'live' : gateway === true ? 'gateway' : 'agent';
 }
 
 /** Returns a file of the page, or undefined if there is no such file. */
@@ -83,7 +89,7 @@ function fileReply(name: string, acceptEncoding: string | undefined): RouteReply
 const NOT_FOUND: RouteReply = { status: 404, headers: COMMON };
 
 /** Returns the routes of the page at `/console`. */
-export function consoleRoutes(options: ConsoleOptions = {}): OwnRoute[] {
+export function consoleRoutes(options: PageOptions = {}): OwnRoute[] {
   return [
     {
       verb: 'GET',

@@ -44,6 +44,8 @@ export interface LiveAccessOptions {
   readonly strict?: boolean | undefined;
   /** Whether clients behind a proxy on this machine count as local clients. */
   readonly trustProxy?: boolean | undefined;
+  /** How to get a new link, for the error that a used or expired ticket gets. */
+  readonly renewal?: string | undefined;
   /** Returns the time in milliseconds. */
   readonly now?: (() => number) | undefined;
 }
@@ -73,6 +75,7 @@ interface Tries {
 export class LiveAccess {
   readonly #trustProxy: boolean;
   readonly #alwaysStrict: boolean;
+  readonly #renewal: string;
   readonly #now: () => number;
   readonly #grants = new Map<string, Grant>();
   readonly #revoked: Buffer[] = [];
@@ -90,6 +93,7 @@ export class LiveAccess {
     this.#alwaysStrict = strict || tokens.length > 0;
     this.#strict = this.#alwaysStrict;
     this.#trustProxy = trustProxy;
+    this.#renewal = options.renewal ?? 'type /remote in the terminal to get a new link';
     this.#now = now;
     for (const { name, roles, token } of tokens) {
       this.#add({ name, roles, hash: hashOf(token), issued: false });
@@ -156,7 +160,7 @@ export class LiveAccess {
       this.#countTry(remote);
       throw new A2AError(
         'unauthenticated',
-        'The ticket is unknown, was used before, or has expired: type /remote in the terminal to get a new link',
+        `The ticket is unknown, was used before, or has expired: ${this.#renewal}`,
       );
     }
     const issued = [...this.#grants.values()].filter((grant) => grant.issued);

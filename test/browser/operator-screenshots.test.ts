@@ -2,11 +2,14 @@
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import type { Page } from 'playwright-core';
+import { temporarySigningKeys } from '../../src/base/signing/index.ts';
+import { inspectorServer } from '../../src/cli/remote/inspector-server.ts';
 import { connect } from '../../src/client/index.ts';
 import { EXTENSION_URI } from '../../src/protocol/development-tool/index.ts';
 import type { Task } from '../../src/protocol/index.ts';
 import { startGateway } from '../support/gateway.ts';
 import { makePlace, startCoder } from '../coder/support.ts';
+import { silent } from '../live/support.ts';
 import { serveClerk } from './operator-support.ts';
 import { DESKTOP, noBrowser, PHONE, visit } from './support.ts';
 
@@ -137,5 +140,39 @@ test('the pictures of a task', { skip }, async (t) => {
     await page.goto(`${url}/console#/tasks/${id}`);
     await page.getByText('I have written').waitFor();
     await shoot(page, 'task', look);
+  }
+});
+
+test('the pictures of the inspector', { skip }, async (t) => {
+  const { url } = await serveClerk(t, {
+    signing: temporarySigningKeys(),
+    card: {
+      provider: { organization: 'Example', url: 'https://example.com' },
+      capabilities: { streaming: true, pushNotifications: true, extendedAgentCard: true },
+      security: [{ bearer: [] }],
+      securitySchemes: {},
+    },
+  });
+  const { server, linkAt } = inspectorServer({ url }, silent);
+  const listening = await server.listen(0);
+  t.after(() => listening.close(0));
+  for (const [device, look] of LOOKS) {
+    const { page } = await visit(t, linkAt(listening.url), device);
+    const view = (name: RegExp) => page.getByRole('link', { name }).click();
+    await page.getByRole('heading', { name: 'Clerk' }).waitFor();
+    await view(/^Checks/);
+    await page.getByRole('heading', { name: 'Signatures' }).waitFor();
+    await shoot(page, 'inspector-checks', look);
+    await view(/^Card/);
+    await shoot(page, 'inspector-card', look);
+    await view(/^Send/);
+    await page.getByLabel('Message', { exact: true }).fill('hello there');
+    await page.getByRole('button', { name: 'Stream', exact: true }).click();
+    await page.getByText('✓ ended').waitFor();
+    await page.locator('.events summary').nth(2).click();
+    await shoot(page, 'inspector-send', look);
+    await view(/^Requests/);
+    await page.locator('.exchange-line').first().waitFor();
+    await shoot(page, 'inspector-requests', look);
   }
 });

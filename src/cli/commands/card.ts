@@ -1,6 +1,7 @@
 /** `parley card`: shows and checks an agent's card. */
 import type { FoundCard } from '../../client/index.ts';
-import type { AgentCard, SecurityScheme } from '../../protocol/index.ts';
+import { declaredFeatures, describeSecurity } from '../../client/checks/index.ts';
+import type { AgentCard } from '../../protocol/index.ts';
 import { defineCommand } from '../program/command.ts';
 import { CONNECTION_FLAGS, targetOf } from '../remote/connection.ts';
 import { discoverRaw } from '../remote/raw-card.ts';
@@ -77,54 +78,19 @@ function print({ card, url }: FoundCard): void {
 }
 
 function facts(card: AgentCard, url: string): [string, string][] {
-  const { capabilities, provider } = card;
-  const can = [
-    capabilities.streaming === true && 'streaming',
-    capabilities.pushNotifications === true && 'push notifications',
-    capabilities.stateTransitionHistory === true && 'state history',
-    capabilities.extendedAgentCard === true && 'extended card',
-  ].filter((name) => name !== false);
+  const { provider } = card;
+  const can = declaredFeatures(card);
   const all: [string, string | undefined][] = [
     ['supports', can.join(', ') || 'no streaming, no push notifications'],
     ['input', card.defaultInputModes.map(word).join(', ')],
     ['output', card.defaultOutputModes.map(word).join(', ')],
-    ['security', security(card)],
+    ['security', word(describeSecurity(card))],
     ['signature', card.signatures?.length ? 'signed (--verify checks it)' : 'unsigned'],
     ['provider', provider && `${word(provider.organization)} ${dim(word(provider.url))}`],
     ['documentation', card.documentationUrl && word(card.documentationUrl)],
     ['card', word(url)],
   ];
   return all.filter((fact): fact is [string, string] => Boolean(fact[1]));
-}
-
-/** Describes the security requirements. A caller must meet one requirement, with all its schemes. */
-function security({ security: requirements = [], securitySchemes = {} }: AgentCard): string {
-  if (requirements.length === 0) return 'none required';
-  return requirements
-    .map((requirement) =>
-      Object.keys(requirement)
-        .map((name) => describeScheme(name, securitySchemes[name]))
-        .join(' and '),
-    )
-    .map((text) => text || 'nothing')
-    .join(', or ');
-}
-
-function describeScheme(name: string, scheme: SecurityScheme | undefined): string {
-  switch (scheme?.type) {
-    case 'http':
-      return `HTTP ${word(scheme.scheme)}`;
-    case 'apiKey':
-      return `an API key in the ${scheme.in} ${word(scheme.name)}`;
-    case 'oauth2':
-      return 'OAuth 2';
-    case 'openIdConnect':
-      return `OpenID Connect at ${word(scheme.openIdConnectUrl)}`;
-    case 'mutualTLS':
-      return 'a client certificate';
-    default:
-      return `${word(name)} (not described)`;
-  }
 }
 
 function section(title: string, rows: readonly (readonly [string, string])[]): void {

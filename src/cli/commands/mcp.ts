@@ -1,10 +1,9 @@
 /** `parley mcp`: logs in to an MCP server in the settings, or logs out. */
-import { spawn } from 'node:child_process';
-import { browserCommand } from '../../base/system/index.ts';
 import { reasonOf } from '../../base/index.ts';
 import { logInToMcpServer, logOutOfMcpServer } from '../../coder/index.ts';
 import { isTrusted, loadSettings, SettingsError } from '../../coder/settings/index.ts';
 import { loginPlace } from '../coder/login-place.ts';
+import { openBrowser } from '../program/browser.ts';
 import { defineCommand } from '../program/command.ts';
 import { configFolder } from '../program/config-folder.ts';
 import { DATA_FOLDER_HELP } from '../program/data-folder.ts';
@@ -92,13 +91,4 @@ async function serverNamed(name: string, environment: Environment) {
     if (error instanceof SettingsError) throw usageError(error.message, { cause: error });
     throw error;
   }
-}
-
-/** Opens the URL in the default browser, if there is one. No shell is used, because the URL comes from a server. */
-function openBrowser({ href }: URL): void {
-  const [command, ...args] = browserCommand(href);
-  const browser = spawn(command, args, { stdio: 'ignore', detached: true });
-  // The person can open the printed URL instead.
-  browser.once('error', () => {});
-  browser.unref();
 }

@@ -4,11 +4,12 @@ import type { ComponentType } from 'preact';
 import { useCallback, useEffect, useRef } from 'preact/hooks';
 import { cleanLine } from '../../../display/index.ts';
 import { PageMessage, Problem } from '../parts/problem.tsx';
+import { SERVER_KIND } from '../server/access.ts';
 import { hrefOf, route } from '../server/route.ts';
 import type { Server } from '../server/server.ts';
 import { begin, leave, signedIn } from '../server/sign-in.ts';
 import { pagesFor, type PageEntry, type PageProps } from './pages.ts';
-import { SignInForm } from './sign-in-form.tsx';
+import { LinkNeeded, SignInForm } from './sign-in-form.tsx';
 
 export function Frame() {
   useEffect(() => void begin(), []);
@@ -17,7 +18,11 @@ export function Frame() {
     case 'in':
       return <SignedInFrame server={state.server} />;
     case 'out':
-      return <SignInForm why={state.why} />;
+      return SERVER_KIND === 'inspector' ? (
+        <LinkNeeded why={state.why} />
+      ) : (
+        <SignInForm why={state.why} />
+      );
     case 'failed':
       return (
         <main class="card">
@@ -87,7 +92,7 @@ function SignedInFrame({ server }: { readonly server: Server }) {
               </a>
             ))}
         </nav>
-        {server.key === undefined ? null : <Who server={server} />}
+        {server.key === undefined || server.kind === 'inspector' ? null : <Who server={server} />}
       </header>
       <Content class="content" ref={main} tabIndex={-1}>
         {page ? (

@@ -25,7 +25,9 @@ const isAgent = ({ kind }: Server) => kind === 'agent';
 const isGateway = ({ kind }: Server) => kind === 'gateway';
 /** Returns a test for a page of the gateway that needs this scope. */
 const withScope = (scope: string) => (server: Server) => isGateway(server) && server.may(scope);
-const seesTasks = (server: Server) => server.may('tasks:read') || server.may('agents:use');
+const isInspector = ({ kind }: Server) => kind === 'inspector';
+const seesTasks = (server: Server) =>
+  !isInspector(server) && (server.may('tasks:read') || server.may('agents:use'));
 
 const PAGES: readonly PageEntry[] = [
   {
@@ -46,6 +48,12 @@ const PAGES: readonly PageEntry[] = [
     hidden: true,
     allowed: seesTasks,
     load: async () => (await import('../task/task-page.tsx')).TaskPage,
+  },
+  {
+    name: 'inspector',
+    title: 'Inspector',
+    allowed: (server) => isInspector(server) || seesTasks(server),
+    load: async () => (await import('../inspector/inspector-page.tsx')).InspectorPage,
   },
   {
     name: 'usage',

@@ -1,4 +1,4 @@
-/** The form that asks for a key. */
+/** The form that asks for a key, and what the page of `parley inspect` shows instead. */
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { SERVER_KIND } from '../server/access.ts';
@@ -71,6 +71,24 @@ export function SignInForm({ why }: { readonly why: string }) {
       </form>
       <p id="key-kept" class="dim small">
         {WORDS.kept}
+      </p>
+    </main>
+  );
+}
+
+/** The page of `parley inspect` is opened by its link only. */
+export function LinkNeeded({ why }: { readonly why: string }) {
+  return (
+    <main class="card">
+      <h1>Parley inspector</h1>
+      {why === '' ? null : (
+        <p class="t-bad" role="alert">
+          {why}
+        </p>
+      )}
+      <p>
+        Start <code>parley inspect URL</code> again, and open the link that it prints. A link works
+        once, for two minutes.
       </p>
     </main>
   );

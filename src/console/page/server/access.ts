@@ -7,13 +7,13 @@ import { ticketIn } from '../../../live/client/index.ts';
 /** The address of the agent or session that has served this page. */
 export const BASE = new URL('.', location.href.replace(/[?#].*$/, '')).href.replace(/\/$/, '');
 
-/** What the server is: a live session, an agent, or a gateway. */
+/** What the server is: a live session, an agent, a gateway, or that of `parley inspect`. */
 export const SERVER_KIND = kindIn(
   document.querySelector<HTMLMetaElement>('meta[name="parley-server"]')?.content,
 );
 
-function kindIn(text: string | undefined): 'live' | 'gateway' | 'agent' {
-  return text === 'live' || text === 'gateway' ? text : 'agent';
+function kindIn(text: string | undefined): 'live' | 'gateway' | 'inspector' | 'agent' {
+  return text === 'live' || text === 'gateway' || text === 'inspector' ? text : 'agent';
 }
 
 /** The name of this client, which others see. */

@@ -110,7 +110,8 @@ export async function signIn(key: string | undefined): Promise<Server> {
     return new Server(key, client, caller);
   }
   // Also finds out whether the token is accepted.
-  await client.list({ pageSize: 1 }, { extensions: EXTENSIONS });
+  if (SERVER_KIND === 'inspector') await new Server(key, client).ask('/inspector');
+  else await client.list({ pageSize: 1 }, { extensions: EXTENSIONS });
   return new Server(key, client);
 }
 

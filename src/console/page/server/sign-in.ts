@@ -1,7 +1,9 @@
 /** Whether a person is signed in, and with which key. */
 import { signal } from '@preact/signals';
 import { A2AError } from '../../../protocol/index.ts';
-import { remembered } from './access.ts';
+import { exchangeTicket } from '../../../live/client/index.ts';
+import { BASE, ownName, remembered, SERVER_KIND, takeTicket } from './access.ts';
+import { goTo } from './route.ts';
 import { signIn, type Server } from './server.ts';
 
 export type SignedIn =
@@ -13,12 +15,24 @@ export type SignedIn =
 
 export const signedIn = signal<SignedIn>({ kind: 'checking' });
 
-/** Signs in with the key that this tab has, if the server needs one. */
+/** Signs in with the key that this tab has, if the server needs one. The link of `parley inspect` has a ticket. */
 export async function begin(): Promise<void> {
   signedIn.value = { kind: 'checking' };
-  await enter(remembered('token').value).catch((error: unknown) => {
-    signedIn.value = { kind: 'failed', error };
-  });
+  try {
+    if (SERVER_KIND === 'inspector') await redeemTicket();
+    await enter(remembered('token').value);
+  } catch (error) {
+    if (isRefused(error)) leave('This link has already been used, or it has expired.');
+    else signedIn.value = { kind: 'failed', error };
+  }
+}
+
+async function redeemTicket(): Promise<void> {
+  const ticket = takeTicket();
+  if (ticket === undefined) return;
+  goTo('#/', { replace: true });
+  const { token } = await exchangeTicket(BASE, ticket, { name: ownName() });
+  remembered('token').value = token;
 }
 
 /** Signs in with this key. Throws if the server could not be asked. */

@@ -1,0 +1,115 @@
+/** Checks what can be seen in the card itself, without a request to the agent. */
+import { isLoopback, isObject } from '../../base/index.ts';
+import type { AgentCard, AgentInterface } from '../../protocol/index.ts';
+import type { FoundCard } from '../connection/discover.ts';
+import { type AgentCheck, doubtful, fine, wrong } from './check.ts';
+
+/** The required fields that the codec adds if they are missing, because ProtoJSON omits empty values. */
+const REQUIRED = [
+  'description',
+  'version',
+  'capabilities',
+  'defaultInputModes',
+  'defaultOutputModes',
+  'skills',
+];
+
+/** Checks a card. `raw` is the card as it was sent. */
+export function checkCard(found: FoundCard, raw: unknown): AgentCheck[] {
+  const { card, url } = found;
+  return [
+    fine('card', `found at ${url}; valid`),
+    ...checkPath(url),
+    ...checkFields(raw),
+    checkSkills(card),
+    ...checkModes(card, raw),
+    ...checkSchemes(card),
+    ...card.supportedInterfaces.flatMap((offer) => checkAddress(offer, url)),
+  ];
+}
+
+function checkPath(url: string): AgentCheck[] {
+  if (!new URL(url).pathname.endsWith('/.well-known/agent.json')) return [];
+  return [doubtful('path', 'the card is only at /.well-known/agent.json', { problem: 'old-path' })];
+}
+
+function checkFields(raw: unknown): AgentCheck[] {
+  const missing = REQUIRED.filter((name) => !isObject(raw) || raw[name] == null);
+  if (missing.length === 0) return [];
+  return [doubtful('fields', `missing: ${missing.join(', ')}`, { problem: 'missing-fields' })];
+}
+
+function checkSkills({ skills }: AgentCard): AgentCheck {
+  const ids = skills.map(({ id }) => id);
+  const twice = ids.find((id, at) => ids.indexOf(id) !== at);
+  if (twice !== undefined) {
+    return wrong('skills', `the id "${twice}" occurs twice`, { problem: 'skill-ids' });
+  }
+  if (skills.length === 0) {
+    return doubtful('skills', 'none: clients cannot tell what the agent does', {
+      problem: 'no-skills',
+    });
+  }
+  return fine('skills', skills.map(({ name }) => name).join(', '));
+}
+
+function checkModes(card: AgentCard, raw: unknown): AgentCheck[] {
+  return (['defaultInputModes', 'defaultOutputModes'] as const).flatMap((name) => {
+    const given = isObject(raw) && raw[name] != null;
+    if (!given || card[name].length > 0) return [];
+    return [doubtful('modes', `${name} is empty`, { problem: 'no-modes' })];
+  });
+}
+
+function checkSchemes({ security = [], securitySchemes = {}, skills }: AgentCard): AgentCheck[] {
+  const required = [...security, ...skills.flatMap((skill) => skill.security ?? [])];
+  const names = new Set(required.flatMap((requirement) => Object.keys(requirement)));
+  return [...names]
+    .filter((name) => !Object.hasOwn(securitySchemes, name))
+    .map((name) =>
+      wrong('security schemes', `"${name}" is required, but not described`, {
+        problem: 'unknown-scheme',
+      }),
+    );
+}
+
+/** Returns the name of an interface in the results of checks. */
+export function nameOfInterface({ protocolVersion, protocolBinding }: AgentInterface): string {
+  return `${protocolVersion} ${protocolBinding}`;
+}
+
+/** Checks the address of an interface. Addresses of gRPC are host names without a scheme, so they are not checked. */
+function checkAddress(offer: AgentInterface, cardUrl: string): AgentCheck[] {
+  if (offer.protocolBinding.toUpperCase() === 'GRPC') return [];
+  const name = nameOfInterface(offer);
+  const base = new URL(cardUrl);
+  const target = URL.parse(offer.url, base.href);
+  if (!target || !/^https?:$/.test(target.protocol)) {
+    const what = `"${offer.url}" is not an http address`;
+    return [wrong(name, what, { problem: 'bad-address' })];
+  }
+  if (target.username !== '' || target.password !== '') {
+    const what = `the address of ${target.host} contains credentials`;
+    return [wrong(name, what, { problem: 'bad-address' })];
+  }
+  if (!URL.canParse(offer.url)) {
+    // This client resolves it against the address of the card. Most others do not.
+    const what = `"${offer.url}" is a relative address`;
+    return [doubtful(name, what, { problem: 'bad-address' })];
+  }
+  const local = isThisMachine(target);
+  if (local && !isThisMachine(base)) {
+    const why = `${offer.url} is an address of this machine, but the card came from ${base.host}`;
+    return [wrong(name, why, { problem: 'own-machine' })];
+  }
+  if (target.protocol === 'https:' || local) return [];
+  const what = `${offer.url} is not encrypted`;
+  return base.protocol === 'https:'
+    ? [wrong(name, `${what}, but the card came over https`, { problem: 'plain-http' })]
+    : [doubtful(name, what, { problem: 'plain-http' })];
+}
+
+function isThisMachine({ hostname }: URL): boolean {
+  const host = hostname.replace(/^\[|\]$/g, '');
+  return isLoopback(host) || host === '0.0.0.0' || host === '::';
+}

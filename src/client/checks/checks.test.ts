@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { v1 } from '../../protocol/index.ts';
+import { EXPLANATIONS, checkCard } from './index.ts';
+
+const CARD = {
+  name: 'Echo',
+  description: 'Repeats your words',
+  version: '1',
+  supportedInterfaces: [
+    { url: 'https://a.test/rpc', protocolBinding: 'JSONRPC', protocolVersion: '1.0' },
+  ],
+  capabilities: {},
+  defaultInputModes: ['text/plain'],
+  defaultOutputModes: ['text/plain'],
+  skills: [{ id: 'echo', name: 'Echo', description: 'Repeats', tags: [] }],
+};
+
+/** The problems of a card that came from this address. */
+function problems(change: object, url = 'https://a.test/.well-known/agent-card.json') {
+  const raw: unknown = JSON.parse(JSON.stringify({ ...CARD, ...change }));
+  const checks = checkCard({ card: v1.decodeCard(raw), url }, raw);
+  return checks.flatMap(({ problem, status }) => (problem ? [`${status} ${problem}`] : []));
+}
+
+const at = (url: string) => ({
+  supportedInterfaces: [{ url, protocolBinding: 'JSONRPC', protocolVersion: '1.0' }],
+});
+
+test('a good card has no problems', () => {
+  assert.deepEqual(problems({}), []);
+});
+
+test('each mistake in a card is found, and has an explanation', () => {
+  const local = 'http://127.0.0.1:4000/.well-known/agent-card.json';
+  const found = {
+    fields: problems({ description: undefined, skills: undefined }),
+    twice: problems({ skills: [...CARD.skills, ...CARD.skills] }),
+    modes: problems({ defaultInputModes: [] }),
+    scheme: problems({ securityRequirements: [{ schemes: { bearer: { list: [] } } }] }),
+    noHttp: problems(at('ftp://a.test/')),
+    relative: problems(at('/rpc')),
+    credentials: problems(at('https://ann:secret@a.test/')),
+    plain: problems(at('http://a.test/')),
+    plainBoth: problems(at('http://a.test/'), 'http://a.test/.well-known/agent-card.json'),
+    local: problems(at('http://localhost:4000/')),
+    unspecified: problems(at('http://0.0.0.0:4000/')),
+    allLocal: problems(at('http://localhost:4000/'), local),
+    old: problems({}, 'https://a.test/.well-known/agent.json'),
+  };
+  assert.deepEqual(found, {
+    fields: ['warning missing-fields', 'warning no-skills'],
+    twice: ['broken skill-ids'],
+    modes: ['warning no-modes'],
+    scheme: ['broken unknown-scheme'],
+    noHttp: ['broken bad-address'],
+    relative: ['warning bad-address'],
+    credentials: ['broken bad-address'],
+    plain: ['broken plain-http'],
+    plainBoth: ['warning plain-http'],
+    local: ['broken own-machine'],
+    unspecified: ['broken own-machine'],
+    allLocal: [],
+    old: ['warning old-path'],
+  });
+  for (const { meaning, fix } of Object.values(EXPLANATIONS)) {
+    assert.match(meaning, /^[A-Z].*\.$/);
+    assert.match(fix, /^[A-Z].*\.$/);
+  }
+});
+
+test('credentials in an address are not repeated in the result', () => {
+  const raw = { ...CARD, ...at('https://ann:secret@a.test/') };
+  const checks = checkCard({ card: v1.decodeCard(raw), url: 'https://a.test/card.json' }, raw);
+  assert.doesNotMatch(JSON.stringify(checks), /secret/);
+});

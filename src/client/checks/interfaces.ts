@@ -1,0 +1,184 @@
+/**
+ * Checks whether an agent supports what its card declares. No task is started. Every request names a task that does not
+ * exist, and the kind of error shows whether the operation is supported.
+ */
+import { reasonOf } from '../../base/index.ts';
+import {
+  A2AError,
+  type AgentInterface,
+  type AgentService,
+  type ErrorKind,
+} from '../../protocol/index.ts';
+import { type ConnectOptions, openService } from '../connect.ts';
+import type { FoundCard } from '../connection/discover.ts';
+import { ConnectionError } from '../connection/errors.ts';
+import { nameOfInterface } from './card-rules.ts';
+import { type AgentCheck, doubtful, fine, wrong } from './check.ts';
+
+const NO_TASK = '00000000-0000-7000-8000-000000000000';
+
+export interface CheckedAgent {
+  /** The address of the agent that the person gave. */
+  readonly address: string;
+  readonly found: FoundCard;
+  /** Returns the options for requests to an interface: headers, timeouts, trusted origins. */
+  readonly optionsFor: (offer: AgentInterface) => ConnectOptions;
+}
+
+/**
+ * Returns a client for one interface of the card. Throws a ConnectionError if this client does not support the
+ * interface, or if it is at another origin, which must not receive the headers.
+ */
+export function serviceOf(agent: CheckedAgent, offer: AgentInterface): AgentService {
+  return openOffer(agent, offer, agent.optionsFor(offer));
+}
+
+function openOffer(
+  { address, found: { card, url } }: CheckedAgent,
+  offer: AgentInterface,
+  options: ConnectOptions,
+): AgentService {
+  const found = { card: { ...card, supportedInterfaces: [offer] }, url };
+  // The preferred version must not prevent the checks of the other interfaces.
+  return openService(address, found, { ...options, version: undefined }).service;
+}
+
+/** Returns the agent's error, or undefined if the request succeeds. */
+async function refusalOf(question: Promise<unknown>): Promise<A2AError | undefined> {
+  try {
+    await question;
+    return undefined;
+  } catch (error) {
+    if (error instanceof A2AError) return error;
+    throw error;
+  }
+}
+
+/** Checks whether an interface of the card answers as its version and binding require. */
+export async function checkInterface(
+  agent: CheckedAgent,
+  offer: AgentInterface,
+): Promise<AgentCheck> {
+  const name = nameOfInterface(offer);
+  const { url } = offer;
+  try {
+    const refusal = await refusalOf(serviceOf(agent, offer).getTask({ id: NO_TASK }));
+    if (!refusal) {
+      return wrong(name, `${url} returned a task that does not exist`, {
+        problem: 'invented-task',
+      });
+    }
+    switch (refusal.kind) {
+      case 'taskNotFound':
+        return fine(name, `${url} responds`);
+      case 'unauthenticated':
+      case 'forbidden':
+        return doubtful(name, `${url} responds, but requires credentials`, {
+          problem: 'credentials',
+        });
+      default:
+        return wrong(name, `${url} returned the error ${refusal.code}: ${refusal.message}`, {
+          problem: 'wrong-answer',
+        });
+    }
+  } catch (error) {
+    const reason = error instanceof ConnectionError ? error.reason : undefined;
+    if (reason === 'interface') {
+      return doubtful(name, `${url} was not checked: parley does not support this interface`, {
+        problem: 'not-supported-here',
+      });
+    }
+    if (reason === 'untrusted') {
+      const origin = URL.parse(url, agent.found.url)?.origin;
+      return doubtful(name, `${url} was not checked: it is at another origin`, {
+        problem: 'other-origin',
+        origin,
+      });
+    }
+    return wrong(name, reasonOf(error), { problem: 'unreachable' });
+  }
+}
+
+/** Checks the features that the card declares, over the first interface that this client can use. */
+export async function checkCapabilities(agent: CheckedAgent): Promise<AgentCheck[]> {
+  const { capabilities, security = [], supportedInterfaces } = agent.found.card;
+  const [usable] = supportedInterfaces.flatMap((offer) => {
+    try {
+      return [{ offer, service: serviceOf(agent, offer) }];
+    } catch {
+      return [];
+    }
+  });
+  if (!usable) {
+    return [wrong('interfaces', 'none that parley can use', { problem: 'not-supported-here' })];
+  }
+  const { offer, service } = usable;
+  const streaming = () =>
+    service.subscribe({ id: NO_TASK }).catch((error: unknown) => {
+      // The server of the Python SDK opens a stream even for an unknown task, and then breaks the connection.
+      const opened = error instanceof ConnectionError && error.reason === 'broken';
+      if (!opened) throw error;
+    });
+  const off: readonly ErrorKind[] = ['unsupportedOperation', 'methodNotFound'];
+  return [
+    await checkPromise('streaming', capabilities.streaming === true, off, streaming),
+    await checkPromise(
+      'push',
+      capabilities.pushNotifications === true,
+      [...off, 'pushNotSupported'],
+      () => service.listPushConfigs({ id: NO_TASK }),
+    ),
+    await checkPromise(
+      'extended card',
+      capabilities.extendedAgentCard === true,
+      [...off, 'extendedCardNotConfigured'],
+      () => service.getExtendedCard({}),
+    ),
+    ...(security.length > 0 ? [await checkClosed(agent, offer)] : []),
+  ];
+}
+
+/** Compares what the card declares with the answer to a request. `off` are the errors of an unsupported feature. */
+async function checkPromise(
+  name: string,
+  promised: boolean,
+  off: readonly ErrorKind[],
+  question: () => Promise<unknown>,
+): Promise<AgentCheck> {
+  try {
+    const refusal = await refusalOf(question());
+    if (refusal?.kind === 'unauthenticated' || refusal?.kind === 'forbidden') {
+      return doubtful(name, 'not checked, because it requires credentials', {
+        problem: 'credentials',
+      });
+    }
+    const isOff = refusal !== undefined && off.includes(refusal.kind);
+    if (promised && isOff) {
+      return wrong(name, `declared, but not supported: ${refusal.message}`, {
+        problem: 'broken-promise',
+      });
+    }
+    if (promised) return fine(name, 'declared and supported');
+    return isOff
+      ? fine(name, 'neither declared nor supported')
+      : doubtful(name, 'supported, but not declared in the card', { problem: 'undeclared' });
+  } catch (error) {
+    return wrong(name, reasonOf(error), { problem: 'unreachable' });
+  }
+}
+
+/** Checks that an agent whose card requires credentials refuses a request without them. */
+async function checkClosed(agent: CheckedAgent, offer: AgentInterface): Promise<AgentCheck> {
+  const name = 'security';
+  try {
+    const service = openOffer(agent, offer, { ...agent.optionsFor(offer), headers: {} });
+    const refusal = await refusalOf(service.getTask({ id: NO_TASK }));
+    return refusal?.kind === 'unauthenticated' || refusal?.kind === 'forbidden'
+      ? fine(name, 'requests without credentials are refused')
+      : wrong(name, 'the card requires credentials, but the agent accepts requests without them', {
+          problem: 'open',
+        });
+  } catch (error) {
+    return wrong(name, reasonOf(error), { problem: 'unreachable' });
+  }
+}

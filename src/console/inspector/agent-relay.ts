@@ -1,0 +1,232 @@
+/**
+ * Sends the requests of the inspector's page to the agent, because a web page may not send requests to another origin.
+ *
+ * Only the origins that the person named on the command line are trusted: they may be in any network, and only they get
+ * the headers of the command line. Other origins, which the agent's card names, are added when the person agrees. They
+ * must be public, or on the host of the agent.
+ */
+import * as z from 'zod';
+import { reasonOf } from '../../base/index.ts';
+import { AddressError, fetchNamedBy } from '../../base/net/index.ts';
+import { hasOriginOf } from '../../client/index.ts';
+import { A2AError } from '../../protocol/index.ts';
+
+/** Maximum number of requests at the same time. */
+const MAX_OPEN = 16;
+/** Maximum number of origins that are added. */
+const MAX_ORIGINS = 16;
+/** Maximum size of a response. */
+const MAX_BYTES = 64 * 2 ** 20;
+/** Maximum time until a response starts, and the maximum time without data after that. */
+const START_MS = 120_000;
+const SILENT_MS = 600_000;
+
+/** Headers that belong to one connection, or that would make a request mean something else on its way. */
+const RESERVED =
+  /^(host|connection|content-length|transfer-encoding|te|trailer|upgrade|keep-alive|expect|proxy-.*)$/i;
+
+const RelayedRequest = z.strictObject({
+  method: z.enum(['GET', 'POST', 'PUT', 'DELETE']).default('GET'),
+  url: z.string().max(8192),
+  headers: z.record(z.string().max(256), z.string().max(16_384)).default({}),
+  body: z.string().optional(),
+});
+
+export interface AgentRelayOptions {
+  /** The address of the agent that the person gave. */
+  readonly url: string;
+  /** Headers for the agent, and for `trustedOrigins`. The page learns only their names. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** Other origins that the person has named. */
+  readonly trustedOrigins?: readonly string[] | undefined;
+}
+
+/** A line of the answer to a relayed request. The lines are JSON objects. */
+type Line =
+  | {
+      readonly response: {
+        readonly status: number;
+        readonly statusText: string;
+        readonly headers: readonly (readonly [string, string])[];
+      };
+    }
+  /** A part of the body, in base64. */
+  | { readonly bytes: string }
+  | { readonly end: true }
+  | { readonly error: { readonly reason: 'unreachable' | 'timeout' | 'limit'; message: string } };
+
+export class AgentRelay {
+  readonly url: string;
+  readonly #headers: Readonly<Record<string, string>>;
+  readonly #trusted: readonly string[];
+  readonly #agreed = new Set<string>();
+  readonly #guarded: typeof globalThis.fetch;
+  #open = 0;
+
+  constructor({ url, headers = {}, trustedOrigins = [] }: AgentRelayOptions) {
+    this.url = url;
+    this.#headers = headers;
+    this.#trusted = [url, ...trustedOrigins];
+    this.#guarded = fetchNamedBy(url, { timeoutMs: 0 });
+  }
+
+  /** What the page may know: the agent's address, the origins, and the names of the headers. */
+  get state() {
+    return {
+      url: this.url,
+      trusted: this.#trusted.map((address) => new URL(address).origin),
+      agreed: [...this.#agreed],
+      headers: Object.keys(this.#headers),
+    };
+  }
+
+  /** Adds an origin to which the person agrees. Its requests get no headers of the command line. */
+  agree(text: string): void {
+    const url = URL.parse(text);
+    if (!url || !/^https?:$/.test(url.protocol) || url.href !== `${url.origin}/`) {
+      throw new A2AError('invalidParams', 'origin: must be an origin, such as https://api.example');
+    }
+    if (!this.#agreed.has(url.origin) && this.#agreed.size >= MAX_ORIGINS) {
+      throw new A2AError('invalidParams', `origin: at most ${MAX_ORIGINS} origins can be added`);
+    }
+    this.#agreed.add(url.origin);
+  }
+
+  /** Sends a request. Returns the lines of the answer. Throws an A2AError if the request is not allowed. */
+  send(body: unknown): AsyncIterable<string> {
+    const parsed = RelayedRequest.safeParse(body);
+    if (!parsed.success) {
+      throw new A2AError('invalidParams', z.prettifyError(parsed.error));
+    }
+    const { method, url: text, body: content } = parsed.data;
+    const url = URL.parse(text);
+    if (!url || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '') {
+      throw new A2AError('invalidParams', 'url: must be an http address without credentials');
+    }
+    const trusted = hasOriginOf(this.#trusted, url.href);
+    if (!trusted && !this.#agreed.has(url.origin)) {
+      throw new A2AError(
+        'forbidden',
+        `${url.origin} is not the agent's origin: agree to requests to it first`,
+      );
+    }
+    const headers = headersOf({ ...(trusted && this.#headers), ...parsed.data.headers });
+    if (this.#open >= MAX_OPEN) {
+      throw new A2AError('unavailable', `At most ${MAX_OPEN} requests can run at the same time`);
+    }
+    this.#open++;
+    const fetch = trusted ? globalThis.fetch : this.#guarded;
+    return linesOf(
+      (signal) =>
+        fetch(url, {
+          method,
+          headers,
+          redirect: 'manual',
+          signal,
+          ...(content !== undefined && { body: content }),
+        }),
+      () => this.#open--,
+    );
+  }
+}
+
+function headersOf(given: Readonly<Record<string, string>>): Headers {
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(given)) {
+    if (RESERVED.test(name)) {
+      throw new A2AError('invalidParams', `headers: ${name} is set by the connection itself`);
+    }
+    try {
+      headers.set(name, value);
+    } catch {
+      // The error of the runtime contains the value, which may be a secret.
+      throw new A2AError(
+        'invalidParams',
+        `headers: ${JSON.stringify(name)} has characters that HTTP does not allow`,
+      );
+    }
+  }
+  // The page shows the bytes as the agent sends them.
+  headers.set('accept-encoding', 'identity');
+  return headers;
+}
+
+/** Returns the lines of an answer. When the page leaves, the request to the agent ends immediately. */
+function linesOf(
+  send: (signal: AbortSignal) => Promise<Response>,
+  done: () => void,
+): AsyncIterable<string> {
+  const leaving = new AbortController();
+  let over = false;
+  const finish = (): void => {
+    clearTimeout(timer);
+    leaving.abort();
+    if (!over) done();
+    over = true;
+  };
+  let timer: NodeJS.Timeout | undefined;
+  let late = false;
+  const wait = (ms: number): void => {
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      late = true;
+      leaving.abort();
+    }, ms);
+  };
+
+  async function* lines(): AsyncGenerator<Line> {
+    try {
+      wait(START_MS);
+      const response = await send(leaving.signal);
+      const { status, statusText } = response;
+      yield { response: { status, statusText, headers: [...response.headers] } };
+      let size = 0;
+      wait(SILENT_MS);
+      for await (const chunk of response.body ?? []) {
+        size += chunk.byteLength;
+        if (size > MAX_BYTES) {
+          yield errorLine('limit', `the response is larger than ${MAX_BYTES} bytes`);
+          return;
+        }
+        yield { bytes: Buffer.from(chunk).toString('base64') };
+        wait(SILENT_MS);
+      }
+      yield { end: true };
+    } catch (error) {
+      yield late
+        ? errorLine('timeout', 'the agent sent nothing for too long')
+        : errorLine('unreachable', causeOf(error));
+    } finally {
+      finish();
+    }
+  }
+
+  const source = lines();
+  return {
+    [Symbol.asyncIterator]: () => ({
+      async next() {
+        const { value, done: ended } = await source.next();
+        return ended === true
+          ? { value: undefined, done: true }
+          : { value: `${JSON.stringify(value)}\n`, done: false };
+      },
+      async return() {
+        finish();
+        await source.return(undefined);
+        return { value: undefined, done: true };
+      },
+    }),
+  };
+}
+
+function errorLine(reason: 'unreachable' | 'timeout' | 'limit', message: string): Line {
+  return { error: { reason, message } };
+}
+
+/** Returns the message of the innermost cause. The message of `fetch` itself is only "fetch failed". */
+function causeOf(error: unknown): string {
+  let inner = error;
+  while (inner instanceof Error && inner.cause instanceof Error) inner = inner.cause;
+  if (inner instanceof AddressError) return `${inner.message}; name it with --trusted-origin`;
+  return reasonOf(inner);
+}

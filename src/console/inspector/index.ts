@@ -1,0 +1,2 @@
+export { AgentRelay, type AgentRelayOptions } from './agent-relay.ts';
+export { inspectorRoutes } from './routes.ts';

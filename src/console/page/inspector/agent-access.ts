@@ -1,0 +1,187 @@
+/**
+ * How this page reaches the agent that it inspects. A browser allows requests only to the page's own server. That server
+ * is the agent or the gateway itself, or it is `parley inspect`, which sends the requests on.
+ */
+import * as z from 'zod';
+import { ConnectionError, hasOriginOf } from '../../../client/index.ts';
+import { A2AError } from '../../../protocol/index.ts';
+import { headersOf, type Server } from '../server/server.ts';
+import { leaveIfRefused } from '../server/sign-in.ts';
+
+/** A response, with all its headers. A browser hides some of them in the response itself. */
+export interface SentResponse {
+  readonly response: Response;
+  readonly headers: readonly (readonly [string, string])[];
+}
+
+export interface AgentRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: Headers;
+  readonly body: string | undefined;
+  readonly signal: AbortSignal | undefined;
+}
+
+export interface AgentAccess {
+  /** The address of the agent. */
+  readonly address: string;
+  /** Headers that every request has: the key of the person who is signed in. */
+  readonly keyHeaders: Readonly<Record<string, string>>;
+  /** The names of headers that the server adds, whose values the page does not know. */
+  readonly addedHeaders: readonly string[];
+  /** Returns whether the address may get the headers of the person. */
+  trusts(url: string): boolean;
+  /** Sends a request. Throws a ConnectionError `untrusted` if requests to this address are not allowed. */
+  send(request: AgentRequest): Promise<SentResponse>;
+  /** Allows requests to another origin. Undefined if this page can never send them. */
+  readonly agree: ((origin: string) => Promise<void>) | undefined;
+}
+
+/** The server of this page, or an agent behind it. */
+export function directAccess(server: Server, agent: string): AgentAccess {
+  const isOwn = (url: string) => new URL(url).origin === location.origin;
+  return {
+    address: `${server.url}${server.pathOf(agent)}/`,
+    keyHeaders: headersOf(server.key),
+    addedHeaders: [],
+    trusts: isOwn,
+    agree: undefined,
+    async send({ url, body, signal, method, headers }) {
+      if (!isOwn(url)) {
+        const { origin } = new URL(url);
+        throw new ConnectionError('untrusted', `${origin} is not the server of this page`);
+      }
+      const response = await fetch(url, {
+        method,
+        headers,
+        redirect: 'manual',
+        credentials: 'omit',
+        cache: 'no-store',
+        ...(body !== undefined && { body }),
+        ...(signal && { signal }),
+      });
+      return { response, headers: [...response.headers] };
+    },
+  };
+}
+
+const RelayState = z.object({
+  url: z.string(),
+  trusted: z.array(z.string()),
+  agreed: z.array(z.string()),
+  headers: z.array(z.string()),
+});
+
+const RelayLine = z.union([
+  z.object({
+    response: z.object({
+      status: z.int().min(200).max(599),
+      statusText: z.string(),
+      headers: z.array(z.tuple([z.string(), z.string()])),
+    }),
+  }),
+  z.object({ bytes: z.string() }),
+  z.object({ end: z.literal(true) }),
+  z.object({
+    error: z.object({ reason: z.enum(['unreachable', 'timeout', 'limit']), message: z.string() }),
+  }),
+]);
+type RelayLine = z.infer<typeof RelayLine>;
+
+/** The agent of `parley inspect`, whose server sends the requests on. */
+export async function relayedAccess(server: Server): Promise<AgentAccess> {
+  let state = await server.json(RelayState, '/inspector');
+  return {
+    address: state.url,
+    keyHeaders: {},
+    addedHeaders: state.headers,
+    trusts: (url) => hasOriginOf(state.trusted, url),
+    async agree(origin) {
+      const body = { origin };
+      state = await server.json(RelayState, '/inspector/origins', { method: 'POST', body });
+    },
+    async send({ headers, signal, ...request }) {
+      const { origin } = new URL(request.url);
+      if (!hasOriginOf(state.trusted, request.url) && !state.agreed.includes(origin)) {
+        throw new ConnectionError('untrusted', `${origin} is not the agent's origin`);
+      }
+      const body = { ...request, headers: Object.fromEntries(headers) };
+      let answer: Response;
+      try {
+        const options = { method: 'POST', body, signal } as const;
+        answer = await server.ask('/inspector/requests', options);
+      } catch (error) {
+        signal?.throwIfAborted();
+        throw relayProblem(error);
+      }
+      return readRelayed(answer);
+    },
+  };
+}
+
+/** These are problems of `parley inspect`. They must not be taken for answers of the agent. */
+function relayProblem(error: unknown): ConnectionError {
+  leaveIfRefused(error);
+  if (!(error instanceof A2AError)) {
+    return new ConnectionError(
+      'unreachable',
+      'parley inspect does not answer: is it still running?',
+    );
+  }
+  const reason = error.kind === 'forbidden' ? 'untrusted' : 'unreachable';
+  return new ConnectionError(reason, error.message);
+}
+
+async function readRelayed(answer: Response): Promise<SentResponse> {
+  const lines = relayLines(answer);
+  const first = (await lines.next()).value;
+  if (first === undefined || !('response' in first)) throw endOf(first);
+  const { status, statusText, headers } = first.response;
+  const empty = status === 204 || status === 205 || status === 304;
+  const body = new ReadableStream<Uint8Array<ArrayBuffer>>(
+    {
+      async pull(controller) {
+        const { value: line } = await lines.next();
+        if (line && 'bytes' in line) controller.enqueue(bytesOf(line.bytes));
+        else if (line && 'end' in line) controller.close();
+        else throw endOf(line);
+      },
+      cancel: async () => void (await lines.return(undefined)),
+    },
+    { highWaterMark: 0 },
+  );
+  if (empty) await lines.return(undefined);
+  // A browser refuses some characters in the text of a status.
+  const text = /^[\t\x20-\x7e]*$/.test(statusText) ? statusText : '';
+  const response = new Response(empty ? null : body, { status, statusText: text, headers });
+  return { response, headers };
+}
+
+function endOf(line: RelayLine | undefined): ConnectionError {
+  if (!line || !('error' in line)) {
+    return new ConnectionError('broken', 'parley inspect ended the response');
+  }
+  const { reason, message } = line.error;
+  return new ConnectionError(reason === 'limit' ? 'broken' : reason, message);
+}
+
+function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
+  return Uint8Array.from(atob(base64), (char) => char.charCodeAt(0));
+}
+
+async function* relayLines(answer: Response): AsyncGenerator<RelayLine, undefined> {
+  const reader = answer.body?.pipeThrough(new TextDecoderStream()).getReader();
+  if (!reader) return undefined;
+  let rest = '';
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return undefined;
+      const texts = (rest + value).split('\n');
+      rest = texts.pop() ?? '';
+      for (const text of texts) yield RelayLine.parse(JSON.parse(text));
+    }
+  } finally {
+    await reader.cancel().catch(() => undefined);
+  }
+}

@@ -1,0 +1,147 @@
+/** The card: as a page for people, and as JSON as the agent sends it to clients of either version. */
+import { useSignal } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
+import { declaredFeatures, describeSecurity } from '../../../client/checks/index.ts';
+import { clean, cleanLine } from '../../../display/index.ts';
+import type { AgentCard, ProtocolVersion } from '../../../protocol/index.ts';
+import { LongText } from '../session/lines.tsx';
+import type { Inspection } from './inspection.ts';
+
+/** Maximum number of skills and other entries that are drawn. The JSON has them all. */
+const MAX_ENTRIES = 100;
+const FIRST_ROWS = 400;
+
+export function CardView({ inspection }: { readonly inspection: Inspection }) {
+  const shown = useSignal<'page' | ProtocolVersion>('page');
+  const versions = [...inspection.cards.value.keys()];
+  const { card: newest } = inspection;
+  if (!newest) return null;
+  const copy = shown.value === 'page' ? undefined : inspection.cards.value.get(shown.value);
+  return (
+    <>
+      <fieldset class="radios">
+        <legend>Show</legend>
+        {(['page', ...versions] as const).map((each) => (
+          <label key={each}>
+            <input
+              type="radio"
+              name="card-form"
+              checked={shown.value === each}
+              onChange={() => (shown.value = each)}
+            />
+            {each === 'page' ? 'the card' : `JSON for ${each}`}
+          </label>
+        ))}
+      </fieldset>
+      {copy ? (
+        <LongText text={JSON.stringify(copy.raw, null, 2)} first={FIRST_ROWS} safe="reveal" />
+      ) : (
+        <RenderedCard card={newest.card} url={newest.url} />
+      )}
+    </>
+  );
+}
+
+function RenderedCard({ card, url }: { readonly card: AgentCard; readonly url: string }) {
+  const { provider, documentationUrl, capabilities } = card;
+  const features = declaredFeatures(card);
+  return (
+    <div class="agent-card">
+      <h2>
+        {cleanLine(card.name)} <span class="dim">{cleanLine(card.version)}</span>
+      </h2>
+      <p class="said-by-agent">{clean(card.description)}</p>
+      <dl class="facts">
+        <Fact name="Features">{features.join(', ') || 'no streaming, no push notifications'}</Fact>
+        <Fact name="Input">{list(card.defaultInputModes)}</Fact>
+        <Fact name="Output">{list(card.defaultOutputModes)}</Fact>
+        <Fact name="Security">{cleanLine(describeSecurity(card))}</Fact>
+        {provider ? (
+          <Fact name="Provider">
+            {cleanLine(provider.organization)} <Address url={provider.url} />
+          </Fact>
+        ) : null}
+        {documentationUrl === undefined ? null : (
+          <Fact name="Documentation">
+            <Address url={documentationUrl} />
+          </Fact>
+        )}
+        <Fact name="Card">
+          <Address url={url} />
+        </Fact>
+      </dl>
+      <h3>Interfaces</h3>
+      <ul class="plain-list">
+        {card.supportedInterfaces.slice(0, MAX_ENTRIES).map((offer, at) => (
+          <li key={at}>
+            <strong>
+              {cleanLine(offer.protocolVersion)} {cleanLine(offer.protocolBinding)}
+            </strong>{' '}
+            <span class="mono">{cleanLine(offer.url)}</span>
+            {offer.tenant ? <span class="dim"> tenant {cleanLine(offer.tenant)}</span> : null}
+          </li>
+        ))}
+      </ul>
+      <h3>Skills</h3>
+      {card.skills.length === 0 ? <p class="dim">None.</p> : null}
+      <ul class="plain-list">
+        {card.skills.slice(0, MAX_ENTRIES).map((skill, at) => (
+          <li key={at}>
+            <div>
+              <strong>{cleanLine(skill.name)}</strong>{' '}
+              <span class="dim mono">{cleanLine(skill.id)}</span>
+              {skill.tags.slice(0, 12).map((tag) => (
+                <span class="chip">{cleanLine(tag)}</span>
+              ))}
+              <div class="said-by-agent">{clean(skill.description)}</div>
+              {skill.examples?.slice(0, 5).map((example) => (
+                <div class="dim">“{cleanLine(example)}”</div>
+              ))}
+            </div>
+          </li>
+        ))}
+      </ul>
+      {capabilities.extensions?.length ? (
+        <>
+          <h3>Extensions</h3>
+          <ul class="plain-list">
+            {capabilities.extensions.slice(0, MAX_ENTRIES).map((extension, at) => (
+              <li key={at}>
+                <div>
+                  <span class="mono">{cleanLine(extension.uri)}</span>{' '}
+                  <span class="dim">{extension.required === true ? 'required' : 'optional'}</span>
+                  <div>{cleanLine(extension.description ?? '')}</div>
+                </div>
+              </li>
+            ))}
+          </ul>
+        </>
+      ) : null}
+    </div>
+  );
+}
+
+function Fact({ name, children }: { readonly name: string; readonly children: ComponentChildren }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}
+
+function list(modes: readonly string[]): string {
+  return modes.length === 0 ? 'not declared' : cleanLine(modes.slice(0, MAX_ENTRIES).join(', '));
+}
+
+/** An address of the agent. It is a link only if it leads to a web page. */
+function Address({ url }: { readonly url: string }) {
+  const shown = cleanLine(url);
+  const target = URL.parse(url);
+  if (!target || !/^https?:$/.test(target.protocol)) return <span class="mono">{shown}</span>;
+  return (
+    <a class="mono" href={target.href} target="_blank" rel="noopener noreferrer">
+      {shown}
+    </a>
+  );
+}

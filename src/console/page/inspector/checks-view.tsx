@@ -1,0 +1,176 @@
+/** The results of the checks, with what each problem means and how to fix it, and the signatures of the card. */
+import { useSignal } from '@preact/signals';
+import {
+  type AgentCheck,
+  EXPLANATIONS,
+  type SignatureResult,
+} from '../../../client/checks/index.ts';
+import { cleanLine } from '../../../display/index.ts';
+import { ProblemLine } from '../parts/problem.tsx';
+import { canVerify, type Inspection } from './inspection.ts';
+
+const SIGNS = {
+  ok: ['✓', 'OK', 'good'],
+  warning: ['!', 'Warning', 'warning'],
+  broken: ['✗', 'Problem', 'bad'],
+} as const;
+
+export function ChecksView({ inspection }: { readonly inspection: Inspection }) {
+  const checks = inspection.checks.value;
+  return (
+    <>
+      <p role="status">{summaryOf(checks, inspection.busy.value)}</p>
+      <ul class="checks">
+        {checks.map((check, at) => (
+          <CheckRow key={at} check={check} inspection={inspection} />
+        ))}
+      </ul>
+      <Signatures inspection={inspection} />
+    </>
+  );
+}
+
+function summaryOf(checks: readonly AgentCheck[], busy: boolean): string {
+  if (busy) return 'The checks are running. No task is started.';
+  const count = (status: AgentCheck['status'], one: string) => {
+    const found = checks.filter((check) => check.status === status).length;
+    return found === 0 ? [] : [`${found} ${one}${found === 1 ? '' : 's'}`];
+  };
+  const found = [...count('broken', 'problem'), ...count('warning', 'warning')];
+  return found.length === 0 ? 'Everything is OK.' : `${found.join(', ')}.`;
+}
+
+function CheckRow({
+  check,
+  inspection,
+}: {
+  readonly check: AgentCheck;
+  readonly inspection: Inspection;
+}) {
+  const [sign, word, tone] = SIGNS[check.status];
+  const why = check.problem === undefined ? undefined : EXPLANATIONS[check.problem];
+  return (
+    <li class={`check-row s-${check.status}`}>
+      <span class={`sign t-${tone}`} aria-hidden="true">
+        {sign}
+      </span>
+      <div>
+        <p class="check-line">
+          <strong>{cleanLine(check.name)}</strong> <span class="hidden">{word}:</span>{' '}
+          <span class="said-by-agent">{cleanLine(check.message)}</span>
+        </p>
+        {why === undefined ? null : (
+          <dl class="why">
+            <dt>What it means</dt>
+            <dd>{why.meaning}</dd>
+            <dt>How to fix it</dt>
+            <dd>{why.fix}</dd>
+          </dl>
+        )}
+        {check.problem === 'other-origin' && check.origin !== undefined ? (
+          <Agreement inspection={inspection} origin={check.origin} />
+        ) : null}
+      </div>
+    </li>
+  );
+}
+
+/** Asks the person whether requests may go to another origin that the card names. */
+function Agreement({
+  inspection,
+  origin,
+}: {
+  readonly inspection: Inspection;
+  readonly origin: string;
+}) {
+  const problem = useSignal<unknown>(undefined);
+  const { agree } = inspection.access;
+  if (!agree) {
+    return (
+      <p class="dim">
+        This page sends requests only to its own server. To try the interface, run{' '}
+        <code>parley inspect</code> on your machine.
+      </p>
+    );
+  }
+  return (
+    <>
+      <button
+        type="button"
+        onClick={() => {
+          agree(origin).then(
+            () => inspection.inspect(),
+            (error: unknown) => (problem.value = error),
+          );
+        }}
+      >
+        Allow requests to {cleanLine(origin)}
+      </button>
+      {problem.value === undefined ? null : <ProblemLine error={problem.value} />}
+    </>
+  );
+}
+
+const OUTCOMES = {
+  valid: ['✓ valid', 'good'],
+  unsigned: ['· none', 'dim'],
+  untrusted: ['! key not trusted', 'warning'],
+  unavailable: ['✗ keys unavailable', 'bad'],
+  invalid: ['✗ not valid', 'bad'],
+} as const satisfies Record<SignatureResult['outcome'], readonly [string, string]>;
+
+function Signatures({ inspection }: { readonly inspection: Inspection }) {
+  const results = inspection.signatures.value;
+  if (!canVerify()) {
+    return (
+      <p class="dim">
+        Signatures were not verified: browsers can do so only on https pages and on this machine.
+      </p>
+    );
+  }
+  if (results.length === 0) return null;
+  return (
+    <>
+      <h2>Signatures</h2>
+      <div class="wide" tabIndex={0} role="region" aria-label="Signatures">
+        <table class="numbers">
+          <thead>
+            <tr>
+              <th scope="col">Result</th>
+              <th scope="col">Algorithm</th>
+              <th scope="col">Key</th>
+              <th scope="col">Signed by</th>
+            </tr>
+          </thead>
+          <tbody>
+            {results.map(({ outcome, alg, kid, jku, keysAt, message }, at) => {
+              const [words, tone] = OUTCOMES[outcome];
+              return (
+                <tr key={at}>
+                  <th scope="row" class={`t-${tone}`}>
+                    {words}
+                  </th>
+                  <td>{cleanLine(alg ?? 'unreadable')}</td>
+                  <td class="mono">{cleanLine(kid ?? 'no id')}</td>
+                  <td class="small">
+                    {keysAt === undefined ? (
+                      cleanLine(message)
+                    ) : (
+                      <>
+                        the server of the agent, with a key that it publishes at{' '}
+                        <span class="mono">{cleanLine(keysAt)}</span>
+                      </>
+                    )}
+                    {keysAt === undefined && jku !== undefined ? (
+                      <div class="dim">key set: {cleanLine(jku)}</div>
+                    ) : null}
+                  </td>
+                </tr>
+              );
+            })}
+          </tbody>
+        </table>
+      </div>
+    </>
+  );
+}

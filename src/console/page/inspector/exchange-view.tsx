@@ -1,0 +1,264 @@
+/** A request and its response side by side: formatted, as raw text, and as bytes. */
+import { useSignal } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
+import { isObject } from '../../../base/index.ts';
+import { cleanLine, reveals } from '../../../display/index.ts';
+import { PageMessage } from '../parts/problem.tsx';
+import { durationOf } from '../parts/task-parts.tsx';
+import { LongText } from '../session/lines.tsx';
+import type { RecordedExchange, RecordedEvent, ShownHeader } from './exchanges.ts';
+import { hexDump } from './hex-dump.ts';
+import type { Inspection } from './inspection.ts';
+
+const FIRST_ROWS = 60;
+/** Number of events that are drawn first. */
+const WINDOW = 100;
+/** Maximum length of the words for an event. */
+const MAX_NAME = 160;
+const FORMS = ['formatted', 'raw', 'bytes'] as const;
+
+/** All requests of the page to the agent, the newest first. */
+export function ExchangeList({ inspection }: { readonly inspection: Inspection }) {
+  const all = inspection.log.all.value.toReversed();
+  const opened = useSignal<ReadonlySet<number>>(new Set());
+  if (all.length === 0) {
+    return (
+      <PageMessage title="No requests yet">
+        <p>The requests of the checks and those that you send appear here.</p>
+      </PageMessage>
+    );
+  }
+  return (
+    <>
+      {all.map((exchange) => (
+        <details
+          key={exchange.id}
+          class="frame-entry"
+          onToggle={({ currentTarget: { open } }) => {
+            const ids = new Set(opened.value);
+            if (open) ids.add(exchange.id);
+            else ids.delete(exchange.id);
+            opened.value = ids;
+          }}
+        >
+          <summary>
+            <ExchangeLine exchange={exchange} />
+          </summary>
+          {opened.value.has(exchange.id) ? <ExchangeView exchange={exchange} /> : null}
+        </details>
+      ))}
+    </>
+  );
+}
+
+function ExchangeLine({ exchange }: { readonly exchange: RecordedExchange }) {
+  void exchange.version.value;
+  const { method, url, status, problem } = exchange;
+  const bad = problem !== undefined || status === undefined || status >= 400;
+  return (
+    <span class="exchange-line">
+      <strong>{method}</strong> <span class="mono">{cleanLine(url)}</span>{' '}
+      <span class={bad ? 't-warning' : 't-good'}>
+        {status ?? (problem === undefined ? 'waiting' : 'no response')}
+      </span>{' '}
+      <span class="dim">{timing(exchange)}</span>
+    </span>
+  );
+}
+
+function timing({ firstMs, endMs, size, eventCount, isStream }: RecordedExchange): string {
+  if (firstMs === undefined) return endMs === undefined ? '' : durationOf(endMs);
+  const total = endMs === undefined ? 'open' : durationOf(endMs);
+  const events = isStream ? `, ${eventCount} ${eventCount === 1 ? 'event' : 'events'}` : '';
+  return `first byte ${durationOf(firstMs)}, total ${total}, ${size.toLocaleString()} bytes${events}`;
+}
+
+interface ExchangeProps {
+  readonly exchange: RecordedExchange;
+  /** Adds a button to each event that has an id. */
+  readonly onReplay?: ((id: string) => void) | undefined;
+}
+
+export function ExchangeView({ exchange, onReplay }: ExchangeProps) {
+  void exchange.version.value;
+  const form = useSignal<(typeof FORMS)[number]>('formatted');
+  const { method, url, requestHeaders, requestBody = '', status, problem } = exchange;
+  const target = new URL(url);
+  const name = `form-${exchange.id}`;
+  const statusLine =
+    status === undefined
+      ? problem === undefined
+        ? 'waiting for the response…'
+        : 'no response'
+      : `HTTP ${status} ${cleanLine(exchange.statusText)}`;
+  return (
+    <div class="exchange">
+      <fieldset class="radios">
+        <legend>Show</legend>
+        {FORMS.map((each) => (
+          <label key={each}>
+            <input
+              type="radio"
+              name={name}
+              checked={form.value === each}
+              onChange={() => (form.value = each)}
+            />
+            {each}
+          </label>
+        ))}
+        <span class="dim">{timing(exchange)}</span>
+      </fieldset>
+      <div class="sides">
+        <Side title="Request" line={`${method} ${target.pathname}${target.search}`}>
+          <Headers headers={[['host', target.host], ...requestHeaders]} />
+          <Body form={form.value} bytes={() => new TextEncoder().encode(requestBody)} />
+        </Side>
+        <Side title="Response" line={statusLine}>
+          <Headers headers={exchange.headers} />
+          {exchange.isStream && form.value === 'formatted' ? (
+            <Events exchange={exchange} count={exchange.eventCount} onReplay={onReplay} />
+          ) : (
+            <Body key={exchange.size} form={form.value} bytes={() => exchange.bytes} />
+          )}
+          {exchange.isCut && (!exchange.isStream || form.value !== 'formatted') ? (
+            <p class="dim">
+              Only the first {exchange.bytes.length.toLocaleString()} bytes are kept.
+            </p>
+          ) : null}
+          {problem === undefined ? null : (
+            <p class={problem === 'stopped' ? 'dim' : 'problem-line'}>{cleanLine(problem)}</p>
+          )}
+        </Side>
+      </div>
+    </div>
+  );
+}
+
+interface SideProps {
+  readonly title: string;
+  readonly line: string;
+  readonly children: ComponentChildren;
+}
+
+function Side({ title, line, children }: SideProps) {
+  return (
+    <section class="side" aria-label={title}>
+      <h3>{title}</h3>
+      <p class="mono first-line">{cleanLine(line)}</p>
+      {children}
+    </section>
+  );
+}
+
+function Headers({ headers }: { readonly headers: readonly ShownHeader[] }) {
+  if (headers.length === 0) return null;
+  return (
+    <div class="lines header-lines">
+      {headers.map(([name, value]) => (
+        <div>
+          <span class="t-call">{cleanLine(name)}</span>:{' '}
+          {value === undefined ? <span class="dim">hidden</span> : reveals(value)}
+        </div>
+      ))}
+    </div>
+  );
+}
+
+interface BodyProps {
+  readonly form: (typeof FORMS)[number];
+  readonly bytes: () => Uint8Array<ArrayBuffer>;
+}
+
+function Body({ form, bytes }: BodyProps) {
+  const content = bytes();
+  if (content.length === 0) return <p class="dim">No body.</p>;
+  const text =
+    form === 'bytes'
+      ? hexDump(content)
+      : form === 'raw'
+        ? new TextDecoder().decode(content)
+        : formatted(new TextDecoder().decode(content));
+  return <LongText key={form} text={text} first={FIRST_ROWS} safe="reveal" />;
+}
+
+/** Returns JSON with indentation, and any other text unchanged. */
+function formatted(text: string): string {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text;
+  }
+}
+
+/** Returns a few words for an event of either version: its kind, and the state or the text in it. */
+function nameOfEvent(data: string): string {
+  let body: unknown;
+  try {
+    body = JSON.parse(data);
+  } catch {
+    return data.slice(0, MAX_NAME);
+  }
+  const event = isObject(body) && isObject(body['result']) ? body['result'] : body;
+  if (!isObject(event)) return data.slice(0, MAX_NAME);
+  const [first] = Object.entries(event);
+  const [kind, inner] =
+    typeof event['kind'] === 'string' ? [event['kind'], event] : [first?.[0] ?? '', first?.[1]];
+  const status = isObject(inner) && isObject(inner['status']) ? inner['status'] : {};
+  const artifact = isObject(inner) && isObject(inner['artifact']) ? inner['artifact'] : undefined;
+  const detail = artifact ? JSON.stringify(artifact['parts']) : status['state'];
+  return `${kind} ${typeof detail === 'string' ? detail : ''}`.slice(0, MAX_NAME);
+}
+
+/** `count` changes with each event, so that the new event is drawn. */
+function Events({ exchange, count, onReplay }: ExchangeProps & { readonly count: number }) {
+  const shown = useSignal(WINDOW);
+  const { events } = exchange;
+  const first = Math.max(0, events.length - shown.value);
+  return (
+    <>
+      {first > 0 ? (
+        <button type="button" class="more" onClick={() => (shown.value += 4 * WINDOW)}>
+          Show {Math.min(first, 4 * WINDOW)} earlier events ({first} left)
+        </button>
+      ) : null}
+      <ol class="plain-list events">
+        {events.slice(first).map((event, at) => (
+          <EventRow key={first + at} event={event} onReplay={onReplay} />
+        ))}
+      </ol>
+      {count > events.length ? (
+        <p class="dim">{count - events.length} later events are not kept.</p>
+      ) : null}
+    </>
+  );
+}
+
+interface EventProps {
+  readonly event: RecordedEvent;
+  readonly onReplay: ExchangeProps['onReplay'];
+}
+
+function EventRow({ event, onReplay }: EventProps) {
+  const open = useSignal(false);
+  const { id, type, data, at } = event;
+  return (
+    <li>
+      <details
+        class="frame-entry"
+        onToggle={({ currentTarget }) => (open.value = currentTarget.open)}
+      >
+        <summary>
+          <span class="mono">{id === undefined ? 'no id' : `id ${cleanLine(id)}`}</span>{' '}
+          <span class="dim">{durationOf(at)}</span> {type === 'message' ? '' : cleanLine(type)}{' '}
+          <span class="event-name">{cleanLine(nameOfEvent(data))}</span>
+        </summary>
+        {open.value ? <LongText text={formatted(data)} first={FIRST_ROWS} safe="reveal" /> : null}
+      </details>
+      {id === undefined || !onReplay ? null : (
+        <button type="button" class="quiet" onClick={() => onReplay(id)}>
+          Replay after {cleanLine(id)}
+        </button>
+      )}
+    </li>
+  );
+}

@@ -1,0 +1,149 @@
+/** The inspector: the card of an agent with checks, and requests to it with all that is sent and received. */
+import { useComputed } from '@preact/signals';
+import { useEffect, useMemo } from 'preact/hooks';
+import { cleanLine } from '../../../display/index.ts';
+import { AgentList } from '../gateway/api.ts';
+import { Problem } from '../parts/problem.tsx';
+import { useLoaded } from '../parts/use-loaded.ts';
+import { goTo, hrefOf, route } from '../server/route.ts';
+import type { Server } from '../server/server.ts';
+import { type AgentAccess, directAccess, relayedAccess } from './agent-access.ts';
+import { CardView } from './card-view.tsx';
+import { ChecksView } from './checks-view.tsx';
+import { ExchangeList } from './exchange-view.tsx';
+import { HeaderFields } from './header-fields.tsx';
+import { Inspection } from './inspection.ts';
+import { NoCard } from './no-card.tsx';
+import { TryView } from './try-view.tsx';
+
+const VIEWS = ['card', 'checks', 'try', 'requests'] as const;
+type View = (typeof VIEWS)[number];
+
+interface Props {
+  readonly server: Server;
+  /** The name of an agent behind the gateway, or nothing for the server itself. */
+  readonly path: readonly string[];
+}
+
+export function InspectorPage({ server, path: [agent = ''] }: Props) {
+  return (
+    <div class="inspector">
+      <h1>Inspector</h1>
+      {server.kind === 'gateway' ? <AgentChoice server={server} agent={agent} /> : null}
+      {server.kind === 'inspector' ? (
+        <Relayed server={server} />
+      ) : (
+        <Direct key={agent} server={server} agent={agent} />
+      )}
+    </div>
+  );
+}
+
+function Direct({ server, agent }: { readonly server: Server; readonly agent: string }) {
+  const access = useMemo(() => directAccess(server, agent), [server, agent]);
+  return <Inspected access={access} agent={agent} />;
+}
+
+function Relayed({ server }: { readonly server: Server }) {
+  const access = useLoaded(() => relayedAccess(server), [server]);
+  if (access.error !== undefined) return <Problem error={access.error} onRetry={access.reload} />;
+  return access.value ? <Inspected access={access.value} agent="" /> : null;
+}
+
+/** A gateway can inspect only itself and the agents behind it. Otherwise, it would fetch any URL for its callers. */
+function AgentChoice({ server, agent }: { readonly server: Server; readonly agent: string }) {
+  const loaded = useLoaded(
+    async (signal) =>
+      server.may('agents:use')
+        ? (await server.json(AgentList, '/a2a/agents', { signal })).agents
+        : [],
+    [server],
+  );
+  const names = loaded.value?.map(({ name }) => name) ?? [];
+  return (
+    <div class="filters">
+      <div>
+        <label for="inspected">Agent</label>
+        <select
+          id="inspected"
+          value={agent}
+          onChange={({ currentTarget: { value } }) =>
+            goTo(hrefOf(value === '' ? ['inspector'] : ['inspector', value]))
+          }
+        >
+          <option value="">This gateway</option>
+          {[...new Set([...names, ...(agent === '' ? [] : [agent])])].map((name) => (
+            <option key={name} value={name}>
+              {cleanLine(name)}
+            </option>
+          ))}
+        </select>
+      </div>
+    </div>
+  );
+}
+
+function Inspected({ access, agent }: { readonly access: AgentAccess; readonly agent: string }) {
+  const inspection = useMemo(() => new Inspection(access), [access]);
+  useEffect(() => void inspection.inspect(), [inspection]);
+  const { view: wanted } = route.value.query;
+  const view = VIEWS.find((each) => each === wanted) ?? 'card';
+  const problems = useComputed(
+    () => inspection.checks.value.filter(({ status }) => status !== 'ok').length,
+  );
+  const hasCard = inspection.card !== undefined;
+  return (
+    <>
+      <div class="inspected">
+        <span class="mono">{cleanLine(access.address)}</span>
+        <button type="button" disabled={inspection.busy} onClick={() => void inspection.inspect()}>
+          Check again
+        </button>
+        <span class="dim" role="status">
+          {inspection.busy.value ? 'Asking the agent…' : ''}
+        </span>
+      </div>
+      <HeaderFields inspection={inspection} />
+      <nav class="tabs" aria-label="Views of the agent">
+        <Tab agent={agent} view="card" current={view} title="Card" />
+        <Tab agent={agent} view="checks" current={view} title="Checks" count={problems.value} />
+        <Tab agent={agent} view="try" current={view} title="Send" />
+        <Tab
+          agent={agent}
+          view="requests"
+          current={view}
+          title="Requests"
+          count={inspection.log.all.value.length}
+        />
+      </nav>
+      {view === 'requests' ? (
+        <ExchangeList inspection={inspection} />
+      ) : inspection.error.value !== undefined && !hasCard ? (
+        <NoCard error={inspection.error.value} />
+      ) : view === 'card' ? (
+        <CardView inspection={inspection} />
+      ) : view === 'checks' ? (
+        <ChecksView inspection={inspection} />
+      ) : (
+        <TryView inspection={inspection} />
+      )}
+    </>
+  );
+}
+
+interface TabProps {
+  readonly agent: string;
+  readonly view: View;
+  readonly current: View;
+  readonly title: string;
+  readonly count?: number;
+}
+
+function Tab({ agent, view, current, title, count = 0 }: TabProps) {
+  const path = agent === '' ? ['inspector'] : ['inspector', agent];
+  return (
+    <a href={hrefOf(path, { view })} aria-current={view === current ? 'page' : undefined}>
+      {title} {count > 0 ? <span class="count">{count}</span> : null}
+    </a>
+  );
+}

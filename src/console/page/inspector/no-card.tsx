@@ -1,0 +1,71 @@
+/** What the inspector shows if the agent has no card that can be read: why, what that means, and what to do. */
+import { reasonOf } from '../../../base/index.ts';
+import { ConnectionError } from '../../../client/index.ts';
+import { clean } from '../../../display/index.ts';
+import { A2AError } from '../../../protocol/index.ts';
+import { PageMessage } from '../parts/problem.tsx';
+import { hrefOf, route } from '../server/route.ts';
+
+export function NoCard({ error }: { readonly error: unknown }) {
+  const { title, fix } = explain(error);
+  return (
+    <PageMessage title={title} role="alert">
+      <p class="said">{clean(reasonOf(error))}</p>
+      <p>{fix}</p>
+      <p>
+        <a href={hrefOf(route.value.path, { view: 'requests' })}>See what was sent and received</a>
+      </p>
+    </PageMessage>
+  );
+}
+
+function explain(error: unknown): { readonly title: string; readonly fix: string } {
+  if (error instanceof A2AError) {
+    switch (error.kind) {
+      case 'unauthenticated':
+      case 'forbidden':
+        return {
+          title: 'The agent requires credentials',
+          fix: 'Enter a token or another header under “Headers”. A card should be readable without credentials, because clients learn from it which ones they need.',
+        };
+      case 'rateLimited':
+      case 'unavailable':
+        return { title: 'The agent is busy', fix: 'Wait a moment, then check again.' };
+      default:
+        return {
+          title: 'The card cannot be read',
+          fix: 'Compare the card with the AgentCard object of the specification.',
+        };
+    }
+  }
+  if (!(error instanceof ConnectionError)) {
+    return { title: 'The card cannot be read', fix: 'See the requests for the details.' };
+  }
+  switch (error.reason) {
+    case 'card':
+      return {
+        title: 'There is no agent card at this address',
+        fix: 'Check the address. Serve the card at /.well-known/agent-card.json, as application/json.',
+      };
+    case 'redirect':
+      return {
+        title: 'The address redirects',
+        fix: 'If you trust the other address, inspect that one.',
+      };
+    case 'timeout':
+      return {
+        title: 'The agent does not answer in time',
+        fix: 'Check that it is not overloaded.',
+      };
+    case 'untrusted':
+      return {
+        title: 'The address may not be reached from here',
+        fix: 'Start parley inspect with this address.',
+      };
+    default:
+      return {
+        title: 'The agent cannot be reached',
+        fix: 'Check the address, and that the agent is running.',
+      };
+  }
+}

@@ -1,0 +1,204 @@
+/** Sends messages to the agent over the interface that the person chooses, and shows each request and response. */
+import { useSignal } from '@preact/signals';
+import { useRef } from 'preact/hooks';
+import { nameOfInterface } from '../../../client/checks/index.ts';
+import { reasonOf } from '../../../base/index.ts';
+import { cleanLine } from '../../../display/index.ts';
+import { TriedCall, type CallInput, type TriedOperation } from './calls.ts';
+import { ExchangeView } from './exchange-view.tsx';
+import type { Inspection } from './inspection.ts';
+
+/** Maximum number of calls whose results stay on the page. */
+const MAX_CALLS = 5;
+
+export function TryView({ inspection }: { readonly inspection: Inspection }) {
+  const offers = inspection.card?.card.supportedInterfaces ?? [];
+  const chosen = useSignal(0);
+  const text = useSignal('');
+  const taskId = useSignal('');
+  const contextId = useSignal('');
+  const after = useSignal('');
+  const calls = useSignal<readonly TriedCall[]>([]);
+  const results = useRef<HTMLDivElement>(null);
+
+  const start = (operation: TriedOperation, more: Partial<CallInput> = {}) => {
+    const offer = offers[chosen.value];
+    if (!offer) return;
+    const call = new TriedCall({
+      operation,
+      offer,
+      text: text.value,
+      taskId: taskId.value.trim(),
+      contextId: contextId.value.trim(),
+      after: '',
+      ...more,
+    });
+    for (const other of calls.value) other.stop();
+    calls.value = [call, ...calls.value].slice(0, MAX_CALLS);
+    void call.run(inspection);
+    requestAnimationFrame(() => results.current?.focus());
+  };
+  const noTask = taskId.value.trim() === '';
+
+  return (
+    <>
+      <form
+        class="panel-form"
+        onSubmit={(event) => {
+          event.preventDefault();
+          start('stream');
+        }}
+      >
+        <div class="filters">
+          <div class="grows">
+            <label for="try-interface">Interface</label>
+            <select
+              id="try-interface"
+              value={String(chosen.value)}
+              onChange={({ currentTarget }) => (chosen.value = Number(currentTarget.value))}
+            >
+              {offers.map((offer, at) => (
+                <option key={at} value={String(at)}>
+                  {cleanLine(`${nameOfInterface(offer)} at ${offer.url}`)}
+                </option>
+              ))}
+            </select>
+          </div>
+          <Field id="try-task" label="Task id" value={taskId} />
+          <Field id="try-context" label="Context id" value={contextId} />
+        </div>
+        <div>
+          <label for="try-text">Message</label>
+          <textarea
+            id="try-text"
+            rows={3}
+            value={text}
+            onInput={({ currentTarget }) => (text.value = currentTarget.value)}
+          />
+        </div>
+        <div class="actions wrap">
+          <button type="submit" class="primary" disabled={text.value.trim() === ''}>
+            Stream
+          </button>
+          <button type="button" disabled={text.value.trim() === ''} onClick={() => start('send')}>
+            Send
+          </button>
+          <button type="button" disabled={noTask} onClick={() => start('get')}>
+            Get the task
+          </button>
+          <button type="button" disabled={noTask} onClick={() => start('cancel')}>
+            Cancel the task
+          </button>
+          <span class="replay">
+            <label for="try-after">after the event</label>
+            <input
+              id="try-after"
+              size={6}
+              autocomplete="off"
+              value={after}
+              onInput={({ currentTarget }) => (after.value = currentTarget.value)}
+            />
+            <button
+              type="button"
+              disabled={noTask}
+              onClick={() => start('replay', { after: after.value.trim() })}
+            >
+              Subscribe
+            </button>
+          </span>
+        </div>
+      </form>
+      <div ref={results} tabIndex={-1} class="results">
+        {calls.value.map((call) => (
+          <CallResult
+            key={call}
+            call={call}
+            onTask={(id) => (taskId.value = id)}
+            onReplay={(id) =>
+              start('replay', { offer: call.input.offer, taskId: call.taskId.value, after: id })
+            }
+          />
+        ))}
+      </div>
+    </>
+  );
+}
+
+interface FieldProps {
+  readonly id: string;
+  readonly label: string;
+  readonly value: { value: string };
+}
+
+function Field({ id, label, value }: FieldProps) {
+  return (
+    <div>
+      <label for={id}>{label}</label>
+      <input
+        id={id}
+        autocomplete="off"
+        spellcheck={false}
+        value={value.value}
+        onInput={({ currentTarget }) => (value.value = currentTarget.value)}
+      />
+    </div>
+  );
+}
+
+const TITLES: Readonly<Record<TriedOperation, string>> = {
+  send: 'Message sent',
+  stream: 'Message streamed',
+  get: 'Task read',
+  cancel: 'Task canceled',
+  replay: 'Subscription',
+};
+
+interface ResultProps {
+  readonly call: TriedCall;
+  readonly onTask: (id: string) => void;
+  readonly onReplay: (id: string) => void;
+}
+
+function CallResult({ call, onTask, onReplay }: ResultProps) {
+  const { operation, offer, after } = call.input;
+  const from = after === '' ? '' : ` after ${cleanLine(after)}`;
+  const task = call.taskId.value;
+  const running = call.running.value;
+  const error = call.error.value;
+  return (
+    <section class="call-result" aria-label={`${TITLES[operation]}${from}`}>
+      <h2>
+        {TITLES[operation]}
+        {from} <span class="dim">{cleanLine(nameOfInterface(offer))}</span>
+      </h2>
+      <p class="actions wrap" role="status">
+        <span class={running ? 't-accent' : error === undefined ? 't-good' : 't-bad'}>
+          {running ? '◐ running' : error === undefined ? '✓ ended' : '✗ failed'}
+        </span>
+        {task === '' ? null : (
+          <>
+            <span class="dim">
+              task <span class="mono">{cleanLine(task)}</span>
+            </span>
+            <button type="button" class="quiet" onClick={() => onTask(task)}>
+              Use this task
+            </button>
+          </>
+        )}
+        {running ? (
+          <button type="button" onClick={() => call.stop()}>
+            Stop
+          </button>
+        ) : null}
+      </p>
+      {error === undefined ? null : <p class="said">{cleanLine(reasonOf(error))}</p>}
+      {call.exchanges.value.map((exchange) => (
+        <ExchangeView
+          key={exchange.id}
+          exchange={exchange}
+          onReplay={task === '' ? undefined : onReplay}
+        />
+      ))}
+    </section>
+  );
+}
