@@ -9,6 +9,7 @@
  */
 import { broadcast, idle, neighbour, slowReader, start } from './holding.ts';
 import { gateway } from './gateway.ts';
+import { grpc } from './grpc.ts';
 import { live } from './live.ts';
 import { growth, list, sqlite, streams, unary } from './costs.ts';
 import { machine, type Row } from './measure.ts';
@@ -20,6 +21,7 @@ import { cleanUp } from './subjects.ts';
 const SCENARIOS: Readonly<Record<string, () => Promise<Row[]>>> = {
   unary,
   streams,
+  grpc,
   growth,
   sqlite,
   postgres,

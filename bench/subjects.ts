@@ -27,6 +27,11 @@ export function bare(): Promise<Subject> {
   return started({ name: 'bare', command: [join(here, 'servers/bare.ts')] });
 }
 
+/** Bare connect-node. */
+export function bareGrpc(): Promise<Subject> {
+  return started({ name: 'bare', command: [join(here, 'servers/bare-grpc.ts')] });
+}
+
 export function sdk(): Promise<Subject> {
   return started({ name: 'sdk', command: [join(here, 'servers/sdk.ts')] });
 }

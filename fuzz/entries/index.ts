@@ -1,5 +1,6 @@
 import type { Entry } from '../entry.ts';
 import { PROTOCOL } from './protocol.ts';
+import { PROTOBUF } from './protobuf.ts';
 import { SERVER } from './server.ts';
 import { GATEWAY } from './gateway.ts';
 import { LIVE } from './live.ts';
@@ -9,6 +10,7 @@ import { TEXTS } from './texts.ts';
 export const ENTRIES: readonly Entry[] = [
   ...TEXTS,
   ...PROTOCOL,
+  ...PROTOBUF,
   ...SERVER,
   ...GATEWAY,
   ...LIVE,

@@ -19,6 +19,40 @@ async function wholeLog(url: string, taskId: string): Promise<LogEntry[]> {
   }
 }
 
+test('kill -9 in the middle of a gRPC stream: the client resumes without gap', async () => {
+  const store = `sqlite:${path.join(folder, 'killed-grpc.db')}`;
+  const args = ['--agent', 'bench', '--store', store];
+  const first = await serving(args);
+  const agent = await connect(first.url, {
+    binding: 'GRPC',
+    retry: { attempts: 40, delayMs: 50, maxDelayMs: 500 },
+  });
+  assert.equal(agent.endpoint.binding, 'GRPC');
+
+  const seen: (number | undefined)[] = [];
+  let killed: Promise<unknown> | undefined;
+  const stream = agent.stream('task 10000 64');
+  for await (const { seq } of stream) {
+    seen.push(seq);
+    if (seen.length < 2500 || killed) continue;
+    first.child.kill('SIGKILL');
+    killed = first.ended.then(() => serving([...args, '--port', String(first.port)]));
+  }
+  assert.ok(killed, 'the server was killed while it streamed');
+  await killed;
+
+  assert.deepEqual(
+    seen,
+    seen.map((_, at) => at + 1),
+    'neither gap nor repetition',
+  );
+  const { id, status } = stream.task!;
+  assert.equal(status.state, 'failed');
+  const stored = await wholeLog(first.url, id);
+  assert.equal(stored.length, seen.length);
+  assert.deepEqual((await agent.get(id)).artifacts, stream.task?.artifacts);
+});
+
 test('kill -9 in the middle of 10,000 events: the log is contiguous, has what was seen, and the stream goes on', async () => {
   const store = `sqlite:${path.join(folder, 'killed.db')}`;
   const args = ['--agent', 'bench', '--store', store];
