@@ -127,6 +127,7 @@ export function serve(agent: A2AAgent, options: ServeOptions = {}): AgentServer 
       return authenticate !== undefined && options.anonymous?.() !== true;
     },
     versions,
+    sockets: options.sockets,
     grpcAt: (base: string) => (listensGrpc ? grpcPlace(base, grpcPort) : undefined),
   };
   const cardAt = (base: string, ...more: Partial<AgentCard>[]) =>
@@ -218,10 +219,11 @@ export function serve(agent: A2AAgent, options: ServeOptions = {}): AgentServer 
     mounts: mounts && {
       ...mounts,
       cardAt: ({ profile, card = {} }, base) => {
+        const own = { ...capabilities, extendedCard: false, sockets: undefined };
         const tenant = tenantOf(mounts, base);
         const place = tenant === undefined ? undefined : capabilities.grpcAt(base);
         const grpcAt = () => place && { ...place, tenant };
-        return makeCard(profile, base, { ...capabilities, extendedCard: false, grpcAt }, card);
+        return makeCard(profile, base, { ...own, grpcAt }, card);
       },
     },
     describe: options.describe,

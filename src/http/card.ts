@@ -4,6 +4,7 @@ import type { SigningKeys } from '../base/signing/index.ts';
 import {
   type AgentCard,
   type AgentCardSignature,
+  type AgentInterface,
   codecOf,
   type ProtocolVersion,
   signedTexts,
@@ -11,12 +12,15 @@ import {
 } from '../protocol/index.ts';
 import { type AgentProfile } from '../tasks/index.ts';
 import { bodyEtag } from './etag.ts';
+import type { SocketRoute } from './socket-route.ts';
 
 export interface CardCapabilities {
   readonly push: boolean;
   readonly extendedCard: boolean;
   readonly authenticated: boolean;
   readonly versions: readonly ProtocolVersion[];
+  /** The WebSocket routes. The card declares those that have a binding. */
+  readonly sockets?: readonly Pick<SocketRoute, 'path' | 'binding'>[] | undefined;
   /** Where gRPC is served, for clients that use the address `base`. Undefined if it is not served. */
   readonly grpcAt?: ((base: string) => GrpcPlace | undefined) | undefined;
 }
@@ -61,14 +65,17 @@ export function makeCard(
     name,
     description,
     version: profile.version ?? '1.0.0',
-    supportedInterfaces: newestFirst.flatMap((protocolVersion) => [
-      { url: base, protocolBinding: 'JSONRPC', protocolVersion },
-      { url: base, protocolBinding: 'HTTP+JSON', protocolVersion },
-      // The gRPC service of 0.3 has no tenants.
-      ...(grpc && (grpc.tenant === undefined || protocolVersion !== '0.3')
-        ? [{ ...grpc, protocolBinding: 'GRPC', protocolVersion }]
-        : []),
-    ]),
+    supportedInterfaces: [
+      ...newestFirst.flatMap((protocolVersion) => [
+        { url: base, protocolBinding: 'JSONRPC', protocolVersion },
+        { url: base, protocolBinding: 'HTTP+JSON', protocolVersion },
+        // The gRPC service of 0.3 has no tenants.
+        ...(grpc && (grpc.tenant === undefined || protocolVersion !== '0.3')
+          ? [{ ...grpc, protocolBinding: 'GRPC', protocolVersion }]
+          : []),
+      ]),
+      ...socketInterfaces(base, capabilities.sockets),
+    ],
     ...(provider && { provider }),
     ...(documentationUrl !== undefined && { documentationUrl }),
     ...(iconUrl !== undefined && { iconUrl }),
@@ -89,6 +96,18 @@ export function makeCard(
     Object.assign(card.capabilities, defined(changed));
   }
   return card;
+}
+
+/** Returns the interfaces of WebSocket routes. Their events have the format of 0.3. */
+function socketInterfaces(
+  base: string,
+  sockets: CardCapabilities['sockets'] = [],
+): AgentInterface[] {
+  return sockets.flatMap(({ path, binding: protocolBinding }) =>
+    protocolBinding === undefined
+      ? []
+      : [{ url: base.replace(/^http/, 'ws') + path, protocolBinding, protocolVersion: '0.3' }],
+  );
 }
 
 export interface EncodedCard {

@@ -52,6 +52,8 @@ export interface SocketRoute {
   readonly path: string;
   /** The supported subprotocols, preferred first. */
   readonly protocols?: readonly string[];
+  /** A URI that names the protocol of this route. With it, the agent card declares the route as an interface. */
+  readonly binding?: string;
   /** Returns additional headers of the response that accepts a connection. */
   headers?(): Readonly<Record<string, string>>;
   open(socket: PeerSocket, request: SocketRequest): SocketListener;

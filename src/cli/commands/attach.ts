@@ -2,7 +2,13 @@
 import path from 'node:path';
 import type { NotifySettings } from '../../coder/settings/index.ts';
 import { ConnectionError } from '../../client/index.ts';
-import { exchangeTicket, joinLive, type LiveSession, ticketIn } from '../../live/client/index.ts';
+import {
+  exchangeTicket,
+  findLive,
+  joinLive,
+  type LiveSession,
+  ticketIn,
+} from '../../live/client/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import { attachingImages } from '../coder/prompt-images.ts';
 import { defineCommand } from '../program/command.ts';
@@ -86,9 +92,9 @@ async function join(
   try {
     if (token === undefined && ticket !== undefined) {
       const issued = await exchangeTicket(url, ticket, { name });
-      return await joinLive(url, { token: issued.token, name });
+      return await joinLive(await findLive(url), { token: issued.token, name });
     }
-    return await joinLive(url, { token, name });
+    return await joinLive(await findLive(url), { token, name });
   } catch (error) {
     if (error instanceof TypeError) throw usageError(error.message, { cause: error });
     if (error instanceof A2AError && error.kind === 'unauthenticated') {

@@ -1,6 +1,7 @@
 /** The part of this module that also runs in browsers. It joins a session over WebSocket. */
 export type * from './editor/index.ts';
 export { LiveFeed } from './feed.ts';
+export { findLive } from './find.ts';
 export { joinLive, type JoinOptions } from './join.ts';
 export type * from './notices.ts';
 export { exchangeTicket, ticketIn, type IssuedToken } from './ticket.ts';

@@ -9,6 +9,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { isObject } from '../../base/index.ts';
+import { LIVE_BINDING } from '../client/binding.ts';
 import type { Editor } from '../client/editor/index.ts';
 import type { LiveSession } from '../client/session.ts';
 import { A2AError } from '../../protocol/index.ts';
@@ -140,6 +141,7 @@ function webSocketRoute(options: LiveServeOptions, frames: LiveFrames): SocketRo
   };
   return {
     path: '/ws',
+    binding: LIVE_BINDING,
     protocols: acp ? ['a2a', 'acp'] : ['a2a'],
     open(socket, request) {
       const start = (firstFrame?: string): SocketListener =>
