@@ -14,12 +14,14 @@ import { live } from './live.ts';
 import { growth, list, sqlite, streams, unary } from './costs.ts';
 import { machine, type Row } from './measure.ts';
 import { million, postgres } from './postgres.ts';
+import { sniff } from './sniff.ts';
 import { takeovers } from './takeover.ts';
 import { heading, line, save } from './report.ts';
 import { cleanUp } from './subjects.ts';
 
 const SCENARIOS: Readonly<Record<string, () => Promise<Row[]>>> = {
   unary,
+  sniff,
   streams,
   grpc,
   growth,

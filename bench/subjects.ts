@@ -17,7 +17,7 @@ export function scratch(): string {
   return folder;
 }
 
-async function started(options: Parameters<typeof startSubject>[0]): Promise<Subject> {
+export async function started(options: Parameters<typeof startSubject>[0]): Promise<Subject> {
   const subject = await startSubject(options);
   running.add(subject);
   return subject;
