@@ -43,4 +43,4 @@ export class ChurnMap<Key, Value> {
 }
 
 /** The number of additions after which a small Map is replaced. */
-const MIN_ADDED = 64;
+const MIN_ADDED = 256;

@@ -292,7 +292,7 @@ export class SqliteStore implements TaskStore {
   }
 
   #take(append: Append, changes: BatchChanges): AppendOutcome {
-    const { taskId, contextId, expected, entries, messageIds, expiresAt } = append;
+    const { taskId, contextId, expected, entries, messageIds } = append;
     // A new task is not looked up, because `#create` finds out whether its id is in use.
     const known = expected === 0 ? this.#versions.get(taskId) : this.#version(taskId);
     if ((known?.seq ?? 0) !== expected) return 'conflict';
@@ -311,13 +311,10 @@ export class SqliteStore implements TaskStore {
     // `state` is always set, because checkAppend has checked that a log starts with its task.
     if (statusSeq > 0 && state) {
       const status = { state, statusSeq, changed: this.#clock.next() };
-      const before = known?.state;
+      if (!known && !this.#create(append, { scope, seq: 0, ...status })) return 'conflict';
+      changes.count(scope, known?.state, state);
+      this.#contexts.change(scope, contextId, known?.state, state);
       if (known) changes.statuses.add(Object.assign(known, status));
-      else if (!this.#create(taskId, contextId, expiresAt, { scope, seq: 0, ...status })) {
-        return 'conflict';
-      }
-      changes.count(scope, before, state);
-      this.#contexts.change(scope, contextId, before, state);
     }
     const version = this.#version(taskId);
     if (!version) throw new Error(`task ${taskId} was not created`);
@@ -349,12 +346,7 @@ export class SqliteStore implements TaskStore {
   }
 
   /** Adds a task. Returns false if its id is in use. */
-  #create(
-    taskId: string,
-    contextId: string,
-    expiresAt: number | undefined,
-    version: Omit<Version, 'id'>,
-  ): boolean {
+  #create({ taskId, contextId, expiresAt }: Append, version: Omit<Version, 'id'>): boolean {
     const { scope, state, statusSeq, changed } = version;
     const createdAt = ChangeClock.time(changed);
     const { lastInsertRowid, changes } = this.#sql.addTask.run(

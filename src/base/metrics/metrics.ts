@@ -60,26 +60,31 @@ interface Series {
   count: number;
 }
 
+/** A metric with its series, by their keys. */
+interface Family {
+  readonly family: MetricFamily;
+  readonly series: Map<string, Series>;
+}
+
 export function createMetrics<const Families extends MetricFamilies>(
   catalogue: Families,
   options: { readonly version: string },
 ): Metrics<keyof Families & string> {
-  const known = new Map<string, MetricFamily>(Object.entries({ ...catalogue, ...PROCESS_METRICS }));
-  const families = new Map<string, Map<string, Series>>();
+  const families = new Map<string, Family>();
+  for (const [name, family] of Object.entries({ ...catalogue, ...PROCESS_METRICS })) {
+    families.set(name, { family, series: new Map() });
+  }
   const readers = new Map<string, () => GaugeReading>();
   const lag = monitorEventLoopDelay({ resolution: LAG_RESOLUTION_MS });
   lag.enable();
 
-  function familyOf(name: string): MetricFamily {
-    const family = known.get(name);
+  function familyOf(name: string): Family {
+    const family = families.get(name);
     if (!family) throw new Error(`unknown metric ${name}`);
     return family;
   }
 
-  function seriesOf(name: string, labels: Labels): Series {
-    const family = familyOf(name);
-    let all = families.get(name);
-    if (!all) families.set(name, (all = new Map()));
+  function seriesOf({ family, series: all }: Family, labels: Labels): Series {
     const key = keyOf(family, labels);
     const found = all.get(key);
     if (found) return found;
@@ -106,15 +111,17 @@ export function createMetrics<const Families extends MetricFamilies>(
     count(name, labels = {}, by = 1) {
       // A counter never decreases.
       if (!(by >= 0) || !Number.isFinite(by)) return;
-      const series = seriesOf(name, labels);
+      const series = seriesOf(familyOf(name), labels);
       if (!series.buckets) series.value += by;
     },
     observe(name, labels, seconds) {
-      const series = seriesOf(name, labels);
+      const known = familyOf(name);
+      const series = seriesOf(known, labels);
       if (!series.buckets || !Number.isFinite(seconds)) return;
-      const { buckets: bounds = [] } = familyOf(name);
-      const at = bounds.findIndex((bound) => seconds <= bound);
-      series.buckets[at < 0 ? bounds.length : at]! += 1;
+      const { buckets: bounds = [] } = known.family;
+      let at = 0;
+      while (at < bounds.length && seconds > bounds[at]!) at++;
+      series.buckets[at]! += 1;
       series.count += 1;
       series.value += seconds;
     },
@@ -123,8 +130,8 @@ export function createMetrics<const Families extends MetricFamilies>(
     },
     text() {
       const lines: string[] = [];
-      for (const [name, family] of known) {
-        const samples = [...samplesOf(name, family)];
+      for (const [name, { family, series }] of families) {
+        const samples = [...samplesOf(name, family, series.values())];
         if (samples.length === 0) continue;
         lines.push(`# HELP ${name} ${escapeHelp(family.help)}`, `# TYPE ${name} ${family.type}`);
         for (const sample of samples) lines.push(sample);
@@ -137,10 +144,14 @@ export function createMetrics<const Families extends MetricFamilies>(
     },
   };
 
-  function* samplesOf(name: string, family: MetricFamily): Generator<string> {
+  function* samplesOf(
+    name: string,
+    family: MetricFamily,
+    all: Iterable<Series>,
+  ): Generator<string> {
     const read = readers.get(name);
     if (read) yield* readingOf(name, family, read);
-    for (const series of families.get(name)?.values() ?? []) {
+    for (const series of all) {
       if (series.buckets) yield* histogramOf(name, family, series);
       else yield `${name}${series.labels} ${numberText(series.value)}`;
     }
@@ -207,7 +218,11 @@ function labelsText(family: MetricFamily, labels: Labels): string {
  */
 function keyOf({ labels: names = [] }: MetricFamily, labels: Labels): string {
   let key = '';
-  for (const name of names) key += `${(labels[name] ?? '').slice(0, MAX_LABEL_CHARS)}\0`;
+  for (const name of names) {
+    const value = labels[name] ?? '';
+    key += value.length > MAX_LABEL_CHARS ? value.slice(0, MAX_LABEL_CHARS) : value;
+    key += '\0';
+  }
   return key;
 }
 

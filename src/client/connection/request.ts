@@ -35,8 +35,11 @@ export class Lifetime {
   readonly #onAbort = (): void => {
     this.end(this.#signals.find((signal) => signal.aborted)?.reason);
   };
-  #idleTimer: ReturnType<typeof setTimeout> | undefined;
-  #totalTimer: ReturnType<typeof setTimeout> | undefined;
+  /** The timer of the timeout that may come first. */
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #firesAt = 0;
+  #idle: { readonly ms: number; readonly reason: () => Error } | undefined;
+  #total: { readonly at: number; readonly reason: () => Error } | undefined;
   #lastSign = 0;
   #waiting = true;
 
@@ -61,15 +64,16 @@ export class Lifetime {
    * previous idle timeout.
    */
   idleTimeout(ms: number, reason: () => Error): void {
-    clearTimeout(this.#idleTimer);
     this.wait(true);
-    if (ms > 0 && ms <= MAX_TIMER_MS) this.#arm(ms, ms, reason);
+    this.#idle = ms > 0 && ms <= MAX_TIMER_MS ? { ms, reason } : undefined;
+    this.#arm(this.#lastSign);
   }
 
   /** Ends the lifetime after `ms` milliseconds in any case. */
   totalTimeout(ms: number, reason: () => Error): void {
-    clearTimeout(this.#totalTimer);
-    this.#totalTimer = setTimeout(() => this.end(reason()), ms);
+    const now = performance.now();
+    this.#total = { at: now + ms, reason };
+    this.#arm(now);
   }
 
   /**
@@ -82,18 +86,31 @@ export class Lifetime {
     if (waiting) this.#lastSign = performance.now();
   }
 
-  #arm(delay: number, ms: number, reason: () => Error): void {
-    this.#idleTimer = setTimeout(() => {
-      const left = this.#waiting ? ms - (performance.now() - this.#lastSign) : ms;
-      if (left > 1) this.#arm(left, ms, reason);
-      else this.end(reason());
-    }, delay);
+  /** Sets the timer for the timeout that comes first, unless it is set for an earlier time. */
+  #arm(now: number): void {
+    const at = Math.min(this.#idleEnd(now), this.#total?.at ?? Infinity);
+    if (at === Infinity || (this.#timer !== undefined && this.#firesAt <= at)) return;
+    clearTimeout(this.#timer);
+    this.#firesAt = at;
+    this.#timer = setTimeout(this.#onTimer, at - now);
+  }
+
+  readonly #onTimer = (): void => {
+    this.#timer = undefined;
+    // A timer may fire up to a millisecond early.
+    const now = performance.now() + 1;
+    if (this.#total && this.#total.at <= now) this.end(this.#total.reason());
+    else if (this.#idle && this.#idleEnd(now) <= now) this.end(this.#idle.reason());
+    else this.#arm(now);
+  };
+
+  #idleEnd(now: number): number {
+    return this.#idle ? this.#idle.ms + (this.#waiting ? this.#lastSign : now) : Infinity;
   }
 
   /** Stops the timers and listeners. */
   release(): void {
-    clearTimeout(this.#idleTimer);
-    clearTimeout(this.#totalTimer);
+    clearTimeout(this.#timer);
     for (const signal of this.#signals) signal.removeEventListener('abort', this.#onAbort);
   }
 

@@ -61,13 +61,19 @@ export function remoteLimits(given: RemoteLimits = {}): Required<RemoteLimits> {
 
 /** Ends the lifetime after `totalMs`, or after `quietMs` without new data. */
 export function limitTime(lifetime: Lifetime, limits: Required<RemoteLimits>): void {
-  const why = `it was not done within ${limits.totalMs} ms`;
-  lifetime.totalTimeout(limits.totalMs, () => new RemoteAgentError('remote-timeout', why));
+  // The shorter time comes first, because then one timer serves both.
   limitSilence(lifetime, limits);
+  const { totalMs } = limits;
+  lifetime.totalTimeout(
+    totalMs,
+    () => new RemoteAgentError('remote-timeout', `it was not done within ${totalMs} ms`),
+  );
 }
 
 /** Ends the lifetime after `quietMs` without new data. */
 export function limitSilence(lifetime: Lifetime, { quietMs }: Required<RemoteLimits>): void {
-  const why = `it sent nothing new within ${quietMs} ms`;
-  lifetime.idleTimeout(quietMs, () => new RemoteAgentError('remote-timeout', why));
+  lifetime.idleTimeout(
+    quietMs,
+    () => new RemoteAgentError('remote-timeout', `it sent nothing new within ${quietMs} ms`),
+  );
 }

@@ -10,7 +10,13 @@ import { SecretBox, secretKeys } from '../../store/index.ts';
 import type { Logger } from '../../tasks/index.ts';
 import { andThen, type MaybePromise } from '../../base/index.ts';
 import { REGISTER_LOCKS } from '../register/advisory-locks.ts';
-import { arrayStatement, type Register, statement, type Steps } from '../register/register.ts';
+import {
+  arrayStatement,
+  type Register,
+  type SqlValue,
+  statement,
+  type Steps,
+} from '../register/register.ts';
 import { type Sender, StoredSender } from './sender.ts';
 
 export interface Link {
@@ -121,11 +127,11 @@ export function createTaskLinks({ register, logger, ...options }: Options): Task
     }
   }
 
-  function* stored({ link }: Waiting, now: number): Steps<void> {
+  function valuesOf({ link }: Waiting, now: number): SqlValue[] {
     const { taskId, workspace, agent, contextId } = link;
     const { remoteTaskId = null, remoteContextId = null } = link;
     const { headers, ...sender } = link.sender;
-    yield* SQL.save.run(
+    return [
       workspace,
       agent,
       taskId,
@@ -135,7 +141,7 @@ export function createTaskLinks({ register, logger, ...options }: Options): Task
       now,
       JSON.stringify(sender),
       headers ? sealed(JSON.stringify(headers), placeOf(link)) : null,
-    );
+    ];
   }
 
   function flush(): void {
@@ -157,7 +163,7 @@ export function createTaskLinks({ register, logger, ...options }: Options): Task
     try {
       const now = Date.now();
       const saved = register.transaction(function* () {
-        for (const each of batch) yield* stored(each, now);
+        for (const each of batch) yield* SQL.save.run(...valuesOf(each, now));
       });
       if (saved instanceof Promise) void saved.then(done, failed);
       else done();

@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { mock, test } from 'node:test';
 import type { Message, Task } from '../../protocol/index.ts';
-import { type AgentExecutor, createHandler, type ExecutorEvent } from '../../tasks/index.ts';
+import {
+  type AgentExecutor,
+  createHandler,
+  type ExecutorEvent,
+  memoryStore,
+} from '../../tasks/index.ts';
 import { TRANSITIONS } from './transitions.ts';
 
 const message: Message = {
@@ -26,13 +31,15 @@ async function logOf(...events: ExecutorEvent[]) {
       yield* events;
     },
   };
-  const handler = createHandler(executor, { logger });
+  const store = memoryStore();
+  const append = mock.method(store, 'append');
+  const handler = createHandler(executor, { logger, store });
   const { id } = (await handler.sendMessage({ message })) as Task;
   const { entries } = await handler.readLog({ id });
   const states = entries.map(({ event }) =>
     event.kind === 'artifact-update' ? 'artifact' : event.status.state,
   );
-  return { states, entries, errors };
+  return { states, entries, errors, appends: append.mock.callCount() };
 }
 
 const artifact: ExecutorEvent = {
@@ -40,9 +47,10 @@ const artifact: ExecutorEvent = {
   artifact: { artifactId: 'a', parts: [{ kind: 'text', text: 'x' }] },
 };
 
-test('who completes at once was working before', async () => {
-  const { states } = await logOf({ kind: 'status-update', state: 'completed' });
+test('who completes at once was working before, and both are stored together', async () => {
+  const { states, appends } = await logOf({ kind: 'status-update', state: 'completed' });
   assert.deepEqual(states, ['submitted', 'working', 'completed']);
+  assert.equal(appends, 2);
 });
 
 test('who says nothing at all was working before', async () => {

@@ -262,7 +262,7 @@ export class Execution {
         const ordered = transitions && live.state && inOrder(transitions, live.state, step.value);
         let stored: Promise<void> | 'last' | undefined;
         if (!ordered) stored = this.#take(step.value);
-        else for (const event of ordered) if (stored !== 'last') stored = this.#take(event);
+        else if (ordered.length > 0) stored = this.#take(ordered.at(-1)!, ordered.length > 1);
         if (stored === 'last') break;
         if (this.#ended) return;
         if (stored) await stored;
@@ -276,14 +276,18 @@ export class Execution {
     }
   }
 
-  /** Appends an event. Returns a promise if the next event must wait for it, or `last` if no more events are read. */
-  #take(given: ExecutorEvent): Promise<void> | 'last' | undefined {
+  /**
+   * Appends an event, after `working` if `worksFirst` is true. Returns a promise if the next event must wait for it, or
+   * `last` if no more events are read.
+   */
+  #take(given: ExecutorEvent, worksFirst = false): Promise<void> | 'last' | undefined {
     const { log, executor, limits } = this.#all.options;
     const live = this.#live;
     const event = completeEvent(live, given, executor.rules?.immutableEvents);
     // After a cancellation or expiry, a question would not be answered, so it is not appended.
     if (this.#stopped && event.kind === 'status-update' && isInterrupted(event.status.state))
       return 'last';
+    if (worksFirst) log.appendBefore(live, completeEvent(live, WORKING));
     const stored = log.append(live, event);
     if (event.kind === 'status-update' && event.final) {
       this.#end();

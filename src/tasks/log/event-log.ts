@@ -224,6 +224,24 @@ export class EventLog {
     messageIds?: readonly string[],
     expiresAt?: number,
   ): Promise<void> | undefined {
+    this.#add(live, event, messageIds, expiresAt);
+    if (!this.#store.durable) {
+      this.#flush();
+    } else if (!this.#scheduled) {
+      this.#scheduled = true;
+      setImmediate(() => this.#flush());
+    }
+    if (live.unsent && live.unsent.bytes > MAX_UNSTORED_BYTES) return live.whenStored(live.seq);
+    const unstored = live.seq - live.stored;
+    return unstored > MAX_UNSTORED ? live.whenStored(live.seq - MAX_UNSTORED / 2) : undefined;
+  }
+
+  /** Appends an event that is stored together with the next one. The caller must append the next event at once. */
+  appendBefore(live: LiveTask, event: TaskEvent): void {
+    this.#add(live, event);
+  }
+
+  #add(live: LiveTask, event: TaskEvent, messageIds?: readonly string[], expiresAt?: number): void {
     if (live.lost) throw live.lost;
     if (!live.owned) throw new LogMovedError('another node owns the task');
     const refused = refusal(live.state, event);
@@ -262,15 +280,6 @@ export class EventLog {
       this.#pending.push(live.unsent);
     }
     live.unsent.bytes += bytes;
-    if (!this.#store.durable) {
-      this.#flush();
-    } else if (!this.#scheduled) {
-      this.#scheduled = true;
-      setImmediate(() => this.#flush());
-    }
-    if (live.unsent && live.unsent.bytes > MAX_UNSTORED_BYTES) return live.whenStored(live.seq);
-    const unstored = live.seq - live.stored;
-    return unstored > MAX_UNSTORED ? live.whenStored(live.seq - MAX_UNSTORED / 2) : undefined;
   }
 
   /** Opens a reader of the entries after `after`. The reader delivers nothing before the first call of `resume`. */
