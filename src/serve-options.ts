@@ -1,5 +1,6 @@
 /** The options of `serve()`. */
 import type { SigningKeys } from './base/signing/index.ts';
+import type { Tracer } from './base/tracing/index.ts';
 import type { A2AError, AgentCard, Call, ProtocolVersion } from './protocol/index.ts';
 import type { HandlerOptions, Logger, RequestHandler, Retention } from './tasks/index.ts';
 import type {
@@ -128,6 +129,11 @@ export interface ServeOptions {
   /** Additional WebSocket routes. They work only with `listen`. */
   readonly sockets?: readonly SocketRoute[];
   readonly onState?: HandlerOptions['onState'];
+  /**
+   * Starts a span for each execution of the agent, by OpenTelemetry's conventions for generative AI
+   * (`openTelemetryTracer()`). By default there are no spans.
+   */
+  readonly tracer?: Tracer;
   /** Called for every response. For a stream, it is called when the stream opens. Must not throw. */
   readonly observe?: (request: TransportRequest, status: number, seconds: number) => void;
   /** Wraps the handler of all requests. To refuse an operation, the wrapper throws an A2AError. */

@@ -12,6 +12,7 @@ import {
   createHandler,
   type RequestHandler,
   startSweeper,
+  tracedExecutor,
   consoleLogger,
 } from './tasks/index.ts';
 import {
@@ -148,7 +149,7 @@ export function serve(agent: A2AAgent, options: ServeOptions = {}): AgentServer 
   }
   const webhooks = offered.pushNotifications ? (push === true ? {} : push || undefined) : undefined;
   const configured = extendedCard !== undefined && extendedCard !== true;
-  const handler = createHandler(agent, {
+  const handler = createHandler(options.tracer ? tracedExecutor(agent, options.tracer) : agent, {
     store: options.store,
     logger,
     limits: options.limits,
@@ -373,6 +374,7 @@ export type { ServeLimits, ServeOptions } from './serve-options.ts';
 export * from './protocol.ts';
 export { consoleHandler, type ConsoleOptions } from './console/index.ts';
 export type { MaybePromise } from './base/index.ts';
+export * from './server-tracing.ts';
 export {
   openSigningKeys,
   signingKeys,

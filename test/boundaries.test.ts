@@ -36,11 +36,16 @@ const RULES: Record<string, Rule> = {
   'base/net': { folders: ['base'], packages: [], builtins: ['http', 'net'] },
   'base/signing': { folders: [], packages: [], builtins: ['crypto', 'fs'] },
   'base/postgres': { folders: [], packages: ['pg'], builtins: [] },
+  'base/tracing': {
+    folders: [],
+    packages: ['@opentelemetry/api'],
+    builtins: ['crypto', 'timers'],
+  },
   'base/tls': { folders: ['base/files'], packages: [], builtins: ['crypto'] },
   'base/sqlite': { folders: [], packages: [], builtins: ['fs', 'path', 'sqlite'] },
   protocol: { folders: ['base'], packages: ['zod'], builtins: [] },
   tasks: {
-    folders: ['base', 'protocol'],
+    folders: ['base', 'base/tracing', 'protocol'],
     packages: [],
     builtins: ['crypto', 'timers', 'util'],
   },
@@ -128,7 +133,7 @@ const RULES: Record<string, Rule> = {
   gateway: {
     folders: names(
       '. base base/files base/jsonc base/metrics base/net base/postgres base/signing base/sqlite',
-      'base/system protocol tasks http client store agent bridge console',
+      'base/system base/tracing protocol tasks http client store agent bridge console',
     ),
     packages: ['zod', 'jose', 'undici'],
     builtins: ['*'],
@@ -136,6 +141,7 @@ const RULES: Record<string, Rule> = {
   cli: {
     folders: names(
       '. base base/files base/metrics base/net base/postgres base/signing base/system base/tls',
+      'base/tracing',
       'protocol tasks http client store agent bridge',
       'coder live live/client acp display tui console console/inspector gateway',
     ),
@@ -145,7 +151,8 @@ const RULES: Record<string, Rule> = {
   },
   [TOP]: {
     folders: names(
-      'base base/signing protocol tasks http grpc client store agent bridge gateway live/client console',
+      'base base/signing base/tracing protocol tasks http grpc client store agent bridge gateway',
+      'live/client console',
     ),
     packages: [],
     builtins: ['http'],

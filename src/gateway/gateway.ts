@@ -67,7 +67,7 @@ import { createVendorApi } from './models/vendor-api/vendor-api.ts';
 import { METRICS } from './telemetry/metric-names.ts';
 import { watchRequests, watchTasks } from './telemetry/requests.ts';
 import { operationRoutes } from './operation/routes.ts';
-import { createTracer, tracingOptions } from './telemetry/tracing.ts';
+import { createTracer, tracingOptions } from '../base/tracing/export/index.ts';
 import type { GatewayRoute } from './api/route.ts';
 import { describeIn, ownRoutes } from './api/serve-routes.ts';
 import { retentionOf, TasksConfig } from './tasks/config.ts';
@@ -134,7 +134,12 @@ export function createGateway(options: GatewayOptions): Gateway {
   let tasks = TasksConfig.parse(config.tasks ?? {});
   const metrics = createMetrics(METRICS, { version });
   const tracing = tracingOptions(config.telemetry, environment);
-  const tracer = createTracer(tracing, { logger, version, meter: metrics });
+  const tracer = createTracer(tracing, {
+    logger,
+    service: 'parley-gateway',
+    version,
+    meter: metrics,
+  });
   const audit = createAudit({ register });
   const keys = createKeys({ register, audit, pepper, logger });
   const spending = createSpending({ register, logger, config: config.budgets });

@@ -21,6 +21,7 @@ export type {
   StatusEvent,
   Transitions,
 } from './execution/executor.ts';
+export { tracedExecutor } from './execution/traced-executor.ts';
 export { type CheckAccess, guardHandler, mapCalls } from './guard.ts';
 export { createHandler, FinishedTaskError } from './handler.ts';
 export type {

@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import path from 'node:path';
+import { text } from 'node:stream/consumers';
 import { describe, test } from 'node:test';
 import { connect } from '../../src/client/index.ts';
 import { assertRefused, folder, lines, parley, serving, start } from './support.ts';
@@ -35,6 +39,24 @@ describe('parley serve', { concurrency: 3 }, () => {
       },
     );
     assert.equal((await server.stop()).out.split('\n').length, 2);
+  });
+
+  test('a collector gets a span for each execution', async () => {
+    const received: string[] = [];
+    const collector = createServer((request, response) => {
+      void text(request).then((body) => received.push(`${request.url} ${body}`));
+      response.end('{}');
+    }).listen(0, '127.0.0.1');
+    await once(collector, 'listening');
+    const { port } = collector.address() as AddressInfo;
+    const server = await serving(['--agent', 'echo'], {
+      env: { OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}` },
+    });
+    await (await connect(server.url)).send('a secret');
+    await server.stop();
+    collector.close();
+    assert.match(received.join('\n'), /^\/v1\/traces .*"invoke_agent Echo"/);
+    assert.doesNotMatch(received.join('\n'), /a secret/);
   });
 
   test('--only-version speaks one version alone, and the card says nothing of the other', async () => {

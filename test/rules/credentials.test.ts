@@ -12,7 +12,7 @@ import { oauthFetch } from '../../src/coder/session/mcp-logins.ts';
 import { createDialler } from '../../src/gateway/agents/dialler.ts';
 import { RemoteAgent } from '../../src/gateway/agents/remote.ts';
 import { relayed } from '../../src/gateway/models/relay/relayed.ts';
-import { createExporter } from '../../src/gateway/telemetry/otlp.ts';
+import { createExporter } from '../../src/base/tracing/export/otlp.ts';
 import { webhookDelivery } from '../../src/http/webhook.ts';
 import { v1, type Task } from '../../src/protocol/index.ts';
 import { Published } from '../../src/tasks/log/published.ts';

@@ -16,6 +16,7 @@ import { serverSigning } from '../program/signing.ts';
 import { LEASE_FLAG, openStore, storeLocation } from '../program/store-location.ts';
 import { note } from '../program/terminal.ts';
 import { readTls, reloadTls } from '../program/tls.ts';
+import { serverTracer, TRACING_VARIABLES } from '../program/tracing.ts';
 import { TRUST_PROXY_FLAG } from '../program/tls-flags.ts';
 import { DEFAULT_PORT } from '../program/product.ts';
 import {
@@ -87,6 +88,7 @@ export default defineCommand({
   variables: {
     ...CODER_VARIABLES,
     PARLEY_LOG_LEVEL: LOG_LEVEL_HELP,
+    ...TRACING_VARIABLES,
   },
   examples: [
     'parley serve --workspace ~/project',
@@ -146,9 +148,12 @@ async function run(settings: Settings): Promise<number> {
     ? (await import('../program/metrics.ts')).serverMetrics(store)
     : undefined;
   open.defer(() => metrics?.close());
+  const tracer = await serverTracer(environment, log);
+  open.defer(() => tracer?.close());
   const server = serve(values['require-extension'] ? await requiring(agent) : agent, {
     ...options,
     ...picked.options,
+    ...(tracer && { tracer }),
     ...(metrics && { routes: [...(picked.options?.routes ?? []), metrics.route] }),
     store,
   });

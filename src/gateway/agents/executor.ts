@@ -47,7 +47,7 @@ import type { Reservation, Spending } from '../budgets/spending.ts';
 import type { CallUse } from '../budgets/calls.ts';
 import { requestMetadata } from '../tasks/executor.ts';
 import { type Attribution, logFields, spanAttributes } from '../telemetry/attribution.ts';
-import { GEN_AI, GEN_AI_OPERATIONS } from '../telemetry/gen-ai.ts';
+import { GEN_AI, GEN_AI_OPERATIONS } from '../../base/tracing/index.ts';
 import type { Meter, Span, Tracer } from '../telemetry/telemetry.ts';
 import { notFound, type Agents } from './agents.ts';
 import { noUse, plannedCall, usualUse } from './call-budget.ts';

@@ -9,7 +9,7 @@ import { andThen, type MaybePromise } from '../../base/index.ts';
 import type { User } from '../../protocol/index.ts';
 import { bearerOf, type Authenticate } from '../../http/index.ts';
 import { Caller, type CallerFields } from '../api/caller.ts';
-import { parseTraceparent } from '../telemetry/trace-context.ts';
+import { parseTraceparent } from '../../base/tracing/index.ts';
 import type { Keys } from '../keys/keys.ts';
 import type { Oidc } from './oidc.ts';
 import { createRateLimiter, type RateLimiter } from './rate-limit.ts';

@@ -3,7 +3,7 @@ import type { FinishReason, ModelRequest } from '../../agent/index.ts';
 import type { Logger } from '../../tasks/index.ts';
 import { type Attribution, logFields, spanAttributes } from '../telemetry/attribution.ts';
 import type { Attributes, Meter, Tracer } from '../telemetry/telemetry.ts';
-import { GEN_AI, GEN_AI_OPERATIONS } from '../telemetry/gen-ai.ts';
+import { GEN_AI, GEN_AI_OPERATIONS } from '../../base/tracing/index.ts';
 import type { Candidate, ModelTarget } from './catalogue.ts';
 import type { Used } from './cost.ts';
 

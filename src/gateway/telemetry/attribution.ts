@@ -1,6 +1,6 @@
 /** The caller and the task of a call to a model or an agent. Spans and log lines have the same fields as usage rows. */
 import { defined } from '../../base/index.ts';
-import { GEN_AI } from './gen-ai.ts';
+import { GEN_AI } from '../../base/tracing/index.ts';
 import type { Attributes } from './telemetry.ts';
 
 export interface Attribution {

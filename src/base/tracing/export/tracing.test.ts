@@ -10,9 +10,9 @@ import {
 import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import { test, type TestContext } from 'node:test';
-import type { Logger } from '../../tasks/index.ts';
-import { ERROR_TYPE, GEN_AI } from './gen-ai.ts';
-import { parseTraceparent } from './trace-context.ts';
+import type { TraceLog } from './otlp.ts';
+import { ERROR_TYPE, GEN_AI } from '../gen-ai.ts';
+import { parseTraceparent } from '../trace-context.ts';
 import { createTracer, type Telemetry, tracingOptions } from './tracing.ts';
 
 interface Received {
@@ -51,14 +51,17 @@ async function collector(t: TestContext, answers: Answer[] = []) {
 
 function tracerFor(telemetry: Telemetry, meter = new Counts()) {
   const warnings: object[] = [];
-  const silent = () => {};
-  const logger: Logger = {
-    debug: silent,
-    info: silent,
-    error: silent,
+  const logger: TraceLog = {
     warn: (fields) => warnings.push(fields),
   };
-  const options = { logger, version: '1.2.3', meter, lingerMs: 1, retryMs: 1 };
+  const options = {
+    logger,
+    service: 'parley-test',
+    version: '1.2.3',
+    meter,
+    lingerMs: 1,
+    retryMs: 1,
+  };
   return { tracer: createTracer(tracingOptions(telemetry), options), meter, warnings };
 }
 

@@ -4,10 +4,9 @@
  * is retried a few times. If the collector responds with another error, the batch is dropped.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { retryAfterMs } from '../../base/index.ts';
-import type { Logger } from '../../tasks/index.ts';
-import type { Attributes, Meter } from './telemetry.ts';
-import type { TraceContext } from './trace-context.ts';
+import { retryAfterMs } from '../../retry-after.ts';
+import type { Attributes } from '../span.ts';
+import type { TraceContext } from '../trace-context.ts';
 
 const MAX_QUEUE = 2048;
 const BATCH = 512;
@@ -34,6 +33,16 @@ export interface EndedSpan {
   readonly failed: boolean;
 }
 
+/** Receives a warning when spans cannot be exported. */
+export interface TraceLog {
+  warn(fields: object, message: string): void;
+}
+
+/** Counts the spans that were exported, rejected and dropped. */
+export interface SpanMeter {
+  count(name: 'parley_spans_total', labels: { readonly outcome: string }, by: number): void;
+}
+
 export interface ExporterOptions {
   /** The full address, for example `http://127.0.0.1:4318/v1/traces`. */
   readonly url: string;
@@ -41,8 +50,8 @@ export interface ExporterOptions {
   /** The resource attributes, such as `service.name`. */
   readonly resource: Attributes;
   readonly version: string;
-  readonly logger: Logger;
-  readonly meter?: Pick<Meter, 'count'> | undefined;
+  readonly logger: TraceLog;
+  readonly meter?: SpanMeter | undefined;
   readonly lingerMs?: number;
   /** The delay before the first retry. It doubles with each further retry. */
   readonly retryMs?: number;

@@ -1,18 +1,22 @@
 /**
  * Creates spans. Without an exporter, all spans are one shared object that does nothing.
  *
- *   const tracer = createTracer(tracingOptions(config.telemetry, process.env), { logger, version });
+ *   const tracer = createTracer(tracingOptions(config.telemetry, process.env), { logger, service, version });
  *   const span = tracer.start('chat gpt-5', { kind: 'client', parent: caller.traceparent });
  *   span.end();
  */
-import { trimEndOf } from '../../base/index.ts';
-import type { Logger } from '../../tasks/index.ts';
-import type { Attributes, Meter, Span, Tracer } from './telemetry.ts';
-import { ERROR_TYPE } from './gen-ai.ts';
-import { createExporter, type Exporter, type ExporterOptions } from './otlp.ts';
-import { childOf, parseTraceparent, traceparentOf } from './trace-context.ts';
+import { trimEndOf } from '../../text.ts';
+import type { Attributes, Span, Tracer } from '../span.ts';
+import { ERROR_TYPE } from '../gen-ai.ts';
+import {
+  createExporter,
+  type Exporter,
+  type ExporterOptions,
+  type SpanMeter,
+  type TraceLog,
+} from './otlp.ts';
+import { childOf, parseTraceparent, traceparentOf } from '../trace-context.ts';
 
-const SERVICE_NAME = 'parley-gateway';
 /** Maximum number of attributes of a span, and maximum length of a value. */
 const MAX_ATTRIBUTES = 64;
 const MAX_VALUE_CHARS = 1024;
@@ -96,9 +100,11 @@ const NO_TRACER: ClosableTracer = { start: () => NO_SPAN, close: () => Promise.r
 export function createTracer(
   options: TracingOptions | undefined,
   rest: {
-    readonly logger: Logger;
+    readonly logger: TraceLog;
+    /** The name of the service, unless the settings have another. */
+    readonly service: string;
     readonly version: string;
-    readonly meter?: Pick<Meter, 'count'>;
+    readonly meter?: SpanMeter;
     readonly lingerMs?: number;
     readonly retryMs?: number;
   },
@@ -106,7 +112,7 @@ export function createTracer(
   if (options === undefined) return NO_TRACER;
   if (options.remark !== undefined) rest.logger.warn({}, options.remark);
   const resource = {
-    'service.name': SERVICE_NAME,
+    'service.name': rest.service,
     'service.version': rest.version,
     ...options.resource,
   };

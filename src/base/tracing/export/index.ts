@@ -1,0 +1,1 @@
+export { createTracer, tracingOptions } from './tracing.ts';

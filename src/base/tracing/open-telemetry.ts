@@ -1,0 +1,72 @@
+import type { Context, Span as ApiSpan } from '@opentelemetry/api';
+import { optionalPackage } from '../optional-package.ts';
+import { ERROR_TYPE } from './gen-ai.ts';
+import type { Tracer } from './span.ts';
+import { parseTraceparent, traceparentOf } from './trace-context.ts';
+
+const NAME = 'parley-a2a';
+
+/**
+ * Returns a tracer that uses `@opentelemetry/api`, so that the SDK that your process has set up exports the spans. If no
+ * SDK is set up, the spans do nothing. Rejects if `@opentelemetry/api` is not installed.
+ *
+ *   serve(agent, { tracer: await openTelemetryTracer() });
+ */
+export async function openTelemetryTracer(): Promise<Tracer> {
+  const { context, SpanKind, SpanStatusCode, trace } = await optionalPackage(
+    '@opentelemetry/api',
+    'OpenTelemetry',
+    () => import('@opentelemetry/api'),
+  );
+  const kinds = {
+    internal: SpanKind.INTERNAL,
+    server: SpanKind.SERVER,
+    client: SpanKind.CLIENT,
+  } as const;
+
+  /** A `traceparent` of the caller replaces the active span. */
+  function contextOf(parent: string | undefined): Context {
+    const given = parseTraceparent(parent);
+    if (given === undefined) return context.active();
+    const { traceId, spanId, sampled } = given;
+    const remote = { traceId, spanId, traceFlags: sampled ? 1 : 0, isRemote: true };
+    return trace.setSpanContext(context.active(), remote);
+  }
+
+  function headerOf(span: ApiSpan): string | undefined {
+    const { traceId, spanId, traceFlags } = span.spanContext();
+    const header = traceparentOf({ traceId, spanId, sampled: (traceFlags & 1) === 1 });
+    return parseTraceparent(header) && header;
+  }
+
+  return {
+    start(name, { kind = 'internal', parent, attributes = {} } = {}) {
+      const around = contextOf(parent);
+      // The tracer is asked for each time: the SDK may be set up after this function was called.
+      const span = trace
+        .getTracer(NAME)
+        .startSpan(name, { kind: kinds[kind], attributes: writable(attributes) }, around);
+      return {
+        traceparent: headerOf(span),
+        set: (more) => void span.setAttributes(writable(more)),
+        fail(errorType) {
+          span.setAttributes({ [ERROR_TYPE]: errorType });
+          span.setStatus({ code: SpanStatusCode.ERROR });
+        },
+        end: () => span.end(),
+        run: (work) => context.with(trace.setSpan(around, span), work),
+      };
+    },
+  };
+}
+
+/** The API's types do not accept arrays that must not be changed. */
+function writable(
+  attributes: Readonly<Record<string, string | number | boolean | readonly string[]>>,
+): Record<string, string | number | boolean | string[]> {
+  const copied: Record<string, string | number | boolean | string[]> = {};
+  for (const [key, value] of Object.entries(attributes)) {
+    copied[key] = typeof value === 'object' ? [...value] : value;
+  }
+  return copied;
+}

@@ -1,0 +1,33 @@
+/** The interface for spans, whoever exports them. */
+
+/** Starts spans, according to OpenTelemetry's conventions for generative AI. */
+export interface Tracer {
+  start(name: string, options?: SpanOptions): Span;
+}
+
+/** The options of a span. */
+export interface SpanOptions {
+  readonly kind?: 'server' | 'client' | 'internal';
+  /** The W3C `traceparent` of the parent span. */
+  readonly parent?: string | undefined;
+  readonly attributes?: Attributes;
+}
+
+/** The attributes of a span. They never contain the content of messages. */
+export type Attributes = Readonly<Record<string, string | number | boolean | readonly string[]>>;
+
+/** A span that has started. */
+export interface Span {
+  /** The `traceparent` header for calls within the span, or undefined if tracing is off. */
+  readonly traceparent: string | undefined;
+  set(attributes: Attributes): void;
+  /**
+   * Marks the span as failed. `errorType` is a short code such as `timeout`. It is never a message, because messages
+   * may contain secrets.
+   */
+  fail(errorType: string): void;
+  /** Ends the span. Only the first call has an effect. */
+  end(): void;
+  /** Calls a function while this span is the active one, so that spans that others start in it become its children. */
+  run?<T>(work: () => T): T;
+}

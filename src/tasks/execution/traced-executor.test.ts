@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict';
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { test } from 'node:test';
+import { context, trace, type Context, type Span as ApiSpan } from '@opentelemetry/api';
+import { openTelemetryTracer, type Tracer } from '../../base/tracing/index.ts';
+import { connect } from '../../client.ts';
+import { createAgent, serve } from '../../server.ts';
+
+const quiet = { debug() {}, info() {}, warn() {}, error() {} };
+
+const agent = createAgent({ name: 'Echo', description: 'Repeats' }, async function* (ctx) {
+  if (ctx.text === 'fail') throw new Error('a secret');
+  await Promise.resolve();
+  trace.getTracer('a library').startSpan('inner').end();
+  yield ctx.text;
+});
+
+async function use(tracer: Tracer, ...texts: string[]): Promise<void> {
+  const server = await serve(agent, { tracer, logger: quiet }).listen(0);
+  try {
+    const client = await connect(server.url);
+    for (const text of texts) await client.send(text);
+  } finally {
+    await server.close();
+  }
+}
+
+test('each execution has a span, and a failure no words', async () => {
+  const spans: object[] = [];
+  const tracer: Tracer = {
+    start(name, { kind, attributes = {} } = {}) {
+      const span = { name, kind, ...attributes, error: '', ended: 0 };
+      spans.push(span);
+      return {
+        traceparent: undefined,
+        set: () => {},
+        fail: (type) => void (span.error = type),
+        end: () => void span.ended++,
+      };
+    },
+  };
+  await use(tracer, 'hello', 'fail');
+  const common = { name: 'invoke_agent Echo', kind: 'server', ended: 1 };
+  const seen = spans.map((span) => ({ ...span, 'gen_ai.conversation.id': '' }));
+  const attributes = {
+    'gen_ai.operation.name': 'invoke_agent',
+    'gen_ai.provider.name': 'a2a',
+    'gen_ai.agent.name': 'Echo',
+    'gen_ai.conversation.id': '',
+  };
+  assert.deepEqual(seen, [
+    { ...common, ...attributes, error: '' },
+    { ...common, ...attributes, error: 'failed' },
+  ]);
+});
+
+test("with OpenTelemetry's API, the spans go to the SDK of the process, and those of the agent are children", async () => {
+  const ended: { name: string; parent: string | undefined; attributes: object; status: number }[] =
+    [];
+  const active = new AsyncLocalStorage<Context>();
+  const ROOT = context.active();
+  context.setGlobalContextManager({
+    active: () => active.getStore() ?? ROOT,
+    with: (given, work, self, ...args) => active.run(given, () => work.apply(self, args)),
+    bind: (_given, target) => target,
+    enable() {
+      return this;
+    },
+    disable() {
+      return this;
+    },
+  });
+  let count = 0;
+  trace.setGlobalTracerProvider({
+    getTracer: () => ({
+      startSpan(name, options = {}, around = context.active()) {
+        const spanId = String(++count).padStart(16, '0');
+        const parent = trace.getSpanContext(around)?.spanId;
+        const record = { name, parent, attributes: { ...options.attributes }, status: 0 };
+        const span: ApiSpan = {
+          spanContext: () => ({ traceId: '1'.padStart(32, '0'), spanId, traceFlags: 1 }),
+          setAttribute: () => span,
+          setAttributes: (more) => (Object.assign(record.attributes, more), span),
+          addEvent: () => span,
+          addLink: () => span,
+          addLinks: () => span,
+          setStatus: ({ code }) => ((record.status = code), span),
+          updateName: () => span,
+          end: () => void ended.push(record),
+          isRecording: () => true,
+          recordException: () => {},
+        };
+        return span;
+      },
+      startActiveSpan: () => assert.fail('not used'),
+    }),
+  });
+  await use(await openTelemetryTracer(), 'hello', 'fail');
+  const [inner, first, second] = ended;
+  assert.deepEqual(
+    [inner?.name, first?.name, second?.name],
+    ['inner', 'invoke_agent Echo', 'invoke_agent Echo'],
+  );
+  assert.equal(inner?.parent, '1'.padStart(16, '0'));
+  assert.deepEqual([first?.status, second?.status], [0, 2]);
+  assert.equal(Object(second?.attributes)['error.type'], 'failed');
+  assert.doesNotMatch(JSON.stringify(ended), /secret/);
+});
