@@ -1,48 +1,15 @@
 // The operator's pages for everybody and at any size: 100,000 tasks, the keyboard, axe, the official SDK as the client.
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { test, type TestContext } from 'node:test';
+import { test } from 'node:test';
 import { A2AClient } from 'a2a-sdk-v03/client';
 import type { Task } from '../../src/protocol/index.ts';
-import { sqliteStore } from '../../src/store/index.ts';
-import { serveClerk } from './operator-support.ts';
+import { manyTasks, serveClerk } from './operator-support.ts';
 import { assertAccessible, DESKTOP, noBrowser, PHONE, tabTo, thereAre, visit } from './support.ts';
 
 const skip = noBrowser;
-const MANY = 100_000;
-
-/** A SQLite file with so many finished tasks. */
-function manyTasks(t: TestContext) {
-  const folder = mkdtempSync(join(tmpdir(), 'p-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
-  const store = sqliteStore(join(folder, 'tasks.db'));
-  const scope = { tenant: '', owner: '' };
-  const start = Date.UTC(2026, 0, 1);
-  for (let from = 0; from < MANY; from += 5000) {
-    const batch = Array.from({ length: 5000 }, (_, index) => {
-      const number = from + index;
-      const taskId = `task-${String(number).padStart(6, '0')}`;
-      const contextId = `context-${number % 1000}`;
-      const timestamp = new Date(start + number * 1000).toISOString();
-      const parts = [{ kind: 'text' as const, text: `request number ${number}` }];
-      const message = {
-        kind: 'message' as const,
-        messageId: `m${number}`,
-        role: 'user' as const,
-        parts,
-      };
-      const status = { state: 'completed' as const, timestamp };
-      const task = { kind: 'task' as const, id: taskId, contextId, status, history: [message] };
-      return { ...scope, taskId, contextId, expected: 0, entries: [{ seq: 1, event: task }] };
-    });
-    store.append(batch);
-  }
-  return store;
-}
-
 test('the inbox of 100,000 tasks opens in under a second', { skip }, async (t) => {
   const store = manyTasks(t);
   const { url } = await serveClerk(t, { store, retention: false });

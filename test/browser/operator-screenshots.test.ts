@@ -1,7 +1,5 @@
 // Draws the pictures of the operator's pages. Runs only with PARLEY_SCREENSHOTS=1, which writes them to docs/images.
-import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import type { Page } from 'playwright-core';
 import { temporarySigningKeys } from '../../src/base/signing/index.ts';
 import { inspectorServer } from '../../src/cli/remote/inspector-server.ts';
 import { connect } from '../../src/client/index.ts';
@@ -10,22 +8,10 @@ import type { Task } from '../../src/protocol/index.ts';
 import { startGateway } from '../support/gateway.ts';
 import { makePlace, startCoder } from '../coder/support.ts';
 import { silent } from '../live/support.ts';
-import { serveClerk } from './operator-support.ts';
-import { DESKTOP, noBrowser, PHONE, visit } from './support.ts';
+import { DRAWS, LOOKS, serveClerk, shoot } from './operator-support.ts';
+import { noBrowser, PHONE, visit } from './support.ts';
 
-const skip = process.env['PARLEY_SCREENSHOTS'] === '1' ? noBrowser : 'only draws pictures';
-const IMAGES = join(import.meta.dirname, '../../docs/images');
-const LOOKS = [
-  [{ ...DESKTOP, colorScheme: 'light' }, 'desktop-light'],
-  [{ ...DESKTOP, colorScheme: 'dark' }, 'desktop-dark'],
-  [{ ...PHONE, deviceScaleFactor: 1.5, colorScheme: 'light' }, 'phone-light'],
-  [{ ...PHONE, deviceScaleFactor: 1.5, colorScheme: 'dark' }, 'phone-dark'],
-] as const;
-
-async function shoot(page: Page, name: string, look: string): Promise<void> {
-  await page.evaluate('document.fonts.ready');
-  await page.screenshot({ path: join(IMAGES, `console-${name}-${look}.png`) });
-}
+const skip = DRAWS ? noBrowser : 'only draws pictures';
 
 /** A gateway with prices, an agent, keys with budgets, a card and usage. */
 async function furnished(t: TestContext) {
@@ -42,6 +28,7 @@ async function furnished(t: TestContext) {
         translator: price(0.0002, 0.0008),
       },
       agents: { clerk: { url: agent.url }, archive: { url: 'http://127.0.0.1:1' } },
+      budgets: { workspaces: { default: { amount: 10, currency: 'EUR', period: 'month' } } },
     },
   });
   t.after(() => gateway[Symbol.asyncDispose]());
@@ -69,6 +56,16 @@ async function furnished(t: TestContext) {
       await gateway.ask(secrets[which], 'POST', '/a2a/tasks/send', {
         message: { role: 'user', content: 'Summarize the report of the third quarter' },
         metadata: { model },
+      });
+    }
+  }
+  const others = { research: 3, support: 8 };
+  for (const [workspace, count] of Object.entries(others)) {
+    const other = gateway.key(workspace);
+    for (let at = 0; at < count; at++) {
+      await gateway.ask(other, 'POST', '/a2a/tasks/send', {
+        message: { role: 'user', content: 'Translate the letter' },
+        metadata: { model: 'translator' },
       });
     }
   }
@@ -100,7 +97,7 @@ test('the pictures of the gateway', { skip }, async (t) => {
     await page.getByRole('link', { name: 'Summarize the report' }).first().waitFor();
     await shoot(page, 'inbox', look);
     for (const [place, ready] of [
-      ['usage', '.budgets'],
+      ['usage', '.curve canvas'],
       ['activity', '.numbers'],
       ['keys', '.numbers'],
       ['agents', '.numbers'],
@@ -110,6 +107,13 @@ test('the pictures of the gateway', { skip }, async (t) => {
       await page.goto(`${url}/console#/${place}`);
       await page.locator(ready).first().waitFor();
       await shoot(page, place.replace(/\/.*/, ''), look);
+      if (place !== 'usage') continue;
+      await page.locator('.curve').scrollIntoViewIfNeeded();
+      await shoot(page, 'budgets', look);
+      await page.getByLabel('Workspace', { exact: true }).selectOption('all workspaces');
+      await page.getByRole('heading', { name: 'Usage of all workspaces' }).waitFor();
+      await page.getByRole('rowheader', { name: 'research' }).waitFor();
+      await shoot(page, 'workspaces', look);
     }
   }
 });

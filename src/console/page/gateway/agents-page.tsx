@@ -3,6 +3,7 @@ import { cleanLine } from '../../../display/index.ts';
 import { PageMessage, Problem } from '../parts/problem.tsx';
 import { Moment } from '../parts/task-parts.tsx';
 import { useLoaded } from '../parts/use-loaded.ts';
+import { WideTable } from '../parts/wide-table.tsx';
 import { hrefOf } from '../server/route.ts';
 import type { Server } from '../server/server.ts';
 import { AgentList } from './api.ts';
@@ -34,46 +35,35 @@ export function AgentsPage({ server }: { readonly server: Server }) {
         </PageMessage>
       ) : null}
       {agents && agents.length > 0 ? (
-        <div class="wide" tabIndex={0} role="region" aria-label="Agents">
-          <table class="numbers">
-            <thead>
-              <tr>
-                <th scope="col">Name</th>
-                <th scope="col">Health</th>
-                <th scope="col">Since</th>
-                <th scope="col">Defined in</th>
-                <th scope="col">Skills</th>
-                <th scope="col">Tasks</th>
+        <WideTable
+          label="Agents"
+          columns={['Name', 'Health', 'Since', 'Defined in', 'Skills', 'Tasks']}
+        >
+          {agents.map(({ name, health, source, skills, description }) => {
+            const [word, tone] = HEALTH[health.state];
+            return (
+              <tr key={name}>
+                <th scope="row" title={cleanLine(description)}>
+                  {cleanLine(name)}
+                </th>
+                <td class={`t-${tone}`}>
+                  {word}
+                  {health.error === undefined ? null : (
+                    <div class="dim small">{cleanLine(health.error)}</div>
+                  )}
+                </td>
+                <td>
+                  <Moment at={health.since} />
+                </td>
+                <td>{source === 'config' ? 'the configuration' : 'the API'}</td>
+                <td>{skills.map((skill) => cleanLine(skill.name)).join(', ')}</td>
+                <td>
+                  <a href={hrefOf(['inbox'], { agent: name })}>inbox</a>
+                </td>
               </tr>
-            </thead>
-            <tbody>
-              {agents.map(({ name, health, source, skills, description }) => {
-                const [word, tone] = HEALTH[health.state];
-                return (
-                  <tr key={name}>
-                    <th scope="row" title={cleanLine(description)}>
-                      {cleanLine(name)}
-                    </th>
-                    <td class={`t-${tone}`}>
-                      {word}
-                      {health.error === undefined ? null : (
-                        <div class="dim small">{cleanLine(health.error)}</div>
-                      )}
-                    </td>
-                    <td>
-                      <Moment at={health.since} />
-                    </td>
-                    <td>{source === 'config' ? 'the configuration' : 'the API'}</td>
-                    <td>{skills.map((skill) => cleanLine(skill.name)).join(', ')}</td>
-                    <td>
-                      <a href={hrefOf(['inbox'], { agent: name })}>inbox</a>
-                    </td>
-                  </tr>
-                );
-              })}
-            </tbody>
-          </table>
-        </div>
+            );
+          })}
+        </WideTable>
       ) : null}
     </>
   );

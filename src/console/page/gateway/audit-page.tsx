@@ -7,6 +7,7 @@ import { Problem, ProblemLine } from '../parts/problem.tsx';
 import { Moment } from '../parts/task-parts.tsx';
 import { useAction } from '../parts/use-action.ts';
 import { useLoaded } from '../parts/use-loaded.ts';
+import { WideTable } from '../parts/wide-table.tsx';
 import { goTo, hrefOf, route } from '../server/route.ts';
 import type { Server } from '../server/server.ts';
 import { AuditAnswer } from './api.ts';
@@ -115,50 +116,40 @@ interface EntriesProps {
 
 function Entries({ entries, onFilter }: EntriesProps) {
   return (
-    <div class="wide" tabIndex={0} role="region" aria-label="Entries of the audit log">
-      <table class="numbers">
-        <thead>
-          <tr>
-            <th scope="col">When</th>
-            <th scope="col">Who</th>
-            <th scope="col">Action</th>
-            <th scope="col">What</th>
-            <th scope="col">Detail</th>
-          </tr>
-        </thead>
-        <tbody>
-          {entries.map(({ number, at, actor, actorName, action, subject, detail }) => (
-            <tr key={number}>
-              <td>
-                <Moment at={at} />
-              </td>
-              <td>
-                <button
-                  type="button"
-                  class="quiet-link"
-                  title={`Show only changes by ${cleanLine(actor)}`}
-                  onClick={() => onFilter({ actor })}
-                >
-                  {cleanLine(actorName ?? actor)}
-                </button>
-              </td>
-              <td>{cleanLine(action)}</td>
-              <td class="mono">
-                <button
-                  type="button"
-                  class="quiet-link"
-                  title="Show only changes of this"
-                  onClick={() => onFilter({ subject })}
-                >
-                  {cleanLine(subject)}
-                </button>
-              </td>
-              <td class="mono small">{detail ? cleanLine(JSON.stringify(detail)) : ''}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <WideTable
+      label="Entries of the audit log"
+      columns={['When', 'Who', 'Action', 'What', 'Detail']}
+    >
+      {entries.map(({ number, at, actor, actorName, action, subject, detail }) => (
+        <tr key={number}>
+          <td>
+            <Moment at={at} />
+          </td>
+          <td>
+            <button
+              type="button"
+              class="quiet-link"
+              title={`Show only changes by ${cleanLine(actor)}`}
+              onClick={() => onFilter({ actor })}
+            >
+              {cleanLine(actorName ?? actor)}
+            </button>
+          </td>
+          <td>{cleanLine(action)}</td>
+          <td class="mono">
+            <button
+              type="button"
+              class="quiet-link"
+              title="Show only changes of this"
+              onClick={() => onFilter({ subject })}
+            >
+              {cleanLine(subject)}
+            </button>
+          </td>
+          <td class="mono small">{detail ? cleanLine(JSON.stringify(detail)) : ''}</td>
+        </tr>
+      ))}
+    </WideTable>
   );
 }
 

@@ -8,6 +8,7 @@ import { PageMessage, Problem, ProblemLine } from '../parts/problem.tsx';
 import { Moment } from '../parts/task-parts.tsx';
 import { useAction } from '../parts/use-action.ts';
 import { useLoaded } from '../parts/use-loaded.ts';
+import { WideTable } from '../parts/wide-table.tsx';
 import { hrefOf } from '../server/route.ts';
 import type { Server } from '../server/server.ts';
 import { ChangeView } from '../session/lines.tsx';
@@ -47,37 +48,29 @@ function CardTable({ server }: { readonly server: Server }) {
         </PageMessage>
       ) : null}
       {cards.value && cards.value.total > 0 ? (
-        <div class="wide" tabIndex={0} role="region" aria-label="Model cards">
-          <table class="numbers">
-            <thead>
-              <tr>
-                <th scope="col">Name</th>
-                <th scope="col">Slug</th>
-                <th scope="col">Provider</th>
-                <th scope="col">Version</th>
-                <th scope="col">Changed</th>
+        <>
+          <WideTable
+            label="Model cards"
+            columns={['Name', 'Slug', 'Provider', 'Version', 'Changed']}
+          >
+            {cards.value.items.map(({ id, name, slug, card, version, updatedAt }) => (
+              <tr key={id}>
+                <th scope="row">
+                  <a href={hrefOf(['models', id])}>{cleanLine(name)}</a>
+                </th>
+                <td class="mono">{cleanLine(slug)}</td>
+                <td>{providerOf(card)}</td>
+                <td>{version}</td>
+                <td>
+                  <Moment at={updatedAt} />
+                </td>
               </tr>
-            </thead>
-            <tbody>
-              {cards.value.items.map(({ id, name, slug, card, version, updatedAt }) => (
-                <tr key={id}>
-                  <th scope="row">
-                    <a href={hrefOf(['models', id])}>{cleanLine(name)}</a>
-                  </th>
-                  <td class="mono">{cleanLine(slug)}</td>
-                  <td>{providerOf(card)}</td>
-                  <td>{version}</td>
-                  <td>
-                    <Moment at={updatedAt} />
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
+            ))}
+          </WideTable>
           {cards.value.total > cards.value.items.length ? (
             <p class="dim">The first 100 of {cards.value.total.toLocaleString()} cards.</p>
           ) : null}
-        </div>
+        </>
       ) : null}
     </>
   );

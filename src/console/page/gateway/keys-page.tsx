@@ -7,6 +7,7 @@ import { Problem, ProblemLine } from '../parts/problem.tsx';
 import { Moment } from '../parts/task-parts.tsx';
 import { useAction } from '../parts/use-action.ts';
 import { useLoaded } from '../parts/use-loaded.ts';
+import { WideTable } from '../parts/wide-table.tsx';
 import type { Server } from '../server/server.ts';
 import { enter, signedIn } from '../server/sign-in.ts';
 import { KeyList, NewSecret, type ShownKey } from './api.ts';
@@ -97,57 +98,46 @@ export function KeysPage({ server }: { readonly server: Server }) {
       )}
       {problem === undefined ? null : <ProblemLine error={problem} />}
       {keys.error === undefined ? null : <Problem error={keys.error} onRetry={keys.reload} />}
-      <div class="wide" tabIndex={0} role="region" aria-label="Keys">
-        <table class="numbers">
-          <thead>
-            <tr>
-              <th scope="col">Name</th>
-              <th scope="col">Status</th>
-              <th scope="col">Scopes</th>
-              <th scope="col">Limits</th>
-              <th scope="col">Last used</th>
-              <th scope="col">Actions</th>
-            </tr>
-          </thead>
-          <tbody>
-            {items.map((key) => (
-              <tr key={key.id}>
-                <th scope="row">
-                  {cleanLine(key.name)}
-                  <div class="dim mono small">{cleanLine(key.prefix)}…</div>
-                </th>
-                <td class={`t-${STATUS[key.status]}`}>{key.status}</td>
-                <td class="small">{key.scopes.join(', ')}</td>
-                <td class="small">{limitsOf(key)}</td>
-                <td>{key.lastUsedAt === undefined ? 'never' : <Moment at={key.lastUsedAt} />}</td>
-                <td>
-                  {key.status === 'revoked' ? null : asked.value?.key.id === key.id ? (
-                    <Confirm
-                      name={key.name}
-                      what={asked.value.what}
-                      busy={busy}
-                      onYes={() => asked.value && confirm(key, asked.value.what)}
-                      onNo={() => (asked.value = undefined)}
-                    />
-                  ) : (
-                    <div class="actions">
-                      <button type="button" onClick={() => (editing.value = key)}>
-                        Edit
-                      </button>
-                      <button type="button" onClick={() => (asked.value = { key, what: 'rotate' })}>
-                        Rotate
-                      </button>
-                      <button type="button" onClick={() => (asked.value = { key, what: 'revoke' })}>
-                        Revoke
-                      </button>
-                    </div>
-                  )}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <WideTable
+        label="Keys"
+        columns={['Name', 'Status', 'Scopes', 'Limits', 'Last used', 'Actions']}
+      >
+        {items.map((key) => (
+          <tr key={key.id}>
+            <th scope="row">
+              {cleanLine(key.name)}
+              <div class="dim mono small">{cleanLine(key.prefix)}…</div>
+            </th>
+            <td class={`t-${STATUS[key.status]}`}>{key.status}</td>
+            <td class="small">{key.scopes.join(', ')}</td>
+            <td class="small">{limitsOf(key)}</td>
+            <td>{key.lastUsedAt === undefined ? 'never' : <Moment at={key.lastUsedAt} />}</td>
+            <td>
+              {key.status === 'revoked' ? null : asked.value?.key.id === key.id ? (
+                <Confirm
+                  name={key.name}
+                  what={asked.value.what}
+                  busy={busy}
+                  onYes={() => asked.value && confirm(key, asked.value.what)}
+                  onNo={() => (asked.value = undefined)}
+                />
+              ) : (
+                <div class="actions">
+                  <button type="button" onClick={() => (editing.value = key)}>
+                    Edit
+                  </button>
+                  <button type="button" onClick={() => (asked.value = { key, what: 'rotate' })}>
+                    Rotate
+                  </button>
+                  <button type="button" onClick={() => (asked.value = { key, what: 'revoke' })}>
+                    Revoke
+                  </button>
+                </div>
+              )}
+            </td>
+          </tr>
+        ))}
+      </WideTable>
       {total > PAGE ? (
         <p class="actions">
           <button

@@ -3,6 +3,7 @@ import { cleanLine } from '../../../display/index.ts';
 import { Problem } from '../parts/problem.tsx';
 import { durationOf, Moment } from '../parts/task-parts.tsx';
 import { useLoaded } from '../parts/use-loaded.ts';
+import { WideTable } from '../parts/wide-table.tsx';
 import type { Server } from '../server/server.ts';
 import { quantile, readMetrics, sumSamples, valuesOfLabel, type Sample } from './metrics-text.ts';
 
@@ -58,65 +59,39 @@ function Numbers({ samples }: { readonly samples: readonly Sample[] }) {
       {providers.length === 0 ? (
         <p class="dim">No model has been called yet.</p>
       ) : (
-        <div class="wide" tabIndex={0} role="region" aria-label="Providers">
-          <table class="numbers">
-            <thead>
-              <tr>
-                <th scope="col">Provider</th>
-                <th scope="col">Circuit</th>
-                <th scope="col">Calls</th>
-                <th scope="col">Errors</th>
-                <th scope="col">Failovers</th>
-                <th scope="col">p50</th>
-                <th scope="col">p95</th>
-              </tr>
-            </thead>
-            <tbody>
-              {providers.map((provider) => (
-                <ProviderRow key={provider} provider={provider} samples={samples} />
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <WideTable
+          label="Providers"
+          columns={['Provider', 'Circuit', 'Calls', 'Errors', 'Failovers', 'p50', 'p95']}
+        >
+          {providers.map((provider) => (
+            <ProviderRow key={provider} provider={provider} samples={samples} />
+          ))}
+        </WideTable>
       )}
       <h2>Requests</h2>
-      <div class="wide" tabIndex={0} role="region" aria-label="Requests">
-        <table class="numbers">
-          <thead>
-            <tr>
-              <th scope="col">Route</th>
-              <th scope="col">Requests</th>
-              <th scope="col">4xx</th>
-              <th scope="col">5xx</th>
-              <th scope="col">p50</th>
-              <th scope="col">p95</th>
+      <WideTable label="Requests" columns={['Route', 'Requests', '4xx', '5xx', 'p50', 'p95']}>
+        {valuesOfLabel(samples, REQUESTS, 'route').map((route) => {
+          const here = (labels: Sample['labels']) => labels['route'] === route;
+          const withStatus = (first: string) =>
+            count(
+              sumSamples(
+                samples,
+                REQUESTS,
+                (labels) => here(labels) && labels['status']?.startsWith(first) === true,
+              ),
+            );
+          return (
+            <tr key={route}>
+              <th scope="row">{cleanLine(route)}</th>
+              <td>{count(sumSamples(samples, REQUESTS, here))}</td>
+              <td>{withStatus('4')}</td>
+              <td>{withStatus('5')}</td>
+              <td>{time(quantile(samples, REQUEST_TIME, 0.5, here))}</td>
+              <td>{time(quantile(samples, REQUEST_TIME, 0.95, here))}</td>
             </tr>
-          </thead>
-          <tbody>
-            {valuesOfLabel(samples, REQUESTS, 'route').map((route) => {
-              const here = (labels: Sample['labels']) => labels['route'] === route;
-              const withStatus = (first: string) =>
-                count(
-                  sumSamples(
-                    samples,
-                    REQUESTS,
-                    (labels) => here(labels) && labels['status']?.startsWith(first) === true,
-                  ),
-                );
-              return (
-                <tr key={route}>
-                  <th scope="row">{cleanLine(route)}</th>
-                  <td>{count(sumSamples(samples, REQUESTS, here))}</td>
-                  <td>{withStatus('4')}</td>
-                  <td>{withStatus('5')}</td>
-                  <td>{time(quantile(samples, REQUEST_TIME, 0.5, here))}</td>
-                  <td>{time(quantile(samples, REQUEST_TIME, 0.95, here))}</td>
-                </tr>
-              );
-            })}
-          </tbody>
-        </table>
-      </div>
+          );
+        })}
+      </WideTable>
     </>
   );
 }

@@ -5,6 +5,7 @@ import { cleanLine } from '../../../display/index.ts';
 import { ChoiceField, FilterForm } from '../parts/filters.tsx';
 import { PageMessage, Problem } from '../parts/problem.tsx';
 import { useLoaded } from '../parts/use-loaded.ts';
+import { WideTable } from '../parts/wide-table.tsx';
 import type { Server } from '../server/server.ts';
 import type { UsageItem } from './api.ts';
 import { Budgets } from './budgets.tsx';
@@ -186,37 +187,15 @@ function Shown({ from, to, items, isWhole, grouping, measure }: ShownProps) {
         format={format}
         label={`${measure} by ${grouping} and day. The table has the numbers.`}
       />
-      <div class="wide" tabIndex={0} role="region" aria-label="Usage in numbers">
-        <table class="numbers">
-          <thead>
-            <tr>
-              <th scope="col">{grouping}</th>
-              <th scope="col">Calls</th>
-              <th scope="col">Failures</th>
-              <th scope="col">Input tokens</th>
-              <th scope="col">Output tokens</th>
-              {currencies.map((currency) => (
-                <th key={currency} scope="col">
-                  {currency}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {sumsOf(items, grouping).map((sum) => (
-              <SumRow
-                key={sum.name}
-                sum={sum}
-                currencies={currencies}
-                place={places.get(sum.name)}
-              />
-            ))}
-          </tbody>
-          <tfoot>
-            <SumRow sum={totalOf(items)} currencies={currencies} place={undefined} />
-          </tfoot>
-        </table>
-      </div>
+      <WideTable
+        label="Usage in numbers"
+        columns={[grouping, 'Calls', 'Failures', 'Input tokens', 'Output tokens', ...currencies]}
+        foot={<SumRow sum={totalOf(items)} currencies={currencies} place={undefined} />}
+      >
+        {sumsOf(items, grouping).map((sum) => (
+          <SumRow key={sum.name} sum={sum} currencies={currencies} place={places.get(sum.name)} />
+        ))}
+      </WideTable>
     </div>
   );
 }

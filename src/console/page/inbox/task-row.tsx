@@ -2,14 +2,15 @@
 import { useSignal } from '@preact/signals';
 import { cleanLine } from '../../../display/index.ts';
 import { waitingCallsIn } from '../../../protocol/development-tool/index.ts';
-import { isTerminal, textOf, type Task } from '../../../protocol/index.ts';
+import { textOf, type Task } from '../../../protocol/index.ts';
 import { AnswerForm } from '../parts/answer-form.tsx';
 import { ProblemLine } from '../parts/problem.tsx';
+import { TaskButtons } from '../parts/task-buttons.tsx';
 import { Moment, StateBadge } from '../parts/task-parts.tsx';
 import { useAction } from '../parts/use-action.ts';
 import { goTo, hrefOf } from '../server/route.ts';
 import { EXTENSIONS, type Server } from '../server/server.ts';
-import { cancelTask, mayWrite, sendAgain, sendToTask } from '../server/task-actions.ts';
+import { mayWrite, sendToTask } from '../server/task-actions.ts';
 import type { InboxTask } from './merged-tasks.ts';
 
 const MAX_SAID = 300;
@@ -32,7 +33,8 @@ export function TaskRow(props: RowProps) {
   const place = { agent, taskId: id };
   const href = hrefOf(['tasks', id], { agent });
   const answering = useSignal(false);
-  const { busy, problem, run } = useAction();
+  const action = useAction();
+  const { busy, problem, run } = action;
   const name = opening === undefined || opening === '' ? id : opening;
   const said = saidBy(task);
   const writes = mayWrite(server, agent);
@@ -44,11 +46,6 @@ export function TaskRow(props: RowProps) {
     if (waitingCallsIn(whole).length > 0) goTo(href);
     else answering.value = true;
   };
-  const again = async () => {
-    const made = await sendAgain(server, place);
-    if (made !== undefined) goTo(hrefOf(['tasks', made], { agent }));
-  };
-
   return (
     <li class="task-row" aria-label={name}>
       <div class="task-line">
@@ -82,19 +79,15 @@ export function TaskRow(props: RowProps) {
               Answer
             </button>
           ) : null}
-          {!writes ? null : isTerminal(status.state) ? (
-            <button type="button" disabled={busy} onClick={() => run(again)}>
-              Send again
-            </button>
-          ) : (
-            <button
-              type="button"
-              disabled={busy}
-              onClick={() => run(() => cancelTask(server, place).then(onChange))}
-            >
-              Cancel
-            </button>
-          )}
+          {writes ? (
+            <TaskButtons
+              server={server}
+              place={place}
+              state={status.state}
+              action={action}
+              onChange={onChange}
+            />
+          ) : null}
         </span>
       </div>
       {answering.value ? (

@@ -2,15 +2,16 @@
 import { useComputed, useSignal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 import { cleanLine } from '../../../display/index.ts';
-import { isTerminal, VERSIONS, type Task } from '../../../protocol/index.ts';
+import { VERSIONS, type Task } from '../../../protocol/index.ts';
 import { AnswerForm } from '../parts/answer-form.tsx';
 import { PageMessage, Problem, ProblemLine } from '../parts/problem.tsx';
+import { TaskButtons } from '../parts/task-buttons.tsx';
 import { Moment, StateBadge } from '../parts/task-parts.tsx';
 import { useAction } from '../parts/use-action.ts';
 import { useLoaded } from '../parts/use-loaded.ts';
 import { goTo, hrefOf, route } from '../server/route.ts';
 import type { Server } from '../server/server.ts';
-import { cancelTask, mayWrite, sendAgain, sendToTask } from '../server/task-actions.ts';
+import { mayWrite, sendToTask } from '../server/task-actions.ts';
 import { LongText } from '../session/lines.tsx';
 import { ContentEditor, RequestDialog } from '../session/request-dialog.tsx';
 import { TranscriptView } from '../session/transcript.tsx';
@@ -127,12 +128,8 @@ interface HeadProps {
 
 function TaskHead({ store, task, isPast }: HeadProps) {
   const { server, place } = store;
-  const { busy, problem, run } = useAction();
-  const again = async () => {
-    const made = await sendAgain(server, place);
-    if (made !== undefined) goTo(hrefOf(['tasks', made], { agent: place.agent }));
-  };
-  const ended = isTerminal(task.status.state);
+  const action = useAction();
+  const { problem } = action;
   return (
     <header class="task-head">
       <h1>
@@ -162,19 +159,13 @@ function TaskHead({ store, task, isPast }: HeadProps) {
       </dl>
       {mayWrite(server, place.agent) && !isPast ? (
         <div class="actions">
-          {ended ? (
-            <button type="button" disabled={busy} onClick={() => run(again)}>
-              Send again
-            </button>
-          ) : (
-            <button
-              type="button"
-              disabled={busy}
-              onClick={() => run(() => cancelTask(server, place).finally(() => store.readNow()))}
-            >
-              Cancel
-            </button>
-          )}
+          <TaskButtons
+            server={server}
+            place={place}
+            state={task.status.state}
+            action={action}
+            onChange={() => store.readNow()}
+          />
         </div>
       ) : null}
       {problem === undefined ? null : <ProblemLine error={problem} />}

@@ -1,0 +1,36 @@
+/** What a person can do with any task: cancel it, or send its first message again after it has ended. */
+import { isTerminal, type TaskState } from '../../../protocol/index.ts';
+import { goTo, hrefOf } from '../server/route.ts';
+import type { Server } from '../server/server.ts';
+import { cancelTask, sendAgain, type TaskPlace } from '../server/task-actions.ts';
+import type { PageAction } from './use-action.ts';
+
+interface Props {
+  readonly server: Server;
+  readonly place: TaskPlace;
+  readonly state: TaskState;
+  readonly action: PageAction;
+  /** Called when the task may have changed. */
+  readonly onChange: () => void;
+}
+
+export function TaskButtons({ server, place, state, action, onChange }: Props) {
+  const { busy, run } = action;
+  const again = async () => {
+    const made = await sendAgain(server, place);
+    if (made !== undefined) goTo(hrefOf(['tasks', made], { agent: place.agent }));
+  };
+  return isTerminal(state) ? (
+    <button type="button" disabled={busy} onClick={() => run(again)}>
+      Send again
+    </button>
+  ) : (
+    <button
+      type="button"
+      disabled={busy}
+      onClick={() => run(() => cancelTask(server, place).finally(onChange))}
+    >
+      Cancel
+    </button>
+  );
+}
