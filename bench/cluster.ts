@@ -82,8 +82,8 @@ export async function readerLag(server: string): Promise<Row> {
 
 /**
  * The CPU time of a node for one request: two nodes that share a database, compared with two nodes that each have a
- * database of their own. Both pairs get the same load at the same time. A single node would not compare: it has the
- * processor's caches for itself, and without any relation to another node it needs a quarter less CPU time per request.
+ * database of their own. Both pairs get the same load at the same time. A single node is not a fair comparison on a small
+ * machine: two nodes with separate databases also need a third more CPU time per request than one.
  */
 export async function twoNodes(server: string): Promise<Row[]> {
   const databases = ['one', 'other', 'shared'].map((name) => `parley_bench_${name}`);
