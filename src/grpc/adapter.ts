@@ -8,19 +8,25 @@ import {
   type GrpcContext,
   type GrpcHandler,
   nodeRequest,
+  Pace,
   UNCOUNTED_BYTES,
 } from '../http/index.ts';
 import { CALL, type GrpcCall } from './call.ts';
+import { EventWriter } from './event-writer.ts';
 
 const DISCARD_MS = 5000;
+/** The content types of messages in protobuf. gRPC with JSON and gRPC-Web are not supported. */
+const BINARY = /^application\/grpc(?:\+proto)?\s*(?:;|$)/i;
 
 /** Makes the handler of the methods of a router. */
 export function createAdapter(router: ConnectRouter, context: GrpcContext): GrpcHandler {
   const methods = new Map(router.handlers.map((method) => [method.requestPath, method]));
   const { app, publicUrl } = context;
+  const pace = new Pace();
 
   async function answer(request: Http2ServerRequest, response: Http2ServerResponse) {
     const method = methods.get(request.url);
+    if (!BINARY.test(request.headers['content-type'] ?? '')) return refuseType(request);
     if (!method) return refuse(request, Code.Unimplemented, 'This server has no such gRPC method');
     const gone = new AbortController();
     const since = performance.now();
@@ -34,12 +40,10 @@ export function createAdapter(router: ConnectRouter, context: GrpcContext): Grpc
         isObserved = true;
         context.observe?.(call.request, status, (performance.now() - since) / 1000);
       },
-      open(headers) {
-        // A first event is usually there at once, and then it is sent together with the headers.
-        setImmediate(() => {
-          if (response.headersSent || response.stream.destroyed) return;
-          response.writeHead(200, Object.fromEntries(headers));
-        });
+      send(stream, frame, headers) {
+        const client = clientOf(call.user, call.request);
+        const options = { stream, frame, client, pace, context };
+        return new EventWriter(response, options).run(headers);
       },
     };
     const answered = await method({
@@ -71,6 +75,12 @@ function discardRest(request: Http2ServerRequest): void {
   const timer = setTimeout(() => stream.close(constants.NGHTTP2_CANCEL), DISCARD_MS).unref();
   stream.once('close', () => clearTimeout(timer));
   request.resume();
+}
+
+/** Refuses a content type, as gRPC specifies it. */
+function refuseType(request: Http2ServerRequest): void {
+  request.stream.respond({ ':status': 415 }, { endStream: true });
+  discardRest(request);
 }
 
 /** Sends a status without calling a method. */

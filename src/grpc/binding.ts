@@ -95,7 +95,7 @@ function addOperations(router: ConnectRouter, app: AppContext, codec: ProtoCodec
   for (const [operation, method] of codec.methods) {
     if (isStream(operation) && isServerStreaming(method)) {
       router.rpc(method, (message, context) =>
-        streamed(app, codec, events, operation, message, context),
+        withoutMessages(() => streamed(app, codec, events, operation, message, context)),
       );
     } else if (!isStream(operation) && isUnary(method)) {
       router.rpc(method, (message, context) => answered(app, codec, operation, message, context));
@@ -122,29 +122,36 @@ async function answered(
   }
 }
 
+/** Makes the stream that connect sees. Its messages are written directly, so that it has only an end or an error. */
+function withoutMessages(run: () => Promise<void>): AsyncIterable<never> {
+  const next = async (): Promise<IteratorResult<never, undefined>> => {
+    await run();
+    return { done: true, value: undefined };
+  };
+  return { [Symbol.asyncIterator]: () => ({ next }) };
+}
+
 /** Runs an operation that streams. */
-async function* streamed(
+async function streamed(
   app: AppContext,
   codec: ProtoCodec,
   events: EventEncoder,
   operation: StreamOperation,
   message: Message,
   context: HandlerContext,
-): AsyncGenerator<Message> {
-  const { request, user, open, observed } = grpcCallOf(context);
+): Promise<void> {
+  const { request, user, send, observed } = grpcCallOf(context);
   let release: (() => void) | undefined;
   try {
     release = app.streams.acquire(clientOf(user, request));
     const call = await begin(app, codec, message, context);
     const after = lastEventId(request, undefined);
     const stream = await invokeStream(app.handler, codec, operation, message, after, call);
-    // A generator that waits for an event cannot be stopped otherwise.
     const onAbort = () => stream.close();
     context.signal.addEventListener('abort', onAbort, { once: true });
     if (context.signal.aborted) onAbort();
     observed(200);
-    open(context.responseHeader);
-    yield* events.messages(stream);
+    await send(stream, (item) => events.frame(item), context.responseHeader);
     context.signal.throwIfAborted();
     if (stream.ended === 'lost' || stream.ended === 'shutdown') {
       const text = 'The stream was interrupted. Subscribe to the task to continue';

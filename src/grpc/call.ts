@@ -1,13 +1,18 @@
 /** The data of a call that connect passes from the adapter to the methods. */
 import { type ContextKey, createContextKey, type HandlerContext } from '@connectrpc/connect';
 import type { TransportRequest } from '../http/index.ts';
-import type { User } from '../protocol/index.ts';
+import type { StreamItem, User } from '../protocol/index.ts';
+import type { TaskStream } from '../tasks/index.ts';
 
 /** A call, from its first header on. */
 export interface GrpcCall {
   readonly request: TransportRequest;
-  /** Sends the response headers soon, even if there is no message yet. */
-  readonly open: (headers: Headers) => void;
+  /** Sends the events of a stream. Resolves when the client has taken them or has left. */
+  readonly send: (
+    stream: TaskStream,
+    frame: (item: StreamItem) => Uint8Array,
+    headers: Headers,
+  ) => Promise<void>;
   /** Reports the answer with its HTTP status. Only the first report counts. */
   readonly observed: (status: number) => void;
   /** The authenticated user. Set before the request's message is read. */

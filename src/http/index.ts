@@ -43,6 +43,7 @@ export { invoke, invokeStream } from './invoke.ts';
 export { ifMatch, ifNoneMatch } from './etag.ts';
 export { createFetchHandler } from './adapters/fetch.ts';
 export { type Beating, Heartbeat } from './adapters/heartbeat.ts';
+export { Pace, type Paced } from './adapters/pace.ts';
 export { createNodeHandler, nodeRequest } from './adapters/node.ts';
 export { ownMethods, routeTable } from './own-routes.ts';
 export type { RequestConnection, TransportRequest } from './request.ts';
