@@ -236,6 +236,8 @@ describe('the routes of usage and audit', () => {
       ...month,
       budget: key.budget,
       spent: { tokens: 7, amount: 1.25 },
+      reserved: { tokens: 0, amount: 0 },
+      startsOn: '2026-11-01',
       resetsAt: '2026-12-01T00:00:00.000Z',
     });
     assert.deepEqual((await ask(caller(['audit:read']), 'GET', '/a2a/usage')).body, month);
