@@ -1,5 +1,6 @@
 /** The content that agents exchange: parts, messages and artifacts. */
 import * as z from 'zod';
+import { hasOneContent, isDefined, isIdText, isTextList } from './refinements.ts';
 
 /** A free-form JSON object. Its content is not interpreted and is kept unchanged. */
 export const Metadata = z.record(z.string(), z.unknown());
@@ -31,9 +32,7 @@ export const FileContent = z
     mimeType: z.string().optional(),
     name: z.string().optional(),
   })
-  .refine((file) => (file.bytes === undefined) !== (file.uri === undefined), {
-    message: 'must have exactly one of bytes and uri',
-  });
+  .refine(hasOneContent, { message: 'must have exactly one of bytes and uri' });
 export type FileContent = z.infer<typeof FileContent>;
 
 /** A part with a file. */
@@ -47,7 +46,7 @@ export type FilePart = z.infer<typeof FilePart>;
 /** Structured data: any JSON value, as in 1.0. In 0.3, it must be an object (see wire/v03.ts). */
 export const DataPart = z.looseObject({
   kind: z.literal('data'),
-  data: z.unknown().refine((value) => value !== undefined, { message: 'data is required' }),
+  data: z.unknown().refine(isDefined, { message: 'data is required' }),
   ...partFields,
 });
 export type DataPart = z.infer<typeof DataPart>;
@@ -65,20 +64,12 @@ export const Id = z
   .string()
   .min(1)
   .max(256)
-  .refine((text) => text.isWellFormed() && !text.includes('\0'), {
-    message: 'must be well-formed Unicode without NUL',
-  });
+  .refine(isIdText, { message: 'must be well-formed Unicode without NUL' });
 
 /**
  * A short list of strings. One check covers the whole list, so that a million invalid items produce only one error.
  */
-export const Texts = z.custom<string[]>(
-  (value) =>
-    Array.isArray(value) &&
-    value.length <= 256 &&
-    value.every((item: unknown) => typeof item === 'string'),
-  { message: 'expected at most 256 strings' },
-);
+export const Texts = z.custom<string[]>(isTextList, { message: 'expected at most 256 strings' });
 
 /** The author of a message. */
 export const Role = z.enum(['user', 'agent']);

@@ -4,6 +4,7 @@
  */
 import { isObject } from '../../base/index.ts';
 import type * as z from 'zod';
+import { isMessageSendParams, isSubscribeParams, isTaskQueryParams } from '../checks.ts';
 import { A2AError } from '../errors.ts';
 import { parseWith } from '../json.ts';
 import { METHODS, type Operation, type ParamsOf } from '../methods.ts';
@@ -78,6 +79,14 @@ export function queryParams(raw: Raw): Raw {
 
 const schemas: { readonly [O in Operation]: { readonly params: z.ZodType<ParamsOf<O>> } } = METHODS;
 
+/** Fast checks of the most frequent parameters. They accept exactly what the schemas accept. */
+const checks: { readonly [O in Operation]?: (value: unknown) => value is ParamsOf<O> } = {
+  sendMessage: isMessageSendParams,
+  streamMessage: isMessageSendParams,
+  getTask: isTaskQueryParams,
+  subscribe: isSubscribeParams,
+};
+
 /**
  * Validates parameters with the operation's schema. `rename` converts the field names in errors to those of the peer.
  */
@@ -86,6 +95,8 @@ export function validated<O extends Operation>(
   value: unknown,
   rename?: (field: string) => string,
 ): ParamsOf<O> {
+  const check = checks[operation];
+  if (check?.(value)) return value;
   try {
     return parseWith(schemas[operation].params, value);
   } catch (error) {

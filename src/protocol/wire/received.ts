@@ -3,41 +3,17 @@
  * `invalidAgentResponse` if a response is invalid.
  */
 import { isObject } from '../../base/index.ts';
-import * as z from 'zod';
+import { isReceivedEvent } from '../checks.ts';
 import { parseWith } from '../json.ts';
-import { Artifact, Message, Part } from '../message.ts';
-import { ListTasksResult, TaskPushNotificationConfig } from '../params.ts';
-import {
-  Task,
-  TaskArtifactUpdateEvent,
-  TaskStatus,
-  TaskStatusUpdateEvent,
-  type StreamEvent,
-} from '../task.ts';
+import { TaskPushNotificationConfig } from '../params.ts';
+import type { StreamEvent } from '../task.ts';
 import type { ResultOf, UnaryOperation } from '../methods.ts';
 import { decodeCard } from './card.ts';
 import { answer, objectAt, refuse, type Raw } from './read.ts';
 import type { Reader } from './reader.ts';
+import { RECEIVED } from './received-schemas.ts';
 
-// The internal schemas with one exception: messages and artifacts may have no parts. An empty last chunk is common
-// and must not break a stream.
-const parts = z.array(Part);
-const message = Message.extend({ parts });
-const artifact = Artifact.extend({ parts });
-const status = TaskStatus.extend({ message: message.optional() });
-const task = Task.extend({
-  status,
-  history: z.array(message).optional(),
-  artifacts: z.array(artifact).optional(),
-});
-const sendResult = z.discriminatedUnion('kind', [task, message]);
-const event = z.discriminatedUnion('kind', [
-  task,
-  message,
-  TaskStatusUpdateEvent.extend({ status }),
-  TaskArtifactUpdateEvent.extend({ artifact }),
-]);
-const page = ListTasksResult.extend({ tasks: z.array(task) });
+const { task, sendResult, event, page } = RECEIVED;
 
 /** The functions that read responses of one version. */
 export interface AnswerReader extends Pick<Reader, 'task'> {
@@ -55,7 +31,11 @@ export function createAnswerDecoder(read: AnswerReader): AnswerDecoder {
   const pushConfig = (raw: unknown) =>
     answer(() => parseWith(TaskPushNotificationConfig, read.pushConfig(objectAt(raw, 'config'))));
   return {
-    event: (raw) => answer(() => parseWith(event, read.event(raw), 'event')),
+    event: (raw) =>
+      answer(() => {
+        const value = read.event(raw);
+        return isReceivedEvent(value) ? value : parseWith(event, value, 'event');
+      }),
     results: {
       sendMessage: (raw) => answer(() => parseWith(sendResult, read.event(raw), 'result')),
       getTask: taskOf,

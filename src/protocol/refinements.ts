@@ -1,0 +1,21 @@
+/** The conditions of the schemas that zod does not have itself. The generated checks (checks.ts) call them too. */
+
+export function hasOneContent({ bytes, uri }: { bytes?: unknown; uri?: unknown }): boolean {
+  return (bytes === undefined) !== (uri === undefined);
+}
+
+export function isDefined(value: unknown): boolean {
+  return value !== undefined;
+}
+
+export function isIdText(text: string): boolean {
+  return text.isWellFormed() && !text.includes('\0');
+}
+
+export function isTextList(value: unknown): boolean {
+  return (
+    Array.isArray(value) &&
+    value.length <= 256 &&
+    value.every((item: unknown) => typeof item === 'string')
+  );
+}
