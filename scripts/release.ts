@@ -40,9 +40,9 @@ function main(): void {
   const steps = values.publish
     ? publishSteps()
     : releaseSteps(version, { skipChecks: values['skip-checks'] });
-  for (const { title, run } of steps) {
-    process.stdout.write(`${values['dry-run'] ? 'would ' : ''}${title}\n`);
-    if (!values['dry-run']) run();
+  for (const step of steps) {
+    process.stdout.write(`${values['dry-run'] ? 'would ' : ''}${step.title}\n`);
+    if (!values['dry-run']) step.run();
   }
 }
 

@@ -104,9 +104,8 @@ test('the API report in api/ describes these entry points', () => {
       `api/${file} is out of date: run npm run api, look at the difference, and commit it`,
     );
   }
-  assert.deepEqual(readdirSync(path.join(root, 'api')).toSorted(), [
-    ...[...apiReports(surface).keys()].toSorted(),
-  ]);
+  const expected = new Set(apiReports(surface).keys());
+  assert.deepEqual(new Set(readdirSync(path.join(root, 'api'))), expected);
 });
 
 test('serve says how to convert an agent of the framework', () => {

@@ -89,7 +89,9 @@ export async function findingsOf(pkgDir: string): Promise<(string | undefined)[]
 /** Returns the links of a README that do not work on a package registry. */
 export function brokenLinks(readme: string): string[] {
   const links = [...readFileSync(readme, 'utf8').matchAll(/\]\(([^)]+)\)|(?:src|href)="([^"]+)"/g)];
-  return links.map(([, one, other]) => one ?? other ?? '').filter((link) => !/^https:/.test(link));
+  return links
+    .map(([, one, other]) => one ?? other ?? '')
+    .filter((link) => !link.startsWith('https:'));
 }
 
 /** Runs a program until it has printed a line, calls `use` with the line, then ends it. */

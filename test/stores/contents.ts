@@ -34,9 +34,12 @@ const quiet = { debug() {}, info() {}, warn() {}, error() {} };
 
 /** Asks for a city, and repeats other texts. */
 const agent = createAgent({ name: 'Fixture', description: 'Fills stores' }, async function* (ctx) {
-  if (ctx.text !== 'ask') return void (yield `you said ${ctx.text}`);
-  const { text: city } = await ctx.ask('Which city?');
-  yield `Off to ${city}!`;
+  if (ctx.text === 'ask') {
+    const { text: city } = await ctx.ask('Which city?');
+    yield `Off to ${city}!`;
+  } else {
+    yield `you said ${ctx.text}`;
+  }
 });
 
 async function served<T>(tasks: TaskStore, use: (url: string) => Promise<T>): Promise<T> {
