@@ -11,7 +11,7 @@ export type {
   StreamOptions,
 } from './client.ts';
 export { createClient } from './client.ts';
-export { connect, openService, type ConnectOptions, type RemoteAgentClient } from './connect.ts';
+export { connect, type ConnectOptions, type RemoteAgentClient } from './connect.ts';
 export { local } from './local.ts';
 export { AgentStream } from './stream.ts';
 export { answerText, createTextTracker, spokenSections } from './text.ts';
