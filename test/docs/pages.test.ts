@@ -27,6 +27,15 @@ test('every link and image of every page leads to something', () => {
   assert.deepEqual(broken, []);
 });
 
+// The site's generator takes an image without `./` for the name of a package.
+test('images in HTML on the pages of the site have relative addresses that begin with ./', () => {
+  for (const { file, prose } of pages.filter((page) => page.file.startsWith('docs/'))) {
+    for (const [, , image = './'] of prose.matchAll(LINK)) {
+      assert.match(image, /^(\.\.?\/|https:)/, file);
+    }
+  }
+});
+
 test('links to other sites are complete addresses', () => {
   for (const { file, prose } of pages) {
     for (const [, link = ''] of prose.matchAll(LINK)) {
