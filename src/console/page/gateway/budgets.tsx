@@ -105,10 +105,12 @@ function BudgetBar({ line, shown, passed, now }: BarProps) {
           class={`span ${spent > limit * (passed ?? 1) ? 'span-person' : 'span-work'}`}
           style={{ left: '0', width: percent(part) }}
         />
-        <span
-          class="span span-reserved"
-          style={{ left: percent(part), width: percent(Math.min(1 - part, reserved / limit)) }}
-        />
+        {reserved > 0 ? (
+          <span
+            class="span span-reserved"
+            style={{ left: percent(part), width: percent(Math.min(1 - part, reserved / limit)) }}
+          />
+        ) : null}
         {passed === undefined ? null : <span class="passed" style={{ left: percent(passed) }} />}
       </div>
       <span>
@@ -178,7 +180,7 @@ function Curve({ line, days, curve }: CurveProps) {
         axes: dayAxes(colours, days, (value) => amount(value, measure)),
         series: [
           {},
-          { stroke: '#0072b2', width: 2, fill: 'rgb(0 114 178 / 20%)', points: { size: 5 } },
+          { stroke: colours.accent, width: 2, fill: colours.line, points: { size: 5 } },
           { stroke: colours.ink, width: 2, dash: [8, 5], points: { show: false } },
           {
             stroke: '#d55e00',

@@ -7,6 +7,7 @@ export interface ChartColours {
   readonly text: string;
   readonly line: string;
   readonly ink: string;
+  readonly accent: string;
 }
 
 interface Props {
@@ -26,10 +27,12 @@ export function Chart({ label, height, plan }: Props) {
     if (!current) return undefined;
     const draw = () => {
       const style = getComputedStyle(document.documentElement);
-      const [text, line, ink] = ['--dim', '--line', '--text'].map((name) =>
-        style.getPropertyValue(name),
-      );
-      const { options, data } = plan({ text: text!, line: line!, ink: ink! });
+      const { options, data } = plan({
+        text: style.getPropertyValue('--dim'),
+        line: style.getPropertyValue('--line'),
+        ink: style.getPropertyValue('--text'),
+        accent: style.getPropertyValue('--accent'),
+      });
       return new uPlot({ ...options, width: current.clientWidth, height }, data, current);
     };
     let chart = draw();
