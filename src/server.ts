@@ -284,7 +284,7 @@ export function serve(agent: A2AAgent, options: ServeOptions = {}): AgentServer 
       ...handlers,
       requestTimeoutMs,
       tls,
-      grpcPort: options.grpcPort,
+      grpcPort: options.grpcPort === port && port > 0 ? undefined : options.grpcPort,
     });
     const { main } = addresses;
     listeningAt = main.url;

@@ -62,8 +62,8 @@ export function mountAt(
 }
 
 /** Returns the tenant that selects the agent at the address `base`, or undefined if tenants do not select agents. */
-export function tenantOf({ path, userOf }: MountOptions, base: string): string | undefined {
-  return userOf && base.slice(base.lastIndexOf(`${path}/`) + 1);
+export function tenantOf(mounts: MountOptions, base: string): string | undefined {
+  return mounts.userOf && base.slice(base.lastIndexOf(`${mounts.path}/`) + 1);
 }
 
 /** A call that selects a mounted agent by its tenant. */

@@ -139,7 +139,7 @@ test('the gateway serves its agents over gRPC, selected by the tenant of their c
     allowNetworks: ['127.0.0.0/8'],
   });
   const metadata = { authorization: `Bearer ${running.key()}` };
-  const [offer] = (await offersAt(`${running.url}/agents/echo`, metadata)).filter(GRPC);
+  const offer = (await offersAt(`${running.url}/agents/echo`, metadata)).find(GRPC);
   assert.equal(offer?.tenant, 'agents/echo');
   using client = genericClient(offer?.url ?? '', SERVICE);
   const { tenant = '' } = offer ?? {};

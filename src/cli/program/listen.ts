@@ -14,7 +14,7 @@ export function portNumber(flag: '--port' | '--a2a-port', text: string): number 
 interface Address {
   readonly host: string;
   readonly port: number;
-  readonly flag: '--port' | '--a2a-port';
+  readonly flag: '--port' | '--a2a-port' | '--grpc-port';
 }
 
 /** Listens on the address. Reports a port in use, and similar problems, in one line with advice. */
@@ -25,9 +25,17 @@ export async function listenOn(
   try {
     return await server.listen(port, host);
   } catch (error) {
-    const line = listenProblem(systemCode(error), { host, port, flag });
+    const line = listenProblem(systemCode(error), failedAddress(error, { host, port, flag }));
     throw line === undefined ? error : usageError(line, { cause: error });
   }
+}
+
+/** Returns the address that could not be used. If it has another port than the server, it is the address of gRPC. */
+function failedAddress(error: unknown, address: Address): Address {
+  const port: unknown = error instanceof Error ? Reflect.get(error, 'port') : undefined;
+  return typeof port !== 'number' || port === address.port
+    ? address
+    : { ...address, port, flag: '--grpc-port' };
 }
 
 function listenProblem(

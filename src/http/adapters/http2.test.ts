@@ -9,6 +9,7 @@ import {
   END_STREAM,
   FRAME,
   frame,
+  type Frame,
   headerBlock,
   RawHttp2,
   settings,
@@ -284,6 +285,30 @@ test('a stream whose client grants no window is reset, and its bytes are bounded
   }
   assert.ok(!raw.frames.some(({ type, payload }) => type === FRAME.data && payload.length > 0));
   assert.equal(raw.socket.destroyed, false);
+});
+
+test('a connection whose answers nobody reads takes no more streams', async (t) => {
+  const connections = http2Connections({
+    handler: (_request, response) => {
+      response.writeHead(200, []);
+      response.end('x'.repeat(5_000_000), 'latin1');
+    },
+    ...{ headersTimeoutMs: 1e6, requestTimeoutMs: 1e6, idleTimeoutMs: 1e6 },
+  });
+  const server = createServer((socket) => connections.accept(socket)).listen(0, '127.0.0.1');
+  t.after(() => server.close());
+  await once(server, 'listening');
+  // The client's initial window is zero.
+  const raw = await RawHttp2.open((server.address() as AddressInfo).port, { 4: 0 });
+  t.after(() => raw.socket.destroy());
+  const isAnswer = ({ type }: Frame) => type === FRAME.headers || type === FRAME.reset;
+  for (let stream = 1; stream < 20; stream += 2) {
+    raw.send(raw.headers(stream, GET_CARD));
+    await raw.frame((each) => each.stream === stream && isAnswer(each));
+  }
+  const refused = raw.frames.find(({ type }) => type === FRAME.reset);
+  assert.equal(refused?.payload.readUInt32BE(0), constants.NGHTTP2_ENHANCE_YOUR_CALM);
+  assert.ok(refused.stream > 5);
 });
 
 test('a connection without streams is closed after a while, one with a stream is not', async (t) => {
