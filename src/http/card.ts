@@ -66,14 +66,7 @@ export function makeCard(
     description,
     version: profile.version ?? '1.0.0',
     supportedInterfaces: [
-      ...newestFirst.flatMap((protocolVersion) => [
-        { url: base, protocolBinding: 'JSONRPC', protocolVersion },
-        { url: base, protocolBinding: 'HTTP+JSON', protocolVersion },
-        // The gRPC service of 0.3 has no tenants.
-        ...(grpc && (grpc.tenant === undefined || protocolVersion !== '0.3')
-          ? [{ ...grpc, protocolBinding: 'GRPC', protocolVersion }]
-          : []),
-      ]),
+      ...newestFirst.flatMap((version) => httpInterfaces(base, version, grpc)),
       ...socketInterfaces(base, capabilities.sockets),
     ],
     ...(provider && { provider }),
@@ -96,6 +89,22 @@ export function makeCard(
     Object.assign(card.capabilities, defined(changed));
   }
   return card;
+}
+
+function httpInterfaces(
+  url: string,
+  protocolVersion: ProtocolVersion,
+  grpc: GrpcPlace | undefined,
+): AgentInterface[] {
+  const interfaces: AgentInterface[] = [
+    { url, protocolBinding: 'JSONRPC', protocolVersion },
+    { url, protocolBinding: 'HTTP+JSON', protocolVersion },
+  ];
+  // The gRPC service of 0.3 has no tenants.
+  if (grpc && (grpc.tenant === undefined || protocolVersion !== '0.3')) {
+    interfaces.push({ ...grpc, protocolBinding: 'GRPC', protocolVersion });
+  }
+  return interfaces;
 }
 
 /** Returns the interfaces of WebSocket routes. Their events have the format of 0.3. */

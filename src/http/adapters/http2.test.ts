@@ -293,7 +293,9 @@ test('a connection whose answers nobody reads takes no more streams', async (t) 
       response.writeHead(200, []);
       response.end('x'.repeat(5_000_000), 'latin1');
     },
-    ...{ headersTimeoutMs: 1e6, requestTimeoutMs: 1e6, idleTimeoutMs: 1e6 },
+    headersTimeoutMs: 1e6,
+    requestTimeoutMs: 1e6,
+    idleTimeoutMs: 1e6,
   });
   const server = createServer((socket) => connections.accept(socket)).listen(0, '127.0.0.1');
   t.after(() => server.close());
