@@ -4,7 +4,7 @@ export function hasOneContent({ bytes, uri }: { bytes?: unknown; uri?: unknown }
   return (bytes === undefined) !== (uri === undefined);
 }
 
-export function isDefined(value: unknown): boolean {
+export function isDefined(value: unknown): value is {} | null {
   return value !== undefined;
 }
 
