@@ -58,8 +58,7 @@ export async function connect(
   const found = options.card
     ? { card: options.card, url: address }
     : await discover(address, options);
-  const grpc = await loadGrpc(found, options);
-  const { service, endpoint } = openService(address, found, options, grpc);
+  const { service, endpoint } = await openAnyService(address, found, options);
   const { retry, signal } = options;
   return Object.assign(createClient(service, { card: found.card, retry, signal }), { endpoint });
 }
@@ -99,6 +98,15 @@ export function openService(
   const { fetch = isNode() ? guardedFor(address) : undefined } = options;
   const service = httpService(endpoint, codec, { ...options, fetch });
   return { service: withoutHeaders(service, refusal), endpoint };
+}
+
+/** Like `openService`, but also uses gRPC. Its client is loaded when it is the best choice. */
+export async function openAnyService(
+  address: string,
+  found: FoundCard,
+  options: ConnectOptions = {},
+): Promise<ReturnType<typeof openService>> {
+  return openService(address, found, options, await loadGrpc(found, options));
 }
 
 type GrpcClient = typeof import('./grpc/index.ts');

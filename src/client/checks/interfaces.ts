@@ -9,7 +9,7 @@ import {
   type AgentService,
   type ErrorKind,
 } from '../../protocol/index.ts';
-import { type ConnectOptions, openService } from '../connect.ts';
+import { type ConnectOptions, openAnyService } from '../connect.ts';
 import type { FoundCard } from '../connection/discover.ts';
 import { ConnectionError } from '../connection/errors.ts';
 import { nameOfInterface } from './card-rules.ts';
@@ -29,18 +29,19 @@ export interface CheckedAgent {
  * Returns a client for one interface of the card. Throws a ConnectionError if this client does not support the
  * interface, or if it is at another origin, which must not receive the headers.
  */
-export function serviceOf(agent: CheckedAgent, offer: AgentInterface): AgentService {
+export function serviceOf(agent: CheckedAgent, offer: AgentInterface): Promise<AgentService> {
   return openOffer(agent, offer, agent.optionsFor(offer));
 }
 
-function openOffer(
+async function openOffer(
   { address, found: { card, url } }: CheckedAgent,
   offer: AgentInterface,
   options: ConnectOptions,
-): AgentService {
+): Promise<AgentService> {
   const found = { card: { ...card, supportedInterfaces: [offer] }, url };
   // The preferred version must not prevent the checks of the other interfaces.
-  return openService(address, found, { ...options, version: undefined }).service;
+  const any = { ...options, version: undefined, binding: undefined };
+  return (await openAnyService(address, found, any)).service;
 }
 
 /** Returns the agent's error, or undefined if the request succeeds. */
@@ -62,7 +63,8 @@ export async function checkInterface(
   const name = nameOfInterface(offer);
   const { url } = offer;
   try {
-    const refusal = await refusalOf(serviceOf(agent, offer).getTask({ id: NO_TASK }));
+    const service = await serviceOf(agent, offer);
+    const refusal = await refusalOf(service.getTask({ id: NO_TASK }));
     if (!refusal) {
       return wrong(name, `${url} returned a task that does not exist`, {
         problem: 'invented-task',
@@ -102,13 +104,7 @@ export async function checkInterface(
 /** Checks the features that the card declares, over the first interface that this client can use. */
 export async function checkCapabilities(agent: CheckedAgent): Promise<AgentCheck[]> {
   const { capabilities, security = [], supportedInterfaces } = agent.found.card;
-  const [usable] = supportedInterfaces.flatMap((offer) => {
-    try {
-      return [{ offer, service: serviceOf(agent, offer) }];
-    } catch {
-      return [];
-    }
-  });
+  const usable = await firstUsable(agent, supportedInterfaces);
   if (!usable) {
     return [wrong('interfaces', 'none that parley can use', { problem: 'not-supported-here' })];
   }
@@ -136,6 +132,14 @@ export async function checkCapabilities(agent: CheckedAgent): Promise<AgentCheck
     ),
     ...(security.length > 0 ? [await checkClosed(agent, offer)] : []),
   ];
+}
+
+async function firstUsable(agent: CheckedAgent, offers: readonly AgentInterface[]) {
+  for (const offer of offers) {
+    const service = await serviceOf(agent, offer).catch(() => undefined);
+    if (service) return { offer, service };
+  }
+  return undefined;
 }
 
 /** Compares what the card declares with the answer to a request. `off` are the errors of an unsupported feature. */
@@ -171,7 +175,7 @@ async function checkPromise(
 async function checkClosed(agent: CheckedAgent, offer: AgentInterface): Promise<AgentCheck> {
   const name = 'security';
   try {
-    const service = openOffer(agent, offer, { ...agent.optionsFor(offer), headers: {} });
+    const service = await openOffer(agent, offer, { ...agent.optionsFor(offer), headers: {} });
     const refusal = await refusalOf(service.getTask({ id: NO_TASK }));
     return refusal?.kind === 'unauthenticated' || refusal?.kind === 'forbidden'
       ? fine(name, 'requests without credentials are refused')

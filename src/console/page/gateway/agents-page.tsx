@@ -58,7 +58,8 @@ export function AgentsPage({ server }: { readonly server: Server }) {
                 <td>{source === 'config' ? 'the configuration' : 'the API'}</td>
                 <td>{skills.map((skill) => cleanLine(skill.name)).join(', ')}</td>
                 <td>
-                  <a href={hrefOf(['inbox'], { agent: name })}>inbox</a>
+                  <a href={hrefOf(['inbox'], { agent: name })}>inbox</a>,{' '}
+<a href={hrefOf(['inspector', name])}>inspector</a>
                 </td>
               </tr>
             );

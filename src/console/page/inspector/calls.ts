@@ -49,7 +49,7 @@ export class TriedCall {
       const agent = inspection.agent(
         (exchange) => (this.exchanges.value = [...this.exchanges.value, exchange]),
       );
-      await this.#call(serviceOf(agent, this.input.offer));
+      await this.#call(await serviceOf(agent, this.input.offer));
     } catch (error) {
       if (!this.#stop.signal.aborted) this.error.value = error;
     } finally {

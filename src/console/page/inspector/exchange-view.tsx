@@ -58,12 +58,24 @@ function ExchangeLine({ exchange }: { readonly exchange: RecordedExchange }) {
   return (
     <span class="exchange-line">
       <strong>{method}</strong> <span class="mono">{cleanLine(url)}</span>{' '}
+      {cleanLine(methodIn(exchange.requestBody))}{' '}
       <span class={bad ? 't-warning' : 't-good'}>
         {status ?? (problem === undefined ? 'waiting' : 'no response')}
       </span>{' '}
       <span class="dim">{timing(exchange)}</span>
     </span>
   );
+}
+
+/** Returns the method of a JSON-RPC request, because all of them have the same address. */
+function methodIn(body: string | undefined): string {
+  try {
+    const request: unknown = JSON.parse(body ?? '');
+    const method = isObject(request) ? request['method'] : undefined;
+    return typeof method === 'string' ? method : '';
+  } catch {
+    return '';
+  }
 }
 
 function timing({ firstMs, endMs, size, eventCount, isStream }: RecordedExchange): string {

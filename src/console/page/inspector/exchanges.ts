@@ -163,11 +163,14 @@ export class ExchangeLog {
       this.all.value = [...this.all.value, exchange].slice(-MAX_EXCHANGES);
       onSent?.(exchange);
       const signal = init.signal ?? undefined;
+      // The client leaves a response that it cannot use without reading it to its end.
+      const leave = () => exchange.end(problemOf(signal?.reason));
+      signal?.addEventListener('abort', leave, { once: true });
       try {
         const sent = await access.send({ method, url, headers, body, signal });
         return recordResponse(exchange, sent, url);
       } catch (error) {
-        exchange.end(problemOf(signal?.aborted === true ? signal.reason : error));
+        exchange.end(problemOf(error));
         throw error;
       }
     };
