@@ -31,6 +31,8 @@ export {
   choose,
   discover,
   hasOriginOf,
+  interfaceUrl,
+  isGrpc,
   restrictToOrigins,
   type ChosenEndpoint,
   type DiscoverOptions,

@@ -5,7 +5,7 @@ import { after, before, mock, test, type TestContext } from 'node:test';
 import type { Locator, Page } from 'playwright-core';
 import { temporarySigningKeys } from '../../src/base/signing/index.ts';
 import { inspectorServer } from '../../src/cli/remote/inspector-server.ts';
-import { v1, type Task } from '../../src/protocol/index.ts';
+import { v1 } from '../../src/protocol/index.ts';
 import { bearerTokens } from '../../src/server.ts';
 import { sendJson, cardOf, startPeer } from '../client/peer.ts';
 import { startSdk03 } from '../interop/sdk-03-server.ts';
@@ -296,7 +296,7 @@ test(
     await openView(page, 'Send');
     const result = await stream(page, '1.0 JSONRPC', 'hello');
     await result.getByText('authorization: hidden').waitFor();
-    const [task] = (await agent.client.list({ pageSize: 1 })).tasks as Task[];
+    const [task] = (await agent.client.list({ pageSize: 1 })).tasks;
     assert.equal(task?.status.state, 'completed');
     assert.deepEqual(unexpected(trouble), []);
   },

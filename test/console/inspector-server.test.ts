@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { inspectorServer } from '../../src/cli/remote/inspector-server.ts';
+import { grpcBinding } from '../../src/grpc.ts';
 import { createAgent, serve } from '../../src/server.ts';
 import { startPeer } from '../client/peer.ts';
 import { silent } from '../live/support.ts';
@@ -61,6 +62,7 @@ test('only the person with the link may use the inspector, and the link works on
   for (const [path, init] of [
     ['/inspector', {}],
     ['/inspector/requests', { method: 'POST', body }],
+    ['/inspector/checks', { method: 'POST', body }],
     ['/inspector/origins', { method: 'POST', body: '{"origin":"https://a.test"}' }],
   ] as const) {
     assert.equal((await fetch(url + path, init)).status, 401, path);
@@ -182,6 +184,29 @@ test('an agent that cannot be reached is an error line, and a page that leaves e
   await agent.asked[0]?.gone;
 });
 
+test('a gRPC interface is tried by the server, at the origins that the person allows', async (t) => {
+  const agent = await serve(echo, { grpc: grpcBinding(), logger: silent }).listen(0);
+  t.after(() => agent.close(0));
+  const { post } = await inspect(t, { url: agent.url });
+  const offer = (url: string) => ({ url, protocolBinding: 'GRPC', protocolVersion: '1.0' });
+  const tried = async (url: string, cardUrl = agent.url) => {
+    const body = { interface: offer(url), cardUrl, headers: {} };
+    return (await post('/inspector/checks', body)).json() as Promise<Record<string, unknown>>;
+  };
+  const { host } = new URL(agent.url);
+  assert.deepEqual(await tried(host), {
+    name: '1.0 GRPC',
+    status: 'ok',
+    message: `${host} responds`,
+  });
+  const { problem, origin } = await tried('localhost:9');
+  assert.deepEqual({ problem, origin }, { problem: 'other-origin', origin: 'http://localhost:9' });
+  assert.match(
+    JSON.stringify(await tried(host, 'http://127.0.0.1:9/')),
+    /must be a gRPC interface/,
+  );
+});
+
 test('a served agent and a gateway fetch no URL for the inspector', async (t) => {
   const target = await startPeer(t, (_, response) => response.end('internal'));
   const server = await serve(echo, { console: true, logger: silent }).listen(0);
@@ -211,7 +236,10 @@ test('at most 16 requests run at the same time', async (t) => {
   const open = () => post('/inspector/requests', { url: agent.url }, { signal: leaving.signal });
   const responses = await Promise.all(Array.from({ length: 17 }, open));
   const statuses = responses.map(({ status }) => status);
-  assert.deepEqual(statuses.toSorted(), [...Array.from({ length: 16 }, () => 200), 503]);
+  assert.deepEqual(
+    statuses.toSorted((one, other) => one - other),
+    [...Array.from({ length: 16 }, () => 200), 503],
+  );
   leaving.abort();
   await Promise.all(agent.asked.map(({ gone }) => gone));
 });

@@ -13,7 +13,7 @@ import { VERSION } from '../program/product.ts';
 export interface InspectorServer {
   readonly server: AgentServer;
   /** Returns a new link to the page of the server at this address. */
-  linkAt(url: string): string;
+  readonly linkAt: (url: string) => string;
 }
 
 export function inspectorServer(target: AgentRelayOptions, logger: Logger): InspectorServer {

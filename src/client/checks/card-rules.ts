@@ -1,7 +1,7 @@
 /** Checks what can be seen in the card itself, without a request to the agent. */
 import { isLoopback, isObject } from '../../base/index.ts';
 import type { AgentCard, AgentInterface } from '../../protocol/index.ts';
-import type { FoundCard } from '../connection/discover.ts';
+import { type FoundCard, isGrpc } from '../connection/discover.ts';
 import { type AgentCheck, doubtful, fine, wrong } from './check.ts';
 
 /** The required fields that the codec adds if they are missing, because ProtoJSON omits empty values. */
@@ -80,7 +80,7 @@ export function nameOfInterface({ protocolVersion, protocolBinding }: AgentInter
 
 /** Checks the address of an interface. Addresses of gRPC are host names without a scheme, so they are not checked. */
 function checkAddress(offer: AgentInterface, cardUrl: string): AgentCheck[] {
-  if (offer.protocolBinding.toUpperCase() === 'GRPC') return [];
+  if (isGrpc(offer)) return [];
   const name = nameOfInterface(offer);
   const base = new URL(cardUrl);
   const target = URL.parse(offer.url, base.href);

@@ -10,7 +10,7 @@ import {
   type ErrorKind,
 } from '../../protocol/index.ts';
 import { type ConnectOptions, openAnyService } from '../connect.ts';
-import type { FoundCard } from '../connection/discover.ts';
+import { type FoundCard, interfaceUrl } from '../connection/discover.ts';
 import { ConnectionError } from '../connection/errors.ts';
 import { nameOfInterface } from './card-rules.ts';
 import { type AgentCheck, doubtful, fine, wrong } from './check.ts';
@@ -91,7 +91,7 @@ export async function checkInterface(
       });
     }
     if (reason === 'untrusted') {
-      const origin = URL.parse(url, agent.found.url)?.origin;
+      const origin = interfaceUrl(offer, agent.found.url)?.origin;
       return doubtful(name, `${url} was not checked: it is at another origin`, {
         problem: 'other-origin',
         origin,

@@ -108,7 +108,7 @@ function cardPlaces(address: string): CardPlace[] {
 function leadsTo(path: string, { card, url }: FoundCard): boolean {
   if (path === '') return true;
   return card.supportedInterfaces.some((offer) =>
-    `${urlOf(offer, url)?.pathname ?? ''}/`.startsWith(`${path}/`),
+    `${interfaceUrl(offer, url)?.pathname ?? ''}/`.startsWith(`${path}/`),
   );
 }
 
@@ -218,7 +218,7 @@ export function isGrpc(offer: AgentInterface): boolean {
  * Returns the URL of an interface, or null if it has none. For gRPC, most cards have only a host and a port. The scheme
  * is then that of the card's own address.
  */
-function urlOf(offer: AgentInterface, base: string): URL | null {
+export function interfaceUrl(offer: AgentInterface, base: string): URL | null {
   if (isGrpc(offer) && !offer.url.includes('://')) {
     return URL.parse(`${new URL(base).protocol}//${offer.url}`);
   }
@@ -230,7 +230,7 @@ function urlOf(offer: AgentInterface, base: string): URL | null {
  * is plain HTTP although the card came over HTTPS.
  */
 function resolve(offer: AgentInterface, base: string): string | undefined {
-  const target = urlOf(offer, base);
+  const target = interfaceUrl(offer, base);
   if (!target || target.username !== '' || target.password !== '') return undefined;
   const allowed = base.startsWith('https:') ? ['https:'] : ['https:', 'http:'];
   return allowed.includes(target.protocol) ? target.href : undefined;
@@ -251,13 +251,13 @@ export function restrictToOrigins(
   { card, url }: FoundCard,
 ): FoundCard {
   const supportedInterfaces = card.supportedInterfaces.filter((offer) => {
-    const target = urlOf(offer, url);
+    const target = interfaceUrl(offer, url);
     return target !== null && hasOriginOf(addresses, target.href);
   });
   if (supportedInterfaces.length > 0) return { card: { ...card, supportedInterfaces }, url };
   throw untrusted(
     addresses,
-    card.supportedInterfaces.map((offer) => urlOf(offer, url)?.origin ?? offer.url),
+    card.supportedInterfaces.map((offer) => interfaceUrl(offer, url)?.origin ?? offer.url),
   );
 }
 

@@ -8,8 +8,9 @@
 import * as z from 'zod';
 import { reasonOf } from '../../base/index.ts';
 import { AddressError, fetchNamedBy } from '../../base/net/index.ts';
-import { hasOriginOf } from '../../client/index.ts';
-import { A2AError } from '../../protocol/index.ts';
+import { type AgentCheck, type CheckedAgent, checkInterface } from '../../client/checks/index.ts';
+import { ConnectionError, hasOriginOf, interfaceUrl, isGrpc } from '../../client/index.ts';
+import { A2AError, AgentInterface } from '../../protocol/index.ts';
 
 /** Maximum number of requests at the same time. */
 const MAX_OPEN = 16;
@@ -20,6 +21,8 @@ const MAX_BYTES = 64 * 2 ** 20;
 /** Maximum time until a response starts, and the maximum time without data after that. */
 const START_MS = 120_000;
 const SILENT_MS = 600_000;
+/** The time that the agent has for an answer over gRPC. */
+const TRY_MS = 15_000;
 
 /** Headers that belong to one connection, or that would make a request mean something else on its way. */
 const RESERVED =
@@ -32,6 +35,12 @@ const RelayedRequest = z.strictObject({
   body: z.string().optional(),
 });
 
+const TriedInterface = z.strictObject({
+  interface: AgentInterface,
+  cardUrl: z.url({ protocol: /^https?$/ }),
+  headers: RelayedRequest.shape.headers,
+});
+
 export interface AgentRelayOptions {
   /** The address of the agent that the person gave. */
   readonly url: string;
@@ -40,6 +49,17 @@ export interface AgentRelayOptions {
   /** Other origins that the person has named. */
   readonly trustedOrigins?: readonly string[] | undefined;
 }
+
+/** A card for the check of one interface. */
+const EMPTY_CARD = {
+  name: 'agent',
+  description: '',
+  version: '',
+  capabilities: {},
+  defaultInputModes: [],
+  defaultOutputModes: [],
+  skills: [],
+};
 
 /** A line of the answer to a relayed request. The lines are JSON objects. */
 type Line =
@@ -90,6 +110,32 @@ export class AgentRelay {
       throw new A2AError('invalidParams', `origin: at most ${MAX_ORIGINS} origins can be added`);
     }
     this.#agreed.add(url.origin);
+  }
+
+  /** Tries an interface with gRPC, which a browser cannot use. */
+  async tryGrpc(body: unknown): Promise<AgentCheck> {
+    const parsed = TriedInterface.safeParse(body);
+    if (!parsed.success) throw new A2AError('invalidParams', z.prettifyError(parsed.error));
+    const { interface: offer, cardUrl, headers } = parsed.data;
+    if (!isGrpc(offer) || !hasOriginOf(this.#trusted, cardUrl)) {
+      throw new A2AError('invalidParams', 'interface: must be a gRPC interface of the agent');
+    }
+    const url = interfaceUrl(offer, cardUrl);
+    const trusted = url !== null && hasOriginOf(this.#trusted, url.href);
+    const allowed = trusted || this.#agreed.has(url?.origin ?? '');
+    const agent: CheckedAgent = {
+      address: this.url,
+      found: { url: cardUrl, card: { ...EMPTY_CARD, supportedInterfaces: [offer] } },
+      optionsFor: () => {
+        if (!allowed) throw new ConnectionError('untrusted', 'the origin is not allowed');
+        return {
+          headers: trusted ? Object.fromEntries(headersOf({ ...this.#headers, ...headers })) : {},
+          trustedOrigins: trusted ? [url.origin] : [],
+          timeoutMs: TRY_MS,
+        };
+      },
+    };
+    return checkInterface(agent, offer);
   }
 
   /** Sends a request. Returns the lines of the answer. Throws an A2AError if the request is not allowed. */

@@ -30,6 +30,12 @@ export function inspectorRoutes(relay: AgentRelay): JsonRoute[] {
     },
     {
       verb: 'POST',
+      path: '/inspector/checks',
+      maxBodyBytes: 65_536,
+      handle: async ({ body }) => ({ headers: NO_STORE, body: await relay.tryGrpc(body) }),
+    },
+    {
+      verb: 'POST',
       path: '/inspector/requests',
       maxBodyBytes: MAX_BODY_BYTES,
       handle: async ({ body }) => ({

@@ -3,8 +3,9 @@
  * is the agent or the gateway itself, or it is `parley inspect`, which sends the requests on.
  */
 import * as z from 'zod';
-import { ConnectionError, hasOriginOf } from '../../../client/index.ts';
-import { A2AError } from '../../../protocol/index.ts';
+import { type AgentCheck, EXPLANATIONS, type ProblemName } from '../../../client/checks/index.ts';
+import { ConnectionError, hasOriginOf, type HeaderSource } from '../../../client/index.ts';
+import { A2AError, type AgentInterface } from '../../../protocol/index.ts';
 import { headersOf, type Server } from '../server/server.ts';
 import { leaveIfRefused } from '../server/sign-in.ts';
 
@@ -33,6 +34,14 @@ export interface AgentAccess {
   trusts(url: string): boolean;
   /** Sends a request. Throws a ConnectionError `untrusted` if requests to this address are not allowed. */
   send(request: AgentRequest): Promise<SentResponse>;
+  /** Has the server try an interface with gRPC, which a browser cannot use. Undefined if the server does not. */
+  readonly tryGrpc:
+    | ((
+        offer: AgentInterface,
+        cardUrl: string,
+        headers: HeaderSource | undefined,
+      ) => Promise<AgentCheck>)
+    | undefined;
   /** Allows requests to another origin. Undefined if this page can never send them. */
   readonly agree: ((origin: string) => Promise<void>) | undefined;
 }
@@ -45,6 +54,7 @@ export function directAccess(server: Server, agent: string): AgentAccess {
     keyHeaders: headersOf(server.key),
     addedHeaders: [],
     trusts: isOwn,
+    tryGrpc: undefined,
     agree: undefined,
     async send({ url, body, signal, method, headers }) {
       if (!isOwn(url)) {
@@ -72,6 +82,14 @@ const RelayState = z.object({
   headers: z.array(z.string()),
 });
 
+const CheckAnswer = z.object({
+  name: z.string(),
+  status: z.enum(['ok', 'warning', 'broken']),
+  message: z.string(),
+  problem: z.custom<ProblemName>((name) => Object.hasOwn(EXPLANATIONS, String(name))).optional(),
+  origin: z.string().optional(),
+});
+
 const RelayLine = z.union([
   z.object({
     response: z.object({
@@ -96,6 +114,11 @@ export async function relayedAccess(server: Server): Promise<AgentAccess> {
     keyHeaders: {},
     addedHeaders: state.headers,
     trusts: (url) => hasOriginOf(state.trusted, url),
+    tryGrpc: (offer, cardUrl, headers) =>
+      server.json(CheckAnswer, '/inspector/checks', {
+        method: 'POST',
+        body: { interface: offer, cardUrl, headers },
+      }),
     async agree(origin) {
       const body = { origin };
       state = await server.json(RelayState, '/inspector/origins', { method: 'POST', body });

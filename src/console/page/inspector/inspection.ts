@@ -5,6 +5,8 @@ import {
   ConnectionError,
   discover,
   type FoundCard,
+  interfaceUrl,
+  isGrpc,
 } from '../../../client/index.ts';
 import {
   type AgentCheck,
@@ -158,7 +160,13 @@ export class Inspection {
     };
     add(...checkCard(copy, copy.raw));
     const { supportedInterfaces } = copy.card;
-    add(...(await Promise.all(supportedInterfaces.map((offer) => checkInterface(agent, offer)))));
+    const { tryGrpc } = this.access;
+    const tried = supportedInterfaces.map((offer) =>
+      tryGrpc && isGrpc(offer)
+        ? tryGrpc(offer, copy.url, this.optionsFor(addressOf(offer, copy)).headers)
+        : checkInterface(agent, offer),
+    );
+    add(...(await Promise.all(tried)));
     add(...(await checkCapabilities(agent)));
     if (!canVerify()) return;
     const fetch = onceEach(this.optionsFor(copy.url).fetch);
@@ -173,8 +181,8 @@ export function canVerify(): boolean {
   return isSecureContext;
 }
 
-function addressOf({ url }: AgentInterface, found: FoundCard): string {
-  return URL.parse(url, found.url)?.href ?? found.url;
+function addressOf(offer: AgentInterface, found: FoundCard): string {
+  return interfaceUrl(offer, found.url)?.href ?? found.url;
 }
 
 /** Returns a `fetch` that requests each address once, because all signatures of a card may have the same key set. */

@@ -2,6 +2,7 @@
 import { useSignal } from '@preact/signals';
 import { useRef } from 'preact/hooks';
 import { nameOfInterface } from '../../../client/checks/index.ts';
+import { isGrpc } from '../../../client/index.ts';
 import { reasonOf } from '../../../base/index.ts';
 import { cleanLine } from '../../../display/index.ts';
 import { TriedCall, type CallInput, type TriedOperation } from './calls.ts';
@@ -12,7 +13,9 @@ import type { Inspection } from './inspection.ts';
 const MAX_CALLS = 5;
 
 export function TryView({ inspection }: { readonly inspection: Inspection }) {
-  const offers = inspection.card?.card.supportedInterfaces ?? [];
+  // A browser cannot use gRPC.
+  const all = inspection.card?.card.supportedInterfaces ?? [];
+  const offers = all.filter((offer) => !isGrpc(offer));
   const chosen = useSignal(0);
   const text = useSignal('');
   const taskId = useSignal('');
