@@ -59,7 +59,7 @@ export function AgentsPage({ server }: { readonly server: Server }) {
                 <td>{skills.map((skill) => cleanLine(skill.name)).join(', ')}</td>
                 <td>
                   <a href={hrefOf(['inbox'], { agent: name })}>inbox</a>,{' '}
-<a href={hrefOf(['inspector', name])}>inspector</a>
+                  <a href={hrefOf(['inspector', name])}>inspector</a>
                 </td>
               </tr>
             );
