@@ -93,7 +93,7 @@ function valid(schema: z.core.$ZodType): fc.Arbitrary<unknown> {
       const isFile = 'bytes' in definition.shape;
       return fc
         .tuple(isFile ? record.filter(hasOneContent) : record, metadata)
-        .map(([known, other]) => ({ ...other, ...known }));
+        .map(([known, other]) => Object.assign({}, other, known));
     }
     default:
       return json;
