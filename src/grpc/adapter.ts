@@ -1,7 +1,8 @@
 /** Passes HTTP/2 requests of Node to the methods, and writes their responses, with backpressure and limits. */
 import { constants, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
-import { Code, type ConnectRouter, createContextValues } from '@connectrpc/connect';
+import { Code, ConnectError, type ConnectRouter, createContextValues } from '@connectrpc/connect';
 import type { UniversalServerResponse } from '@connectrpc/connect/protocol';
+import { MAX_TIMER_MS } from '../base/index.ts';
 import {
   type Beating,
   clientOf,
@@ -11,10 +12,14 @@ import {
   Pace,
   UNCOUNTED_BYTES,
 } from '../http/index.ts';
+import { A2AError } from '../protocol/index.ts';
 import { CALL, type GrpcCall } from './call.ts';
+import { grpcError } from './errors.ts';
 import { EventWriter } from './event-writer.ts';
 
 const DISCARD_MS = 5000;
+/** Created only once, because a new error with a stack trace for every closed request would be expensive. */
+const GONE = new ConnectError('The client disconnected', Code.Canceled);
 /** The content types of messages in protobuf. gRPC with JSON and gRPC-Web are not supported. */
 const BINARY = /^application\/grpc(?:\+proto)?\s*(?:;|$)/i;
 
@@ -31,7 +36,7 @@ export function createAdapter(router: ConnectRouter, context: GrpcContext): Grpc
     const gone = new AbortController();
     const since = performance.now();
     let isObserved = false;
-    request.once('close', () => gone.abort());
+    request.once('close', () => gone.abort(GONE));
     const call: GrpcCall = {
       request: nodeRequest(request, response, publicUrl),
       user: undefined,
@@ -103,8 +108,32 @@ function headersOf({ headers }: Http2ServerRequest): Headers {
     if (name.startsWith(':') || value === undefined) continue;
     out.set(name, Array.isArray(value) ? value.join(', ') : value);
   }
+  if (isBeyondTimers(out.get('grpc-timeout'))) out.delete('grpc-timeout');
   return out;
 }
+
+/** The units of a deadline that can be too long for a timer, in milliseconds. */
+const UNITS: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1000 };
+
+/** Returns whether a deadline is so late (24 days) that a timer would fire immediately. */
+function isBeyondTimers(timeout: string | null): boolean {
+  const [, count, unit = ''] = /^(\d{1,8})([HMS])$/.exec(timeout ?? '') ?? [];
+  return Number(count) * (UNITS[unit] ?? 0) > MAX_TIMER_MS;
+}
+
+/**
+ * Returns the trailers. connect escapes all punctuation in `grpc-message`. gRPC specifies this only for `%` and for
+ * what is not printable ASCII, and grpc-js does not undo it for punctuation.
+ */
+function trailersOf(trailer: Headers): Record<string, string> {
+  const out = Object.fromEntries(trailer);
+  const { 'grpc-message': text } = out;
+  if (text !== undefined) out['grpc-message'] = text.replaceAll(PUNCTUATION, decodeURIComponent);
+  return out;
+}
+
+/** Escaped printable ASCII except `%`. A space must not be the first or the last character of a header. */
+const PUNCTUATION = /(?<!^)%20(?!$)|%(?!20|25|7F)[2-7][\dA-F]/g;
 
 /** Iterates over the body, and counts its bytes until it is read. */
 async function* countedBody(
@@ -125,6 +154,10 @@ async function* countedBody(
       }
       yield chunk;
     }
+  } catch (error) {
+    if (!(error instanceof A2AError)) throw error;
+    call.observed(error.httpStatus);
+    throw grpcError(error);
   } finally {
     app.pending.give(client, held);
   }
@@ -156,7 +189,7 @@ class ResponseWriter implements Beating {
         if (!next || next.done) break;
         if (!response.write(next.value)) await this.#drained(next.value.length);
       }
-      if (trailer) response.addTrailers(Object.fromEntries(trailer));
+      if (trailer) response.addTrailers(trailersOf(trailer));
       response.end();
     } finally {
       heartbeat.remove(this);

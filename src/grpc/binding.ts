@@ -6,6 +6,7 @@
  */
 import { isMessage, type Message } from '@bufbuild/protobuf';
 import {
+  Code,
   type ConnectRouter,
   ConnectError,
   createConnectRouter,
@@ -230,9 +231,10 @@ function failure(
   const { signal } = context;
   const { observed } = grpcCallOf(context);
   if (error instanceof ConnectError) return error;
-  if (signal.aborted && signal.reason instanceof ConnectError) {
+  const { reason } = signal;
+  if (reason instanceof ConnectError && reason.code === Code.DeadlineExceeded) {
     observed(504);
-    return signal.reason;
+    return reason;
   }
   const known = peerError(app, error);
   observed(known.httpStatus);

@@ -38,7 +38,8 @@ export function grpcError(error: A2AError, version?: ProtocolVersion): ConnectEr
   const { retryAfterSeconds } = error.detail;
   if (retryAfterSeconds !== undefined) metadata['retry-after'] = String(retryAfterSeconds);
   if (error.kind === 'unauthenticated') metadata['www-authenticate'] = 'Bearer';
-  return new ConnectError(error.message, code, metadata, detailsOf(error));
+  // connect cannot encode half a surrogate pair.
+  return new ConnectError(error.message.toWellFormed(), code, metadata, detailsOf(error));
 }
 
 function codeOf(kind: ErrorKind, version: ProtocolVersion | undefined): Code {

@@ -11,6 +11,7 @@ import {
   type GrpcContext,
   type Pace,
   type Paced,
+  peerError,
   UNCOUNTED_BYTES,
 } from '../http/index.ts';
 import type { A2AError, StreamItem } from '../protocol/index.ts';
@@ -73,12 +74,25 @@ export class EventWriter implements StreamSink, Beating, Paced {
   }
 
   take(item: StreamItem): boolean {
-    const bytes = this.#options.frame(item);
+    const bytes = this.#framed(item);
+    if (!bytes) return false;
     if (this.#gathered.length === 0) this.#options.pace.schedule(this);
     this.#gathered.push(bytes);
     this.#size += bytes.length;
     if (this.#size > GATHER) this.flush();
     return this.#room;
+  }
+
+  /** An error must not reach the task, whose other readers may use another binding. It ends only this stream. */
+  #framed(item: StreamItem): Uint8Array | undefined {
+    const { frame, context } = this.#options;
+    try {
+      return frame(item);
+    } catch (error) {
+      this.fail(peerError(context.app, error));
+      this.end();
+      return undefined;
+    }
   }
 
   fail(error: A2AError): void {

@@ -166,18 +166,21 @@ function messageOf(schema: DescMessage, raw: unknown): Message {
 
 /**
  * Converts a value that `fromJson` does not accept. JSON.stringify removes what is not JSON, such as undefined values.
- * A timestamp that is not RFC 3339 is converted, or removed if it is not a timestamp at all.
+ * A timestamp that is not RFC 3339 is converted, or removed if it is not a timestamp at all. Half a surrogate pair is
+ * replaced, because UTF-8 does not have it. A model's chunk of text can end in the middle of a pair.
  */
 function plainJson(raw: unknown): JsonValue {
-  return JSON.parse(
-    JSON.stringify(raw, function (this: unknown, key: string, value: unknown) {
-      const ofStatus = key === 'timestamp' && isObject(this) && 'state' in this;
-      if (!(ofStatus || key === 'statusTimestampAfter') || typeof value !== 'string') return value;
-      const time = Date.parse(value);
-      return Number.isNaN(time) ? undefined : new Date(time).toISOString();
-    }),
-  );
+  const text = JSON.stringify(raw, function (this: unknown, key: string, value: unknown) {
+    const ofStatus = key === 'timestamp' && isObject(this) && 'state' in this;
+    if (!(ofStatus || key === 'statusTimestampAfter') || typeof value !== 'string') return value;
+    const time = Date.parse(value);
+    return Number.isNaN(time) ? undefined : new Date(time).toISOString();
+  });
+  return JSON.parse(text.replaceAll(ESCAPED, (found) => (found === '\\\\' ? found : '\u{FFFD}')));
 }
+
+/** Half a surrogate pair, which JSON.stringify escapes. Also matches an escaped backslash, to skip it. */
+const ESCAPED = /\\(?:\\|ud[89a-f][\da-f]{2})/g;
 
 const codecs: Readonly<Record<ProtocolVersion, ProtoCodec>> = {
   '0.3': createProtoCodec('0.3'),

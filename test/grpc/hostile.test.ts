@@ -1,0 +1,133 @@
+/** Clients that leave, deadlines and texts that gRPC cannot encode: they must not harm a task or other clients. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect } from 'node:http2';
+import { test, type TestContext } from 'node:test';
+import { status, type ServiceError } from '@grpc/grpc-js';
+import { grpcBinding } from '../../src/grpc.ts';
+import { createAgent, type Logger, serve, type ServeOptions } from '../../src/server.ts';
+import { until } from '../interop/support.ts';
+import { genericClient, type Json } from '../support/grpc.ts';
+
+const SERVICE = 'lf.a2a.v1.A2AService';
+
+const agent = createAgent({ name: 'Talker', description: 'Talks' }, async function* (ctx) {
+  if (ctx.text === 'halves') {
+    yield 'a \uD83D';
+    yield '\uDE00 b \\ud83d';
+  }
+  // The bytes of a file must be base64.
+  if (ctx.text === 'odd') {
+    const parts = [{ kind: 'file' as const, file: { bytes: '!?', name: 'x' } }];
+    yield { kind: 'artifact-update', artifact: { artifactId: 'odd', parts } };
+  }
+  if (ctx.text === 'hold') await new Promise((resolve) => setTimeout(resolve, 100));
+  yield 'done';
+});
+
+const said = (text: string): Json => ({
+  message: { messageId: crypto.randomUUID(), role: 'ROLE_USER', parts: [{ text }] },
+});
+
+async function setUp(t: TestContext, options: ServeOptions = {}) {
+  const errors: string[] = [];
+  const logger: Logger = {
+    debug() {},
+    info() {},
+    warn() {},
+    error: (_fields: object, text: string) => void errors.push(text),
+  };
+  const server = serve(agent, { grpc: grpcBinding(), logger, ...options });
+  const listening = await server.listen();
+  t.after(() => listening.close(0));
+  const client = genericClient(listening.grpc ?? '', SERVICE);
+  t.after(() => client[Symbol.dispose]());
+  return { ...listening, handler: server.handler, client, errors };
+}
+
+async function all(stream: AsyncIterable<Json>): Promise<string> {
+  const events: Json[] = [];
+  for await (const event of stream) events.push(event);
+  return JSON.stringify(events);
+}
+
+test('text that ends in the middle of a surrogate pair does not stop the task or its streams', async (t) => {
+  const { client, errors } = await setUp(t);
+  const streamed = await all(client.stream('SendStreamingMessage', said('halves')));
+  assert.match(streamed, /"a \uFFFD".*"\uFFFD b \\\\ud83d".*TASK_STATE_COMPLETED/);
+  const { message } = await client.call('SendMessage', said('halves'));
+  assert.match(JSON.stringify(message), /TASK_STATE_COMPLETED/);
+  await client.call('ListTasks', { includeArtifacts: true });
+  assert.deepEqual(errors, []);
+});
+
+test('an event that gRPC cannot encode ends the stream of its reader, and the task goes on', async (t) => {
+  const { client, url, handler, errors } = await setUp(t);
+  const stream = client.stream('SendStreamingMessage', said('odd'));
+  const failure = await all(stream).catch((error: ServiceError) => error.code);
+  assert.equal(failure, status.INTERNAL);
+  await until(
+    'running',
+    () => handler.running,
+    (running) => running === 0,
+  );
+  const tasks = JSON.stringify(await (await fetch(`${url}/v1/tasks`)).json());
+  assert.match(tasks, /completed/i);
+  assert.deepEqual(errors, ['a request failed']);
+});
+
+test('a client that leaves its stream is not an error in the log', async (t) => {
+  const { client, handler, errors } = await setUp(t);
+  const stream = client.stream('SendStreamingMessage', said('hold'));
+  stream.on('error', () => {});
+  await once(stream, 'data');
+  stream.cancel();
+  await until(
+    'running',
+    () => handler.running,
+    (running) => running === 0,
+  );
+  assert.deepEqual(errors, []);
+});
+
+test('a deadline that is later than any timer is no deadline', async (t) => {
+  const { client } = await setUp(t);
+  const deadline = Date.now() + 30 * 24 * 3_600_000;
+  const { message } = await client.call('SendMessage', said('hold'), { deadline });
+  assert.match(JSON.stringify(message), /TASK_STATE_COMPLETED/);
+});
+
+test('a message of a status is readable for clients that decode it as a URI', async (t) => {
+  const { client } = await setUp(t);
+  const call = client.call('GetTask', { id: 'x'.repeat(1000) });
+  const { details } = await call.then(
+    () => assert.fail(),
+    (error: ServiceError) => error,
+  );
+  assert.match(details, /^Invalid parameters: id: /);
+});
+
+test('a body over the limit of pending bytes is RESOURCE_EXHAUSTED, with the time to wait', async (t) => {
+  const { client, grpc = '' } = await setUp(t, { limits: { maxPendingBytesPerClient: 100_000 } });
+  const session = connect(`http://${grpc}`);
+  t.after(() => session.destroy());
+  const half = session.request({
+    ':method': 'POST',
+    ':path': `/${SERVICE}/SendMessage`,
+    'content-type': 'application/grpc',
+  });
+  half.on('error', () => {});
+  half.write(Buffer.concat([Buffer.from([0, 0, 3, 0, 0]), Buffer.alloc(90_000)]));
+  const refused = async () => {
+    const call = client.call('SendMessage', said('x'.repeat(200_000)));
+    const error = await call.then(
+      () => undefined,
+      (found: ServiceError) => found,
+    );
+    if (!error) return false;
+    assert.equal(error.code, status.RESOURCE_EXHAUSTED);
+    assert.deepEqual(error.metadata.get('retry-after'), ['1']);
+    return true;
+  };
+  await until('refused', refused, Boolean);
+});
