@@ -1,5 +1,5 @@
 /** Protobuf messages of peers, as gRPC's server and client read them. */
-import { fromBinary, fromJson, type JsonValue, type Message, toBinary } from '@bufbuild/protobuf';
+import { fromBinary, fromJson, type Message, toBinary } from '@bufbuild/protobuf';
 import { protoCodecOf, READ_OPTIONS } from '../../src/grpc/codec/index.ts';
 import { A2AError, isStream, OPERATIONS, type Operation } from '../../src/protocol/index.ts';
 import { EVENTS, KEYS, METHODS, params, type Version } from '../a2a.ts';
@@ -35,7 +35,7 @@ function input(random: Random): Input {
       ? params(random, version, random.pick(METHODS[version]), NOTHING)
       : random.pick(EVENTS[version]);
   const schema = schemaOf(head);
-  const mutated = mutateJson(random, raw, KEYS) as JsonValue;
+  const mutated = mutateJson(random, raw, KEYS);
   const message = refusing(() => fromJson(schema, mutated, WRITE), Error);
   const bytes = Buffer.from(message ? toBinary(schema, message) : JSON.stringify(raw));
   for (let changes = random.int(6); changes > 0 && bytes.length > 0; changes--) {

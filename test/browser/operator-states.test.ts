@@ -17,7 +17,7 @@ const TOKEN = 'a-token-of-32-characters-00000000';
 const KINDS = {
   agent: {
     owner: 'operator',
-    async start(t: TestContext, store: TaskStore) {
+    start: async (t: TestContext, store: TaskStore) => {
       const authenticate = bearerTokens(new Map([['operator', TOKEN]]));
       const server = serve(clerk, {
         logger: silent,
@@ -33,7 +33,7 @@ const KINDS = {
   },
   gateway: {
     owner: 'default',
-    async start(t: TestContext, store: TaskStore) {
+    start: async (t: TestContext, store: TaskStore) => {
       const gateway = await startGateway({ store, config: { tasks: { retentionDays: 3650 } } });
       t.after(() => gateway[Symbol.asyncDispose]());
       return { url: gateway.url, key: gateway.key() };

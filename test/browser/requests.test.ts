@@ -20,7 +20,7 @@ async function withClock(page: Page) {
   return {
     asked,
     /** Lets time pass. A request that is under way ends before the time continues. */
-    async pass(seconds: number) {
+    pass: async (seconds: number) => {
       for (let at = 0; at < seconds; at += 2) {
         await page.clock.runFor(2000);
         await page.waitForLoadState('networkidle');

@@ -1,4 +1,4 @@
-/** The interface for spans, whoever exports them. */
+/** The interface for spans. It does not depend on how they are exported. */
 
 /** Starts spans, according to OpenTelemetry's conventions for generative AI. */
 export interface Tracer {

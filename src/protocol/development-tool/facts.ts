@@ -136,10 +136,11 @@ function agentFacts(parts: readonly Part[]): Fact[] {
   if (facts.length === 1 && only?.kind === 'call') {
     return [{ ...only, files: files.map(({ file }) => file) }];
   }
-  return [
-    ...facts,
-    ...files.map((part): Fact => ({ kind: 'file', file: part.file, ...artifactOf(part) })),
-  ];
+  return [...facts, ...files.map(fileFact)];
+}
+
+function fileFact(part: FilePart): Fact {
+  return { kind: 'file', file: part.file, ...artifactOf(part) };
 }
 
 function artifactOf({ metadata }: Pick<DataPart, 'metadata'>): FromArtifact {

@@ -3,6 +3,7 @@ import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { isObject } from '../../../base/index.ts';
 import { cleanLine, reveals } from '../../../display/index.ts';
+import { EarlierEvents } from '../parts/earlier-events.tsx';
 import { PageMessage } from '../parts/problem.tsx';
 import { durationOf } from '../parts/task-parts.tsx';
 import { LongText } from '../session/lines.tsx';
@@ -228,11 +229,7 @@ function Events({ exchange, count, onReplay }: ExchangeProps & { readonly count:
   const first = Math.max(0, events.length - shown.value);
   return (
     <>
-      {first > 0 ? (
-        <button type="button" class="more" onClick={() => (shown.value += 4 * WINDOW)}>
-          Show {Math.min(first, 4 * WINDOW)} earlier events ({first} left)
-        </button>
-      ) : null}
+      <EarlierEvents shown={shown} left={first} step={4 * WINDOW} />
       <ol class="plain-list events">
         {events.slice(first).map((event, at) => (
           <EventRow key={first + at} event={event} onReplay={onReplay} />

@@ -2,6 +2,7 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import type { ProtocolVersion } from '../../../protocol/index.ts';
+import { EarlierEvents } from '../parts/earlier-events.tsx';
 import { Problem } from '../parts/problem.tsx';
 import { useLoaded } from '../parts/use-loaded.ts';
 import { LongText } from '../session/lines.tsx';
@@ -62,11 +63,7 @@ function FrameList({ events }: { readonly events: readonly RawEntry[] }) {
   const first = Math.max(0, events.length - shown.value);
   return (
     <>
-      {first > 0 ? (
-        <button type="button" class="more" onClick={() => (shown.value += 4 * WINDOW)}>
-          Show {Math.min(first, 4 * WINDOW)} earlier events ({first} left)
-        </button>
-      ) : null}
+      <EarlierEvents shown={shown} left={first} step={4 * WINDOW} />
       {events.slice(first).map(({ seq, event }) => (
         <details
           key={seq}

@@ -1,0 +1,20 @@
+/** A button that draws more of the events before the newest ones. */
+import type { Signal } from '@preact/signals';
+
+interface Props {
+  /** Number of events that are drawn. */
+  readonly shown: Signal<number>;
+  /** Number of earlier events that are not drawn. */
+  readonly left: number;
+  /** Number of events that the button adds. */
+  readonly step: number;
+}
+
+export function EarlierEvents({ shown, left, step }: Props) {
+  if (left === 0) return null;
+  return (
+    <button type="button" class="more" onClick={() => (shown.value += step)}>
+      Show {Math.min(left, step)} earlier events ({left} left)
+    </button>
+  );
+}
