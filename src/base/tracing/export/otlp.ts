@@ -4,6 +4,7 @@
  * is retried a few times. If the collector responds with another error, the batch is dropped.
  */
 import { setTimeout as delay } from 'node:timers/promises';
+import { boundedFetch } from '../../bounded-fetch.ts';
 import { retryAfterMs } from '../../retry-after.ts';
 import type { Attributes } from '../span.ts';
 import type { TraceContext } from '../trace-context.ts';
@@ -17,6 +18,8 @@ const MAX_TRIES = 4;
 const MAX_WAIT_MS = 30_000;
 /** Maximum time that `close` waits. */
 const CLOSE_MS = 3000;
+/** Maximum size of a response of the collector that is read. */
+const MAX_RESPONSE_BYTES = 64 * 1024;
 const RETRYABLE = new Set([429, 502, 503, 504]);
 /** The values of SpanKind in OTLP. */
 const KINDS = { internal: 1, server: 2, client: 3 } as const;
@@ -68,6 +71,7 @@ export function createExporter(options: ExporterOptions): Exporter {
   const queue: EndedSpan[] = [];
   const ended = new AbortController();
   const resource = { attributes: attributesOf(options.resource) };
+  const fetch = boundedFetch(MAX_RESPONSE_BYTES);
   let timer: NodeJS.Timeout | undefined;
   let sending: Promise<void> | undefined;
   let closed = false;
@@ -139,16 +143,17 @@ export function createExporter(options: ExporterOptions): Exporter {
         method: 'POST',
         headers: { ...options.headers, 'content-type': 'application/json' },
         body,
-        redirect: 'error',
         signal: AbortSignal.any([ended.signal, AbortSignal.timeout(TIMEOUT_MS)]),
       });
-      const text = await answer.text();
       if (answer.ok) {
+        // The status is the answer. A body that cannot be read must not send the spans a second time.
+        const text = await answer.text().catch(() => '');
         const rejected = Math.min(rejectedOf(text), spans);
         if (rejected > 0) count('rejected', rejected);
         count('exported', spans - rejected);
         return 'accepted';
       }
+      answer.body?.cancel().catch(() => undefined);
       const afterMs = retryAfterMs(answer.headers.get('retry-after'));
       return {
         problem: `the collector responded with status ${answer.status}`,

@@ -185,6 +185,31 @@ test('a collector that is away holds nobody up, and the queue has an end', async
   assert.equal(meter.of['dropped'], 3000);
 });
 
+test('an accepted batch is not sent again, even if the response of the collector has no end', async (t) => {
+  let requests = 0;
+  const server = createServer((request, response) => {
+    requests++;
+    request.resume();
+    response.writeHead(200);
+    const write = () => {
+      while (response.write(Buffer.alloc(16_384)));
+    };
+    response.on('drain', write);
+    write();
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  const { port } = server.address() as AddressInfo;
+  const { tracer, meter, warnings } = tracerFor({ endpoint: `http://127.0.0.1:${port}` });
+  tracer.start('chat').end();
+  await tracer.close();
+  assert.deepEqual([requests, meter.of, warnings], [1, { exported: 1 }, []]);
+});
+
 test('a trace that its caller does not keep is passed on as such, and not exported', async (t) => {
   const { endpoint, received } = await collector(t);
   const { tracer } = tracerFor({ endpoint });
