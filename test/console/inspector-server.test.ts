@@ -143,6 +143,13 @@ test('a redirect is shown and not followed, and bytes are passed on unchanged', 
   assert.equal(agent.asked.length, 2);
 });
 
+test('a status that a browser cannot represent is an error line', async (t) => {
+  const agent = await startPeer(t, (_, response) => response.writeHead(999).end('denied'));
+  const { send } = await inspect(t, { url: agent.url });
+  const [line] = await send({ url: agent.url });
+  assert.match(line?.error?.message ?? '', /responded with 999/);
+});
+
 test('requests that could not be meant are refused without repeating secrets', async (t) => {
   const agent = await startPeer(t, (_, response) => response.end());
   const { post } = await inspect(t, { url: agent.url });

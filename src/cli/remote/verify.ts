@@ -5,6 +5,7 @@ import {
   checkCard,
   type CheckedAgent,
   checkInterface,
+  checkInterfaces,
   checkSignature,
   type ProblemName,
 } from '../../client/checks/index.ts';
@@ -40,8 +41,8 @@ export async function verify(target: Target, { files, json }: VerifyOptions): Pr
     found,
     optionsFor: () => ({ ...target, timeoutMs: TIMEOUT_MS }),
   };
-  const interfaces = await Promise.all(
-    card.supportedInterfaces.map((offer) => checkInterface(agent, offer)),
+  const interfaces = await checkInterfaces(card.supportedInterfaces, (offer) =>
+    checkInterface(agent, offer),
   );
   const checks = [
     ...checkCard(found, raw),

@@ -14,6 +14,9 @@ const REQUIRED = [
   'skills',
 ];
 
+/** Maximum number of interfaces that are checked. A card has room for thousands, each of which would get a request. */
+export const MAX_CHECKED = 64;
+
 /** Checks a card. `raw` is the card as it was sent. */
 export function checkCard(found: FoundCard, raw: unknown): AgentCheck[] {
   const { card, url } = found;
@@ -24,7 +27,7 @@ export function checkCard(found: FoundCard, raw: unknown): AgentCheck[] {
     checkSkills(card),
     ...checkModes(card, raw),
     ...checkSchemes(card),
-    ...card.supportedInterfaces.flatMap((offer) => checkAddress(offer, url)),
+    ...card.supportedInterfaces.slice(0, MAX_CHECKED).flatMap((offer) => checkAddress(offer, url)),
   ];
 }
 
@@ -40,8 +43,8 @@ function checkFields(raw: unknown): AgentCheck[] {
 }
 
 function checkSkills({ skills }: AgentCard): AgentCheck {
-  const ids = skills.map(({ id }) => id);
-  const twice = ids.find((id, at) => ids.indexOf(id) !== at);
+  const seen = new Set<string>();
+  const twice = skills.find(({ id }) => seen.size === seen.add(id).size)?.id;
   if (twice !== undefined) {
     return wrong('skills', `the id "${twice}" occurs twice`, { problem: 'skill-ids' });
   }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { v1 } from '../../protocol/index.ts';
-import { EXPLANATIONS, checkCard } from './index.ts';
+import { EXPLANATIONS, checkCard, checkInterfaces } from './index.ts';
 
 const CARD = {
   name: 'Echo',
@@ -73,4 +73,23 @@ test('credentials in an address are not repeated in the result', () => {
   const raw = { ...CARD, ...at('https://ann:secret@a.test/') };
   const checks = checkCard({ card: v1.decodeCard(raw), url: 'https://a.test/card.json' }, raw);
   assert.doesNotMatch(JSON.stringify(checks), /secret/);
+});
+
+test('of a card with thousands of interfaces, only the first are checked, a few at a time', async () => {
+  const [offer] = CARD.supportedInterfaces;
+  assert.ok(offer);
+  const offers = Array.from({ length: 5000 }, () => offer);
+  let running = 0;
+  let most = 0;
+  const checks = await checkInterfaces(offers, async () => {
+    most = Math.max(most, ++running);
+    await Promise.resolve();
+    running--;
+    return { name: '1.0 JSONRPC', status: 'ok', message: '' };
+  });
+  assert.equal(most, 8);
+  assert.equal(checks.length, 65);
+  assert.equal(checks.at(-1)?.message, '4936 more were not checked');
+  const bad = { ...offer, url: 'ftp://a.test/' };
+  assert.equal(problems({ supportedInterfaces: offers.map(() => bad) }).length, 64);
 });

@@ -2,5 +2,11 @@
 export { checkCard, nameOfInterface } from './card-rules.ts';
 export { type AgentCheck, EXPLANATIONS, type ProblemName } from './check.ts';
 export { declaredFeatures, describeSecurity } from './describe.ts';
-export { checkCapabilities, type CheckedAgent, checkInterface, serviceOf } from './interfaces.ts';
+export {
+  checkCapabilities,
+  type CheckedAgent,
+  checkInterface,
+  checkInterfaces,
+  serviceOf,
+} from './interfaces.ts';
 export { checkSignature, type SignatureResult, verifySignatures } from './signatures.ts';

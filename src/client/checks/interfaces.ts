@@ -12,9 +12,11 @@ import {
 import { type ConnectOptions, openAnyService } from '../connect.ts';
 import { type FoundCard, interfaceUrl } from '../connection/discover.ts';
 import { ConnectionError } from '../connection/errors.ts';
-import { nameOfInterface } from './card-rules.ts';
+import { MAX_CHECKED, nameOfInterface } from './card-rules.ts';
 import { type AgentCheck, doubtful, fine, wrong } from './check.ts';
 
+/** Maximum number of interfaces that are checked at the same time. */
+const AT_ONCE = 8;
 const NO_TASK = '00000000-0000-7000-8000-000000000000';
 
 export interface CheckedAgent {
@@ -99,6 +101,21 @@ export async function checkInterface(
     }
     return wrong(name, reasonOf(error), { problem: 'unreachable' });
   }
+}
+
+/** Checks the first interfaces of a card, a few at a time. `check` is called for each. */
+export async function checkInterfaces(
+  offers: readonly AgentInterface[],
+  check: (offer: AgentInterface) => Promise<AgentCheck>,
+): Promise<AgentCheck[]> {
+  const checks: AgentCheck[] = [];
+  for (let at = 0; at < Math.min(offers.length, MAX_CHECKED); at += AT_ONCE) {
+    const some = offers.slice(at, Math.min(at + AT_ONCE, MAX_CHECKED));
+    checks.push(...(await Promise.all(some.map(check))));
+  }
+  const left = offers.length - checks.length;
+  if (left > 0) checks.push(doubtful('interfaces', `${left} more were not checked`));
+  return checks;
 }
 
 /** Checks the features that the card declares, over the first interface that this client can use. */

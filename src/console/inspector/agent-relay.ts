@@ -225,6 +225,10 @@ function linesOf(
       wait(START_MS);
       const response = await send(leaving.signal);
       const { status, statusText } = response;
+      if (status > 599) {
+        yield errorLine('unreachable', `the agent responded with ${status}, not an HTTP status`);
+        return;
+      }
       yield { response: { status, statusText, headers: [...response.headers] } };
       let size = 0;
       wait(SILENT_MS);
@@ -273,6 +277,8 @@ function errorLine(reason: 'unreachable' | 'timeout' | 'limit', message: string)
 function causeOf(error: unknown): string {
   let inner = error;
   while (inner instanceof Error && inner.cause instanceof Error) inner = inner.cause;
-  if (inner instanceof AddressError) return `${inner.message}; name it with --trusted-origin`;
+  if (inner instanceof AddressError) {
+    return 'the address is in a private network: name its origin with --trusted-origin to allow it';
+  }
   return reasonOf(inner);
 }

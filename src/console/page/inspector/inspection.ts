@@ -14,6 +14,7 @@ import {
   checkCard,
   type CheckedAgent,
   checkInterface,
+  checkInterfaces,
   checkSignature,
   type SignatureResult,
   verifySignatures,
@@ -161,12 +162,11 @@ export class Inspection {
     add(...checkCard(copy, copy.raw));
     const { supportedInterfaces } = copy.card;
     const { tryGrpc } = this.access;
-    const tried = supportedInterfaces.map((offer) =>
+    const check = (offer: AgentInterface) =>
       tryGrpc && isGrpc(offer)
         ? tryGrpc(offer, copy.url, this.optionsFor(addressOf(offer, copy)).headers)
-        : checkInterface(agent, offer),
-    );
-    add(...(await Promise.all(tried)));
+        : checkInterface(agent, offer);
+    add(...(await checkInterfaces(supportedInterfaces, check)));
     add(...(await checkCapabilities(agent)));
     if (!canVerify()) return;
     const fetch = onceEach(this.optionsFor(copy.url).fetch);
