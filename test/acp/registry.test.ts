@@ -42,11 +42,11 @@ test('the entry is valid, and starts the published program of this version', () 
   assert.equal(entry.id, basename(FOLDER));
   assert.equal(entry.version, manifest.version);
   assert.equal(entry.license, manifest.license);
-  // The version must be exact. `npx` runs the program that has the name of the package.
+  // The version must be exact. `npx` runs the only program of the package.
   assert.deepEqual(entry.distribution, {
-    npx: { package: `${manifest.name}@${manifest.version}`, args: ['acp'] },
+    npx: { package: `parley-cli@${manifest.version}`, args: ['acp'] },
   });
-  assert.ok(Object.hasOwn(manifest.bin, manifest.name));
+  assert.deepEqual(Object.keys(manifest.bin), ['parley']);
 });
 
 test('the icon is a square of 16 pixels in the colour of the text', () => {
