@@ -75,8 +75,8 @@ export interface BudgetRefusal {
    * budget is too small. `reserved`: the rest is large enough, but a part of it is reserved for calls in progress.
    */
   readonly why: 'calls' | 'spent' | 'reserved';
-  /** Number of tokens that are left, or undefined if the budget is not in tokens. */
-  readonly tokensLeft: number | undefined;
+  /** What is left of the budget, without regard to reservations. Infinity for a measure that the budget does not limit. */
+  readonly left: { readonly tokens: number; readonly nanos: number };
 }
 
 export function grantOf(
@@ -84,18 +84,21 @@ export function grantOf(
   counters: readonly { readonly limit: Limit; readonly counter: Counter }[],
 ): Grant | BudgetRefusal {
   const { maxOutputTokens: wanted, inputTokens, inputNanos, outputPrice } = need;
-  const smallest = Math.min(SMALL_ANSWER, wanted ?? SMALL_ANSWER);
+  const smallest = smallestAnswer(need);
   let longest = Infinity;
   for (const { limit, counter } of counters) {
     const free = longestAnswer(need, limit, counter, true);
     longest = Math.min(longest, free);
-    if (limit.calls !== undefined && counter.calls >= limit.calls) {
-      return { granted: false, limit, why: 'calls', tokensLeft: undefined };
-    }
-    if (free >= smallest) continue;
+    const noCalls = limit.calls !== undefined && counter.calls >= limit.calls;
+    if (free >= smallest && !noCalls) continue;
     const reserved = longestAnswer(need, limit, counter, false) >= smallest;
-    const tokensLeft = limit.tokens === undefined ? undefined : limit.tokens - counter.tokens;
-    return { granted: false, limit, why: reserved ? 'reserved' : 'spent', tokensLeft };
+    const { tokens = Infinity, nanos = Infinity } = limit;
+    return {
+      granted: false,
+      limit,
+      why: noCalls ? 'calls' : reserved ? 'reserved' : 'spent',
+      left: { tokens: tokens - counter.tokens, nanos: nanos - counter.nanos },
+    };
   }
   const unlimited = wanted === undefined && longest >= LONGEST_ANSWER;
   const length = unlimited ? LONGEST_ANSWER : Math.min(wanted ?? USUAL_ANSWER, longest);
@@ -105,6 +108,11 @@ export function grantOf(
     tokens: inputTokens + length,
     nanos: inputNanos + Math.ceil(length * outputPrice),
   };
+}
+
+/** Returns the number of output tokens that a budget must have room for. */
+export function smallestAnswer({ maxOutputTokens }: Need): number {
+  return Math.min(SMALL_ANSWER, maxOutputTokens ?? SMALL_ANSWER);
 }
 
 /**

@@ -1,6 +1,6 @@
 /** The errors for calls that a budget has no room for. */
 import { A2AError } from '../../protocol/index.ts';
-import type { BudgetRefusal, Limit } from './grant.ts';
+import { type BudgetRefusal, type Limit, NANOS, type Need, smallestAnswer } from './grant.ts';
 import type { PlannedBooking } from './store.ts';
 
 /** Value of Retry-After while the rest of the budget is reserved for calls in progress. */
@@ -8,9 +8,10 @@ const WAIT_SECONDS = 1;
 const PHRASES = { day: ' for today', month: ' for this month', total: '' } as const;
 
 /** Returns the error for a call that a budget has no room for. */
-export function refused(refusal: BudgetRefusal, { need }: PlannedBooking, time: number): A2AError {
-  const { limit, why, tokensLeft } = refusal;
-  const { calls, every, period } = limit;
+export function refused(refusal: BudgetRefusal, plan: PlannedBooking, time: number): A2AError {
+  const { need } = plan;
+  const { limit, why } = refusal;
+  const { endsAt } = limit.period;
   if (why === 'reserved') {
     return new A2AError(
       'rateLimited',
@@ -18,19 +19,63 @@ export function refused(refusal: BudgetRefusal, { need }: PlannedBooking, time: 
       { retryAfterSeconds: WAIT_SECONDS },
     );
   }
-  const enoughFor = tokensLeft !== undefined && tokensLeft > need.inputTokens;
   const message =
     why === 'calls'
-      ? `This task has made all its ${calls} calls: start a new task`
-      : tokensLeft === undefined || tokensLeft <= 0 || enoughFor
-        ? `The budget of ${wordFor(limit)} is used up${PHRASES[every]}`
-        : `The budget of ${wordFor(limit)} has ${tokensLeft} tokens left${PHRASES[every]}, but the request has about ${need.inputTokens}: send a shorter request`;
+      ? `This task has made all its ${limit.calls} calls: start a new task`
+      : `The budget of ${wordFor(limit)} ${tooSmall(refusal, plan)}`;
   return new A2AError('rateLimited', message, {
     reason: 'BUDGET_EXHAUSTED',
-    ...(period.endsAt !== undefined && {
-      retryAfterSeconds: Math.max(1, Math.ceil((period.endsAt - time) / 1000)),
-    }),
+    ...(endsAt !== undefined &&
+      fitsWhole(limit, need) && {
+        retryAfterSeconds: Math.max(1, Math.ceil((endsAt - time) / 1000)),
+      }),
   });
+}
+
+/** Returns what is left of the budget, what the request needs, and what the caller can do. */
+function tooSmall({ limit, left }: BudgetRefusal, { need, agent }: PlannedBooking): string {
+  const { currency, every } = limit;
+  const phrase = PHRASES[every];
+  if (left.tokens <= 0 || left.nanos <= 0)
+    return `is used up${phrase}: ${advice(limit, need, false)}`;
+  const answer = smallestAnswer(need);
+  const forAnswer = answer * need.outputPrice;
+  const inTokens = left.tokens < need.inputTokens + answer;
+  const [rest, prompt, reply] = inTokens
+    ? [`${left.tokens} tokens`, need.inputTokens, answer]
+    : [money(left.nanos, currency), need.inputNanos, forAnswer];
+  const say = (number: number) => (inTokens ? String(number) : money(number, currency));
+  const parts =
+    reply > 0 ? ` (${say(prompt)} for the prompt and at least ${say(reply)} for the answer)` : '';
+  // What a call of an agent needs does not depend on its length.
+  const mayBeShorter = agent === '' && (inTokens ? left.tokens > answer : left.nanos > forAnswer);
+  return `has ${rest} left${phrase}, but the request needs about ${say(prompt + reply)}${parts}: ${advice(limit, need, mayBeShorter)}`;
+}
+
+/** Returns what a caller, who is not the operator of the gateway, can do. */
+function advice(limit: Limit, need: Need, mayBeShorter: boolean): string {
+  const { holder, period } = limit;
+  const ways: string[] = [];
+  if (mayBeShorter) ways.push('send a shorter request');
+  if (period.endsAt !== undefined && fitsWhole(limit, need)) {
+    const renewed = new Date(period.endsAt).toISOString().slice(0, 16).replace('T', ' ');
+    ways.push(`wait until the budget is renewed (${renewed} UTC)`);
+  }
+  ways.push(holder.kind === 'task' ? 'start a new task' : 'ask for a larger budget');
+  return new Intl.ListFormat('en', { type: 'disjunction' }).format(ways);
+}
+
+/** Returns whether the request fits into the budget of which nothing is spent. Otherwise it does not help to wait. */
+function fitsWhole({ tokens = Infinity, nanos = Infinity, currency }: Limit, need: Need): boolean {
+  const answer = smallestAnswer(need);
+  if (tokens < need.inputTokens + answer) return false;
+  return currency !== need.currency || nanos >= need.inputNanos + answer * need.outputPrice;
+}
+
+function money(nanos: number, currency: string): string {
+  // Without an exponent, and without zeros at the end.
+  const amount = (nanos / NANOS).toFixed(9).replace(/\.?0+$/, '');
+  return `${amount} ${currency}`;
 }
 
 const WORDS = {

@@ -147,7 +147,7 @@ describe('a budget', () => {
     const error = await refusal(spending.check(call({ prompt: () => 2000 })));
     assert.equal(
       error.message,
-      'The budget of this key has 1000 tokens left for today, but the request has about 2000: send a shorter request',
+      'The budget of this key has 1000 tokens left for today, but the request needs about 2016 (2000 for the prompt and at least 16 for the answer): send a shorter request or ask for a larger budget',
     );
   });
 });
@@ -352,7 +352,7 @@ describe('several budgets', () => {
     spending.record(use({ inputTokens: 70 }));
     spending.use({ workspaces: { default: { tokens: 100, period: 'month' } } });
     const { message } = await refusal(spending.reserve(call()));
-    assert.equal(message, 'The budget of this workspace is used up for this month');
+    assert.match(message, /^The budget of this workspace has 25 tokens left for this month, but/);
     spending.use({});
     await spending.reserve(call());
   });
