@@ -216,6 +216,30 @@ test(
   },
 );
 
+test(
+  'the empty inbox of a gateway says where calls of OpenAI’s API are shown',
+  { skip },
+  async (t) => {
+    await using gateway = await startGateway();
+    const { url } = gateway;
+    const key = gateway.key();
+    const openai = new OpenAI({ apiKey: key, baseURL: `${url}/v1` });
+    const messages = [{ role: 'user' as const, content: 'Hello' }];
+    await openai.chat.completions.create({ model: 'offline', messages });
+    const { page, trouble } = await signIn(t, { url, key, place: 'inbox' }, DESKTOP);
+    await page.getByText("Calls of the vendors' APIs (/v1/…) are not tasks: see Usage.").waitFor();
+    assert.doesNotMatch(await page.locator('main').innerText(), /has not received/);
+    await page.locator('main').getByRole('link', { name: 'Usage' }).click();
+    await cells(page, 'Usage in numbers');
+    // A key that may not see the usage is not sent there.
+    const reader = gateway.key('default', 'tasks:read');
+    const { page: other } = await signIn(t, { url, key: reader, place: 'inbox' }, DESKTOP);
+    await other.getByText("Calls of the vendors' APIs (/v1/…) are not tasks.").waitFor();
+    assert.equal(await other.getByRole('link', { name: 'Usage' }).count(), 0);
+    assert.deepEqual(trouble, []);
+  },
+);
+
 test('a new key is offered only scopes that the key of the page can give', { skip }, async (t) => {
   await using gateway = await startGateway();
   const { url } = gateway;
@@ -268,7 +292,7 @@ test('a model card is edited, compared and restored on the page', { skip }, asyn
       version: number;
     };
   const { url } = gateway;
-  const { page } = await signIn(t, { url, key, place: 'models' }, DESKTOP);
+  const { page, trouble } = await signIn(t, { url, key, place: 'models' }, DESKTOP);
   await page.getByRole('link', { name: 'House model' }).click();
   const text = page.getByLabel('The card as JSON');
   const before = await text.inputValue();
@@ -298,6 +322,9 @@ test('a model card is edited, compared and restored on the page', { skip }, asyn
   await page.getByRole('listitem', { name: 'Version 4' }).waitFor();
   assert.match(await text.inputValue(), /"Theirs"/);
   await page.getByText('Somebody else has changed this card.').waitFor({ state: 'detached' });
+  // The browser itself reports the response to the save that came too late.
+  const conflict = trouble.filter((line) => line.includes('412 (Precondition Failed)'));
+  assert.deepEqual([conflict.length, trouble], [1, conflict]);
 });
 
 test(

@@ -185,7 +185,7 @@ function EmptyServer({ server }: { readonly server: Server }) {
   const header = server.key === undefined ? '' : ' --token KEY';
   return (
     <PageMessage title="No tasks yet">
-      <p>This server has not received a message yet. Send one, and its task appears here:</p>
+      <p>Send a message to this {server.kind}, and its task appears here:</p>
       <pre class="code">
         <code>{`parley send ${server.url} "Hello"${header}`}</code>
       </pre>
@@ -193,7 +193,17 @@ function EmptyServer({ server }: { readonly server: Server }) {
         <p>
           Or write to the agent in the <a href={hrefOf(['conversation'])}>conversation</a>.
         </p>
-      ) : null}
+      ) : (
+        <p>
+          Calls of the vendors' APIs (/v1/…) are not tasks
+          {server.may('audit:read') ? (
+            <>
+              : see <a href={hrefOf(['usage'])}>Usage</a>
+            </>
+          ) : null}
+          .
+        </p>
+      )}
     </PageMessage>
   );
 }
