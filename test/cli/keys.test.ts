@@ -32,7 +32,7 @@ describe('parley keys', { concurrency: 3 }, () => {
 
     const { out } = await keys('list');
     assert.doesNotMatch(out, SECRET);
-    assert.match(out, /^ID +KEY +STATUS +EXPIRES +LAST USED +SCOPES +NAME\n/);
+    assert.match(out, /^ID +KEY +STATUS +EXPIRES +LAST USED +BUDGET +SPENT +SCOPES +NAME\n/);
     assert.match(out, /active .*tasks:read tasks:write agents:use cards:read +night build\n$/);
     assert.doesNotMatch((await keys('list', '--json')).out, SECRET);
   });
@@ -54,7 +54,11 @@ describe('parley keys', { concurrency: 3 }, () => {
       ],
     );
     const [listed, ...others] = lines((await keys('list', '--workspace', 'team', '--json')).out);
-    assert.deepEqual([listed, others], [key, []]);
+    assert.deepEqual([listed, others], [{ ...key, spent: { tokens: 0, amount: 0 } }, []]);
+    assert.match(
+      (await keys('list', '--workspace', 'team')).out,
+      / 1,000 tokens, 7\.5 EUR \(day\) +0 tokens, 0 EUR +tasks:read/,
+    );
     assert.match(
       (await keys('list')).err,
       /no keys in the workspace default\. To create one: .* --name NAME/,
@@ -72,7 +76,13 @@ describe('parley keys', { concurrency: 3 }, () => {
     assert.match(raised.out, /\(cd\) is changed/);
     const [listed] = lines((await keys('list', '--json')).out);
     const changed = { name: 'cd', expiresAt: '2099-01-31T00:00:00.000Z' };
-    assert.deepEqual(listed, { ...key, ...changed, budget: { tokens: 5000, period: 'day' } });
+    const spent = { tokens: 0, amount: 0 };
+    assert.deepEqual(listed, {
+      ...key,
+      ...changed,
+      budget: { tokens: 5000, period: 'day' },
+      spent,
+    });
     const removed = ['--no-budget', '--rate', 'none', '--expires', 'never'];
     const { out } = await keys('set', key.id, ...removed, '--json');
     const { budget: _budget, rateLimit: _rateLimit, ...plain } = key;

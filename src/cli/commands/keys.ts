@@ -4,11 +4,12 @@
  */
 import { existsSync } from 'node:fs';
 import { DEFAULT_WORKSPACE, SCOPES } from '../../gateway/index.ts';
-import { registerPath } from '../../gateway/register/index.ts';
+import { type Register, registerPath } from '../../gateway/register/index.ts';
 import { needSecretKey, openGatewayRegister } from '../gateway/open-register.ts';
 import {
   createAudit,
   createKeys,
+  readKeySpending,
   type Keys,
   type Budget,
   type Key,
@@ -132,16 +133,24 @@ const create = defineCommand({
 const list = defineCommand({
   name: 'keys list',
   operands: [],
-  about: 'Lists the keys of a workspace, the newest first, without their secrets.',
+  about:
+    'Lists the keys of a workspace, the newest first, with what is spent of their budgets, without their secrets.',
   flags: {
     ...COMMON,
     json: toggle('Print one JSON object per line.'),
   },
   examples: ['parley keys list', 'parley keys list --workspace team --json'],
   async run(input) {
-    const { items } = await withKeys(input, false, (keys) => keys.list(workspaceOf(input)));
+    const workspace = workspaceOf(input);
+    const items = await withKeys(input, false, async (keys, register) => {
+      const spent = await readKeySpending(register, workspace);
+      const listed = await keys.list(workspace);
+      return listed.items.map((key) =>
+        key.budget ? { ...key, spent: spent(key.id, key.budget) } : key,
+      );
+    });
     if (input.values.json) for (const key of items) sayJson(key);
-    else if (items.length === 0) noteNone(workspaceOf(input));
+    else if (items.length === 0) noteNone(workspace);
     else printTable(items);
     return EXIT.done;
   },
@@ -292,7 +301,7 @@ function help(): string {
 async function withKeys<Result>(
   input: KeysInput,
   create: boolean,
-  work: (keys: Keys) => MaybePromise<Result>,
+  work: (keys: Keys, register: Register) => MaybePromise<Result>,
 ): Promise<Result> {
   const { values, environment } = input;
   const place = await storeLocation(values, environment, 'gateway');
@@ -312,7 +321,8 @@ async function withKeys<Result>(
   try {
     const { register, pepper } = await openGatewayRegister(place, environment, logger);
     try {
-      return await work(createKeys({ register, audit: createAudit({ register }), pepper, logger }));
+      const audit = createAudit({ register });
+      return await work(createKeys({ register, audit, pepper, logger }), register);
     } finally {
       await register.close();
     }
@@ -384,8 +394,14 @@ function noteNone(workspace: string): void {
   );
 }
 
-function printTable(items: readonly Key[]): void {
-  const head = ['ID', 'KEY', 'STATUS', 'EXPIRES', 'LAST USED', 'SCOPES', 'NAME'];
+interface Spent {
+  readonly tokens: number;
+  readonly amount: number;
+}
+type ListedKey = Key & { readonly spent?: Spent };
+
+function printTable(items: readonly ListedKey[]): void {
+  const head = ['ID', 'KEY', 'STATUS', 'EXPIRES', 'LAST USED', 'BUDGET', 'SPENT', 'SCOPES', 'NAME'];
   const paint = { active: green, expired: yellow, revoked: dim, unusable: red };
   const rows = items.map((key) => [
     key.id,
@@ -393,10 +409,21 @@ function printTable(items: readonly Key[]): void {
     paint[key.status](key.status),
     timeOf(key.expiresAt),
     timeOf(key.lastUsedAt),
+    key.budget ? `${amounts(key.budget, key.budget)} (${key.budget.period})` : '–',
+    key.budget && key.spent ? amounts(key.budget, key.spent) : '–',
     key.scopes.join(' '),
     word(key.name),
   ]);
   for (const line of columns([head.map(dim), ...rows])) say(line);
+}
+
+/** Returns the tokens, the money or both, as the budget limits them. */
+function amounts(budget: Budget, { tokens = 0, amount = 0 }: Partial<Spent>): string {
+  const say = (number: number) => number.toLocaleString('en-US', { maximumFractionDigits: 6 });
+  return [
+    ...(budget.tokens === undefined ? [] : [`${say(tokens)} tokens`]),
+    ...(budget.amount === undefined ? [] : [`${say(amount)} ${budget.currency}`]),
+  ].join(', ');
 }
 
 function rateLimit(text: string): NonNullable<NewKey['rateLimit']> {
