@@ -116,9 +116,9 @@ type GrpcClient = typeof import('./grpc/index.ts');
  * next interface is used, or throws if there is no other. It is not used with an own `fetch`, which may check
  * addresses or use a proxy, unless the caller asks for it.
  */
-async function loadGrpc(
+export async function loadGrpc(
   found: FoundCard,
-  options: ConnectOptions,
+  options: ConnectOptions = {},
 ): Promise<GrpcClient | undefined> {
   const isAsked = options.binding === 'GRPC';
   if (!isNode() || !found.card.supportedInterfaces.some(isGrpc) || (options.fetch && !isAsked))

@@ -11,7 +11,7 @@ export type {
   StreamOptions,
 } from './client.ts';
 export { createClient } from './client.ts';
-export { connect, type ConnectOptions, type RemoteAgentClient } from './connect.ts';
+export { connect, loadGrpc, type ConnectOptions, type RemoteAgentClient } from './connect.ts';
 export { local } from './local.ts';
 export { AgentStream } from './stream.ts';
 export { answerText, createTextTracker, spokenSections } from './text.ts';
@@ -29,6 +29,7 @@ export type { WebhookTrust } from './webhook-signature.ts';
 export { createBinding, type Endpoint } from './connection/binding.ts';
 export {
   choose,
+  chooseAmong,
   discover,
   hasOriginOf,
   interfaceUrl,

@@ -165,7 +165,7 @@ const CARDS: Readonly<Record<string, readonly [Answer, string, RegExp]>> = {
         response,
         200,
         JSON_TYPE,
-        card(url, [{ url, protocolBinding: 'GRPC', protocolVersion: '1.0' }]),
+        card(url, [{ url, protocolBinding: 'SOAP', protocolVersion: '1.0' }]),
       ),
     'AGENT_INVALID_RESPONSE',
     /has no interface that the gateway supports/,

@@ -6,8 +6,9 @@ import { startGateway, type RunningGateway } from '../support/gateway.ts';
 import { interopAgent } from './agent.ts';
 import { sdk03 } from './sdk-03-client.ts';
 import { sdk1, sdk1Speaking03 } from './sdk-1-client.ts';
+import { startSdk1 } from './sdk-1-server.ts';
 import { artifactText, taskOf, type Peer } from './seen.ts';
-import { collect, createGates, quiet, within } from './support.ts';
+import { collect, createGates, host, quiet, within } from './support.ts';
 
 const PEERS: readonly Peer[] = [
   sdk1('JSONRPC'),
@@ -49,6 +50,30 @@ for (const peer of PEERS) {
     });
   }
 }
+
+test('a server of the official SDK that offers only gRPC works behind the gateway', async (t) => {
+  const theirs = await startSdk1(t, createGates(), { token: 'secret' });
+  const response = await fetch(`${theirs.url}/.well-known/agent-card.json`);
+  const card = (await response.json()) as { supportedInterfaces: { protocolBinding: string }[] };
+  const isGrpc = (offer: { protocolBinding: string }) => offer.protocolBinding === 'GRPC';
+  const only = { ...card, supportedInterfaces: card.supportedInterfaces.filter(isGrpc) };
+  assert.ok(only.supportedInterfaces.length > 0);
+  const { url } = await host(t, (_request, answer) => {
+    answer.setHeader('content-type', 'application/json');
+    answer.end(JSON.stringify(only));
+  });
+  const settings = {
+    url,
+    allowOrigins: [`http://${theirs.grpc}`],
+    headers: { authorization: 'Bearer secret' },
+  };
+  await using front = await startGateway({ config: { agents: { theirs: settings } } });
+  const client = await PEERS[0]!.connect(`${front.url}/agents/theirs/`, { token: front.key() });
+  const task = taskOf(await client.send({ text: 'count 3' }));
+  assert.deepEqual([task.state, artifactText(task)], ['completed', '1 2 3 ']);
+  const events = await within('a stream', collect(client.stream({ text: 'count 2' })));
+  assert.ok(events.length > 2);
+});
 
 test('without a slash, an SDK that drops the name of the agent is refused if there are several agents', async () => {
   const options = { token: gateway.key('two') };

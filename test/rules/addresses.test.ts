@@ -133,8 +133,8 @@ async function registeredAgent(input: unknown): Promise<unknown> {
   const settings = AgentInput.parse(input);
   const dialler = createDialler([]);
   try {
-    const { guarded: dispatcher } = dialler;
-    const agent = new RemoteAgent({ name: 'a', source: 'api', settings, dispatcher });
+    const { guarded: route } = dialler;
+    const agent = new RemoteAgent({ name: 'a', source: 'api', settings, route });
     const { service } = await agent.fetchCard();
     return await service.getTask({ id: 't' });
   } finally {

@@ -54,12 +54,12 @@ async function remoteAgent(url: string): Promise<unknown> {
 
 async function gatewayAgent(url: string): Promise<unknown> {
   const dialler = createDialler([]);
-  const { trusted: dispatcher } = dialler;
+  const { trusted: route } = dialler;
   const agent = new RemoteAgent({
     name: 'a',
     source: 'config',
     settings: { url, headers },
-    dispatcher,
+    route,
   });
   try {
     const { service } = await agent.fetchCard();

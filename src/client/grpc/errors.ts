@@ -4,7 +4,7 @@ import { Code, ConnectError } from '@connectrpc/connect';
 import { AddressError } from '../../base/net/index.ts';
 import { registry } from '../../grpc/codec/index.ts';
 import { type A2AError, type ErrorSubject, v1 } from '../../protocol/index.ts';
-import { ConnectionError } from '../connection/errors.ts';
+import { ConnectionError, RemoteAgentError } from '../connection/errors.ts';
 import { withRetryAfter } from '../connection/request.ts';
 
 /** The HTTP status with the same meaning. It is used for statuses without google.rpc.ErrorInfo. */
@@ -22,17 +22,18 @@ const HTTP_STATUS: { readonly [code in Code]?: number } = {
   [Code.DeadlineExceeded]: 504,
 };
 
-/** Returns the error of a failed call. `opened` is whether the server has already answered. */
+/** Returns the error of a failed call. `sent` is whether the request may have reached the agent. */
 export function errorOfCall(
   error: unknown,
   url: string,
   subject: ErrorSubject | undefined,
-  opened: boolean,
+  sent: boolean,
 ): Error {
   const connectError = ConnectError.from(error);
   if (connectError.isWireError) return errorOfStatus(connectError, subject);
-  const address = addressErrorIn(error);
-  if (address) {
+  const limit = causeOf(error, RemoteAgentError);
+  if (limit) return limit;
+  if (causeOf(error, AddressError)) {
     const why = `the agent's card leads to ${url}, which is not a public address; if you trust it, add this origin to trustedOrigins`;
     return new ConnectionError('untrusted', why, { cause: error });
   }
@@ -40,14 +41,18 @@ export function errorOfCall(
   if (code === Code.ResourceExhausted || code === Code.InvalidArgument) {
     return v1.decodeError({ message: rawMessage, data: { reason: 'INVALID_AGENT_RESPONSE' } });
   }
-  return opened
-    ? new ConnectionError('broken', `the stream of ${url} broke off`, { cause: error })
+  return sent
+    ? new ConnectionError('broken', `the connection to ${url} broke`, { cause: error })
     : new ConnectionError('unreachable', `cannot reach ${url}: ${rawMessage}`, { cause: error });
 }
 
-function addressErrorIn(error: unknown): AddressError | undefined {
+/** Returns the error, or the first of its causes, that is of this class. */
+function causeOf<Found extends Error>(
+  error: unknown,
+  wanted: abstract new (...args: never[]) => Found,
+): Found | undefined {
   for (let inner = error; inner instanceof Error; inner = inner.cause) {
-    if (inner instanceof AddressError) return inner;
+    if (inner instanceof wanted) return inner;
   }
   return undefined;
 }

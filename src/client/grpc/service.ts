@@ -1,7 +1,6 @@
 /** Implements an agent's operations over gRPC. Loaded only when gRPC is used, because it needs other packages. */
 import type { Message } from '@bufbuild/protobuf';
 import { createTransport } from '@connectrpc/connect/protocol-grpc';
-import type { UniversalClientFn } from '@connectrpc/connect/protocol';
 import type { Transport } from '@connectrpc/connect';
 import { createNodeHttpClient, Http2SessionManager } from '@connectrpc/connect-node';
 import type { NetworkGuard } from '../../base/net/index.ts';
@@ -24,7 +23,7 @@ import { subjectOf, withTenant } from '../connection/binding.ts';
 import type { ChosenEndpoint } from '../connection/discover.ts';
 import { ConnectionError } from '../connection/errors.ts';
 import { type HttpOptions, startingWith } from '../connection/http.ts';
-import { headersFor, Lifetime } from '../connection/request.ts';
+import { type ByteBudget, headersFor, Lifetime } from '../connection/request.ts';
 import { protocolHeaders, withFirstPushConfig } from '../connection/service.ts';
 import { errorOfCall } from './errors.ts';
 
@@ -32,6 +31,8 @@ import { errorOfCall } from './errors.ts';
 export interface GrpcOptions extends HttpOptions {
   /** Checks the addresses of an untrusted host. */
   readonly guard?: NetworkGuard | undefined;
+  /** Returns the limit of the bytes that are received for a call. It replaces `budget`. */
+  readonly budgetOf?: ((call: Call) => ByteBudget) | undefined;
 }
 
 const MEGABYTE = 2 ** 20;
@@ -43,24 +44,23 @@ export function grpcService(endpoint: ChosenEndpoint, options: GrpcOptions = {})
   const { url, version, tenant } = endpoint;
   const { timeoutMs = TIMEOUT_MS, maxResponseBytes, maxEventBytes } = options;
   const codec = protoCodecOf(version);
-  const httpClient = clientFor(url, options);
-  const whole = transportFor(url, httpClient, maxResponseBytes);
-  const streaming = transportFor(url, httpClient, maxEventBytes);
+  const sessions = sessionsFor(url, options);
+  const budgetOf = options.budgetOf ?? (() => options.budget);
 
-  /** Runs one call. Its errors are those of the other bindings. */
+  /** Runs a part of a call. Its errors are those of the other bindings. */
   async function during<Result>(
     lifetime: Lifetime,
     operation: Operation,
     params: object,
+    exchange: Exchange,
     work: () => Promise<Result>,
-    isOpen = false,
   ): Promise<Result> {
     try {
       options.guard?.parse(url);
       return await work();
     } catch (error) {
       const subject = subjectOf(operation, { ...params });
-      throw lifetime.explain(error, (cause) => errorOfCall(cause, url, subject, isOpen));
+      throw lifetime.explain(error, (cause) => errorOfCall(cause, url, subject, exchange.isSent()));
     }
   }
 
@@ -87,18 +87,23 @@ export function grpcService(endpoint: ChosenEndpoint, options: GrpcOptions = {})
       const method = codec.methods.get(operation);
       if (!isUnary(method)) throw notSupported(version);
       const lifetime = lifetimeOf(call, 'did not answer');
-      const ask = () =>
-        during(lifetime, operation, params, async () => {
+      const ask = () => {
+        const exchange = exchangeOver(url, sessions, budgetOf(call), maxResponseBytes);
+        const { transport } = exchange;
+        return during(lifetime, operation, params, exchange, async () => {
           const header = await headers(operation, call, lifetime);
           const message = codec.encodeParams(operation, params);
-          const response = await whole.unary(method, lifetime.signal, undefined, header, message);
+          const { signal } = lifetime;
+          const response = await transport.unary(method, signal, undefined, header, message);
           return codec.decodeResult(operation, response.message);
         });
+      };
       try {
         return await ask();
       } catch (error) {
         // An open connection may have died since the last call. A read is repeated on a new one.
-        const isLost = error instanceof ConnectionError && error.reason === 'unreachable';
+        const reason = error instanceof ConnectionError ? error.reason : undefined;
+        const isLost = reason === 'unreachable' || reason === 'broken';
         if (isLost && METHODS[operation].access === 'read') return await ask();
         throw error;
       } finally {
@@ -116,13 +121,16 @@ export function grpcService(endpoint: ChosenEndpoint, options: GrpcOptions = {})
     const method = codec.methods.get(operation);
     if (!isServerStreaming(method)) throw notSupported(version);
     const lifetime = lifetimeOf(call, 'sent no event');
+    const exchange = exchangeOver(url, sessions, budgetOf(call), maxEventBytes);
     try {
-      const messages = await during(lifetime, operation, params, async () => {
+      const messages = await during(lifetime, operation, params, exchange, async () => {
         const header = await headers(operation, call, lifetime);
         const input = once(codec.encodeParams(operation, params));
-        return streaming.stream(method, lifetime.signal, undefined, header, input);
+        return exchange.transport.stream(method, lifetime.signal, undefined, header, input);
       });
-      const items = events(operation, params, messages.message, lifetime);
+      const received = messages.message[Symbol.asyncIterator]();
+      const receive = () => during(lifetime, operation, params, exchange, () => received.next());
+      const items = events(receive, lifetime);
       // A stream that resumes may have no new event for a long time.
       if ('after' in params) lifetime.idleTimeout(0, Error);
       const first = await items.next();
@@ -140,17 +148,14 @@ export function grpcService(endpoint: ChosenEndpoint, options: GrpcOptions = {})
   }
 
   async function* events(
-    operation: StreamOperation,
-    params: object,
-    messages: AsyncIterable<Message>,
+    receive: () => Promise<IteratorResult<Message>>,
     lifetime: Lifetime,
   ): AsyncGenerator<StreamItem> {
     const read = createCoderAgentReader();
-    const iterator = messages[Symbol.asyncIterator]();
     let ended = false;
     try {
       for (;;) {
-        const next = await during(lifetime, operation, params, () => iterator.next(), true);
+        const next = await receive();
         if (next.done) {
           ended = true;
           return;
@@ -181,14 +186,46 @@ function notSupported(version: string): A2AError {
   return new A2AError('methodNotFound', `A2A ${version} has no such method over gRPC`);
 }
 
-function transportFor(
+/** Makes the connections to the agent. They are closed when the signal is aborted. */
+function sessionsFor(url: string, options: GrpcOptions): Http2SessionManager {
+  const { guard, signal, idleTimeoutMs = IDLE_MS } = options;
+  const pings = idleTimeoutMs > 0 ? { pingIntervalMs: idleTimeoutMs / 2 } : {};
+  const sessions = new Http2SessionManager(url, pings, guard ? { lookup: guard.lookup } : {});
+  signal?.addEventListener('abort', () => sessions.abort(), { once: true });
+  return sessions;
+}
+
+/** One request and its response. */
+interface Exchange {
+  readonly transport: Transport;
+  /** Returns whether the request may have reached the agent. */
+  isSent(): boolean;
+}
+
+function exchangeOver(
   baseUrl: string,
-  httpClient: UniversalClientFn,
+  sessions: Http2SessionManager,
+  budget: ByteBudget | undefined,
   readMaxBytes: number = 32 * MEGABYTE,
-): Transport {
-  return createTransport({
+): Exchange {
+  let sent = false;
+  const session: Pick<Http2SessionManager, 'authority' | 'request' | 'notifyResponseByteRead'> = {
+    authority: sessions.authority,
+    async request(...request) {
+      const stream = await sessions.request(...request);
+      sent = true;
+      return stream;
+    },
+    notifyResponseByteRead: (stream) => sessions.notifyResponseByteRead(stream),
+  };
+  const client = createNodeHttpClient({ httpVersion: '2', sessionProvider: () => session });
+  const transport = createTransport({
     baseUrl,
-    httpClient,
+    async httpClient(request) {
+      const response = await client(request);
+      if (!budget) return response;
+      return { ...response, body: counted(response.body, (bytes) => budget.take(bytes)) };
+    },
     readMaxBytes,
     writeMaxBytes: 2 ** 32 - 1,
     useBinaryFormat: true,
@@ -198,19 +235,7 @@ function transportFor(
     sendCompression: null,
     compressMinBytes: 0,
   });
-}
-
-/** Makes the HTTP/2 client. It counts the bytes of all responses. */
-function clientFor(url: string, options: GrpcOptions): UniversalClientFn {
-  const { guard, budget, idleTimeoutMs = IDLE_MS } = options;
-  const pings = idleTimeoutMs > 0 ? { pingIntervalMs: idleTimeoutMs / 2 } : {};
-  const sessions = new Http2SessionManager(url, pings, guard ? { lookup: guard.lookup } : {});
-  const client = createNodeHttpClient({ httpVersion: '2', sessionProvider: () => sessions });
-  if (!budget) return client;
-  return async (request) => {
-    const response = await client(request);
-    return { ...response, body: counted(response.body, (bytes) => budget.take(bytes)) };
-  };
+  return { transport, isSent: () => sent };
 }
 
 async function* counted(

@@ -77,7 +77,7 @@ export function createAgents(options: AgentsOptions): Agents {
   const registry = createAgentRegistry({
     register,
     secrets: options.secrets,
-    dispatcher: dialler.guarded,
+    route: dialler.guarded,
     logger,
   });
   const stopped = new AbortController();
@@ -95,7 +95,7 @@ export function createAgents(options: AgentsOptions): Agents {
       const same = before && JSON.stringify(before.settings) === JSON.stringify(settings);
       const agent = same
         ? before
-        : new RemoteAgent({ name, source: 'config', settings, dispatcher: dialler.trusted });
+        : new RemoteAgent({ name, source: 'config', settings, route: dialler.trusted });
       next.set(name, agent);
       if (started && !same) void check(agent);
     }

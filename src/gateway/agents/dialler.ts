@@ -4,11 +4,21 @@
  * trusted and a guarded agent never share a connection.
  */
 import { Agent, buildConnector, fetch as undiciFetch, type Dispatcher } from 'undici';
-import { AddressError, networkGuard } from '../../base/net/index.ts';
+import { AddressError, networkGuard, type NetworkGuard } from '../../base/net/index.ts';
+
+/** How to reach an agent. */
+export interface AgentRoute {
+  /** The connections of HTTP. */
+  readonly dispatcher: Dispatcher;
+  /** Checks the addresses of connections for gRPC. The dispatcher checks its own. */
+  readonly guard: NetworkGuard | undefined;
+  /** Is aborted when the dialler is closed. */
+  readonly signal: AbortSignal;
+}
 
 export interface Dialler {
-  readonly trusted: Dispatcher;
-  readonly guarded: Dispatcher;
+  readonly trusted: AgentRoute;
+  readonly guarded: AgentRoute;
   /** Returns whether the URL contains an IP address that a guarded agent may not have. Does not resolve host names. */
   closes(url: string): boolean;
   close(): Promise<void>;
@@ -31,11 +41,14 @@ export function createDialler(allowNetworks: readonly string[]): Dialler {
       } else dial(target, callback);
     },
   });
+  const closing = new AbortController();
+  const { signal } = closing;
   return {
-    trusted,
-    guarded,
+    trusted: { dispatcher: trusted, guard: undefined, signal },
+    guarded: { dispatcher: guarded, guard, signal },
     closes: (url) => guard.closes(new URL(url)),
     async close() {
+      closing.abort();
       await Promise.all([trusted.destroy(), guarded.destroy()]);
     },
   };

@@ -120,7 +120,8 @@ export function failureReason(error: unknown): FailureReason {
 export function failureWord(error: unknown): string {
   if (error instanceof RemoteAgentError) return error.code.replace('remote-', '');
   if (error instanceof StreamInterruptedError) return isTimeout(error) ? 'timeout' : 'interrupted';
-  if (error instanceof ConnectionError) return error.reason;
+  if (error instanceof ConnectionError)
+    return isClosedAddress(error) ? 'unreachable' : error.reason;
   return error instanceof A2AError ? error.kind : 'internal';
 }
 
@@ -156,6 +157,9 @@ function isTimeout({ cause }: StreamInterruptedError): boolean {
 }
 
 function connectionLine(error: ConnectionError, agent: string): string {
+  if (isClosedAddress(error)) {
+    return `${agent} is unreachable: its address is in a network that is not allowed for registered agents.`;
+  }
   switch (error.reason) {
     case 'timeout':
       return `${agent} did not answer in time.`;
@@ -174,11 +178,16 @@ function connectionLine(error: ConnectionError, agent: string): string {
   }
 }
 
+/** Returns whether the network guard has refused the agent's address. */
+function isClosedAddress(error: ConnectionError): boolean {
+  for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
+    if (cause instanceof AddressError) return true;
+  }
+  return false;
+}
+
 function whyUnreachable(error: ConnectionError): string {
   for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
-    if (cause instanceof AddressError) {
-      return ': its address is in a network that is not allowed for registered agents';
-    }
     if ('code' in cause && typeof cause.code === 'string') return ` (${cause.code})`;
   }
   return '';

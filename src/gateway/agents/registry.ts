@@ -2,7 +2,6 @@
  * The agents that callers registered. They are stored in the register, and all of them are in memory. With SQLite, each
  * access checks whether they have changed. With PostgreSQL, they are read again when the register reports a change.
  */
-import type { Dispatcher } from 'undici';
 import * as z from 'zod';
 import { andThen, type MaybePromise } from '../../base/index.ts';
 import { A2AError } from '../../protocol/index.ts';
@@ -10,6 +9,7 @@ import type { SecretBox } from '../../store/index.ts';
 import type { Logger } from '../../tasks/index.ts';
 import { type Register, statement, type Steps } from '../register/register.ts';
 import { AgentConfig, type AgentInput } from './config.ts';
+import type { AgentRoute } from './dialler.ts';
 import { RemoteAgent } from './remote.ts';
 
 export interface AgentRegistry {
@@ -44,7 +44,7 @@ interface Options {
   /** Encrypts the agents' headers. If undefined, agents with headers are refused. */
   readonly secrets: SecretBox | undefined;
   readonly logger: Logger;
-  readonly dispatcher: Dispatcher;
+  readonly route: AgentRoute;
 }
 
 const SQL = {
@@ -65,12 +65,7 @@ interface Known {
   readonly row: string;
 }
 
-export function createAgentRegistry({
-  register,
-  secrets,
-  dispatcher,
-  logger,
-}: Options): AgentRegistry {
+export function createAgentRegistry({ register, secrets, route, logger }: Options): AgentRegistry {
   /** The agents by workspace and name. The object of an unchanged agent is kept, with its card and health. */
   let known = new Map<string, Known>();
   let version: number | undefined;
@@ -94,7 +89,7 @@ export function createAgentRegistry({
                 ...AgentConfig.parse(JSON.parse(String(settings))),
                 ...opened(workspace, name, sealed),
               },
-              dispatcher,
+              route,
             });
       next.set(key, { agent, row: text });
     }
@@ -205,7 +200,7 @@ export function createAgentRegistry({
         headerNames.length > 0 ? seal(JSON.stringify(headers), placeOf(workspace, name)) : null;
       const settings = headerNames.length > 0 ? { ...shown, headers } : shown;
       return {
-        agent: new RemoteAgent({ name, source: 'api', settings, dispatcher }),
+        agent: new RemoteAgent({ name, source: 'api', settings, route }),
         headerNames,
         *save(create) {
           const now = Date.now();

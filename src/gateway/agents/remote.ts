@@ -1,23 +1,25 @@
 /** One agent behind the gateway: its connection, its card and its health. */
-import type { Dispatcher } from 'undici';
 import { defined } from '../../base/index.ts';
 import {
-  choose,
+  chooseAmong,
   createBinding,
   createHttpService,
   discover,
+  interfaceUrl,
+  loadGrpc,
   remoteLimits,
   restrictToOrigins,
+  type ChosenEndpoint,
   type FoundCard,
   type RemoteLimits,
 } from '../../client/index.ts';
-import { codecOf, type AgentCard, type AgentService } from '../../protocol/index.ts';
+import { codecOf, type AgentService } from '../../protocol/index.ts';
 import type { AgentProfile } from '../../tasks/index.ts';
 import type { AgentConfig } from './config.ts';
-import { fetchOver } from './dialler.ts';
+import { fetchOver, type AgentRoute } from './dialler.ts';
 import { exposedProfile } from './exposed.ts';
 import { failureLine } from './failure.ts';
-import { createTransport } from './transport.ts';
+import { budgetOf, createTransport } from './transport.ts';
 
 export interface Health {
   readonly state: 'unknown' | 'healthy' | 'unhealthy';
@@ -40,8 +42,10 @@ interface Options {
   readonly name: string;
   readonly source: 'config' | 'api';
   readonly settings: AgentConfig;
-  readonly dispatcher: Dispatcher;
+  readonly route: AgentRoute;
 }
+
+type GrpcService = NonNullable<Awaited<ReturnType<typeof loadGrpc>>>['grpcService'];
 
 const TIMEOUT_MS = 60_000;
 /**
@@ -60,7 +64,7 @@ export class RemoteAgent {
   readonly limits: Required<RemoteLimits>;
   /** Names of the request headers that are forwarded to the agent, in lower case. */
   readonly forwardHeaders: readonly string[];
-  readonly #dispatcher: Dispatcher;
+  readonly #route: AgentRoute;
   readonly #fetch: typeof globalThis.fetch;
   /** Addresses that callers must not see: the addresses in the settings and in the card. */
   #hidden: readonly string[];
@@ -68,16 +72,17 @@ export class RemoteAgent {
   #profile: AgentProfile | undefined;
   #connected: Connected | undefined;
   #fetching: Promise<Connected> | undefined;
+  #grpc: { readonly key: string; readonly service: AgentService } | undefined;
 
-  constructor({ name, source, settings, dispatcher }: Options) {
+  constructor({ name, source, settings, route }: Options) {
     this.name = name;
     this.source = source;
     this.settings = settings;
-    this.#dispatcher = dispatcher;
+    this.#route = route;
     this.forwardHeaders = (settings.forwardHeaders ?? []).map((header) => header.toLowerCase());
     this.limits = remoteLimits(defined(settings.limits));
     this.#hidden = [settings.url, ...(settings.allowOrigins ?? [])];
-    this.#fetch = withEtag(fetchOver(dispatcher));
+    this.#fetch = withEtag(fetchOver(route.dispatcher));
   }
 
   get health(): Health {
@@ -125,7 +130,7 @@ export class RemoteAgent {
       const offered = await discover(url, http);
       this.#hidden = [url, ...allowOrigins, ...addressesIn(offered)];
       const found = restrictToOrigins([url, ...allowOrigins], offered);
-      const connected = this.#through(found.card, found.url);
+      const connected = await this.#through(found);
       this.#setHealth('healthy');
       return connected;
     } catch (error) {
@@ -134,13 +139,27 @@ export class RemoteAgent {
     }
   }
 
-  #through(card: AgentCard, url: string): Connected {
-    const { headers = {}, description } = this.settings;
-    const endpoint = choose({ card, url });
+  async #through(found: FoundCard): Promise<Connected> {
+    const { card } = found;
+    const { description } = this.settings;
+    const grpc = await loadGrpc(found);
+    const endpoint = chooseAmong(found, {}, grpc !== undefined);
+    const service =
+      grpc && endpoint.binding === 'GRPC'
+        ? this.#overGrpc(endpoint, grpc.grpcService)
+        : this.#overHttp(endpoint);
+    const extensions = (card.capabilities.extensions ?? []).map(({ uri }) => uri);
+    this.#profile = exposedProfile(card, { description, hidden: this.#hidden });
+    this.#connected = { service, streams: card.capabilities.streaming === true, extensions };
+    return this.#connected;
+  }
+
+  #overHttp(endpoint: ChosenEndpoint): AgentService {
     const codec = codecOf(endpoint.version, endpoint.binding);
     const binding = createBinding(endpoint, codec);
     const { limits, timeoutMs } = this;
-    const dispatcher = this.#dispatcher;
+    const { headers = {} } = this.settings;
+    const { dispatcher } = this.#route;
     const transport = createTransport({
       url: endpoint.url,
       dispatcher,
@@ -148,11 +167,27 @@ export class RemoteAgent {
       limits,
       timeoutMs,
     });
-    const service = createHttpService({ codec, binding, transport });
-    const extensions = (card.capabilities.extensions ?? []).map(({ uri }) => uri);
-    this.#profile = exposedProfile(card, { description, hidden: this.#hidden });
-    this.#connected = { service, streams: card.capabilities.streaming === true, extensions };
-    return this.#connected;
+    return createHttpService({ codec, binding, transport });
+  }
+
+  /** Returns the same service for the same endpoint, because the service has its own connection. */
+  #overGrpc(endpoint: ChosenEndpoint, grpcService: GrpcService): AgentService {
+    const key = JSON.stringify(endpoint);
+    if (this.#grpc?.key === key) return this.#grpc.service;
+    const { limits, timeoutMs } = this;
+    const { guard, signal } = this.#route;
+    const service = grpcService(endpoint, {
+      guard,
+      signal,
+      timeoutMs,
+      headers: this.settings.headers,
+      idleTimeoutMs: limits.idleMs,
+      maxEventBytes: limits.maxEventBytes,
+      maxResponseBytes: limits.maxEventBytes,
+      budgetOf: (call) => budgetOf(call, limits),
+    });
+    this.#grpc = { key, service };
+    return service;
   }
 
   #setHealth(state: Health['state'], error?: string): void {
@@ -189,6 +224,6 @@ function withEtag(fetch: typeof globalThis.fetch): typeof globalThis.fetch {
 }
 
 function addressesIn({ card, url }: FoundCard): string[] {
-  const addresses = card.supportedInterfaces.map((offer) => URL.parse(offer.url, url)?.href);
+  const addresses = card.supportedInterfaces.map((offer) => interfaceUrl(offer, url)?.href);
   return addresses.filter((address) => address !== undefined).slice(0, MAX_ADDRESSES);
 }

@@ -29,7 +29,12 @@ export interface LimitedCall extends Call {
   readonly budget: ByteBudget;
 }
 
-/** Creates the transport to an agent. A call that is not a LimitedCall gets its own limit. */
+/** Returns the limit of received bytes for a call. A call that is not a LimitedCall gets its own limit. */
+export function budgetOf(call: Call | LimitedCall, limits: Required<RemoteLimits>): ByteBudget {
+  return 'budget' in call ? call.budget : new ByteBudget(limits.maxBytes);
+}
+
+/** Creates the transport to an agent. */
 export function createTransport(options: TransportOptions): Transport {
   const { dispatcher, limits } = options;
   const { origin, pathname, search } = new URL(options.url);
@@ -53,8 +58,13 @@ export function createTransport(options: TransportOptions): Transport {
   }
 
   function exchange(call: Call | LimitedCall, decode?: EventDecoding['decode']): Exchange {
-    const budget = 'budget' in call ? call.budget : new ByteBudget(limits.maxBytes);
-    return new Exchange(dispatcher, budget, limits.maxEventBytes, call.signal, decode);
+    return new Exchange(
+      dispatcher,
+      budgetOf(call, limits),
+      limits.maxEventBytes,
+      call.signal,
+      decode,
+    );
   }
 
   return {
