@@ -121,6 +121,8 @@ export interface Ready {
   readonly ready: boolean;
   readonly url: string;
   readonly port: number;
+  /** The address of gRPC, unless it is off. */
+  readonly grpc?: string;
   readonly pid: number;
   readonly store: string;
   readonly version: string;
