@@ -13,3 +13,10 @@ export function systemCode(error: unknown): string | undefined {
     ? error.code
     : undefined;
 }
+
+/** Returns the innermost cause. The message of an error of `fetch` itself is only "fetch failed". */
+export function rootCause(error: unknown): unknown {
+  let inner = error;
+  while (inner instanceof Error && inner.cause instanceof Error) inner = inner.cause;
+  return inner;
+}

@@ -2,3 +2,11 @@
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);
 }
+
+/**
+ * Returns whether a request to the host reaches this machine. The unspecified addresses are included, because many
+ * cards contain 0.0.0.0.
+ */
+export function isThisMachine(host: string): boolean {
+  return isLoopback(host) || host === '0.0.0.0' || host === '::';
+}

@@ -16,6 +16,7 @@ import {
   discover,
   hasOriginOf,
   isGrpc,
+  notPublic,
   restrictToOrigins,
   untrusted,
   type ChosenEndpoint,
@@ -145,8 +146,7 @@ function guardedFor(address: string): typeof globalThis.fetch {
     } catch (error) {
       if (!(error instanceof AddressError)) throw error;
       const { origin } = new URL(input instanceof Request ? input.url : input);
-      const why = `the agent's card leads to ${origin}, which is not a public address; if you trust it, add this origin to trustedOrigins`;
-      throw new ConnectionError('untrusted', why, { cause: error });
+      throw notPublic(origin, error);
     }
   };
 }

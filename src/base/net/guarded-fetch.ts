@@ -3,7 +3,7 @@
  * because the credentials in the headers are meant only for the original host.
  */
 import type { IncomingMessage } from 'node:http';
-import { isLoopback } from '../loopback.ts';
+import { isThisMachine } from '../loopback.ts';
 import { guardedRequest } from './guarded-request.ts';
 import { networkGuard } from './network-guard.ts';
 
@@ -82,14 +82,6 @@ export function isNamedFreely(address: string, url: string | URL): boolean {
   const named = hostOf(address);
   const host = hostOf(url);
   return host === named || (isThisMachine(host) && isThisMachine(named));
-}
-
-/**
- * Returns whether a request to the host reaches this machine. The unspecified addresses are included, because many
- * cards contain 0.0.0.0.
- */
-function isThisMachine(host: string): boolean {
-  return isLoopback(host) || host === '0.0.0.0' || host === '::';
 }
 
 function hostOf(address: string | URL): string {

@@ -261,6 +261,15 @@ export function restrictToOrigins(
   );
 }
 
+/** Returns the error for an address in a private network that an untrusted card names. */
+export function notPublic(address: string, cause: unknown): ConnectionError {
+  return new ConnectionError(
+    'untrusted',
+    `the agent's card leads to ${address}, which is not a public address; if you trust it, add this origin to trustedOrigins`,
+    { cause },
+  );
+}
+
 /** Returns the error for credentials that would be sent to an origin that is not trusted. */
 export function untrusted(
   addresses: readonly string[],

@@ -1,5 +1,11 @@
 /** Sends one HTTP request with `fetch`. Handles headers, redirects, timeouts, and the maximum size of the response. */
-import { raceAbort, retryAfterMs, MAX_TIMER_MS, ByteCollector } from '../../base/index.ts';
+import {
+  raceAbort,
+  retryAfterMs,
+  rootCause,
+  MAX_TIMER_MS,
+  ByteCollector,
+} from '../../base/index.ts';
 import { A2AError, inspectJson, v1 } from '../../protocol/index.ts';
 import { ConnectionError, RemoteAgentError } from './errors.ts';
 
@@ -243,10 +249,8 @@ export function credentialOrigin({ origin, protocol, hostname, port }: URL): str
   return LOOPBACK_NAMES.has(hostname) ? `${protocol}//localhost:${port}` : origin;
 }
 
-/** Returns the message of the innermost cause. The message of `fetch` itself is only "fetch failed". */
 function rootMessage(error: unknown): string {
-  let inner = error;
-  while (inner instanceof Error && inner.cause instanceof Error) inner = inner.cause;
+  const inner = rootCause(error);
   if (!(inner instanceof Error)) return String(inner);
   return inner.message || ('code' in inner ? String(inner.code) : inner.name);
 }

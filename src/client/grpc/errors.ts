@@ -4,6 +4,7 @@ import { Code, ConnectError } from '@connectrpc/connect';
 import { AddressError } from '../../base/net/index.ts';
 import { registry } from '../../grpc/codec/index.ts';
 import { type A2AError, type ErrorSubject, v1 } from '../../protocol/index.ts';
+import { notPublic } from '../connection/discover.ts';
 import { ConnectionError, RemoteAgentError } from '../connection/errors.ts';
 import { withRetryAfter } from '../connection/request.ts';
 
@@ -33,10 +34,7 @@ export function errorOfCall(
   if (connectError.isWireError) return errorOfStatus(connectError, subject);
   const limit = causeOf(error, RemoteAgentError);
   if (limit) return limit;
-  if (causeOf(error, AddressError)) {
-    const why = `the agent's card leads to ${url}, which is not a public address; if you trust it, add this origin to trustedOrigins`;
-    return new ConnectionError('untrusted', why, { cause: error });
-  }
+  if (causeOf(error, AddressError)) return notPublic(new URL(url).origin, error);
   const { rawMessage, code } = connectError;
   if (code === Code.ResourceExhausted || code === Code.InvalidArgument) {
     return v1.decodeError({ message: rawMessage, data: { reason: 'INVALID_AGENT_RESPONSE' } });

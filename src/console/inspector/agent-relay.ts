@@ -6,7 +6,7 @@
  * must be public, or on the host of the agent.
  */
 import * as z from 'zod';
-import { reasonOf } from '../../base/index.ts';
+import { reasonOf, rootCause } from '../../base/index.ts';
 import { AddressError, fetchNamedBy } from '../../base/net/index.ts';
 import { type AgentCheck, type CheckedAgent, checkInterface } from '../../client/checks/index.ts';
 import { ConnectionError, hasOriginOf, interfaceUrl, isGrpc } from '../../client/index.ts';
@@ -273,10 +273,8 @@ function errorLine(reason: 'unreachable' | 'timeout' | 'limit', message: string)
   return { error: { reason, message } };
 }
 
-/** Returns the message of the innermost cause. The message of `fetch` itself is only "fetch failed". */
 function causeOf(error: unknown): string {
-  let inner = error;
-  while (inner instanceof Error && inner.cause instanceof Error) inner = inner.cause;
+  const inner = rootCause(error);
   if (inner instanceof AddressError) {
     return 'the address is in a private network: name its origin with --trusted-origin to allow it';
   }

@@ -20,7 +20,7 @@ const MAX_EXCHANGES = 60;
 /** Maximum size of a response. A larger one is cut off. */
 const MAX_BYTES = 32 * 2 ** 20;
 
-/** Headers whose values are never shown, whoever sets them. */
+/** Headers whose values are never shown. */
 const SECRET = /authorization|cookie|token|secret|password|api-?key|credential/i;
 
 /** Returns whether a header of this name is always treated as a secret. */
