@@ -7,6 +7,7 @@ import {
 } from '../../../client/checks/index.ts';
 import { cleanLine } from '../../../display/index.ts';
 import { ProblemLine } from '../parts/problem.tsx';
+import { WideTable } from '../parts/wide-table.tsx';
 import { canVerify, type Inspection } from './inspection.ts';
 
 const SIGNS = {
@@ -132,45 +133,33 @@ function Signatures({ inspection }: { readonly inspection: Inspection }) {
   return (
     <>
       <h2>Signatures</h2>
-      <div class="wide" tabIndex={0} role="region" aria-label="Signatures">
-        <table class="numbers">
-          <thead>
-            <tr>
-              <th scope="col">Result</th>
-              <th scope="col">Algorithm</th>
-              <th scope="col">Key</th>
-              <th scope="col">Signed by</th>
+      <WideTable label="Signatures" columns={['Result', 'Algorithm', 'Key', 'Signed by']}>
+        {results.map(({ outcome, alg, kid, jku, keysAt, message }, at) => {
+          const [words, tone] = OUTCOMES[outcome];
+          return (
+            <tr key={at}>
+              <th scope="row" class={`t-${tone}`}>
+                {words}
+              </th>
+              <td>{cleanLine(alg ?? 'unreadable')}</td>
+              <td class="mono">{cleanLine(kid ?? 'no id')}</td>
+              <td class="small">
+                {keysAt === undefined ? (
+                  cleanLine(message)
+                ) : (
+                  <>
+                    the server of the agent, with a key that it publishes at{' '}
+                    <span class="mono">{cleanLine(keysAt)}</span>
+                  </>
+                )}
+                {keysAt === undefined && jku !== undefined ? (
+                  <div class="dim">key set: {cleanLine(jku)}</div>
+                ) : null}
+              </td>
             </tr>
-          </thead>
-          <tbody>
-            {results.map(({ outcome, alg, kid, jku, keysAt, message }, at) => {
-              const [words, tone] = OUTCOMES[outcome];
-              return (
-                <tr key={at}>
-                  <th scope="row" class={`t-${tone}`}>
-                    {words}
-                  </th>
-                  <td>{cleanLine(alg ?? 'unreadable')}</td>
-                  <td class="mono">{cleanLine(kid ?? 'no id')}</td>
-                  <td class="small">
-                    {keysAt === undefined ? (
-                      cleanLine(message)
-                    ) : (
-                      <>
-                        the server of the agent, with a key that it publishes at{' '}
-                        <span class="mono">{cleanLine(keysAt)}</span>
-                      </>
-                    )}
-                    {keysAt === undefined && jku !== undefined ? (
-                      <div class="dim">key set: {cleanLine(jku)}</div>
-                    ) : null}
-                  </td>
-                </tr>
-              );
-            })}
-          </tbody>
-        </table>
-      </div>
+          );
+        })}
+      </WideTable>
     </>
   );
 }
