@@ -64,7 +64,10 @@ test('parley -p "list" runs after a global installation, with this Node and a ne
     const began = performance.now();
     const PATH = `${path.dirname(node)}${path.delimiter}${process.env['PATH']}`;
     const options = { cwd: elsewhere.path, env: { ...env, PATH } };
-    const { stdout } = await execute(parley, ['-p', 'list'], options);
+    const turn = execute(parley, ['-p', 'list'], options);
+    // An open pipe could still bring text for the prompt.
+    turn.child.stdin?.end();
+    const { stdout } = await turn;
     assert.match(stdout, /notes\.txt/);
     const ms = installMs + performance.now() - began;
     const { stdout: version } = await execute(node, ['--version']);
