@@ -40,9 +40,15 @@ function main(): void {
   const steps = values.publish
     ? publishSteps()
     : releaseSteps(version, { skipChecks: values['skip-checks'] });
-  for (const step of steps) {
-    process.stdout.write(`${values['dry-run'] ? 'would ' : ''}${step.title}\n`);
-    if (!values['dry-run']) step.run();
+  try {
+    for (const step of steps) {
+      process.stdout.write(`${values['dry-run'] ? 'would ' : ''}${step.title}\n`);
+      if (!values['dry-run']) step.run();
+    }
+  } catch (error) {
+    // Nothing was changed before the release, so the next attempt can start from the same files.
+    if (!values.publish) git('checkout', 'HEAD', '--', ...Object.keys(COPIES), CHANGELOG);
+    throw error;
   }
 }
 
@@ -99,6 +105,8 @@ function commitAndTag(version: string, tag: string, notes: string): void {
 function publishSteps(): Step[] {
   const version = currentVersion();
   const tag = `v${version}`;
+  // npm installs the version with the tag latest, so a version such as 0.2.0-rc.1 must have another tag.
+  const channel = version.includes('-') ? 'next' : 'latest';
   const { repository } = JSON.parse(fs.readFileSync('package.json', 'utf8'));
   if (!git('tag', '--points-at', 'HEAD').split('\n').includes(tag)) {
     throw new Error(
@@ -118,8 +126,9 @@ function publishSteps(): Step[] {
       },
     },
     ...PACKAGES.map((name) => ({
-      title: `publish ${name} ${version} with provenance`,
-      run: () => npm('publish', `./dist/${name}`, '--provenance', '--access', 'public'),
+      title: `publish ${name} ${version} as ${channel} with provenance`,
+      run: () =>
+        npm('publish', `./dist/${name}`, '--provenance', '--access', 'public', '--tag', channel),
     })),
   ];
 }

@@ -50,6 +50,17 @@ test('a dry run says what a release would do, and changes nothing', () => {
   assert.equal(git('tag'), '');
 });
 
+test('a release whose checks fail leaves the files as they were', () => {
+  const before = read('CHANGELOG.md');
+  // The clone has no sources, so that its first check fails.
+  const { status, stderr } = release(VERSION);
+  assert.equal(status, 1);
+  assert.match(stderr, /release: Command failed: npm run check/);
+  assert.equal(git('status', '--porcelain'), '');
+  assert.equal(git('tag'), '');
+  assert.equal(read('CHANGELOG.md'), before);
+});
+
 test('a release is refused with one line that says why', () => {
   const refused = (...args: string[]) => {
     const { status, stderr } = release(...args);
@@ -82,4 +93,16 @@ test('a release writes the version everywhere, moves the notes, and makes a tag 
   assert.equal(git('status', '--porcelain'), '');
   assert.match(git('tag', '--list', '--format', '%(contents)', 'v7.1.0'), /^v7\.1\.0\n\n\S/);
   assert.match(release(VERSION).stderr, /the tag v7\.1\.0 exists/);
+});
+
+test('a version before a release is not published as the latest one', () => {
+  const publish = (version: string) => {
+    const manifest = { ...JSON.parse(read('package.json')), version, repository: 'https://a.test' };
+    writeFileSync(path.join(clone, 'package.json'), JSON.stringify(manifest));
+    git('commit', '--quiet', '--all', '--message', version);
+    git('tag', '--force', `v${version}`);
+    return release('--publish', '--dry-run').stdout;
+  };
+  assert.match(publish('7.2.0-rc.1'), /would publish parley-cli 7\.2\.0-rc\.1 as next/);
+  assert.match(publish('7.2.0'), /would publish parley-cli 7\.2\.0 as latest/);
 });
