@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { createServer as createHttp2Server } from 'node:http2';
 import { createServer } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { connect, ConnectionError, type RemoteAgentClient } from '../../src/client.ts';
@@ -153,6 +154,47 @@ test('an agent that does not listen is unreachable', async () => {
     assert.equal(error.reason, 'unreachable');
     return true;
   });
+});
+
+test('a status of a proxy and a malformed message are errors as over HTTP', async (t) => {
+  let status = 0;
+  const server = createHttp2Server().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  server.on('stream', (stream) => {
+    stream.respond({
+      ':status': status,
+      'content-type': status === 200 ? 'application/grpc' : 'text/html',
+      'retry-after': '7',
+    });
+    // One message of one byte, which is not a field.
+    stream.end(Buffer.from([0, 0, 0, 0, 1, 0xff]));
+  });
+  const address = server.address();
+  assert.ok(address && typeof address === 'object');
+  const card = cardOf(`127.0.0.1:${address.port}`);
+  const leaving = new AbortController();
+  server.on('session', (session) => t.after(() => session.destroy()));
+  t.after(() => server.close());
+  t.after(() => leaving.abort());
+  const { signal } = leaving;
+  const client = await connect(`http://127.0.0.1:${address.port}`, {
+    card,
+    signal,
+    retry: { attempts: 0 },
+  });
+  const kinds: unknown[] = [];
+  for (status of [401, 403, 429, 503, 200]) {
+    const error: unknown = await client.get('t').catch((thrown: unknown) => thrown);
+    assert.ok(error instanceof A2AError, String(error));
+    kinds.push([error.kind, error.detail.retryAfterSeconds]);
+  }
+  assert.deepEqual(kinds, [
+    ['unauthenticated', 7],
+    ['forbidden', 7],
+    ['rateLimited', 7],
+    ['unavailable', 7],
+    ['invalidAgentResponse', undefined],
+  ]);
 });
 
 test('gRPC is used where the card lists it first, and not with an own fetch', async () => {

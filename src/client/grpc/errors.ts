@@ -23,6 +23,10 @@ const HTTP_STATUS: { readonly [code in Code]?: number } = {
   [Code.DeadlineExceeded]: 504,
 };
 
+/** What connect says of a response with an HTTP status, and of a message that is not protobuf. */
+const HTTP_ERROR = /^HTTP (\d{3})$/;
+const MALFORMED = 'parse binary: ';
+
 /** Returns the error of a failed call. `sent` is whether the request may have reached the agent. */
 export function errorOfCall(
   error: unknown,
@@ -35,8 +39,15 @@ export function errorOfCall(
   const limit = causeOf(error, RemoteAgentError);
   if (limit) return limit;
   if (causeOf(error, AddressError)) return notPublic(new URL(url).origin, error);
-  const { rawMessage, code } = connectError;
-  if (code === Code.ResourceExhausted || code === Code.InvalidArgument) {
+  const { rawMessage, code, metadata } = connectError;
+  const [, status] = HTTP_ERROR.exec(rawMessage) ?? [];
+  if (status !== undefined) {
+    // For example of a proxy. The error is the same as over HTTP.
+    const answered = { message: `The agent answered HTTP ${status}` };
+    return withRetryAfter(v1.decodeError(answered, Number(status)), { headers: metadata });
+  }
+  const isTooLarge = code === Code.ResourceExhausted || code === Code.InvalidArgument;
+  if (isTooLarge || rawMessage.startsWith(MALFORMED)) {
     return v1.decodeError({ message: rawMessage, data: { reason: 'INVALID_AGENT_RESPONSE' } });
   }
   return sent

@@ -223,6 +223,13 @@ function exchangeOver(
     baseUrl,
     async httpClient(request) {
       const response = await client(request);
+      const { status, header } = response;
+      const isGrpc = header.get('content-type')?.startsWith('application/grpc') === true;
+      const encoding = header.get('grpc-encoding')?.toLowerCase() ?? 'identity';
+      // connect refuses such a response without reading its body. The stream, and so the connection, would stay open.
+      if (status !== 200 || !isGrpc || encoding !== 'identity') {
+        discard(response.body).catch(() => undefined);
+      }
       if (!budget) return response;
       return { ...response, body: counted(response.body, (bytes) => budget.take(bytes)) };
     },
@@ -236,6 +243,15 @@ function exchangeOver(
     compressMinBytes: 0,
   });
   return { transport, isSent: () => sent };
+}
+
+/** Reads the rest of a refused response, unless it is very large. */
+async function discard(body: AsyncIterable<Uint8Array>): Promise<void> {
+  let left = MEGABYTE;
+  for await (const chunk of body) {
+    left -= chunk.byteLength;
+    if (left < 0) return;
+  }
 }
 
 async function* counted(
