@@ -19,7 +19,9 @@ const root = path.resolve(import.meta.dirname, '..');
 process.chdir(root);
 
 const stamp = stampOfInputs();
-if (process.argv.includes('--force') || readIfThere(path.join('dist', STAMP)) !== stamp) {
+const whole = PACKAGES.every((name) => fs.existsSync(path.join('dist', name, 'package.json')));
+const current = whole && readIfThere(path.join('dist', STAMP)) === stamp;
+if (process.argv.includes('--force') || !current) {
   const staging = fs.mkdtempSync('.dist-');
   try {
     await buildInto(staging);

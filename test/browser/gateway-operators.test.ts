@@ -73,6 +73,7 @@ test(
 /** A request that each page makes. The page must be in the navigation exactly if the key may make it. */
 const NEEDED = {
   Inbox: ['GET /tasks?pageSize=1', 'GET /a2a/agents'],
+  Inspector: ['GET /tasks?pageSize=1', 'GET /a2a/agents'],
   Usage: ['GET /a2a/usage'],
   Activity: ['GET /metrics'],
   Models: ['GET /a2a/model-cards'],
