@@ -144,10 +144,9 @@ const list = defineCommand({
     const workspace = workspaceOf(input);
     const items = await withKeys(input, false, async (keys, register) => {
       const spent = await readKeySpending(register, workspace);
-      const listed = await keys.list(workspace);
-      return listed.items.map((key) =>
-        key.budget ? { ...key, spent: spent(key.id, key.budget) } : key,
-      );
+      const withSpent = (key: Key): ListedKey =>
+        key.budget ? { ...key, spent: spent(key.id, key.budget) } : key;
+      return (await keys.list(workspace)).items.map(withSpent);
     });
     if (input.values.json) for (const key of items) sayJson(key);
     else if (items.length === 0) noteNone(workspace);
