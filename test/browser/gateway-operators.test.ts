@@ -105,7 +105,8 @@ test('a key with any one scope sees exactly the pages that it may call', { skip 
     await page.getByRole('button', { name: 'Sign out' }).waitFor();
     const links = page.getByRole('navigation', { name: 'Pages' }).getByRole('link');
     assert.deepEqual(await links.allInnerTexts(), expected, scope);
-    for (const name of expected) {
+    // The inspector tries on purpose what may be refused.
+    for (const name of expected.filter((each) => each !== 'Inspector')) {
       await page.getByRole('link', { name, exact: true }).click();
       await page.locator('h1').waitFor();
     }
