@@ -79,12 +79,12 @@ export function Problem({ error, onRetry }: ProblemProps) {
       <p class="said">{cleanLine(reasonOf(error))}</p>
       {advice === '' ? null : <p>{advice}</p>}
       {onRetry ? (
-        <p>
+        <p class="retry">
           <button type="button" onClick={onRetry}>
             Try again
           </button>
           {passes ? (
-            <span class="dim"> The page asks again in {retryMs(error) / 1000} seconds.</span>
+            <span class="dim">The page asks again in {retryMs(error) / 1000} seconds.</span>
           ) : null}
         </p>
       ) : null}
