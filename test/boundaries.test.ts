@@ -39,7 +39,7 @@ const RULES: Record<string, Rule> = {
   'base/tracing': {
     folders: [],
     packages: ['@opentelemetry/api'],
-    builtins: ['crypto', 'timers'],
+    builtins: ['async_hooks', 'crypto', 'timers'],
   },
   'base/tls': { folders: ['base/files'], packages: [], builtins: ['crypto'] },
   'base/sqlite': { folders: [], packages: [], builtins: ['fs', 'path', 'sqlite'] },
@@ -76,7 +76,7 @@ const RULES: Record<string, Rule> = {
   },
   // Knows nothing of A2A.
   agent: {
-    folders: ['base', 'base/postgres', 'base/sqlite'],
+    folders: ['base', 'base/postgres', 'base/sqlite', 'base/tracing'],
     packages: ['zod', '@ai-sdk/*', '@modelcontextprotocol/client'],
     builtins: ['async_hooks', 'crypto', 'fs', 'sqlite', 'timers', 'util'],
   },

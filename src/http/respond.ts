@@ -79,6 +79,10 @@ export class TransportCall implements Call {
   get base(): string {
     return this.#request.base;
   }
+
+  get traceparent(): string | undefined {
+    return this.#request.header('traceparent');
+  }
 }
 
 interface OpenStream {

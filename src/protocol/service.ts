@@ -26,6 +26,8 @@ export interface Call {
   readonly version?: ProtocolVersion | undefined;
   /** On servers: the URL at which the caller reaches the agent, without a trailing slash. Not used by clients. */
   readonly base?: string | undefined;
+  /** On servers: the header `traceparent` of the request, which may be invalid. Not used by clients. */
+  readonly traceparent?: string | undefined;
   readonly signal?: AbortSignal | undefined;
   /** On clients: additional headers for this request. Not used by servers. */
   readonly headers?: Readonly<Record<string, string>> | undefined;

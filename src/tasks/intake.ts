@@ -3,6 +3,7 @@
  * an earlier message.
  */
 import { isObject } from '../base/index.ts';
+import { validTraceparent } from '../base/tracing/index.ts';
 import {
   A2AError,
   type Call,
@@ -113,7 +114,7 @@ async function acceptOnce(
       const answered = await answerByContext(runtime, params, call, scope, ids);
       if (answered) return answered;
     }
-    const request = requestContext(params, call, scope, message.contextId ?? uuidv7());
+    const request = requestContext(runtime, params, call, scope, message.contextId ?? uuidv7());
     const asked = executor.receive?.(request);
     const reception = asked instanceof Promise ? await asked : asked;
     if (reception?.reply) return agentMessage(reception.reply, request);
@@ -180,6 +181,7 @@ function covers(mode: string, type: string): boolean {
 }
 
 function requestContext(
+  { executor }: Runtime,
   params: MessageSendParams,
   call: Call,
   { tenant }: Scope,
@@ -193,6 +195,7 @@ function requestContext(
     extensions: call.extensions ?? [],
     metadata: params.metadata,
     acceptedOutputModes: params.configuration?.acceptedOutputModes,
+    traceparent: executor.readsTraceparent ? validTraceparent(call.traceparent) : undefined,
   };
 }
 
@@ -310,7 +313,7 @@ async function proceed(
     if (sent) return sent;
   }
   runtime.executions.checkRoom(scope);
-  const request = requestContext(params, call, scope, contextId);
+  const request = requestContext(runtime, params, call, scope, contextId);
   let config = push && params.configuration?.pushNotificationConfig;
   let loaded = await live.load();
   let reception: Reception | undefined;

@@ -16,6 +16,7 @@ import {
 } from '../model.ts';
 import { firstResult, type ModelAnswer } from '../plugin.ts';
 import type { RunScope } from '../run/run-context.ts';
+import { generate } from '../spans.ts';
 
 /** Maximum size of an answer, in characters. The size includes text, thoughts, base64 and calls. */
 const MAX_ANSWER = 32 * 2 ** 20;
@@ -56,7 +57,7 @@ export async function* callModel(call: ModelCall): AsyncGenerator<Event> {
     scope.inner.countStep();
     const whole = new WholeAnswer(model.name);
     try {
-      for await (const chunk of model.generate(request, scope.signal)) {
+      for await (const chunk of generate(model, request, scope.signal)) {
         const part = whole.add(chunk);
         if (part) yield { ...piece, content: { role: 'model', parts: [part] } };
       }

@@ -16,6 +16,7 @@ import { DONE, type RunScope } from '../run/run-context.ts';
 import type { Asks, OpenCall } from '../run/run-index.ts';
 import { toolServices } from '../run/run.ts';
 import { declined, isDeclined, outcomeUnknown } from '../run/stopped-calls.ts';
+import { runTool } from '../spans.ts';
 import { toJson } from '../storage-error.ts';
 import { failedResponse, ToolError, type ToolErrorType } from '../tool-error.ts';
 import { jsonResponse } from '../tool-result.ts';
@@ -128,7 +129,7 @@ export class CallWork {
       let result: ToolResult;
       let rich: Shown | undefined;
       try {
-        const returned = await tool.run(args, context);
+        const returned = await runTool(tool, args, context);
         if (returned instanceof Waiting) return this.#ask(returned.questions, 'tool');
         if (returned instanceof RichResponse) rich = storable(returned);
         const response = jsonResponse(

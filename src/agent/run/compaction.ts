@@ -13,6 +13,7 @@ import { RunFailure } from '../errors.ts';
 import { ModelError, type Model } from '../model.ts';
 import { CHARS_PER_TOKEN } from '../models/pieces.ts';
 import type { RunScope } from './run-context.ts';
+import { generate } from '../spans.ts';
 
 /** The conditions for compacting a conversation. */
 export interface CompactionOptions {
@@ -192,7 +193,7 @@ async function summariseText(scope: RunScope, model: Model, text: string): Promi
   };
   let summary = '';
   let usage: Usage | undefined;
-  for await (const chunk of model.generate(request, scope.signal)) {
+  for await (const chunk of generate(model, request, scope.signal)) {
     if (chunk.kind === 'text') summary += chunk.text;
     if (chunk.kind === 'finish') usage = chunk.usage;
     if (summary.length > MAX_SUMMARY_CHARS) break;

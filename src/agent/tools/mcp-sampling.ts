@@ -6,6 +6,7 @@ import { isObject, type JsonObject, type JsonValue } from '../../base/index.ts';
 import type { CreateMessageRequestParams, CreateMessageResult } from '@modelcontextprotocol/client';
 import type { Usage } from '../event.ts';
 import type { FinishReason, Model, ModelRequest } from '../model.ts';
+import { generate } from '../spans.ts';
 import type { Tool, ToolContext } from '../tool.ts';
 
 const MAX_PROMPT = 100_000;
@@ -96,7 +97,7 @@ export function samplingTool({ server, modelOf, used }: SamplingOptions): Tool {
       const request = requestFrom(args);
       let text = '';
       let stop: FinishReason = 'stop';
-      for await (const chunk of model.generate(request, context.signal)) {
+      for await (const chunk of generate(model, request, context.signal)) {
         if (chunk.kind === 'text') text += chunk.text;
         else if (chunk.kind === 'finish') {
           stop = chunk.reason;

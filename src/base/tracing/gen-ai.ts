@@ -1,8 +1,10 @@
+import type { Attributes } from './span.ts';
+
 /**
  * Attribute names of OpenTelemetry's semantic conventions for generative AI, and `error.type`. Attributes never contain
  * the content of messages.
  *
- * A span covers one request of a caller, with all attempts to serve it. Its name is `{operation} {model or agent}`.
+ * A span covers one request of a caller, with all attempts to serve it. Its name is `{operation} {model, agent or tool}`.
  */
 export const GEN_AI = {
   /** One of GEN_AI_OPERATIONS. */
@@ -21,6 +23,9 @@ export const GEN_AI = {
   /** The context id of the task. */
   conversation: 'gen_ai.conversation.id',
   agentName: 'gen_ai.agent.name',
+  toolName: 'gen_ai.tool.name',
+  toolCall: 'gen_ai.tool.call.id',
+  toolType: 'gen_ai.tool.type',
   maxTokens: 'gen_ai.request.max_tokens',
   temperature: 'gen_ai.request.temperature',
 } as const;
@@ -29,6 +34,53 @@ export const GEN_AI_OPERATIONS = {
   chat: 'chat',
   embeddings: 'embeddings',
   invokeAgent: 'invoke_agent',
+  executeTool: 'execute_tool',
 } as const;
 
 export const ERROR_TYPE = 'error.type';
+
+/** Provider names in OpenTelemetry's conventions, by our type of provider. */
+const PROVIDERS: ReadonlyMap<string, string> = new Map([
+  ['openai', 'openai'],
+  ['anthropic', 'anthropic'],
+  ['google', 'gcp.gemini'],
+]);
+
+/** Returns the provider's name for `GEN_AI.provider`. If the conventions have no name for the type, returns `name`. */
+export function providerName(type: string, name: string): string {
+  return PROVIDERS.get(type) ?? name;
+}
+
+/** Returns the attributes for the settings of a request to a model. */
+export function requestAttributes(settings: {
+  readonly maxOutputTokens?: number | undefined;
+  readonly temperature?: number | undefined;
+}): Attributes {
+  const { maxOutputTokens, temperature } = settings;
+  return {
+    ...(maxOutputTokens !== undefined && { [GEN_AI.maxTokens]: maxOutputTokens }),
+    ...(temperature !== undefined && { [GEN_AI.temperature]: temperature }),
+  };
+}
+
+/** Returns the attributes for the answer of a model. `reason` is why the answer ended, for example `tool-calls`. */
+export function answerAttributes(
+  usage:
+    | {
+        readonly inputTokens: number;
+        readonly outputTokens: number;
+        readonly cachedTokens?: number | undefined;
+        readonly thoughtTokens?: number | undefined;
+      }
+    | undefined,
+  reason: string | undefined,
+): Attributes {
+  const { inputTokens, outputTokens, cachedTokens, thoughtTokens } = usage ?? {};
+  return {
+    ...(inputTokens !== undefined && { [GEN_AI.inputTokens]: inputTokens }),
+    ...(outputTokens !== undefined && { [GEN_AI.outputTokens]: outputTokens }),
+    ...(cachedTokens !== undefined && { [GEN_AI.cachedInputTokens]: cachedTokens }),
+    ...(thoughtTokens !== undefined && { [GEN_AI.thoughtTokens]: thoughtTokens }),
+    ...(reason !== undefined && { [GEN_AI.finishReasons]: [reason.replace('-', '_')] }),
+  };
+}

@@ -1,4 +1,11 @@
-export { GEN_AI, GEN_AI_OPERATIONS } from './gen-ai.ts';
+export { ActiveSpan, activeSpan } from './active-span.ts';
+export {
+  answerAttributes,
+  GEN_AI,
+  GEN_AI_OPERATIONS,
+  providerName,
+  requestAttributes,
+} from './gen-ai.ts';
 export { openTelemetryTracer } from './open-telemetry.ts';
 export type { Attributes, Span, SpanOptions, Tracer } from './span.ts';
-export { parseTraceparent } from './trace-context.ts';
+export { validTraceparent } from './trace-context.ts';

@@ -2,7 +2,7 @@ import type { Context, Span as ApiSpan } from '@opentelemetry/api';
 import { optionalPackage } from '../optional-package.ts';
 import { ERROR_TYPE } from './gen-ai.ts';
 import type { Tracer } from './span.ts';
-import { parseTraceparent, traceparentOf } from './trace-context.ts';
+import { parseTraceparent, traceparentOf, validTraceparent } from './trace-context.ts';
 
 const NAME = 'parley-a2a';
 
@@ -24,19 +24,23 @@ export async function openTelemetryTracer(): Promise<Tracer> {
     client: SpanKind.CLIENT,
   } as const;
 
-  /** A `traceparent` of the caller replaces the active span. */
+  /**
+   * A `traceparent` of the caller replaces an active span of another trace. An active span of the same trace is the
+   * parent, because it is nearer: a span of the SDK for the HTTP request, or one that a tool has started.
+   */
   function contextOf(parent: string | undefined): Context {
     const given = parseTraceparent(parent);
-    if (given === undefined) return context.active();
+    const around = context.active();
+    if (given === undefined || trace.getSpanContext(around)?.traceId === given.traceId)
+      return around;
     const { traceId, spanId, sampled } = given;
     const remote = { traceId, spanId, traceFlags: sampled ? 1 : 0, isRemote: true };
-    return trace.setSpanContext(context.active(), remote);
+    return trace.setSpanContext(around, remote);
   }
 
   function headerOf(span: ApiSpan): string | undefined {
     const { traceId, spanId, traceFlags } = span.spanContext();
-    const header = traceparentOf({ traceId, spanId, sampled: (traceFlags & 1) === 1 });
-    return parseTraceparent(header) && header;
+    return validTraceparent(traceparentOf({ traceId, spanId, sampled: (traceFlags & 1) === 1 }));
   }
 
   return {

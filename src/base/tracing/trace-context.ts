@@ -22,6 +22,11 @@ export function parseTraceparent(header: string | undefined): TraceContext | und
   return { traceId, spanId, sampled: (Number.parseInt(flags, 16) & 1) === 1 };
 }
 
+/** Returns the header if it is valid, for example to pass it on. */
+export function validTraceparent(header: string | undefined): string | undefined {
+  return parseTraceparent(header) && header;
+}
+
 export function traceparentOf({ traceId, spanId, sampled }: TraceContext): string {
   return `00-${traceId}-${spanId}-${sampled ? '01' : '00'}`;
 }

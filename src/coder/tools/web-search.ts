@@ -16,6 +16,7 @@ import {
   type Usage,
   type WebSource,
 } from '../../agent/index.ts';
+import { generate } from '../../agent/internal/index.ts';
 import { defineTool } from './define-tool.ts';
 import type { CoderTool, Display } from './tool.ts';
 
@@ -88,7 +89,7 @@ async function search(model: Model, query: string, signal: AbortSignal): Promise
   const limit = AbortSignal.timeout(TIMEOUT_MS);
   let text = '';
   try {
-    for await (const chunk of model.generate(request, AbortSignal.any([signal, limit]))) {
+    for await (const chunk of generate(model, request, AbortSignal.any([signal, limit]))) {
       if (chunk.kind === 'text') text += chunk.text;
       if (chunk.kind === 'finish') {
         return { text, sources: [...(chunk.sources ?? [])], usage: chunk.usage };

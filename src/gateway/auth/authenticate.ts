@@ -9,7 +9,7 @@ import { andThen, type MaybePromise } from '../../base/index.ts';
 import type { User } from '../../protocol/index.ts';
 import { bearerOf, type Authenticate } from '../../http/index.ts';
 import { Caller, type CallerFields } from '../api/caller.ts';
-import { parseTraceparent } from '../../base/tracing/index.ts';
+import { validTraceparent } from '../../base/tracing/index.ts';
 import type { Keys } from '../keys/keys.ts';
 import type { Oidc } from './oidc.ts';
 import { createRateLimiter, type RateLimiter } from './rate-limit.ts';
@@ -65,11 +65,10 @@ export function createAuthenticate(
     fields: Omit<CallerFields, 'agent' | 'traceparent' | 'headers'>,
   ): Caller {
     const agent = agentOf(request.mount);
-    const traceparent = request.header('traceparent');
+    const traceparent = validTraceparent(request.header('traceparent'));
     const names = forwarded();
     const headers = names.length > 0 ? headersIn(request, names) : undefined;
-    const trace = parseTraceparent(traceparent) ? traceparent : undefined;
-    return new Caller({ ...fields, headers, agent, traceparent: trace });
+    return new Caller({ ...fields, headers, agent, traceparent });
   }
 
   function withKey(

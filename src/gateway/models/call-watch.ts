@@ -3,7 +3,13 @@ import type { FinishReason, ModelRequest } from '../../agent/index.ts';
 import type { Logger } from '../../tasks/index.ts';
 import { type Attribution, logFields, spanAttributes } from '../telemetry/attribution.ts';
 import type { Attributes, Meter, Tracer } from '../telemetry/telemetry.ts';
-import { GEN_AI, GEN_AI_OPERATIONS } from '../../base/tracing/index.ts';
+import {
+  answerAttributes,
+  GEN_AI,
+  GEN_AI_OPERATIONS,
+  providerName,
+  requestAttributes,
+} from '../../base/tracing/index.ts';
 import type { Candidate, ModelTarget } from './catalogue.ts';
 import type { Used } from './cost.ts';
 
@@ -42,13 +48,6 @@ export interface Watch {
   used(used: Used): void;
 }
 
-/** Provider names in OpenTelemetry's conventions, by type of provider. For other types, the configured name is used. */
-const VENDOR_NAMES: Readonly<Record<string, string>> = {
-  openai: 'openai',
-  anthropic: 'anthropic',
-  google: 'gcp.gemini',
-};
-
 export function createWatch({
   logger,
   meter,
@@ -76,7 +75,6 @@ export function createWatch({
     start({ apiType, name }, { traceparent, attribution, settings = {} }) {
       const started = performance.now();
       const operation = GEN_AI_OPERATIONS[apiType];
-      const { maxOutputTokens, temperature } = settings;
       const span = tracer?.start(`${operation} ${name}`, {
         kind: 'client',
         parent: traceparent,
@@ -84,15 +82,14 @@ export function createWatch({
           [GEN_AI.operation]: operation,
           [GEN_AI.requestModel]: name,
           ...spanAttributes(attribution),
-          ...(maxOutputTokens !== undefined && { [GEN_AI.maxTokens]: maxOutputTokens }),
-          ...(temperature !== undefined && { [GEN_AI.temperature]: temperature }),
+          ...requestAttributes(settings),
         },
       });
       return {
         call(candidate) {
           const { name: provider, config } = candidate.provider;
           // Each call overwrites the attribute. So in the end, it contains the provider that answered.
-          span?.set({ [GEN_AI.provider]: VENDOR_NAMES[config.type] ?? provider });
+          span?.set({ [GEN_AI.provider]: providerName(config.type, provider) });
           return callOf(operation, candidate);
         },
         end(outcome, answer) {
@@ -125,13 +122,5 @@ export function createWatch({
 }
 
 function attributesOf({ candidate, used, reason }: Answered): Attributes {
-  const { inputTokens, outputTokens, cachedTokens, thoughtTokens } = used;
-  return {
-    [GEN_AI.responseModel]: candidate.model,
-    [GEN_AI.inputTokens]: inputTokens,
-    [GEN_AI.outputTokens]: outputTokens,
-    ...(cachedTokens !== undefined && { [GEN_AI.cachedInputTokens]: cachedTokens }),
-    ...(thoughtTokens !== undefined && { [GEN_AI.thoughtTokens]: thoughtTokens }),
-    ...(reason !== undefined && { [GEN_AI.finishReasons]: [reason.replace('-', '_')] }),
-  };
+  return { [GEN_AI.responseModel]: candidate.model, ...answerAttributes(used, reason) };
 }

@@ -33,6 +33,8 @@ export interface RequestContext {
    * The media types that the client accepts in the answer. Missing after a restart, or if the client has not sent any.
    */
   readonly acceptedOutputModes?: readonly string[] | undefined;
+  /** The caller's W3C `traceparent`, if it is valid. Only for an executor that `readsTraceparent`. */
+  readonly traceparent?: string | undefined;
 }
 
 /** The context of one execution, which lasts from a message to the next terminal or interrupted state. */
@@ -182,6 +184,9 @@ export interface AgentExecutor {
   conclude?(context: ConcludeContext, last: StatusEvent): MaybePromise<readonly StatusEvent[]>;
 
   readonly rules?: ExecutionRules | undefined;
+
+  /** Whether contexts have the `traceparent` of the request. */
+  readonly readsTraceparent?: boolean | undefined;
 
   /** The views in which clients see the logs of tasks. By default, every client sees a log as it is. */
   readonly views?: LogViews | undefined;

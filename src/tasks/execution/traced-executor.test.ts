@@ -4,7 +4,9 @@ import { test } from 'node:test';
 import { context, trace, type Context, type Span as ApiSpan } from '@opentelemetry/api';
 import { openTelemetryTracer, type Tracer } from '../../base/tracing/index.ts';
 import { connect } from '../../client.ts';
+import { grpcBinding } from '../../grpc.ts';
 import { createAgent, serve } from '../../server.ts';
+import { recordedSpans } from '../../../test/support/recorded-spans.ts';
 
 const quiet = { debug() {}, info() {}, warn() {}, error() {} };
 
@@ -26,32 +28,47 @@ async function use(tracer: Tracer, ...texts: string[]): Promise<void> {
 }
 
 test('each execution has a span, and a failure no words', async () => {
-  const spans: object[] = [];
-  const tracer: Tracer = {
-    start(name, { kind, attributes = {} } = {}) {
-      const span = { name, kind, ...attributes, error: '', ended: 0 };
-      spans.push(span);
-      return {
-        traceparent: undefined,
-        set: () => {},
-        fail: (type) => void (span.error = type),
-        end: () => void span.ended++,
-      };
-    },
-  };
+  const { spans, tracer } = recordedSpans();
   await use(tracer, 'hello', 'fail');
-  const common = { name: 'invoke_agent Echo', kind: 'server', ended: 1 };
-  for (const span of spans) Object.assign(span, { 'gen_ai.conversation.id': '' });
-  const attributes = {
-    'gen_ai.operation.name': 'invoke_agent',
-    'gen_ai.provider.name': 'a2a',
-    'gen_ai.agent.name': 'Echo',
-    'gen_ai.conversation.id': '',
-  };
-  assert.deepEqual(spans, [
-    { ...common, ...attributes, error: '' },
-    { ...common, ...attributes, error: 'failed' },
-  ]);
+  assert.deepEqual(
+    spans.map(({ name, kind, error, ended }) => ({ name, kind, error, ended })),
+    [undefined, 'failed'].map((error) => ({
+      name: 'invoke_agent Echo',
+      kind: 'server',
+      error,
+      ended: 1,
+    })),
+  );
+  for (const { attributes } of spans) {
+    const { 'gen_ai.conversation.id': conversation, ...rest } = attributes;
+    assert.match(String(conversation), /^[0-9a-f-]{36}$/);
+    assert.deepEqual(rest, {
+      'gen_ai.operation.name': 'invoke_agent',
+      'gen_ai.provider.name': 'a2a',
+      'gen_ai.agent.name': 'Echo',
+    });
+  }
+});
+
+const PARENT = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+
+test("the caller's traceparent is the parent of the span, over each transport, and an invalid one is ignored", async () => {
+  const { spans, tracer } = recordedSpans();
+  const options = { tracer, logger: quiet, grpc: grpcBinding() };
+  const server = await serve(agent, options).listen(0);
+  try {
+    for (const binding of ['JSONRPC', 'HTTP+JSON', 'GRPC'] as const) {
+      const client = await connect(server.url, { binding });
+      for (const traceparent of [PARENT, 'no-traceparent', PARENT.replace('b7', 'B7')]) {
+        await client.send('hello', { headers: { traceparent } });
+      }
+    }
+  } finally {
+    await server.close();
+  }
+  const parents = spans.map(({ parent }) => parent);
+  const expected = [PARENT, undefined, undefined];
+  assert.deepEqual(parents, [...expected, ...expected, ...expected]);
 });
 
 test("with OpenTelemetry's API, the spans go to the SDK of the process, and those of the agent are children", async () => {

@@ -1,12 +1,13 @@
-import { GEN_AI, GEN_AI_OPERATIONS, type Span, type Tracer } from '../../base/tracing/index.ts';
+import { ActiveSpan, GEN_AI, GEN_AI_OPERATIONS, type Tracer } from '../../base/tracing/index.ts';
 import type { A2AAgent, AgentExecutor, ExecutionContext, ExecutorEvent } from './executor.ts';
 
 /**
- * Returns an executor with a span for each execution: from the message until the task has ended or waits. Spans that the
- * agent starts meanwhile become its children.
+ * Returns an executor with a span for each execution: from the message until the task has ended or waits. Its parent is the
+ * caller's span. Spans that the agent starts meanwhile become its children.
  */
 export function tracedExecutor(agent: A2AAgent, tracer: Tracer): AgentExecutor {
   return {
+    readsTraceparent: true,
     receive: agent.receive?.bind(agent),
     answersByContext: agent.answersByContext?.bind(agent),
     cancel: agent.cancel?.bind(agent),
@@ -27,8 +28,9 @@ async function* traced(
   context: ExecutionContext,
 ): AsyncGenerator<ExecutorEvent> {
   const { name } = agent.profile;
-  const span = tracer.start(`${GEN_AI_OPERATIONS.invokeAgent} ${name}`, {
+  const span = new ActiveSpan(tracer, `${GEN_AI_OPERATIONS.invokeAgent} ${name}`, {
     kind: 'server',
+    parent: context.traceparent,
     attributes: {
       [GEN_AI.operation]: GEN_AI_OPERATIONS.invokeAgent,
       [GEN_AI.provider]: 'a2a',
@@ -36,18 +38,10 @@ async function* traced(
       [GEN_AI.conversation]: context.contextId,
     },
   });
-  const inside = <T>(work: () => T): T => (span.run ? span.run(work) : work());
   try {
-    const events = inside(() => agent.execute(context)[Symbol.asyncIterator]());
-    try {
-      for (;;) {
-        const { done, value } = await inside(() => events.next());
-        if (done === true) return;
-        noteFailure(span, value);
-        yield value;
-      }
-    } finally {
-      await events.return?.();
+    for await (const event of span.iterate(() => agent.execute(context))) {
+      noteFailure(span, event);
+      yield event;
     }
   } catch (error) {
     span.fail(context.signal.aborted ? 'canceled' : 'failed');
@@ -58,7 +52,7 @@ async function* traced(
 }
 
 /** The agent's own words stay out of the span: they may contain secrets. */
-function noteFailure(span: Span, event: ExecutorEvent): void {
+function noteFailure(span: ActiveSpan, event: ExecutorEvent): void {
   if (typeof event !== 'object' || event.kind !== 'status-update') return;
   if (event.state === 'failed' || event.state === 'rejected') span.fail(event.state);
 }

@@ -109,18 +109,21 @@ export function createExporter(options: ExporterOptions): Exporter {
     }
   }
 
+  function bodyOf(batch: readonly EndedSpan[]): string {
+    const scope = { name: 'parley', version: options.version };
+    const scopeSpans = [{ scope, spans: batch.map(spanJson) }];
+    return JSON.stringify({ resourceSpans: [{ resource, scopeSpans }] });
+  }
+
   /** Sends a batch. Returns undefined if it was accepted, otherwise the problem. */
   async function deliver(batch: readonly EndedSpan[]): Promise<string | undefined> {
-    const body = JSON.stringify({
-      resourceSpans: [
-        {
-          resource,
-          scopeSpans: [
-            { scope: { name: 'parley', version: options.version }, spans: batch.map(spanJson) },
-          ],
-        },
-      ],
-    });
+    let body: string;
+    try {
+      body = bodyOf(batch);
+    } catch {
+      // An agent written in JavaScript may report, for example, a token count that is null.
+      return 'a span has an attribute of the wrong type';
+    }
     let wait = retryMs;
     for (let tries = 1; ; tries += 1) {
       const result = await post(body, batch.length);
@@ -199,7 +202,8 @@ function rejectedOf(text: string): number {
     const { partialSuccess } = JSON.parse(text) as {
       partialSuccess?: { rejectedSpans?: string | number };
     };
-    return Number(partialSuccess?.rejectedSpans ?? 0) || 0;
+    const rejected = Number(partialSuccess?.rejectedSpans ?? 0);
+    return rejected > 0 ? Math.trunc(rejected) : 0;
   } catch {
     return 0;
   }

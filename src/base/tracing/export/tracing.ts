@@ -160,7 +160,7 @@ function startSpan(
       const { kind = 'internal' } = options;
       const parentSpanId = parent?.spanId;
       exporter.add({
-        name,
+        name: name.slice(0, MAX_VALUE_CHARS),
         context,
         parentSpanId,
         kind,

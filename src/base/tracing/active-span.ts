@@ -1,0 +1,63 @@
+/**
+ * The span in which the current code runs. Code that has no tracer of its own starts children of this span. Without a
+ * tracer there is no such span, and nothing needs to be done.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks';
+import type { Attributes, Span, SpanOptions, Tracer } from './span.ts';
+
+const active = new AsyncLocalStorage<ActiveSpan>();
+
+/** A span that becomes the active one in `run` and `iterate`. */
+export class ActiveSpan {
+  readonly #tracer: Tracer;
+  readonly #span: Span;
+
+  constructor(tracer: Tracer, name: string, options: SpanOptions) {
+    this.#tracer = tracer;
+    this.#span = tracer.start(name, options);
+  }
+
+  child(name: string, options: Omit<SpanOptions, 'parent'>): ActiveSpan {
+    return new ActiveSpan(this.#tracer, name, { ...options, parent: this.#span.traceparent });
+  }
+
+  set(attributes: Attributes): void {
+    this.#span.set(attributes);
+  }
+
+  fail(errorType: string): void {
+    this.#span.fail(errorType);
+  }
+
+  end(): void {
+    this.#span.end();
+  }
+
+  run<T>(work: () => T): T {
+    const span = this.#span;
+    return active.run(this, () => (span.run ? span.run(work) : work()));
+  }
+
+  /** Opens and reads an iterable within this span. The code that consumes the values stays outside. */
+  async *iterate<T>(open: () => AsyncIterable<T>): AsyncGenerator<T> {
+    const values = this.run(() => open()[Symbol.asyncIterator]());
+    let isOpen = true;
+    try {
+      for (;;) {
+        isOpen = false;
+        const next = await this.run(() => values.next());
+        if (next.done === true) return;
+        isOpen = true;
+        yield next.value;
+      }
+    } finally {
+      // As with `for await`: only a consumer that stops early closes the iterable.
+      if (isOpen) await this.run(() => values.return?.());
+    }
+  }
+}
+
+/** Returns the span in which the caller runs, or undefined if there is no tracer. */
+export function activeSpan(): ActiveSpan | undefined {
+  return active.getStore();
+}
