@@ -21,8 +21,6 @@ export interface CoderOptions extends WorkspaceAgentsOptions {
   readonly profile?: Partial<AgentProfile>;
   /** Which approval modes only the terminal of a live session may set. Default: none. */
   readonly terminalModes?: MessageRules['terminalModes'];
-  /** Whether only tasks of live sessions are resumed after a crash. Other tasks in the store stay as they are. */
-  readonly onlyLive?: boolean;
 }
 
 export interface Coder {

@@ -100,7 +100,7 @@ const REFUSALS: readonly {
       status: 404,
       body: { type: 'error', error: { type: 'not_found_error', message: 'model: claude-x' } },
     },
-    told: /was not found \(404\): check its name\. model: claude-x\. Use \/model to select another model/,
+    told: /was not found \(404\): check the model's name and the base URL\. model: claude-x\. Use \/model to select another model/,
   },
 ];
 
@@ -173,6 +173,11 @@ const OTHERS: readonly [Wire, Reply, RegExp][] = [
       },
     },
     /too long for openai:\S+: Your input exceeds the context window .* Use \/compress/,
+  ],
+  [
+    anthropic,
+    { status: 404, body: anthropic.error(404, 'model: claude-x') },
+    /check the model's name and the base URL\. model: claude-x\. Choose another model with --model\./,
   ],
 ];
 

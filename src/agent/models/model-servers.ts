@@ -58,6 +58,9 @@ export const LOCAL_SERVERS: Readonly<Record<LocalServer, LocalServerEntry>> = {
   },
 };
 
+/** The API of the local servers. */
+const COMPATIBLE = VENDORS['openai-compatible']!;
+
 export function isLocalServer(prefix: string): prefix is LocalServer {
   return Object.hasOwn(LOCAL_SERVERS, prefix);
 }
@@ -153,7 +156,7 @@ function providerServer(prefix: string, env: VendorEnvironment, entry: ModelProv
     prefix,
     type,
     vendor,
-    baseURL: addressOf(vendor, vendor.address === undefined ? withPath(baseUrl) : baseUrl) ?? '',
+    baseURL: addressOf(vendor, baseUrl) ?? '',
     ...(apiKey !== undefined && { apiKey }),
     ...(apiKeyVariable !== undefined && { keyVariable: apiKeyVariable }),
     entry,
@@ -174,13 +177,13 @@ function localServer(
   const { address, addressVariables, keys } = LOCAL_SERVERS[prefix];
   const variable = firstSet(env, addressVariables);
   const given = variable === undefined ? undefined : hostAddress(valueOf(env, variable)!, address);
-  const baseURL = entry?.baseUrl === undefined ? (given ?? address) : withPath(entry.baseUrl);
+  const baseURL = addressOf(COMPATIBLE, entry?.baseUrl ?? given ?? address);
   const keyVariable = entry?.apiKeyVariable ?? firstSet(env, keys);
   const apiKey = keyVariable === undefined ? undefined : valueOf(env, keyVariable);
   return {
     prefix,
     type: 'openai-compatible',
-    vendor: VENDORS['openai-compatible']!,
+    vendor: COMPATIBLE,
     baseURL,
     ...(apiKey !== undefined && { apiKey }),
     ...(keyVariable !== undefined && { keyVariable }),
@@ -204,16 +207,6 @@ function hostAddress(given: string, standard: string): string {
   if (!hasScheme && url.port === '') url.port = port;
   if (url.hostname === '0.0.0.0') url.hostname = '127.0.0.1';
   if (url.hostname === '[::]') url.hostname = '[::1]';
-  return withPath(url.href);
-}
-
-/** Adds the path of the API's version if the address has no path. */
-function withPath(address: string): string;
-function withPath(address: string | undefined): string | undefined;
-function withPath(address: string | undefined): string | undefined {
-  if (address === undefined || !URL.canParse(address)) return address;
-  const url = new URL(address);
-  if (url.pathname === '/') url.pathname = '/v1';
   return url.href;
 }
 

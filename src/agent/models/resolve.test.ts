@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { answerOf } from '../../../test/support/model.ts';
 import { ModelError } from '../model.ts';
+import { serverOf } from './model-servers.ts';
 import { defaultModelName, resolveModel } from './resolve.ts';
 import { scriptedModel } from './scripted.ts';
 
@@ -66,6 +67,17 @@ test('an openai-compatible model needs an address and no key', () => {
   }
   const env = { OPENAI_COMPATIBLE_BASE_URL: 'http://localhost:11434/v1' };
   assert.equal(resolveModel(name, { env, ...options }).name, name);
+});
+
+test('the address of an openai-compatible server is complete with and without /v1', () => {
+  for (const OPENAI_COMPATIBLE_BASE_URL of ['http://host:8000', 'http://host:8000/']) {
+    const server = serverOf('openai-compatible', { OPENAI_COMPATIBLE_BASE_URL });
+    assert.equal(server?.baseURL, 'http://host:8000/v1');
+  }
+  for (const OPENAI_COMPATIBLE_BASE_URL of ['http://host:8000/v1', 'http://host:8000/api/v3']) {
+    const server = serverOf('openai-compatible', { OPENAI_COMPATIBLE_BASE_URL });
+    assert.equal(server?.baseURL, OPENAI_COMPATIBLE_BASE_URL);
+  }
 });
 
 test('the first key that is set decides the default model', () => {

@@ -131,7 +131,10 @@ function refusal(error: unknown, status: number, said: string, source: ErrorSour
     return tooLong(error, name, said, status);
   }
   if (status === 404) {
-    return refused('not-found', `${name} was not found (404): check its name. ${said}`);
+    return refused(
+      'not-found',
+      `${name} was not found (404): check the model's name and the base URL. ${said}`,
+    );
   }
   if (status === 429 && LARGER_THAN_LIMIT.test(said)) {
     return refused('rate-limit', `${name} is rate limited (429): ${said}`);

@@ -195,11 +195,17 @@ function bearer(key: string): Readonly<Record<string, string>> {
   return { authorization: `Bearer ${key}` };
 }
 
-/** Returns the base URL to use. If the URL has no path, adds the path of the vendor's default URL. */
+/**
+ * Returns the base URL to use. If the URL has no path, adds the path of the vendor's default URL, or `/v1`, which
+ * almost all OpenAI-compatible servers have.
+ */
+export function addressOf(vendor: Vendor, given: string): string;
+export function addressOf(vendor: Vendor, given: string | undefined): string | undefined;
 export function addressOf({ address }: Vendor, given: string | undefined): string | undefined {
-  if (given === undefined || address === undefined || !URL.canParse(given)) return given ?? address;
+  if (given === undefined || !URL.canParse(given)) return given ?? address;
   const url = new URL(given);
-  if (url.pathname === '/') url.pathname = new URL(address).pathname;
+  if (url.pathname === '/')
+    url.pathname = address === undefined ? '/v1' : new URL(address).pathname;
   return url.href;
 }
 

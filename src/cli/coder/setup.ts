@@ -136,7 +136,7 @@ export async function openCoder(setup: CoderSetup): Promise<OpenedCoder> {
     };
     const refused = new Set<string>();
     const onFilesRefused = (name: string): void => {
-      if (!refused.has(name)) notify(filesRefused(name));
+      if (!refused.has(name)) notify(filesRefused(name, setup.live === true));
       refused.add(name);
     };
     const onContextWindow = (name: string, tokens: number): void => {

@@ -24,14 +24,27 @@ const FAILURES: Readonly<Record<string, string>> = {
  * step.
  */
 const NEXT: Readonly<Record<string, string>> = {
-  'model-no-key': 'Then start Parley again, or use /model to select another model.',
-  'model-bad-key': 'Then start Parley again, or use /model to select another model.',
-  'model-not-found': 'Use /model to select another model.',
   'model-too-long': 'Use /compress to shorten the conversation, or /clear to start a new one.',
   'step-limit':
     'Send another message to continue; limits.maxSteps in settings.json sets the limit.',
   'token-limit': 'Start a new session, or raise limits.maxTokens in settings.json.',
   'cost-limit': 'Start a new session, or raise limits.maxCostUsd in settings.json.',
+};
+
+/** The next step in a live session, where people can type commands. */
+const NEXT_LIVE: typeof NEXT = {
+  ...NEXT,
+  'model-no-key': 'Then start Parley again, or use /model to select another model.',
+  'model-bad-key': 'Then start Parley again, or use /model to select another model.',
+  'model-not-found': 'Use /model to select another model.',
+};
+
+/** The next step for `parley -p` and servers, whose model is chosen at the start. */
+const NEXT_ELSEWHERE: typeof NEXT = {
+  ...NEXT,
+  'model-no-key': 'Then start Parley again, or choose another model with --model.',
+  'model-bad-key': 'Then start Parley again, or choose another model with --model.',
+  'model-not-found': 'Choose another model with --model.',
 };
 
 /** Returns the code of a failure if it may be sent to peers, or else undefined. */
@@ -51,8 +64,8 @@ export function publicReason(failure: Failure): string {
 }
 
 /** Returns the reason for a failure and the next step, for the person who runs the program. */
-export function fullReason({ error }: Failure): string {
+export function fullReason({ error }: Failure, isLive: boolean): string {
   const { code = '', message = 'the agent failed' } = error ?? {};
-  const next = NEXT[code];
+  const next = (isLive ? NEXT_LIVE : NEXT_ELSEWHERE)[code];
   return next === undefined ? message : `${trimEndOf(message, '. \t\r\n')}. ${next}`;
 }

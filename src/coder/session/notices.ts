@@ -20,9 +20,9 @@ export function retryNotice(error: ModelError, delayMs: number): OwnerNotice {
   return { kind: 'retry', text: error.message, retryAt: Date.now() + delayMs };
 }
 
-export function filesRefused(model: string): OwnerNotice {
+export function filesRefused(model: string, isLive: boolean): OwnerNotice {
   return problemNotice(
-    `${model} does not accept an image or file of this conversation, so it was left out. To have it seen, choose another model with /model.`,
+    `${model} does not accept an image or file of this conversation, so it was left out. To have it seen, choose another model with ${isLive ? '/model' : '--model'}.`,
   );
 }
 

@@ -107,6 +107,8 @@ export interface TaskToolOptions {
   readonly remote: RemoteHelpers;
   readonly guard: GuardOptions;
   readonly notify: Notify;
+  /** Whether the agent is that of a live session. */
+  readonly isLive: boolean;
 }
 
 /** Creates the `task` tool, with the policy applied to it. */
@@ -125,7 +127,7 @@ export function taskTool(options: TaskToolOptions): Tool {
 
 /** Creates the tool without the policy. */
 export function plainTaskTool(options: TaskToolOptions, effect: Effect = 'talk'): CoderTool {
-  const { helpers, notify } = options;
+  const { helpers, notify, isLive } = options;
 
   function helperOf(name: string | undefined): HelperDefinition | undefined {
     const found = name === undefined ? undefined : helpers.get(name);
@@ -170,7 +172,7 @@ export function plainTaskTool(options: TaskToolOptions, effect: Effect = 'talk')
         const failure = failureIn(error);
         if (!failure) throw error;
         // Clients see the error of the call, so only the person who runs the program gets the full reason.
-        notify(helperFailed(fullReason(failure)));
+        notify(helperFailed(fullReason(failure, isLive)));
         throw new Error(`${helper ?? DEFAULT_HELPER} failed: ${reasonFor(failure)}`, {
           cause: error,
         });

@@ -84,6 +84,8 @@ export interface WorkspaceAgentOptions extends Modes {
    * Notifies the person who runs the program about events of the model and the MCP servers. Default: writes to the log.
    */
   readonly notify?: Notify;
+  /** Whether the agent is that of a live session. */
+  readonly onlyLive?: boolean;
   readonly sessions: SessionStore;
   readonly changes: FileChanges;
   /** The rules that were removed from the settings since the process started. See settings/saved-rules.ts. */
@@ -292,6 +294,7 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions): Promis
       guard,
       hooks,
       notify,
+      isLive: options.onlyLive ?? false,
     },
     model,
   );

@@ -59,6 +59,11 @@ export interface WorkspaceAgentsOptions {
    * Notifies the person who runs the program about events of the model and the MCP servers. Default: writes to the log.
    */
   readonly notify?: Notify;
+  /**
+   * Whether the agent is that of a live session, in which people type commands. After a crash, only tasks of live
+   * sessions are resumed then, and other tasks in the store stay as they are.
+   */
+  readonly onlyLive?: boolean;
   /** The initial approval mode. Default: the mode in the settings, or `ask`. */
   readonly mode?: ApprovalMode;
   /**

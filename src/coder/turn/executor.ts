@@ -258,6 +258,7 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
     const presenter = new DevelopmentToolPresenter({
       context: { ...context, resumed: false },
       isActive: false,
+      isLive: options.onlyLive,
       agent,
       run,
       model: await workspaces.modelNames.of(context),
@@ -304,6 +305,7 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
     const presenter = new DevelopmentToolPresenter({
       context,
       isActive: knowsCalls(context, context.task),
+      isLive: options.onlyLive,
       agent,
       run,
       model,

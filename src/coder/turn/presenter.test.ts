@@ -83,6 +83,7 @@ async function added(events: readonly EventFields[], logged: readonly ToolCall[]
   const presenter = new DevelopmentToolPresenter({
     context,
     isActive: true,
+    isLive: false,
     agent,
     run,
     model: model.name,

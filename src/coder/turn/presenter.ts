@@ -66,6 +66,8 @@ interface PresenterOptions {
    * Whether the client supports the extension. Such a client gets the calls, and does not need the questions in words.
    */
   readonly isActive: boolean;
+  /** Whether the agent is that of a live session. */
+  readonly isLive: boolean;
   /** The workspace's agent, or undefined if it cannot be opened. */
   readonly agent:
     | Pick<WorkspaceAgent, 'model' | 'modelOf' | 'mode' | 'loosest' | 'describe' | 'priceOf'>
@@ -221,10 +223,10 @@ export class DevelopmentToolPresenter implements TurnPresenter {
   /** Writes the reason for a failure to the log, and returns the text for peers. */
   #report(failure: Event): { readonly message: string; readonly correlationId: string } {
     const correlationId = randomUUIDv7();
-    const { context, logger } = this.#options;
+    const { context, logger, isLive } = this.#options;
     const { error, author: agent } = failure;
     const fields = { taskId: context.task.id, correlationId, code: error?.code, agent };
-    logger.error({ ...fields, problem: fullReason(failure) }, 'a turn failed');
+    logger.error({ ...fields, problem: fullReason(failure, isLive) }, 'a turn failed');
     const message = `${publicReason(failure)} Correlation id: ${correlationId}`;
     return { message, correlationId };
   }
