@@ -29,6 +29,7 @@ export { sessionStatus, type SessionStatus } from './session/session-status.ts';
 export { hideVariables, isSecret } from './shell/environment.ts';
 export { hasTerminal } from './shell/launch.ts';
 export { openShell, type Shell } from './shell/shell.ts';
-export { SandboxUnavailable, openSandbox } from './shell/sandbox.ts';
+export { openSandbox } from './shell/sandbox.ts';
+export { SandboxUnavailable } from './shell/sandbox-unavailable.ts';
 export type { Preview } from './tools/tool.ts';
 export { namedExtensions } from './views/views.ts';

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
+import { fakeVllm } from '../support/vendors/local-servers.ts';
 import { fakeVendor } from '../support/vendors/server.ts';
 import { assertRefused, folder, lines, parley, serving } from './support.ts';
 
@@ -85,6 +86,20 @@ describe('parley doctor', { concurrency: 3 }, () => {
     assert.equal(code, 1);
     assert.match(out, /✗ model +unknown model "openai-compatible:lama": did you mean .*:llama\?/);
     assert.match(out, /! mcp tools +.*ENOENT.*: check mcpServers\.tools in settings\.json/);
+  });
+
+  test('a model on this machine is only for the terminal, and the sandbox is optional', async () => {
+    await using vllm = await fakeVllm([{ name: 'tiny' }]);
+    const programs = path.join(folder, 'no-programs');
+    mkdirSync(programs, { recursive: true });
+    const env = { VLLM_BASE_URL: vllm.url, PATH: programs };
+    const { out } = await parley(['doctor', '--port', '0'], { env });
+    assert.match(
+      out,
+      /✓ model +vllm:tiny .*\(only in the terminal; for -p and serve, set --model\)/,
+    );
+    if (process.platform !== 'linux') return;
+    assert.match(out, /! sandbox +.*install bubblewrap if you want to use --sandbox$/m);
   });
 
   test('settings that cannot be read are broken, and so is a model without its key', async () => {

@@ -7,7 +7,13 @@ import { reasonOf } from '../../base/index.ts';
 import { promisify } from 'node:util';
 import { defaultModelName } from '../../agent/index.ts';
 import { resolveModel } from '../../agent/internal/index.ts';
-import { ripgrepFile, hasTerminal, openSandbox, probeMcp } from '../../coder/index.ts';
+import {
+  ripgrepFile,
+  hasTerminal,
+  openSandbox,
+  probeMcp,
+  SandboxUnavailable,
+} from '../../coder/index.ts';
 import { loadSettings, isTrusted, type Settings } from '../../coder/settings/index.ts';
 import { configFolder } from '../program/config-folder.ts';
 import { broken, type Check, ok, warning } from '../program/checks.ts';
@@ -81,7 +87,10 @@ async function checkModel(
   if (model !== 'offline' || wanted !== undefined) return ok(name, model);
   const offer = await localOffer(environment, providers);
   return offer
-    ? ok(name, `${offer.model} on this machine, because there is no API key`)
+    ? ok(
+        name,
+        `${offer.model} on this machine, because there is no API key (only in the terminal; for -p and serve, set --model)`,
+      )
     : warning(
         name,
         'offline, because there is no API key: set GEMINI_API_KEY, ANTHROPIC_API_KEY or OPENAI_API_KEY, or start a model on this machine, for example with Ollama',
@@ -123,7 +132,8 @@ async function checkSandbox(here: string): Promise<Check> {
     await openSandbox(here);
     return ok(name, 'bubblewrap works: --sandbox can be used');
   } catch (error) {
-    return warning(name, reasonOf(error));
+    const why = error instanceof SandboxUnavailable ? error.ifWanted : reasonOf(error);
+    return warning(name, why);
   }
 }
 

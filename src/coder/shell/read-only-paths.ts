@@ -12,6 +12,7 @@
 import { accessSync, constants, lstatSync, readFileSync, realpathSync, type Stats } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import path from 'node:path';
+import { SandboxUnavailable } from './sandbox-unavailable.ts';
 import { isInside } from '../files/path-rules.ts';
 
 const NAMES: readonly string[] = ['.git', '.parley'];
@@ -64,7 +65,7 @@ export function readOnlyPaths(root: string, nested: readonly string[]): ReadOnly
     const stats = statsOf(file);
     if (stats?.isSymbolicLink()) {
       // A symbolic link cannot be covered by a mount, so a command could replace the link.
-      if (path.dirname(file) === root) throw new Error(linkMessage(file));
+      if (path.dirname(file) === root) throw linkError(file);
       protect(realOf(file) ?? file);
     } else if (stats) existing.add(file);
     else if (mayCreate && statsOf(path.dirname(file))?.isDirectory()) absent.add(file);
@@ -85,8 +86,11 @@ export function readOnlyPaths(root: string, nested: readonly string[]): ReadOnly
   };
 }
 
-function linkMessage(file: string): string {
-  return `the sandbox cannot protect ${file}, because it is a symbolic link; replace the link by its target, or remove --sandbox`;
+function linkError(file: string): SandboxUnavailable {
+  return new SandboxUnavailable(
+    `the sandbox cannot protect ${file}, because it is a symbolic link`,
+    'replace the link by its target',
+  );
 }
 
 /**

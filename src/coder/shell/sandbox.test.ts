@@ -6,7 +6,8 @@ import { homedir, tmpdir } from 'node:os';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { openSandbox, SandboxUnavailable } from './sandbox.ts';
+import { openSandbox } from './sandbox.ts';
+import { SandboxUnavailable } from './sandbox-unavailable.ts';
 import { openShell } from './shell.ts';
 
 const never = new AbortController().signal;

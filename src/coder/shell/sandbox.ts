@@ -14,6 +14,7 @@ import { absoluteFolders } from '../../base/files/index.ts';
 import { reasonOf, systemCode } from '../../base/index.ts';
 import { isInside } from '../files/path-rules.ts';
 import { findNested, readOnlyPaths, type ReadOnlyPaths } from './read-only-paths.ts';
+import { SandboxUnavailable } from './sandbox-unavailable.ts';
 
 /** A program and its arguments, to be run in the sandbox. */
 export interface Sandboxed {
@@ -34,10 +35,6 @@ export interface SandboxOptions {
 
 const PROBE_MS = 5000;
 
-export class SandboxUnavailable extends Error {
-  override readonly name = 'SandboxUnavailable';
-}
-
 /** Opens a sandbox for this workspace. Throws SandboxUnavailable if the system does not support it. */
 export async function openSandbox(
   workspace: string,
@@ -57,7 +54,8 @@ export async function openSandbox(
   try {
     probe = sandbox('/bin/sh', ['-c', 'true']);
   } catch (error) {
-    throw new SandboxUnavailable(reasonOf(error), { cause: error });
+    if (error instanceof SandboxUnavailable) throw error;
+    throw new SandboxUnavailable(reasonOf(error), undefined, { cause: error });
   }
   try {
     await promisify(execFile)(probe.file, probe.args, {
@@ -69,11 +67,12 @@ export async function openSandbox(
     signal?.throwIfAborted();
     const missing = systemCode(error) === 'ENOENT';
     const why = !hasSandbox
-      ? 'the sandbox is available only on Linux; remove --sandbox'
+      ? 'the sandbox is available only on Linux'
       : missing
-        ? 'the sandbox needs bubblewrap; install the package "bubblewrap" or remove --sandbox'
-        : 'bubblewrap does not work on this system (are user namespaces allowed?); remove --sandbox';
-    throw new SandboxUnavailable(why, { cause: error });
+        ? 'the sandbox needs bubblewrap'
+        : 'bubblewrap does not work on this system (are user namespaces allowed?)';
+    const fix = hasSandbox && missing ? 'install bubblewrap' : undefined;
+    throw new SandboxUnavailable(why, fix, { cause: error });
   } finally {
     probe.done();
   }

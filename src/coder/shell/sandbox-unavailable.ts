@@ -1,0 +1,15 @@
+/** The error if there is no sandbox on this system or for this workspace. */
+export class SandboxUnavailable extends Error {
+  override readonly name = 'SandboxUnavailable';
+  /** The problem and what to do about it, for a person who has not asked for a sandbox. */
+  readonly ifWanted: string;
+
+  /** The fix is missing if nothing can be done about the problem. */
+  constructor(problem: string, fix?: string, options?: ErrorOptions) {
+    super(`${problem}; ${fix === undefined ? '' : `${fix}, or `}remove --sandbox`, options);
+    this.ifWanted =
+      fix === undefined
+        ? `${problem}; --sandbox cannot be used`
+        : `${problem}; ${fix} if you want to use --sandbox`;
+  }
+}
