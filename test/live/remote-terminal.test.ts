@@ -104,3 +104,21 @@ test(
     await terminal.sees(/"nothing" is not a role/);
   },
 );
+
+test(
+  'in a terminal of 80×24, the link, its expiry and the warning are on the screen, below the code',
+  { skip },
+  async (t) => {
+    const { terminal, say } = await startShared(t, { columns: 80, rows: 24 });
+    say('/remote');
+    await linkOn(terminal);
+    await terminal.until('the screen', () => {
+      const screen = terminal.visible();
+      const code = screen.search(BLOCK);
+      const warning = screen.search(/not encrypted/);
+      const expiry = screen.search(/works once, until \d\d:\d\d/);
+      const link = screen.search(/^http:\S+#ticket=/m);
+      return code >= 0 && code < warning && warning < expiry && expiry < link;
+    });
+  },
+);

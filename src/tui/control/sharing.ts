@@ -62,5 +62,7 @@ function list(all: readonly LiveClient[], self: LiveClient): string {
     const note = id === self.id ? ' (this client)' : connected === false ? ' (not connected)' : '';
     return `${id.padEnd(ids)}  ${cleanLine(name).padEnd(names)}  ${roles.join(', ')}${note}`;
   });
-  return [...lines, '/clients revoke ID removes a client and revokes its token.'].join('\n');
+  return [...lines, '/clients revoke NAME or ID removes a client and revokes its token.'].join(
+    '\n',
+  );
 }

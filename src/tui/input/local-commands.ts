@@ -14,7 +14,7 @@ export const LOCAL_COMMANDS: readonly SlashCommand[] = [
   command('quit', 'Leaves the session. A running turn stops when the program ends.'),
   command('keys', 'Shows the keyboard shortcuts.'),
   command('remote', 'Lets another device join, for example a phone. /remote off ends it.'),
-  command('clients', 'Lists the clients of the session. /clients revoke ID removes one.'),
+  command('clients', 'Lists the clients of the session. /clients revoke NAME or ID removes one.'),
 ];
 
 function command(name: string, description: string): SlashCommand {

@@ -45,7 +45,7 @@ function noticeLines({ level, text, link }: NoticeEntry, view: View): StyledLine
   const shown = plain
     ? gutter(lines, line(level === 'error' ? 'Error: ' : ''), EMPTY)
     : gutter(lines, line(level === 'error' ? '✗ ' : '· ', tone), line('  '));
-  return link ? [...shown, ...linkLines(link, view)] : shown;
+  return link ? linkLines(link, shown, view) : shown;
 }
 
 function promptLines({ text, from }: PromptEntry, view: View): StyledLine[] {
