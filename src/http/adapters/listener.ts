@@ -11,6 +11,7 @@ import { type AddressInfo, isIP, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { TLSSocket } from 'node:tls';
+import { systemCode } from '../../base/index.ts';
 import { directRequestClass } from './direct-request.ts';
 import type { GrpcHandler } from './grpc.ts';
 import type { Http2Connections } from './http2.ts';
@@ -167,7 +168,10 @@ export async function openListener(
   }, sweepMs).unref();
 
   await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
+    server.once('error', (error) => {
+      clearInterval(sweeper);
+      reject(explained(error, port, host));
+    });
     server.listen(port, host, resolve);
   });
   const address = server.address() as AddressInfo;
@@ -199,6 +203,21 @@ export async function openListener(
       for (const socket of sockets.keys()) socket.destroy();
     },
   };
+}
+
+/** Returns an error that says what to do. It keeps the code and the port, so that programs can say it in other words. */
+function explained(error: Error, port: number, host: string): Error {
+  const code = systemCode(error);
+  const message =
+    code === 'EADDRINUSE'
+      ? `port ${port} is in use: stop the program that uses it, or choose another port (0 picks a free one)`
+      : code === 'EACCES'
+        ? `no permission to use port ${port}: choose a port above 1023`
+        : code === 'EADDRNOTAVAIL'
+          ? `${host} is not an address of this machine: use 127.0.0.1 (this machine only) or 0.0.0.0 (all interfaces)`
+          : undefined;
+  if (message === undefined) return error;
+  return Object.assign(new Error(message, { cause: error }), { code, port });
 }
 
 /** Returns whether a connection that begins with these bytes is one of HTTP/2, or undefined if they are too few. */
