@@ -7,8 +7,9 @@ test('a port in use is an error that says what to do, with the code and the caus
   const echo = createAgent({ name: 'Echo', description: 'Repeats' }, async function* () {
     yield 'hi';
   });
-  const { port, close } = await serve(echo).listen(0);
-  t.after(() => close(0));
+  const listening = await serve(echo).listen(0);
+  const { port } = listening;
+  t.after(() => listening.close(0));
   await assert.rejects(serve(echo).listen(port), (error: NodeJS.ErrnoException) => {
     const advice = 'stop the program that uses it, or choose another port (0 picks a free one)';
     assert.equal(error.message, `port ${port} is in use: ${advice}`);
