@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { existsSync, globSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
+import { Settings } from '../../src/coder/settings/index.ts';
 import { parseJsonc } from '../../src/base/jsonc/index.ts';
 import { anchorsOf, pages, parleyLines, readPage, root } from './page.ts';
 
@@ -72,6 +73,21 @@ test('every block of JSON can be read', () => {
       }
     }
   }
+});
+
+test('every block of settings on a page is valid', () => {
+  let count = 0;
+  for (const { file, blocks } of pages) {
+    for (const { language, text } of blocks) {
+      if (!/^jsonc?$/.test(language) || !/^\s*\{/.test(text)) continue;
+      const { value } = parseJsonc(text.split(/^(?=\{)/m)[0] ?? '');
+      const names = Object.keys(value as object);
+      if (!names.every((name) => Object.hasOwn(Settings.shape, name))) continue;
+      count += 1;
+      assert.doesNotThrow(() => Settings.parse(value), `${file}:\n${text}`);
+    }
+  }
+  assert.ok(count >= 4, String(count));
 });
 
 /** The module of a command, as src/cli/main.ts chooses it. */

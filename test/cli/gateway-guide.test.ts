@@ -1,14 +1,14 @@
 // What docs/gateway.md shows, pasted: its commands against a real gateway with a free port, its configuration checked.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { SCOPES } from '../../src/gateway/api/caller.ts';
 import { TasksConfig } from '../../src/gateway/tasks/config.ts';
 import { DEFAULT_RETENTION } from '../../src/tasks/index.ts';
-import { folder, parley, serving, start } from '../cli/support.ts';
+import { folder, parley, serving, start } from './support.ts';
 
 const root = path.resolve(import.meta.dirname, '../..');
 const guide = readFileSync(path.join(root, 'docs/gateway.md'), 'utf8');
@@ -22,7 +22,8 @@ function blocks(heading: string, language: string): string[] {
 }
 
 async function gateway(...args: string[]) {
-  const env = { PARLEY_HOME: path.join(folder, `guide-${args.length}`) };
+  // A home of its own, so that the gateway creates its first key.
+  const env = { PARLEY_HOME: mkdtempSync(path.join(folder, 'guide-')) };
   const running = start(['gateway', '--port', '0', '--json', ...args], { env });
   const [line] = await running.saying(/.*\n/);
   const { port, key } = JSON.parse(line) as { port: number; key: string };
@@ -59,6 +60,21 @@ test('the first steps, pasted', async () => {
   assert.match(said, /"type":"completed"/);
   assert.match(said, /\nYou said: "Hello, agent!"/);
   assert.match(await running.paste(card), /"cost":\{"amount":0\.\d+,"currency":"USD"\}/);
+  await running.stop();
+});
+
+test('keys, usage and the skill, pasted', async () => {
+  const running = await gateway();
+  const [keys = ''] = blocks('Keys', 'sh');
+  const made = await running.paste('parley keys create --name own --json');
+  const id = /"id": *"([^"]+)"/.exec(made)?.[1] ?? '';
+  const said = await running.paste(keys.replace(/\bID\b/g, id));
+  assert.match(said, / ci\n/);
+  assert.match(await running.paste('parley keys list'), /revoked +.*own/);
+  const [skill = ''] = blocks('The skill chat-completion', 'sh');
+  assert.match(await running.paste(skill), /TASK_STATE_COMPLETED/);
+  const [usage = ''] = blocks('Usage', 'sh');
+  assert.match(await running.paste(usage), /"calls":1/);
   await running.stop();
 });
 
