@@ -122,4 +122,18 @@ test("with OpenTelemetry's API, the spans go to the SDK of the process, and thos
   assert.deepEqual([first?.status, second?.status], [0, 2]);
   assert.equal(Object(second?.attributes)['error.type'], 'failed');
   assert.doesNotMatch(JSON.stringify(ended), /secret/);
+
+  const api = await openTelemetryTracer();
+  const outer = api.start('outer');
+  assert.ok(outer.run);
+  const nearest = outer.run(() => api.start('nearest', { parent: outer.traceparent }));
+  const remote = outer.run(() => api.start('remote', { parent: PARENT }));
+  for (const span of [nearest, remote]) span.end();
+  assert.deepEqual(
+    ended.slice(3).map(({ name, parent }) => [name, parent]),
+    [
+      ['nearest', outer.traceparent?.slice(36, 52)],
+      ['remote', PARENT.slice(36, 52)],
+    ],
+  );
 });

@@ -178,6 +178,15 @@ test('spans that the collector did not keep are counted', async (t) => {
   assert.deepEqual(meter.of, { rejected: 1, exported: 1 });
 });
 
+test('a nonsensical count of rejected spans is ignored', async (t) => {
+  const body = '{"partialSuccess":{"rejectedSpans":-5}}';
+  const { endpoint } = await collector(t, [{ status: 200, body }]);
+  const { tracer, meter } = tracerFor({ endpoint });
+  tracer.start('a').end();
+  await tracer.close();
+  assert.deepEqual(meter.of, { exported: 1 });
+});
+
 test('a collector that is away holds nobody up, and the queue has an end', async () => {
   const { tracer, meter } = tracerFor({ endpoint: 'http://127.0.0.1:1' });
   for (let at = 0; at < 3000; at += 1) tracer.start('a').end();
