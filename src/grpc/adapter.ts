@@ -1,5 +1,6 @@
 /** Passes HTTP/2 requests of Node to the methods, and writes their responses, with backpressure and limits. */
 import { constants, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
+import type { DescMessage } from '@bufbuild/protobuf';
 import { Code, ConnectError, type ConnectRouter, createContextValues } from '@connectrpc/connect';
 import type { UniversalServerResponse } from '@connectrpc/connect/protocol';
 import { MAX_TIMER_MS } from '../base/index.ts';
@@ -14,6 +15,7 @@ import {
 } from '../http/index.ts';
 import { A2AError } from '../protocol/index.ts';
 import { CALL, type GrpcCall } from './call.ts';
+import { limitedBody } from './codec/index.ts';
 import { grpcError } from './errors.ts';
 import { EventWriter } from './event-writer.ts';
 
@@ -56,7 +58,7 @@ export function createAdapter(router: ConnectRouter, context: GrpcContext): Grpc
       method: request.method,
       url: `http://localhost${request.url}`,
       header: headersOf(request),
-      body: countedBody(request, call, context),
+      body: countedBody(request, method.method.input, call, context),
       signal: gone.signal,
       contextValues: createContextValues().set(CALL, call),
     });
@@ -135,9 +137,10 @@ function trailersOf(trailer: Headers): Record<string, string> {
 /** Escaped printable ASCII except `%`. A space must not be the first or the last character of a header. */
 const PUNCTUATION = /(?<!^)%20(?!$)|%(?!20|25|7F)[2-7][\dA-F]/g;
 
-/** Iterates over the body, and counts its bytes until it is read. */
+/** Iterates over the body, counts its bytes until it is read, and limits what its message may contain. */
 async function* countedBody(
   request: Http2ServerRequest,
+  schema: DescMessage,
   call: GrpcCall,
   { app }: GrpcContext,
 ): AsyncGenerator<Uint8Array> {
@@ -145,7 +148,7 @@ async function* countedBody(
   let held = 0;
   let client = '';
   try {
-    for await (const chunk of request as AsyncIterable<Buffer>) {
+    for await (const chunk of limitedBody(request as AsyncIterable<Buffer>, schema)) {
       size += chunk.length;
       if (size > UNCOUNTED_BYTES) {
         client ||= clientOf(call.user, call.request);

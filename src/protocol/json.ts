@@ -19,9 +19,12 @@ let nodes = 0;
 
 function count(more: number): void {
   nodes += more;
-  if (nodes > MAX_JSON_NODES) {
-    throw new A2AError('invalidRequest', `JSON has more than ${MAX_JSON_NODES} objects and keys`);
-  }
+  if (nodes > MAX_JSON_NODES) throw tooManyNodes('JSON');
+}
+
+/** Returns the error for a request, in JSON or another format, with more than `MAX_JSON_NODES`. */
+export function tooManyNodes(what: string): A2AError {
+  return new A2AError('invalidRequest', `${what} has more than ${MAX_JSON_NODES} objects and keys`);
 }
 
 function walk(value: object, depth: number): void {

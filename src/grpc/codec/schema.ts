@@ -16,9 +16,12 @@ import { DESCRIPTORS } from './descriptors.ts';
 
 /**
  * Options for reading messages. One level of JSON is two levels of protobuf. So this allows what `inspectJson` allows,
- * which is checked afterwards.
+ * which is checked afterwards. Unknown fields are not kept: nothing reads them, and each would be several objects.
  */
-export const READ_OPTIONS = { recursionLimit: 2 * MAX_JSON_DEPTH + 20 };
+export const READ_OPTIONS = {
+  recursionLimit: 2 * MAX_JSON_DEPTH + 20,
+  readUnknownFields: false,
+};
 
 export const registry: FileRegistry = createFileRegistry(
   fromBinary(FileDescriptorSetSchema, base64Decode(DESCRIPTORS)),

@@ -1,0 +1,38 @@
+/** Limits the number of messages inside the messages of a gRPC request or response. */
+import type { DescMessage } from '@bufbuild/protobuf';
+import { MessageCount } from './message-count.ts';
+
+/** Smaller messages cannot contain enough to block the event loop. */
+const UNCHECKED_BYTES = 64 * 1024;
+/** gRPC sends one byte of flags and four bytes of length before each message. */
+const PREFIX_BYTES = 5;
+
+/** Passes a body on. Throws `invalidRequest` instead of the chunk with which a message has too many messages inside. */
+export async function* limitedBody<Chunk extends Uint8Array>(
+  body: AsyncIterable<Chunk>,
+  schema: DescMessage,
+): AsyncGenerator<Chunk> {
+  let prefixBytes = 0;
+  let size = 0;
+  /** The bytes of the current message that have not arrived. */
+  let left = 0;
+  let count: MessageCount | undefined;
+  for await (const chunk of body) {
+    for (let at = 0; at < chunk.length;) {
+      if (left > 0) {
+        const taken = chunk.subarray(at, at + left);
+        count?.read(taken);
+        left -= taken.length;
+        at += taken.length;
+        continue;
+      }
+      const byte = chunk[at++]!;
+      size = prefixBytes === 0 ? 0 : size * 256 + byte;
+      if (++prefixBytes < PREFIX_BYTES) continue;
+      prefixBytes = 0;
+      left = size;
+      count = size > UNCHECKED_BYTES ? new MessageCount(schema, size) : undefined;
+    }
+    yield chunk;
+  }
+}

@@ -1,0 +1,194 @@
+/**
+ * Counts the messages inside a protobuf message from its bytes, before it is decoded. Two bytes can be a message, so
+ * decoding 10 MB could block the event loop for seconds, and only then could `inspectJson` refuse it.
+ *
+ * The bytes are read exactly as `fromBinary` reads them: the type of a known field decides how its bytes are read,
+ * whatever the wire type in its tag says, and the field may end after the message that contains it. Otherwise,
+ * messages could be hidden from the count.
+ */
+import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
+import { WireType } from '@bufbuild/protobuf/wire';
+import { MAX_JSON_NODES, tooManyNodes } from '../../protocol/index.ts';
+import { READ_OPTIONS } from './schema.ts';
+
+/** In JSON, the items of a list are not counted if they are numbers or strings. In protobuf, they are messages, too. */
+const MAX_VALUES = 10 * MAX_JSON_NODES;
+/** At this depth, counted with the entries of maps, `fromBinary` refuses the message. */
+const MAX_DEPTH = 2 * READ_OPTIONS.recursionLimit + 2;
+
+/** What is inside a message or an entry of a map. */
+interface Layout {
+  readonly isValue: boolean;
+  /** By number: how the bytes of a field are skipped, or what is inside it. */
+  readonly fields: ReadonlyMap<number, WireType | Layout>;
+}
+
+interface Frame {
+  /** Undefined for an unknown group, which ends with a tag. */
+  readonly layout: Layout | undefined;
+  /** Position after the last byte, or the field number of a group. */
+  readonly end: number;
+}
+
+const layouts = new WeakMap<DescMessage, Layout>();
+
+function layoutOf(message: DescMessage): Layout {
+  const known = layouts.get(message);
+  if (known) return known;
+  const fields = new Map<number, WireType | Layout>();
+  const layout = { isValue: message.typeName === 'google.protobuf.Value', fields };
+  // Before its fields, because they may contain the same message.
+  layouts.set(message, layout);
+  for (const field of message.fields) fields.set(field.number, contentOf(field));
+  return layout;
+}
+
+function contentOf(field: DescField): WireType | Layout {
+  if (field.fieldKind === 'map') {
+    const value = field.message ? layoutOf(field.message) : wireTypeOf(field.scalar);
+    const fields = new Map<number, WireType | Layout>([
+      [1, wireTypeOf(field.mapKey)],
+      [2, value],
+    ]);
+    return { isValue: false, fields };
+  }
+  const content = field.message ? layoutOf(field.message) : wireTypeOf(field.scalar);
+  const isPacked =
+    field.fieldKind === 'list' && !field.message && content !== WireType.LengthDelimited;
+  const isGroup = 'delimitedEncoding' in field && field.delimitedEncoding;
+  if (isPacked || isGroup) throw new TypeError(`the count cannot read ${String(field)}`);
+  return content;
+}
+
+/** Returns how a scalar is encoded. Without a type, it is an enum. */
+function wireTypeOf(scalar: ScalarType | undefined): WireType {
+  switch (scalar) {
+    case ScalarType.STRING:
+    case ScalarType.BYTES:
+      return WireType.LengthDelimited;
+    case ScalarType.DOUBLE:
+    case ScalarType.FIXED64:
+    case ScalarType.SFIXED64:
+      return WireType.Bit64;
+    case ScalarType.FLOAT:
+    case ScalarType.FIXED32:
+    case ScalarType.SFIXED32:
+      return WireType.Bit32;
+    default:
+      return WireType.Varint;
+  }
+}
+
+/** What the next byte belongs to. `done` is after malformed bytes, which `fromBinary` reports. */
+type State = 'tag' | 'length' | 'varint' | 'done';
+
+export class MessageCount {
+  /** Number of messages and entries of maps, except `google.protobuf.Value`. */
+  messages = 1;
+  /** Number of `google.protobuf.Value` messages. */
+  values = 0;
+  readonly #frames: Frame[];
+  #state: State = 'tag';
+  /** Position in the whole message. It may be after the bytes that have been read, to skip the next ones. */
+  #position = 0;
+  /** Position of the first byte of the next chunk. */
+  #received = 0;
+  /** The part of a tag or of a length that has been read. */
+  #number = 0;
+  #digits = 0;
+  /** The message inside the field whose length is being read. */
+  #inner: Layout | undefined;
+
+  constructor(schema: DescMessage, size: number) {
+    this.#frames = [{ layout: layoutOf(schema), end: size }];
+  }
+
+  /** Reads the next bytes. Throws as soon as there are too many messages. */
+  read(chunk: Uint8Array): void {
+    const start = this.#received;
+    const end = start + chunk.length;
+    this.#received = end;
+    while (this.#position < end && this.#state !== 'done') {
+      const byte = chunk[this.#position++ - start]!;
+      if (this.#state === 'varint') {
+        if (byte < 0x80) this.#fieldEnded();
+        continue;
+      }
+      const isWhole = this.#take(byte);
+      if (!isWhole) continue;
+      const number = this.#number;
+      this.#number = this.#digits = 0;
+      if (this.#state === 'tag') this.#tag(number >>> 3, number & 7);
+      else this.#length(number);
+    }
+  }
+
+  /** Takes one byte of a number. Returns whether it was the last. */
+  #take(byte: number): boolean {
+    const digit = this.#digits++;
+    if (digit < 4) this.#number |= (byte & 0x7f) << (7 * digit);
+    else if (digit === 4) this.#number = (this.#number | ((byte & 0x0f) << 28)) >>> 0;
+    const isTagTooLong = this.#state === 'tag' && digit === 4 && byte > 0x0f;
+    if (isTagTooLong || (digit === 9 && byte > 0x7f)) {
+      this.#state = 'done';
+      return false;
+    }
+    return byte < 0x80;
+  }
+
+  #tag(field: number, wireType: WireType): void {
+    const frame = this.#frames.at(-1);
+    const content = frame?.layout?.fields.get(field);
+    this.#inner = undefined;
+    if (field === 0) {
+      this.#state = 'done';
+    } else if (typeof content === 'object') {
+      this.#inner = content;
+      this.#state = 'length';
+    } else if (content !== undefined) {
+      this.#skip(content);
+    } else if (wireType === WireType.StartGroup) {
+      this.#open({ layout: undefined, end: field });
+    } else if (wireType === WireType.EndGroup && !frame?.layout && frame?.end === field) {
+      this.#frames.pop();
+      this.#fieldEnded();
+    } else {
+      this.#skip(wireType);
+    }
+  }
+
+  #skip(wireType: WireType): void {
+    if (wireType === WireType.Varint) this.#state = 'varint';
+    else if (wireType === WireType.LengthDelimited) this.#state = 'length';
+    else if (wireType === WireType.Bit64) this.#fieldEnded(8);
+    else if (wireType === WireType.Bit32) this.#fieldEnded(4);
+    else this.#state = 'done';
+  }
+
+  #length(length: number): void {
+    if (!this.#inner) return this.#fieldEnded(length);
+    const count = this.#inner.isValue ? ++this.values : ++this.messages;
+    if (count > (this.#inner.isValue ? MAX_VALUES : MAX_JSON_NODES)) {
+      throw tooManyNodes('The protobuf message');
+    }
+    this.#open({ layout: this.#inner, end: this.#position + length });
+  }
+
+  #open(frame: Frame): void {
+    this.#frames.push(frame);
+    this.#fieldEnded();
+    if (this.#frames.length > MAX_DEPTH) this.#state = 'done';
+  }
+
+  /** Continues after a field, and after the messages that end with it. */
+  #fieldEnded(skipped = 0): void {
+    this.#state = 'tag';
+    this.#position += skipped;
+    for (;;) {
+      const frame = this.#frames.at(-1);
+      if (!frame?.layout || this.#position < frame.end) break;
+      this.#frames.pop();
+    }
+    if (this.#frames.length === 0) this.#state = 'done';
+  }
+}
