@@ -14,7 +14,8 @@ RUN apt-get update \
   && rm -rf /var/lib/apt/lists/*
 COPY --from=build /tmp/parley-cli-*.tgz /tmp/
 RUN npm install --global --no-audit --no-fund /tmp/parley-cli-*.tgz \
-  && rm -rf /tmp/parley-cli-*.tgz /root/.npm \
+  && npm cache clean --force \
+  && rm /tmp/parley-cli-*.tgz \
   && mkdir /data /workspace \
   && chown node:node /data /workspace
 

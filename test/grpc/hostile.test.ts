@@ -11,6 +11,9 @@ import { genericClient, type Json } from '../support/grpc.ts';
 
 const SERVICE = 'lf.a2a.v1.A2AService';
 
+/** The agent waits for it if the text is `hold`. */
+let held = Promise.withResolvers<void>();
+
 const agent = createAgent({ name: 'Talker', description: 'Talks' }, async function* (ctx) {
   if (ctx.text === 'halves') {
     yield 'a \uD83D';
@@ -21,7 +24,7 @@ const agent = createAgent({ name: 'Talker', description: 'Talks' }, async functi
     const parts = [{ kind: 'file' as const, file: { bytes: '!?', name: 'x' } }];
     yield { kind: 'artifact-update', artifact: { artifactId: 'odd', parts } };
   }
-  if (ctx.text === 'hold') await new Promise((resolve) => setTimeout(resolve, 100));
+  if (ctx.text === 'hold') await held.promise;
   yield 'done';
 });
 
@@ -30,6 +33,7 @@ const said = (text: string): Json => ({
 });
 
 async function setUp(t: TestContext, options: ServeOptions = {}) {
+  held = Promise.withResolvers();
   const errors: string[] = [];
   const logger: Logger = {
     debug() {},
@@ -79,9 +83,11 @@ test('an event that gRPC cannot encode ends the stream of its reader, and the ta
 test('a client that leaves its stream is not an error in the log', async (t) => {
   const { client, handler, errors } = await setUp(t);
   const stream = client.stream('SendStreamingMessage', said('hold'));
-  stream.on('error', () => {});
   await once(stream, 'data');
+  const left = once(stream, 'error');
   stream.cancel();
+  await left;
+  held.resolve();
   await until(
     'running',
     () => handler.running,
@@ -93,7 +99,10 @@ test('a client that leaves its stream is not an error in the log', async (t) => 
 test('a deadline that is later than any timer is no deadline', async (t) => {
   const { client } = await setUp(t);
   const deadline = Date.now() + 30 * 24 * 3_600_000;
-  const { message } = await client.call('SendMessage', said('hold'), { deadline });
+  const answer = client.call('SendMessage', said('hold'), { deadline });
+  // A timer that overflowed would end the call after a millisecond.
+  setTimeout(() => held.resolve(), 20);
+  const { message } = await answer;
   assert.match(JSON.stringify(message), /TASK_STATE_COMPLETED/);
 });
 

@@ -1,9 +1,9 @@
 /** The SDKs' clients against our server: each scenario, over each version and binding that they speak. */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { grpcBinding } from '../../src/grpc.ts';
-import { bearerTokens, serve, type ServeOptions } from '../../src/server.ts';
-import { EXTENSION, interopAgent, PNG } from './agent.ts';
+import { bearerTokens } from '../../src/server.ts';
+import { EXTENSION, PNG } from './agent.ts';
+import { start } from './served-peer.ts';
 import { sdk03 } from './sdk-03-client.ts';
 import { sdk1, sdk1Speaking03 } from './sdk-1-client.ts';
 import {
@@ -12,62 +12,15 @@ import {
   taskOf,
   type Peer,
   type PeerClient,
-  type PeerOptions,
   type Seen,
   type SeenTask,
 } from './seen.ts';
-import {
-  collect,
-  createGates,
-  quiet,
-  refusal,
-  startWebhook,
-  until,
-  within,
-  type Delivered,
-} from './support.ts';
-import { grpcPort } from '../support/grpc.ts';
+import { collect, refusal, startWebhook, until, within, type Delivered } from './support.ts';
 import { noteScenario } from './operations.ts';
 
-const PEERS: readonly Peer[] = [
-  sdk1('JSONRPC'),
-  sdk1('HTTP+JSON'),
-  sdk03('JSONRPC'),
-  sdk03('HTTP+JSON'),
-  sdk1Speaking03('JSONRPC'),
-  sdk1Speaking03('HTTP+JSON'),
-  sdk1('GRPC'),
-  sdk03('GRPC'),
-  sdk1Speaking03('GRPC'),
-];
-
-interface WorldOptions extends ServeOptions {
-  /** The agent's extension is one that every request must name. */
-  readonly required?: boolean;
-}
-
-/** Our server with the test's agent on it, and a peer that knows its address. */
-async function start(t: TestContext, peer: Peer, options: WorldOptions = {}) {
-  const { required, ...serving } = options;
-  const gates = createGates();
-  const port = peer.binding === 'GRPC' ? await grpcPort(t) : undefined;
-  const server = serve(interopAgent(gates, required), {
-    logger: quiet,
-    push: { allowNetworks: ['127.0.0.0/8', '::1/128'] },
-    ...(peer.reluctant && { versions: [peer.version] }),
-    ...serving,
-    ...(port && {
-      grpc: grpcBinding(),
-      card: { ...serving.card, supportedInterfaces: port.interfaces },
-    }),
-  });
-  port?.serve(server);
-  const listening = await server.listen(0);
-  t.after(() => listening.close(0));
-  const { url } = listening;
-  const connect = (own?: PeerOptions) => within('connecting', peer.connect(url, own));
-  return { url: port?.address ?? url, gates, connect, peer, handler: server.handler };
-}
+const PEERS: readonly Peer[] = [sdk1, sdk03, sdk1Speaking03].flatMap((peer) =>
+  (['JSONRPC', 'HTTP+JSON', 'GRPC'] as const).map((binding) => peer(binding)),
+);
 
 async function read(stream: AsyncIterable<Seen>): Promise<Seen[]> {
   return within('a stream', collect(stream));
