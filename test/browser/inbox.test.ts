@@ -84,3 +84,32 @@ test('an empty server says how its first task is made', { skip }, async (t) => {
   await page.getByLabel('Prompt').waitFor();
   assert.deepEqual(trouble, []);
 });
+
+test('a person who leaves the inbox while it loads is not taken back', { skip }, async (t) => {
+  const { url, client } = await serveClerk(t);
+  await client.send('hello there');
+  const { page, trouble } = await visit(t, `${url}/console#/inspector`, DESKTOP);
+  await page.getByRole('heading', { level: 1 }).waitFor();
+  const { promise: released, resolve: release } = Promise.withResolvers<void>();
+  await page.route('**/*', async (route) => {
+    await released;
+    await route.continue();
+  });
+  await page.getByRole('link', { name: 'Inbox', exact: true }).click();
+  await page.getByRole('heading', { name: 'Inbox' }).waitFor();
+  // The browser reports a change of the address only later. Here it does after the inbox has loaded.
+  await page.evaluate(`
+    addEventListener('hashchange', (event) => {
+      if (event.isTrusted) event.stopImmediatePropagation();
+    }, { capture: true });
+    location.hash = '#/inspector';
+  `);
+  const loaded = page.waitForResponse((response) => response.request().method() === 'POST');
+  release();
+  await loaded;
+  await page.getByText('Done 1').waitFor();
+  await page.evaluate(`dispatchEvent(new Event('hashchange'))`);
+  await page.getByRole('heading', { name: 'Inbox' }).waitFor({ state: 'detached' });
+  assert.match(page.url(), /#\/inspector$/);
+  assert.deepEqual(trouble, []);
+});

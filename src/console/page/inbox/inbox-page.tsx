@@ -4,7 +4,7 @@ import { useEffect, useMemo } from 'preact/hooks';
 import * as z from 'zod';
 import { PageMessage, Problem, ProblemLine } from '../parts/problem.tsx';
 import { useLoaded } from '../parts/use-loaded.ts';
-import { goTo, hrefOf, route } from '../server/route.ts';
+import { goTo, hrefOf, replacePlace, route } from '../server/route.ts';
 import type { Server } from '../server/server.ts';
 import { Filters, sinceOf } from './filters.tsx';
 import { GROUP_NAMES, type Group, type InboxTask } from './merged-tasks.ts';
@@ -51,7 +51,8 @@ async function agentsOf(server: Server, signal: AbortSignal): Promise<readonly s
 }
 
 function InboxOf({ server, path, agents }: Props & { readonly agents: readonly string[] }) {
-  const { query } = route.value;
+  const place = route.value;
+  const { query } = place;
   const { agent, context = '', time = '' } = query;
   const search = useSignal('');
   const since = useMemo(() => sinceOf(time), [time]);
@@ -69,8 +70,8 @@ function InboxOf({ server, path, agents }: Props & { readonly agents: readonly s
   useEffect(() => {
     if (chosen !== undefined || !counts) return;
     const first = GROUP_NAMES.find((each) => counts[each] > 0) ?? 'needs-you';
-    goTo(hrefOf(['inbox', first], query), { replace: true });
-  }, [chosen, counts, query]);
+    replacePlace(place, hrefOf(['inbox', first], query));
+  }, [chosen, counts, query, place]);
 
   const openings = useOpenings(server, tasks ?? []);
   const shown = (tasks ?? []).filter((listed) => matches(listed, openings, search.value));

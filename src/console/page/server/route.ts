@@ -11,8 +11,13 @@ export interface Route {
 }
 
 export const route = signal(routeIn(location.hash));
+/** The fragment that `route` was read from. The browser reports a change of the fragment only later. */
+let readFrom = location.hash;
 
-addEventListener('hashchange', () => (route.value = routeIn(location.hash)));
+addEventListener('hashchange', () => {
+  readFrom = location.hash;
+  route.value = routeIn(readFrom);
+});
 
 function routeIn(hash: string): Route {
   const [path = '', query = ''] = hash.replace(/^#\/?/, '').split('?');
@@ -50,5 +55,11 @@ export function goTo(href: string, { replace = false } = {}): void {
     return;
   }
   history.replaceState(null, '', href);
+  readFrom = location.hash;
   route.value = routeIn(href);
+}
+
+/** Replaces a place, unless the person has left it: what a page finds out late must not take them back. */
+export function replacePlace(place: Route, href: string): void {
+  if (route.peek() === place && location.hash === readFrom) goTo(href, { replace: true });
 }
