@@ -15,9 +15,14 @@ async function heap(subject: Subject): Promise<number> {
   return heapUsed + external;
 }
 
+/** Returns a request that starts a task, which waits until it is canceled, and follows it. */
+function ownTask(): string {
+  return messageRequest('SendStreamingMessage', 'hold');
+}
+
 /** Returns a request for an idle stream. All clients follow the same waiting task. */
 async function idleRequest(subject: Subject): Promise<string> {
-  const hold = messageRequest('SendStreamingMessage', 'hold');
+  const hold = ownTask();
   if (subject.name === 'bare') return hold;
   const connection = await Connection.open(subject.port);
   await connection.follow(hold, 2);
@@ -29,14 +34,19 @@ async function idleRequest(subject: Subject): Promise<string> {
   return rpcRequest('SubscribeToTask', { id: task!.id });
 }
 
-/** Opens `count` idle streams. */
-async function holdOpen(subject: Subject, request: string, count: number): Promise<Connection[]> {
+/** Opens `count` idle streams, and waits for the first `events` events of each. */
+async function holdOpen(
+  subject: Subject,
+  request: () => string,
+  count: number,
+  events = 1,
+): Promise<Connection[]> {
   const open: Connection[] = [];
   while (open.length < count) {
     const batch = await Promise.all(
       Array.from({ length: Math.min(100, count - open.length) }, async () => {
         const connection = await Connection.open(subject.port);
-        await connection.follow(request, 1);
+        await connection.follow(request(), events);
         return connection;
       }),
     );
@@ -63,7 +73,8 @@ export async function idle(): Promise<Row[]> {
   let secondPeak = Number.NaN;
   for (const subject of [await bare(), await inMemory(), await sdk()]) {
     // One-time allocations for the first streams must not count as the cost of a stream.
-    const request = await idleRequest(subject);
+    const shared = await idleRequest(subject);
+    const request = () => shared;
     await closeAll(subject, await holdOpen(subject, request, 200));
     const empty = await heap(subject);
     const some = await holdOpen(subject, request, 1000);
@@ -95,7 +106,34 @@ export async function idle(): Promise<Row[]> {
       values: { parley: secondPeak },
       goal: { text: '≤ 1.05', reached: secondPeak, most: 1.05 },
     },
+    ...(await idleOwn()),
   ];
+}
+
+/** Measures idle streams that have a task and an execution each. A task continues after its stream is closed. */
+async function idleOwn(): Promise<Row[]> {
+  const sizes = [1000, 5000];
+  const kib = sizes.map((): Record<string, number> => ({}));
+  for (const subject of [await bare(), await inMemory()]) {
+    await closeAll(subject, await holdOpen(subject, ownTask, 200, 2));
+    for (const [at, size] of sizes.entries()) {
+      const before = await heap(subject);
+      const open = await holdOpen(subject, ownTask, size, 2);
+      kib[at]![subject.name] = ((await heap(subject)) - before) / size / 1024;
+      await closeAll(subject, open);
+    }
+    await stop(subject);
+  }
+  return sizes.map((size, at) => ({
+    scenario: `idle stream with its own task, ${size.toLocaleString('en')} open`,
+    unit: 'KiB each',
+    values: kib[at]!,
+    goal: {
+      text: '≤ 1.3 × bare',
+      reached: kib[at]!['parley']! / kib[at]!['bare']!,
+      most: 1.3,
+    },
+  }));
 }
 
 /** The growth of a server in MiB: the maximum, and the growth that remained after a garbage collection at the end. */
