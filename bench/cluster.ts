@@ -128,7 +128,7 @@ export async function twoNodes(server: string): Promise<Row[]> {
   };
   try {
     return [
-      await measure('a message', 'echo hello', 1500),
+      await measure('a message', 'echo hello', 4000),
       await measure('a task of 5 events', 'task 5', 300),
     ];
   } finally {
