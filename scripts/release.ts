@@ -17,6 +17,7 @@ interface Step {
 /** What a release has to pass. */
 const CHECKS = ['check', 'test', 'test:cli', 'test:interop', 'test:package'];
 const PACKAGES = ['parley-a2a', 'parley-cli'];
+const VERSION = /^\d+\.\d+\.\d+(-[\w.]+)?$/;
 const SBOM = 'dist/sbom.cdx.json';
 const CHANGELOG = 'CHANGELOG.md';
 /** The files that repeat the version, with the patterns around it. */
@@ -54,13 +55,19 @@ function main(): void {
 
 function releaseSteps(version: string, { skipChecks }: { skipChecks: boolean }): Step[] {
   const today = currentVersion();
-  if (!/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version)) {
+  if (!VERSION.test(version)) {
     throw new Error(`give the new version: npm run release -- 0.2.0 (today it is ${today})`);
   }
   const tag = `v${version}`;
   if (git('tag', '--list', tag) !== '') throw new Error(`the tag ${tag} exists`);
-  // The first release has the version that package.json already has.
-  if (compare(version, today) < 0) throw new Error(`${version} is older than ${today}`);
+  const newer = releasedVersions().find((released) => compare(version, released) < 0);
+  if (newer !== undefined) {
+    throw new Error(`${version} is older than ${newer}, which is released: give a later version`);
+  }
+  // package.json may already have the new version, or the version that a release candidate leads to.
+  if (compare(version, firstCandidate(today)) < 0) {
+    throw new Error(`${version} is older than ${today}`);
+  }
   if (git('status', '--porcelain') !== '') {
     throw new Error('commit or stash your changes first: git status lists them');
   }
@@ -151,11 +158,40 @@ function unreleasedNotes(): string {
   return (rest.split(/^## /m)[0] ?? '').trim();
 }
 
-/** Compares the numbers of two versions. */
+/** Returns the versions whose tags this commit or a commit before it has. */
+function releasedVersions(): string[] {
+  const tags = git('tag', '--list', 'v*', '--merged', 'HEAD').split('\n');
+  return tags.map((tag) => tag.slice(1)).filter((version) => VERSION.test(version));
+}
+
+/** Returns the version that comes before all release candidates of a version. */
+function firstCandidate(version: string): string {
+  return `${version.split('-')[0]}-0`;
+}
+
+/** Compares two versions by the rules of semver: 1.0.0-rc.2 comes before 1.0.0-rc.10, and this before 1.0.0. */
 function compare(one: string, other: string): number {
-  const numbers = (version: string) => (version.split('-')[0] ?? '').split('.').map(Number);
-  const [a, b] = [numbers(one), numbers(other)];
-  return a.map((number, index) => number - (b[index] ?? 0)).find((each) => each !== 0) ?? 0;
+  const [a, b] = [partsOf(one), partsOf(other)];
+  for (const [index, part] of a.entries()) {
+    const difference = compareParts(part, b[index]);
+    if (difference !== 0) return difference;
+  }
+  return a.length - b.length;
+}
+
+/** A version without a suffix gets one that comes after all others. */
+function partsOf(version: string): (number | string)[] {
+  const [numbers = '', ...suffix] = version.split('-');
+  const last = suffix.length > 0 ? suffix.join('-').split('.') : ['~'];
+  return [...numbers.split('.'), ...last].map((part) => (/^\d+$/.test(part) ? Number(part) : part));
+}
+
+/** Numbers come before words. */
+function compareParts(a: number | string, b: number | string | undefined): number {
+  if (b === undefined) return 1;
+  if (typeof a === 'number' && typeof b === 'number') return a - b;
+  if (typeof a !== typeof b) return typeof a === 'number' ? -1 : 1;
+  return a < b ? -1 : a > b ? 1 : 0;
 }
 
 function git(...args: string[]): string {

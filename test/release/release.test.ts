@@ -37,6 +37,13 @@ function read(file: string): string {
   return readFileSync(path.join(clone, file), 'utf8');
 }
 
+/** Commits another version in package.json. */
+function setVersion(version: string): void {
+  const manifest = { ...JSON.parse(read('package.json')), version, repository: 'https://a.test' };
+  writeFileSync(path.join(clone, 'package.json'), JSON.stringify(manifest));
+  git('commit', '--quiet', '--all', '--message', version);
+}
+
 test('a dry run says what a release would do, and changes nothing', () => {
   const { stdout, stderr } = release(VERSION, '--dry-run');
   assert.equal(stderr, '');
@@ -95,11 +102,28 @@ test('a release writes the version everywhere, moves the notes, and makes a tag 
   assert.match(release(VERSION).stderr, /the tag v7\.1\.0 exists/);
 });
 
+test('a version that comes before a released one is refused, also if package.json has it already', () => {
+  assert.match(
+    release('7.1.0-rc.1').stderr,
+    /7\.1\.0-rc\.1 is older than 7\.1\.0, which is released/,
+  );
+  setVersion('7.1.0-rc.1');
+  assert.match(release('7.1.0-rc.1').stderr, /which is released: give a later version/);
+  setVersion('7.2.0-rc.10');
+  git('tag', 'v7.2.0-rc.10');
+  assert.match(release('7.2.0-rc.9').stderr, /7\.2\.0-rc\.9 is older than 7\.2\.0-rc\.10/);
+  for (const version of ['7.2.0-rc.11', '7.2.0']) {
+    assert.match(release(version).stderr, /is missing|nothing under/, version);
+  }
+  // A branch for an older line has only the tags of its own history.
+  git('checkout', '--quiet', '-b', 'old', 'v7.1.0^');
+  assert.match(release('7.0.9').stderr, /test\/stores\/7\.0\.9 is missing/);
+  git('checkout', '--quiet', 'main');
+});
+
 test('a version before a release is not published as the latest one', () => {
   const publish = (version: string) => {
-    const manifest = { ...JSON.parse(read('package.json')), version, repository: 'https://a.test' };
-    writeFileSync(path.join(clone, 'package.json'), JSON.stringify(manifest));
-    git('commit', '--quiet', '--all', '--message', version);
+    setVersion(version);
     git('tag', '--force', `v${version}`);
     return release('--publish', '--dry-run').stdout;
   };
