@@ -39,7 +39,7 @@ const RULES: Record<string, Rule> = {
   'base/tracing': {
     folders: [],
     packages: ['@opentelemetry/api'],
-    builtins: ['async_hooks', 'crypto', 'timers'],
+    builtins: ['async_hooks', 'crypto', 'diagnostics_channel', 'timers'],
   },
   'base/tls': { folders: ['base/files'], packages: [], builtins: ['crypto'] },
   'base/sqlite': { folders: [], packages: [], builtins: ['fs', 'path', 'sqlite'] },
@@ -81,7 +81,7 @@ const RULES: Record<string, Rule> = {
     builtins: ['async_hooks', 'crypto', 'fs', 'sqlite', 'timers', 'util'],
   },
   bridge: {
-    folders: ['base', 'protocol', 'tasks', 'client', 'agent'],
+    folders: ['base', 'base/tracing', 'protocol', 'tasks', 'client', 'agent'],
     packages: ['zod'],
     builtins: ['crypto'],
   },

@@ -15,6 +15,7 @@
  *
  * Nothing is kept in memory between executions, because the session contains everything that a waiting run needs.
  */
+import { inTrace } from '../base/tracing/index.ts';
 import type { A2AAgent, AgentOptions, AgentProfile, ExecutionContext } from '../tasks/index.ts';
 import {
   type Agent,
@@ -80,7 +81,8 @@ export function toA2AAgent(agent: Agent, options: A2AAgentOptions = {}): A2AAgen
     profile: profileOf(agent, profile),
     // Clients of 0.3 expect the answer in the result of `message/send`.
     views: answerViews(({ result }) => result === '0.3'),
-    execute,
+    readsTraceparent: true,
+    execute: (context) => inTrace(context.traceparent, () => execute(context)),
     async cancel(_taskId, context) {
       try {
         await runner.cancel(placeOf(context));

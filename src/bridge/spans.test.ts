@@ -13,8 +13,8 @@ import {
 } from '../agent/index.ts';
 import { activeSpan, type Tracer } from '../base/tracing/index.ts';
 import { connect } from '../client.ts';
-import { serve } from '../server.ts';
-import { toA2AAgent } from './index.ts';
+import { createAgent, serve } from '../server.ts';
+import { remoteAgent, toA2AAgent } from './index.ts';
 
 const quiet = { debug() {}, info() {}, warn() {}, error() {} };
 
@@ -145,6 +145,68 @@ test('each turn has a span of its own, and its calls belong to it', async () => 
   assert.equal(spans.length, 4);
   assert.equal(last?.parent, second?.traceparent);
   assert.notEqual(first?.traceparent, second?.traceparent);
+});
+
+/** Serves an agent that asks a remote one, each with its tracer if it is given, and sends a message with `headers`. */
+async function askThroughRemote(
+  tracers: { readonly host?: Tracer; readonly remote: Tracer },
+  headers: Record<string, string> = {},
+  behaviour: () => AsyncIterable<string> = async function* () {
+    yield 'sunny';
+  },
+): Promise<void> {
+  const far = createAgent({ name: 'far', description: '' }, behaviour);
+  const remote = await serve(far, { tracer: tracers.remote, logger: quiet }).listen(0);
+  const agent = toA2AAgent(remoteAgent({ name: 'weather', url: remote.url }));
+  const options = { ...(tracers.host && { tracer: tracers.host }), logger: quiet };
+  const host = await serve(agent, options).listen(0);
+  try {
+    await (await connect(host.url)).send('Rain?', { headers });
+  } finally {
+    await Promise.all([host.close(), remote.close()]);
+  }
+}
+
+test('a remote agent gets the traceparent of the span for its call', async () => {
+  const { spans, tracer } = recordedSpans();
+  await askThroughRemote({ host: tracer, remote: tracer });
+  assert.deepEqual(tree(spans), [
+    'invoke_agent weather',
+    'invoke_agent weather > invoke_agent weather',
+    'invoke_agent weather > invoke_agent weather > invoke_agent far',
+  ]);
+  assert.deepEqual(
+    spans.map(({ kind, ended }) => [kind, ended]),
+    [
+      ['server', 1],
+      ['client', 1],
+      ['server', 1],
+    ],
+  );
+});
+
+test('the span of a remote agent that fails has the type of the error', async () => {
+  const { spans, tracer } = recordedSpans();
+  await askThroughRemote({ host: tracer, remote: tracer }, {}, async function* () {
+    yield 'half an answer';
+    throw new Error('secret');
+  });
+  assert.deepEqual(
+    spans.map(({ error }) => error),
+    ['failed', 'remote-failed', 'failed'],
+  );
+  assert.doesNotMatch(JSON.stringify(spans), /secret/);
+});
+
+test("without a tracer, a remote agent gets the caller's traceparent if it is valid", async () => {
+  const traceparent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
+  const { spans, tracer } = recordedSpans();
+  await askThroughRemote({ remote: tracer }, { traceparent });
+  await askThroughRemote({ remote: tracer }, { traceparent: `${traceparent}-more` });
+  assert.deepEqual(
+    spans.map(({ parent }) => parent),
+    [traceparent, undefined],
+  );
 });
 
 test('without a tracer, there is no span around the calls of models and tools', async () => {

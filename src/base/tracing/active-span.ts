@@ -17,6 +17,11 @@ export class ActiveSpan {
     this.#span = tracer.start(name, options);
   }
 
+  /** The `traceparent` header that requests within the span need, or undefined if they need none. */
+  get traceparent(): string | undefined {
+    return this.#span.addsHeader?.() === true ? undefined : this.#span.traceparent;
+  }
+
   child(name: string, options: Omit<SpanOptions, 'parent'>): ActiveSpan {
     return new ActiveSpan(this.#tracer, name, { ...options, parent: this.#span.traceparent });
   }
@@ -55,6 +60,20 @@ export class ActiveSpan {
       if (isOpen) await this.run(() => values.return?.());
     }
   }
+}
+
+/** Passes the caller's `traceparent` on, and exports nothing. */
+const PASSING: Tracer = {
+  start: (_name, { parent } = {}) => ({ traceparent: parent, set() {}, fail() {}, end() {} }),
+};
+
+/** Opens an iterable whose requests belong to the caller's trace, also if there is no tracer. */
+export function inTrace<T>(
+  traceparent: string | undefined,
+  open: () => AsyncIterable<T>,
+): AsyncIterable<T> {
+  if (traceparent === undefined || activeSpan()) return open();
+  return new ActiveSpan(PASSING, '', { parent: traceparent }).iterate(open);
 }
 
 /** Returns the span in which the caller runs, or undefined if there is no tracer. */

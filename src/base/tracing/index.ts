@@ -1,4 +1,4 @@
-export { ActiveSpan, activeSpan } from './active-span.ts';
+export { ActiveSpan, activeSpan, inTrace } from './active-span.ts';
 export {
   answerAttributes,
   GEN_AI,

@@ -1,3 +1,4 @@
+import { hasSubscribers } from 'node:diagnostics_channel';
 import type { Context, Span as ApiSpan } from '@opentelemetry/api';
 import { optionalPackage } from '../optional-package.ts';
 import { ERROR_TYPE } from './gen-ai.ts';
@@ -5,6 +6,8 @@ import type { Tracer } from './span.ts';
 import { parseTraceparent, traceparentOf, validTraceparent } from './trace-context.ts';
 
 const NAME = 'parley-a2a';
+/** OpenTelemetry's instrumentation of `fetch` subscribes to this channel, and adds `traceparent` to each request. */
+const FETCH_CHANNEL = 'undici:request:create';
 
 /**
  * Returns a tracer that uses `@opentelemetry/api`, so that the SDK that your process has set up exports the spans. If no
@@ -58,6 +61,7 @@ export async function openTelemetryTracer(): Promise<Tracer> {
           span.setStatus({ code: SpanStatusCode.ERROR });
         },
         end: () => span.end(),
+        addsHeader: () => hasSubscribers(FETCH_CHANNEL),
         run: (work) => context.with(trace.setSpan(around, span), work),
       };
     },

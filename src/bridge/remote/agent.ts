@@ -15,6 +15,12 @@
  * a limit, the run ends with an error event.
  */
 import { reasonOf } from '../../base/index.ts';
+import {
+  type ActiveSpan,
+  activeSpan,
+  GEN_AI,
+  GEN_AI_OPERATIONS,
+} from '../../base/tracing/index.ts';
 import type { Agent } from '../../agent/index.ts';
 import {
   quote,
@@ -87,11 +93,14 @@ export function remoteAgent(options: RemoteAgentOptions): Agent {
       for (const [id, question] of open) yield context.question(id, question);
       let turn = open.length > 0 ? undefined : nextTurn(context, name, continues);
       while (turn) {
-        const call = new RemoteCall(connection, context, turn, { limits, continues });
+        const span = callSpan(name);
+        const { traceparent } = span ?? {};
+        const call = new RemoteCall(connection, context, turn, { limits, continues, traceparent });
         try {
-          yield* call.events();
+          yield* span?.iterate(() => call.events()) ?? call.events();
           return;
         } catch (error) {
+          span?.fail(signal.aborted ? 'canceled' : remoteErrorCode(error));
           signal.throwIfAborted();
           if (call.received || !isOver(error, turn)) {
             const code = remoteErrorCode(error);
@@ -102,6 +111,8 @@ export function remoteAgent(options: RemoteAgentOptions): Agent {
             return;
           }
           turn = toNewTask(turn);
+        } finally {
+          span?.end();
         }
       }
     },
@@ -113,6 +124,18 @@ export function remoteAgent(options: RemoteAgentOptions): Agent {
       await Promise.allSettled(tasks.map((id) => client.cancel(id, { signal })));
     },
   };
+}
+
+/** Starts a span for a turn of the remote agent, if the run is within a span. */
+function callSpan(name: string): ActiveSpan | undefined {
+  return activeSpan()?.child(`${GEN_AI_OPERATIONS.invokeAgent} ${name}`, {
+    kind: 'client',
+    attributes: {
+      [GEN_AI.operation]: GEN_AI_OPERATIONS.invokeAgent,
+      [GEN_AI.provider]: 'a2a',
+      [GEN_AI.agentName]: name,
+    },
+  });
 }
 
 function fixed(client: AgentClient): RemoteConnection {

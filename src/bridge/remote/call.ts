@@ -35,12 +35,20 @@ const ENDED_AS: Partial<Record<TaskState, RemoteErrorCode>> = {
   rejected: 'remote-rejected',
 };
 
+export interface RemoteCallOptions {
+  readonly limits: Required<RemoteLimits>;
+  readonly continues: boolean;
+  /** The header `traceparent` of the requests. */
+  readonly traceparent: string | undefined;
+}
+
 export class RemoteCall {
   readonly #connection: RemoteConnection;
   readonly #context: RunContext;
   readonly #turn: RemoteTurn;
   readonly #limits: Required<RemoteLimits>;
   readonly #continues: boolean;
+  readonly #headers: Readonly<Record<string, string>> | undefined;
   readonly #reading: RemoteReading;
   /**
    * The lifetime of the connections. It continues after an abort of the run, so that the remote task can be canceled.
@@ -61,7 +69,7 @@ export class RemoteCall {
     connection: RemoteConnection,
     context: RunContext,
     turn: RemoteTurn,
-    options: { readonly limits: Required<RemoteLimits>; readonly continues: boolean },
+    options: RemoteCallOptions,
   ) {
     this.#connection = connection;
     this.#context = context;
@@ -69,6 +77,8 @@ export class RemoteCall {
     this.#turn = turn;
     this.#limits = options.limits;
     this.#continues = options.continues;
+    const { traceparent } = options;
+    this.#headers = traceparent === undefined ? undefined : { traceparent };
     this.#reading = new RemoteReading(options.limits, turn);
     this.#over = AbortSignal.any([context.signal, this.#lifetime.signal]);
   }
@@ -120,7 +130,7 @@ export class RemoteCall {
 
   #open(client: AgentClient): AsyncIterator<StreamItem> {
     const { parts, messageId, taskId, contextId } = this.#turn;
-    const options = { signal: this.#lifetime.signal, polls: true };
+    const options = { signal: this.#lifetime.signal, headers: this.#headers, polls: true };
     if (!parts) {
       if (taskId === undefined) throw new TypeError('only a task can be followed');
       return client.resubscribe(taskId, options)[Symbol.asyncIterator]();
@@ -237,7 +247,8 @@ export class RemoteCall {
       id = first?.done === true || first === undefined ? undefined : taskIdOf(first.value.event);
     }
     if (id === undefined) return;
-    await raceAbort(client.cancel(id, { signal: deadline }), deadline).catch(() => undefined);
+    const canceled = client.cancel(id, { signal: deadline, headers: this.#headers });
+    await raceAbort(canceled, deadline).catch(() => undefined);
   }
 }
 

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { test } from 'node:test';
 import { context, trace, type Context, type Span as ApiSpan } from '@opentelemetry/api';
-import { openTelemetryTracer, type Tracer } from '../../base/tracing/index.ts';
+import { ActiveSpan, openTelemetryTracer, type Tracer } from '../../base/tracing/index.ts';
 import { connect } from '../../client.ts';
 import { grpcBinding } from '../../grpc.ts';
 import { createAgent, serve } from '../../server.ts';
@@ -135,4 +136,12 @@ test("with OpenTelemetry's API, the spans go to the SDK of the process, and thos
       ['remote', PARENT.slice(36, 52)],
     ],
   );
+
+  // The SDK's instrumentation of `fetch` adds the header itself.
+  const span = new ActiveSpan(api, 'call', {});
+  assert.match(span.traceparent ?? '', /^00-/);
+  const instrumentation = () => {};
+  subscribe('undici:request:create', instrumentation);
+  assert.equal(span.traceparent, undefined);
+  unsubscribe('undici:request:create', instrumentation);
 });
