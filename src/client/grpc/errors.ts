@@ -3,7 +3,7 @@ import { fromBinary, toJson } from '@bufbuild/protobuf';
 import { Code, ConnectError } from '@connectrpc/connect';
 import { AddressError } from '../../base/net/index.ts';
 import { registry } from '../../grpc/codec/index.ts';
-import { type A2AError, type ErrorSubject, v1 } from '../../protocol/index.ts';
+import { A2AError, type ErrorSubject, v1 } from '../../protocol/index.ts';
 import { notPublic } from '../connection/discover.ts';
 import { ConnectionError, RemoteAgentError } from '../connection/errors.ts';
 import { withRetryAfter } from '../connection/request.ts';
@@ -23,9 +23,10 @@ const HTTP_STATUS: { readonly [code in Code]?: number } = {
   [Code.DeadlineExceeded]: 504,
 };
 
-/** What connect says of a response with an HTTP status, and of a message that is not protobuf. */
+/** What connect says of a response with an HTTP status, and of one that is not what gRPC specifies. */
 const HTTP_ERROR = /^HTTP (\d{3})$/;
-const MALFORMED = 'parse binary: ';
+const MALFORMED =
+  /^(?:parse binary: |unsupported |received compressed |protocol error: (?:received|missing output) )/;
 
 /** Returns the error of a failed call. `sent` is whether the request may have reached the agent. */
 export function errorOfCall(
@@ -38,6 +39,8 @@ export function errorOfCall(
   if (connectError.isWireError) return errorOfStatus(connectError, subject);
   const limit = causeOf(error, RemoteAgentError);
   if (limit) return limit;
+  const invalid = causeOf(error, A2AError);
+  if (invalid) return unusable(invalid.message);
   if (causeOf(error, AddressError)) return notPublic(new URL(url).origin, error);
   const { rawMessage, code, metadata } = connectError;
   const [, status] = HTTP_ERROR.exec(rawMessage) ?? [];
@@ -46,13 +49,15 @@ export function errorOfCall(
     const answered = { message: `The agent answered HTTP ${status}` };
     return withRetryAfter(v1.decodeError(answered, Number(status)), { headers: metadata });
   }
-  const isTooLarge = code === Code.ResourceExhausted || code === Code.InvalidArgument;
-  if (isTooLarge || rawMessage.startsWith(MALFORMED)) {
-    return v1.decodeError({ message: rawMessage, data: { reason: 'INVALID_AGENT_RESPONSE' } });
-  }
+  const isTooLarge = code === Code.ResourceExhausted;
+  if (isTooLarge || MALFORMED.test(rawMessage)) return unusable(rawMessage);
   return sent
     ? new ConnectionError('broken', `the connection to ${url} broke`, { cause: error })
     : new ConnectionError('unreachable', `cannot reach ${url}: ${rawMessage}`, { cause: error });
+}
+
+function unusable(why: string): A2AError {
+  return new A2AError('invalidAgentResponse', `The agent's response is unusable: ${why}`);
 }
 
 /** Returns the error, or the first of its causes, that is of this class. */

@@ -1,10 +1,8 @@
 /** Implements an agent's operations over gRPC. Loaded only when gRPC is used, because it needs other packages. */
 import type { Message } from '@bufbuild/protobuf';
-import { createTransport } from '@connectrpc/connect/protocol-grpc';
-import type { Transport } from '@connectrpc/connect';
-import { createNodeHttpClient, Http2SessionManager } from '@connectrpc/connect-node';
+import { Http2SessionManager } from '@connectrpc/connect-node';
 import type { NetworkGuard } from '../../base/net/index.ts';
-import { isServerStreaming, isUnary, protoCodecOf, READ_OPTIONS } from '../../grpc/codec/index.ts';
+import { isServerStreaming, isUnary, protoCodecOf } from '../../grpc/codec/index.ts';
 import {
   A2AError,
   type AgentService,
@@ -26,6 +24,7 @@ import { type HttpOptions, startingWith } from '../connection/http.ts';
 import { type ByteBudget, headersFor, Lifetime } from '../connection/request.ts';
 import { protocolHeaders, withFirstPushConfig } from '../connection/service.ts';
 import { errorOfCall } from './errors.ts';
+import { exchangeOver, type GrpcExchange } from './exchange.ts';
 
 /** The options of a connection over gRPC. `fetch` is not used. */
 export interface GrpcOptions extends HttpOptions {
@@ -35,7 +34,6 @@ export interface GrpcOptions extends HttpOptions {
   readonly budgetOf?: ((call: Call) => ByteBudget) | undefined;
 }
 
-const MEGABYTE = 2 ** 20;
 const TIMEOUT_MS = 300_000;
 const IDLE_MS = 60_000;
 
@@ -52,7 +50,7 @@ export function grpcService(endpoint: ChosenEndpoint, options: GrpcOptions = {})
     lifetime: Lifetime,
     operation: Operation,
     params: object,
-    exchange: Exchange,
+    exchange: GrpcExchange,
     work: () => Promise<Result>,
   ): Promise<Result> {
     try {
@@ -88,7 +86,8 @@ export function grpcService(endpoint: ChosenEndpoint, options: GrpcOptions = {})
       if (!isUnary(method)) throw notSupported(version);
       const lifetime = lifetimeOf(call, 'did not answer');
       const ask = () => {
-        const exchange = exchangeOver(url, sessions, budgetOf(call), maxResponseBytes);
+        const limits = { budget: budgetOf(call), readMaxBytes: maxResponseBytes };
+        const exchange = exchangeOver(url, sessions, method.output, limits);
         const { transport } = exchange;
         return during(lifetime, operation, params, exchange, async () => {
           const header = await headers(operation, call, lifetime);
@@ -98,18 +97,23 @@ export function grpcService(endpoint: ChosenEndpoint, options: GrpcOptions = {})
           return codec.decodeResult(operation, response.message);
         });
       };
-      try {
-        return await ask();
-      } catch (error) {
-        // An open connection may have died since the last call. A read is repeated on a new one.
-        const reason = error instanceof ConnectionError ? error.reason : undefined;
-        const isLost = reason === 'unreachable' || reason === 'broken';
-        if (isLost && METHODS[operation].access === 'read') return await ask();
-        throw error;
-      } finally {
-        lifetime.release();
-      }
+      return repeated(operation, ask).finally(() => lifetime.release());
     };
+  }
+
+  /** Repeats a request once if that is safe. An open connection may have died or been closed since the last call. */
+  async function repeated<Result>(
+    operation: Operation,
+    ask: () => Promise<Result>,
+  ): Promise<Result> {
+    try {
+      return await ask();
+    } catch (error) {
+      const reason = error instanceof ConnectionError ? error.reason : undefined;
+      const isRead = METHODS[operation].access === 'read';
+      if (reason === 'unreachable' || (reason === 'broken' && isRead)) return ask();
+      throw error;
+    }
   }
 
   /** Opens a stream. Resolves when the first event has arrived, because the agent may refuse the request. */
@@ -121,7 +125,8 @@ export function grpcService(endpoint: ChosenEndpoint, options: GrpcOptions = {})
     const method = codec.methods.get(operation);
     if (!isServerStreaming(method)) throw notSupported(version);
     const lifetime = lifetimeOf(call, 'sent no event');
-    const exchange = exchangeOver(url, sessions, budgetOf(call), maxEventBytes);
+    const limits = { budget: budgetOf(call), readMaxBytes: maxEventBytes };
+    const exchange = exchangeOver(url, sessions, method.output, limits);
     try {
       const messages = await during(lifetime, operation, params, exchange, async () => {
         const header = await headers(operation, call, lifetime);
@@ -173,9 +178,11 @@ export function grpcService(endpoint: ChosenEndpoint, options: GrpcOptions = {})
     return (given: ParamsOf<O>, call: Call = {}): Promise<AsyncIterable<StreamItem>> => {
       const params = withTenant(given, tenant);
       const after = 'after' in params ? params.after : undefined;
-      if (typeof after !== 'number') return open(operation, params, call);
-      const resumed = { ...call.headers, 'last-event-id': String(after) };
-      return open(operation, params, { ...call, headers: resumed });
+      const resumed =
+        typeof after === 'number'
+          ? { ...call, headers: { ...call.headers, 'last-event-id': String(after) } }
+          : call;
+      return repeated(operation, () => open(operation, params, resumed));
     };
   }
 
@@ -193,75 +200,6 @@ function sessionsFor(url: string, options: GrpcOptions): Http2SessionManager {
   const sessions = new Http2SessionManager(url, pings, guard ? { lookup: guard.lookup } : {});
   signal?.addEventListener('abort', () => sessions.abort(), { once: true });
   return sessions;
-}
-
-/** One request and its response. */
-interface Exchange {
-  readonly transport: Transport;
-  /** Returns whether the request may have reached the agent. */
-  isSent(): boolean;
-}
-
-function exchangeOver(
-  baseUrl: string,
-  sessions: Http2SessionManager,
-  budget: ByteBudget | undefined,
-  readMaxBytes: number = 32 * MEGABYTE,
-): Exchange {
-  let sent = false;
-  const session: Pick<Http2SessionManager, 'authority' | 'request' | 'notifyResponseByteRead'> = {
-    authority: sessions.authority,
-    async request(...request) {
-      const stream = await sessions.request(...request);
-      sent = true;
-      return stream;
-    },
-    notifyResponseByteRead: (stream) => sessions.notifyResponseByteRead(stream),
-  };
-  const client = createNodeHttpClient({ httpVersion: '2', sessionProvider: () => session });
-  const transport = createTransport({
-    baseUrl,
-    async httpClient(request) {
-      const response = await client(request);
-      const { status, header } = response;
-      const isGrpc = header.get('content-type')?.startsWith('application/grpc') === true;
-      const encoding = header.get('grpc-encoding')?.toLowerCase() ?? 'identity';
-      // connect refuses such a response without reading its body. The stream, and so the connection, would stay open.
-      if (status !== 200 || !isGrpc || encoding !== 'identity') {
-        discard(response.body).catch(() => undefined);
-      }
-      if (!budget) return response;
-      return { ...response, body: counted(response.body, (bytes) => budget.take(bytes)) };
-    },
-    readMaxBytes,
-    writeMaxBytes: 2 ** 32 - 1,
-    useBinaryFormat: true,
-    binaryOptions: READ_OPTIONS,
-    interceptors: [],
-    acceptCompression: [],
-    sendCompression: null,
-    compressMinBytes: 0,
-  });
-  return { transport, isSent: () => sent };
-}
-
-/** Reads the rest of a refused response, unless it is very large. */
-async function discard(body: AsyncIterable<Uint8Array>): Promise<void> {
-  let left = MEGABYTE;
-  for await (const chunk of body) {
-    left -= chunk.byteLength;
-    if (left < 0) return;
-  }
-}
-
-async function* counted(
-  body: AsyncIterable<Uint8Array>,
-  count: (bytes: number) => void,
-): AsyncGenerator<Uint8Array> {
-  for await (const chunk of body) {
-    count(chunk.byteLength);
-    yield chunk;
-  }
 }
 
 async function* once(message: Message): AsyncGenerator<Message> {
