@@ -15,7 +15,13 @@ async function twoWorkspaces() {
   const gateway = await startGateway({
     config: {
       models: { priced: { provider: 'offline', pricing } },
-      budgets: { workspaces: { north: { amount: 1000, currency: 'EUR', period: 'month' } } },
+      budgets: {
+        workspaces: { north: { amount: 1000, currency: 'EUR', period: 'month' } },
+        subjects: {
+          'north/ann': { tokens: 500, period: 'day' },
+          '*': { tokens: 1, period: 'day' },
+        },
+      },
     },
   });
   const [operator, tenant] = [gateway.key(), gateway.key('north')];
@@ -51,6 +57,8 @@ test(
     const curve = budget.getByRole('img', { name: `Spending of ${spent} EUR` });
     await curve.waitFor();
     assert.match((await curve.getAttribute('aria-label')) ?? '', /budget of 1,000 EUR/);
+    const ofUser = page.getByRole('listitem').filter({ hasText: 'The user ann' });
+    await ofUser.getByText('0 of 500 tokens (0%)').waitFor();
     await assertAccessible(page, 'usage of a workspace');
 
     await page.getByRole('button', { name: 'Sign out' }).click();

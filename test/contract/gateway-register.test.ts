@@ -5,6 +5,7 @@ import { A2AError } from '../../src/protocol/index.ts';
 import { createAgents } from '../../src/gateway/agents/agents.ts';
 import { createTaskLinks } from '../../src/gateway/agents/task-links.ts';
 import { createAudit } from '../../src/gateway/audit/audit.ts';
+import { createSpending } from '../../src/gateway/budgets/spending.ts';
 import { createCards } from '../../src/gateway/cards/cards.ts';
 import { createKeys } from '../../src/gateway/keys/keys.ts';
 import { openPepper } from '../../src/gateway/keys/pepper.ts';
@@ -147,6 +148,53 @@ function contract(open: () => Promise<Register>): void {
     await createCards({ register, audit }).create(ann, body({ name: 'Noticed' }));
     assert.notEqual(register.changed(), before);
     await register.check();
+  });
+
+  test('budgets of keys come before those of JWT subjects, named ones first, page by page and of one workspace', async () => {
+    const { keys } = parts();
+    const budget = { tokens: 1000, period: 'month' as const };
+    for (const name of ['one', 'two']) {
+      await keys.create({ workspace: 'payers', name, scopes: ALL, budget }, 'cli');
+    }
+    const own = { tokens: 7, period: 'day' as const };
+    const others = { tokens: 9, period: 'total' as const };
+    const spending = createSpending({
+      register,
+      logger: silent,
+      config: {
+        subjects: { 'payers/zoe': own, 'payers/ann': own, 'payers/*': others, 'x/y': own },
+      },
+    });
+    for (const subject of ['bob', 'zoe', 'Éva', '*', 'bob']) {
+      const use = { workspace: 'payers', subject, inputTokens: 1, outputTokens: 2 };
+      spending.record({ ...use, model: `for ${subject}` });
+      spending.record({ ...use, model: 'common' });
+    }
+    spending.record({ workspace: 'strangers', subject: 'eve', inputTokens: 1, outputTokens: 2 });
+    const page = async (limit: number, offset: number, workspace = 'payers') => {
+      const { items, next } = await spending.budgets(workspace, { limit, offset });
+      const shown = items.map(({ keyName, subject, budget: { tokens }, spent }) =>
+        [keyName ?? subject, tokens, spent.tokens].join(' '),
+      );
+      return { shown, next };
+    };
+    const all = (await page(100, 0)).shown;
+    assert.deepEqual(all.slice(0, 4), ['two 1000 0', 'one 1000 0', 'ann 7 0', 'zoe 7 6']);
+    // The others are in the order of the database.
+    assert.deepEqual(new Set(all.slice(4)), new Set(['bob 9 12', 'Éva 9 6', '* 9 6']));
+    for (const limit of [1, 2, 3, 4, 7]) {
+      const found: string[] = [];
+      let offset: number | undefined = 0;
+      while (offset !== undefined) {
+        const part = await page(limit, offset);
+        found.push(...part.shown);
+        offset = part.next;
+      }
+      assert.deepEqual(found, all, `${limit} at a time`);
+    }
+    assert.deepEqual(await page(5, 100), { shown: [], next: undefined });
+    assert.deepEqual(await page(5, 0, 'strangers'), { shown: [], next: undefined });
+    await spending.close();
   });
 
   test('ids with a NUL character are found again, and only by themselves', async () => {

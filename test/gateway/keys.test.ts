@@ -138,6 +138,12 @@ test('a JWT is as good as a key, with a budget of its own; while its issuer is d
     assert.match(words, /^The budget of this user (?:is used up|has \d+ tokens left) for today/);
     const usage = await running.ask(running.key('team'), 'GET', '/a2a/usage');
     assert.partialDeepStrictEqual(await usage.json(), { items: [{ subject: 'ann', calls: 1 }] });
+    const budgets = async (workspace: string) =>
+      (await running.ask(running.key(workspace), 'GET', '/a2a/budgets')).json();
+    assert.partialDeepStrictEqual(await budgets('team'), {
+      items: [{ subject: 'ann', budget: config.budgets.subjects['team/ann'] }],
+    });
+    assert.deepEqual(await budgets('other'), { items: [] });
   } finally {
     server.closeAllConnections();
     server.close();

@@ -51,3 +51,41 @@ export const BudgetsConfig = z
     'Budgets for workspaces, JWT subjects and tasks. The budget of a key belongs to the key',
   );
 export type BudgetsConfig = Readonly<z.infer<typeof BudgetsConfig>>;
+
+export function budgetOfWorkspace(
+  { workspaces = {} }: BudgetsConfig,
+  workspace: string,
+): Budget | undefined {
+  return firstOf(workspaces, [workspace, '*']);
+}
+
+export function budgetOfSubject(
+  { subjects = {} }: BudgetsConfig,
+  workspace: string,
+  subject: string,
+): Budget | undefined {
+  return firstOf(subjects, [`${workspace}/${subject}`, `${workspace}/*`, '*']);
+}
+
+/** Returns the subjects of the workspace that have their own budgets, by name. */
+export function namedSubjects({ subjects = {} }: BudgetsConfig, workspace: string): string[] {
+  const start = `${workspace}/`;
+  const names = Object.keys(subjects).filter((name) => name.startsWith(start));
+  return names
+    .map((name) => name.slice(start.length))
+    .filter((subject) => subject !== '*')
+    .toSorted();
+}
+
+/** Returns whether each subject of the workspace has a budget. */
+export function hasBudgetOfOthers({ subjects = {} }: BudgetsConfig, workspace: string): boolean {
+  return firstOf(subjects, [`${workspace}/*`, '*']) !== undefined;
+}
+
+function firstOf(
+  budgets: Readonly<Record<string, Budget>>,
+  names: readonly string[],
+): Budget | undefined {
+  const name = names.find((each) => Object.hasOwn(budgets, each));
+  return name === undefined ? undefined : budgets[name];
+}

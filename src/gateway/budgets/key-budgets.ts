@@ -9,10 +9,13 @@ const MAX_KEYS = 10_000;
 
 const KEY_BUDGET = statement('SELECT workspace, budget FROM api_keys WHERE id = ?');
 /** The keys that can still be used. */
-const BUDGETS = statement(`
-  SELECT id, name, budget FROM api_keys
+const USABLE = `
+  FROM api_keys
   WHERE workspace = $workspace AND budget IS NOT NULL AND revoked_at IS NULL
-    AND (expires_at IS NULL OR expires_at > $now)
+    AND (expires_at IS NULL OR expires_at > $now)`;
+const COUNT = statement(`SELECT count(*) AS number ${USABLE}`);
+const BUDGETS = statement(`
+  SELECT id, name, budget ${USABLE}
   ORDER BY created_at DESC, id DESC LIMIT $limit OFFSET $offset`);
 
 export interface KeyBudget {
@@ -34,6 +37,8 @@ export interface KeyBudgets {
     workspace: string,
     page: PageQuery & { readonly now: number },
   ): MaybePromise<readonly NamedBudget[]>;
+  /** Returns how many budgets `list` has on all pages. */
+  count(workspace: string, now: number): MaybePromise<number>;
 }
 
 export function createKeyBudgets(register: Register): KeyBudgets {
@@ -50,6 +55,11 @@ export function createKeyBudgets(register: Register): KeyBudgets {
           budget: Budget.parse(JSON.parse(String(budget))),
         }));
       }),
+    count: (workspace, now) =>
+      andThen(
+        register.read(() => COUNT.get({ workspace, now })),
+        (row) => Number(row?.['number'] ?? 0),
+      ),
     of(keyId) {
       const seen = register.changed();
       if (seen !== version) {

@@ -137,8 +137,9 @@ export function usageRoutes(options: UsageRoutesOptions): GatewayRoute[] {
       verb: 'GET',
       path: '/a2a/budgets',
       scope: 'audit:read',
-      summary: 'The budgets of the workspace and its keys, with what is spent and reserved',
-      detail: `The budget of the workspace comes first, then those of its usable keys, the newest first. ${PAGING}`,
+      summary:
+        'The budgets of the workspace, its keys and its JWT subjects, with what is spent and reserved',
+      detail: `The budget of the workspace comes first, then those of its usable keys, the newest first, then those of its JWT subjects: first the subjects that the configuration names, then others that have used something. ${PAGING}`,
       query: BudgetsQuery,
       answers: { 200: { description: 'The budgets', schema: Budgets } },
       handle: async ({ caller, query }) => {

@@ -20,7 +20,12 @@ import type { PageQuery } from '../api/page.ts';
 import { isPostgresRegister } from '../register/postgres-register.ts';
 import type { Register } from '../register/register.ts';
 import { type Budget, dayOf, periodAt } from './budget.ts';
-import type { BudgetsConfig, TaskLimit } from './config.ts';
+import {
+  budgetOfSubject,
+  budgetOfWorkspace,
+  type BudgetsConfig,
+  type TaskLimit,
+} from './config.ts';
 import { type Holder, type Limit, NANOS } from './grant.ts';
 import { createKeyBudgets, type KeyBudget } from './key-budgets.ts';
 import { refused, wordFor } from './refusal.ts';
@@ -29,6 +34,7 @@ import type { CallUse, PlannedCall, Use } from './calls.ts';
 import { createPostgresBudgetStore } from './postgres-store.ts';
 import { createSqliteBudgetStore } from './sqlite-store.ts';
 import type { PlannedBooking, ReservedCall, Settlement } from './store.ts';
+import { listSubjectBudgets } from './subject-budgets.ts';
 import { FIRST_RETRY_MS, MAX_RETRY_MS, UnstoredUsage } from './unstored-usage.ts';
 import type { UsagePage, UsageQuery } from './usage.ts';
 
@@ -93,8 +99,8 @@ export interface Spending {
   /** Returns the status of the key's budget, or undefined if the key has no budget. */
   budgetStatus(keyId: string): Promise<BudgetStatus | undefined>;
   /**
-   * Returns the status of the workspace's own budget, if it has one, and of the budgets of its keys, the newest keys
-   * first.
+   * Returns the status of the workspace's own budget, if it has one, of the budgets of its keys, the newest keys first,
+   * and of those of its JWT subjects.
    */
   budgets(workspace: string, page: PageQuery): Promise<BudgetPage>;
   /** Reads the usage of a workspace, or of all workspaces if it is undefined. */
@@ -182,10 +188,9 @@ export function createSpending(options: SpendingOptions): Spending {
     if (taskId !== undefined) add('task', taskId, task && { ...task, period: 'total' });
     if (keyId !== undefined) add('key', keyId, ofKey);
     if (subject !== undefined && subjects) {
-      const names = [`${workspace}/${subject}`, `${workspace}/*`, '*'];
-      add('subject', subject, firstOf(subjects, names));
+      add('subject', subject, budgetOfSubject(config, workspace, subject));
     }
-    if (workspaces) add('workspace', '', firstOf(workspaces, [workspace, '*']));
+    if (workspaces) add('workspace', '', budgetOfWorkspace(config, workspace));
     return limits;
   }
 
@@ -340,7 +345,7 @@ export function createSpending(options: SpendingOptions): Spending {
     },
     async budgets(workspace, { limit, offset }) {
       await unstored.flush();
-      const own = firstOf(config.workspaces ?? {}, [workspace, '*']);
+      const own = budgetOfWorkspace(config, workspace);
       const items: BudgetOfHolder[] = [];
       if (own && offset === 0) {
         items.push(await statusOf({ kind: 'workspace', workspace, id: '' }, own));
@@ -350,7 +355,18 @@ export function createSpending(options: SpendingOptions): Spending {
         const status = await statusOf({ kind: 'key', workspace, id: keyId }, budget);
         items.push({ keyId, keyName, ...status });
       }
-      return { items, next: keys.length > limit ? offset + limit : undefined };
+      if (keys.length > limit) return { items, next: offset + limit };
+      const before =
+        keys.length > 0 ? offset + keys.length : await keyBudgets.count(workspace, now());
+      const subjects = await listSubjectBudgets(register, config, workspace, {
+        limit: limit - keys.length + 1,
+        offset: Math.max(0, offset - before),
+      });
+      for (const { subject, budget } of subjects.slice(0, limit - keys.length)) {
+        const status = await statusOf({ kind: 'subject', workspace, id: subject }, budget);
+        items.push({ subject, ...status });
+      }
+      return { items, next: keys.length + subjects.length > limit ? offset + limit : undefined };
     },
     async usage(workspace, query) {
       await unstored.flush();
@@ -426,14 +442,6 @@ function limitOf(holder: Holder, budget: AnyBudget, time: number): Limit {
 
 function capitalized(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
-}
-
-function firstOf(
-  budgets: Readonly<Record<string, Budget>>,
-  names: readonly string[],
-): Budget | undefined {
-  const name = names.find((each) => Object.hasOwn(budgets, each));
-  return name === undefined ? undefined : budgets[name];
 }
 
 function numbersOf({ inputTokens, outputTokens, cost, failed = false }: CallUse) {

@@ -22,8 +22,14 @@ export const BudgetStatus = z.object({
 export type BudgetStatus = Readonly<z.infer<typeof BudgetStatus>>;
 
 export const BudgetOfHolder = BudgetStatus.extend({
-  keyId: z.string().optional().describe('The key that has the budget. Missing for the workspace'),
+  keyId: z.string().optional().describe('The key that has the budget'),
   keyName: z.string().optional(),
+  subject: z
+    .string()
+    .optional()
+    .describe(
+      'The subject of JWTs that has the budget. Without a key and a subject, it is the budget of the workspace',
+    ),
 });
 export type BudgetOfHolder = Readonly<z.infer<typeof BudgetOfHolder>>;
 

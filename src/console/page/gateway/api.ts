@@ -36,6 +36,7 @@ const Spent = z.object({ tokens: z.number(), amount: z.number() });
 const ShownBudgetStatus = z.object({
   keyId: z.string().optional(),
   keyName: z.string().optional(),
+  subject: z.string().optional(),
   budget: ShownBudget,
   spent: Spent,
   reserved: Spent,

@@ -1,4 +1,4 @@
-/** The budgets of the workspace and its keys: what is spent and reserved, against the limit and the time. */
+/** The budgets of the workspace, its keys and its JWT subjects: what is spent and reserved, against the limit and the time. */
 import { useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import type uPlot from 'uplot';
@@ -35,7 +35,7 @@ export function Budgets({ server, workspace }: Props) {
       <ul class="budgets">
         {budgets.value.items.map((each, at) => (
           <BudgetView
-            key={each.keyId ?? ''}
+            key={`${each.keyId ?? ''} ${each.subject ?? ''}`}
             server={server}
             workspace={workspace}
             shown={each}
@@ -44,7 +44,7 @@ export function Budgets({ server, workspace }: Props) {
         ))}
       </ul>
       {budgets.value.next === undefined ? null : (
-        <p class="dim">The budgets of the {MAX_BUDGETS} newest keys that have one.</p>
+        <p class="dim">Only the first {MAX_BUDGETS} budgets of keys and users are shown.</p>
       )}
     </section>
   );
@@ -56,17 +56,13 @@ interface BudgetProps extends Props {
 }
 
 function BudgetView({ server, workspace, shown, isFirst }: BudgetProps) {
-  const { keyId, keyName, budget } = shown;
+  const { budget } = shown;
   const open = useSignal(isFirst);
   const now = Date.now();
   const passed = passedPart(shown, now);
   return (
     <li>
-      <strong>
-        {keyId === undefined
-          ? `The workspace ${cleanLine(workspace)}`
-          : cleanLine(keyName ?? keyId)}
-      </strong>{' '}
+      <strong>{nameOf(shown, workspace)}</strong>{' '}
       <span class="dim">
         {budget.period === 'total' ? 'in total' : `each ${budget.period}`}
         {passed === undefined ? '' : `, of which ${percent(passed)} has passed`}
@@ -123,7 +119,7 @@ function BudgetBar({ line, shown, passed, now }: BarProps) {
 }
 
 function OverTime({ server, workspace, shown }: Omit<BudgetProps, 'isFirst'>) {
-  const { keyId, startsOn } = shown;
+  const { keyId, subject, startsOn } = shown;
   const days = useMemo(() => daysOf(shown, Date.now()), [startsOn, shown.resetsAt]);
   const usage = useLoaded(
     (signal) =>
@@ -135,10 +131,11 @@ function OverTime({ server, workspace, shown }: Omit<BudgetProps, 'isFirst'>) {
           to: days.at(-1)!,
           workspaceId: workspace,
           ...(keyId !== undefined && { key: keyId }),
+          ...(subject !== undefined && { subject }),
         },
         signal,
       ),
-    [server, workspace, keyId, days, shown.spent.tokens, shown.spent.amount],
+    [server, workspace, keyId, subject, days, shown.spent.tokens, shown.spent.amount],
   );
   if (usage.error !== undefined) return <ProblemLine error={usage.error} />;
   const rows = usage.value?.items;
@@ -204,6 +201,13 @@ function Curve({ line, days, curve }: CurveProps) {
       </figcaption>
     </figure>
   );
+}
+
+function nameOf({ keyId, keyName, subject }: ShownBudgetStatus, workspace: string): string {
+  if (keyId !== undefined) return cleanLine(keyName ?? keyId);
+  return subject === undefined
+    ? `The workspace ${cleanLine(workspace)}`
+    : `The user ${cleanLine(subject)}`;
 }
 
 function percent(part: number): string {
