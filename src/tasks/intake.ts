@@ -244,7 +244,7 @@ async function begin(
     }
     await push.attach(live);
   }
-  execution.start({ ...request, message, task, turn: [message], resumed: false });
+  execution.start(request, { message, task, turn: [message], resumed: false });
   return { live, before: undefined, created: task, after: 0 };
 }
 
@@ -378,7 +378,7 @@ async function proceed(
   const history = [...(before.history ?? []), ...asked, received];
   const task: Task = { ...before, status, history, ...(artifacts && { artifacts }) };
   const turn = opensTurn ? [received] : [...loaded.turn, received];
-  execution.start({ ...request, message: received, task, turn, resumed: false });
+  execution.start(request, { message: received, task, turn, resumed: false });
   return { ...started, live: live.hold() };
 }
 

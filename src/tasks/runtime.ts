@@ -304,16 +304,14 @@ export class Runtime {
       return this.interrupt(live);
     }
     await this.push?.attach(live);
-    execution.start({
+    const request = {
       message,
       contextId: live.contextId,
       ...taskCaller(live),
       extensions: message.extensions ?? [],
       metadata: undefined,
-      task: loaded.task,
-      turn: loaded.turn,
-      resumed: true,
-    });
+    };
+    execution.start(request, { message, task: loaded.task, turn: loaded.turn, resumed: true });
   }
 }
 

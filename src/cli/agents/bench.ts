@@ -57,7 +57,10 @@ export const bench: A2AAgent = {
   async *execute({ message, signal }: ExecutionContext): AsyncGenerator<ExecutorEvent> {
     const order = orderOf(message);
     yield { kind: 'status-update', state: 'working' };
-    if (order.kind === 'hold') await aborted(signal);
+    if (order.kind === 'hold') {
+      if (!signal.aborted) await aborted(signal);
+      signal.throwIfAborted();
+    }
     if (order.kind === 'work') {
       const { chunks, append, pace } = order;
       const parts: Part[] = [{ kind: 'text', text: 'x'.repeat(order.bytes) }];
@@ -76,13 +79,9 @@ export const bench: A2AAgent = {
   },
 };
 
-/** Waits until the execution is aborted, and rejects with the reason. */
-function aborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    const end = () => reject(signal.reason as Error);
-    if (signal.aborted) end();
-    else signal.addEventListener('abort', end, { once: true });
-  });
+/** Waits until the execution is aborted. */
+function aborted(signal: AbortSignal): Promise<unknown> {
+  return new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
 }
 
 function reply(text: string): Message {

@@ -4,7 +4,7 @@
  * An execution belongs to the task, not to the connection that started it. Whatever the executor does (returns early,
  * throws, ignores its signal, yields after the end), the task's log gets exactly one terminal event per turn.
  */
-import { ChurnMap, Later, raceAbort, waitAtMost } from '../../base/index.ts';
+import { ChurnMap, raceAbort, waitAtMost } from '../../base/index.ts';
 import {
   A2AError,
   isInterrupted,
@@ -14,7 +14,7 @@ import {
 } from '../../protocol/index.ts';
 import { completeEvent } from './complete-event.ts';
 import type { EventLog } from '../log/event-log.ts';
-import { type LiveTask, LogLostError } from '../log/live-task.ts';
+import { type LiveTask, LogLostError, type TaskWriter } from '../log/live-task.ts';
 import type {
   AgentExecutor,
   CancelContext,
@@ -125,7 +125,7 @@ export class Executions {
   /** Waits until a claimed execution has started or was abandoned, at most for the grace time. */
   async whenDecided(taskId: string): Promise<void> {
     const claimed = this.claimed.get(taskId);
-    if (claimed) await waitAtMost(this.options.limits.graceMs, claimed.decided.promise);
+    if (claimed) await waitAtMost(this.options.limits.graceMs, claimed.decided);
   }
 
   /**
@@ -164,23 +164,31 @@ export class Executions {
   }
 }
 
-/** One execution. While it runs, nothing else writes to the task's log, except for messages from clients. */
-export class Execution {
-  /** Resolves when the executor has returned. Never rejects. */
-  done: Promise<void> = Promise.resolve();
-  /** Resolves when the execution starts or is abandoned. */
-  readonly decided = new Later<void>();
+/**
+ * One execution. While it runs, nothing else writes to the task's log, except for messages from clients.
+ *
+ * Thousands of executions may wait at the same time, and an async function that waits needs about 500 bytes. So the
+ * executor's events are read with callbacks, and promises are created only if they are needed.
+ */
+export class Execution implements TaskWriter {
   readonly #all: Executions;
   readonly #live: LiveTask;
   readonly #controller = new AbortController();
+  #context: ExecutionContext | undefined;
+  #events: AsyncIterator<ExecutorEvent> | undefined;
+  /** The number of events that the executor has yielded. */
+  #count = 0;
   #ended = false;
+  /** Whether the executor has returned. */
+  #returned = false;
+  #decision: PromiseWithResolvers<void> | undefined;
+  #return: PromiseWithResolvers<void> | undefined;
   /**
    * Makes the last status of a stopped execution, which is used if the executor does not yield a final status itself.
    */
   #lastStatus: (() => StatusEvent | undefined) | undefined;
   /** Set when the task is canceled or expires. The first of the two determines the last status. */
   #stopped: Promise<void> | undefined;
-  #context: ExecutionContext | undefined;
   /** Resolves when the events that end the task have been appended. */
   #concluded: Promise<void> | undefined;
 
@@ -188,21 +196,55 @@ export class Execution {
   constructor(all: Executions, live: LiveTask) {
     this.#all = all;
     this.#live = live;
-    live.claim();
-    live.onLost = this.#onLostBeforeStart;
+    live.claim(this);
+  }
+
+  /** Resolves when the execution starts or is abandoned. */
+  get decided(): Promise<void> {
+    return (this.#decision ??= Promise.withResolvers()).promise;
+  }
+
+  /** Resolves when the executor has returned. Never rejects. */
+  get done(): Promise<void> {
+    if (!this.#context || this.#returned) return Promise.resolve();
+    return (this.#return ??= Promise.withResolvers()).promise;
   }
 
   /** Starts the execution, unless the task has ended since it was claimed. */
-  start(context: Omit<ExecutionContext, 'signal'>): void {
+  start(
+    request: RequestContext,
+    {
+      message,
+      task,
+      turn,
+      resumed,
+    }: Pick<ExecutionContext, 'message' | 'task' | 'turn' | 'resumed'>,
+  ): void {
     const live = this.#live;
     if (live.lost || (live.state && isTerminal(live.state))) return this.abandon();
-    this.#context = { ...context, signal: this.#controller.signal };
+    // Each field is named, because an object that is made with `...` needs more memory.
+    const context = (this.#context = {
+      message,
+      contextId: request.contextId,
+      user: request.user,
+      tenant: request.tenant,
+      extensions: request.extensions,
+      metadata: request.metadata,
+      acceptedOutputModes: request.acceptedOutputModes,
+      traceparent: request.traceparent,
+      task,
+      turn,
+      signal: this.#controller.signal,
+      resumed,
+    });
     this.#all.add(live, this);
     this.#decide();
-    live.onLost = this.#onLost;
-    this.done = this.#execute(this.#context)
-      .catch((error: unknown) => this.#fail(error))
-      .then(() => this.#concluded);
+    try {
+      this.#events = this.#all.options.executor.execute(context)[Symbol.asyncIterator]();
+    } catch (error) {
+      return this.#onError(error);
+    }
+    this.#next();
   }
 
   /** Releases the task without executing it. */
@@ -212,17 +254,16 @@ export class Execution {
     this.#decide();
   }
 
-  // These are fields, because V8 allocates a function that is assigned to a property of an object in the old generation.
-  // There it would keep the whole request in memory until the next full garbage collection.
-  readonly #onLostBeforeStart = (): void => this.#decide();
-  readonly #onLost = (): void => {
+  /** Called when this process loses the log of the task. */
+  onLost(): void {
+    if (!this.#context) return this.#decide();
     this.#controller.abort();
     this.#end();
-  };
+  }
 
   #decide(): void {
     this.#all.claimed.delete(this.#live.taskId);
-    this.decided.resolve(undefined);
+    this.#decision?.resolve();
   }
 
   /** Cancels the execution. It ends at the latest after the grace time. Resolves when the end is stored. */
@@ -249,31 +290,65 @@ export class Execution {
     );
   }
 
-  async #execute(context: ExecutionContext): Promise<void> {
-    const { executor } = this.#all.options;
-    const transitions = executor.rules?.transitions;
-    const live = this.#live;
-    const events = executor.execute(context)[Symbol.asyncIterator]();
+  /** Asks the executor for its next event. */
+  #next(): void {
     try {
-      for (let count = 1; ; count++) {
-        const step = await events.next();
-        if (this.#ended) return;
-        if (step.done) break;
-        const ordered = transitions && live.state && inOrder(transitions, live.state, step.value);
-        let stored: Promise<void> | 'last' | undefined;
-        if (!ordered) stored = this.#take(step.value);
-        else if (ordered.length > 0) stored = this.#take(ordered.at(-1)!, ordered.length > 1);
-        if (stored === 'last') break;
-        if (this.#ended) return;
-        if (stored) await stored;
-        else if (count % BURST === 0) await new Promise((resolve) => setImmediate(resolve));
-      }
+      Promise.resolve(this.#events!.next()).then(this.#onStep, this.#onError);
+    } catch (error) {
+      this.#onError(error);
+    }
+  }
+
+  // These are fields, because V8 allocates a function that is assigned to a property of an object in the old generation.
+  // There it would keep the whole request in memory until the next full garbage collection.
+  readonly #onStep = (step: IteratorResult<ExecutorEvent>): void => {
+    let stored: Promise<void> | 'last' | undefined;
+    try {
+      stored = this.#ended ? 'last' : this.#step(step);
+    } catch (error) {
+      return this.#onError(error);
+    }
+    if (stored === 'last') void this.#leave();
+    else if (stored) stored.then(() => this.#next(), this.#onError);
+    else if (++this.#count % BURST === 0) setImmediate(() => this.#next());
+    else this.#next();
+  };
+  readonly #onError = (error: unknown): void => void this.#leave({ error });
+
+  /**
+   * Appends what the executor has yielded. Returns a promise if the next event must wait for it, or `last` if no more
+   * events are read.
+   */
+  #step({ done, value }: IteratorResult<ExecutorEvent>): Promise<void> | 'last' | undefined {
+    const { transitions } = this.#all.options.executor.rules ?? {};
+    const { state } = this.#live;
+    let stored: Promise<void> | 'last' | undefined;
+    if (done) {
+      stored = 'last';
+    } else {
+      const ordered = transitions && state && inOrder(transitions, state, value);
+      if (!ordered) stored = this.#take(value);
+      else if (ordered.length > 0) stored = this.#take(ordered.at(-1)!, ordered.length > 1);
+    }
+    if (this.#ended) return 'last';
+    if (stored === 'last') {
       const last = this.#lastStatus;
       this.#end(last ? last() : { kind: 'status-update', state: 'completed' });
-    } finally {
-      // Lets the executor release its resources. This no longer changes the task.
-      await events.return?.();
     }
+    return stored;
+  }
+
+  /** Lets the executor release its resources. This no longer changes the task, unless the executor has failed. */
+  async #leave(failure?: { readonly error: unknown }): Promise<void> {
+    try {
+      await this.#events?.return?.();
+      if (failure) this.#fail(failure.error);
+    } catch (error) {
+      this.#fail(error);
+    }
+    await this.#concluded;
+    this.#returned = true;
+    this.#return?.resolve();
   }
 
   /**

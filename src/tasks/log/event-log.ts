@@ -90,7 +90,7 @@ export class EventLog {
 
   async #update(live: LiveTask, head: TaskHead): Promise<LiveTask> {
     try {
-      if (live.readers.size === 0) live.skipTo(head);
+      if (!live.hasReaders) live.skipTo(head);
       else await this.#readUntil(live, head.seq);
       if (!live.isWriting) live.setOwner(head);
       return live;
@@ -285,8 +285,7 @@ export class EventLog {
   /** Opens a reader of the entries after `after`. The reader delivers nothing before the first call of `resume`. */
   read(live: LiveTask, after: number, sink: Sink): LogReader {
     const reader = new LogReader(live, after, sink);
-    live.readers.add(reader);
-    live.watch();
+    live.addReader(reader);
     return reader;
   }
 
@@ -301,7 +300,7 @@ export class EventLog {
       await new Promise((resolve) => setImmediate(resolve));
     }
     for (const live of this.#live.values()) {
-      for (const reader of live.readers) reader.close('shutdown');
+      for (const reader of live.readers()) reader.close('shutdown');
     }
   }
 
@@ -361,8 +360,8 @@ export class EventLog {
 
   #lose(live: LiveTask, error: Error): void {
     const movable = this.cluster && error instanceof LogMovedError && live.stored > 0;
-    const readers = movable ? [...live.readers].filter(({ isMovable }) => isMovable) : [];
-    for (const reader of readers) live.readers.delete(reader);
+    const readers = movable ? live.readers().filter(({ isMovable }) => isMovable) : [];
+    for (const reader of readers) live.removeReader(reader);
     live.lose(error);
     if (this.#live.get(live.taskId) === live) this.#live.delete(live.taskId);
     if (readers.length > 0) void this.#move(live, readers);
@@ -373,10 +372,9 @@ export class EventLog {
     try {
       using live = await this.open(task, task.taskId);
       for (const reader of readers) {
-        if (live) reader.moveTo(live, live.readers);
+        if (live) reader.moveTo(live);
         else reader.close('lost');
       }
-      live?.watch();
     } catch {
       for (const reader of readers) reader.close('lost');
     }

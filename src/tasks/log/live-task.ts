@@ -40,12 +40,25 @@ export interface Unsent extends Append {
   bytes: number;
 }
 
+/** The execution of a task. While a task has one, nothing else appends events to the log. */
+export interface TaskWriter {
+  /** Called when this process loses the log. */
+  onLost(): void;
+}
+
 /** The log that has the task in memory. */
 interface TaskLog {
   readonly store: TaskStore;
   readonly cluster: StoreCluster | undefined;
   release(live: LiveTask): void;
   releaseUnfinished(live: LiveTask): void;
+}
+
+/** A promise of `whenStored`. */
+interface Waiting {
+  readonly seq: number;
+  readonly resolve: () => void;
+  readonly reject: (error: Error) => void;
 }
 
 /** A task in memory. A caller that gets it from `EventLog` must dispose of it (`using`). */
@@ -76,19 +89,19 @@ export class LiveTask implements Scope, Readable, Disposable {
   /** The epoch in which this node may append. Undefined if it must claim the task first. Only with a cluster. */
   epoch: number | undefined;
   lost: Error | undefined;
-  /** Called when this process loses the log. */
-  onLost: (() => void) | undefined;
   unsent: Unsent | undefined;
-  readonly readers = new Set<LogReader>();
+  // Most tasks have one reader. It is not in a Set, which would need 150 bytes.
+  #reader: LogReader | undefined;
+  #otherReaders: Set<LogReader> | undefined;
   /** The result of the last `load`. The next call continues from it. */
   #folded: Promise<Loaded | undefined> | undefined;
   readonly #log: TaskLog;
-  #running = false;
+  #writer: TaskWriter | undefined;
   #holds = 0;
   /** The highest epoch that is known. A head with an earlier one is outdated. */
   #lastEpoch = 0;
   #isWatched = false;
-  readonly #waiting: { seq: number; resolve: () => void; reject: (error: Error) => void }[] = [];
+  #waiting: Waiting[] | undefined;
 
   constructor(log: TaskLog, scope: Scope, taskId: string, contextId: string, head?: TaskHead) {
     this.#log = log;
@@ -111,12 +124,12 @@ export class LiveTask implements Scope, Readable, Disposable {
 
   /** Whether another node executes the task, or takes it over soon. */
   get runsElsewhere(): boolean {
-    return !this.owned && !this.#running && this.node !== undefined && isUnfinished(this.state);
+    return !this.owned && !this.running && this.node !== undefined && isUnfinished(this.state);
   }
 
   /** Whether this process is the source of the task's next entry. If not, the task follows the store. */
   get isWriting(): boolean {
-    return this.#running || this.seq > this.stored;
+    return this.running || this.seq > this.stored;
   }
 
   setOwner({ node, epoch = 0 }: Pick<TaskHead, 'node' | 'epoch'>): void {
@@ -131,24 +144,26 @@ export class LiveTask implements Scope, Readable, Disposable {
   whenStored(seq: number): Promise<void> {
     if (this.lost) return Promise.reject(this.lost);
     if (seq <= this.stored) return Promise.resolve();
-    return new Promise((resolve, reject) => this.#waiting.push({ seq, resolve, reject }));
+    return new Promise((resolve, reject) => {
+      (this.#waiting ??= []).push({ seq, resolve, reject });
+    });
   }
 
   /** Whether this process executes the task or is about to execute it. */
   get running(): boolean {
-    return this.#running;
+    return this.#writer !== undefined;
   }
 
   /** Marks the task as running and holds it. Called only by its execution. */
-  claim(): void {
-    if (this.#running) throw new Error('the task is already being executed');
-    this.#running = true;
+  claim(writer: TaskWriter): void {
+    if (this.#writer) throw new Error('the task is already being executed');
+    this.#writer = writer;
     this.watch();
     this.hold();
   }
 
   unclaim(): void {
-    this.#running = false;
+    this.#writer = undefined;
     this.watch();
     this.#log.releaseUnfinished(this);
     this[Symbol.dispose]();
@@ -157,7 +172,7 @@ export class LiveTask implements Scope, Readable, Disposable {
   /** Starts or stops to watch for the entries of other nodes. */
   watch(): void {
     const { cluster } = this.#log;
-    const isWatched = !this.#running && !this.lost && this.readers.size > 0;
+    const isWatched = !this.running && !this.lost && this.hasReaders;
     if (!cluster || isWatched === this.#isWatched) return;
     this.#isWatched = isWatched;
     if (isWatched) cluster.watch(this.taskId, () => this.stored);
@@ -177,7 +192,7 @@ export class LiveTask implements Scope, Readable, Disposable {
 
   /** Whether the task must stay in memory, because it is held, it has a reader, or an entry is not stored yet. */
   get isUsed(): boolean {
-    return this.#holds > 0 || this.readers.size > 0 || this.stored < this.seq;
+    return this.#holds > 0 || this.hasReaders || this.stored < this.seq;
   }
 
   /**
@@ -196,8 +211,28 @@ export class LiveTask implements Scope, Readable, Disposable {
     return this.#log.store.read(this.taskId, after, Math.min(limit, this.stored - after));
   }
 
+  get hasReaders(): boolean {
+    return this.#reader !== undefined || (this.#otherReaders?.size ?? 0) > 0;
+  }
+
+  /** Returns the current readers. */
+  readers(): LogReader[] {
+    return [...(this.#reader ? [this.#reader] : []), ...(this.#otherReaders ?? [])];
+  }
+
+  addReader(reader: LogReader): void {
+    if (this.#reader) (this.#otherReaders ??= new Set()).add(reader);
+    else this.#reader = reader;
+    this.watch();
+  }
+
+  removeReader(reader: LogReader): void {
+    if (this.#reader === reader) this.#reader = undefined;
+    else this.#otherReaders?.delete(reader);
+  }
+
   forget(reader: LogReader): void {
-    this.readers.delete(reader);
+    this.removeReader(reader);
     this.watch();
     this.#log.release(this);
   }
@@ -227,13 +262,14 @@ export class LiveTask implements Scope, Readable, Disposable {
 
   settle(entries: readonly SerializedEntry[]): void {
     this.stored = entries.at(-1)!.seq;
-    if (this.readers.size > 0) {
+    if (this.hasReaders) {
       for (const entry of entries) {
         const published = new Published(entry);
-        for (const reader of this.readers) reader.offer(published);
+        this.#reader?.offer(published);
+        if (this.#otherReaders) for (const reader of this.#otherReaders) reader.offer(published);
       }
     }
-    while (this.#waiting.length > 0 && this.#waiting[0]!.seq <= this.stored) {
+    while (this.#waiting?.[0] && this.#waiting[0].seq <= this.stored) {
       this.#waiting.shift()!.resolve();
     }
     this.#log.release(this);
@@ -242,9 +278,9 @@ export class LiveTask implements Scope, Readable, Disposable {
   lose(error: Error): void {
     if (this.lost) return;
     this.lost = error;
-    this.onLost?.();
-    for (const { reject } of this.#waiting.splice(0)) reject(error);
-    for (const reader of this.readers) reader.close('lost');
+    this.#writer?.onLost();
+    for (const { reject } of this.#waiting?.splice(0) ?? []) reject(error);
+    for (const reader of this.readers()) reader.close('lost');
     this.watch();
   }
 }

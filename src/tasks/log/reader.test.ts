@@ -54,6 +54,10 @@ class TestLog implements Readable {
     return this.slow ? tick().then(() => found) : found;
   }
 
+  addReader(reader: LogReader): void {
+    this.readers.add(reader);
+  }
+
   forget(reader: LogReader): void {
     this.readers.delete(reader);
   }
@@ -66,7 +70,7 @@ class TestLog implements Readable {
 
   open(after: number, sink: Sink): LogReader {
     const reader = new LogReader(this, after, sink);
-    this.readers.add(reader);
+    this.addReader(reader);
     return reader;
   }
 }
@@ -224,7 +228,7 @@ test('the last entry ends a reader also when its sink has no more room', () => {
 test('a log that cannot be read, or has lost entries, ends the reader as lost', async () => {
   for (const read of [() => Promise.reject(new Error('disk')), () => []]) {
     const { ended, sink } = collector();
-    const log = { seq: 5, stored: 5, read, forget() {} };
+    const log = { seq: 5, stored: 5, read, addReader() {}, forget() {} };
     new LogReader(log, 0, sink).resume();
     await tick();
     assert.deepEqual(ended, ['lost']);

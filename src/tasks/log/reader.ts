@@ -43,6 +43,7 @@ export interface Readable {
   /** Sequence number of the last stored entry. */
   readonly stored: number;
   read(after: number, limit: number): MaybePromise<readonly SerializedEntry[]>;
+  addReader(reader: LogReader): void;
   forget(reader: LogReader): void;
 }
 
@@ -77,10 +78,10 @@ export class LogReader {
   }
 
   /** Continues with another log of the same task, and adds itself to the readers of this log. */
-  moveTo(log: Readable, readers: Set<LogReader>): void {
+  moveTo(log: Readable): void {
     if (this.#closed) return;
     this.#log = log;
-    readers.add(this);
+    log.addReader(this);
     if (this.#final && this.#isLast(this.#final)) this.close('final');
     else if (!this.#full) this.resume();
   }

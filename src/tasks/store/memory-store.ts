@@ -291,7 +291,7 @@ export class MemoryStore implements TaskStore {
       this.#numbered[task.number] = task;
       if (append.expiresAt !== undefined) this.#expire(task, append.expiresAt);
     }
-    for (const { event } of entries) task.events.push(event);
+    for (const { event } of entries) task.add(event);
     const { bytes = 0 } = append;
     if (task.isFinished) this.#finishedBytes += bytes;
     task.bytes += bytes;
