@@ -16,7 +16,15 @@ export { retryAfterMs } from './retry-after.ts';
 export { printableJson, reveal } from './reveal.ts';
 export { createSlots, QueueFullError, type Slots } from './slots.ts';
 export { StoreError, type StoreErrorCode } from './store-error.ts';
-export { cutText, nearestNames, oneLine, shorten, splitLast, trimEndOf } from './text.ts';
+export {
+  cutText,
+  inOnePiece,
+  nearestNames,
+  oneLine,
+  shorten,
+  splitLast,
+  trimEndOf,
+} from './text.ts';
 export {
   allOf,
   andThen,

@@ -1,6 +1,6 @@
 /** The parts that the JSON-RPC and REST bindings share: errors, calls, and streams. */
 import { randomUUIDv7 } from 'node:crypto';
-import { lineSafe } from '../base/index.ts';
+import { inOnePiece, lineSafe } from '../base/index.ts';
 import {
   A2AError,
   type Call,
@@ -144,7 +144,7 @@ class OperationReply implements StreamReply {
     const isRest = id === undefined;
     this.#before = isRest
       ? 'data: '
-      : `data: {"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`;
+      : inOnePiece(`data: {"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`);
     this.#after = isRest ? '\n\n' : '}\n\n';
   }
 

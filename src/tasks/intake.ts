@@ -214,12 +214,13 @@ async function begin(
   const { contextId } = request;
   const id = uuidv7();
   const message = receivedMessage(request.message, { taskId: id, contextId });
+  const turn = [message];
   const task: Task = {
     kind: 'task',
     id,
     contextId,
     status: { state: 'submitted', timestamp: timestamp() },
-    history: [message],
+    history: turn,
   };
   if (reception?.metadata) task.metadata = reception.metadata;
   const live = log.create(scope, task, messageIds, reception?.expiresAt);
@@ -244,7 +245,7 @@ async function begin(
     }
     await push.attach(live);
   }
-  execution.start(request, { message, task, turn: [message], resumed: false });
+  execution.start(request, { message, task, turn, resumed: false });
   return { live, before: undefined, created: task, after: 0 };
 }
 

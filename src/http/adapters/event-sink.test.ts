@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import { opening, TaskStream } from '../../tasks/index.ts';
 import { PendingBytes } from '../pending-bytes.ts';
 import { EventSink } from './event-sink.ts';
+import { Heartbeat } from './heartbeat.ts';
 import { Pace } from './pace.ts';
 
 const logger = { debug() {}, info() {}, warn() {}, error() {} };
@@ -26,8 +27,9 @@ test('the time since which a client has not read begins anew each time that it r
     stallMs: 1e6,
     logger,
     pending: new PendingBytes({ maxPendingBytes: 1e9, maxPendingBytesPerClient: 1e9 }),
+    heartbeat: new Heartbeat({ heartbeatMs: 1e6, stallMs: 1e6 }),
   });
-  response.on('drain', () => sink.drained());
+  sink.listen();
   sink.writeHead({});
   const [answer] = await Promise.all([once(request, 'response'), response.flushHeaders()]);
   for (let round = 0; round < 3; round++) {

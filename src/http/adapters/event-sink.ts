@@ -5,10 +5,10 @@
  * three pieces, which takes more time than all other processing of an event. So this class writes the framing of the
  * chunks itself, and sends the end of the response together with the last event.
  */
-import { MAX_TIMER_MS } from '../../base/index.ts';
+import { inOnePiece, MAX_TIMER_MS } from '../../base/index.ts';
 import type { A2AError } from '../../protocol/index.ts';
 import type { Logger, Opening, Published, StreamSink } from '../../tasks/index.ts';
-import type { Beating } from './heartbeat.ts';
+import type { Beating, Heartbeat } from './heartbeat.ts';
 import type { HttpResponse } from './messages.ts';
 import type { Pace, Paced } from './pace.ts';
 import { type PendingBytes, UNCOUNTED_BYTES } from '../pending-bytes.ts';
@@ -19,8 +19,24 @@ export const LAST_CHUNK = '0\r\n\r\n';
 /** Maximum length of the gathered text. Longer text is written immediately. */
 const GATHER = 32 * 1024;
 
+/** The sink of a response. The listeners find it here, so that they are the same functions for all responses. */
+const SINK = Symbol('sink');
+
+interface SinkResponse extends HttpResponse {
+  [SINK]?: EventSink;
+}
+
+function onDrain(this: SinkResponse): void {
+  this[SINK]?.drained();
+}
+
+function onClose(this: SinkResponse): void {
+  this[SINK]?.closed();
+}
+
 interface SinkOptions extends UnreadOptions {
   readonly pending: PendingBytes;
+  readonly heartbeat: Heartbeat;
 }
 
 interface UnreadOptions {
@@ -47,7 +63,7 @@ export function dropUnread(
 export class EventSink implements StreamSink, Beating, Paced {
   stalledAt: number | undefined;
   wroteAt = 0;
-  readonly #response: HttpResponse;
+  readonly #response: SinkResponse;
   readonly #reply: StreamReply;
   readonly #options: SinkOptions;
   readonly #pace: Pace;
@@ -75,6 +91,24 @@ export class EventSink implements StreamSink, Beating, Paced {
     if (this.#chunked) flat.push('transfer-encoding', 'chunked');
     this.#response.writeHead(200, flat);
     if (this.#chunked) this.#response.chunkedEncoding = false;
+    // node:http keeps the text of the header, in about 25 parts.
+    const header: unknown = Reflect.get(this.#response, '_header');
+    if (typeof header === 'string') inOnePiece(header);
+  }
+
+  /** Continues whenever the client has read, until the response is closed. */
+  listen(): void {
+    this.#response[SINK] = this;
+    this.#response.on('drain', onDrain);
+    this.#response.on('close', onClose);
+    this.#options.heartbeat.add(this);
+  }
+
+  closed(): void {
+    this.#options.heartbeat.remove(this);
+    this.forget();
+    this.#reply.stream.close();
+    this.#reply.release();
   }
 
   take(item: Published | Opening, last: boolean): boolean {

@@ -144,6 +144,8 @@ export async function openListener(
         socket.unshift(bytes);
         acceptHttp2(socket);
       } else {
+        // The HTTP server has its own listener.
+        socket.off('error', destroy);
         acceptHttp1(socket);
         // `unshift` would pass the bytes on only in a later tick, and costs more.
         socket.emit('data', bytes);

@@ -31,7 +31,7 @@ export interface HttpResponse {
   readonly writableEnded: boolean;
   readonly writableFinished: boolean;
   readonly writableLength: number;
-  on(event: 'drain' | 'close', listener: () => void): unknown;
+  on(event: 'drain' | 'close', listener: (this: HttpResponse) => void): unknown;
   once(event: 'close', listener: () => void): unknown;
   writeHead(status: number, headers: string[]): unknown;
   flushHeaders(): void;

@@ -13,6 +13,7 @@ import { dropUnread, EventSink, flatten } from './event-sink.ts';
 import type { Heartbeat } from './heartbeat.ts';
 import type { HttpHandler, HttpRequest, HttpResponse } from './messages.ts';
 import { Pace } from './pace.ts';
+import { isDirect } from './direct-request.ts';
 import { readBody } from './request-body.ts';
 import { sendText } from './text-writer.ts';
 import type {
@@ -218,7 +219,7 @@ export function createNodeHandler(app: App, options: NodeOptions): HttpHandler {
           return;
         }
         const cors = incoming.headers.origin === undefined ? undefined : options.cors(request);
-        if ('stream' in reply) writeStream(response, reply, cors, pace, options);
+        if ('stream' in reply) writeStream(incoming, response, reply, cors, pace, options);
         else if ('chunks' in reply) sendText(response, reply, cors, options);
         else writeFull(incoming, response, reply, cors, options);
       },
@@ -278,13 +279,13 @@ function drainBriefly(incoming: HttpRequest): void {
 }
 
 function writeStream(
+  incoming: HttpRequest,
   response: HttpResponse,
   reply: StreamReply,
   cors: Record<string, string> | undefined,
   pace: Pace,
   options: NodeOptions,
 ): void {
-  const { heartbeat } = options;
   const sink = new EventSink(response, reply, pace, options);
   sink.writeHead(cors ? { ...reply.headers, ...cors } : reply.headers);
   reply.stream.pipe(sink);
@@ -292,14 +293,11 @@ function writeStream(
     response.once('close', () => sink.forget());
     return reply.release();
   }
-  response.on('drain', () => sink.drained());
-  response.on('close', () => {
-    heartbeat.remove(sink);
-    sink.forget();
-    reply.stream.close();
-    reply.release();
-  });
-  heartbeat.add(sink);
+  // A stream may be open for days, so what it no longer needs is not kept in memory.
+  if (isDirect(incoming)) incoming.rawHeaders = NO_HEADERS;
+  sink.listen();
   // Send the headers before the first event, so that the client can see that it is connected.
   if (sink.silent) response.flushHeaders();
 }
+
+const NO_HEADERS: string[] = [];

@@ -53,7 +53,7 @@ const BUFFER = 64;
 export class TaskStream implements AsyncIterable<StreamItem>, Sink {
   readonly spans: Sink['spans'];
   readonly oneTurn: Sink['oneTurn'];
-  readonly #opening: Opening | undefined;
+  #opening: Opening | undefined;
   readonly #view: LogView | undefined;
   readonly #onEnd: (() => void) | undefined;
   #reader: LogReader | undefined;
@@ -138,6 +138,8 @@ export class TaskStream implements AsyncIterable<StreamItem>, Sink {
     this.#sink = sink;
     const over = this.#ended !== undefined && !this.#failure;
     const room = this.#opening ? sink.take(this.#opening, over) : true;
+    // It has a copy of the task.
+    this.#opening = undefined;
     if (this.#failure) sink.fail?.(this.#failure);
     if (this.#ended !== undefined) sink.end(this.#ended);
     else if (room) this.resume();
