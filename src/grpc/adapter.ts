@@ -15,7 +15,7 @@ import {
 } from '../http/index.ts';
 import { A2AError } from '../protocol/index.ts';
 import { CALL, type GrpcCall } from './call.ts';
-import { limitedBody } from './codec/index.ts';
+import { httpStatusOf, limitedBody } from './codec/index.ts';
 import { grpcError } from './errors.ts';
 import { EventWriter } from './event-writer.ts';
 
@@ -32,12 +32,10 @@ export function createAdapter(router: ConnectRouter, context: GrpcContext): Grpc
   const pace = new Pace();
 
   async function answer(request: Http2ServerRequest, response: Http2ServerResponse) {
-    const method = methods.get(request.url);
-    if (!BINARY.test(request.headers['content-type'] ?? '')) return refuseType(request);
-    if (!method) return refuse(request, Code.Unimplemented, 'This server has no such gRPC method');
     const gone = new AbortController();
     const since = performance.now();
     let isObserved = false;
+    let isRead = false;
     request.once('close', () => gone.abort(GONE));
     const call: GrpcCall = {
       request: nodeRequest(request, response, publicUrl),
@@ -47,22 +45,39 @@ export function createAdapter(router: ConnectRouter, context: GrpcContext): Grpc
         isObserved = true;
         context.observe?.(call.request, status, (performance.now() - since) / 1000);
       },
+      expired() {
+        if (isRead || response.stream.destroyed) return;
+        if (response.headersSent) return response.stream.close(constants.NGHTTP2_CANCEL);
+        refuse(request, Code.DeadlineExceeded, 'The request did not arrive before its deadline');
+        call.observed(httpStatusOf(Code.DeadlineExceeded));
+      },
       send(stream, frame, headers) {
         const client = clientOf(call.user, call.request);
         const options = { stream, frame, client, pace, context };
         return new EventWriter(response, options).run(headers);
       },
     };
+    const method = methods.get(request.url);
+    if (!BINARY.test(request.headers['content-type'] ?? '')) {
+      refuseType(request);
+      return call.observed(415);
+    }
+    if (!method) {
+      refuse(request, Code.Unimplemented, 'This server has no such gRPC method');
+      return call.observed(httpStatusOf(Code.Unimplemented));
+    }
     const answered = await method({
       httpVersion: request.httpVersion,
       method: request.method,
       url: `http://localhost${request.url}`,
       header: headersOf(request),
-      body: countedBody(request, method.method.input, call, context),
+      body: countedBody(request, method.method.input, call, context, () => (isRead = true)),
       signal: gone.signal,
       contextValues: createContextValues().set(CALL, call),
     });
     await new ResponseWriter(response, call, context).write(answered);
+    // The methods report their own errors. Others, for example of the deadline, are known only here.
+    call.observed(statusOf(answered));
     if (!request.complete) discardRest(request);
   }
 
@@ -74,6 +89,12 @@ export function createAdapter(router: ConnectRouter, context: GrpcContext): Grpc
       }
     });
   };
+}
+
+/** Returns the HTTP status with the same meaning as the gRPC status. */
+function statusOf({ status, trailer }: UniversalServerResponse): number {
+  const code = Number(trailer?.get('grpc-status') ?? 0);
+  return code === 0 ? status : httpStatusOf(code);
 }
 
 /** Discards the rest of a refused request for a while. Until the stream is closed, the client can read the status. */
@@ -142,13 +163,15 @@ async function* countedBody(
   request: Http2ServerRequest,
   schema: DescMessage,
   call: GrpcCall,
-  { app }: GrpcContext,
+  { app, maxBodyBytes }: GrpcContext,
+  onRead: () => void,
 ): AsyncGenerator<Uint8Array> {
   let size = 0;
   let held = 0;
   let client = '';
   try {
-    for await (const chunk of limitedBody(request as AsyncIterable<Buffer>, schema)) {
+    const chunks: AsyncIterable<Buffer> = request;
+    for await (const chunk of limitedBody(chunks, schema, maxBodyBytes)) {
       size += chunk.length;
       if (size > UNCOUNTED_BYTES) {
         client ||= clientOf(call.user, call.request);
@@ -157,6 +180,7 @@ async function* countedBody(
       }
       yield chunk;
     }
+    onRead();
   } catch (error) {
     if (!(error instanceof A2AError)) throw error;
     call.observed(error.httpStatus);

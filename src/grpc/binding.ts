@@ -80,6 +80,11 @@ async function admit(
   ready: () => Promise<void> | undefined,
 ): Promise<void> {
   const call = grpcCallOf(context);
+  if (context.timeoutMs() !== undefined) {
+    // connect would wait for the rest of the request.
+    const onAbort = () => isExpired(context) && call.expired();
+    context.signal.addEventListener('abort', onAbort, { once: true });
+  }
   try {
     app.admission.check(call.request);
     if (context.service.typeName !== HEALTH_SERVICE) {
@@ -228,15 +233,18 @@ function failure(
   version: ProtocolVersion | undefined,
   context: HandlerContext,
 ): ConnectError {
-  const { signal } = context;
   const { observed } = grpcCallOf(context);
   if (error instanceof ConnectError) return error;
-  const { reason } = signal;
-  if (reason instanceof ConnectError && reason.code === Code.DeadlineExceeded) {
+  if (isExpired(context)) {
     observed(504);
-    return reason;
+    return ConnectError.from(context.signal.reason);
   }
   const known = peerError(app, error);
   observed(known.httpStatus);
   return grpcError(known, version);
+}
+
+/** Returns whether the deadline of a call has passed. */
+function isExpired({ signal: { reason } }: HandlerContext): boolean {
+  return reason instanceof ConnectError && reason.code === Code.DeadlineExceeded;
 }

@@ -15,6 +15,8 @@ export interface GrpcCall {
   ) => Promise<void>;
   /** Reports the answer with its HTTP status. Only the first report counts. */
   readonly observed: (status: number) => void;
+  /** Called at the deadline of the call. Answers the client if the request has not arrived completely. */
+  readonly expired: () => void;
   /** The authenticated user. Set before the request's message is read. */
   user: User | undefined;
 }

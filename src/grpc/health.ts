@@ -2,7 +2,13 @@
 import { fromJson, type Message, toJson } from '@bufbuild/protobuf';
 import { Code, ConnectError, type ConnectRouter, type HandlerContext } from '@connectrpc/connect';
 import { isObject, pause } from '../base/index.ts';
-import { type AppContext, clientOf, peerError, type ServerHealth } from '../http/index.ts';
+import {
+  type AppContext,
+  clientOf,
+  peerError,
+  type ServerHealth,
+  StreamCounter,
+} from '../http/index.ts';
 import { grpcCallOf } from './call.ts';
 import { isServerStreaming, isUnary, serviceSchema } from './codec/index.ts';
 import { grpcError } from './errors.ts';
@@ -11,12 +17,15 @@ export const HEALTH_SERVICE = 'grpc.health.v1.Health';
 
 /** How often a watched status is read. */
 const WATCH_MS = 2000;
+/** They do not count as streams, because they need no authentication: they could use up the streams of all clients. */
+const WATCHERS = { maxStreams: 256, maxStreamsPerClient: 8 };
 
 /** Adds the health service. It knows the services that the router has at this point. */
 export function addHealth(router: ConnectRouter, app: AppContext, health: ServerHealth): void {
   const known = new Set(['', ...router.handlers.map(({ service }) => service.typeName)]);
   const methods = serviceSchema(HEALTH_SERVICE).method;
   const { check, watch } = methods;
+  const watchers = new StreamCounter(WATCHERS);
   if (!isUnary(check) || !isServerStreaming(watch)) {
     throw new Error(`${HEALTH_SERVICE} has other methods than expected: run scripts/proto.ts`);
   }
@@ -39,10 +48,11 @@ export function addHealth(router: ConnectRouter, app: AppContext, health: Server
   });
 
   router.rpc(watch, async function* (message: Message, context: HandlerContext) {
-    const { request, user } = grpcCallOf(context);
+    const { request, user, observed } = grpcCallOf(context);
     let release: (() => void) | undefined;
     try {
-      release = app.streams.acquire(clientOf(user, request));
+      release = watchers.acquire(clientOf(user, request));
+      observed(200);
       const service = serviceIn(message);
       let last: string | undefined;
       while (!context.signal.aborted) {
@@ -51,7 +61,9 @@ export function addHealth(router: ConnectRouter, app: AppContext, health: Server
         last = status;
         await pause(WATCH_MS, context.signal).catch(() => undefined);
       }
+      context.signal.throwIfAborted();
     } catch (error) {
+      if (error instanceof ConnectError) throw error;
       throw grpcError(peerError(app, error));
     } finally {
       release?.();

@@ -38,10 +38,11 @@ export function addReflection(router: ConnectRouter, app: AppContext): void {
       throw new Error(`${name} has other methods than expected: run scripts/proto.ts`);
     }
     router.rpc(method, async function* (messages, context) {
-      const { request, user } = grpcCallOf(context);
+      const { request, user, observed } = grpcCallOf(context);
       let release: (() => void) | undefined;
       try {
         release = app.streams.acquire(clientOf(user, request));
+        observed(200);
         for await (const message of messages) {
           const asked = toJson(method.input, message);
           const answer = answerTo(isObject(asked) ? asked : {});

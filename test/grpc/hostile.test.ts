@@ -3,7 +3,9 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:http2';
 import { test, type TestContext } from 'node:test';
-import { status, type ServiceError } from '@grpc/grpc-js';
+import { fromJson, toBinary } from '@bufbuild/protobuf';
+import { Client, credentials, status, type ServiceError } from '@grpc/grpc-js';
+import { protoCodecOf } from '../../src/grpc/codec/index.ts';
 import { grpcBinding } from '../../src/grpc.ts';
 import { createAgent, type Logger, serve, type ServeOptions } from '../../src/server.ts';
 import { until } from '../interop/support.ts';
@@ -23,6 +25,10 @@ const agent = createAgent({ name: 'Talker', description: 'Talks' }, async functi
   if (ctx.text === 'odd') {
     const parts = [{ kind: 'file' as const, file: { bytes: '!?', name: 'x' } }];
     yield { kind: 'artifact-update', artifact: { artifactId: 'odd', parts } };
+  }
+  if (ctx.text === 'numbers') {
+    const parts = [{ kind: 'data' as const, data: { numbers: [NaN, Infinity, 1] } }];
+    yield { kind: 'artifact-update', artifact: { artifactId: 'numbers', parts } };
   }
   if (ctx.text === 'hold') await held.promise;
   yield 'done';
@@ -78,6 +84,69 @@ test('an event that gRPC cannot encode ends the stream of its reader, and the ta
   const tasks = JSON.stringify(await (await fetch(`${url}/v1/tasks`)).json());
   assert.match(tasks, /completed/i);
   assert.deepEqual(errors, ['a request failed']);
+});
+
+test('numbers of an agent that JSON does not have are null, as in the other bindings', async (t) => {
+  const { client, url, errors } = await setUp(t);
+  const streamed = await all(client.stream('SendStreamingMessage', said('numbers')));
+  const { message } = await client.call('SendMessage', said('numbers'));
+  const listed = await client.call('ListTasks', { includeArtifacts: true });
+  const rest = await (await fetch(`${url}/v1/tasks?includeArtifacts=true`)).json();
+  for (const answer of [streamed, message, listed.message, rest]) {
+    assert.match(JSON.stringify(answer).replaceAll('\\', ''), /"numbers":\[null,null,1\]/);
+  }
+  assert.deepEqual(errors, []);
+});
+
+test('numbers of a request that JSON does not have are INVALID_ARGUMENT, and no task begins', async (t) => {
+  const { client, grpc = '', errors } = await setUp(t);
+  const raw = new Client(grpc, credentials.createInsecure());
+  t.after(() => raw.close());
+  const messages: Json[] = [
+    { parts: [{ data: { x: 12.5 } }] },
+    { parts: [{ text: 'a' }], metadata: { x: [12.5] } },
+  ];
+  for (const message of messages) {
+    const request = { message: { messageId: 'm', role: 'ROLE_USER', ...message } };
+    const { input } = protoCodecOf('1.0').methods.get('sendMessage')!;
+    const bytes = Buffer.from(toBinary(input, fromJson(input, request)));
+    const number = Buffer.alloc(8);
+    number.writeDoubleLE(12.5);
+    const at = bytes.indexOf(number);
+    assert.ok(at > 0);
+    for (const odd of [NaN, Infinity, -Infinity]) {
+      bytes.writeDoubleLE(odd, at);
+      const same = (value: Buffer) => value;
+      const error = await new Promise<ServiceError | null>((resolve) => {
+        const path = `/${SERVICE}/SendMessage`;
+        raw.makeUnaryRequest(path, same, same, bytes, (found) => resolve(found));
+      });
+      assert.equal(error?.code, status.INVALID_ARGUMENT);
+      assert.match(error.details, /cannot be NaN or Infinity/);
+    }
+  }
+  assert.deepEqual((await client.call('ListTasks', {})).message.tasks ?? [], []);
+  assert.deepEqual(errors, []);
+});
+
+test('watchers of the health take no streams of other clients, and each client can have only a few', async (t) => {
+  const { client, grpc = '' } = await setUp(t, { limits: { maxStreams: 1 } });
+  using health = genericClient(grpc, 'grpc.health.v1.Health');
+  const watch = async () => {
+    const stream = health.stream('Watch', {});
+    stream.on('error', () => undefined);
+    const [first] = await once(stream, 'data').catch((error: unknown) => [error]);
+    return { stream, first };
+  };
+  const watching = await Promise.all(Array.from({ length: 8 }, watch));
+  assert.match(await all(client.stream('SendStreamingMessage', said('hi'))), /COMPLETED/);
+  assert.equal((await watch()).first.code, status.RESOURCE_EXHAUSTED);
+  watching[0]?.stream.cancel();
+  await until(
+    'a free place',
+    async () => (await watch()).first,
+    (first) => first.status === 'SERVING',
+  );
 });
 
 test('a client that leaves its stream is not an error in the log', async (t) => {

@@ -161,7 +161,7 @@ test('the gateway serves its agents over gRPC, selected by the tenant of their c
   await assert.rejects(client.call('GetTask', { tenant, id }), /UNAUTHENTICATED/);
 });
 
-test('the gateway limits and counts calls over gRPC like other requests', async () => {
+test('the gateway limits and counts calls over gRPC like other requests', async (t) => {
   await using running = await startGateway({
     grpc: grpcBinding(),
     config: { keys: { rateLimit: { requestsPerMinute: 2 } } },
@@ -171,7 +171,13 @@ test('the gateway limits and counts calls over gRPC like other requests', async 
   await client.call('ListTasks', {}, { metadata });
   await client.call('ListTasks', {}, { metadata });
   await assert.rejects(client.call('ListTasks', {}, { metadata }), /RESOURCE_EXHAUSTED/);
+  const session = connect(running.url);
+  t.after(() => session.destroy());
+  const odd = session.request({ ':method': 'ODD', ':path': '/' }).resume();
+  await once(odd, 'response');
   const metrics = await (await running.ask(running.key(), 'GET', '/metrics')).text();
   assert.match(metrics, /parley_http_requests_total\{.*route="A2A gRPC",status="200".*\} 2/);
   assert.match(metrics, /parley_http_requests_total\{.*route="A2A gRPC",status="429".*\} 1/);
+  assert.match(metrics, /parley_http_requests_total\{verb="other".*\} 1/);
+  assert.doesNotMatch(metrics, /ODD/);
 });

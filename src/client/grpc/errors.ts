@@ -2,26 +2,11 @@
 import { fromBinary, toJson } from '@bufbuild/protobuf';
 import { Code, ConnectError } from '@connectrpc/connect';
 import { AddressError } from '../../base/net/index.ts';
-import { registry } from '../../grpc/codec/index.ts';
+import { httpStatusOf, registry } from '../../grpc/codec/index.ts';
 import { A2AError, type ErrorSubject, v1 } from '../../protocol/index.ts';
 import { notPublic } from '../connection/discover.ts';
 import { ConnectionError, RemoteAgentError } from '../connection/errors.ts';
 import { withRetryAfter } from '../connection/request.ts';
-
-/** The HTTP status with the same meaning. It is used for statuses without google.rpc.ErrorInfo. */
-const HTTP_STATUS: { readonly [code in Code]?: number } = {
-  [Code.InvalidArgument]: 400,
-  [Code.OutOfRange]: 400,
-  [Code.Unauthenticated]: 401,
-  [Code.PermissionDenied]: 403,
-  [Code.NotFound]: 404,
-  [Code.AlreadyExists]: 409,
-  [Code.Aborted]: 409,
-  [Code.ResourceExhausted]: 429,
-  [Code.Unimplemented]: 501,
-  [Code.Unavailable]: 503,
-  [Code.DeadlineExceeded]: 504,
-};
 
 /** What connect says of a response with an HTTP status, and of one that is not what gRPC specifies. */
 const HTTP_ERROR = /^HTTP (\d{3})$/;
@@ -42,15 +27,14 @@ export function errorOfCall(
   const invalid = causeOf(error, A2AError);
   if (invalid) return unusable(invalid.message);
   if (causeOf(error, AddressError)) return notPublic(new URL(url).origin, error);
-  const { rawMessage, code, metadata } = connectError;
+  const { rawMessage, metadata } = connectError;
   const [, status] = HTTP_ERROR.exec(rawMessage) ?? [];
   if (status !== undefined) {
     // For example of a proxy. The error is the same as over HTTP.
     const answered = { message: `The agent answered HTTP ${status}` };
     return withRetryAfter(v1.decodeError(answered, Number(status)), { headers: metadata });
   }
-  const isTooLarge = code === Code.ResourceExhausted;
-  if (isTooLarge || MALFORMED.test(rawMessage)) return unusable(rawMessage);
+  if (MALFORMED.test(rawMessage)) return unusable(rawMessage);
   return sent
     ? new ConnectionError('broken', `the connection to ${url} broke`, { cause: error })
     : new ConnectionError('unreachable', `cannot reach ${url}: ${rawMessage}`, { cause: error });
@@ -75,14 +59,15 @@ function causeOf<Found extends Error>(
 function errorOfStatus(error: ConnectError, subject: ErrorSubject | undefined): A2AError {
   const details = detailsOf(error);
   const raw = { message: error.rawMessage, ...(details.length > 0 && { details }) };
-  const decoded = v1.decodeError(raw, httpStatusOf(error.code, subject), subject);
+  const decoded = v1.decodeError(raw, statusOf(error.code, subject), subject);
   return withRetryAfter(decoded, { headers: error.metadata });
 }
 
-function httpStatusOf(code: Code, subject: ErrorSubject | undefined): number {
+/** Returns the HTTP status for an error without google.rpc.ErrorInfo. */
+function statusOf(code: Code, subject: ErrorSubject | undefined): number {
   // Several errors of the protocol have this status. The subject decides.
   if (code === Code.FailedPrecondition) return subject === 'cancel' ? 409 : 501;
-  return HTTP_STATUS[code] ?? 500;
+  return httpStatusOf(code);
 }
 
 /** Returns the details as in the REST binding, except those of unknown types. */

@@ -61,7 +61,10 @@ export function exchangeOver(
         discard(response.body).catch(() => undefined);
       }
       const body = budget ? counted(response.body, budget) : response.body;
-      return { ...response, body: beforeTrailers(limitedBody(body, schema), trailer) };
+      return {
+        ...response,
+        body: beforeTrailers(limitedBody(body, schema, readMaxBytes), trailer),
+      };
     },
     readMaxBytes,
     writeMaxBytes: 2 ** 32 - 1,

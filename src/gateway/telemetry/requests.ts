@@ -12,12 +12,24 @@ const REFUSED: Readonly<Record<number, string>> = {
   429: 'limited',
 };
 
+/** With HTTP/2, a client can send any word as the method. The labels have only these. */
+const VERBS: ReadonlySet<string> = new Set([
+  'GET',
+  'HEAD',
+  'POST',
+  'PUT',
+  'PATCH',
+  'DELETE',
+  'OPTIONS',
+]);
+
 export function watchRequests(meter: Meter, routes: readonly GatewayRoute[]): Observe {
   const routeOf = namer(routes);
   return ({ method, url }, status, seconds) => {
     const route = routeOf(url);
-    meter.count('parley_http_requests_total', { verb: method, route, status: String(status) });
-    meter.observe('parley_http_request_duration_seconds', { verb: method, route }, seconds);
+    const verb = VERBS.has(method) ? method : 'other';
+    meter.count('parley_http_requests_total', { verb, route, status: String(status) });
+    meter.observe('parley_http_request_duration_seconds', { verb, route }, seconds);
     const reason = REFUSED[status];
     if (reason !== undefined) meter.count('parley_refused_total', { reason });
   };
@@ -31,6 +43,7 @@ export function watchTasks(meter: Meter): NonNullable<ServeOptions['onState']> {
 }
 
 const GRPC_METHOD = /^\/(?:lf\.)?a2a\.v1\.A2AService\//;
+const GRPC_TOOLS = /^\/grpc\.(?:health|reflection)\./;
 
 /** Returns a function that finds the route of a path. Parameter values never become labels. */
 function namer(routes: readonly GatewayRoute[]): (url: string) => string {
@@ -44,6 +57,7 @@ function namer(routes: readonly GatewayRoute[]): (url: string) => string {
     const [path = '/'] = url.split('?', 1);
     if (path === '/') return 'A2A JSON-RPC';
     if (GRPC_METHOD.test(path)) return 'A2A gRPC';
+    if (GRPC_TOOLS.test(path)) return 'gRPC health or reflection';
     if (path.startsWith('/agents/')) return '/agents/{name}';
     if (literal.has(path)) return path;
     const found = patterns.find(([pattern]) => pattern.test(path));

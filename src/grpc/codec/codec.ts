@@ -158,14 +158,25 @@ const KNOWN_ONLY = { ignoreUnknownFields: true, ...READ_OPTIONS };
 /** Converts JSON to a message. Fields that protobuf does not have are omitted. */
 function messageOf(schema: DescMessage, raw: unknown): Message {
   try {
-    return fromJson(schema, raw as JsonValue, KNOWN_ONLY);
+    if (isFiniteJson(raw)) return fromJson(schema, raw as JsonValue, KNOWN_ONLY);
   } catch {
-    return fromJson(schema, plainJson(raw), KNOWN_ONLY);
+    // What is not JSON is converted below.
   }
+  return fromJson(schema, plainJson(raw), KNOWN_ONLY);
+}
+
+/** Returns whether all numbers in a value are finite. Only then can a peer convert the message to JSON. */
+function isFiniteJson(value: unknown): boolean {
+  if (typeof value === 'number') return Number.isFinite(value);
+  if (Array.isArray(value)) return value.every(isFiniteJson);
+  if (!isObject(value)) return true;
+  for (const key in value) if (!isFiniteJson(value[key])) return false;
+  return true;
 }
 
 /**
- * Converts a value that `fromJson` does not accept. JSON.stringify removes what is not JSON, such as undefined values.
+ * Converts a value that is not JSON. JSON.stringify removes undefined values, and makes NaN and Infinity null, as in the
+ * other bindings.
  * A timestamp that is not RFC 3339 is converted, or removed if it is not a timestamp at all. Half a surrogate pair is
  * replaced, because UTF-8 does not have it. A model's chunk of text can end in the middle of a pair.
  */

@@ -1,4 +1,5 @@
 export { protoCodecOf, type ProtoCodec } from './codec.ts';
+export { httpStatusOf } from './http-status.ts';
 export { limitedBody } from './limited-body.ts';
 export {
   isBidiStreaming,

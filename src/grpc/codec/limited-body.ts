@@ -1,5 +1,6 @@
-/** Limits the number of messages inside the messages of a gRPC request or response. */
+/** Limits the messages of a gRPC request or response: their size, and the number of messages inside them. */
 import type { DescMessage } from '@bufbuild/protobuf';
+import { A2AError } from '../../protocol/index.ts';
 import { MessageCount } from './message-count.ts';
 
 /** Smaller messages cannot contain enough to block the event loop. */
@@ -7,10 +8,14 @@ const UNCHECKED_BYTES = 64 * 1024;
 /** gRPC sends one byte of flags and four bytes of length before each message. */
 const PREFIX_BYTES = 5;
 
-/** Passes a body on. Throws `invalidRequest` instead of the chunk with which a message has too many messages inside. */
+/**
+ * Passes a body on. Throws `tooLarge` at the beginning of a message that is larger than `maxBytes`, and `invalidRequest`
+ * instead of the chunk with which a message has too many messages inside.
+ */
 export async function* limitedBody<Chunk extends Uint8Array>(
   body: AsyncIterable<Chunk>,
   schema: DescMessage,
+  maxBytes: number,
 ): AsyncGenerator<Chunk> {
   let prefixBytes = 0;
   let size = 0;
@@ -30,6 +35,9 @@ export async function* limitedBody<Chunk extends Uint8Array>(
       size = prefixBytes === 0 ? 0 : size * 256 + byte;
       if (++prefixBytes < PREFIX_BYTES) continue;
       prefixBytes = 0;
+      if (size > maxBytes) {
+        throw new A2AError('tooLarge', `The message is larger than ${maxBytes} bytes`);
+      }
       left = size;
       count = size > UNCHECKED_BYTES ? new MessageCount(schema, size) : undefined;
     }
