@@ -18,7 +18,7 @@ test('a ticket is valid once, for two minutes, and for the roles it was made for
   let now = 0;
   const access = new LiveAccess({ now: () => now });
   const ticket = access.issueTicket(['view']);
-  assert.match(ticket, /^[\w-]{43}$/);
+  assert.match(ticket, /^[\w-]{15}$/);
   const { token, roles } = access.exchange(ticket, { name: 'phone', remote: 'a' });
   assert.deepEqual(roles, ['view']);
   assert.deepEqual(access.authenticate(request(token)), {

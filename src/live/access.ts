@@ -25,7 +25,12 @@ const MAX_TOKENS = 64;
 const MAX_TRIES = 10;
 const MAX_ALL_TRIES = 120;
 const MINUTE_MS = 60_000;
-const SECRET_BYTES = 32;
+const TOKEN_BYTES = 32;
+/**
+ * Size of a ticket. Its 88 bits cannot be guessed in two minutes, and its link, with an IPv4 address, has a QR code that
+ * fits a terminal with 24 rows.
+ */
+const TICKET_BYTES = 11;
 const MAX_NAME = 40;
 /** The user of a request without a token, on this machine. */
 const ANONYMOUS: User = { id: '' };
@@ -125,7 +130,7 @@ export class LiveAccess {
   /** From now on, every new client needs a token. Returns a ticket for a token with these roles. */
   issueTicket(roles: readonly LiveRole[]): string {
     this.#strict = true;
-    const ticket = newSecret();
+    const ticket = newSecret(TICKET_BYTES);
     this.#tickets.push({ hash: hashOf(ticket), roles, until: this.#now() + TICKET_MS });
     this.#tickets.splice(0, this.#tickets.length - MAX_TICKETS);
     return ticket;
@@ -167,7 +172,7 @@ export class LiveAccess {
     if (issued.length >= MAX_TOKENS) {
       throw new A2AError('unavailable', 'Too many tokens: revoke one with /clients');
     }
-    const token = newSecret();
+    const token = newSecret(TOKEN_BYTES);
     const { user } = this.#add({
       name: this.#freeName(name),
       roles: found.roles,
@@ -269,8 +274,8 @@ function matching<Entry extends { readonly hash: Buffer }>(
   return found;
 }
 
-function newSecret(): string {
-  return randomBytes(SECRET_BYTES).toString('base64url');
+function newSecret(bytes: number): string {
+  return randomBytes(bytes).toString('base64url');
 }
 
 function hashOf(secret: string): Buffer {

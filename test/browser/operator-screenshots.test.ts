@@ -28,7 +28,10 @@ async function furnished(t: TestContext) {
         translator: price(0.0002, 0.0008),
       },
       agents: { clerk: { url: agent.url }, archive: { url: 'http://127.0.0.1:1' } },
-      budgets: { workspaces: { default: { amount: 10, currency: 'EUR', period: 'month' } } },
+      budgets: {
+        workspaces: { default: { amount: 10, currency: 'EUR', period: 'month' } },
+        subjects: { 'default/ann@example.com': { tokens: 100_000, period: 'day' } },
+      },
     },
   });
   t.after(() => gateway[Symbol.asyncDispose]());
@@ -108,7 +111,7 @@ test('the pictures of the gateway', { skip }, async (t) => {
       await page.locator(ready).first().waitFor();
       await shoot(page, place.replace(/\/.*/, ''), look);
       if (place !== 'usage') continue;
-      await page.locator('.curve').scrollIntoViewIfNeeded();
+      await page.evaluate("document.getElementById('budgets').scrollIntoView()");
       await shoot(page, 'budgets', look);
       await page.getByLabel('Workspace', { exact: true }).selectOption('all workspaces');
       await page.getByRole('heading', { name: 'Usage of all workspaces' }).waitFor();

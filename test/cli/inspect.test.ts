@@ -6,7 +6,7 @@ test('parley inspect prints a link that works once, and relays requests until it
   const agent = await serving(['--agent', 'echo', '--token', 'secret']);
   const inspector = start(['inspect', agent.url, '--no-open', '--token', 'secret']);
   const [, base = '', ticket = ''] = await inspector.saying(
-    /Inspector of \S+: (http:\/\/127\.0\.0\.1:\d+)\/console#ticket=([\w-]{43})\n/,
+    /Inspector of \S+: (http:\/\/127\.0\.0\.1:\d+)\/console#ticket=([\w-]{15})\n/,
   );
   assert.equal((await fetch(`${base}/inspector`)).status, 401);
   const exchange = () =>

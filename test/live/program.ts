@@ -7,6 +7,7 @@ import { ticketIn } from '../../src/live/client/index.ts';
 import { makePlace, type Place } from '../coder/support.ts';
 import { openTerminal, type Terminal, type TerminalOptions } from '../tui/terminal.ts';
 
+const TICKET_LENGTH = 15;
 const MAIN = 'src/cli/main.ts';
 export const ENTER = '\r';
 export const CTRL_C = '\u0003';
@@ -80,6 +81,9 @@ export function linkOn(terminal: Terminal): Promise<string> {
   return terminal.until('a link', () => {
     const [link] = terminal.visible().match(/^https?:\S+#ticket=\S+\n?\S*/m) ?? [];
     const url = link?.replaceAll('\n', '');
-    return (ticketIn(url ?? '')?.length ?? 0) >= 43 && url?.slice(0, url.indexOf('=') + 44);
+    return (
+      (ticketIn(url ?? '')?.length ?? 0) >= TICKET_LENGTH &&
+      url?.slice(0, url.indexOf('=') + 1 + TICKET_LENGTH)
+    );
   });
 }

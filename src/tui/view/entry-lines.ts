@@ -41,11 +41,13 @@ export function entryLines(entry: Entry, view: View): StyledLine[] {
 function noticeLines({ level, text, link }: NoticeEntry, view: View): StyledLine[] {
   const { width, plain } = view;
   const tone = level === 'error' ? 'bad' : 'dim';
-  const lines = wrapText(text, width - 2, tone);
-  const shown = plain
-    ? gutter(lines, line(level === 'error' ? 'Error: ' : ''), EMPTY)
-    : gutter(lines, line(level === 'error' ? '✗ ' : '· ', tone), line('  '));
-  return link ? linkLines(link, shown, view) : shown;
+  const textAt = (columns: number) => {
+    const lines = wrapText(text, columns - 2, tone);
+    return plain
+      ? gutter(lines, line(level === 'error' ? 'Error: ' : ''), EMPTY)
+      : gutter(lines, line(level === 'error' ? '✗ ' : '· ', tone), line('  '));
+  };
+  return link ? linkLines(link, textAt, view) : textAt(width);
 }
 
 function promptLines({ text, from }: PromptEntry, view: View): StyledLine[] {

@@ -1,4 +1,4 @@
-/** Draws a link, and above it the link as a QR code if the terminal is large enough. */
+/** Draws a link, and the link as a QR code if the terminal is large enough. */
 import { line, span, type NoticeEntry, type StyledLine } from '../../display/index.ts';
 import { wrap } from '../text/styled-line.ts';
 import type { View } from './view.ts';
@@ -9,6 +9,10 @@ type ShownLink = NonNullable<NoticeEntry['link']>;
 const BORDERS = [4, 3, 2];
 /** Rows of the screen for the text field and the status line, with a blank line before and after them. */
 const INPUT_ROWS = 6;
+/** Columns between the code and the text beside it. */
+const GAP = 2;
+/** Minimum width of the text beside the code. */
+const MIN_BESIDE = 20;
 /**
  * Rows that the code leaves free in a small terminal. There, the text below the code moves the top of the code out of
  * the screen, and the person scrolls up to scan it.
@@ -16,25 +20,50 @@ const INPUT_ROWS = 6;
 const FEW_ROWS = 5;
 
 /**
- * Returns the code, the text about the link, and the link, from the first column on, so that it can be copied. The code
- * comes first, because it can fill the screen, and the text has warnings that must be seen.
+ * Returns the code, the text about the link, and the link, from the first column on, so that it can be copied. The text
+ * is below the code if all of it fits on the screen, and otherwise beside the code.
  */
 export function linkLines(
   { url, code }: ShownLink,
-  text: readonly StyledLine[],
+  textAt: (width: number) => readonly StyledLine[],
   view: View,
 ): StyledLine[] {
   const { width, height = 0, plain } = view;
-  const below = [...text, ...wrap(line(url, 'link'), width)];
+  const link = wrap(line(url, 'link'), width);
+  const below = [...textAt(width), ...link];
   if (plain) return below;
-  const fits = (border: number, free: number) => {
-    const size = code.length + 2 * border;
-    return size <= width && Math.ceil(size / 2) + free <= height;
+  const widthOf = (border: number) => code.length + 2 * border;
+  const rowsOf = (border: number) => Math.ceil(widthOf(border) / 2);
+  const textBeside = (border: number) => {
+    const left = width - widthOf(border) - GAP;
+    const lines = left < MIN_BESIDE ? undefined : textAt(left);
+    return lines && lines.length <= rowsOf(border) ? lines : undefined;
   };
-  const border =
-    BORDERS.find((each) => fits(each, below.length + INPUT_ROWS)) ??
-    BORDERS.findLast((each) => fits(each, FEW_ROWS));
+  const fits = (border: number, free: number) =>
+    widthOf(border) <= width && rowsOf(border) + free <= height;
+
+  let border = BORDERS.find((each) => fits(each, below.length + INPUT_ROWS));
+  if (border !== undefined) return [...codeLines(code, border), ...below];
+  const beside = BORDERS.filter((each) => textBeside(each));
+  border = beside.find((each) => fits(each, link.length + INPUT_ROWS));
+  if (border !== undefined) {
+    return [...joined(codeLines(code, border), textBeside(border) ?? []), ...link];
+  }
+  // The link and the border above the code may leave the screen, but not the code and the text.
+  border = beside.findLast((each) => fits(each, INPUT_ROWS - 1));
+  if (border !== undefined) {
+    return [...link, ...joined(codeLines(code, border), textBeside(border) ?? [])];
+  }
+  border = BORDERS.findLast((each) => fits(each, FEW_ROWS));
   return border === undefined ? below : [...codeLines(code, border), ...below];
+}
+
+/** Puts each line of the text after a line of the code. */
+function joined(code: readonly StyledLine[], text: readonly StyledLine[]): StyledLine[] {
+  return code.map((row, index) => {
+    const words = text[index];
+    return words ? [...row, span(' '.repeat(GAP)), ...words] : row;
+  });
 }
 
 /** Draws two rows of modules in each line, with half blocks. The dark modules have the colour of the text. */

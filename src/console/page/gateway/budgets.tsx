@@ -97,10 +97,12 @@ function BudgetBar({ line, shown, passed, now }: BarProps) {
   return (
     <div class="budget-line">
       <div class="track" aria-hidden="true">
-        <span
-          class={`span ${spent > limit * (passed ?? 1) ? 'span-person' : 'span-work'}`}
-          style={{ left: '0', width: percent(part) }}
-        />
+        {spent > 0 ? (
+          <span
+            class={`span ${spent > limit * (passed ?? 1) ? 'span-person' : 'span-work'}`}
+            style={{ left: '0', width: percent(part) }}
+          />
+        ) : null}
         {reserved > 0 ? (
           <span
             class="span span-reserved"
