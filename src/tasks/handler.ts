@@ -37,6 +37,7 @@ import { memoryStore } from './store/memory-store.ts';
 import { type DeadLetterOperations, pushOperations } from './push-operations.ts';
 import type { Deliver } from './push/deliver.ts';
 import type { SerializedEntry } from './store/store.ts';
+import { Published } from './log/published.ts';
 import { mayGoOn, type Sink } from './log/reader.ts';
 import { reserve, type ReserveParams } from './reserve.ts';
 import { Runtime, type RuntimeLimits } from './runtime.ts';
@@ -242,21 +243,20 @@ export function createHandler(
     const accepted = await accept(runtime, params, call, intake);
     if ('kind' in accepted) return TaskStream.of(accepted);
     using live = accepted.live;
-    const { before, after } = accepted;
+    const { before, created, after } = accepted;
     const view = await runtime.viewOf(call, before && live, params);
     // In 1.0, a stream must start with the task (section 3.1.2 of the specification).
     if (accepted.brief && wireOf(call) === '0.3') {
       return TaskStream.read(log, live, after + 1, undefined, { view });
     }
     const { historyLength } = params.configuration ?? {};
-    if (!before) {
-      // Entry 1 is the task. Its history has only this message.
-      const [first] = historyLength === 0 ? await live.read(after, 1) : [];
-      if (first?.event.kind !== 'task')
-        return TaskStream.read(log, live, after, undefined, { view });
-      const trimmed = shown(first.event, view, historyLength);
-      return TaskStream.read(log, live, first.seq, opening(trimmed, first.seq), { view });
+    if (created) {
+      // Entry 1 of a new task is known, so it is not read from the store. Its history has only this message.
+      const task = shown(created, view, historyLength);
+      const first = task === created ? new Published({ seq: 1, event: task }) : opening(task, 1);
+      return TaskStream.read(log, live, 1, first, { view });
     }
+    if (!before) return TaskStream.read(log, live, after, undefined, { view });
     // A task that has just got this message is not over, even if its execution has ended already.
     const over = accepted.repeated && !live.running && isSettled(before.status.state);
     if (accepted.repeated && seen !== undefined) {

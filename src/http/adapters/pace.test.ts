@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
 import { test } from 'node:test';
-import { Pace, type Paced } from './pace.ts';
+import { Pace, type Paced, WINDOW_MS } from './pace.ts';
 
 class Stream implements Paced {
   wroteAt = 0;
@@ -37,18 +37,24 @@ test('what comes after a pause goes out in the same turn of the loop', async () 
   assert.equal(stream.flushed, 3);
 });
 
-test('what comes right after a write waits for the end of the window', async (t) => {
+test('what comes right after a write waits for the end of the window of its stream', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
-  const stream = new Stream(new Pace());
-  await stream.send();
-  // The clock of the pace is not mocked: the last write was in the future, so the window cannot end early.
-  stream.wroteAt = performance.now() + 60_000;
-  const second = stream.send();
+  let now = 1000;
+  const pace = new Pace(() => now);
+  const [one, other] = [new Stream(pace), new Stream(pace)];
+  await one.send();
+  now += WINDOW_MS / 2;
+  await other.send();
+  void one.send();
+  void other.send();
   await turn();
-  assert.equal(stream.flushed, 1);
-  t.mock.timers.tick(1);
-  await second;
-  assert.equal(stream.flushed, 2);
+  assert.deepEqual([one.flushed, other.flushed], [1, 1]);
+  now += WINDOW_MS / 2;
+  t.mock.timers.tick(WINDOW_MS / 2);
+  assert.deepEqual([one.flushed, other.flushed], [2, 1]);
+  now += WINDOW_MS / 2;
+  t.mock.timers.tick(WINDOW_MS / 2);
+  assert.deepEqual([one.flushed, other.flushed], [2, 2]);
 });
 
 test('one stream does not wait for what another has written', async () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Message, Task, TaskArtifactUpdateEvent } from '../../protocol/index.ts';
+import { COMMIT_WINDOW_MS } from './commit-timer.ts';
 import { EventLog } from './event-log.ts';
 import { LogLostError } from './live-task.ts';
 import type { AgentExecutor } from '../execution/executor.ts';
@@ -110,6 +111,66 @@ test('nothing is published before it is stored, and appends of one turn are one 
   finish();
   await live.whenStored(6);
   assert.deepEqual(sink.seen, [1, 2, 3, 4, 5, 6]);
+});
+
+test('the chunks of a burst share a write, and the end of the task does not wait', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const { store, batches } = slowStore();
+  const inner = memoryStore();
+  const quick = new Proxy<TaskStore>(store, {
+    get(target, key) {
+      if (key !== 'append') return Reflect.get(target, key) as unknown;
+      return (batch: readonly Append[]) => {
+        batches.push(batch);
+        return inner.append(batch);
+      };
+    },
+  });
+  let now = 1000;
+  const log = new EventLog(quick, silent, undefined, () => now);
+  using live = log.create(scope, task);
+  await tick();
+  // The last write has just ended, so chunks wait.
+  for (const text of ['a', 'b', 'c']) {
+    void log.append(live, chunk(text));
+    await tick();
+  }
+  assert.equal(live.stored, 1);
+  now += COMMIT_WINDOW_MS;
+  t.mock.timers.tick(COMMIT_WINDOW_MS);
+  assert.equal(live.stored, 4);
+  // After a pause, a chunk does not wait.
+  now += COMMIT_WINDOW_MS;
+  void log.append(live, chunk('d'));
+  await tick();
+  assert.equal(live.stored, 5);
+  void log.append(live, chunk('e'));
+  const end = { kind: 'status-update', taskId: 't', contextId: 'c', final: true } as const;
+  void log.append(live, { ...end, status: { state: 'completed' } });
+  await tick();
+  assert.equal(live.stored, 7);
+  assert.equal(batches.length, 4);
+});
+
+test('when many tasks append at the same time, new tasks share a write too', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const { store, batches, finish } = slowStore();
+  const log = new EventLog(store, silent, undefined, () => 1000);
+  const create = (id: string) => void log.create(scope, { ...task, id });
+  for (const id of ['1', '2', '3', '4', '5']) create(id);
+  await tick();
+  finish();
+  await tick();
+  create('6');
+  await tick();
+  create('7');
+  await tick();
+  assert.equal(batches.length, 1);
+  t.mock.timers.tick(COMMIT_WINDOW_MS);
+  assert.deepEqual(
+    batches.map((batch) => batch.length),
+    [5, 2],
+  );
 });
 
 for (const [what, text, most] of [

@@ -1,14 +1,16 @@
 /**
  * Appends events to the logs of tasks, and publishes each event to the task's readers after it is stored.
  *
- * All appends in one iteration of the event loop share a transaction (group commit). If the store is not durable, each
- * append is stored and published immediately. A task is live (in memory) while it is executed or read.
+ * All appends in one iteration of the event loop share a transaction (group commit), and so do those of a burst
+ * (commit-timer.ts). If the store is not durable, each append is stored and published immediately. A task is live (in
+ * memory) while it is executed or read.
  *
  * Several nodes may share the store (`cluster`). Then a task that is not executed here follows the store: its readers
  * get the entries that other nodes append.
  */
 import { ChurnMap, type MaybePromise } from '../../base/index.ts';
 import { refusal, type Task, type TaskEvent, type TaskState } from '../../protocol/index.ts';
+import { CommitTimer } from './commit-timer.ts';
 import { LiveTask, LogFullError, LogLostError, LogMovedError, type Unsent } from './live-task.ts';
 import type { Logger } from './logger.ts';
 import { LogReader, type Sink } from './reader.ts';
@@ -47,13 +49,14 @@ export class EventLog {
   /** The tasks whose new entries are being read, and whether they have changed again in the meantime. */
   readonly #reading = new Map<LiveTask, boolean>();
   #pending: Unsent[] = [];
-  #scheduled = false;
   #writing = false;
+  readonly #commits: CommitTimer;
 
-  constructor(store: TaskStore, logger: Logger, onState?: OnState) {
+  constructor(store: TaskStore, logger: Logger, onState?: OnState, now?: () => number) {
     this.#store = store;
     this.#logger = logger;
     this.#onState = onState;
+    this.#commits = new CommitTimer(() => this.#flush(), now);
   }
 
   get store(): TaskStore {
@@ -227,13 +230,11 @@ export class EventLog {
     this.#add(live, event, messageIds, expiresAt);
     if (!this.#store.durable) {
       this.#flush();
-    } else if (!this.#scheduled) {
-      this.#scheduled = true;
-      setImmediate(() => this.#flush());
+      return undefined;
     }
-    if (live.unsent && live.unsent.bytes > MAX_UNSTORED_BYTES) return live.whenStored(live.seq);
-    const unstored = live.seq - live.stored;
-    return unstored > MAX_UNSTORED ? live.whenStored(live.seq - MAX_UNSTORED / 2) : undefined;
+    const needed = entryToWaitFor(live);
+    this.#commits.schedule(needed !== undefined || event.kind !== 'artifact-update');
+    return needed === undefined ? undefined : live.whenStored(needed);
   }
 
   /** Appends an event that is stored together with the next one. The caller must append the next event at once. */
@@ -305,7 +306,6 @@ export class EventLog {
   }
 
   #flush(): void {
-    this.#scheduled = false;
     if (this.#writing || this.#pending.length === 0) return;
     const batch = this.#pending;
     this.#pending = [];
@@ -329,7 +329,7 @@ export class EventLog {
   }
 
   #done(batch: readonly Unsent[], outcomes: readonly AppendOutcome[]): void {
-    this.#writing = false;
+    this.#ended(batch);
     for (let at = 0; at < batch.length; at++) {
       const { live, entries } = batch[at]!;
       if (outcomes[at] === 'ok') live.settle(entries);
@@ -343,8 +343,13 @@ export class EventLog {
     if (this.#pending.length > 0) this.#flush();
   }
 
-  #failed(batch: readonly Unsent[], error: unknown): void {
+  #ended(batch: readonly Unsent[]): void {
     this.#writing = false;
+    if (this.#store.durable) this.#commits.ended(batch.length);
+  }
+
+  #failed(batch: readonly Unsent[], error: unknown): void {
+    this.#ended(batch);
     this.#logger.error({ err: error, tasks: batch.length }, 'failed to append to the task store');
     for (const { live } of batch) {
       this.#giveUp(live);
@@ -379,4 +384,10 @@ export class EventLog {
       for (const reader of readers) reader.close('lost');
     }
   }
+}
+
+/** Returns the number of the entry that must be stored before the task's next append, if there is one. */
+function entryToWaitFor({ seq, stored, unsent }: LiveTask): number | undefined {
+  if (unsent && unsent.bytes > MAX_UNSTORED_BYTES) return seq;
+  return seq - stored > MAX_UNSTORED ? seq - MAX_UNSTORED / 2 : undefined;
 }

@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { A2AError, type StreamItem } from '../../protocol/index.ts';
-import { type AgentExecutor, createHandler, opening, TaskStream } from '../index.ts';
+import {
+  type AgentExecutor,
+  createHandler,
+  memoryStore,
+  opening,
+  TaskStream,
+  type TaskStore,
+} from '../index.ts';
 
 /** Says that it works, and then nothing. */
 const silent: AgentExecutor = {
@@ -78,7 +85,51 @@ test('a stream that is left before it opens closes the other one', async () => {
   next.resolve(other);
   await next.promise;
   // It has ended: nothing but its first item is left.
-  assert.equal((await ids(other)).length, 0);
+  assert.equal((await ids(other)).length, 1);
   assert.equal(ended, 1);
   await handler.close();
+});
+
+/** Counts the reads of a store. Like a store on disk, it is durable. */
+function countingStore() {
+  let reads = 0;
+  const store = new Proxy<TaskStore>(memoryStore(), {
+    get(target, key) {
+      if (key === 'durable') return true;
+      if (key === 'read') reads++;
+      const value: unknown = Reflect.get(target, key);
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+    },
+  });
+  return { store, reads: () => reads };
+}
+
+test('the stream of a new task reads nothing from the store', async (t) => {
+  const { store, reads } = countingStore();
+  const quick: AgentExecutor = {
+    async *execute() {
+      yield { kind: 'status-update', state: 'working' };
+    },
+  };
+  const handler = createHandler(quick, { store });
+  t.after(() => handler.close());
+  for (const historyLength of [undefined, 0]) {
+    const parts = [{ kind: 'text' as const, text: 'hi' }];
+    const messageId = `m${historyLength}`;
+    const stream = await handler.streamMessage({
+      message: { kind: 'message', messageId, role: 'user', parts },
+      ...(historyLength !== undefined && { configuration: { historyLength } }),
+    });
+    const seen: unknown[] = [];
+    for await (const { event, seq } of stream) {
+      const said = event.kind === 'task' ? (event.history?.length ?? 0) : undefined;
+      seen.push([seq, event.kind, said]);
+    }
+    assert.deepEqual(seen, [
+      [1, 'task', historyLength ?? 1],
+      [2, 'status-update', undefined],
+      [3, 'status-update', undefined],
+    ]);
+  }
+  assert.equal(reads(), 0);
 });

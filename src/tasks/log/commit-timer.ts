@@ -1,0 +1,53 @@
+/**
+ * Decides when the appends to a durable store are written. A transaction takes more time than an entry in it, so the
+ * entries of a burst share one.
+ *
+ * Appends are normally written in the next iteration of the event loop. If the last transaction has just ended, chunks
+ * of artifacts wait until a short window is over. Other entries wait too if many tasks append at the same time. So a
+ * client that waits for its task is not delayed, unless the server is busy.
+ */
+
+/** Minimum time between the end of a transaction and the start of the next one, unless an urgent entry ends the wait. */
+export const COMMIT_WINDOW_MS = 2;
+/** Number of tasks in a transaction from which on urgent entries wait too. */
+const MANY_TASKS = 5;
+
+export class CommitTimer {
+  readonly #write: () => void;
+  readonly #now: () => number;
+  #next: 'soon' | 'later' | undefined;
+  #endedAt = -Infinity;
+  /** The number of tasks in the last transaction. */
+  #tasks = 0;
+
+  /** `now` is the clock in milliseconds. */
+  constructor(write: () => void, now: () => number = () => performance.now()) {
+    this.#write = write;
+    this.#now = now;
+  }
+
+  /** Schedules one call of `write`. */
+  schedule(isUrgent: boolean): void {
+    if (this.#next === 'soon' || (this.#next === 'later' && !isUrgent)) return;
+    const left = this.#endedAt + COMMIT_WINDOW_MS - this.#now();
+    if (left <= 0 || (isUrgent && this.#tasks < MANY_TASKS)) {
+      this.#next = 'soon';
+      setImmediate(this.#run);
+    } else if (this.#next === undefined) {
+      this.#next = 'later';
+      setTimeout(this.#run, left);
+    }
+  }
+
+  /** Must be called at the end of each transaction. */
+  ended(tasks: number): void {
+    this.#tasks = tasks;
+    this.#endedAt = this.#now();
+  }
+
+  readonly #run = (): void => {
+    if (this.#next === undefined) return;
+    this.#next = undefined;
+    this.#write();
+  };
+}
