@@ -294,7 +294,7 @@ function writeStream(
     return reply.release();
   }
   // A stream may be open for days, so what it no longer needs is not kept in memory.
-  if (isDirect(incoming)) incoming.rawHeaders = NO_HEADERS;
+  if (isDirect(incoming)) incoming.rawHeaders = incoming.rawTrailers = NO_HEADERS;
   sink.listen();
   // Send the headers before the first event, so that the client can see that it is connected.
   if (sink.silent) response.flushHeaders();

@@ -296,9 +296,9 @@ export class MemoryStore implements TaskStore {
     if (task.isFinished) this.#finishedBytes += bytes;
     task.bytes += bytes;
     this.#bytes += bytes;
-    if (messageIds.length > 0) {
-      for (const id of messageIds) scope.messages.set(id, task);
-      task.messageIds = known ? [...task.messageIds, ...messageIds] : messageIds;
+    for (const id of messageIds) {
+      scope.messages.set(id, task);
+      task.addMessageId(id);
     }
     if (status) this.#changed(task, status);
     return 'ok';

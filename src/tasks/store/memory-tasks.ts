@@ -25,7 +25,6 @@ export interface Found {
   readonly links: ChainLinks;
 }
 
-const NO_IDS: readonly string[] = [];
 const NO_EVENTS: TaskEvent[] = [];
 export const NEVER = Infinity;
 
@@ -37,7 +36,9 @@ export class StoredTask implements Scope {
   readonly owner: string;
   readonly scope: ScopeIndex;
   events = NO_EVENTS;
-  messageIds = NO_IDS;
+  /** The ids of the messages that the task accepted. Most tasks have one, which is not in the array. */
+  #messageId: string | undefined;
+  #otherMessageIds: string[] | undefined;
   status: TaskStatus;
   /** The number of the last status change. It is 0 until the task is in the chains. */
   changed = 0;
@@ -68,6 +69,17 @@ export class StoredTask implements Scope {
     else this.events.push(event);
   }
 
+  /** Adds the id of a message that the task accepted. */
+  addMessageId(id: string): void {
+    if (this.#messageId === undefined) this.#messageId = id;
+    else (this.#otherMessageIds ??= []).push(id);
+  }
+
+  messageIds(): string[] {
+    if (this.#messageId === undefined) return [];
+    return [this.#messageId, ...(this.#otherMessageIds ?? [])];
+  }
+
   get isListed(): boolean {
     return this.changed > 0;
   }
@@ -96,7 +108,8 @@ export class StoredTask implements Scope {
 export class ScopeIndex {
   readonly all = new Chain();
   readonly states = new Map<TaskState, Chain>();
-  readonly contexts = new Map<string, Chain>();
+  /** The tasks of each context. The only task of a context is not in a chain, but here is its number. */
+  readonly #contexts = new Map<string, Chain | number>();
   /** The tasks that wait for a client, by state and context. */
   readonly waiting = new Map<string, Chain>();
   readonly messages = new Map<string, StoredTask>();
@@ -106,7 +119,7 @@ export class ScopeIndex {
     if (contextId !== undefined && state !== undefined && isInterrupted(state)) {
       return found(this.waiting.get(waitingKey(contextId, state)), links.waiting);
     }
-    if (contextId !== undefined) return found(this.contexts.get(contextId), links.context);
+    if (contextId !== undefined) return found(this.#contextChain(contextId, links), links.context);
     if (state !== undefined) return found(this.states.get(state), links.state);
     return { chain: this.all, links: links.all };
   }
@@ -115,7 +128,11 @@ export class ScopeIndex {
   add(task: StoredTask, links: StoreLinks): void {
     this.all.add(links.all, task.number);
     chainOf(this.states, task.status.state).add(links.state, task.number);
-    chainOf(this.contexts, task.contextId).add(links.context, task.number);
+    const known = this.#contexts.get(task.contextId);
+    if (known === undefined) this.#contexts.set(task.contextId, task.number);
+    else if (known !== task.number) {
+      this.#contextChain(task.contextId, links)?.add(links.context, task.number);
+    }
     const { state } = task.status;
     if (!isInterrupted(state)) return;
     chainOf(this.waiting, waitingKey(task.contextId, state)).add(links.waiting, task.number);
@@ -124,7 +141,9 @@ export class ScopeIndex {
   remove(task: StoredTask, links: StoreLinks): void {
     this.all.remove(links.all, task.number);
     this.states.get(task.status.state)?.remove(links.state, task.number);
-    this.contexts.get(task.contextId)?.remove(links.context, task.number);
+    const context = this.#contexts.get(task.contextId);
+    // The only task of a context stays until `forget`.
+    if (context instanceof Chain) context.remove(links.context, task.number);
     const { state } = task.status;
     if (!isInterrupted(state)) return;
     const key = waitingKey(task.contextId, state);
@@ -134,9 +153,20 @@ export class ScopeIndex {
   }
 
   /** Removes the index entries of a deleted task. */
-  forget({ contextId, messageIds }: StoredTask): void {
-    if (this.contexts.get(contextId)?.size === 0) this.contexts.delete(contextId);
-    for (const id of messageIds) this.messages.delete(id);
+  forget(task: StoredTask): void {
+    const context = this.#contexts.get(task.contextId);
+    const isEmpty = context instanceof Chain ? context.size === 0 : context === task.number;
+    if (isEmpty) this.#contexts.delete(task.contextId);
+    for (const id of task.messageIds()) this.messages.delete(id);
+  }
+
+  #contextChain(contextId: string, links: StoreLinks): Chain | undefined {
+    const known = this.#contexts.get(contextId);
+    if (typeof known !== 'number') return known;
+    const chain = new Chain();
+    chain.add(links.context, known);
+    this.#contexts.set(contextId, chain);
+    return chain;
   }
 }
 
