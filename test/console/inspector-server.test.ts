@@ -1,5 +1,8 @@
 // The server of `parley inspect`: who may use it, where it sends requests, and what it passes on.
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type ServerHttp2Stream } from 'node:http2';
+import type { AddressInfo } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { inspectorServer } from '../../src/cli/remote/inspector-server.ts';
 import { grpcBinding } from '../../src/grpc.ts';
@@ -249,4 +252,40 @@ test('at most 16 requests run at the same time', async (t) => {
   );
   leaving.abort();
   await Promise.all(agent.asked.map(({ gone }) => gone));
+});
+
+test('checks over gRPC count among the 16 requests, and close their connections', async (t) => {
+  let closed = Promise.withResolvers<void>();
+  let open = 0;
+  let isSilent = true;
+  const streams: ServerHttp2Stream[] = [];
+  const agent = createServer().listen(0, '127.0.0.1');
+  agent.on('connection', (socket) => {
+    open++;
+    socket.on('close', () => --open === 0 && closed.resolve());
+  });
+  agent.on('stream', (stream) => {
+    streams.push(stream);
+    if (!isSilent) stream.close();
+  });
+  t.after(() => agent.close());
+  await once(agent, 'listening');
+  const host = `127.0.0.1:${(agent.address() as AddressInfo).port}`;
+  const { post } = await inspect(t, { url: `http://${host}` });
+  const offer = { url: host, protocolBinding: 'GRPC', protocolVersion: '1.0' };
+  const body = { interface: offer, cardUrl: `http://${host}`, headers: {} };
+  const refused = Promise.withResolvers<number>();
+  const checks = Array.from({ length: 17 }, async () => {
+    const { status } = await post('/inspector/checks', body);
+    if (status !== 200) refused.resolve(status);
+  });
+  assert.equal(await refused.promise, 503);
+  // The agent answers the others, and their connections are closed.
+  isSilent = false;
+  for (const stream of streams) stream.close();
+  await Promise.all(checks);
+  await closed.promise;
+  closed = Promise.withResolvers();
+  assert.equal((await post('/inspector/checks', body)).status, 200);
+  await closed.promise;
 });

@@ -123,6 +123,7 @@ export class AgentRelay {
     const url = interfaceUrl(offer, cardUrl);
     const trusted = url !== null && hasOriginOf(this.#trusted, url.href);
     const allowed = trusted || this.#agreed.has(url?.origin ?? '');
+    const ended = new AbortController();
     const agent: CheckedAgent = {
       address: this.url,
       found: { url: cardUrl, card: { ...EMPTY_CARD, supportedInterfaces: [offer] } },
@@ -132,10 +133,26 @@ export class AgentRelay {
           headers: trusted ? Object.fromEntries(headersOf({ ...this.#headers, ...headers })) : {},
           trustedOrigins: trusted ? [url.origin] : [],
           timeoutMs: TRY_MS,
+          signal: ended.signal,
         };
       },
     };
-    return checkInterface(agent, offer);
+    this.#begin();
+    try {
+      return await checkInterface(agent, offer);
+    } finally {
+      this.#open--;
+      // Closes the connection.
+      ended.abort();
+    }
+  }
+
+  /** Counts a request that begins, or throws if there are too many. */
+  #begin(): void {
+    if (this.#open >= MAX_OPEN) {
+      throw new A2AError('unavailable', `At most ${MAX_OPEN} requests can run at the same time`);
+    }
+    this.#open++;
   }
 
   /** Sends a request. Returns the lines of the answer. Throws an A2AError if the request is not allowed. */
@@ -157,10 +174,7 @@ export class AgentRelay {
       );
     }
     const headers = headersOf({ ...(trusted && this.#headers), ...parsed.data.headers });
-    if (this.#open >= MAX_OPEN) {
-      throw new A2AError('unavailable', `At most ${MAX_OPEN} requests can run at the same time`);
-    }
-    this.#open++;
+    this.#begin();
     const fetch = trusted ? globalThis.fetch : this.#guarded;
     return linesOf(
       (signal) =>
