@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { constants, createServer, type ServerHttp2Stream } from 'node:http2';
-import type { AddressInfo } from 'node:net';
+import { createServer as createHttp1Server } from 'node:http';
+import type { AddressInfo, Server } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { toBinary } from '@bufbuild/protobuf';
 import { connect, ConnectionError } from '../../src/client.ts';
@@ -11,7 +12,7 @@ import { A2AError, type Task } from '../../src/server.ts';
 
 const task: Task = { kind: 'task', id: 't', contextId: 'c', status: { state: 'working' } };
 
-/** Connects to an agent that answers each request with the next of these functions. */
+/** Starts an agent that answers each request with the next of these functions, and connects to it. */
 async function clientOf(t: TestContext, ...answers: ((stream: ServerHttp2Stream) => void)[]) {
   const server = createServer({ maxSessionMemory: 100 }).listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -23,6 +24,11 @@ async function clientOf(t: TestContext, ...answers: ((stream: ServerHttp2Stream)
     const answer = answers.length > 1 ? answers.shift() : answers[0];
     answer?.(stream);
   });
+  return { client: await connectTo(t, server), asked };
+}
+
+/** Connects to an agent. Both are closed after the test. */
+async function connectTo(t: TestContext, server: Server) {
   const leaving = new AbortController();
   t.after(() => server.close());
   t.after(() => leaving.abort());
@@ -38,12 +44,11 @@ async function clientOf(t: TestContext, ...answers: ((stream: ServerHttp2Stream)
     defaultOutputModes: [],
     skills: [],
   };
-  const client = await connect(`http://${address}`, {
+  return connect(`http://${address}`, {
     card,
     signal: leaving.signal,
     retry: { attempts: 0 },
   });
-  return { client, asked };
 }
 
 const RESPONSE = { ':status': 200, 'content-type': 'application/grpc' };
@@ -169,4 +174,13 @@ test('a status is read although its message or its details are not encoded corre
   for (let each = 0; each < 3; each++) {
     assert.equal(await failureOf(client.get('t')), 'taskNotFound: 100% gone');
   }
+});
+
+test('an agent that supports only HTTP/1.1 does not harm the process', async (t) => {
+  const server = createHttp1Server((_, response) => response.end('hello')).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const client = await connectTo(t, server);
+  const failures = [client.get('t'), client.get('t'), client.send('hi')].map(failureOf);
+  assert.deepEqual(await Promise.all(failures), ['broken', 'broken', 'broken']);
+  assert.equal(await failureOf(client.get('t')), 'broken');
 });

@@ -17,7 +17,7 @@ import { AgentInput } from '../../src/gateway/agents/config.ts';
 import { createDialler } from '../../src/gateway/agents/dialler.ts';
 import { RemoteAgent } from '../../src/gateway/agents/remote.ts';
 import { webhookDelivery } from '../../src/http/webhook.ts';
-import { v1, type Task } from '../../src/protocol/index.ts';
+import { type AgentCard, v1, type Task } from '../../src/protocol/index.ts';
 import { Published } from '../../src/tasks/log/published.ts';
 import { cardOf } from '../client/peer.ts';
 import { fakeInternet, type FakeInternet } from '../support/fake-internet.ts';
@@ -79,8 +79,9 @@ interface Path {
 }
 
 let port = 0;
-/** The address that the attacker's card or MCP server names. */
+/** The address that the attacker's card or MCP server names, and the binding of the card. */
 let named = '';
+let binding = 'JSONRPC';
 const seen: IncomingHttpHeaders[] = [];
 
 /** The attacker, and the victim too: the fake internet records which of the two a request was for. */
@@ -102,9 +103,14 @@ function answer(host: string, method: string, response: ServerResponse): void {
     response.writeHead(401, { 'www-authenticate': challenge }).end();
   } else if (method === 'GET') {
     const url = host === 'cards.example' ? named : `http://${host}:${port}/`;
-    const body = JSON.stringify(v1.encodeCard(cardOf(url, '1.0')));
+    const body = JSON.stringify(v1.encodeCard(cardWith(url)));
     response.writeHead(200, { 'content-type': 'application/json' }).end(body);
   } else response.writeHead(400).end();
+}
+
+function cardWith(url: string): AgentCard {
+  const supportedInterfaces = [{ url, protocolBinding: binding, protocolVersion: '1.0' }];
+  return { ...cardOf(url, '1.0'), supportedInterfaces };
 }
 
 before(async () => {
@@ -143,7 +149,7 @@ async function registeredAgent(input: unknown): Promise<unknown> {
 }
 
 async function cardOfClient(url: string, headers?: Record<string, string>): Promise<unknown> {
-  const client = await connect(`http://cards.example:${port}`, { card: cardOf(url, '1.0') });
+  const client = await connect(`http://cards.example:${port}`, { card: cardWith(url) });
   try {
     return await client.get('t', { ...(headers && { headers }) });
   } finally {
@@ -165,6 +171,19 @@ const noLogins: McpLogins = {
   update: () => Promise.reject(new Error('there is no login')),
 };
 
+/** Runs a call with cards that have only gRPC. Such a card has no scheme, and so its host can be anything. */
+async function overGrpc(
+  url: string,
+  call: (address: string) => Promise<unknown>,
+): Promise<unknown> {
+  binding = 'GRPC';
+  try {
+    return await call(url.slice('http://'.length, -1));
+  } finally {
+    binding = 'JSONRPC';
+  }
+}
+
 const PATHS: readonly Path[] = [
   { name: 'a webhook', call: (url) => webhook(url), inject: webhook },
   {
@@ -181,6 +200,19 @@ const PATHS: readonly Path[] = [
     },
   },
   { name: 'the card of an agent', call: (url) => cardOfClient(url) },
+  {
+    name: 'the gRPC interface in the card of an agent',
+    call: (url) => overGrpc(url, (address) => cardOfClient(address)),
+  },
+  {
+    name: 'the gRPC interface in the card of an agent registered over the API',
+    call: (url) =>
+      overGrpc(url, (address) => {
+        named = address;
+        const { origin } = new URL(url);
+        return registeredAgent({ url: `http://cards.example:${port}`, allowOrigins: [origin] });
+      }),
+  },
   {
     name: 'the card of a remote agent of the framework',
     startsTrusted: true,

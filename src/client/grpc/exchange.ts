@@ -36,6 +36,7 @@ export function exchangeOver(
     async request(...request) {
       const stream = await sessions.request(...request);
       sent = true;
+      keepListening(stream.session);
       stream.once('close', () => {
         // The agent has not processed such a request (RFC 9113, section 8.7). It closes the connection, for example.
         if (stream.rstCode === REFUSED_STREAM) sent = false;
@@ -76,6 +77,21 @@ export function exchangeOver(
     compressMinBytes: 0,
   });
   return { transport, isSent: () => sent };
+}
+
+type Stream = Awaited<ReturnType<Http2SessionManager['request']>>;
+
+const heard = new WeakSet<object>();
+
+/**
+ * Listens to the errors of a connection. The session manager stops listening when it opens the next connection. It can
+ * do so before the old one has reported its error, for example if the agent supports only HTTP/1.1. An error without
+ * a listener would end the process.
+ */
+function keepListening(session: Stream['session']): void {
+  if (!session || heard.has(session)) return;
+  heard.add(session);
+  session.on('error', () => undefined);
 }
 
 /** Passes a body on. connect reads the trailers after it. */
