@@ -70,6 +70,7 @@ import { operationRoutes } from './operation/routes.ts';
 import { createTracer, tracingOptions } from '../base/tracing/export/index.ts';
 import type { GatewayRoute } from './api/route.ts';
 import { describeIn, ownRoutes } from './api/serve-routes.ts';
+import { inboxRoute } from './tasks/routes.ts';
 import { retentionOf, TasksConfig } from './tasks/config.ts';
 
 export interface GatewayOptions {
@@ -172,6 +173,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const vendorApi = createVendorApi({ models });
   const routes: readonly GatewayRoute[] = [
     ...dialectRoutes(),
+    inboxRoute({ agents }),
     ...cardRoutes({ cards }),
     ...agentRoutes({ agents }),
     callerRoute(),

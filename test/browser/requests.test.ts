@@ -30,11 +30,13 @@ async function withClock(page: Page) {
 }
 
 test(
-  'an open inbox and an open task ask at most ten times a minute while nothing changes, and show a change',
+  'an open inbox of many agents and an open task ask at most ten times a minute, and show a change within ten seconds',
   { skip },
   async (t) => {
     const agent = await serveClerk(t);
-    await using gateway = await startGateway({ config: { agents: { clerk: { url: agent.url } } } });
+    const names = ['clerk', 'a', 'b', 'c', 'd', 'e', 'f', 'g'];
+    const agents = Object.fromEntries(names.map((name) => [name, { url: agent.url }]));
+    await using gateway = await startGateway({ config: { agents } });
     const key = gateway.key();
     const headers = { authorization: `Bearer ${key}` };
     const behind = await connect(`${gateway.url}/agents/clerk/`, { headers });
@@ -49,7 +51,7 @@ test(
     await pass(60);
     assert.ok(asked.length > 0 && asked.length <= 10, asked.join('\n'));
     await behind.send('ask again');
-    await pass(20);
+    await pass(10);
     await page.getByRole('link', { name: 'ask again' }).waitFor();
     await page.getByRole('link', { name: 'ask me' }).click();
     await page.getByLabel('Your answer').waitFor();

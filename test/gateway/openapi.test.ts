@@ -112,6 +112,7 @@ const rpc = (id: string) => ({ jsonrpc: '2.0', id: 1, method: 'tasks/get', param
 
 const CASES: Readonly<Record<string, Case>> = {
   'GET /a2a/caller': () => [{ status: 200 }],
+  'GET /a2a/inbox': () => [{ status: 200 }, { query: 'since=x', status: 400 }],
   'POST /a2a/tasks/send': async () => [
     { body: hello, status: 200 },
     { body: { message: { role: 'user', content: '' } }, status: 400 },

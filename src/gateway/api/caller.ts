@@ -84,6 +84,11 @@ export class Caller implements User {
     return new Caller({ ...fields, tenant });
   }
 
+  /** Returns the same caller at the endpoint of the agent, or of the gateway itself if the name is empty. */
+  atAgent(name: string): Caller {
+    return this.at(name === '' ? '' : AGENT_TENANT + name);
+  }
+
   may(scope: ApiScope): boolean {
     return this.scopes.has('*') || this.scopes.has(scope);
   }

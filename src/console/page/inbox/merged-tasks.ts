@@ -3,6 +3,7 @@
  * server, which is read page by page with its cursor. So the cost of a page does not depend on the number of tasks.
  */
 import { defined } from '../../../base/index.ts';
+import * as z from 'zod';
 import type { Task, TaskState } from '../../../protocol/index.ts';
 import { EXTENSIONS, type Server } from '../server/server.ts';
 
@@ -109,25 +110,31 @@ export async function countTasks(
   return (await Promise.all(pages)).reduce((sum, { totalSize }) => sum + totalSize, 0);
 }
 
-/**
- * Returns a text that changes when a task is added, changed or removed. It takes one request for each agent, because the
- * task that has changed last comes first in a list of all states.
- */
+/** What tells whether the tasks of an agent have changed. */
+const Latest = z.object({ items: z.array(z.unknown()) });
+
+/** Returns a text that changes when a task is added, changed or removed. It takes one request. */
 export async function markOfTasks(
   server: Server,
   filter: TaskFilter,
   signal: AbortSignal,
 ): Promise<string> {
-  const pages = filter.agents.map((agent) =>
-    list(server, filter, { agent, state: undefined, next: '' }, { pageSize: 1, signal }),
-  );
-  const marks = (await Promise.all(pages)).map(({ tasks: [newest], totalSize }) => [
-    totalSize,
-    newest?.id,
-    newest?.status.state,
-    newest?.status.timestamp,
-  ]);
-  return JSON.stringify(marks);
+  if (server.kind === 'gateway') {
+    const { agents, contextId, since } = filter;
+    if (agents.length === 0) return '';
+    const query = new URLSearchParams({
+      agents: agents.join(','),
+      ...defined({ contextId, since }),
+    });
+    const { items } = await server.json(Latest, `/a2a/inbox?${query}`, { signal });
+    return JSON.stringify(items);
+  }
+  // The task that has changed last comes first in a list of all states.
+  const of = { agent: '', state: undefined, next: '' };
+  const { tasks, totalSize } = await list(server, filter, of, { pageSize: 1, signal });
+  const [newest] = tasks;
+  const { state, timestamp } = newest?.status ?? {};
+  return JSON.stringify([totalSize, newest?.id, state, timestamp]);
 }
 
 async function list(

@@ -16,7 +16,7 @@ import {
   type TaskFilter,
 } from './merged-tasks.ts';
 
-/** How often the page asks whether a task has changed. Each agent takes a request of its own. */
+/** How often the page asks whether a task has changed. It takes one request, for all agents together. */
 const EVERY_MS = 7500;
 /** Number of tasks whose first words are loaded at the same time. */
 const AT_ONCE = 4;
@@ -59,7 +59,7 @@ export function useInbox(server: Server, group: Group | undefined, filter: TaskF
     },
     inputs,
     {
-      everyMs: EVERY_MS * Math.max(1, agents.length),
+      everyMs: EVERY_MS,
       mark: (signal) => markOfTasks(server, filter, signal),
       // A reload would remove the further pages from the screen.
       holds: later.length > 0,

@@ -1,0 +1,92 @@
+/** The HTTP route with which an inbox notices changes of tasks, of the gateway itself and of its agents, at once. */
+import * as z from 'zod';
+import { defined } from '../../base/index.ts';
+import type { Call } from '../../protocol/index.ts';
+import type { RequestHandler } from '../../tasks/index.ts';
+import { type Agents, notFound } from '../agents/agents.ts';
+import type { Caller } from '../api/caller.ts';
+import { defineRoute, type GatewayRoute } from '../api/route.ts';
+
+/** Maximum number of agents in one response, as each is a query of the task store. */
+const MAX_AGENTS = 32;
+const MAX_NAMES_CHARS = 4096;
+const MAX_ID_CHARS = 1024;
+
+const Query = z.object({
+  agents: z
+    .string()
+    .max(MAX_NAMES_CHARS)
+    .transform((text) => [...new Set(text.split(',').map((name) => name.trim()))])
+    .refine((names) => names.length <= MAX_AGENTS, `at most ${MAX_AGENTS} agents`)
+    .optional()
+    .describe(
+      `Names of agents, separated by commas; an empty name is the gateway itself. Default: the gateway and its first agents, ${MAX_AGENTS} in all`,
+    ),
+  contextId: z.string().max(MAX_ID_CHARS).optional().describe('Only tasks of this context'),
+  since: z.iso
+    .datetime({ offset: true })
+    .optional()
+    .describe('Only tasks whose state has changed since this time'),
+});
+type Filter = Pick<z.infer<typeof Query>, 'contextId' | 'since'>;
+
+const Latest = z.object({
+  agent: z.string().describe('The name of the agent. Empty for the gateway itself'),
+  total: z.int().describe('The number of tasks'),
+  latest: z
+    .object({ id: z.string(), state: z.string(), changedAt: z.string().optional() })
+    .optional()
+    .describe('The task whose state changed last. Missing if there is no task'),
+});
+
+export function inboxRoute({ agents }: { readonly agents: Agents }): GatewayRoute {
+  /** Returns the names that the caller asked for, or all whose tasks the caller may see. */
+  function namesFor(caller: Caller, asked: readonly string[] | undefined): readonly string[] {
+    if (!asked) {
+      const own = caller.may('tasks:read') ? [''] : [];
+      const behind = caller.may('agents:use') ? agents.list(caller.workspace) : [];
+      return [...own, ...behind.map(({ name }) => name)].slice(0, MAX_AGENTS);
+    }
+    for (const name of asked) {
+      caller.need(name === '' ? 'tasks:read' : 'agents:use');
+      if (name !== '' && !agents.find(caller.workspace, name)) throw notFound(name);
+    }
+    return asked;
+  }
+
+  return defineRoute({
+    verb: 'GET',
+    path: '/a2a/inbox',
+    scope: 'any',
+    summary: 'The number of tasks and the task that changed last, of the gateway and each agent',
+    detail:
+      'For a program that shows tasks: if the response is the same as before, no task was added, removed or has changed its state. The tasks of the gateway itself need the scope tasks:read, and those of agents agents:use.',
+    query: Query,
+    answers: {
+      200: {
+        description: 'In the order of `agents`',
+        schema: z.object({ items: z.array(Latest) }),
+      },
+    },
+    async handle({ caller, query, call, handler }) {
+      const items: z.infer<typeof Latest>[] = [];
+      for (const agent of namesFor(caller, query.agents)) {
+        const user = caller.atAgent(agent);
+        items.push({ agent, ...(await latestOf(handler, { ...call, user }, query)) });
+      }
+      return { headers: { 'cache-control': 'no-store' }, body: { items } };
+    },
+  });
+}
+
+async function latestOf(handler: RequestHandler, call: Call, { contextId, since }: Filter) {
+  const filter = defined({ contextId, statusTimestampAfter: since });
+  const { tasks, totalSize } = await handler.listTasks({ pageSize: 1, ...filter }, call);
+  const [newest] = tasks;
+  if (!newest) return { total: totalSize };
+  const { state, timestamp } = newest.status;
+  return {
+    total: totalSize,
+    latest: { id: newest.id, ...defined({ state, changedAt: timestamp }) },
+  };
+}
