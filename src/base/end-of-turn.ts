@@ -4,10 +4,28 @@ export interface Flushable {
 }
 
 let due: Flushable[] = [];
+let dueLast: Flushable[] = [];
+let isScheduled = false;
+
+function schedule(): void {
+  if (isScheduled) return;
+  isScheduled = true;
+  // Between two immediates, Node runs the promises that the first one has resolved.
+  setImmediate(flushDue);
+  setImmediate(flushLast);
+}
 
 function flushDue(): void {
   const objects = due;
   due = [];
+  for (const object of objects) object.flush();
+}
+
+function flushLast(): void {
+  isScheduled = false;
+  const objects = dueLast;
+  dueLast = [];
+  if (due.length > 0) schedule();
   for (const object of objects) object.flush();
 }
 
@@ -17,5 +35,15 @@ function flushDue(): void {
  * time per event, presumably because the code of each step stays in the processor's cache.
  */
 export function flushAtEndOfTurn(object: Flushable): void {
-  if (due.push(object) === 1) setImmediate(flushDue);
+  due.push(object);
+  schedule();
+}
+
+/**
+ * Calls `flush` in the same turn after all calls of `flushAtEndOfTurn`, and after the work that these calls have caused.
+ * So the events that are parsed or released at the end of a turn are stored in the same turn, in one transaction.
+ */
+export function flushLastInTurn(object: Flushable): void {
+  dueLast.push(object);
+  schedule();
 }

@@ -4,7 +4,7 @@ export { BoundedMap } from './bounded-map.ts';
 export { ChurnMap } from './churn-map.ts';
 export { ByteCollector, TextCollector } from './collect.ts';
 export { createCircuits, type CircuitNews, type Circuits, type CircuitWait } from './circuit.ts';
-export { flushAtEndOfTurn } from './end-of-turn.ts';
+export { flushAtEndOfTurn, flushLastInTurn } from './end-of-turn.ts';
 export { reasonOf, rootCause, systemCode } from './errors.ts';
 export { expiryClock } from './steady-clock.ts';
 export { wordIssue } from './issue.ts';

@@ -108,3 +108,15 @@ test('a reader that leaves does not wait for the unread items of a stream that h
     break;
   }
 });
+
+test('a reader may want no more than the first item', async () => {
+  const { exchange, end } = await open(frames('a', 'b'));
+  const taken: unknown[] = [];
+  const reading = exchange.each({
+    isReady: () => true,
+    take: (item) => (taken.push(idOf(item)), false),
+  });
+  await reading;
+  assert.deepEqual(taken, ['a']);
+  end();
+});

@@ -139,9 +139,11 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterable<Strea
    */
   each(reader: ItemReader): Promise<void> {
     this.#reader = reader;
-    this.#read = Promise.withResolvers();
+    const read = Promise.withResolvers<void>();
+    this.#read = read;
+    // This may already end the reading.
     this.more();
-    return this.#read.promise;
+    return read.promise;
   }
 
   /** Passes the items that have arrived to the reader, as long as it is ready. */

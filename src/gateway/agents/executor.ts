@@ -193,7 +193,8 @@ export function proxyExecutor(options: ProxyOptions): ProxyExecutor {
           remoteTaskId = reading.taskId;
           remoteContextId = reading.contextId;
           // Save the link before a client sees an event, so that the remote task can be found again after a crash.
-          return saved({ ...link, remoteTaskId, remoteContextId }).then(() => {
+          const isOver = reading.hasEnded;
+          return saved({ ...link, remoteTaskId, remoteContextId, isOver }).then(() => {
             running.remoteTask.resolve(remoteTaskId);
             return pass(events);
           });

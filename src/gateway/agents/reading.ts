@@ -70,6 +70,11 @@ export class Reading {
     return this.#settled;
   }
 
+  /** True if the remote agent has finished. */
+  get hasEnded(): boolean {
+    return this.#settled && !isInterrupted(this.#state);
+  }
+
   /** True if events may have been lost or repeated. */
   get doubtful(): boolean {
     return this.#doubtful;
@@ -131,6 +136,7 @@ export class Reading {
     }
     this.#guard.task(message.taskId ?? this.taskId, message.contextId ?? '');
     this.#settled = true;
+    this.#state = 'completed';
     return [{ kind: 'status-update', state: 'completed', ...this.#said(message) }];
   }
 

@@ -8,7 +8,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import * as z from 'zod';
 import { SecretBox, secretKeys } from '../../store/index.ts';
 import type { Logger } from '../../tasks/index.ts';
-import { andThen, type MaybePromise } from '../../base/index.ts';
+import { andThen, flushAtEndOfTurn, type MaybePromise } from '../../base/index.ts';
 import { REGISTER_LOCKS } from '../register/advisory-locks.ts';
 import {
   arrayStatement,
@@ -27,6 +27,8 @@ export interface Link {
   readonly remoteTaskId: string | undefined;
   readonly remoteContextId: string | undefined;
   readonly sender: Sender;
+  /** Whether the task has ended. If it has no remote task either, its sender is not needed any more. */
+  readonly isOver?: boolean;
 }
 
 export interface TaskLinks {
@@ -47,8 +49,8 @@ export interface TaskLinks {
 /** Time for which a link is kept. */
 const KEEP_MS = 90 * 86_400_000;
 /**
- * Maximum number of links that one transaction removes. The number is limited because a transaction blocks the event
- * loop.
+ * Maximum number of links that one transaction examines or removes. The number is limited because a transaction blocks
+ * the event loop.
  */
 const PRUNE_AT_ONCE = 1000;
 
@@ -69,6 +71,7 @@ interface Waiting {
 
 type Row = Readonly<Record<string, unknown>>;
 type Cell = readonly [string | null];
+type ContextName = readonly [workspace: string, agent: string, contextId: string];
 
 const LINK_VALUES = `
   (workspace, agent, task_id, context_id, remote_task_id, remote_context_id, saved_at, sender, headers)
@@ -78,6 +81,7 @@ const SQL = {
     'SELECT remote_task_id FROM links WHERE workspace = ? AND agent = ? AND task_id = ?',
   ),
   context: arrayStatement<Cell>(
+    'SELECT remote_context_id FROM link_contexts WHERE workspace = ? AND agent = ? AND context_id = ?',
     `SELECT remote_context_id FROM links
      WHERE workspace = ? AND agent = ? AND context_id = ? AND remote_context_id IS NOT NULL
      ORDER BY id DESC LIMIT 1`,
@@ -85,7 +89,7 @@ const SQL = {
   sender: statement(
     'SELECT sender, headers FROM links WHERE workspace = ? AND agent = ? AND task_id = ?',
   ),
-  // A link that is saved again gets a new id, because the newest link of a context has the highest id.
+  // A link that is saved again gets a new id, because the newest link has the highest id.
   save: statement(
     `INSERT OR REPLACE INTO links ${LINK_VALUES}`,
     `INSERT INTO links ${LINK_VALUES} ON CONFLICT (workspace, agent, task_id) DO UPDATE SET
@@ -93,7 +97,9 @@ const SQL = {
        (excluded.id, excluded.context_id, excluded.remote_task_id, excluded.remote_context_id, excluded.saved_at,
         excluded.sender, excluded.headers)`,
   ),
+  saveContext: statement('INSERT OR REPLACE INTO link_contexts VALUES (?, ?, ?, ?, ?)'),
   forget: statement('DELETE FROM links WHERE workspace = ? AND agent = ?'),
+  forgetContexts: statement('DELETE FROM link_contexts WHERE workspace = ? AND agent = ?'),
   alone: statement(
     'SELECT 1 AS alone',
     `SELECT pg_try_advisory_xact_lock(${REGISTER_LOCKS.links})::integer AS alone`,
@@ -102,10 +108,22 @@ const SQL = {
     `DELETE FROM links WHERE id IN
        (SELECT id FROM (SELECT id, saved_at FROM links ORDER BY id LIMIT ${PRUNE_AT_ONCE}) oldest WHERE saved_at < ?)`,
   ),
+  /** The last of the next contexts after a context. */
+  nextContexts: arrayStatement<ContextName>(
+    `SELECT * FROM
+       (SELECT workspace, agent, context_id FROM link_contexts WHERE (workspace, agent, context_id) > (?, ?, ?)
+        ORDER BY 1, 2, 3 LIMIT ${PRUNE_AT_ONCE})
+     ORDER BY 1 DESC, 2 DESC, 3 DESC LIMIT 1`,
+  ),
+  removeContexts: statement(
+    `DELETE FROM link_contexts
+     WHERE (workspace, agent, context_id) > (?, ?, ?) AND (workspace, agent, context_id) <= (?, ?, ?) AND saved_at < ?`,
+  ),
 };
 
 export function createTaskLinks({ register, logger, ...options }: Options): TaskLinks {
   let { secrets } = options;
+  const hasContexts = register.kind === 'sqlite';
   let waiting: Waiting[] = [];
   /** The links of the transaction in progress. */
   let saving: readonly Waiting[] = [];
@@ -127,7 +145,16 @@ export function createTaskLinks({ register, logger, ...options }: Options): Task
     }
   }
 
-  function valuesOf({ link }: Waiting, now: number): SqlValue[] {
+  function* store(link: Link, now: number): Steps<void> {
+    const { workspace, agent, contextId, remoteContextId } = link;
+    if (hasContexts && remoteContextId !== undefined) {
+      yield* SQL.saveContext.run(workspace, agent, contextId, remoteContextId, now);
+      if (link.isOver && link.remoteTaskId === undefined) return;
+    }
+    yield* SQL.save.run(...valuesOf(link, now));
+  }
+
+  function valuesOf(link: Link, now: number): SqlValue[] {
     const { taskId, workspace, agent, contextId } = link;
     const { remoteTaskId = null, remoteContextId = null } = link;
     const { headers, ...sender } = link.sender;
@@ -150,7 +177,7 @@ export function createTaskLinks({ register, logger, ...options }: Options): Task
     saving = batch;
     const ended = () => {
       saving = [];
-      if (waiting.length > 0) setImmediate(flush);
+      if (waiting.length > 0) flushAtEndOfTurn(flushable);
     };
     const done = () => {
       ended();
@@ -163,7 +190,7 @@ export function createTaskLinks({ register, logger, ...options }: Options): Task
     try {
       const now = Date.now();
       const saved = register.transaction(function* () {
-        for (const each of batch) yield* SQL.save.run(...valuesOf(each, now));
+        for (const { link } of batch) yield* store(link, now);
       });
       if (saved instanceof Promise) void saved.then(done, failed);
       else done();
@@ -171,6 +198,8 @@ export function createTaskLinks({ register, logger, ...options }: Options): Task
       failed(error);
     }
   }
+
+  const flushable = { flush };
 
   /** Returns the newest link that matches and is not yet stored. */
   function unsaved(matches: (link: Link) => boolean): Link | undefined {
@@ -224,15 +253,23 @@ export function createTaskLinks({ register, logger, ...options }: Options): Task
       new Promise((resolve, reject) => {
         waiting.push({ link, resolve, reject });
         // If a transaction is in progress, the link is stored by the next one.
-        if (waiting.length === 1 && saving.length === 0) setImmediate(flush);
+        if (waiting.length === 1 && saving.length === 0) flushAtEndOfTurn(flushable);
       }),
     *forget(workspace, agent) {
       yield* SQL.forget.run(workspace, agent);
+      if (hasContexts) yield* SQL.forgetContexts.run(workspace, agent);
     },
     async prune(now, signal) {
       try {
-        const removed = () => register.transaction(() => removeOldest(now - KEEP_MS));
+        const before = now - KEEP_MS;
+        const removed = () => register.transaction(() => removeOldest(before));
         while (!signal.aborted && (await removed()) > 0) await nextTurn();
+        let last: ContextName | undefined = hasContexts ? ['', '', ''] : undefined;
+        while (last && !signal.aborted) {
+          const after: ContextName = last;
+          last = await register.transaction(() => removeContexts(after, before));
+          await nextTurn();
+        }
       } catch (error) {
         logger.warn({ err: error }, 'failed to remove old links to tasks of remote agents');
       }
@@ -244,6 +281,13 @@ export function createTaskLinks({ register, logger, ...options }: Options): Task
 function* removeOldest(before: number): Steps<number> {
   if ((yield* SQL.alone.get())?.['alone'] !== 1) return 0;
   return yield* SQL.removeOldest.run(before);
+}
+
+/** Removes the old ones of the next contexts. Returns the last of these contexts, or undefined at the end. */
+function* removeContexts(after: ContextName, before: number): Steps<ContextName | undefined> {
+  const last = yield* SQL.nextContexts.get(...after);
+  if (last) yield* SQL.removeContexts.run(...after, ...last, before);
+  return last;
 }
 
 function placeOf({ workspace, taskId }: Pick<Link, 'workspace' | 'taskId'>): string {

@@ -39,3 +39,24 @@ ALTER TABLE links ADD COLUMN sender TEXT NOT NULL DEFAULT '{}';
 -- The forwarded headers, encrypted; null if there are none.
 ALTER TABLE links ADD COLUMN headers BLOB;
 `;
+
+/**
+ * Moves the ids of contexts to a table of their own. A task that is answered with a message has no other link, and one
+ * row without an index is stored in a third of the time. PostgreSQL has no such table, because a second statement would
+ * take longer than the indexes.
+ */
+export const LINK_CONTEXTS_SCHEMA = `
+-- Maps our contexts to the remote agent's contexts.
+CREATE TABLE link_contexts (
+  workspace TEXT NOT NULL,
+  agent TEXT NOT NULL,
+  context_id TEXT NOT NULL,
+  remote_context_id TEXT NOT NULL,
+  saved_at INTEGER NOT NULL,
+  PRIMARY KEY (workspace, agent, context_id)
+) STRICT, WITHOUT ROWID;
+INSERT OR REPLACE INTO link_contexts
+  SELECT workspace, agent, context_id, remote_context_id, saved_at FROM links
+  WHERE remote_context_id IS NOT NULL ORDER BY id;
+DROP INDEX links_by_context;
+`;

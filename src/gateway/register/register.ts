@@ -62,8 +62,9 @@ export function statement(sql: string, postgres?: string): RegisterStatement {
 /** Declares a statement whose rows are arrays. */
 export function arrayStatement<Row extends readonly unknown[]>(
   sql: string,
+  postgres?: string,
 ): RegisterStatement<Row> {
-  return statementOf({ sql, arrays: true });
+  return statementOf({ sql, postgres, arrays: true });
 }
 
 function statementOf<Row>(text: StatementText): RegisterStatement<Row> {

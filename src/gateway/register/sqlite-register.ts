@@ -13,7 +13,7 @@ import {
 } from '../../base/sqlite/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import type { Logger } from '../../tasks/index.ts';
-import { AGENTS_SCHEMA, SENDERS_SCHEMA } from './agent-tables.ts';
+import { AGENTS_SCHEMA, LINK_CONTEXTS_SCHEMA, SENDERS_SCHEMA } from './agent-tables.ts';
 import { ATTRIBUTION_SCHEMA, BUDGETS_SCHEMA } from './budget-tables.ts';
 import { CARDS_SCHEMA } from './card-tables.ts';
 import { KEYS_SCHEMA } from './key-tables.ts';
@@ -33,6 +33,7 @@ const REGISTER: Schema = {
     BUDGETS_SCHEMA,
     ATTRIBUTION_SCHEMA,
     SENDERS_SCHEMA,
+    LINK_CONTEXTS_SCHEMA,
   ],
 };
 

@@ -2,10 +2,11 @@
  * Decides when the appends to a durable store are written. A transaction takes more time than an entry in it, so the
  * entries of a burst share one.
  *
- * Appends are normally written in the next iteration of the event loop. If the last transaction has just ended, chunks
+ * Appends are normally written at the end of the event loop's turn. If the last transaction has just ended, chunks
  * of artifacts wait until a short window is over. Other entries wait too if many tasks append at the same time. So a
  * client that waits for its task is not delayed, unless the server is busy.
  */
+import { flushLastInTurn } from '../../base/index.ts';
 
 /** Minimum time between the end of a transaction and the start of the next one, unless an urgent entry ends the wait. */
 export const COMMIT_WINDOW_MS = 2;
@@ -32,7 +33,7 @@ export class CommitTimer {
     const left = this.#endedAt + COMMIT_WINDOW_MS - this.#now();
     if (left <= 0 || (isUrgent && this.#tasks < MANY_TASKS)) {
       this.#next = 'soon';
-      setImmediate(this.#run);
+      flushLastInTurn(this.#soon);
     } else if (this.#next === undefined) {
       this.#next = 'later';
       setTimeout(this.#run, left);
@@ -50,4 +51,6 @@ export class CommitTimer {
     this.#next = undefined;
     this.#write();
   };
+
+  readonly #soon = { flush: this.#run };
 }
