@@ -31,6 +31,7 @@ import { createHealth, storeCheck, type MountedAgent, type MountOptions } from '
 import { type Agents, createAgents } from './agents/agents.ts';
 import { proxyExecutor } from './agents/executor.ts';
 import type { RemoteAgent } from './agents/remote.ts';
+import { inboxRoute } from './agents/inbox-route.ts';
 import { agentRoutes } from './agents/routes.ts';
 import { callerOf, DEFAULT_WORKSPACE } from './api/caller.ts';
 import { callerRoute } from './api/caller-route.ts';
@@ -70,7 +71,7 @@ import { operationRoutes } from './operation/routes.ts';
 import { createTracer, tracingOptions } from '../base/tracing/export/index.ts';
 import type { GatewayRoute } from './api/route.ts';
 import { describeIn, ownRoutes } from './api/serve-routes.ts';
-import { inboxRoute } from './tasks/routes.ts';
+
 import { retentionOf, TasksConfig } from './tasks/config.ts';
 
 export interface GatewayOptions {

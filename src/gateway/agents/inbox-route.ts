@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { defined } from '../../base/index.ts';
 import type { Call } from '../../protocol/index.ts';
 import type { RequestHandler } from '../../tasks/index.ts';
-import { type Agents, notFound } from '../agents/agents.ts';
+import { type Agents, notFound } from './agents.ts';
 import type { Caller } from '../api/caller.ts';
 import { defineRoute, type GatewayRoute } from '../api/route.ts';
 
