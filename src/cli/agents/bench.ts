@@ -48,6 +48,8 @@ export const bench: A2AAgent = {
     ],
   },
 
+  rules: { immutableEvents: true },
+
   receive({ message }) {
     const order = orderOf(message);
     return order.kind === 'say' ? { reply: reply(order.text) } : undefined;

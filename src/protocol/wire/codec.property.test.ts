@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import type * as z from 'zod';
+import { lineSafe } from '../../base/index.ts';
 import { A2AError, ERRORS, type ErrorKind } from '../errors.ts';
 import {
   METHODS,
@@ -59,7 +60,7 @@ for (const [name, codec] of Object.entries({ '0.3': v03, '0.3 over REST': v03Res
     test('the short way to the text of an event, where there is one, leads to the same text', () => {
       fc.assert(
         fc.property(arbitrary.event, (event) => {
-          const text = JSON.stringify(codec.encodeEvent(event));
+          const text = lineSafe(JSON.stringify(codec.encodeEvent(event)));
           assert.equal(codec.eventText?.(event) ?? text, text);
         }),
         RUNS,

@@ -30,7 +30,7 @@ export interface WireCodec {
   encodeEvent(event: StreamEvent): unknown;
   /**
    * Returns the JSON text of an event without creating objects first, or undefined if the codec cannot do so for this
-   * event.
+   * event. The separators of `lineSafe` are escaped.
    */
   eventText?(event: StreamEvent): string | undefined;
   decodeEvent(raw: unknown): StreamEvent;

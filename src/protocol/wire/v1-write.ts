@@ -117,28 +117,6 @@ export function encodeEvent(event: StreamEvent): Raw {
   }
 }
 
-/**
- * Returns the JSON text of a plain text chunk without creating objects first, because this is the most frequent
- * event. Returns undefined for other events.
- */
-export function eventText(event: StreamEvent): string | undefined {
-  if (event.kind !== 'artifact-update') return undefined;
-  const { taskId, contextId, artifact, append } = event;
-  const { artifactId, name, description, parts, extensions } = artifact;
-  const [part] = parts;
-  if (parts.length !== 1 || part?.kind !== 'text') return undefined;
-  const more = event.lastChunk ?? event.metadata ?? name ?? description ?? extensions;
-  const inside = part.filename ?? part.mediaType ?? part.metadata ?? artifact.metadata;
-  if ((more ?? inside) !== undefined) return undefined;
-  const text = `{"artifactId":${quoted(artifactId)},"parts":[{"text":${quoted(part.text)}}]}`;
-  const end = append === undefined ? '' : `,"append":${append}`;
-  return `{"artifactUpdate":{"taskId":${quoted(taskId)},"contextId":${quoted(contextId)},"artifact":${text}${end}}}`;
-}
-
-function quoted(text: string): string {
-  return JSON.stringify(text);
-}
-
 /** Encodes a webhook. 1.0 has only one authentication scheme, so the first scheme in the list is used. */
 function encodePush(config: PushNotificationConfig): Raw {
   const { id, url, token, authentication } = config;

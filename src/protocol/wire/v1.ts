@@ -26,7 +26,8 @@ import {
 } from './read.ts';
 import { createReader, readMember, type Dialect } from './reader.ts';
 import { createAnswerDecoder } from './received.ts';
-import { encodeEvent, encodeParams, encodeResult, eventText } from './v1-write.ts';
+import { eventText } from './v1-text.ts';
+import { encodeEvent, encodeParams, encodeResult } from './v1-write.ts';
 
 function readPart(value: unknown, list: string, index: number): Raw {
   if (!isObject(value)) refuse(`${list}[${index}]`, 'must be an object');

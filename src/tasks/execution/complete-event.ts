@@ -89,18 +89,14 @@ export function agentMessage(
 function checkedParts(parts: Part[], isImmutable = false): Part[] {
   if (!Array.isArray(parts) || parts.length === 0)
     throw new TypeError('a message or an artifact needs at least one part');
-  if (!isImmutable) return [...parts].map(checkedPart);
-  for (const part of parts) if (!isPart(part)) throw notAPart();
-  return parts;
-}
-
-function checkedPart(part: Part): Part {
-  if (!isPart(part)) throw notAPart();
-  return { ...part };
-}
-
-function notAPart(): TypeError {
-  return new TypeError('a part must have text, a file (bytes or uri), or data');
+  const copies: Part[] = [];
+  for (const part of parts) {
+    if (!isPart(part)) {
+      throw new TypeError('a part must have text, a file (bytes or uri), or data');
+    }
+    if (!isImmutable) copies.push({ ...part });
+  }
+  return isImmutable ? parts : copies;
 }
 
 export function isPart(part: Part): boolean {

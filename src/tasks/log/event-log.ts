@@ -228,12 +228,11 @@ export class EventLog {
     expiresAt?: number,
   ): Promise<void> | undefined {
     this.#add(live, event, messageIds, expiresAt);
-    if (!this.#store.durable) {
-      this.#flush();
-      return undefined;
-    }
+    if (!this.#store.durable) this.#flush();
     const needed = entryToWaitFor(live);
-    this.#commits.schedule(needed !== undefined || event.kind !== 'artifact-update');
+    if (this.#store.durable) {
+      this.#commits.schedule(needed !== undefined || event.kind !== 'artifact-update');
+    }
     return needed === undefined ? undefined : live.whenStored(needed);
   }
 

@@ -31,7 +31,7 @@ export class Published implements LogEntry {
     if (this.#codec === codec) return this.#text;
     const known = this.#others?.get(codec);
     if (known !== undefined) return known;
-    const text = lineSafe(codec.eventText?.(this.event) ?? this.#encoded(codec));
+    const text = codec.eventText?.(this.event) ?? lineSafe(this.#encoded(codec));
     if (this.#codec === undefined) {
       this.#codec = codec;
       this.#text = text;

@@ -1,14 +1,27 @@
 /**
- * Formats the current time for the protocol, in UTC with milliseconds. The text is cached for the current millisecond.
+ * Formats the current time for the protocol, in UTC with milliseconds. The text is cached for the current millisecond,
+ * and its part up to the second for the current second, because `toISOString` takes longer than all other processing of
+ * a status.
  */
 let at = Number.NaN;
 let text = '';
+let second = Number.NaN;
+let start = '';
 
 export function timestamp(): string {
   const now = Date.now();
   if (now !== at) {
     at = now;
-    text = new Date(now).toISOString();
+    text = formatted(now);
   }
   return text;
+}
+
+function formatted(now: number): string {
+  const milliseconds = now % 1000;
+  if (now - milliseconds !== second) {
+    second = now - milliseconds;
+    start = new Date(second).toISOString().slice(0, -'000Z'.length);
+  }
+  return `${start}${String(milliseconds).padStart(3, '0')}Z`;
 }
