@@ -253,7 +253,7 @@ export function serve(agent: A2AAgent, options: ServeOptions = {}): AgentServer 
   const { maxBodyBytes, stallMs } = limits;
   const cors: Admission['cors'] = (request) => admission.cors(request);
   const adapter = { maxBodyBytes, publicUrl, heartbeat, cors };
-  const node = createNodeHandler(app, { ...adapter, pending, stallMs, logger });
+  const { node, unread } = createNodeHandler(app, { ...adapter, pending, stallMs, logger });
 
   const grpc = options.grpc?.handlerFor({
     app: context,
@@ -279,7 +279,7 @@ export function serve(agent: A2AAgent, options: ServeOptions = {}): AgentServer 
     const upgrades = await openUpgrades();
     const { requestTimeoutMs } = limits;
     const { tls } = options;
-    const handlers = { node, grpc, upgrades };
+    const handlers = { node, grpc, upgrades, unread };
     const addresses = await Addresses.open(port, host, {
       ...handlers,
       requestTimeoutMs,

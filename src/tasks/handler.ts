@@ -245,18 +245,19 @@ export function createHandler(
     using live = accepted.live;
     const { before, created, after } = accepted;
     const view = await runtime.viewOf(call, before && live, params);
+    const rules = view && { view };
     // In 1.0, a stream must start with the task (section 3.1.2 of the specification).
     if (accepted.brief && wireOf(call) === '0.3') {
-      return TaskStream.read(log, live, after + 1, undefined, { view });
+      return TaskStream.read(log, live, after + 1, undefined, rules);
     }
     const { historyLength } = params.configuration ?? {};
     if (created) {
       // Entry 1 of a new task is known, so it is not read from the store. Its history has only this message.
       const task = shown(created, view, historyLength);
       const first = task === created ? new Published({ seq: 1, event: task }) : opening(task, 1);
-      return TaskStream.read(log, live, 1, first, { view });
+      return TaskStream.read(log, live, 1, first, rules);
     }
-    if (!before) return TaskStream.read(log, live, after, undefined, { view });
+    if (!before) return TaskStream.read(log, live, after, undefined, rules);
     // A task that has just got this message is not over, even if its execution has ended already.
     const over = accepted.repeated && !live.running && isSettled(before.status.state);
     if (accepted.repeated && seen !== undefined) {
@@ -264,7 +265,7 @@ export function createHandler(
     }
     const task = shown(before, view, historyLength);
     if (over) return TaskStream.of(task, after);
-    return TaskStream.read(log, live, after, opening(task, after), { view });
+    return TaskStream.read(log, live, after, opening(task, after), rules);
   }
 
   async function getTask(params: TaskQueryParams, call: Call = {}): Promise<Task> {

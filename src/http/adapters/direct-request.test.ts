@@ -27,7 +27,7 @@ async function setUp(t: TestContext, { maxBodyBytes = 1000, before }: SetUp = {}
     if (!request.complete) request.resume();
     response.end(text);
   };
-  const options = { IncomingMessage: directRequestClass(IncomingMessage) };
+  const options = { IncomingMessage: directRequestClass(IncomingMessage, true) };
   const server = createServer(options, (request, response) => void answer(request, response));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

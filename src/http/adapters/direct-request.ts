@@ -15,6 +15,11 @@ export interface BodySink {
 }
 
 export interface DirectRequest extends IncomingMessage {
+  /**
+   * Whether the listener's own address is a loopback address. Then each request has come over loopback, and the address
+   * of its socket need not be known, which takes a system call and memory for each connection.
+   */
+  readonly isLocal: boolean;
   /** Passes the body to `sink`. Returns false if a part of the body has arrived already and must be read as a stream. */
   takeBody(sink: BodySink): boolean;
   /** Stops passing the body. The rest can be read as a stream. */
@@ -29,10 +34,17 @@ export function isDirect(request: HttpRequest): request is DirectRequest {
  * Makes the class of the requests. `Base` is the class of node:http. It is a parameter, because importing node:http takes
  * most of the start-up time.
  */
-export function directRequestClass(Base: typeof IncomingMessage): typeof IncomingMessage {
+export function directRequestClass(
+  Base: typeof IncomingMessage,
+  isLocal: boolean,
+): typeof IncomingMessage {
   return class Direct extends Base implements DirectRequest {
     #sink: BodySink | undefined = undefined;
     #isTaken = false;
+
+    get isLocal(): boolean {
+      return isLocal;
+    }
 
     takeBody(sink: BodySink): boolean {
       if (this.complete || this.readableLength > 0) return false;

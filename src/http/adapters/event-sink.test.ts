@@ -26,6 +26,7 @@ test('the time since which a client has not read begins anew each time that it r
   const sink = new EventSink(response, { ...reply, frame }, new Pace(), {
     stallMs: 1e6,
     logger,
+    unread: new Set(),
     pending: new PendingBytes({ maxPendingBytes: 1e9, maxPendingBytesPerClient: 1e9 }),
     heartbeat: new Heartbeat({ heartbeatMs: 1e6, stallMs: 1e6 }),
   });

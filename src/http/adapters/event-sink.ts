@@ -39,10 +39,12 @@ interface SinkOptions extends UnreadOptions {
   readonly heartbeat: Heartbeat;
 }
 
-interface UnreadOptions {
+export interface UnreadOptions {
   /** How long a client may read nothing before it is disconnected. */
   readonly stallMs: number;
   readonly logger: Logger;
+  /** The responses that are complete, but not sent yet. */
+  readonly unread: Set<HttpResponse>;
 }
 
 /**
@@ -51,9 +53,11 @@ interface UnreadOptions {
  */
 export function dropUnread(
   response: HttpResponse,
-  { stallMs, logger }: UnreadOptions,
+  { stallMs, logger, unread }: UnreadOptions,
   fields: object = {},
 ): void {
+  unread.add(response);
+  response.once('close', () => unread.delete(response));
   response.setTimeout(Math.min(stallMs, MAX_TIMER_MS), () => {
     logger.warn(fields, 'disconnected a client that stopped reading');
     response.destroy();

@@ -1,4 +1,8 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
+import type { Socket } from 'node:net';
+import { buffer } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { createAgent } from '../../tasks/index.ts';
 import { serve } from '../../server.ts';
@@ -17,4 +21,24 @@ test('a port in use is an error that says what to do, with the code and the caus
     assert.equal(Reflect.get(Object(error.cause), 'syscall'), 'listen');
     return true;
   });
+});
+
+test('a server that closes sends the whole response to a client that has not read it yet', async (t) => {
+  const text = 'x'.repeat(8_000_000);
+  const large = createAgent({ name: 'Large', description: 'Says much' }, async function* () {
+    yield text;
+  });
+  const listening = await serve(large).listen(0);
+  t.after(() => listening.close(0));
+  const sockets: Socket[] = [];
+  listening.server.on('connection', (socket) => sockets.push(socket));
+  const parts = [{ kind: 'text', text: 'hi' }];
+  const message = { kind: 'message', messageId: 'm', role: 'user', parts };
+  const body = { jsonrpc: '2.0', id: 1, method: 'message/send', params: { message } };
+  const asked = request(listening.url, { method: 'POST' });
+  asked.end(JSON.stringify(body));
+  const [response] = (await once(asked, 'response')) as [IncomingMessage];
+  assert.ok(sockets[0]!.writableLength > 0);
+  const [received] = await Promise.all([buffer(response), listening.close(20_000)]);
+  assert.ok(received.length > text.length);
 });

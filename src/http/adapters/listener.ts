@@ -12,10 +12,11 @@ import type { Duplex } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { TLSSocket } from 'node:tls';
 import { systemCode } from '../../base/index.ts';
+import { isLoopbackAddress } from '../admission.ts';
 import { directRequestClass } from './direct-request.ts';
 import type { GrpcHandler } from './grpc.ts';
 import type { Http2Connections } from './http2.ts';
-import type { HttpHandler } from './messages.ts';
+import type { HttpHandler, HttpResponse } from './messages.ts';
 
 /** The timeout for the headers of a request. It is also the interval at which timeouts are checked. */
 const HEADERS_MS = 15_000;
@@ -44,6 +45,8 @@ export interface ListenerOptions {
         handle(request: IncomingMessage, socket: Duplex, head: Buffer): void;
       }
     | undefined;
+  /** The responses of `node` that are complete, but not sent yet. */
+  readonly unread?: ReadonlySet<HttpResponse> | undefined;
   readonly requestTimeoutMs: number;
   /** The certificate. Without one, the listener uses no TLS. */
   readonly tls?: TlsPair | undefined;
@@ -65,15 +68,16 @@ export interface Listener {
 export async function openListener(
   port: number,
   host: string,
-  { node, grpc, upgrades, requestTimeoutMs, tls }: ListenerOptions,
+  { node, grpc, upgrades, unread, requestTimeoutMs, tls }: ListenerOptions,
 ): Promise<Listener> {
   const headersTimeout = Math.min(HEADERS_MS, requestTimeoutMs);
   const sweepMs = headersTimeout || HEADERS_MS;
   // This is not an import statement, because the module namespace of node:http loads undici, which takes most of the
   // start-up time.
   const http = process.getBuiltinModule('node:http');
+  const Request = directRequestClass(http.IncomingMessage, isLoopbackAddress(host));
   const options = {
-    IncomingMessage: directRequestClass(http.IncomingMessage),
+    IncomingMessage: Request,
     requestTimeout: requestTimeoutMs,
     headersTimeout,
     connectionsCheckingInterval: sweepMs,
@@ -89,9 +93,15 @@ export async function openListener(
         node,
       );
   const server: Server = secure ?? http.createServer(options, node);
-  server.on('upgrade', (request, socket, head) => upgrades?.handle(request, socket, head));
+  server.on('upgrade', (request, socket, head) => {
+    if (!secure) track(request.socket);
+    upgrades?.handle(request, socket, head);
+  });
 
-  /** The sockets, with the time since which their protocol is unknown, or 0 if it is known. */
+  /**
+   * The sockets, with the time since which their protocol is unknown, or 0 if it is known. Without TLS, a socket of
+   * HTTP/1.1 is not among them, because a third listener for its end would need 150 bytes.
+   */
   const sockets = new Map<Socket, number>();
   // One function for all sockets, because every connection would keep its own function in memory.
   function onClosed(this: Socket): void {
@@ -137,14 +147,16 @@ export async function openListener(
         socket.once('data', (more: Buffer) => decide(socket, Buffer.concat([bytes, more])));
         return;
       }
-      sockets.set(socket, 0);
       socket.off('end', destroy);
       if (isHttp2) {
+        sockets.set(socket, 0);
         socket.pause();
         socket.unshift(bytes);
         acceptHttp2(socket);
       } else {
-        // The HTTP server has its own listener.
+        // The HTTP server has its own listeners.
+        sockets.delete(socket);
+        socket.off('close', onClosed);
         socket.off('error', destroy);
         acceptHttp1(socket);
         // `unshift` would pass the bytes on only in a later tick, and costs more.
@@ -197,7 +209,9 @@ export async function openListener(
       const until = performance.now() + ms;
       const isBusy = () =>
         http2?.busy === true ||
-        [...sockets.keys()].some(({ writableLength }) => writableLength > 0);
+        [...sockets.keys()].some(({ writableLength }) => writableLength > 0) ||
+        // Other listeners have responses in `unread` too.
+        [...(unread ?? [])].some(({ req }) => req instanceof Request);
       do await delay(5);
       while (performance.now() < until && isBusy());
       server.closeAllConnections();

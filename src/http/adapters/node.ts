@@ -5,11 +5,10 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Logger } from '../../tasks/index.ts';
 import { isLoopbackAddress } from '../admission.ts';
 import { clientOf, type PendingBytes } from '../pending-bytes.ts';
 import type { App } from '../app.ts';
-import { dropUnread, EventSink, flatten } from './event-sink.ts';
+import { dropUnread, EventSink, flatten, type UnreadOptions } from './event-sink.ts';
 import type { Heartbeat } from './heartbeat.ts';
 import type { HttpHandler, HttpRequest, HttpResponse } from './messages.ts';
 import { Pace } from './pace.ts';
@@ -24,16 +23,15 @@ import type {
   TransportRequest,
 } from '../request.ts';
 
-export interface NodeOptions {
+export interface NodeOptions extends Omit<UnreadOptions, 'unread'> {
   readonly maxBodyBytes: number;
   readonly pending: PendingBytes;
   readonly publicUrl: string | undefined;
   readonly heartbeat: Heartbeat;
-  /** How long a client may read nothing before it is disconnected. */
-  readonly stallMs: number;
   readonly cors: (request: TransportRequest) => Record<string, string>;
-  readonly logger: Logger;
 }
+
+type WriteOptions = NodeOptions & UnreadOptions;
 
 /** A handler for `node:http`, Express and connect. */
 export type NodeHandler = (request: IncomingMessage, response: ServerResponse) => void;
@@ -104,6 +102,7 @@ export class NodeRequest implements TransportRequest {
   }
 
   get local(): boolean {
+    if (isDirect(this.#request) && this.#request.isLocal) return true;
     return isLoopbackAddress(this.socket.localAddress ?? '');
   }
 
@@ -206,9 +205,15 @@ function mountOf(request: HttpRequest): string {
   return path === '/' ? whole : '';
 }
 
-export function createNodeHandler(app: App, options: NodeOptions): HttpHandler {
+/** Returns the handler, and its responses that are complete, but not sent yet. */
+export function createNodeHandler(
+  app: App,
+  given: NodeOptions,
+): { readonly node: HttpHandler; readonly unread: ReadonlySet<HttpResponse> } {
   const pace = new Pace();
-  return (incoming, response) => {
+  const unread = new Set<HttpResponse>();
+  const options: WriteOptions = { ...given, unread };
+  const node: HttpHandler = (incoming, response) => {
     const request = nodeRequest(incoming, response, options.publicUrl);
     app(request, (user, maxBytes) =>
       readBody(incoming, options, () => clientOf(user, request), maxBytes),
@@ -229,6 +234,7 @@ export function createNodeHandler(app: App, options: NodeOptions): HttpHandler {
       },
     );
   };
+  return { node, unread };
 }
 
 function abandon(reply: Reply): void {
@@ -242,7 +248,7 @@ function writeFull(
   response: HttpResponse,
   reply: FullReply,
   cors: Record<string, string> | undefined,
-  options: NodeOptions,
+  options: WriteOptions,
 ): void {
   const { status, body, headers } = reply;
   // The two sets of headers are not merged, because both may have a Vary header.
@@ -284,7 +290,7 @@ function writeStream(
   reply: StreamReply,
   cors: Record<string, string> | undefined,
   pace: Pace,
-  options: NodeOptions,
+  options: WriteOptions,
 ): void {
   const sink = new EventSink(response, reply, pace, options);
   sink.writeHead(cors ? { ...reply.headers, ...cors } : reply.headers);

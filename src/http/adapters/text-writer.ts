@@ -2,23 +2,16 @@
  * Writes an answer of text in chunks, as fast as the client reads it. Like event-sink.ts, it writes the framing of the
  * HTTP chunks itself, because node:http would write each chunk in three pieces.
  */
-import type { Logger } from '../../tasks/index.ts';
 import type { TextReply } from '../request.ts';
-import { dropUnread, flatten, httpChunk, LAST_CHUNK } from './event-sink.ts';
+import { dropUnread, flatten, httpChunk, LAST_CHUNK, type UnreadOptions } from './event-sink.ts';
 import type { HttpResponse } from './messages.ts';
-
-export interface TextOptions {
-  /** How long a client may read nothing before it is disconnected. */
-  readonly stallMs: number;
-  readonly logger: Logger;
-}
 
 /** Starts to write the chunks. Ends when the client disconnects. */
 export function sendText(
   response: HttpResponse,
   reply: TextReply,
   cors: Record<string, string> | undefined,
-  options: TextOptions,
+  options: UnreadOptions,
 ): void {
   new TextWriter(response, reply, options).start(cors);
 }
@@ -26,13 +19,13 @@ export function sendText(
 class TextWriter {
   readonly #response: HttpResponse;
   readonly #reply: TextReply;
-  readonly #options: TextOptions;
+  readonly #options: UnreadOptions;
   /** False for HTTP/1.0, where the end of the connection ends the answer, and for HTTP/2, which has frames. */
   readonly #chunked: boolean;
   #over = false;
   #stalled: NodeJS.Timeout | undefined;
 
-  constructor(response: HttpResponse, reply: TextReply, options: TextOptions) {
+  constructor(response: HttpResponse, reply: TextReply, options: UnreadOptions) {
     this.#response = response;
     this.#reply = reply;
     this.#options = options;

@@ -33,6 +33,8 @@ function readPart(value: unknown, list: string, index: number): Raw {
   if (!isObject(value)) refuse(`${list}[${index}]`, 'must be an object');
   const { text, raw, url, data } = value;
   if (typeof text === 'string' && raw === undefined && url === undefined && data === undefined) {
+    // Most parts have only a text. This is faster than a copy, and needs less memory.
+    if (Object.keys(value).length === 1) return { kind: 'text', text };
     return tidied({ ...value, kind: 'text' });
   }
   const contents = Number(text != null) + Number(raw != null) + Number(url != null);

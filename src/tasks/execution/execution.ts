@@ -181,8 +181,8 @@ export class Execution implements TaskWriter {
   #ended = false;
   /** Whether the executor has returned. */
   #returned = false;
-  #decision: PromiseWithResolvers<void> | undefined;
-  #return: PromiseWithResolvers<void> | undefined;
+  /** The promise of `decided`, or of `done` after the execution has started. */
+  #awaited: PromiseWithResolvers<void> | undefined;
   /**
    * Makes the last status of a stopped execution, which is used if the executor does not yield a final status itself.
    */
@@ -201,13 +201,13 @@ export class Execution implements TaskWriter {
 
   /** Resolves when the execution starts or is abandoned. */
   get decided(): Promise<void> {
-    return (this.#decision ??= Promise.withResolvers()).promise;
+    return (this.#awaited ??= Promise.withResolvers()).promise;
   }
 
   /** Resolves when the executor has returned. Never rejects. */
   get done(): Promise<void> {
     if (!this.#context || this.#returned) return Promise.resolve();
-    return (this.#return ??= Promise.withResolvers()).promise;
+    return (this.#awaited ??= Promise.withResolvers()).promise;
   }
 
   /** Starts the execution, unless the task has ended since it was claimed. */
@@ -263,7 +263,8 @@ export class Execution implements TaskWriter {
 
   #decide(): void {
     this.#all.claimed.delete(this.#live.taskId);
-    this.#decision?.resolve();
+    this.#awaited?.resolve();
+    this.#awaited = undefined;
   }
 
   /** Cancels the execution. It ends at the latest after the grace time. Resolves when the end is stored. */
@@ -348,7 +349,7 @@ export class Execution implements TaskWriter {
     }
     await this.#concluded;
     this.#returned = true;
-    this.#return?.resolve();
+    this.#awaited?.resolve();
   }
 
   /**

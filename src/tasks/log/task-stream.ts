@@ -47,14 +47,14 @@ export interface StreamRules extends Pick<Sink, 'spans' | 'oneTurn'> {
   readonly view?: LogView | undefined;
 }
 
+const NO_RULES: StreamRules = {};
+
 const BUFFER = 64;
 
 /** A stream of the events of one task. It can be read only once, by iteration or by `pipe`. */
 export class TaskStream implements AsyncIterable<StreamItem>, Sink {
-  readonly spans: Sink['spans'];
-  readonly oneTurn: Sink['oneTurn'];
+  readonly #rules: StreamRules;
   #opening: Opening | undefined;
-  readonly #view: LogView | undefined;
   readonly #onEnd: (() => void) | undefined;
   #reader: LogReader | undefined;
   /** The stream that this one continues with (`later`). */
@@ -83,7 +83,7 @@ export class TaskStream implements AsyncIterable<StreamItem>, Sink {
     live: LiveTask,
     after: number,
     first?: Opening,
-    rules: StreamRules = {},
+    rules?: StreamRules,
   ): TaskStream {
     const stream = new TaskStream(first, rules);
     stream.#reader = log.read(live, after, stream);
@@ -96,7 +96,7 @@ export class TaskStream implements AsyncIterable<StreamItem>, Sink {
    * @internal
    */
   static later(next: Promise<TaskStream>, { first, onEnd }: LaterOptions = {}): TaskStream {
-    const stream = new TaskStream(first, {}, onEnd);
+    const stream = new TaskStream(first, undefined, onEnd);
     next.then(
       (opened) => stream.#continue(opened),
       (error: A2AError) => stream.#break(error),
@@ -110,16 +110,18 @@ export class TaskStream implements AsyncIterable<StreamItem>, Sink {
     return stream;
   }
 
-  private constructor(
-    first: Opening | undefined,
-    { spans, oneTurn, view }: StreamRules = {},
-    onEnd?: () => void,
-  ) {
+  private constructor(first: Opening | undefined, rules = NO_RULES, onEnd?: () => void) {
     this.#opening = first;
-    this.spans = spans;
-    this.oneTurn = oneTurn;
-    this.#view = view;
+    this.#rules = rules;
     this.#onEnd = onEnd;
+  }
+
+  get spans(): Sink['spans'] {
+    return this.#rules.spans;
+  }
+
+  get oneTurn(): Sink['oneTurn'] {
+    return this.#rules.oneTurn;
   }
 
   /** Sequence number of the last entry that the sink took. The client can resume after it. */
@@ -162,7 +164,8 @@ export class TaskStream implements AsyncIterable<StreamItem>, Sink {
 
   /** Called by the reader, or by the stream that this one continues with. */
   take(entry: Published | Opening, last: boolean): boolean {
-    const shown = this.#view && entry instanceof Published ? entry.in(this.#view) : entry;
+    const { view } = this.#rules;
+    const shown = view && entry instanceof Published ? entry.in(view) : entry;
     // An entry that the view does not contain takes no room in the sink.
     return shown ? this.#sink!.take(shown, last) : true;
   }
