@@ -71,7 +71,6 @@ import { operationRoutes } from './operation/routes.ts';
 import { createTracer, tracingOptions } from '../base/tracing/export/index.ts';
 import type { GatewayRoute } from './api/route.ts';
 import { describeIn, ownRoutes } from './api/serve-routes.ts';
-
 import { retentionOf, TasksConfig } from './tasks/config.ts';
 
 export interface GatewayOptions {

@@ -44,6 +44,14 @@ function setVersion(version: string): void {
   git('commit', '--quiet', '--all', '--message', version);
 }
 
+test('no installed package is deprecated; npm does not say so here, because .npmrc turns its warnings off', () => {
+  const { packages } = JSON.parse(readFileSync(path.join(root, 'package-lock.json'), 'utf8'));
+  const deprecated = Object.entries<{ deprecated?: string }>(packages)
+    .filter(([, about]) => about.deprecated !== undefined)
+    .map(([name, about]) => `${name}: ${about.deprecated}`);
+  assert.deepEqual(deprecated, []);
+});
+
 test('a dry run says what a release would do, and changes nothing', () => {
   const { stdout, stderr } = release(VERSION, '--dry-run');
   assert.equal(stderr, '');
