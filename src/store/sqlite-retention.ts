@@ -21,6 +21,8 @@ const INCREMENTAL = 2;
 
 /** The part of the store that the removal needs. */
 interface Store {
+  /** Ends the transaction of reads. */
+  endReads(): void;
   /** Runs the work in a transaction. */
   transaction<Result>(work: () => Result): Result;
   version(taskId: string): Version | undefined;
@@ -86,6 +88,7 @@ export function sqliteRetention(db: DatabaseSync, store: Store): StoreRetention 
       const free = freePages();
       const spare = Math.max(SPARE_PAGES, (pages() - free) * SPARE_PART);
       if (!reclaims || free <= spare) return false;
+      store.endReads();
       db.exec(`PRAGMA incremental_vacuum(${Math.min(STEP_PAGES, Math.ceil(free - spare))})`);
       // The file becomes shorter when the write-ahead log is written back.
       if (freePages() <= spare) db.exec('PRAGMA wal_checkpoint(PASSIVE)');

@@ -46,9 +46,16 @@ import { BatchChanges, type Version } from './batch-changes.ts';
 import { ContextCounts } from './context-counts.ts';
 import { openStoreFile, PROBE, type OpenStore } from './open-store.ts';
 import { SecretBox, secretKeys, type SecretKeyOptions } from './secrets.ts';
+import { SharedReads } from './shared-reads.ts';
 import { SqlitePush } from './sqlite-push.ts';
 import { sqliteRetention } from './sqlite-retention.ts';
-import { prepareStatements, type HeadRow, type StateCount, type Statements } from './statements.ts';
+import {
+  lastChangeOf,
+  prepareStatements,
+  type HeadRow,
+  type StateCount,
+  type Statements,
+} from './statements.ts';
 
 /** The options of `sqliteStore`. */
 export interface SqliteStoreOptions extends SecretKeyOptions {
@@ -104,6 +111,7 @@ export class SqliteStore implements TaskStore {
   readonly #clock: ChangeClock;
   readonly #cursors: Cursors;
   readonly #push: SqlitePush;
+  readonly #reads: SharedReads;
   /** This cache and the next two are cleared when a transaction is rolled back. */
   readonly #versions = new Map<string, Version>();
   readonly #scopes = new Map<string, number>();
@@ -117,6 +125,7 @@ export class SqliteStore implements TaskStore {
     this.#db = db;
     this.#opened = opened;
     this.#sql = prepareStatements(db);
+    this.#reads = new SharedReads(db);
     this.#clock = new ChangeClock(now, this.#sql.lastChange.get()?.[0] ?? 0);
     this.#cursors = new Cursors(this.#meta('cursor_key'));
     this.#push = new SqlitePush(db, {
@@ -126,6 +135,7 @@ export class SqliteStore implements TaskStore {
     });
     this.#push.reseal();
     this.retention = sqliteRetention(db, {
+      endReads: () => this.#reads.end(),
       transaction: (work) => this.#transaction(work),
       version: (taskId) => this.#version(taskId),
       drop: (taskId, version) => this.#drop(taskId, version),
@@ -141,7 +151,9 @@ export class SqliteStore implements TaskStore {
       for (const { state, statusSeq, changed, id } of changes.statuses) {
         this.#sql.setStatus.run(state, statusSeq, changed, id);
       }
-      this.#writeCounts(changes);
+      for (const { scope, state, n } of changes.counts.values()) {
+        if (n !== 0) this.#sql.count.run(scope, state, n);
+      }
       // The cache is cleaned only now, because a status must stay in the cache until it is written.
       for (const { taskId } of batch) {
         const version = this.#versions.get(taskId);
@@ -153,6 +165,7 @@ export class SqliteStore implements TaskStore {
   }
 
   head(scope: Scope, taskId: string): TaskHead | undefined {
+    this.#reads.begin();
     const number = this.#scope(scope);
     const row = number === undefined ? undefined : this.#sql.head.get(taskId, number);
     return row && this.#withArtifactTime(headOf(scope, row));
@@ -164,6 +177,7 @@ export class SqliteStore implements TaskStore {
   }
 
   findMessage(scope: Scope, messageId: string): string | undefined {
+    this.#reads.begin();
     const number = this.#scope(scope);
     return number === undefined ? undefined : this.#messageTask(number, messageId);
   }
@@ -180,7 +194,7 @@ export class SqliteStore implements TaskStore {
     const heads = shown.map((row) => headOf(query, row));
     const last = rows.length > limit ? shown.at(-1) : undefined;
     return last
-      ? { heads, total, next: this.#cursors.write(query, String(changeOf(last))) }
+      ? { heads, total, next: this.#cursors.write(query, String(lastChangeOf(last))) }
       : { heads, total };
   }
 
@@ -266,6 +280,7 @@ export class SqliteStore implements TaskStore {
   }
 
   close(): void {
+    this.#reads.end();
     this.#opened.close();
   }
 
@@ -273,6 +288,7 @@ export class SqliteStore implements TaskStore {
   #transaction<Result>(work: () => Result): Result {
     try {
       this.#opened.checkPresent();
+      this.#reads.end();
       this.#sql.begin.run();
       const result = work();
       this.#sql.commit.run();
@@ -379,12 +395,6 @@ export class SqliteStore implements TaskStore {
     return version;
   }
 
-  #writeCounts(changes: BatchChanges): void {
-    for (const { scope, state, n } of changes.counts.values()) {
-      if (n !== 0) this.#sql.count.run(scope, state, n);
-    }
-  }
-
   #scope(scope: Scope): number | undefined {
     const key = scopeKey(scope);
     const known = this.#scopes.get(key);
@@ -432,10 +442,10 @@ export class SqliteStore implements TaskStore {
           ? pageOfState.all(scope, state, from, before, limit + 1)
           : pageOfContext.all(scope, state, from, before, limit + 1, contextId);
       rows.push(...newest);
-      rows = rows.toSorted((a, b) => changeOf(b) - changeOf(a)).slice(0, limit + 1);
+      rows = rows.toSorted((a, b) => lastChangeOf(b) - lastChangeOf(a)).slice(0, limit + 1);
       // When the page is full, only tasks that are newer than its last row are needed.
       const last = rows[limit];
-      if (last) from = changeOf(last);
+      if (last) from = lastChangeOf(last);
     }
     return rows;
   }
@@ -475,10 +485,6 @@ function headOf({ tenant, owner }: Scope, row: HeadRow): TaskHead {
   const status = foldedStatus(event);
   const expiresAt = expires ?? undefined;
   return { tenant, owner, taskId, contextId, seq, status, updatedAt, createdAt, expiresAt };
-}
-
-function changeOf([, , changed]: HeadRow): number {
-  return changed;
 }
 
 function firstChange(updatedSince: number | undefined): number {

@@ -13,6 +13,11 @@ export type HeadRow = [
   json: string,
 ];
 
+/** Returns the number of the task's last change. */
+export function lastChangeOf([, , changed]: HeadRow): number {
+  return changed;
+}
+
 /** The fields of a task that an append needs. */
 type VersionRow = [id: number, scope: number, state: TaskState, seq: number];
 
