@@ -5,7 +5,7 @@
 import { DatabaseSync } from 'node:sqlite';
 import { toStoreError } from '../base/sqlite/index.ts';
 import { ChangeClock, type DeadLetter, type Scope } from '../tasks/index.ts';
-import { STORE } from './migrations.ts';
+import { FINISHED, STORE } from './migrations.ts';
 import { canReclaim } from './sqlite-retention.ts';
 import { Query } from './statements.ts';
 
@@ -35,8 +35,7 @@ export function inspectStore(file: string, endedBefore: number): StoreReport | u
       freeBytes: freePages * pageBytes,
       tasks: number('SELECT sum(n) FROM counters'),
       old: number(
-        `SELECT count(*) FROM tasks
-         WHERE state IN ('completed', 'canceled', 'failed', 'rejected') AND changed < ?`,
+        `SELECT count(*) FROM tasks WHERE ${FINISHED} AND changed < ?`,
         ChangeClock.first(Math.max(0, endedBefore)),
       ),
       deadLetters: hasDeadLetters(number) ? number('SELECT count(*) FROM dead_letters') : 0,

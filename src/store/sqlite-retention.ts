@@ -3,6 +3,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { isTerminal } from '../protocol/index.ts';
 import { ChangeClock, type StoreRetention } from '../tasks/index.ts';
 import type { Version } from './batch-changes.ts';
+import { FINISHED } from './migrations.ts';
 import { Query } from './statements.ts';
 
 /**
@@ -49,7 +50,7 @@ export function sqliteRetention(db: DatabaseSync, store: Store): StoreRetention 
     `SELECT s.tenant, s.owner, t.task_id, t.changed,
        EXISTS (SELECT 1 FROM push p WHERE p.task = t.id AND p.due_at IS NOT NULL)
      FROM tasks t INDEXED BY tasks_finished CROSS JOIN scopes s ON s.id = t.scope
-     WHERE t.state IN ('completed', 'canceled', 'failed', 'rejected') AND t.changed > ?
+     WHERE ${FINISHED} AND t.changed > ?
      ORDER BY t.changed LIMIT ?`,
   );
   const statusSeq = new Query<[seq: number]>(db, 'SELECT status_seq FROM tasks WHERE task_id = ?');
