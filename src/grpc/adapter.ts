@@ -20,6 +20,9 @@ import { grpcError } from './errors.ts';
 import { EventWriter } from './event-writer.ts';
 
 const DISCARD_MS = 5000;
+/** What the metrics show if the client left before the answer. */
+const CLOSED_BY_CLIENT = httpStatusOf(Code.Canceled);
+const INTERNAL: number = Code.Internal;
 /** Created only once, because a new error with a stack trace for every closed request would be expensive. */
 const GONE = new ConnectError('The client disconnected', Code.Canceled);
 /** The content types of messages in protobuf. gRPC with JSON and gRPC-Web are not supported. */
@@ -77,7 +80,7 @@ export function createAdapter(router: ConnectRouter, context: GrpcContext): Grpc
     });
     await new ResponseWriter(response, call, context).write(answered);
     // The methods report their own errors. Others, for example of the deadline, are known only here.
-    call.observed(statusOf(answered));
+    call.observed(gone.signal.aborted ? CLOSED_BY_CLIENT : statusOf(answered));
     if (!request.complete) discardRest(request);
   }
 
@@ -91,10 +94,12 @@ export function createAdapter(router: ConnectRouter, context: GrpcContext): Grpc
   };
 }
 
-/** Returns the HTTP status with the same meaning as the gRPC status. */
+/** Returns the HTTP status with the same meaning as a gRPC status that no method has made. */
 function statusOf({ status, trailer }: UniversalServerResponse): number {
   const code = Number(trailer?.get('grpc-status') ?? 0);
-  return code === 0 ? status : httpStatusOf(code);
+  if (code === 0) return status;
+  // gRPC requires this code for malformed messages. For the metrics, it is the client's error.
+  return code === INTERNAL ? 400 : httpStatusOf(code);
 }
 
 /** Discards the rest of a refused request for a while. Until the stream is closed, the client can read the status. */
@@ -131,6 +136,8 @@ function headersOf({ headers }: Http2ServerRequest): Headers {
     if (name.startsWith(':') || value === undefined) continue;
     out.set(name, Array.isArray(value) ? value.join(', ') : value);
   }
+  // connect does not accept parameters in it.
+  out.set('content-type', 'application/grpc');
   if (isBeyondTimers(out.get('grpc-timeout'))) out.delete('grpc-timeout');
   return out;
 }
@@ -218,10 +225,17 @@ class ResponseWriter implements Beating {
       }
       if (trailer) response.addTrailers(trailersOf(trailer));
       response.end();
+      if (response.stream.writableLength > 0) this.#awaitReader();
     } finally {
-      heartbeat.remove(this);
+      if (this.stalledAt === undefined) heartbeat.remove(this);
       await chunks?.return?.();
     }
+  }
+
+  /** Disconnects the client if it does not read the end of the response. */
+  #awaitReader(): void {
+    this.stalledAt = performance.now();
+    this.#response.stream.once('close', () => this.#context.heartbeat.remove(this));
   }
 
   /** Waits until the client has read what was written, or has left. */

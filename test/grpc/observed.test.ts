@@ -69,10 +69,32 @@ test('the errors that no method makes are reported like others', async () => {
   assert.equal(await reportOf({ 'grpc-encoding': 'gzip' }, none), 'SendMessage 501');
   assert.equal(
     await reportOf({}, Buffer.concat([prefix(1), Buffer.from([255])])),
-    'SendMessage 500',
+    'SendMessage 400',
   );
+  // The parameters of a content type mean nothing.
+  const type = 'application/grpc; charset=utf-8';
+  assert.equal(await reportOf({ 'content-type': type }, none), 'SendMessage 400');
   // The body never comes.
   assert.equal(await reportOf({ 'grpc-timeout': '20m' }), 'SendMessage 504');
+});
+
+test('a request whose client leaves before the answer is reported as such', async () => {
+  reports = [];
+  const leaving = connect(`http://${listening.grpc}`);
+  const stream = leaving.request({
+    ':method': 'POST',
+    ':path': `/${SERVICE}/SendMessage`,
+    'content-type': 'application/grpc',
+  });
+  stream.on('error', () => undefined);
+  await once(stream, 'ready');
+  stream.write(prefix(100));
+  // The ping comes back after the server has seen the request.
+  await new Promise((resolve) => leaving.ping(resolve));
+  reported = Promise.withResolvers();
+  leaving.destroy();
+  await reported.promise;
+  assert.deepEqual(reports, ['SendMessage 499']);
 });
 
 test('the services for tools are reported, too', async () => {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { connect as openSession } from 'node:http2';
+import { connect as openSession, constants } from 'node:http2';
 import { test } from 'node:test';
 import { fromJson, toBinary } from '@bufbuild/protobuf';
 import { serviceSchema } from '../../src/grpc/codec/index.ts';
@@ -51,5 +51,31 @@ test('a client that stops reading holds no other client, and is disconnected', a
     await closed;
   } finally {
     session.destroy();
+  }
+});
+
+test('a client that grants no window for a short answer is disconnected too', async (t) => {
+  const short = createAgent({ name: 'Short', description: 'Says little' }, async function* () {
+    yield 'hello';
+  });
+  const limits = { stallMs: 100, heartbeatMs: 50 };
+  await using served = await serveGrpc(short, { limits, logger: quiet });
+  const session = openSession(`http://${served.address}`, { settings: { initialWindowSize: 0 } });
+  t.after(() => session.destroy());
+  const { sendMessage } = serviceSchema('lf.a2a.v1.A2AService').method;
+  const { input } = sendMessage!;
+  for (const method of ['SendMessage', 'SendStreamingMessage']) {
+    const message = { messageId: method, role: 'ROLE_USER', parts: [{ text: 'go' }] };
+    const bytes = toBinary(input, fromJson(input, { message }));
+    const stream = session.request({
+      ':method': 'POST',
+      ':path': `/lf.a2a.v1.A2AService/${method}`,
+      'content-type': 'application/grpc',
+    });
+    const closed = new Promise((resolve) => stream.once('close', resolve));
+    stream.on('error', () => {});
+    stream.resume().end(Buffer.concat([Buffer.from([0, 0, 0, 0, bytes.length]), bytes]));
+    await closed;
+    assert.equal(stream.rstCode, constants.NGHTTP2_CANCEL);
   }
 });

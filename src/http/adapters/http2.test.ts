@@ -14,6 +14,7 @@ import {
   RawHttp2,
   settings,
 } from '../../../test/support/raw-http2.ts';
+import { makeSelfSigned } from '../../base/tls/index.ts';
 import { createAgent } from '../../tasks/index.ts';
 import { type Listening, serve, type ServeOptions } from '../../server.ts';
 import { http2Connections } from './http2.ts';
@@ -172,6 +173,25 @@ test('a client that connects and leaves is forgotten at once', async (t) => {
   const [socket] = await accepted;
   await once(socket, 'close');
 });
+
+for (const tls of [undefined, makeSelfSigned(['127.0.0.1'])]) {
+  test(`a client that leaves a stream by closing its connection is forgotten at once, ${tls ? 'with' : 'without'} TLS`, async (t) => {
+    const served = serve(agent, { logger: silent, tls });
+    const { server, url, close } = await served.listen();
+    t.after(() => close(0));
+    const accepted = once(server, tls ? 'secureConnection' : 'connection');
+    const session = client(t, url, { ca: tls?.cert });
+    const stream = session.request(POST);
+    stream.end(body('hold', 'message/stream'));
+    await once(stream, 'response');
+    assert.equal(served.streams, 1);
+    const [socket] = await accepted;
+    const closed = once(socket, 'close');
+    session.destroy();
+    await closed;
+    assert.equal(served.streams, 0);
+  });
+}
 
 test('a body that is too large is refused, and the connection goes on', async (t) => {
   const { url } = await listen(t, { limits: { maxBodyBytes: 5000 } });

@@ -112,6 +112,9 @@ export function http2Connections(options: Http2Options): Http2Connections {
   });
   return {
     accept(socket) {
+      // A server of HTTP/1.1 accepts half-open sockets and closes them itself. Over HTTP/2, a client that has closed its
+      // side is gone. Without this, its streams would stay open until the next event.
+      socket.allowHalfOpen = false;
       server.emit('connection', socket);
     },
     get busy() {
