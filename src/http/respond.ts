@@ -124,9 +124,8 @@ class OperationReply implements StreamReply {
   readonly #streams: AppContext['streams'];
   readonly #codec: WireCodec;
   readonly #id: JsonRpcId | undefined;
-  /** The text before and after the event in each SSE field `data`. */
+  /** The text before the event in each SSE field `data`. */
   readonly #before: string;
-  readonly #after: string;
   #isOpen = true;
 
   constructor(
@@ -141,18 +140,18 @@ class OperationReply implements StreamReply {
     this.#streams = streams;
     this.#codec = codec;
     this.#id = id;
-    const isRest = id === undefined;
-    this.#before = isRest
-      ? 'data: '
-      : inOnePiece(`data: {"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`);
-    this.#after = isRest ? '\n\n' : '}\n\n';
+    this.#before =
+      id === undefined
+        ? 'data: '
+        : inOnePiece(`data: {"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`);
   }
 
   frame(item: Published | Opening): string {
     const text = item.text(this.#codec);
+    const after = this.#id === undefined ? '\n\n' : '}\n\n';
     return item.seq === undefined
-      ? `${this.#before}${text}${this.#after}`
-      : `id: ${item.seq}\n${this.#before}${text}${this.#after}`;
+      ? `${this.#before}${text}${after}`
+      : `id: ${item.seq}\n${this.#before}${text}${after}`;
   }
 
   failure(error: A2AError): string {

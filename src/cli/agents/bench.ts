@@ -55,35 +55,39 @@ export const bench: A2AAgent = {
     return order.kind === 'say' ? { reply: reply(order.text) } : undefined;
   },
 
-  // This is a single generator, because `yield*` would take more time per event than all other work.
-  async *execute({ message, signal }: ExecutionContext): AsyncGenerator<ExecutorEvent> {
+  execute({ message, signal }: ExecutionContext): AsyncGenerator<ExecutorEvent> {
     const order = orderOf(message);
-    yield { kind: 'status-update', state: 'working' };
-    if (order.kind === 'hold') {
-      if (!signal.aborted) await aborted(signal);
-      signal.throwIfAborted();
-    }
-    if (order.kind === 'work') {
-      const { chunks, append, pace } = order;
-      const parts: Part[] = [{ kind: 'text', text: 'x'.repeat(order.bytes) }];
-      const artifact = { artifactId: 'bench', parts };
-      const first: ExecutorEvent = { kind: 'artifact-update', artifact };
-      const other: ExecutorEvent = { kind: 'artifact-update', artifact, append };
-      for (let count = 0; count < chunks; count++) {
-        if (typeof pace === 'number') await sleep(pace, undefined, { signal });
-        else if (pace === 'yield') await new Promise((resolve) => setImmediate(resolve));
-        signal.throwIfAborted();
-        yield count === 0 ? first : other;
-      }
-      if (typeof pace === 'number') await sleep(pace, undefined, { signal });
-    }
-    yield { kind: 'status-update', state: 'completed' };
+    return order.kind === 'hold' ? hold(signal) : work(order, signal);
   },
 };
 
-/** Waits until the execution is aborted. */
-function aborted(signal: AbortSignal): Promise<unknown> {
-  return new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+/** Waits until the execution is aborted. It is separate from `work`, whose variables would need memory. */
+async function* hold(signal: AbortSignal): AsyncGenerator<ExecutorEvent> {
+  yield { kind: 'status-update', state: 'working' };
+  if (!signal.aborted) {
+    await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+  }
+  signal.throwIfAborted();
+}
+
+// This is a single generator, because `yield*` would take more time per event than all other work.
+async function* work(order: Order, signal: AbortSignal): AsyncGenerator<ExecutorEvent> {
+  yield { kind: 'status-update', state: 'working' };
+  if (order.kind === 'work') {
+    const { chunks, append, pace } = order;
+    const parts: Part[] = [{ kind: 'text', text: 'x'.repeat(order.bytes) }];
+    const artifact = { artifactId: 'bench', parts };
+    const first: ExecutorEvent = { kind: 'artifact-update', artifact };
+    const other: ExecutorEvent = { kind: 'artifact-update', artifact, append };
+    for (let count = 0; count < chunks; count++) {
+      if (typeof pace === 'number') await sleep(pace, undefined, { signal });
+      else if (pace === 'yield') await new Promise((resolve) => setImmediate(resolve));
+      signal.throwIfAborted();
+      yield count === 0 ? first : other;
+    }
+    if (typeof pace === 'number') await sleep(pace, undefined, { signal });
+  }
+  yield { kind: 'status-update', state: 'completed' };
 }
 
 function reply(text: string): Message {

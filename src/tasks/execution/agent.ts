@@ -184,8 +184,6 @@ class GeneratorRun {
   /** Whether the iterator's `next` was called and has not settled. */
   #outstanding = false;
   #queued: Step[] = [];
-  /** The next step, if it was already requested. */
-  #ahead: Promise<Step> | undefined;
   #resumeAsk:
     | { resolve: (answer: GivenAnswer) => void; reject: (error: unknown) => void }
     | undefined;
@@ -299,33 +297,44 @@ class GeneratorRun {
    * when they have received its last chunk.
    */
   async #isOver(): Promise<boolean> {
-    this.#ahead = this.#step();
-    const soon = new Promise<undefined>((resolve) => setImmediate(() => resolve(undefined)));
-    const step = await Promise.race([this.#ahead, soon]);
+    if (this.#queued.length === 0) {
+      // This is not Promise.race, which would keep memory until the next step, and a generator may wait for hours.
+      await new Promise<void>((resolve) => {
+        this.#settle = (step) => {
+          this.#queued.push(step);
+          resolve();
+        };
+        setImmediate(resolve);
+        this.#request();
+      });
+      this.#settle = undefined;
+    }
+    const [step] = this.#queued;
     return step?.kind === 'next' && step.result.done === true && !step.result.value;
   }
 
   #step(): Promise<Step> {
-    const ahead = this.#ahead;
-    this.#ahead = undefined;
-    if (ahead) return ahead;
     const queued = this.#queued.shift();
     if (queued) return Promise.resolve(queued);
     const step = new Promise<Step>((resolve) => (this.#settle = resolve));
-    if (!this.#outstanding) {
-      this.#outstanding = true;
-      this.#iterator.next().then(
-        (result) => {
-          this.#outstanding = false;
-          this.#arrive({ kind: 'next', result });
-        },
-        (error: unknown) => {
-          this.#outstanding = false;
-          this.#arrive({ kind: 'error', error });
-        },
-      );
-    }
+    this.#request();
     return step;
+  }
+
+  /** Asks the generator for its next value, unless this was done already. */
+  #request(): void {
+    if (this.#outstanding) return;
+    this.#outstanding = true;
+    this.#iterator.next().then(
+      (result) => {
+        this.#outstanding = false;
+        this.#arrive({ kind: 'next', result });
+      },
+      (error: unknown) => {
+        this.#outstanding = false;
+        this.#arrive({ kind: 'error', error });
+      },
+    );
   }
 
   #arrive(step: Step): void {
