@@ -1,6 +1,12 @@
 /** The budget store in an SQLite register. Every change is one transaction. */
 import { randomUUID } from 'node:crypto';
-import { arrayStatement, type Register, statement, type Steps } from '../register/register.ts';
+import {
+  arrayStatement,
+  type Register,
+  type SqlValue,
+  statement,
+  type Steps,
+} from '../register/register.ts';
 import { andThen } from '../../base/index.ts';
 import { type BudgetRefusal, type Counter, type Grant, grantOf, type Limit } from './grant.ts';
 import {
@@ -42,6 +48,8 @@ const noResult = () => undefined;
 const TASK_ROWS = 25_000;
 /** Number of new rows after which the oldest rows are deleted. */
 const TRIM_STEP = 256;
+/** Number of rows of tasks that one statement adds, if there are enough of them. */
+const ROWS_AT_ONCE = 8;
 
 export function createSqliteBudgetStore(register: Register, taskRows = TASK_ROWS): BudgetStore {
   /** Id of this process, which is the owner of its reservations. */
@@ -120,15 +128,21 @@ export function createSqliteBudgetStore(register: Register, taskRows = TASK_ROWS
 
   function* settle(settlements: readonly Settlement[]): Steps<void> {
     const sums = new Map<string, Sum>();
+    const calls = new Map<string, Booking[]>();
     const numbers = new Map<string, number>();
     for (const { id, booking } of settlements) {
       if (id !== undefined) yield* free(id);
       if (!booking) continue;
-      addTo(sums, booking);
-      yield* addTaskRow(booking, numbers);
+      const name = callerOf(booking).join('\n');
+      addTo(sums, booking, { name });
+      const same = calls.get(name);
+      if (booking.taskId === '') yield* addWithoutTask(booking, numbers);
+      else if (same) same.push(booking);
+      else calls.set(name, [booking]);
       // Only a call with a budget has a reservation. Without a budget, the task has no counter.
       if (id !== undefined) yield* count(booking, holdersOf(booking).taskHolder);
     }
+    for (const bookings of calls.values()) yield* addTaskRows(bookings, numbers);
     for (const sum of sums.values()) {
       yield* SQL.add.run(...callerOf(sum), sum.uses, sum.failures, ...numbersOf(sum));
       const { workspaceHolder, keyHolder, subjectHolder } = holdersOf(sum);
@@ -148,18 +162,51 @@ export function createSqliteBudgetStore(register: Register, taskRows = TASK_ROWS
     });
   }
 
-  /** Adds the row of a call. `numbers` has the last number of each workspace in this transaction. */
-  function* addTaskRow(booking: Booking, numbers: Map<string, number>): Steps<void> {
-    const { workspace, contextId, taskId, failed } = booking;
+  /** Adds the rows of calls with the same caller. `numbers` has the last number of each workspace in this transaction. */
+  function* addTaskRows(bookings: readonly Booking[], numbers: Map<string, number>): Steps<void> {
+    const { workspace } = bookings[0]!;
+    let number = yield* lastNumber(workspace, numbers);
+    for (let at = 0; at < bookings.length;) {
+      const isMany = at + ROWS_AT_ONCE <= bookings.length;
+      const rows = isMany ? bookings.slice(at, at + ROWS_AT_ONCE) : [bookings[at]!];
+      const values: SqlValue[] = [...callerOf(rows[0]!), number + 1];
+      for (const row of rows) {
+        const { contextId, taskId, failed, inputTokens, outputTokens, nanos } = row;
+        values.push(contextId, taskId, failed ? 1 : 0, inputTokens, outputTokens, nanos);
+      }
+      yield* (isMany ? SQL.addTasks : SQL.addTask).run(...values);
+      at += rows.length;
+      number = yield* numbered(workspace, numbers, number + rows.length);
+    }
+  }
+
+  /** Adds a call without a task, which may be added to an existing row. */
+  function* addWithoutTask(booking: Booking, numbers: Map<string, number>): Steps<void> {
+    const { workspace, contextId, taskId, failed, inputTokens, outputTokens, nanos } = booking;
+    const next = (yield* lastNumber(workspace, numbers)) + 1;
+    const used = [contextId, taskId, failed ? 1 : 0, inputTokens, outputTokens, nanos];
+    const row = yield* SQL.addWithoutTask.get(...callerOf(booking), next, ...used);
+    yield* numbered(workspace, numbers, Math.max(next - 1, row?.[0] ?? next));
+  }
+
+  function* lastNumber(workspace: string, numbers: Map<string, number>): Steps<number> {
     const last = numbers.get(workspace) ?? (yield* SQL.lastTask.get(workspace))?.[0] ?? 0;
-    let number = last + 1;
-    const values = [number, contextId, taskId, ...callerOf(booking), 1, failed ? 1 : 0];
-    values.push(...numbersOf(booking));
-    if (taskId !== '') yield* SQL.addTask.run(...values);
-    // A call without a task may be added to an existing row.
-    else number = (yield* SQL.addWithoutTask.get(...values))?.[0] ?? number;
-    numbers.set(workspace, Math.max(last, number));
-    if (number % TRIM_STEP === 0) yield* SQL.trimTasks.run(workspace, number - taskRows);
+    numbers.set(workspace, last);
+    return last;
+  }
+
+  /** Records the last number of a workspace, and deletes its oldest rows from time to time. */
+  function* numbered(
+    workspace: string,
+    numbers: Map<string, number>,
+    number: number,
+  ): Steps<number> {
+    const before = numbers.get(workspace) ?? 0;
+    numbers.set(workspace, number);
+    if (Math.floor(number / TRIM_STEP) > Math.floor(before / TRIM_STEP)) {
+      yield* SQL.trimTasks.run(workspace, number - taskRows);
+    }
+    return number;
   }
 
   /** Adds the usage to the counters of at most three holders. */
@@ -231,9 +278,16 @@ function statements() {
       subject: of(`workspace = $workspace AND subject = $id AND subject <> ''`),
     };
   };
-  const addTask = `
-    INSERT INTO task_spending (number, context_id, task_id, ${COLUMNS})
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+  /** The first seven values are the caller, the next one is the first number. Each row has six more values. */
+  const addTasks = (count: number) => {
+    const rows = Array.from({ length: count }, (_, row) => {
+      const [context, task, failures, ...numbers] = [0, 1, 2, 3, 4, 5].map(
+        (n) => `?${9 + 6 * row + n}`,
+      );
+      return `(?8 + ${row}, ${context}, ${task}, ?1, ?2, ?3, ?4, ?5, ?6, ?7, 1, ${failures}, ${numbers.join(', ')})`;
+    });
+    return `INSERT INTO task_spending (number, context_id, task_id, ${COLUMNS}) VALUES ${rows.join(', ')}`;
+  };
   return {
     spent: sums('input_tokens + output_tokens', 'spending'),
     reserved: sums('tokens', 'reservations'),
@@ -275,8 +329,9 @@ function statements() {
     lastTask: arrayStatement<[number | null]>(
       'SELECT max(number) FROM task_spending WHERE workspace = ?',
     ),
-    addTask: statement(addTask),
-    addWithoutTask: arrayStatement<[number]>(`${addTask} ${conflict} RETURNING number`),
+    addTask: statement(addTasks(1)),
+    addTasks: statement(addTasks(ROWS_AT_ONCE)),
+    addWithoutTask: arrayStatement<[number]>(`${addTasks(1)} ${conflict} RETURNING number`),
     trimTasks: statement('DELETE FROM task_spending WHERE workspace = ? AND number <= ?'),
     dropTasks: statement('DELETE FROM task_spending WHERE day < ?'),
     fold: statement(`
