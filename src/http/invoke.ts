@@ -19,6 +19,17 @@ export async function invoke<O extends UnaryOperation>(
   return codec.encodeResult(operation, await service[operation](params, call));
 }
 
+/** Sends a message, and returns the JSON of the result. */
+export async function invokeSend(
+  service: Pick<UnaryService, 'sendMessage'>,
+  codec: Pick<WireCodec, 'decodeParams' | 'encodeResult' | 'eventText'>,
+  raw: unknown,
+  call: Call,
+): Promise<string> {
+  const result = await service.sendMessage(codec.decodeParams('sendMessage', raw), call);
+  return codec.eventText?.(result) ?? JSON.stringify(codec.encodeResult('sendMessage', result));
+}
+
 /**
  * Starts a stream. `after` is the sequence number of the last event that the client has received, or undefined if this
  * is unknown.

@@ -17,7 +17,7 @@ import {
 } from '../protocol/index.ts';
 import { FinishedTaskError } from '../tasks/index.ts';
 import type { AppContext } from './context.ts';
-import { invoke } from './invoke.ts';
+import { invoke, invokeSend } from './invoke.ts';
 import { activeExtensions, extensionHeader, requestedVersion } from './negotiate.ts';
 import { counted } from './pending-bytes.ts';
 import type { FullReply, Reply, TransportRequest } from './request.ts';
@@ -74,13 +74,18 @@ export async function answerJsonRpc(
       const stream = { request, query, codec, operation, params, call, headers: active, id };
       return await openStream(app, stream);
     }
-    const result = operation
-      ? await invoke(app.handler, codec, operation, params, call)
-      : ((await own?.handle(params, call, app.handler)) ?? null);
+    const result =
+      operation === 'sendMessage'
+        ? await invokeSend(app.handler, codec, params, call)
+        : JSON.stringify(
+            operation
+              ? await invoke(app.handler, codec, operation, params, call)
+              : ((await own?.handle(params, call, app.handler)) ?? null),
+          );
     return counted(app.pending, request, user, {
       status: 200,
       headers: active ? { ...JSON_HEADERS, ...active } : JSON_HEADERS,
-      body: `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${JSON.stringify(result)}}`,
+      body: `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result}}`,
     });
   } catch (error) {
     const failure = peerError(app, error);

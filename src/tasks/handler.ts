@@ -16,6 +16,7 @@ import {
   type ListTasksResult,
   type LogEntry,
   type MessageSendParams,
+  type ProtocolVersion,
   reduce,
   type SendResult,
   type SubscribeParams,
@@ -221,7 +222,15 @@ export function createHandler(
 
   async function sendMessage(params: MessageSendParams, call: Call = {}): Promise<SendResult> {
     const accepted = await accept(runtime, params, call, intake);
-    if ('kind' in accepted) return accepted;
+    return 'kind' in accepted ? accepted : resultOf(accepted, params, call);
+  }
+
+  /** Returns the task of a message that was accepted. */
+  async function resultOf(
+    accepted: Started,
+    params: MessageSendParams,
+    call: Call,
+  ): Promise<SendResult> {
     using live = accepted.live;
     const { historyLength, blocking } = params.configuration ?? {};
     const task = await (blocking === false ? load(live) : settled(accepted, call.signal));
@@ -242,22 +251,38 @@ export function createHandler(
     checkStreaming();
     const accepted = await accept(runtime, params, call, intake);
     if ('kind' in accepted) return TaskStream.of(accepted);
-    using live = accepted.live;
-    const { before, created, after } = accepted;
-    const view = await runtime.viewOf(call, before && live, params);
-    const rules = view && { view };
-    // In 1.0, a stream must start with the task (section 3.1.2 of the specification).
-    if (accepted.brief && wireOf(call) === '0.3') {
-      return TaskStream.read(log, live, after + 1, undefined, rules);
+    const { live, before } = accepted;
+    // This is the path of most streams. The program's bundle has slower code for `using`.
+    try {
+      const chosen = runtime.viewOf(call, before && live, params);
+      const view = chosen instanceof Promise ? await chosen : chosen;
+      return streamOf(accepted, view, params, wireOf(call), seen);
+    } finally {
+      live[Symbol.dispose]();
     }
-    const { historyLength } = params.configuration ?? {};
+  }
+
+  /** Returns the stream of a client whose message was accepted. */
+  function streamOf(
+    accepted: Started,
+    view: LogView | undefined,
+    { configuration }: MessageSendParams,
+    wire: ProtocolVersion,
+    seen: number | undefined,
+  ): TaskStream {
+    const { live, before, created, after } = accepted;
+    // In 1.0, a stream must start with the task (section 3.1.2 of the specification).
+    if (accepted.brief && wire === '0.3') {
+      return TaskStream.read(log, live, after + 1, undefined, { view });
+    }
+    const { historyLength } = configuration ?? {};
     if (created) {
       // Entry 1 of a new task is known, so it is not read from the store. Its history has only this message.
       const task = shown(created, view, historyLength);
       const first = task === created ? new Published({ seq: 1, event: task }) : opening(task, 1);
-      return TaskStream.read(log, live, 1, first, rules);
+      return TaskStream.read(log, live, 1, first, { view });
     }
-    if (!before) return TaskStream.read(log, live, after, undefined, rules);
+    if (!before) return TaskStream.read(log, live, after, undefined, { view });
     // A task that has just got this message is not over, even if its execution has ended already.
     const over = accepted.repeated && !live.running && isSettled(before.status.state);
     if (accepted.repeated && seen !== undefined) {
@@ -265,7 +290,7 @@ export function createHandler(
     }
     const task = shown(before, view, historyLength);
     if (over) return TaskStream.of(task, after);
-    return TaskStream.read(log, live, after, opening(task, after), rules);
+    return TaskStream.read(log, live, after, opening(task, after), { view });
   }
 
   async function getTask(params: TaskQueryParams, call: Call = {}): Promise<Task> {

@@ -19,13 +19,16 @@ const status = fc.record(
   { state: fc.constantFrom('submitted' as const, 'working', 'completed'), timestamp: any },
   { requiredKeys: ['state'], noNullPrototype: true },
 );
-const message = fc.record({
-  kind: fc.constant('message' as const),
-  messageId: any,
-  role: fc.constantFrom('user' as const, 'agent'),
-  parts,
-  ...ids,
-});
+const message = fc.record(
+  {
+    kind: fc.constant('message' as const),
+    messageId: any,
+    role: fc.constantFrom('user' as const, 'agent'),
+    parts,
+    ...ids,
+  },
+  { requiredKeys: ['kind', 'messageId', 'role', 'parts'], noNullPrototype: true },
+);
 
 const PLAIN: Readonly<Record<string, fc.Arbitrary<StreamEvent>>> = {
   'a chunk of plain text': fc.record(
@@ -50,6 +53,7 @@ const PLAIN: Readonly<Record<string, fc.Arbitrary<StreamEvent>>> = {
     status,
     history: fc.tuple(message),
   }),
+  'a message': message,
 };
 
 for (const [what, event] of Object.entries(PLAIN)) {

@@ -23,7 +23,7 @@ export function eventText(event: StreamEvent): string | undefined {
     case 'task':
       return taskText(event);
     default:
-      return undefined;
+      return wrapped(messageText(event));
   }
 }
 
@@ -60,12 +60,18 @@ function taskText({ id, contextId, status, artifacts, history, metadata }: Task)
   return `{"task":{"id":${quoted(id)},"contextId":${quoted(contextId)},"status":${current},"history":[${said}]}}`;
 }
 
+function wrapped(message: string | undefined): string | undefined {
+  return message === undefined ? undefined : `{"message":${message}}`;
+}
+
 function messageText(message: Message): string | undefined {
   const { messageId, contextId, taskId, role, parts } = message;
   const more = message.metadata ?? message.extensions ?? message.referenceTaskIds;
   const content = more === undefined ? partsText(parts) : undefined;
-  if (content === undefined || contextId === undefined || taskId === undefined) return undefined;
-  return `{"messageId":${quoted(messageId)},"contextId":${quoted(contextId)},"taskId":${quoted(taskId)},"role":"${ROLE_NAMES[role]}","parts":${content}}`;
+  if (content === undefined) return undefined;
+  const context = contextId === undefined ? '' : `,"contextId":${quoted(contextId)}`;
+  const task = taskId === undefined ? '' : `,"taskId":${quoted(taskId)}`;
+  return `{"messageId":${quoted(messageId)}${context}${task},"role":"${ROLE_NAMES[role]}","parts":${content}}`;
 }
 
 /** Returns the text of a single part with plain text, else undefined. */
