@@ -38,6 +38,12 @@ async function inbox(key: string, query = '') {
   return items.map((item) => [item.agent, item.total, item.latest?.id, item.latest?.state]);
 }
 
+async function states(key: string, query: string) {
+  const response = await gateway.ask(key, 'GET', `/a2a/inbox${query}&states=true`);
+  const { items } = (await response.json()) as { items: { states: object }[] };
+  return items.map((item) => item.states);
+}
+
 async function statusOf(key: string, query: string) {
   const response = await gateway.ask(key, 'GET', `/a2a/inbox${query}`);
   return [response.status, await response.text()] as const;
@@ -68,6 +74,9 @@ test('each change at the gateway or at an agent is seen, and no change leaves th
     nothing(''),
     ['clerk', 1, id, 'completed'],
   ]);
+  assert.deepEqual(await states(key, query), [{ completed: 1 }, { completed: 1 }, {}]);
+  await client.send('Weather?');
+  assert.deepEqual((await states(key, query))[1], { completed: 1, 'input-required': 1 });
   const later = new Date(Date.now() + 60_000).toISOString();
   assert.deepEqual(await inbox(key, `?agents=clerk&since=${later}`), [nothing('clerk')]);
 });

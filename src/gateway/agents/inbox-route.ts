@@ -1,7 +1,7 @@
 /** The HTTP route with which an inbox notices changes of tasks, of the gateway itself and of its agents, at once. */
 import * as z from 'zod';
 import { defined } from '../../base/index.ts';
-import type { Call } from '../../protocol/index.ts';
+import { type Call, TaskState } from '../../protocol/index.ts';
 import type { RequestHandler } from '../../tasks/index.ts';
 import { type Agents, notFound } from './agents.ts';
 import type { Caller } from '../api/caller.ts';
@@ -11,6 +11,9 @@ import { defineRoute, type GatewayRoute } from '../api/route.ts';
 const MAX_AGENTS = 32;
 const MAX_NAMES_CHARS = 4096;
 const MAX_ID_CHARS = 1024;
+
+/** The states of tasks in a store. */
+const STATES = TaskState.options.filter((state) => state !== 'unknown' && state !== 'unspecified');
 
 const Query = z.object({
   agents: z
@@ -27,8 +30,12 @@ const Query = z.object({
     .datetime({ offset: true })
     .optional()
     .describe('Only tasks whose state has changed since this time'),
+  states: z
+    .enum(['true', 'false'])
+    .optional()
+    .describe('If true, the response has the number of tasks in each state'),
 });
-type Filter = Pick<z.infer<typeof Query>, 'contextId' | 'since'>;
+type Filter = Pick<z.infer<typeof Query>, 'contextId' | 'since' | 'states'>;
 
 const Latest = z.object({
   agent: z.string().describe('The name of the agent. Empty for the gateway itself'),
@@ -37,6 +44,10 @@ const Latest = z.object({
     .object({ id: z.string(), state: z.string(), changedAt: z.string().optional() })
     .optional()
     .describe('The task whose state changed last. Missing if there is no task'),
+  states: z
+    .record(z.string(), z.int())
+    .optional()
+    .describe('The number of tasks in each state that has tasks'),
 });
 
 export function inboxRoute({ agents }: { readonly agents: Agents }): GatewayRoute {
@@ -79,14 +90,22 @@ export function inboxRoute({ agents }: { readonly agents: Agents }): GatewayRout
   });
 }
 
-async function latestOf(handler: RequestHandler, call: Call, { contextId, since }: Filter) {
-  const filter = defined({ contextId, statusTimestampAfter: since });
-  const { tasks, totalSize } = await handler.listTasks({ pageSize: 1, ...filter }, call);
+async function latestOf(
+  handler: RequestHandler,
+  call: Call,
+  { contextId, since, states }: Filter,
+): Promise<Omit<z.infer<typeof Latest>, 'agent'>> {
+  const filter = { pageSize: 1, ...defined({ contextId, statusTimestampAfter: since }) };
+  const { tasks, totalSize: total } = await handler.listTasks(filter, call);
   const [newest] = tasks;
-  if (!newest) return { total: totalSize };
+  if (!newest) return { total, ...(states === 'true' && { states: {} }) };
   const { state, timestamp } = newest.status;
-  return {
-    total: totalSize,
-    latest: { id: newest.id, ...defined({ state, changedAt: timestamp }) },
-  };
+  const latest = { id: newest.id, state, ...defined({ changedAt: timestamp }) };
+  if (states !== 'true') return { total, latest };
+  const counts: Record<string, number> = {};
+  for (const status of STATES) {
+    const { totalSize } = await handler.listTasks({ ...filter, status }, call);
+    if (totalSize > 0) counts[status] = totalSize;
+  }
+  return { total, latest, states: counts };
 }

@@ -39,17 +39,23 @@ interface Source {
 
 const PAGE_SIZE = 50;
 
+/** The number of tasks in each state, by the name of the agent. A state without tasks may be missing. */
+export type TaskCounts = ReadonlyMap<string, Readonly<Record<string, number>>>;
+
 export class MergedTasks {
   readonly #server: Server;
   readonly #filter: TaskFilter;
   readonly #sources: Source[];
   #total = 0;
 
-  constructor(server: Server, group: Group, filter: TaskFilter) {
+  constructor(server: Server, group: Group, filter: TaskFilter, counts: TaskCounts) {
     this.#server = server;
     this.#filter = filter;
+    // A list without tasks is not read: an inbox of many agents has many of them.
     this.#sources = filter.agents.flatMap((agent) =>
-      GROUPS[group].map((state) => ({ agent, state, waiting: [], next: '' })),
+      GROUPS[group]
+        .filter((state) => (counts.get(agent)?.[state] ?? 0) > 0)
+        .map((state) => ({ agent, state, waiting: [], next: '' })),
     );
   }
 
@@ -95,23 +101,52 @@ export class MergedTasks {
   }
 }
 
-/** Returns the number of tasks in a group. */
+const Inbox = z.object({
+  items: z.array(
+    z.looseObject({ agent: z.string(), states: z.record(z.string(), z.number()).optional() }),
+  ),
+});
+
+/** Counts the tasks. At a gateway, it takes one request. */
 export async function countTasks(
   server: Server,
-  group: Group,
   filter: TaskFilter,
   signal: AbortSignal,
-): Promise<number> {
-  const pages = filter.agents.flatMap((agent) =>
-    GROUPS[group].map((state) =>
-      list(server, filter, { agent, state, next: '' }, { pageSize: 1, signal }),
-    ),
-  );
-  return (await Promise.all(pages)).reduce((sum, { totalSize }) => sum + totalSize, 0);
+): Promise<TaskCounts> {
+  if (server.kind === 'gateway') {
+    const { items } = await readInbox(server, filter, { states: 'true' }, signal);
+    return new Map(items.map(({ agent, states = {} }) => [agent, states]));
+  }
+  const states = Object.values(GROUPS).flat();
+  const pages = states.map(async (state) => {
+    const of = { agent: '', state, next: '' };
+    return [state, (await list(server, filter, of, { pageSize: 1, signal })).totalSize] as const;
+  });
+  return new Map([['', Object.fromEntries(await Promise.all(pages))]]);
 }
 
-/** What tells whether the tasks of an agent have changed. */
-const Latest = z.object({ items: z.array(z.unknown()) });
+/** Returns the number of tasks in a group. */
+export function totalOf(counts: TaskCounts, group: Group): number {
+  const numbers = [...counts.values()].flatMap((ofAgent) =>
+    GROUPS[group].map((state) => ofAgent[state] ?? 0),
+  );
+  return numbers.reduce((sum, number) => sum + number, 0);
+}
+
+async function readInbox(
+  server: Server,
+  { agents, contextId, since }: TaskFilter,
+  more: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+) {
+  if (agents.length === 0) return { items: [] };
+  const query = new URLSearchParams({
+    agents: agents.join(','),
+    ...defined({ contextId, since }),
+    ...more,
+  });
+  return server.json(Inbox, `/a2a/inbox?${query}`, { signal });
+}
 
 /** Returns a text that changes when a task is added, changed or removed. It takes one request. */
 export async function markOfTasks(
@@ -120,13 +155,7 @@ export async function markOfTasks(
   signal: AbortSignal,
 ): Promise<string> {
   if (server.kind === 'gateway') {
-    const { agents, contextId, since } = filter;
-    if (agents.length === 0) return '';
-    const query = new URLSearchParams({
-      agents: agents.join(','),
-      ...defined({ contextId, since }),
-    });
-    const { items } = await server.json(Latest, `/a2a/inbox?${query}`, { signal });
+    const { items } = await readInbox(server, filter, {}, signal);
     return JSON.stringify(items);
   }
   // The task that has changed last comes first in a list of all states.

@@ -11,6 +11,7 @@ import {
   GROUP_NAMES,
   markOfTasks,
   MergedTasks,
+  totalOf,
   type Group,
   type InboxTask,
   type TaskFilter,
@@ -45,16 +46,12 @@ export function useInbox(server: Server, group: Group | undefined, filter: TaskF
 
   const first = useLoaded(
     async (signal) => {
-      const merged = group && new MergedTasks(server, group, filter);
-      const [tasks, ...numbers] = await Promise.all([
-        merged?.next(signal),
-        ...GROUP_NAMES.map((each) =>
-          each === group ? undefined : countTasks(server, each, filter, signal),
-        ),
-      ]);
+      const numbers = await countTasks(server, filter, signal);
+      const merged = group && new MergedTasks(server, group, filter, numbers);
+      const tasks = await merged?.next(signal);
       pages.current = merged;
       setLater([]);
-      const counts = GROUP_NAMES.map((each, at) => [each, numbers[at] ?? merged?.total ?? 0]);
+      const counts = GROUP_NAMES.map((each) => [each, totalOf(numbers, each)]);
       return { tasks, counts: Object.fromEntries(counts) as Record<Group, number> };
     },
     inputs,
