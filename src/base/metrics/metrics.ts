@@ -60,10 +60,20 @@ interface Series {
   count: number;
 }
 
-/** A metric with its series, by their keys. */
+/** A metric with its series. */
 interface Family {
   readonly family: MetricFamily;
-  readonly series: Map<string, Series>;
+  readonly root: Branch;
+  readonly series: Series[];
+}
+
+/**
+ * The series that have the same values of the first labels, by the value of the next label. A key of all values would
+ * have to be joined and hashed for every request.
+ */
+class Branch {
+  series: Series | undefined;
+  readonly next = new Map<string, Branch>();
 }
 
 export function createMetrics<const Families extends MetricFamilies>(
@@ -72,7 +82,7 @@ export function createMetrics<const Families extends MetricFamilies>(
 ): Metrics<keyof Families & string> {
   const families = new Map<string, Family>();
   for (const [name, family] of Object.entries({ ...catalogue, ...PROCESS_METRICS })) {
-    families.set(name, { family, series: new Map() });
+    families.set(name, { family, root: new Branch(), series: [] });
   }
   const readers = new Map<string, () => GaugeReading>();
   const lag = monitorEventLoopDelay({ resolution: LAG_RESOLUTION_MS });
@@ -84,26 +94,30 @@ export function createMetrics<const Families extends MetricFamilies>(
     return family;
   }
 
-  function seriesOf({ family, series: all }: Family, labels: Labels): Series {
-    const key = keyOf(family, labels);
-    const found = all.get(key);
-    if (found) return found;
-    if (all.size < MAX_SERIES) return add(all, family, key, labels);
-    const other = Object.fromEntries((family.labels ?? []).map((label) => [label, OTHER]));
-    const rest = keyOf(family, other);
-    return all.get(rest) ?? add(all, family, rest, other);
+  function seriesOf(known: Family, labels: Labels): Series {
+    const { family, root, series: all } = known;
+    let branch: Branch | undefined = root;
+    for (const name of family.labels ?? []) branch = branch?.next.get(limited(labels[name]));
+    if (branch?.series) return branch.series;
+    if (all.length < MAX_SERIES) return add(known, labels);
+    return add(known, Object.fromEntries((family.labels ?? []).map((label) => [label, OTHER])));
   }
 
-  function add(
-    all: Map<string, Series>,
-    family: MetricFamily,
-    key: string,
-    labels: Labels,
-  ): Series {
+  /** Returns the series with these labels. Adds it if it does not exist. */
+  function add({ family, root, series: all }: Family, labels: Labels): Series {
+    let branch = root;
+    for (const name of family.labels ?? []) {
+      const value = limited(labels[name]);
+      const next = branch.next.get(value) ?? new Branch();
+      branch.next.set(value, next);
+      branch = next;
+    }
+    if (branch.series) return branch.series;
     const buckets = family.buckets && [...family.buckets.map(() => 0), 0];
     const text = labelsText(family, labels);
     const series: Series = { labels: text, value: 0, count: 0, ...(buckets && { buckets }) };
-    all.set(key, series);
+    all.push(series);
+    branch.series = series;
     return series;
   }
 
@@ -131,7 +145,7 @@ export function createMetrics<const Families extends MetricFamilies>(
     text() {
       const lines: string[] = [];
       for (const [name, { family, series }] of families) {
-        const samples = [...samplesOf(name, family, series.values())];
+        const samples = [...samplesOf(name, family, series)];
         if (samples.length === 0) continue;
         lines.push(`# HELP ${name} ${escapeHelp(family.help)}`, `# TYPE ${name} ${family.type}`);
         for (const sample of samples) lines.push(sample);
@@ -212,22 +226,12 @@ function labelsText(family: MetricFamily, labels: Labels): string {
   return `{${names.map((name) => `${name}="${escapeLabel(labels[name] ?? '')}"`).join(',')}}`;
 }
 
-/**
- * Returns the key of a series of a metric. The key is not escaped, because keys are computed for every request and
- * escaping takes time.
- */
-function keyOf({ labels: names = [] }: MetricFamily, labels: Labels): string {
-  let key = '';
-  for (const name of names) {
-    const value = labels[name] ?? '';
-    key += value.length > MAX_LABEL_CHARS ? value.slice(0, MAX_LABEL_CHARS) : value;
-    key += '\0';
-  }
-  return key;
+function limited(value = ''): string {
+  return value.length > MAX_LABEL_CHARS ? value.slice(0, MAX_LABEL_CHARS) : value;
 }
 
 function escapeLabel(value: string): string {
-  return escapeHelp(value.slice(0, MAX_LABEL_CHARS)).replaceAll('"', '\\"');
+  return escapeHelp(limited(value)).replaceAll('"', '\\"');
 }
 
 function escapeHelp(text: string): string {
