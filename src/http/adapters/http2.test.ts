@@ -177,8 +177,9 @@ test('a client that connects and leaves is forgotten at once', async (t) => {
 for (const tls of [undefined, makeSelfSigned(['127.0.0.1'])]) {
   test(`a client that leaves a stream by closing its connection is forgotten at once, ${tls ? 'with' : 'without'} TLS`, async (t) => {
     const served = serve(agent, { logger: silent, tls });
-    const { server, url, close } = await served.listen();
-    t.after(() => close(0));
+    const listening = await served.listen();
+    const { server, url } = listening;
+    t.after(() => listening.close(0));
     const accepted = once(server, tls ? 'secureConnection' : 'connection');
     const session = client(t, url, { ca: tls?.cert });
     const stream = session.request(POST);
