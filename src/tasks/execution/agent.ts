@@ -300,10 +300,11 @@ class GeneratorRun {
     if (this.#queued.length === 0) {
       // This is not Promise.race, which would keep memory until the next step, and a generator may wait for hours.
       await new Promise<void>((resolve) => {
-        this.#settle = (step) => {
+        const settle = (step: Step) => {
           this.#queued.push(step);
           resolve();
         };
+        this.#settle = settle;
         setImmediate(resolve);
         this.#request();
       });
