@@ -9,7 +9,10 @@ import {
   A2AError,
   isInterrupted,
   isTerminal,
+  type Message,
+  type Task,
   type TaskEvent,
+  type User,
   uuidv7,
 } from '../../protocol/index.ts';
 import { completeEvent } from './complete-event.ts';
@@ -174,7 +177,10 @@ export class Execution implements TaskWriter {
   readonly #all: Executions;
   readonly #live: LiveTask;
   readonly #controller = new AbortController();
-  #context: ExecutionContext | undefined;
+  // The parts of the context that `cancel` of the executor gets. The executor may not need the rest while it waits.
+  #task: Task | undefined;
+  #turn: readonly Message[] = [];
+  #user: User | undefined;
   #events: AsyncIterator<ExecutorEvent> | undefined;
   /** The number of events that the executor has yielded. */
   #count = 0;
@@ -206,7 +212,7 @@ export class Execution implements TaskWriter {
 
   /** Resolves when the executor has returned. Never rejects. */
   get done(): Promise<void> {
-    if (!this.#context || this.#returned) return Promise.resolve();
+    if (!this.#task || this.#returned) return Promise.resolve();
     return (this.#awaited ??= Promise.withResolvers()).promise;
   }
 
@@ -223,7 +229,7 @@ export class Execution implements TaskWriter {
     const live = this.#live;
     if (live.lost || (live.state && isTerminal(live.state))) return this.abandon();
     // Each field is named, because an object that is made with `...` needs more memory.
-    const context = (this.#context = {
+    const context: ExecutionContext = {
       message,
       contextId: request.contextId,
       user: request.user,
@@ -236,7 +242,10 @@ export class Execution implements TaskWriter {
       turn,
       signal: this.#controller.signal,
       resumed,
-    });
+    };
+    this.#task = task;
+    this.#turn = turn;
+    this.#user = request.user;
     this.#all.add(live, this);
     this.#decide();
     try {
@@ -256,7 +265,7 @@ export class Execution implements TaskWriter {
 
   /** Called when this process loses the log of the task. */
   onLost(): void {
-    if (!this.#context) return this.#decide();
+    if (!this.#task) return this.#decide();
     this.#controller.abort();
     this.#end();
   }
@@ -424,14 +433,22 @@ export class Execution implements TaskWriter {
     last: () => StatusEvent | undefined,
     tellsExecutor = false,
   ): Promise<void> {
-    const { executor, limits, logger } = this.#all.options;
+    const { limits } = this.#all.options;
     this.#lastStatus ??= last;
     this.#controller.abort(new DOMException(reason, 'AbortError'));
-    const told = tellsExecutor && this.#context && tellCanceled(executor, this.#context, logger);
+    const told = tellsExecutor && this.#tellCanceled();
     await waitAtMost(limits.graceMs, Promise.all([told, this.done]));
     this.#end(this.#lastStatus());
     await this.#concluded;
     await this.#live.whenStored(this.#live.seq).catch(() => {});
+  }
+
+  #tellCanceled(): Promise<void> | undefined {
+    const { executor, logger } = this.#all.options;
+    const { contextId, tenant } = this.#live;
+    const task = this.#task;
+    const [turn, user] = [this.#turn, this.#user];
+    return task && tellCanceled(executor, { task, turn, contextId, user, tenant }, logger);
   }
 }
 

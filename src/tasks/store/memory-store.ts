@@ -272,7 +272,7 @@ export class MemoryStore implements TaskStore {
     let scope = known ? known.scope : this.#scopes.get(scopeKey(append));
     for (const id of messageIds) if (scope?.messages.has(id)) return 'conflict';
     if (!known && !this.#hasRoom(append)) return 'full';
-    if (!scope) this.#scopes.set(scopeKey(append), (scope = new ScopeIndex()));
+    if (!scope) this.#scopes.set(scopeKey(append), (scope = new ScopeIndex(append)));
 
     if (known && isSettled(known.status.state)) this.#push.resume(taskId);
     let state = known?.status.state;

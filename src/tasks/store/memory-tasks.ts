@@ -32,8 +32,6 @@ export class StoredTask implements Scope {
   readonly number: number;
   readonly taskId: string;
   readonly contextId: string;
-  readonly tenant: string;
-  readonly owner: string;
   readonly scope: ScopeIndex;
   events = NO_EVENTS;
   /** The ids of the messages that the task accepted. Most tasks have one, which is not in the array. */
@@ -48,15 +46,13 @@ export class StoredTask implements Scope {
 
   constructor(
     number: number,
-    { taskId, contextId, tenant, owner }: Append,
+    { taskId, contextId }: Append,
     scope: ScopeIndex,
     status: TaskStatus,
   ) {
     this.number = number;
     this.taskId = taskId;
     this.contextId = contextId;
-    this.tenant = tenant;
-    this.owner = owner;
     this.scope = scope;
     this.status = status;
   }
@@ -78,6 +74,14 @@ export class StoredTask implements Scope {
   messageIds(): string[] {
     if (this.#messageId === undefined) return [];
     return [this.#messageId, ...(this.#otherMessageIds ?? [])];
+  }
+
+  get tenant(): string {
+    return this.scope.tenant;
+  }
+
+  get owner(): string {
+    return this.scope.owner;
   }
 
   get isListed(): boolean {
@@ -105,7 +109,9 @@ export class StoredTask implements Scope {
 }
 
 /** The indexes of the tasks of one scope. */
-export class ScopeIndex {
+export class ScopeIndex implements Scope {
+  readonly tenant: string;
+  readonly owner: string;
   readonly all = new Chain();
   readonly states = new Map<TaskState, Chain>();
   /** The tasks of each context. The only task of a context is not in a chain, but here is its number. */
@@ -113,6 +119,11 @@ export class ScopeIndex {
   /** The tasks that wait for a client, by state and context. */
   readonly waiting = new Map<string, Chain>();
   readonly messages = new Map<string, StoredTask>();
+
+  constructor({ tenant, owner }: Scope) {
+    this.tenant = tenant;
+    this.owner = owner;
+  }
 
   /** Returns a chain that contains all tasks that match the query. */
   chain({ contextId, state }: ListQuery, links: StoreLinks): Found | undefined {
