@@ -31,10 +31,11 @@ test('kill -9 in the middle of a gRPC stream: the client resumes without gap', a
 
   const seen: (number | undefined)[] = [];
   let killed: Promise<unknown> | undefined;
-  const stream = agent.stream('task 10000 64');
+  // One event per millisecond: otherwise the server can end the task before the client has read its first part.
+  const stream = agent.stream('task 10000 64 1');
   for await (const { seq } of stream) {
     seen.push(seq);
-    if (seen.length < 2500 || killed) continue;
+    if (seen.length < 500 || killed) continue;
     first.child.kill('SIGKILL');
     killed = first.ended.then(() => serving([...args, '--port', String(first.port)]));
   }
