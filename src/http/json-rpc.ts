@@ -62,7 +62,7 @@ export async function answerJsonRpc(
     inspectJson(raw);
     const version = chooseVersion(app, request, query, method);
     codec = codecOf(version, 'JSONRPC');
-    const operation = operationOf(version, method);
+    const operation = version === '1.0' && !old ? named : operationOf(version, method);
     const own = operation ? undefined : app.methods?.get(method);
     if (!operation && !own) {
       throw new A2AError('methodNotFound', `A2A ${version} has no such method`);

@@ -1,5 +1,5 @@
 /** Random bytes for the next UUIDs. One call of `getRandomValues` for each UUID would take longer than all the rest. */
-const random = new Uint8Array(11 * 128);
+const random = new Uint8Array(11 * 1024);
 let used = random.length;
 
 /** The character codes of the hexadecimal digits. */
