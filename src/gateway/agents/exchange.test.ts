@@ -20,7 +20,7 @@ function decode(text: string): StreamEvent {
 }
 
 /** Opens a stream whose bytes the test provides. */
-async function open(first: Buffer) {
+async function open(first: Buffer, decoding = decode) {
   let handler: Dispatcher.DispatchHandler | undefined;
   const dispatcher = {
     dispatch(_options: unknown, given: Dispatcher.DispatchHandler) {
@@ -43,7 +43,7 @@ async function open(first: Buffer) {
     new ByteBudget(1_000_000),
     100_000,
     undefined,
-    decode,
+    decoding,
   );
   const opened = exchange.stream(request, true);
   handler?.onRequestStart?.(controller, {});
@@ -119,4 +119,41 @@ test('a reader may want no more than the first item', async () => {
   await reading;
   assert.deepEqual(taken, ['a']);
   end();
+});
+
+test('the chunks of a text that arrive together are passed on together, and an incomplete one with its rest', async () => {
+  const frame = (seq: number) => `id: ${seq}\ndata: {"text":"chunk ${seq}"}\n\n`;
+  const artifactOf = (json: string): StreamEvent => {
+    const { text }: { text: string } = JSON.parse(json);
+    const artifact = { artifactId: 'a', parts: [{ kind: 'text' as const, text }] };
+    return { kind: 'artifact-update', taskId: 't', contextId: 'c', artifact };
+  };
+  const { exchange, data, end } = await open(Buffer.from(frame(1)), artifactOf);
+  const taken: unknown[] = [];
+  let ready = true;
+  const read = exchange.each({
+    isReady: () => ready,
+    take({ event, seq }) {
+      ready = false;
+      const [part] = event.kind === 'artifact-update' ? event.artifact.parts : [];
+      taken.push([seq, part?.kind === 'text' && part.text]);
+      return true;
+    },
+  });
+  ready = true;
+  data(Buffer.from(frame(2) + frame(3) + frame(4).slice(0, 12)));
+  const known = [1, 2, 3].map((seq) => [seq, `chunk ${seq}`]);
+  assert.deepEqual(taken, known);
+  ready = true;
+  data(Buffer.from(frame(4).slice(12) + frame(5)));
+  assert.deepEqual(
+    taken,
+    [...known, [4, 'chunk 4']],
+    'the parser has the rest, one event at a time',
+  );
+  ready = true;
+  exchange.more();
+  assert.deepEqual(taken.at(-1), [5, 'chunk 5']);
+  end();
+  await read;
 });

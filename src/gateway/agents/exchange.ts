@@ -260,11 +260,12 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterable<Strea
       else this.#leave(tooMuch(`it sent a response of more than ${maxBytes} bytes`));
       return;
     }
-    const text = this.#text(chunk);
+    let text = this.#text(chunk);
     const reader = this.#reader;
     if (reader?.isReady() === true && !this.#busy && !this.#hasItem && typeof text === 'string') {
-      const next = this.#next(text);
-      if (next) return void this.#pass(reader, next);
+      const end = this.#passChunks(reader, text);
+      if (end === text.length || this.#over) return;
+      text = text.slice(end);
     }
     this.#between = typeof text === 'string' && text.endsWith('\n\n');
     try {
@@ -323,18 +324,26 @@ export class Exchange implements Dispatcher.DispatchHandler, AsyncIterable<Strea
   }
 
   /**
-   * Reads a chunk without the parser if the chunk is a single event (`id: N`, `data: …` and an empty line) that
-   * continues the text of the last event. Returns undefined for all other chunks.
+   * Passes the events at the start of the text to the reader, without the parser, as long as each of them continues the
+   * text of the last event. Events of a burst arrive together, so the reader gets all of them, although it is ready for
+   * only one. Returns the end of the last event that it has got.
    */
-  #next(text: string): StreamItem | undefined {
-    if (!this.#between || !text.startsWith(ID)) return undefined;
-    const end = text.indexOf('\n');
-    const last = text.length - 2;
-    if (!text.startsWith(DATA, end + 1) || text.indexOf('\n', end + 1) !== last) return undefined;
-    const seq = seqOf(text.slice(ID.length, end));
-    if (seq === undefined || text[last + 1] !== '\n') return undefined;
-    const event = this.#chunks.next(text.slice(end + 1 + DATA.length, last), 'message');
-    return event && { event, seq };
+  #passChunks(reader: ItemReader, text: string): number {
+    if (!this.#between) return 0;
+    let at = 0;
+    while (at < text.length && text.startsWith(ID, at)) {
+      const data = text.indexOf('\n', at) + 1;
+      const end = text.indexOf('\n', data);
+      // An event has exactly these two lines, `id: N` and `data: …`, and an empty line.
+      if (data === 0 || !text.startsWith(DATA, data) || text[end + 1] !== '\n') break;
+      const seq = seqOf(text.slice(at + ID.length, data - 1));
+      if (seq === undefined) break;
+      const event = this.#chunks.next(text.slice(data + DATA.length, end), 'message');
+      if (!event) break;
+      at = end + 2;
+      if (!this.#pass(reader, { event, seq })) break;
+    }
+    return at;
   }
 
   get #hasItem(): boolean {
