@@ -11,9 +11,9 @@ import { load, messageRequest, postRequest, type Door } from './driver.ts';
 import { compare, type Row } from './measure.ts';
 import type { Subject } from './subject.ts';
 import {
+  bareAgent,
   bareProxy,
   gateway as gatewayBefore,
-  inMemory,
   modelGateway,
   stop,
   vendor,
@@ -53,7 +53,7 @@ function doorOf({ name, key }: Subject, path: string): Door {
 }
 
 export async function gateway(): Promise<Row[]> {
-  const upstream = await inMemory();
+  const upstream = await bareAgent();
   const subjects = [
     await bareProxy(upstream),
     await gatewayBefore('parley', upstream),

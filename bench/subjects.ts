@@ -56,6 +56,11 @@ export const inMemory = () => parley('parley', '--store', 'memory');
 export const onDisk = (name = 'sqlite', ...flags: string[]) =>
   parley(name, '--store', `sqlite:${join(scratch(), 'tasks.db')}`, ...flags);
 
+/** An agent with bare node:http, each of whose events is a packet of its own. */
+export function bareAgent(): Promise<Subject> {
+  return started({ name: 'agent', command: [join(here, 'servers/agent.ts')] });
+}
+
 /** A vendor of models that streams its answers. */
 export function vendor(): Promise<Subject> {
   return started({ name: 'vendor', command: [join(here, 'servers/vendor.ts')] });
