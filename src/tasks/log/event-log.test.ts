@@ -210,6 +210,30 @@ test('a store that fails loses its tasks: waiters are told, readers end, appends
   assert.equal(log.liveCount, 0);
 });
 
+test('an execution whose end cannot be stored is aborted', async (t) => {
+  const { store, finish } = slowStore();
+  let signal: AbortSignal | undefined;
+  const executor: AgentExecutor = {
+    async *execute(context) {
+      signal = context.signal;
+      yield { kind: 'status-update', state: 'completed' };
+    },
+  };
+  const handler = createHandler(executor, { store, logger: silent });
+  t.after(() => handler.close());
+  const parts = [{ kind: 'text' as const, text: 'hi' }];
+  const message: Message = { kind: 'message', messageId: 'm', role: 'user', parts };
+  const sent = assert.rejects(handler.sendMessage({ message }));
+  await tick();
+  finish();
+  await tick();
+  await tick();
+  assert.equal(signal?.aborted, false);
+  finish(new Error('disk full'));
+  await sent;
+  assert.equal(signal?.aborted, true);
+});
+
 test('an event that the state machine refuses is not appended', () => {
   const log = new EventLog(memoryStore(), silent);
   using live = log.create(scope, task);

@@ -163,7 +163,12 @@ export class LiveTask implements Scope, Readable, Disposable {
   }
 
   unclaim(): void {
+    const writer = this.#writer;
     this.#writer = undefined;
+    // The last entries may still be lost.
+    if (writer && !this.lost && this.stored < this.seq) {
+      this.whenStored(this.seq).catch(() => writer.onLost());
+    }
     this.watch();
     this.#log.releaseUnfinished(this);
     this[Symbol.dispose]();
