@@ -34,8 +34,12 @@ export class SharedReads {
     if (this.#db.isOpen && this.#db.isTransaction) this.#commit.run();
   }
 
-  /** Called at the end of the turn. */
+  /** Called at the end of the turn. Never throws. */
   flush(): void {
-    this.end();
+    try {
+      this.end();
+    } catch {
+      // Nothing was written. The next write fails, rolls the transaction back, and reports the error.
+    }
   }
 }
