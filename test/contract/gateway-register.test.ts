@@ -192,7 +192,9 @@ function contract(open: () => Promise<Register>): void {
       }
       assert.deepEqual(found, all, `${limit} at a time`);
     }
-    assert.deepEqual(await page(5, 100), { shown: [], next: undefined });
+    for (const offset of [100, 2 ** 31, Number.MAX_SAFE_INTEGER]) {
+      assert.deepEqual(await page(5, offset), { shown: [], next: undefined });
+    }
     assert.deepEqual(await page(5, 0, 'strangers'), { shown: [], next: undefined });
     await spending.close();
   });

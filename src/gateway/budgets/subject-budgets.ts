@@ -4,14 +4,17 @@ import { type Register, statement } from '../register/register.ts';
 import type { Budget } from './budget.ts';
 import { type BudgetsConfig, budgetOfSubject, hasBudgetOfOthers, namedSubjects } from './config.ts';
 
-/** The subjects that have used something. Each step finds the next one in the index, however many rows a subject has. */
+/**
+ * The subjects that have used something. Each step finds the next one in the index, however many rows a subject has.
+ * `$count` may be any safe integer; without the cast, PostgreSQL would read it as a number of 32 bits.
+ */
 const SEEN = statement(`
   WITH RECURSIVE seen (subject, number) AS (
     SELECT (SELECT min(subject) FROM spending WHERE workspace = $workspace AND subject <> ''), 1
     UNION ALL
     SELECT (SELECT min(spending.subject) FROM spending
             WHERE workspace = $workspace AND spending.subject <> '' AND spending.subject > seen.subject), number + 1
-    FROM seen WHERE seen.subject IS NOT NULL AND number < $count
+    FROM seen WHERE seen.subject IS NOT NULL AND number < CAST($count AS BIGINT)
   )
   SELECT subject FROM seen WHERE subject IS NOT NULL ORDER BY number`);
 
