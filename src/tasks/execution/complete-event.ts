@@ -34,6 +34,9 @@ export function completeEvent(
     if (typeof artifact.artifactId !== 'string' || artifact.artifactId === '') {
       throw new TypeError('an artifact needs an artifactId');
     }
+    if (!isFlag(append) || !isFlag(lastChunk)) {
+      throw new TypeError('append and lastChunk must be true, false or undefined');
+    }
     const parts = checkedParts(artifact.parts, isImmutable);
     const copy = isImmutable ? artifact : { ...artifact, parts };
     // Many of these objects are in memory. A field in the object literal needs less memory than a field that is added
@@ -64,6 +67,10 @@ export function completeEvent(
   };
   if (event.metadata) complete.metadata = event.metadata;
   return complete;
+}
+
+function isFlag(value: unknown): boolean {
+  return value === undefined || typeof value === 'boolean';
 }
 
 /** Makes a message from the agent, with the context id and, if given, the task id. */

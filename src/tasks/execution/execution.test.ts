@@ -128,6 +128,8 @@ test('what no peer could read fails the task and is not in its log', async () =>
     part({ kind: 'data' }),
     part({ kind: 'data', data: 10n }),
     part({ kind: 'data', data: circular }),
+    { ...part({ kind: 'text', text: 'x' }), append: 'yes' },
+    { ...part({ kind: 'text', text: 'x' }), lastChunk: 1 },
   ];
   for (const value of garbage) {
     const { handler, errors } = setUp(async function* () {

@@ -348,11 +348,15 @@ export class Execution implements TaskWriter {
     return stored;
   }
 
-  /** Lets the executor release its resources. This no longer changes the task, unless the executor has failed. */
+  /** Lets the executor release its resources. If it has failed, the task fails then, or after the grace time. */
   async #leave(failure?: { readonly error: unknown }): Promise<void> {
     try {
-      await this.#events?.return?.();
-      if (failure) this.#fail(failure.error);
+      const left = this.#events?.return?.();
+      if (failure) {
+        await waitAtMost(this.#all.options.limits.graceMs, Promise.resolve(left));
+        this.#fail(failure.error);
+      }
+      await left;
     } catch (error) {
       this.#fail(error);
     }
