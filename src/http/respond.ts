@@ -143,7 +143,7 @@ class OperationReply implements StreamReply {
     this.#before =
       id === undefined
         ? 'data: '
-        : inOnePiece(`data: {"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`);
+        : inOnePiece(lineSafe(`data: {"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`));
   }
 
   frame(item: Published | Opening): string {

@@ -261,3 +261,15 @@ test('a stream that cannot go on ends with the error', async (t) => {
   const { error } = JSON.parse(text.slice('data: '.length)) as { error: { code: number } };
   assert.equal(error.code, -31409);
 });
+
+test('a request id and a text in a stream contain no characters that may end a line', async (t) => {
+  const { fetch } = setUp(t);
+  const id = 'a\u2028b\u2029c\u0085d';
+  const parts = [{ kind: 'text', text: id }];
+  const params = { message: { kind: 'message', messageId: id, role: 'user', parts } };
+  const body = JSON.stringify({ jsonrpc: '2.0', id, method: 'message/stream', params });
+  const text = await (await fetch(rpc('', 'message/stream', { body }))).text();
+  assert.doesNotMatch(text, /[\u0085\u2028\u2029]/);
+  const [first] = [...text.matchAll(/^data: (.*)$/gm)].map(([, json]) => JSON.parse(json!));
+  assert.equal(first.id, id);
+});

@@ -42,3 +42,27 @@ test('a server that closes sends the whole response to a client that has not rea
   const [received] = await Promise.all([buffer(response), listening.close(20_000)]);
   assert.ok(received.length > text.length);
 });
+
+test('a server that closes sends the rest of a text in chunks to a client that reads slowly', async (t) => {
+  const agent = createAgent({ name: 'Export', description: 'Exports' }, async function* () {});
+  const text = 'x'.repeat(100_000);
+  async function* chunks() {
+    for (let count = 0; count < 100; count++) yield text;
+  }
+  const headers = { 'content-type': 'text/plain' };
+  const handle = async () => ({ headers, chunks: chunks() });
+  const routes = [{ verb: 'GET' as const, path: '/export', handle }];
+  const listening = await serve(agent, { routes }).listen(0);
+  t.after(() => listening.close(0));
+  const asked = request(`${listening.url}/export`);
+  asked.end();
+  const [response] = (await once(asked, 'response')) as [IncomingMessage];
+  const closed = listening.close(20_000);
+  let received = 0;
+  for await (const chunk of response) {
+    received += (chunk as Buffer).length;
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+  await closed;
+  assert.equal(received, 100 * text.length);
+});

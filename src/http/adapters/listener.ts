@@ -45,7 +45,7 @@ export interface ListenerOptions {
         handle(request: IncomingMessage, socket: Duplex, head: Buffer): void;
       }
     | undefined;
-  /** The responses of `node` that are complete, but not sent yet. */
+  /** The responses of `node` that are not sent yet, but must be before the server closes. */
   readonly unread?: ReadonlySet<HttpResponse> | undefined;
   readonly requestTimeoutMs: number;
   /** The certificate. Without one, the listener uses no TLS. */

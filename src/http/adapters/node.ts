@@ -205,7 +205,7 @@ function mountOf(request: HttpRequest): string {
   return path === '/' ? whole : '';
 }
 
-/** Returns the handler, and its responses that are complete, but not sent yet. */
+/** Returns the handler, and its responses that are not sent yet, but must be before the server closes. */
 export function createNodeHandler(
   app: App,
   given: NodeOptions,

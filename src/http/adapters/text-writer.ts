@@ -36,7 +36,12 @@ class TextWriter {
     const response = this.#response;
     const flat = flatten(cors ? { ...this.#reply.headers, ...cors } : this.#reply.headers);
     if (this.#chunked) flat.push('transfer-encoding', 'chunked');
-    response.once('close', () => this.#end());
+    const { unread } = this.#options;
+    unread.add(response);
+    response.once('close', () => {
+      unread.delete(response);
+      this.#end();
+    });
     response.on('drain', () => this.#drained());
     response.writeHead(200, flat);
     if (this.#chunked) response.chunkedEncoding = false;
