@@ -1,5 +1,5 @@
 /** Draws a link, and the link as a QR code if the terminal is large enough. */
-import { line, span, type NoticeEntry, type StyledLine } from '../../display/index.ts';
+import { EMPTY, line, span, type NoticeEntry, type StyledLine } from '../../display/index.ts';
 import { wrap } from '../text/styled-line.ts';
 import type { View } from './view.ts';
 
@@ -34,9 +34,9 @@ export function linkLines(
   if (plain) return below;
   const widthOf = (border: number) => code.length + 2 * border;
   const rowsOf = (border: number) => Math.ceil(widthOf(border) / 2);
-  const textBeside = (border: number) => {
+  const textBeside = (border: number, above: readonly StyledLine[] = []) => {
     const left = width - widthOf(border) - GAP;
-    const lines = left < MIN_BESIDE ? undefined : textAt(left);
+    const lines = left < MIN_BESIDE ? undefined : [...above, ...textAt(left)];
     return lines && lines.length <= rowsOf(border) ? lines : undefined;
   };
   const fits = (border: number, free: number) =>
@@ -44,15 +44,15 @@ export function linkLines(
 
   let border = BORDERS.find((each) => fits(each, below.length + INPUT_ROWS));
   if (border !== undefined) return [...codeLines(code, border), ...below];
-  const beside = BORDERS.filter((each) => textBeside(each));
-  border = beside.find((each) => fits(each, link.length + INPUT_ROWS));
+  border = BORDERS.find((each) => textBeside(each) && fits(each, link.length + INPUT_ROWS));
   if (border !== undefined) {
     return [...joined(codeLines(code, border), textBeside(border) ?? []), ...link];
   }
-  // The link and the border above the code may leave the screen, but not the code and the text.
-  border = beside.findLast((each) => fits(each, INPUT_ROWS - 1));
+  // The link and the border above the code may leave the screen, but not the code and the text, which begins below the
+  // border.
+  border = BORDERS.findLast((each) => textBeside(each, [EMPTY]) && fits(each, INPUT_ROWS - 1));
   if (border !== undefined) {
-    return [...link, ...joined(codeLines(code, border), textBeside(border) ?? [])];
+    return [...link, ...joined(codeLines(code, border), textBeside(border, [EMPTY]) ?? [])];
   }
   border = BORDERS.findLast((each) => fits(each, FEW_ROWS));
   return border === undefined ? below : [...codeLines(code, border), ...below];
