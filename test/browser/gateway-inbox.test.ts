@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { connect } from '../../src/client/index.ts';
 import type { Task } from '../../src/protocol/index.ts';
 import { startGateway } from '../support/gateway.ts';
-import { movable, serveClerk } from './operator-support.ts';
+import { movable, serveClerk, signIn } from './operator-support.ts';
 import { DESKTOP, noBrowser, PHONE, thereAre, visit } from './support.ts';
 
 const skip = noBrowser;
@@ -54,6 +54,28 @@ test(
     assert.deepEqual(trouble, []);
   },
 );
+
+test('an agent that is removed while the inbox is open leaves it', { skip }, async (t) => {
+  const { url } = await serveClerk(t);
+  await using gateway = await startGateway({
+    config: { agents: { clerk: { url } } },
+    allowNetworks: ['127.0.0.0/8'],
+  });
+  const key = gateway.key();
+  await gateway.ask(key, 'POST', '/a2a/agents?verify=false', { name: 'guest', url });
+  for (const name of ['clerk', 'guest']) {
+    const headers = { authorization: `Bearer ${key}` };
+    const client = await connect(`${gateway.url}/agents/${name}/`, { headers });
+    await client.send(`hello ${name}`);
+  }
+  const { page } = await signIn(t, { url: gateway.url, key, place: 'inbox' }, DESKTOP);
+  await page.getByRole('link', { name: 'hello guest' }).waitFor();
+  await gateway.ask(key, 'DELETE', '/a2a/agents/guest');
+  await page.getByRole('button', { name: 'Refresh' }).click();
+  await page.getByRole('link', { name: 'hello guest' }).waitFor({ state: 'detached' });
+  await page.getByRole('link', { name: 'hello clerk' }).waitFor();
+  await thereAre(page.getByRole('alert'), 0);
+});
 
 test('a key sees only the pages that it may call', { skip }, async (t) => {
   await using gateway = await startGateway();

@@ -2,6 +2,7 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 import * as z from 'zod';
+import { A2AError } from '../../../protocol/index.ts';
 import { PageMessage, Problem, ProblemLine } from '../parts/problem.tsx';
 import { useLoaded } from '../parts/use-loaded.ts';
 import { goTo, hrefOf, replacePlace, route } from '../server/route.ts';
@@ -33,7 +34,10 @@ interface Props {
 
 export function InboxPage({ server, path }: Props) {
   const agents = useLoaded(async (signal) => agentsOf(server, signal), [server]);
-  if (agents.value) return <InboxOf server={server} path={path} agents={agents.value} />;
+  if (agents.value) {
+    const { value, reload } = agents;
+    return <InboxOf server={server} path={path} agents={value} onAgentGone={reload} />;
+  }
   return (
     <>
       <h1>Inbox</h1>
@@ -50,7 +54,13 @@ async function agentsOf(server: Server, signal: AbortSignal): Promise<readonly s
   return [...own, ...agents.map(({ name }) => name)];
 }
 
-function InboxOf({ server, path, agents }: Props & { readonly agents: readonly string[] }) {
+interface InboxProps extends Props {
+  readonly agents: readonly string[];
+  /** Called if one of the agents does not exist any more. */
+  readonly onAgentGone: () => void;
+}
+
+function InboxOf({ server, path, agents, onAgentGone }: InboxProps) {
   const place = route.value;
   const { query } = place;
   const { agent, context = '', time = '' } = query;
@@ -65,6 +75,10 @@ function InboxOf({ server, path, agents }: Props & { readonly agents: readonly s
   const inbox = useInbox(server, chosen, filter);
   const { counts, tasks, error } = inbox;
   const filtered = agent !== undefined || context !== '' || time !== '';
+
+  useEffect(() => {
+    if (error instanceof A2AError && error.httpStatus === 404) onAgentGone();
+  }, [error, onAgentGone]);
 
   // Without a choice, the page opens with the first group that has tasks.
   useEffect(() => {
