@@ -136,7 +136,8 @@ export class EventSink implements StreamSink, Beating, Paced {
   }
 
   end(): void {
-    if (this.#response.writableEnded) return;
+    // After the event `close` of the response, nothing would remove it from `unread`.
+    if (this.#response.writableEnded || this.#response.destroyed) return;
     const text = this.#chunk(this.#chunked ? LAST_CHUNK : '');
     this.#response.end(text, this.#encoding);
     if (this.#response.writableLength === 0) return;

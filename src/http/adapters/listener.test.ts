@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
-import type { Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
 import { createAgent } from '../../tasks/index.ts';
 import { serve } from '../../server.ts';
 
@@ -61,8 +62,42 @@ test('a server that closes sends the rest of a text in chunks to a client that r
   let received = 0;
   for await (const chunk of response) {
     received += (chunk as Buffer).length;
-    await new Promise((resolve) => setTimeout(resolve, 1));
+    await delay(1);
   }
   await closed;
   assert.equal(received, 100 * text.length);
+});
+
+test('a server that closes does not wait for a stream whose client is gone', async (t) => {
+  const released = Promise.withResolvers<void>();
+  const agent = createAgent({ name: 'Slow', description: 'Waits' }, async function* () {
+    yield 'hi';
+    await released.promise;
+  });
+  const server = serve(agent);
+  const listening = await server.listen(0);
+  t.after(() => listening.close(0));
+  const send = (messageId: string) => {
+    const message = {
+      kind: 'message',
+      messageId,
+      role: 'user',
+      parts: [{ kind: 'text', text: '' }],
+    };
+    const method = 'message/stream';
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { message } });
+    const headers = `Host: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: ${body.length}`;
+    return `POST / HTTP/1.1\r\n${headers}\r\n\r\n${body}`;
+  };
+  const socket = connect(listening.port, '127.0.0.1');
+  // The response to the second request waits for the end of the first one.
+  socket.write(send('a') + send('b'));
+  while (server.streams < 2) await delay(1);
+  await once(socket, 'data');
+  socket.destroy();
+  while (server.streams > 0) await delay(1);
+  released.resolve();
+  const began = performance.now();
+  await listening.close(20_000);
+  assert.ok(performance.now() - began < 10_000);
 });
