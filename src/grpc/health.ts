@@ -17,7 +17,10 @@ export const HEALTH_SERVICE = 'grpc.health.v1.Health';
 
 /** How often a watched status is read. */
 const WATCH_MS = 2000;
-/** They do not count as streams, because they need no authentication: they could use up the streams of all clients. */
+/**
+ * The limits of watchers. They are not counted with the other streams: they need no authentication, and could take the
+ * streams of all clients.
+ */
 const WATCHERS = { maxStreams: 256, maxStreamsPerClient: 8 };
 
 /** Adds the health service. It knows the services that the router has at this point. */

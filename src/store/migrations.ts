@@ -1,7 +1,10 @@
 /** The tables of the task store, as migration steps. */
 import type { Schema } from '../base/sqlite/index.ts';
 
-/** The condition of the index `tasks_finished`. SQLite uses the index only for queries with the same condition. */
+/**
+ * The condition of the index `tasks_finished`. SQLite uses the index only for queries with the same condition. A change
+ * needs a new migration step, and the old step must keep its text.
+ */
 export const FINISHED =
   "(state = 'completed' OR state = 'canceled' OR state = 'failed' OR state = 'rejected')";
 

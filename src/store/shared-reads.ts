@@ -2,7 +2,7 @@
  * A read transaction that the reads in one turn of the event loop share. Without it, each read locks the file and looks
  * for new entries in the write-ahead log, which takes several times as long as the search for one row.
  *
- * The reads do not see the writes of other processes until the next turn. The store has no other writers.
+ * In one turn, the reads do not see what other processes write. Only one process opens a store, so this changes nothing.
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { flushLastInTurn } from '../base/index.ts';

@@ -1,4 +1,4 @@
-/** What agents and proxies send to the client over gRPC although they should not: it fails at once, with an error that says why. */
+/** Invalid responses of agents and proxies over gRPC: the call fails at once, with an error that says why. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { constants, createServer, type ServerHttp2Stream } from 'node:http2';

@@ -78,7 +78,7 @@ test('the errors that no method makes are reported like others', async () => {
   assert.equal(await reportOf({ 'grpc-timeout': '20m' }), 'SendMessage 504');
 });
 
-test('a request whose client leaves before the answer is reported as such', async () => {
+test('a request whose client leaves before the answer is reported with the status 499', async () => {
   reports = [];
   const leaving = connect(`http://${listening.grpc}`);
   const stream = leaving.request({

@@ -1,4 +1,4 @@
-/** The HTTP route with which an inbox notices changes of tasks, of the gateway itself and of its agents, at once. */
+/** The HTTP route that an inbox polls: whether a task of the gateway or of one of its agents has changed. */
 import * as z from 'zod';
 import { defined } from '../../base/index.ts';
 import { type Call, TaskState } from '../../protocol/index.ts';
@@ -71,7 +71,7 @@ export function inboxRoute({ agents }: { readonly agents: Agents }): GatewayRout
     scope: 'any',
     summary: 'The number of tasks and the task that changed last, of the gateway and each agent',
     detail:
-      'For a program that shows tasks: if the response is the same as before, no task was added, removed or has changed its state. The tasks of the gateway itself need the scope tasks:read, and those of agents agents:use.',
+      'For a program that shows tasks: if the response is the same as before, no task was added or removed, and none has changed its state. The tasks of the gateway itself need the scope tasks:read, and those of agents agents:use.',
     query: Query,
     answers: {
       200: {

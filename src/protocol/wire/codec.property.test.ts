@@ -57,7 +57,7 @@ for (const [name, codec] of Object.entries({ '0.3': v03, '0.3 over REST': v03Res
       );
     });
 
-    test('the short way to the text of an event, where there is one, leads to the same text', () => {
+    test('eventText returns the JSON of encodeEvent, or undefined', () => {
       fc.assert(
         fc.property(arbitrary.event, (event) => {
           const text = lineSafe(JSON.stringify(codec.encodeEvent(event)));

@@ -57,7 +57,7 @@ const PLAIN: Readonly<Record<string, fc.Arbitrary<StreamEvent>>> = {
 };
 
 for (const [what, event] of Object.entries(PLAIN)) {
-  test(`${what} has a short way to its JSON, whatever stands in it`, () => {
+  test(`the JSON of ${what}, written without objects, is that of encodeEvent, whatever it contains`, () => {
     fc.assert(
       fc.property(event, (plain) => {
         assert.equal(eventText(plain), lineSafe(JSON.stringify(encodeEvent(plain))));

@@ -10,7 +10,7 @@ import { flushLastInTurn } from '../../base/index.ts';
 
 /** Minimum time between the end of a transaction and the start of the next one, unless an urgent entry ends the wait. */
 export const COMMIT_WINDOW_MS = 2;
-/** Number of tasks in a transaction from which on urgent entries wait too. */
+/** If the last transaction had at least this number of tasks, urgent entries wait too. */
 const MANY_TASKS = 5;
 
 export class CommitTimer {

@@ -140,7 +140,7 @@ export class TaskStream implements AsyncIterable<StreamItem>, Sink {
     this.#sink = sink;
     const over = this.#ended !== undefined && !this.#failure;
     const room = this.#opening ? sink.take(this.#opening, over) : true;
-    // It has a copy of the task.
+    // It contains a copy of the task, which should not stay in memory.
     this.#opening = undefined;
     if (this.#failure) sink.fail?.(this.#failure);
     if (this.#ended !== undefined) sink.end(this.#ended);

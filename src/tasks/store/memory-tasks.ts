@@ -57,7 +57,7 @@ export class StoredTask implements Scope {
     this.status = status;
   }
 
-  /** Appends an event. The first two need no more memory than they take. `push` would reserve memory for 17 events. */
+  /** Appends an event. The first two are not added with `push`, which would reserve memory for 17 events. */
   add(event: TaskEvent): void {
     const [first, second] = this.events;
     if (!first) this.events = [event];
@@ -114,7 +114,7 @@ export class ScopeIndex implements Scope {
   readonly owner: string;
   readonly all = new Chain();
   readonly states = new Map<TaskState, Chain>();
-  /** The tasks of each context. The only task of a context is not in a chain, but here is its number. */
+  /** The tasks of each context. A context with only one task has the number of this task instead of a chain. */
   readonly #contexts = new Map<string, Chain | number>();
   /** The tasks that wait for a client, by state and context. */
   readonly waiting = new Map<string, Chain>();

@@ -1,4 +1,7 @@
-/** The budgets of the workspace, its keys and its JWT subjects: what is spent and reserved, against the limit and the time. */
+/**
+ * The budgets of the workspace, its keys and its JWT subjects: what is spent and reserved, compared with the limit and
+ * the time that has passed.
+ */
 import { useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import type uPlot from 'uplot';
