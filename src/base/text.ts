@@ -92,7 +92,10 @@ export function splitLast(text: string): { readonly now: string; readonly held: 
  * the memory of the characters. For short texts that are kept for a long time.
  */
 export function inOnePiece(text: string): string {
-  // V8 joins the parts when a character is read.
-  text.charCodeAt(0);
+  // V8 joins the parts when a character is read. The character is kept, because V8 removes optimized code whose result
+  // is not used.
+  lastRead[0] = text.charCodeAt(0);
   return text;
 }
+
+const lastRead = new Uint16Array(1);

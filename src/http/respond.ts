@@ -1,6 +1,6 @@
 /** The parts that the JSON-RPC and REST bindings share: errors, calls, and streams. */
 import { randomUUIDv7 } from 'node:crypto';
-import { inOnePiece, lineSafe } from '../base/index.ts';
+import { lineSafe } from '../base/index.ts';
 import {
   A2AError,
   type Call,
@@ -123,9 +123,8 @@ class OperationReply implements StreamReply {
   readonly client: string;
   readonly #streams: AppContext['streams'];
   readonly #codec: WireCodec;
-  readonly #id: JsonRpcId | undefined;
-  /** The text before the event in each SSE field `data`. */
-  readonly #before: string;
+  /** The id of a JSON-RPC request, as JSON. */
+  readonly #id: string | undefined;
   #isOpen = true;
 
   constructor(
@@ -139,26 +138,25 @@ class OperationReply implements StreamReply {
     this.client = client;
     this.#streams = streams;
     this.#codec = codec;
-    this.#id = id;
-    this.#before =
-      id === undefined
-        ? 'data: '
-        : inOnePiece(lineSafe(`data: {"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`));
+    this.#id = id === undefined ? undefined : lineSafe(JSON.stringify(id));
   }
 
   frame(item: Published | Opening): string {
     const text = item.text(this.#codec);
-    const after = this.#id === undefined ? '\n\n' : '}\n\n';
-    return item.seq === undefined
-      ? `${this.#before}${text}${after}`
-      : `id: ${item.seq}\n${this.#before}${text}${after}`;
+    const id = this.#id;
+    // The text before the event is not kept, because thousands of streams may be open.
+    const data =
+      id === undefined
+        ? `data: ${text}\n\n`
+        : `data: {"jsonrpc":"2.0","id":${id},"result":${text}}\n\n`;
+    return item.seq === undefined ? data : `id: ${item.seq}\n${data}`;
   }
 
   failure(error: A2AError): string {
     const body =
       this.#id === undefined
         ? encodeRestError(error, this.#codec.version)
-        : jsonRpcFailure(this.#codec, this.#id, error);
+        : jsonRpcFailure(this.#codec, JSON.parse(this.#id) as JsonRpcId, error);
     return `data: ${lineSafe(JSON.stringify(body))}\n\n`;
   }
 
@@ -184,6 +182,7 @@ export async function streamReply(
       headers: headers ? { ...STREAM_HEADERS, ...headers } : STREAM_HEADERS,
       ...opened,
       client,
+      readsHeaders: true,
       release,
     };
   } catch (error) {

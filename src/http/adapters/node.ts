@@ -3,7 +3,7 @@
  *
  *   http.createServer(serve(agent).node)        express().use('/agent', serve(agent).node)
  */
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { isLoopbackAddress } from '../admission.ts';
 import { clientOf, type PendingBytes } from '../pending-bytes.ts';
@@ -300,10 +300,23 @@ function writeStream(
     return reply.release();
   }
   // A stream may be open for days, so what it no longer needs is not kept in memory.
-  if (isDirect(incoming)) incoming.rawHeaders = incoming.rawTrailers = NO_HEADERS;
+  if (isDirect(incoming)) {
+    incoming.rawHeaders = incoming.rawTrailers = NO_HEADERS;
+    if (!reply.readsHeaders) incoming.headers = callHeaders(incoming.headers);
+  }
   sink.listen();
   // Send the headers before the first event, so that the client can see that it is connected.
   if (sink.silent) response.flushHeaders();
 }
 
 const NO_HEADERS: string[] = [];
+
+/** The last result of `callHeaders`. Most requests to a server have the same. */
+let lastCallHeaders: IncomingHttpHeaders = {};
+
+/** Returns the headers that a `Call` reads. */
+function callHeaders({ host, traceparent }: IncomingHttpHeaders): IncomingHttpHeaders {
+  const last = lastCallHeaders;
+  if (host === last.host && traceparent === last['traceparent']) return last;
+  return (lastCallHeaders = { host, traceparent });
+}

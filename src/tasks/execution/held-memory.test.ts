@@ -53,7 +53,7 @@ test('a task that waits needs little memory', async () => {
     },
   };
   const bytes = await bytesPerTask(executor);
-  assert.ok(bytes < 4500, `${bytes} bytes`);
+  assert.ok(bytes < 3700, `${bytes} bytes`);
 });
 
 test('a task of an agent function that waits needs little memory', async () => {

@@ -176,7 +176,7 @@ export class EventLog {
     const release = () => {
       const { taskId, epoch } = live;
       if (live.lost || live.running || epoch === undefined || !isUnfinished(live.state)) return;
-      live.epoch = undefined;
+      live.disown();
       cluster.release(taskId, epoch);
     };
     // If the last entries cannot be stored, `#failed` releases the task.

@@ -54,6 +54,21 @@ interface TaskLog {
   releaseUnfinished(live: LiveTask): void;
 }
 
+/** What a node of a cluster knows about a task. */
+interface SharedTask {
+  /** The node that may append, if a node has claimed the task. */
+  node: string | undefined;
+  /** The epoch in which this node may append. Undefined if it must claim the task first. */
+  epoch: number | undefined;
+  /** The highest epoch that is known. A head with an earlier one is outdated. */
+  lastEpoch: number;
+  isWatched: boolean;
+}
+
+function unclaimed(): SharedTask {
+  return { node: undefined, epoch: undefined, lastEpoch: 0, isWatched: false };
+}
+
 /** A promise of `whenStored`. */
 interface Waiting {
   readonly seq: number;
@@ -84,23 +99,17 @@ export class LiveTask implements Scope, Readable, Disposable {
    * event was the last one in the log.
    */
   artifactAt: number | undefined;
-  /** The node that may append, if the store has a cluster and a node has claimed the task. */
-  node: string | undefined;
-  /** The epoch in which this node may append. Undefined if it must claim the task first. Only with a cluster. */
-  epoch: number | undefined;
   lost: Error | undefined;
   unsent: Unsent | undefined;
   // Most tasks have one reader. It is not in a Set, which would need 150 bytes.
-  #reader: LogReader | undefined;
-  #otherReaders: Set<LogReader> | undefined;
+  #readers: LogReader | Set<LogReader> | undefined;
   /** The result of the last `load`. The next call continues from it. */
   #folded: Promise<Loaded | undefined> | undefined;
   readonly #log: TaskLog;
   #writer: TaskWriter | undefined;
   #holds = 0;
-  /** The highest epoch that is known. A head with an earlier one is outdated. */
-  #lastEpoch = 0;
-  #isWatched = false;
+  /** Only with a cluster. Most servers have none, and may have thousands of tasks in memory. */
+  #shared: SharedTask | undefined;
   #waiting: Waiting[] | undefined;
 
   constructor(log: TaskLog, scope: Scope, taskId: string, contextId: string, head?: TaskHead) {
@@ -127,6 +136,21 @@ export class LiveTask implements Scope, Readable, Disposable {
     return !this.owned && !this.running && this.node !== undefined && isUnfinished(this.state);
   }
 
+  /** The node that may append, if the store has a cluster and a node has claimed the task. */
+  get node(): string | undefined {
+    return this.#shared?.node;
+  }
+
+  /** The epoch in which this node may append. Undefined if it must claim the task first, or if there is no cluster. */
+  get epoch(): number | undefined {
+    return this.#shared?.epoch;
+  }
+
+  /** Stops this node from appending until it claims the task again. */
+  disown(): void {
+    if (this.#shared) this.#shared.epoch = undefined;
+  }
+
   /** Whether this process is the source of the task's next entry. If not, the task follows the store. */
   get isWriting(): boolean {
     return this.running || this.seq > this.stored;
@@ -134,10 +158,12 @@ export class LiveTask implements Scope, Readable, Disposable {
 
   setOwner({ node, epoch = 0 }: Pick<TaskHead, 'node' | 'epoch'>): void {
     const { cluster } = this.#log;
-    if (!cluster || epoch < this.#lastEpoch) return;
-    this.#lastEpoch = epoch;
-    this.node = node;
-    this.epoch = node === cluster.node ? epoch : undefined;
+    if (!cluster) return;
+    const shared = (this.#shared ??= unclaimed());
+    if (epoch < shared.lastEpoch) return;
+    shared.lastEpoch = epoch;
+    shared.node = node;
+    shared.epoch = node === cluster.node ? epoch : undefined;
   }
 
   /** Resolves when entry `seq` is stored. */
@@ -177,9 +203,11 @@ export class LiveTask implements Scope, Readable, Disposable {
   /** Starts or stops to watch for the entries of other nodes. */
   watch(): void {
     const { cluster } = this.#log;
+    if (!cluster) return;
     const isWatched = !this.running && !this.lost && this.hasReaders;
-    if (!cluster || isWatched === this.#isWatched) return;
-    this.#isWatched = isWatched;
+    const shared = (this.#shared ??= unclaimed());
+    if (isWatched === shared.isWatched) return;
+    shared.isWatched = isWatched;
     if (isWatched) cluster.watch(this.taskId, () => this.stored);
     else cluster.unwatch(this.taskId);
   }
@@ -217,23 +245,24 @@ export class LiveTask implements Scope, Readable, Disposable {
   }
 
   get hasReaders(): boolean {
-    return this.#reader !== undefined || (this.#otherReaders?.size ?? 0) > 0;
+    return this.#readers instanceof Set ? this.#readers.size > 0 : this.#readers !== undefined;
   }
 
   /** Returns the current readers. */
   readers(): LogReader[] {
-    return [...(this.#reader ? [this.#reader] : []), ...(this.#otherReaders ?? [])];
+    if (this.#readers instanceof Set) return [...this.#readers];
+    return this.#readers ? [this.#readers] : [];
   }
 
   addReader(reader: LogReader): void {
-    if (this.#reader) (this.#otherReaders ??= new Set()).add(reader);
-    else this.#reader = reader;
+    if (this.#readers instanceof Set) this.#readers.add(reader);
+    else this.#readers = this.#readers ? new Set([this.#readers, reader]) : reader;
     this.watch();
   }
 
   removeReader(reader: LogReader): void {
-    if (this.#reader === reader) this.#reader = undefined;
-    else this.#otherReaders?.delete(reader);
+    if (this.#readers instanceof Set) this.#readers.delete(reader);
+    else if (this.#readers === reader) this.#readers = undefined;
   }
 
   forget(reader: LogReader): void {
@@ -267,12 +296,10 @@ export class LiveTask implements Scope, Readable, Disposable {
 
   settle(entries: readonly SerializedEntry[]): void {
     this.stored = entries.at(-1)!.seq;
-    if (this.hasReaders) {
-      for (const entry of entries) {
-        const published = new Published(entry);
-        this.#reader?.offer(published);
-        if (this.#otherReaders) for (const reader of this.#otherReaders) reader.offer(published);
-      }
+    for (let at = 0; at < entries.length && this.hasReaders; at++) {
+      const published = new Published(entries[at]!);
+      if (!(this.#readers instanceof Set)) this.#readers?.offer(published);
+      else for (const reader of this.#readers) reader.offer(published);
     }
     while (this.#waiting?.[0] && this.#waiting[0].seq <= this.stored) {
       this.#waiting.shift()!.resolve();

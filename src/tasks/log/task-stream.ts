@@ -49,19 +49,24 @@ export interface StreamRules extends Pick<Sink, 'spans' | 'oneTurn'> {
 
 const NO_RULES: StreamRules = {};
 
+/** The state of a stream that continues with another one (`TaskStream.later`). */
+interface Later {
+  readonly onEnd: (() => void) | undefined;
+  next: TaskStream | undefined;
+  failure: A2AError | undefined;
+}
+
 const BUFFER = 64;
 
 /** A stream of the events of one task. It can be read only once, by iteration or by `pipe`. */
 export class TaskStream implements AsyncIterable<StreamItem>, Sink {
   readonly #rules: StreamRules;
   #opening: Opening | undefined;
-  readonly #onEnd: (() => void) | undefined;
+  /** Undefined for most streams, so that they need less memory. */
+  readonly #later: Later | undefined;
   #reader: LogReader | undefined;
-  /** The stream that this one continues with (`later`). */
-  #next: TaskStream | undefined;
   #sink: StreamSink | undefined;
   #ended: EndReason | undefined;
-  #failure: A2AError | undefined;
 
   /** Makes a stream that has only an opening: a Message, or a settled task. */
   static of(event: StreamEvent, seq?: number): TaskStream {
@@ -96,9 +101,10 @@ export class TaskStream implements AsyncIterable<StreamItem>, Sink {
    * @internal
    */
   static later(next: Promise<TaskStream>, { first, onEnd }: LaterOptions = {}): TaskStream {
-    const stream = new TaskStream(first, undefined, onEnd);
+    const later: Later = { onEnd, next: undefined, failure: undefined };
+    const stream = new TaskStream(first, undefined, later);
     next.then(
-      (opened) => stream.#continue(opened),
+      (opened) => stream.#continue(later, opened),
       (error: A2AError) => stream.#break(error),
     );
     return stream;
@@ -110,10 +116,10 @@ export class TaskStream implements AsyncIterable<StreamItem>, Sink {
     return stream;
   }
 
-  private constructor(first: Opening | undefined, rules = NO_RULES, onEnd?: () => void) {
+  private constructor(first: Opening | undefined, rules = NO_RULES, later?: Later) {
     this.#opening = first;
-    this.#rules = rules;
-    this.#onEnd = onEnd;
+    this.#rules = rules.view || rules.spans || rules.oneTurn ? rules : NO_RULES;
+    this.#later = later;
   }
 
   get spans(): Sink['spans'] {
@@ -126,7 +132,7 @@ export class TaskStream implements AsyncIterable<StreamItem>, Sink {
 
   /** Sequence number of the last entry that the sink took. The client can resume after it. */
   get cursor(): number {
-    return this.#reader?.cursor ?? this.#next?.cursor ?? 0;
+    return this.#reader?.cursor ?? this.#later?.next?.cursor ?? 0;
   }
 
   /** Why the stream has ended, or undefined if it has not. */
@@ -138,11 +144,12 @@ export class TaskStream implements AsyncIterable<StreamItem>, Sink {
   pipe(sink: StreamSink): void {
     if (this.#sink) throw new Error('a task stream can be read only once');
     this.#sink = sink;
-    const over = this.#ended !== undefined && !this.#failure;
+    const failure = this.#later?.failure;
+    const over = this.#ended !== undefined && !failure;
     const room = this.#opening ? sink.take(this.#opening, over) : true;
     // It contains a copy of the task, which should not stay in memory.
     this.#opening = undefined;
-    if (this.#failure) sink.fail?.(this.#failure);
+    if (failure) sink.fail?.(failure);
     if (this.#ended !== undefined) sink.end(this.#ended);
     else if (room) this.resume();
   }
@@ -150,15 +157,16 @@ export class TaskStream implements AsyncIterable<StreamItem>, Sink {
   /** Continues sending. Called when the sink has room again. */
   resume(): void {
     this.#reader?.resume();
-    if (!this.#next) return;
-    if (this.#next.#sink) this.#next.resume();
-    else this.#next.pipe(this);
+    const next = this.#later?.next;
+    if (!next) return;
+    if (next.#sink) next.resume();
+    else next.pipe(this);
   }
 
   /** Ends the stream. */
   close(reason: EndReason = 'closed'): void {
     if (this.#reader) this.#reader.close(reason);
-    else if (this.#next) this.#next.close(reason);
+    else if (this.#later?.next) this.#later.next.close(reason);
     else if (this.#ended === undefined) this.end(reason);
   }
 
@@ -172,20 +180,20 @@ export class TaskStream implements AsyncIterable<StreamItem>, Sink {
 
   /** Called by the stream that this one continues with. */
   fail(error: A2AError): void {
-    this.#failure = error;
+    if (this.#later) this.#later.failure = error;
     this.#sink?.fail?.(error);
   }
 
   /** Called by the reader, or by the stream that this one continues with. */
   end(reason: EndReason): void {
-    if (this.#ended === undefined) this.#onEnd?.();
+    if (this.#ended === undefined) this.#later?.onEnd?.();
     this.#ended ??= reason;
     this.#sink?.end(reason);
   }
 
-  #continue(next: TaskStream): void {
+  #continue(later: Later, next: TaskStream): void {
     if (this.#ended !== undefined) return next.close();
-    this.#next = next;
+    later.next = next;
     // Without a sink, this stream continues when it is piped.
     if (this.#sink) this.resume();
   }

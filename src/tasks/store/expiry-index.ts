@@ -4,7 +4,8 @@
  */
 export interface Expiring {
   readonly number: number;
-  readonly expiresAt: number;
+  /** Defined while the task is in the index. */
+  readonly expiresAt: number | undefined;
 }
 
 export class ExpiryIndex<Entry extends Expiring> {
@@ -24,7 +25,7 @@ export class ExpiryIndex<Entry extends Expiring> {
   due(now: number, limit: number): Entry[] {
     const found: Entry[] = [];
     for (const task of this.#tasks) {
-      if (task.expiresAt > now || found.length >= limit) break;
+      if (timeOf(task) > now || found.length >= limit) break;
       found.push(task);
     }
     return found;
@@ -50,5 +51,9 @@ export class ExpiryIndex<Entry extends Expiring> {
 }
 
 function isBefore(a: Expiring, b: Expiring): boolean {
-  return a.expiresAt < b.expiresAt || (a.expiresAt === b.expiresAt && a.number < b.number);
+  return timeOf(a) < timeOf(b) || (timeOf(a) === timeOf(b) && a.number < b.number);
+}
+
+function timeOf({ expiresAt = Infinity }: Expiring): number {
+  return expiresAt;
 }

@@ -21,7 +21,7 @@ import {
 import { Chain, ChainLinks } from './chains.ts';
 import { ExpiryIndex } from './expiry-index.ts';
 import { MemoryPush } from './memory-push.ts';
-import { type Found, NEVER, ScopeIndex, StoredTask, type StoreLinks } from './memory-tasks.ts';
+import { type Found, ScopeIndex, StoredTask, type StoreLinks } from './memory-tasks.ts';
 import {
   ChangeClock,
   checkAppend,
@@ -177,15 +177,15 @@ export class MemoryStore implements TaskStore {
     return this.#expiring.due(now, limit).map((task) => task.head());
   }
 
-  setExpiry(scope: Scope, taskId: string, at = NEVER): void {
+  setExpiry(scope: Scope, taskId: string, at?: number): void {
     const task = this.#find(scope, taskId);
     if (task) this.#expire(task, at);
   }
 
-  #expire(task: StoredTask, at: number): void {
-    if (task.expiresAt !== NEVER) this.#expiring.remove(task);
+  #expire(task: StoredTask, at: number | undefined): void {
+    if (task.expiresAt !== undefined) this.#expiring.remove(task);
     task.expiresAt = at;
-    if (at !== NEVER) this.#expiring.add(task);
+    if (at !== undefined) this.#expiring.add(task);
   }
 
   delete(scope: Scope, taskId: string): boolean {
@@ -325,7 +325,7 @@ export class MemoryStore implements TaskStore {
 
   #remove(task: StoredTask): void {
     this.#unlist(task);
-    this.#expire(task, NEVER);
+    this.#expire(task, undefined);
     this.#bytes -= task.bytes;
     this.#tasks.delete(task.taskId);
     this.#numbered[task.number] = undefined;

@@ -26,7 +26,6 @@ export interface Found {
 }
 
 const NO_EVENTS: TaskEvent[] = [];
-export const NEVER = Infinity;
 
 export class StoredTask implements Scope {
   readonly number: number;
@@ -34,15 +33,15 @@ export class StoredTask implements Scope {
   readonly contextId: string;
   readonly scope: ScopeIndex;
   events = NO_EVENTS;
-  /** The ids of the messages that the task accepted. Most tasks have one, which is not in the array. */
-  #messageId: string | undefined;
-  #otherMessageIds: string[] | undefined;
+  /** The ids of the messages that the task accepted. Most tasks have one, which needs no array. */
+  #messageIds: string | string[] | undefined;
   status: TaskStatus;
   /** The number of the last status change. It is 0 until the task is in the chains. */
   changed = 0;
   bytes = 0;
   createdAt = 0;
-  expiresAt = NEVER;
+  /** Undefined if the task never expires. Infinity would need memory for a number. */
+  expiresAt: number | undefined;
 
   constructor(
     number: number,
@@ -67,13 +66,15 @@ export class StoredTask implements Scope {
 
   /** Adds the id of a message that the task accepted. */
   addMessageId(id: string): void {
-    if (this.#messageId === undefined) this.#messageId = id;
-    else (this.#otherMessageIds ??= []).push(id);
+    const known = this.#messageIds;
+    if (known === undefined) this.#messageIds = id;
+    else if (typeof known === 'string') this.#messageIds = [known, id];
+    else known.push(id);
   }
 
-  messageIds(): string[] {
-    if (this.#messageId === undefined) return [];
-    return [this.#messageId, ...(this.#otherMessageIds ?? [])];
+  messageIds(): readonly string[] {
+    const known = this.#messageIds;
+    return typeof known === 'object' ? known : known === undefined ? [] : [known];
   }
 
   get tenant(): string {
@@ -102,7 +103,7 @@ export class StoredTask implements Scope {
       status: this.status,
       updatedAt: ChangeClock.time(this.changed),
       createdAt: this.createdAt,
-      expiresAt: this.expiresAt === NEVER ? undefined : this.expiresAt,
+      expiresAt: this.expiresAt,
       bytes: this.bytes,
     };
   }
