@@ -13,6 +13,7 @@ import {
 } from '../agent/index.ts';
 import { activeSpan, type Tracer } from '../base/tracing/index.ts';
 import { connect } from '../client.ts';
+import { grpcBinding } from '../grpc.ts';
 import { createAgent, serve } from '../server.ts';
 import { remoteAgent, toA2AAgent } from './index.ts';
 
@@ -182,6 +183,27 @@ test('a remote agent gets the traceparent of the span for its call', async () =>
       ['client', 1],
       ['server', 1],
     ],
+  );
+});
+
+test('over gRPC, a remote agent gets the traceparent although fetch adds it to its own requests', async () => {
+  const { spans, tracer } = recordedSpans();
+  const instrumented: Tracer = {
+    start: (...args) => Object.assign(tracer.start(...args), { addsHeader: () => true }),
+  };
+  const far = createAgent({ name: 'far', description: '' }, async function* () {
+    yield 'sunny';
+  });
+  const remote = await serve(far, { tracer, logger: quiet, grpc: grpcBinding() }).listen(0);
+  try {
+    const weather = remoteAgent({ name: 'weather', url: remote.url, binding: 'GRPC' });
+    await ask(weather, instrumented, 'Rain?');
+  } finally {
+    await remote.close();
+  }
+  assert.equal(
+    tree(spans).at(-1),
+    'invoke_agent weather > invoke_agent weather > invoke_agent far',
   );
 });
 

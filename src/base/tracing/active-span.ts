@@ -17,9 +17,10 @@ export class ActiveSpan {
     this.#span = tracer.start(name, options);
   }
 
-  /** The `traceparent` header that requests within the span need, or undefined if they need none. */
-  get traceparent(): string | undefined {
-    return this.#span.addsHeader?.() === true ? undefined : this.#span.traceparent;
+  /** Returns the `traceparent` header that a request within the span needs, or undefined if it needs none. */
+  traceparentFor(transport: 'fetch' | 'http2'): string | undefined {
+    const isAdded = transport === 'fetch' && this.#span.addsHeader?.() === true;
+    return isAdded ? undefined : this.#span.traceparent;
   }
 
   child(name: string, options: Omit<SpanOptions, 'parent'>): ActiveSpan {

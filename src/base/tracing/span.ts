@@ -30,6 +30,6 @@ export interface Span {
   end(): void;
   /** Calls a function while this span is the active one, so that spans that others start in it become its children. */
   run?<T>(work: () => T): T;
-  /** Whether another part of the process adds `traceparent` to requests. A request with two such headers is invalid. */
+  /** Whether another part of the process adds `traceparent` to requests by `fetch`. Two such headers are invalid. */
   addsHeader?(): boolean;
 }

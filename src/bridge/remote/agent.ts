@@ -94,8 +94,7 @@ export function remoteAgent(options: RemoteAgentOptions): Agent {
       let turn = open.length > 0 ? undefined : nextTurn(context, name, continues);
       while (turn) {
         const span = callSpan(name);
-        const { traceparent } = span ?? {};
-        const call = new RemoteCall(connection, context, turn, { limits, continues, traceparent });
+        const call = new RemoteCall(connection, context, turn, { limits, continues, span });
         try {
           yield* span?.iterate(() => call.events()) ?? call.events();
           return;

@@ -1,5 +1,6 @@
 /** Runs one turn of a remote agent. A turn starts with a message and ends with a result, a question or a failure. */
 import { pause, raceAbort, systemCode } from '../../base/index.ts';
+import type { ActiveSpan } from '../../base/tracing/index.ts';
 import type { RunContext, Event, EventFields } from '../../agent/index.ts';
 import {
   ConnectionError,
@@ -8,7 +9,6 @@ import {
   limitTime,
   quote,
   RemoteAgentError,
-  type AgentClient,
   type RemoteErrorCode,
   type RemoteLimits,
 } from '../../client/index.ts';
@@ -21,7 +21,7 @@ import {
   type StreamItem,
   type TaskState,
 } from '../../protocol/index.ts';
-import type { RemoteConnection } from './connection.ts';
+import type { RemoteClient, RemoteConnection } from './connection.ts';
 import { keeping, type RemoteNote } from './note.ts';
 import { callQuestions, remoteQuestions } from './question.ts';
 import { RemoteReading } from './reading.ts';
@@ -38,8 +38,8 @@ const ENDED_AS: Partial<Record<TaskState, RemoteErrorCode>> = {
 export interface RemoteCallOptions {
   readonly limits: Required<RemoteLimits>;
   readonly continues: boolean;
-  /** The header `traceparent` of the requests. */
-  readonly traceparent: string | undefined;
+  /** The span of the turn. Its `traceparent` is a header of the requests. */
+  readonly span: ActiveSpan | undefined;
 }
 
 export class RemoteCall {
@@ -48,7 +48,7 @@ export class RemoteCall {
   readonly #turn: RemoteTurn;
   readonly #limits: Required<RemoteLimits>;
   readonly #continues: boolean;
-  readonly #headers: Readonly<Record<string, string>> | undefined;
+  readonly #span: ActiveSpan | undefined;
   readonly #reading: RemoteReading;
   /**
    * The lifetime of the connections. It continues after an abort of the run, so that the remote task can be canceled.
@@ -77,8 +77,7 @@ export class RemoteCall {
     this.#turn = turn;
     this.#limits = options.limits;
     this.#continues = options.continues;
-    const { traceparent } = options;
-    this.#headers = traceparent === undefined ? undefined : { traceparent };
+    this.#span = options.span;
     this.#reading = new RemoteReading(options.limits, turn);
     this.#over = AbortSignal.any([context.signal, this.#lifetime.signal]);
   }
@@ -94,7 +93,7 @@ export class RemoteCall {
    */
   async *events(): AsyncGenerator<Event> {
     const lifetime = this.#lifetime;
-    let client: AgentClient | undefined;
+    let client: RemoteClient | undefined;
     try {
       limitTime(lifetime, this.#limits);
       client = await this.#connect();
@@ -121,16 +120,27 @@ export class RemoteCall {
   }
 
   /** Connects to the remote agent. If the agent's card must be fetched, this may take at most `quietMs`. */
-  #connect(): Promise<AgentClient> {
+  #connect(): Promise<RemoteClient> {
     const { quietMs } = this.#limits;
     const late = `it did not send its card within ${quietMs} ms`;
     this.#lifetime.idleTimeout(quietMs, () => new RemoteAgentError('remote-timeout', late));
     return raceAbort(this.#connection.open(this.#context, this.#over), this.#over);
   }
 
-  #open(client: AgentClient): AsyncIterator<StreamItem> {
+  #headersFor({ endpoint }: RemoteClient): Readonly<Record<string, string>> | undefined {
+    const traceparent = this.#span?.traceparentFor(
+      endpoint?.binding === 'GRPC' ? 'http2' : 'fetch',
+    );
+    return traceparent === undefined ? undefined : { traceparent };
+  }
+
+  #open(client: RemoteClient): AsyncIterator<StreamItem> {
     const { parts, messageId, taskId, contextId } = this.#turn;
-    const options = { signal: this.#lifetime.signal, headers: this.#headers, polls: true };
+    const options = {
+      signal: this.#lifetime.signal,
+      headers: this.#headersFor(client),
+      polls: true,
+    };
     if (!parts) {
       if (taskId === undefined) throw new TypeError('only a task can be followed');
       return client.resubscribe(taskId, options)[Symbol.asyncIterator]();
@@ -152,7 +162,7 @@ export class RemoteCall {
     return stream[Symbol.asyncIterator]();
   }
 
-  async *#follow(client: AgentClient): AsyncGenerator<Event> {
+  async *#follow(client: RemoteClient): AsyncGenerator<Event> {
     const reading = this.#reading;
     const lifetime = this.#lifetime;
     const items = (this.#items = this.#open(client));
@@ -235,7 +245,7 @@ export class RemoteCall {
   }
 
   /** Cancels the remote task. This takes at most `cancelMs`. */
-  async #abandon(client: AgentClient): Promise<void> {
+  async #abandon(client: RemoteClient): Promise<void> {
     const { over, state = 'unknown' } = this.#reading;
     if (over && isTerminal(state)) return;
     const { aborted } = this.#context.signal;
@@ -247,7 +257,7 @@ export class RemoteCall {
       id = first?.done === true || first === undefined ? undefined : taskIdOf(first.value.event);
     }
     if (id === undefined) return;
-    const canceled = client.cancel(id, { signal: deadline, headers: this.#headers });
+    const canceled = client.cancel(id, { signal: deadline, headers: this.#headersFor(client) });
     await raceAbort(canceled, deadline).catch(() => undefined);
   }
 }

@@ -16,6 +16,7 @@ import {
   type CardTrust,
   type FoundCard,
   type Preference,
+  type RemoteAgentClient,
   type RemoteLimits,
   type RetryOptions,
 } from '../../client/index.ts';
@@ -48,11 +49,14 @@ export interface RemoteConnectionOptions extends Preference {
   readonly fetch?: typeof globalThis.fetch;
 }
 
+/** A client, with its endpoint if that is known. */
+export type RemoteClient = AgentClient & Partial<Pick<RemoteAgentClient, 'endpoint'>>;
+
 export interface RemoteConnection {
   /** The card that was fetched last, or undefined if none was fetched yet. */
   readonly card: AgentCard | undefined;
   /** Returns a client for one run. The signal aborts only the request for the card. */
-  open(run: Pick<CanceledRun, 'runId' | 'session'>, signal: AbortSignal): Promise<AgentClient>;
+  open(run: Pick<CanceledRun, 'runId' | 'session'>, signal: AbortSignal): Promise<RemoteClient>;
   /** Marks the card as outdated, so that the next `open` fetches it again. */
   forget(): void;
 }

@@ -139,9 +139,10 @@ test("with OpenTelemetry's API, the spans go to the SDK of the process, and thos
 
   // The SDK's instrumentation of `fetch` adds the header itself.
   const span = new ActiveSpan(api, 'call', {});
-  assert.match(span.traceparent ?? '', /^00-/);
+  assert.match(span.traceparentFor('fetch') ?? '', /^00-/);
   const instrumentation = () => {};
   subscribe('undici:request:create', instrumentation);
-  assert.equal(span.traceparent, undefined);
+  assert.equal(span.traceparentFor('fetch'), undefined);
+  assert.match(span.traceparentFor('http2') ?? '', /^00-/);
   unsubscribe('undici:request:create', instrumentation);
 });
