@@ -32,15 +32,17 @@ import {
   uuidv7,
 } from '../../protocol/index.ts';
 import { isPart } from './complete-event.ts';
-import type {
-  A2AAgent,
-  AgentProfile,
-  ArtifactEvent,
-  ExecutionContext,
-  ExecutionRules,
-  ExecutorEvent,
-  Reception,
-  RequestContext,
+import {
+  type A2AAgent,
+  type AgentProfile,
+  type ArtifactEvent,
+  CONTROLLER,
+  type ExecutionContext,
+  type ExecutionRules,
+  type ExecutorEvent,
+  type Reception,
+  type RequestContext,
+  type RuntimeContext,
 } from './executor.ts';
 
 /**
@@ -174,7 +176,8 @@ type Step =
 /** One run of the generator, with all its questions. */
 class GeneratorRun {
   readonly #iterator: AsyncIterator<Yielded, string | void>;
-  readonly #abort = new AbortController();
+  /** The controller of the agent function's signal. It is that of the first execution, if possible. */
+  readonly #abort: AbortController;
   /** The recorded answers that the generator has not received yet in this run. */
   readonly #recorded: Message[];
   #replaying: boolean;
@@ -192,7 +195,11 @@ class GeneratorRun {
   /** Number of the user's messages in this turn that the generator knows. */
   turnLength: number;
 
-  constructor(run: AgentFunction, context: ExecutionContext) {
+  constructor(run: AgentFunction, context: RuntimeContext) {
+    const controller = context[CONTROLLER];
+    // Another executor may have made the context from that of the runtime, with a signal of its own.
+    const isShared = controller?.signal === context.signal;
+    this.#abort = controller && isShared ? controller : new AbortController();
     const message = context.turn[0] ?? context.message;
     this.turnLength = context.turn.length;
     this.#recorded = context.turn.slice(1);
@@ -219,10 +226,15 @@ class GeneratorRun {
     this.#resumeAsk = undefined;
   }
 
+  /** Rejects the open question. Called when the signal is aborted. */
+  handleEvent(): void {
+    this.#resumeAsk?.reject(this.#abort.signal.reason);
+  }
+
   /** Ends the generator. Rejects its open question, and runs its `finally` blocks. */
   drop(): void {
     this.#abort.abort();
-    this.#resumeAsk?.reject(this.#abort.signal.reason);
+    this.handleEvent();
     this.#resumeAsk = undefined;
     void this.#iterator.return?.().catch(() => {});
   }
@@ -230,11 +242,9 @@ class GeneratorRun {
   /** Yields events until the generator asks a question or ends. Calls `park` before it yields a question. */
   async *events(context: ExecutionContext, park: () => void): AsyncGenerator<ExecutorEvent> {
     const { signal } = context;
-    const passOn = () => {
-      this.#abort.abort(signal.reason);
-      this.#resumeAsk?.reject(signal.reason);
-    };
-    signal.addEventListener('abort', passOn, { once: true });
+    const passOn =
+      signal === this.#abort.signal ? undefined : () => this.#abort.abort(signal.reason);
+    if (passOn) signal.addEventListener('abort', passOn, { once: true });
     let asked = false;
     try {
       if (context.task.status.state !== 'working')
@@ -267,7 +277,7 @@ class GeneratorRun {
         yield isLast ? { ...event, lastChunk: true } : event;
       }
     } finally {
-      signal.removeEventListener('abort', passOn);
+      if (passOn) signal.removeEventListener('abort', passOn);
       if (!asked) void this.#iterator.return?.().catch(() => {});
     }
   }
@@ -283,6 +293,8 @@ class GeneratorRun {
       return Promise.reject(
         new Error('ctx.ask() was called while an earlier question is still open'),
       );
+    // The second question does not add a second listener, because the listener is the same object.
+    this.#abort.signal.addEventListener('abort', this);
     const answer = new Promise<GivenAnswer>((resolve, reject) => {
       this.#resumeAsk = { resolve, reject };
       this.#arrive({ kind: 'ask', question, auth });

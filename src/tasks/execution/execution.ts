@@ -18,13 +18,15 @@ import {
 import { completeEvent } from './complete-event.ts';
 import type { EventLog } from '../log/event-log.ts';
 import { type LiveTask, LogLostError, type TaskWriter } from '../log/live-task.ts';
-import type {
-  AgentExecutor,
-  CancelContext,
-  ExecutionContext,
-  ExecutorEvent,
-  RequestContext,
-  StatusEvent,
+import {
+  type AgentExecutor,
+  type CancelContext,
+  CONTROLLER,
+  type ExecutionContext,
+  type ExecutorEvent,
+  type RequestContext,
+  type RuntimeContext,
+  type StatusEvent,
 } from './executor.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Scope } from '../store/store.ts';
@@ -222,17 +224,13 @@ export class Execution implements TaskWriter {
   /** Starts the execution, unless the task has ended since it was claimed. */
   start(
     request: RequestContext,
-    {
-      message,
-      task,
-      turn,
-      resumed,
-    }: Pick<ExecutionContext, 'message' | 'task' | 'turn' | 'resumed'>,
+    given: Pick<ExecutionContext, 'message' | 'task' | 'turn' | 'resumed'>,
   ): void {
+    const { message, task, turn, resumed } = given;
     const live = this.#live;
     if (live.lost || (live.state && isTerminal(live.state))) return this.abandon();
     // Each field is named, because an object that is made with `...` needs more memory.
-    const context: ExecutionContext = {
+    const context: RuntimeContext = {
       message,
       contextId: request.contextId,
       user: request.user,
@@ -245,6 +243,7 @@ export class Execution implements TaskWriter {
       turn,
       signal: this.#controller.signal,
       resumed,
+      [CONTROLLER]: this.#controller,
     };
     this.#task = task;
     this.#turn = turn;

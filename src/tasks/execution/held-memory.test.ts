@@ -62,5 +62,5 @@ test('a task of an agent function that waits needs little memory', async () => {
     await aborted(signal);
   });
   const bytes = await bytesPerTask(agent);
-  assert.ok(bytes < 8000, `${bytes} bytes`);
+  assert.ok(bytes < 6900, `${bytes} bytes`);
 });
