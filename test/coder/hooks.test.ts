@@ -111,7 +111,7 @@ test('a hook that fails, hangs, floods or is missing is reported, and the call c
     beforeTool: [
       { command: 'echo broken >&2; exit 1' },
       // Long enough for a shell to start on a busy machine.
-      { command: 'echo $$ > pid; sleep 1000', timeoutMs: 3000 },
+      { command: 'echo $$ > pid; sleep 1000', timeoutMs: 1500 },
       { command: 'yes' },
       { command: './no-such-hook' },
     ],
@@ -121,7 +121,7 @@ test('a hook that fails, hangs, floods or is missing is reported, and the call c
   assert.equal(readFileSync(at('a'), 'utf8'), 'a');
   assert.deepEqual(notices.slice(0, 3), [
     'The beforeTool hook "echo broken >&2; exit 1" failed: exit code 1: broken',
-    'The beforeTool hook "echo $$ > pid; sleep 1000" failed: it took longer than 3000 ms',
+    'The beforeTool hook "echo $$ > pid; sleep 1000" failed: it took longer than 1500 ms',
     'The beforeTool hook "yes" failed: it wrote more than 1 MB',
   ]);
   assert.match(notices[3]!, /"\.\/no-such-hook" failed: exit code 127: .*No such file/);

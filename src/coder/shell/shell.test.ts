@@ -85,7 +85,7 @@ onBoth('a command that reads finds the end of its input', async (t, options) => 
 onBoth('a command that takes too long is ended', async (t, options) => {
   const shell = await shellIn(t, options);
   // Long enough for a shell to start on a busy machine.
-  const outcome = await shell.run('echo begun; sleep 1000', { signal: never, timeoutMs: 3000 });
+  const outcome = await shell.run('echo begun; sleep 1000', { signal: never, timeoutMs: 1500 });
   assert.deepEqual(
     [outcome.timedOut, outcome.signal, outcome.output],
     [true, 'SIGTERM', 'begun\n'],

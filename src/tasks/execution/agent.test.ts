@@ -227,6 +227,28 @@ test('canceling a task that waits fails its question and runs the clean-up', asy
   assert.ok(asked instanceof DOMException);
 });
 
+test('a cancellation after two questions aborts the signal of the function once', async () => {
+  const aborted: string[] = [];
+  const working = Promise.withResolvers<void>();
+  const handler = handlerOf(async function* (ctx) {
+    const { signal } = ctx;
+    signal.addEventListener('abort', () => aborted.push(String(signal.reason)));
+    yield (await ctx.ask('first?')).text;
+    yield (await ctx.ask('second?')).text;
+    assert.equal(ctx.signal, signal);
+    working.resolve();
+    await new Promise((resolve) => signal.addEventListener('abort', resolve));
+  });
+  const { id: taskId } = await send(handler, 'go');
+  await send(handler, 'one', { taskId });
+  const message = says('two', { taskId });
+  await handler.sendMessage({ message, configuration: { blocking: false } });
+  await working.promise;
+  assert.deepEqual(aborted, []);
+  assert.equal((await handler.cancelTask({ id: taskId })).status.state, 'canceled');
+  assert.deepEqual(aborted, ['AbortError: stopped by the user']);
+});
+
 test('a question that the agent does not wait for ends nothing but itself', async () => {
   const handler = handlerOf(async function* (ctx) {
     void ctx.ask('anybody?');
