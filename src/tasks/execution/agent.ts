@@ -32,18 +32,17 @@ import {
   uuidv7,
 } from '../../protocol/index.ts';
 import { isPart } from './complete-event.ts';
-import {
-  type A2AAgent,
-  type AgentProfile,
-  type ArtifactEvent,
-  CONTROLLER,
-  type ExecutionContext,
-  type ExecutionRules,
-  type ExecutorEvent,
-  type Reception,
-  type RequestContext,
-  type RuntimeContext,
+import type {
+  A2AAgent,
+  AgentProfile,
+  ArtifactEvent,
+  ExecutionContext,
+  ExecutionRules,
+  ExecutorEvent,
+  Reception,
+  RequestContext,
 } from './executor.ts';
+import { CONTROLLER, type RuntimeContext } from './runtime-context.ts';
 
 /**
  * The answer to a question that was asked with `ctx.ask`.

@@ -18,16 +18,15 @@ import {
 import { completeEvent } from './complete-event.ts';
 import type { EventLog } from '../log/event-log.ts';
 import { type LiveTask, LogLostError, type TaskWriter } from '../log/live-task.ts';
-import {
-  type AgentExecutor,
-  type CancelContext,
-  CONTROLLER,
-  type ExecutionContext,
-  type ExecutorEvent,
-  type RequestContext,
-  type RuntimeContext,
-  type StatusEvent,
+import type {
+  AgentExecutor,
+  CancelContext,
+  ExecutionContext,
+  ExecutorEvent,
+  RequestContext,
+  StatusEvent,
 } from './executor.ts';
+import { CONTROLLER, type RuntimeContext } from './runtime-context.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Scope } from '../store/store.ts';
 import { inOrder, WORKING } from './transitions.ts';

@@ -58,16 +58,6 @@ export type CancelContext = Pick<
   'task' | 'turn' | 'contextId' | 'user' | 'tenant'
 >;
 
-/**
- * The controller of `signal` in the contexts that the runtime makes. An agent function may wait for an answer longer than
- * one execution lasts. With the controller, its signal can still be aborted then, and it needs no second signal.
- */
-export const CONTROLLER: unique symbol = Symbol('controller');
-
-export interface RuntimeContext extends ExecutionContext {
-  readonly [CONTROLLER]?: AbortController;
-}
-
 /** The task that the runtime ends, and its current turn. The signal is aborted after half of the grace time. */
 export type ConcludeContext = CancelContext & Pick<ExecutionContext, 'signal'>;
 

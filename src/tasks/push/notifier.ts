@@ -17,15 +17,15 @@ import type { LiveTask } from '../log/live-task.ts';
 import type { Logger } from '../log/logger.ts';
 import type { LogView, LogViews } from '../log/view.ts';
 import { sameJson } from '../log/same-json.ts';
-import {
-  type DeadLetter,
-  type DeadLetterQuery,
-  type DuePush,
-  MAX_DEAD_LETTERS,
-  type PushKey,
-  type PushProgress,
-  type PushRecord,
-  type Scope,
+import { MAX_DEAD_LETTERS } from '../store/store-rules.ts';
+import type {
+  DeadLetter,
+  DeadLetterQuery,
+  DuePush,
+  PushKey,
+  PushProgress,
+  PushRecord,
+  Scope,
 } from '../store/store.ts';
 import type { Deliver } from './deliver.ts';
 import { PushClaims } from './claims.ts';

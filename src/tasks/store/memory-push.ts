@@ -1,14 +1,14 @@
 /** The webhooks of the memory store. */
-import {
-  type DeadLetter,
-  type DeadLetterQuery,
-  type DuePush,
-  type DueQuery,
-  MAX_DEAD_LETTERS,
-  type PushChange,
-  type PushProgress,
-  type PushRecord,
-  type Scope,
+import { MAX_DEAD_LETTERS } from './store-rules.ts';
+import type {
+  DeadLetter,
+  DeadLetterQuery,
+  DuePush,
+  DueQuery,
+  PushChange,
+  PushProgress,
+  PushRecord,
+  Scope,
 } from './store.ts';
 
 interface Webhook extends Scope {

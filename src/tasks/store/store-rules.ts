@@ -22,6 +22,9 @@ export function isUnfinished(state: TaskState | undefined): boolean {
   return UNFINISHED.some((unfinished) => unfinished === state);
 }
 
+/** Maximum number of dead letters of a webhook. If there are more, a store drops the oldest. */
+export const MAX_DEAD_LETTERS = 1000;
+
 /** Throws if the append is invalid. This is a bug in the caller and not a conflict with another writer. */
 export function checkAppend({ taskId, expected, entries }: Append): void {
   const first = entries[0];

@@ -292,9 +292,6 @@ export interface StoreCluster {
   releasePush(key: PushKey): void;
 }
 
-/** Maximum number of dead letters of a webhook. If there are more, a store drops the oldest. */
-export const MAX_DEAD_LETTERS = 1000;
-
 /**
  * Stores tasks. Test your own store with `parley-a2a/store/contract`.
  *
