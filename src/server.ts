@@ -374,7 +374,13 @@ export type { ServeLimits, ServeOptions } from './serve-options.ts';
 export * from './protocol.ts';
 export { consoleHandler, type ConsoleOptions } from './console/index.ts';
 export type { MaybePromise } from './base/index.ts';
-export * from './server-tracing.ts';
+export {
+  openTelemetryTracer,
+  type Attributes,
+  type Span,
+  type SpanOptions,
+  type Tracer,
+} from './base/tracing/index.ts';
 export {
   openSigningKeys,
   signingKeys,

@@ -14,7 +14,7 @@ import type { EventLog } from './log/event-log.ts';
 import type { LiveTask } from './log/live-task.ts';
 import type { Logger } from './log/logger.ts';
 import { type ClockCheck, removeOldTasks, type Retention } from './retention.ts';
-import type { ListPage, Scope, TaskHead, TaskStore } from './store/store.ts';
+import type { ListPage, TaskHead, TaskKey, TaskStore } from './store/store.ts';
 
 /** The part of the runtime that a sweep needs. */
 interface ExpiryRuntime {
@@ -110,9 +110,6 @@ export function hasExpired(
 ): boolean {
   return expiresAt !== undefined && expiresAt <= now();
 }
-
-/** A task, by its scope and id. */
-type TaskKey = Scope & Pick<TaskHead, 'taskId'>;
 
 /**
  * Ends or removes one expired task. Returns `ended` or `removed`, or undefined if the task is kept because it is being

@@ -23,21 +23,19 @@ import {
   type Task,
   type TaskIdParams,
   taskNotFound,
-  type TaskQueryParams,
 } from '../protocol/index.ts';
 import type { OnState } from './log/event-log.ts';
 import type { LiveTask } from './log/live-task.ts';
 import type { AgentExecutor } from './execution/executor.ts';
 import { ClusterNode } from './cluster-node.ts';
 import { expire, unexpired, type Expired, type ExpireOptions, expireTask } from './expiry.ts';
-import { accept, notStored, type IntakeOptions, type Started } from './intake.ts';
-import { loadTask, type Loaded } from './log/load.ts';
+import { accept, allStored, type IntakeOptions, type Started } from './intake.ts';
+import { loadUpTo, type Loaded } from './log/load.ts';
 import { consoleLogger, type Logger } from './log/logger.ts';
 import { viewed, type LogView } from './log/view.ts';
 import { memoryStore } from './store/memory-store.ts';
 import { type DeadLetterOperations, pushOperations } from './push-operations.ts';
 import type { Deliver } from './push/deliver.ts';
-import type { SerializedEntry } from './store/store.ts';
 import { Published } from './log/published.ts';
 import { mayGoOn, type Sink } from './log/reader.ts';
 import { reserve, type ReserveParams } from './reserve.ts';
@@ -45,7 +43,7 @@ import { Runtime, type RuntimeLimits } from './runtime.ts';
 import { scopeOf, wireOf } from './scope.ts';
 import { roughSize } from './log/size.ts';
 import { withUnavailableErrors } from './unavailable-store.ts';
-import type { ListQuery, TaskStore } from './store/store.ts';
+import type { ListQuery, SerializedEntry, TaskStore } from './store/store.ts';
 import { opening, TaskStream, type StreamRules } from './log/task-stream.ts';
 
 const HANDLER_LIMITS: RuntimeLimits = {
@@ -220,11 +218,6 @@ export function createHandler(
     return taskIn(await live.load(), live.taskId);
   }
 
-  async function sendMessage(params: MessageSendParams, call: Call = {}): Promise<SendResult> {
-    const accepted = await accept(runtime, params, call, intake);
-    return 'kind' in accepted ? accepted : resultOf(accepted, params, call);
-  }
-
   /** Returns the task of a message that was accepted. */
   async function resultOf(
     accepted: Started,
@@ -241,25 +234,6 @@ export function createHandler(
   function checkStreaming(): void {
     if (options.streaming !== false) return;
     throw new A2AError('unsupportedOperation', 'This agent does not support streaming');
-  }
-
-  async function streamMessage(
-    params: MessageSendParams,
-    call: Call = {},
-    seen?: number,
-  ): Promise<TaskStream> {
-    checkStreaming();
-    const accepted = await accept(runtime, params, call, intake);
-    if ('kind' in accepted) return TaskStream.of(accepted);
-    const { live, before } = accepted;
-    // This is the path of most streams. The program's bundle has slower code for `using`.
-    try {
-      const chosen = runtime.viewOf(call, before && live, params);
-      const view = chosen instanceof Promise ? await chosen : chosen;
-      return streamOf(accepted, view, params, wireOf(call), seen);
-    } finally {
-      live[Symbol.dispose]();
-    }
   }
 
   /** Returns the stream of a client whose message was accepted. */
@@ -293,101 +267,6 @@ export function createHandler(
     return TaskStream.read(log, live, after, opening(task, after), { view });
   }
 
-  async function getTask(params: TaskQueryParams, call: Call = {}): Promise<Task> {
-    using live = await runtime.open(scopeOf(call, params.tenant), params.id);
-    const view = await runtime.viewOf(call, live);
-    return shown(await load(live), view, params.historyLength);
-  }
-
-  async function listTasks(
-    params: ListTasksParams,
-    call: Call = {},
-    { total, maxBytes = MAX_PAGE_BYTES }: ListOptions = {},
-  ): Promise<ListTasksResult> {
-    const { historyLength = 0, includeArtifacts = false, statusTimestampAfter: since } = params;
-    const pageSize = params.pageSize ?? 50;
-    if (runtime.closed) throw new A2AError('unavailable', 'The server is shutting down');
-    const query: ListQuery = {
-      ...scopeOf(call, params.tenant),
-      contextId: params.contextId,
-      state: params.status,
-      updatedSince: since === undefined ? undefined : Date.parse(since),
-      limit: pageSize,
-      cursor: params.pageToken,
-      total,
-    };
-    const view = await runtime.viewOf(call);
-    const page = await unexpired(runtime, () => store.list(query));
-    const answer = (next = '') => {
-      return { tasks, nextPageToken: next, pageSize, totalSize: page.total ?? tasks.length };
-    };
-    /** Returns a page with only the tasks that were collected so far. */
-    const shorter = async () => {
-      return answer((await store.list({ ...query, limit: tasks.length, total: false })).next);
-    };
-    let bytes = 0;
-    const tasks: Task[] = [];
-    for (const head of page.heads) {
-      if (historyLength === 0 && !includeArtifacts) {
-        const { taskId: id, contextId, status } = head;
-        tasks.push(shown({ kind: 'task', id, contextId, status }, view));
-        continue;
-      }
-      // The page is full already.
-      if (bytes > maxBytes) return shorter();
-      const { taskId, seq: stored } = head;
-      const entries = (after: number, limit: number) =>
-        store.read(taskId, after, Math.min(limit, stored - after));
-      const whole = taskIn(await loadTask({ stored, read: entries }), taskId);
-      bytes += roughSize(whole);
-      if (bytes > maxBytes && tasks.length > 0) return shorter();
-      const { artifacts = [], ...task } = shown(whole, view, historyLength);
-      tasks.push(includeArtifacts ? { ...task, artifacts } : task);
-    }
-    return answer(page.next);
-  }
-
-  async function allStored(live: LiveTask): Promise<void> {
-    await live.whenStored(live.seq).catch((error: unknown) => {
-      throw notStored(error);
-    });
-  }
-
-  async function cancelTask(params: TaskIdParams, call: Call = {}): Promise<Task> {
-    using live = await runtime.open(scopeOf(call, params.tenant), params.id);
-    const { taskId } = live;
-    if (await runtime.stop(live, 'cancel')) {
-      await allStored(live);
-      if (live.state === 'canceled')
-        return shown(await load(live), await runtime.viewOf(call, live));
-    }
-    // The end of the task must not be reported before it is stored.
-    await allStored(live);
-    const message = `The task is already ${live.state}`;
-    const info = { taskId, ...(live.state && { state: live.state }) };
-    throw new A2AError('taskNotCancelable', message, { info });
-  }
-
-  async function subscribe(
-    params: SubscribeParams,
-    call: Call = {},
-    { oneTurn }: SubscribeOptions = {},
-  ): Promise<TaskStream> {
-    checkStreaming();
-    using live = await runtime.open(scopeOf(call, params.tenant), params.id);
-    const { taskId } = live;
-    const { after } = params;
-    const view = await runtime.viewOf(call, live);
-    if (after !== undefined) return resume(live, after, { oneTurn, view });
-    const loaded = await live.load();
-    if (!loaded) throw taskNotFound(taskId);
-    const { task, seq } = loaded;
-    const spans = spansOf(live);
-    if (isTerminal(task.status.state) && !spans) throw new FinishedTaskError(task);
-    const first = opening(shown(task, view), seq);
-    return TaskStream.read(log, live, seq, first, { spans, oneTurn, view });
-  }
-
   /** Returns a `Sink.spans` function for a session (`rules.isSession`) that can have another turn, else undefined. */
   function spansOf({ taskId, state }: LiveTask): (() => boolean) | undefined {
     const over = state !== undefined && isTerminal(state) && !mayGoOn(state);
@@ -410,61 +289,139 @@ export function createHandler(
       : TaskStream.read(log, live, after, undefined, { ...rules, spans });
   }
 
-  async function readLog(params: ReadLogParams, call: Call = {}): Promise<LogPage> {
-    const limit = Math.min(params.limit ?? LOG_PAGE, LOG_PAGE);
-    using live = await runtime.open(scopeOf(call, params.tenant), params.id);
-    const view = await runtime.viewOf(call, live);
-    const read: SerializedEntry[] = [];
-    let bytes = 0;
-    for (let more = true; more && read.length < limit && bytes < MAX_PAGE_BYTES;) {
-      const after = read.at(-1)?.seq ?? params.after ?? 0;
-      const piece = await live.read(after, Math.min(16, limit - read.length));
-      for (const entry of piece) bytes += entry.json?.length ?? 0;
-      read.push(...piece);
-      more = piece.length > 0;
-    }
-    const last = read.at(-1)?.seq;
-    const entries = view ? read.flatMap((entry) => entryIn(view, entry)) : read;
-    return last !== undefined && last < live.stored ? { entries, next: last } : { entries };
-  }
-
-  async function updatedAt(params: TaskIdParams, call: Call = {}): Promise<number | undefined> {
-    using live = await runtime.open(scopeOf(call, params.tenant), params.id);
-    return live.artifactAt;
-  }
-
-  async function removeTask(params: TaskIdParams, call: Call = {}): Promise<void> {
-    const live = await runtime.open(scopeOf(call, params.tenant), params.id);
-    const { tenant, owner, taskId, state } = live;
-    live[Symbol.dispose]();
-    if (state === undefined || !isTerminal(state)) {
-      throw new A2AError('unsupportedOperation', 'Only a finished task can be deleted');
-    }
-    await expireTask(runtime, { tenant, owner, taskId }, state);
-  }
-
-  async function getExtendedCard(_params: object, call: Call = {}): Promise<AgentCard> {
-    const { extendedCard } = options;
-    if (extendedCard === undefined) {
-      throw new A2AError('unsupportedOperation', 'This agent has no extended card');
-    }
-    if (extendedCard === true) throw new A2AError('extendedCardNotConfigured');
-    return typeof extendedCard === 'function' ? extendedCard(call) : extendedCard;
-  }
-
   return {
-    sendMessage,
-    streamMessage,
-    getTask,
-    listTasks,
-    cancelTask,
-    subscribe,
+    async sendMessage(params, call = {}) {
+      const accepted = await accept(runtime, params, call, intake);
+      return 'kind' in accepted ? accepted : resultOf(accepted, params, call);
+    },
+    async streamMessage(params, call = {}, seen) {
+      checkStreaming();
+      const accepted = await accept(runtime, params, call, intake);
+      if ('kind' in accepted) return TaskStream.of(accepted);
+      const { live, before } = accepted;
+      // This is the path of most streams. The program's bundle has slower code for `using`.
+      try {
+        const chosen = runtime.viewOf(call, before && live, params);
+        const view = chosen instanceof Promise ? await chosen : chosen;
+        return streamOf(accepted, view, params, wireOf(call), seen);
+      } finally {
+        live[Symbol.dispose]();
+      }
+    },
+    async getTask(params, call = {}) {
+      using live = await runtime.open(scopeOf(call, params.tenant), params.id);
+      const view = await runtime.viewOf(call, live);
+      return shown(await load(live), view, params.historyLength);
+    },
+    async listTasks(params, call = {}, { total, maxBytes = MAX_PAGE_BYTES } = {}) {
+      const { historyLength = 0, includeArtifacts = false, statusTimestampAfter: since } = params;
+      const pageSize = params.pageSize ?? 50;
+      if (runtime.closed) throw new A2AError('unavailable', 'The server is shutting down');
+      const query: ListQuery = {
+        ...scopeOf(call, params.tenant),
+        contextId: params.contextId,
+        state: params.status,
+        updatedSince: since === undefined ? undefined : Date.parse(since),
+        limit: pageSize,
+        cursor: params.pageToken,
+        total,
+      };
+      const view = await runtime.viewOf(call);
+      const page = await unexpired(runtime, () => store.list(query));
+      const answer = (next = '') => {
+        return { tasks, nextPageToken: next, pageSize, totalSize: page.total ?? tasks.length };
+      };
+      /** Returns a page with only the tasks that were collected so far. */
+      const shorter = async () => {
+        return answer((await store.list({ ...query, limit: tasks.length, total: false })).next);
+      };
+      let bytes = 0;
+      const tasks: Task[] = [];
+      for (const head of page.heads) {
+        if (historyLength === 0 && !includeArtifacts) {
+          const { taskId: id, contextId, status } = head;
+          tasks.push(shown({ kind: 'task', id, contextId, status }, view));
+          continue;
+        }
+        // The page is full already.
+        if (bytes > maxBytes) return shorter();
+        const { taskId, seq } = head;
+        const loaded = await loadUpTo(seq, (after, limit) => store.read(taskId, after, limit));
+        const whole = taskIn(loaded, taskId);
+        bytes += roughSize(whole);
+        if (bytes > maxBytes && tasks.length > 0) return shorter();
+        const { artifacts = [], ...task } = shown(whole, view, historyLength);
+        tasks.push(includeArtifacts ? { ...task, artifacts } : task);
+      }
+      return answer(page.next);
+    },
+    async cancelTask(params, call = {}) {
+      using live = await runtime.open(scopeOf(call, params.tenant), params.id);
+      const { taskId } = live;
+      const stopped = await runtime.stop(live, 'cancel');
+      // The end of the task must not be reported before it is stored.
+      await allStored(live);
+      if (stopped && live.state === 'canceled')
+        return shown(await load(live), await runtime.viewOf(call, live));
+      const message = `The task is already ${live.state}`;
+      const info = { taskId, ...(live.state && { state: live.state }) };
+      throw new A2AError('taskNotCancelable', message, { info });
+    },
+    async subscribe(params, call = {}, { oneTurn } = {}) {
+      checkStreaming();
+      using live = await runtime.open(scopeOf(call, params.tenant), params.id);
+      const { taskId } = live;
+      const { after } = params;
+      const view = await runtime.viewOf(call, live);
+      if (after !== undefined) return resume(live, after, { oneTurn, view });
+      const loaded = await live.load();
+      if (!loaded) throw taskNotFound(taskId);
+      const { task, seq } = loaded;
+      const spans = spansOf(live);
+      if (isTerminal(task.status.state) && !spans) throw new FinishedTaskError(task);
+      const first = opening(shown(task, view), seq);
+      return TaskStream.read(log, live, seq, first, { spans, oneTurn, view });
+    },
     ...pushOperations(runtime),
-    getExtendedCard,
+    async getExtendedCard(_params, call = {}) {
+      const { extendedCard } = options;
+      if (extendedCard === undefined) {
+        throw new A2AError('unsupportedOperation', 'This agent has no extended card');
+      }
+      if (extendedCard === true) throw new A2AError('extendedCardNotConfigured');
+      return typeof extendedCard === 'function' ? extendedCard(call) : extendedCard;
+    },
     reserveTask: (params, call = {}) => reserve(runtime, params, call),
-    readLog,
-    updatedAt,
-    removeTask,
+    async readLog(params, call = {}) {
+      const limit = Math.min(params.limit ?? LOG_PAGE, LOG_PAGE);
+      using live = await runtime.open(scopeOf(call, params.tenant), params.id);
+      const view = await runtime.viewOf(call, live);
+      const read: SerializedEntry[] = [];
+      let bytes = 0;
+      for (let more = true; more && read.length < limit && bytes < MAX_PAGE_BYTES;) {
+        const after = read.at(-1)?.seq ?? params.after ?? 0;
+        const piece = await live.read(after, Math.min(16, limit - read.length));
+        for (const entry of piece) bytes += entry.json?.length ?? 0;
+        read.push(...piece);
+        more = piece.length > 0;
+      }
+      const last = read.at(-1)?.seq;
+      const entries = view ? read.flatMap((entry) => entryIn(view, entry)) : read;
+      return last !== undefined && last < live.stored ? { entries, next: last } : { entries };
+    },
+    async updatedAt(params, call = {}) {
+      using live = await runtime.open(scopeOf(call, params.tenant), params.id);
+      return live.artifactAt;
+    },
+    async removeTask(params, call = {}) {
+      const live = await runtime.open(scopeOf(call, params.tenant), params.id);
+      const { tenant, owner, taskId, state } = live;
+      live[Symbol.dispose]();
+      if (state === undefined || !isTerminal(state)) {
+        throw new A2AError('unsupportedOperation', 'Only a finished task can be deleted');
+      }
+      await expireTask(runtime, { tenant, owner, taskId }, state);
+    },
     recover: () => runtime.recover(),
     expire: (options) => expire(runtime, options),
     close: (ms = 0) => runtime.close(ms),

@@ -23,7 +23,7 @@ import {
 import { type LiveTask, LogFullError, LogLostError, LogMovedError } from './log/live-task.ts';
 import type { Reception, RequestContext } from './execution/executor.ts';
 import { executeElsewhere, NotOwnerError } from './owner.ts';
-import { foldOn, loadTask } from './log/load.ts';
+import { foldOn, loadTask, loadUpTo } from './log/load.ts';
 import { agentMessage } from './execution/complete-event.ts';
 import { originOf } from './push-operations.ts';
 import type { Runtime } from './runtime.ts';
@@ -135,6 +135,13 @@ async function acceptOnce(
 export function notStored(error: unknown): A2AError {
   const why = error instanceof LogFullError ? 'Too many tasks are unfinished' : undefined;
   return new A2AError('unavailable', why, { retryAfterSeconds: 1 });
+}
+
+/** Waits until all entries of the task are stored. Throws the error for the client if they cannot be stored. */
+export async function allStored(live: LiveTask): Promise<void> {
+  await live.whenStored(live.seq).catch((error: unknown) => {
+    throw notStored(error);
+  });
 }
 
 /** Converts an A2AError from another copy of this package. The executor may have loaded such a copy. */
@@ -394,10 +401,7 @@ async function sendElsewhere(
   const result = await executeElsewhere(log, live, request, signal);
   if (result?.after === undefined) return undefined;
   const { after, repeated, brief } = result;
-  const before = await loadTask({
-    stored: after,
-    read: (from, limit) => live.read(from, Math.min(limit, after - from)),
-  });
+  const before = await loadUpTo(after, (from, limit) => live.read(from, limit));
   return {
     live: live.hold(),
     before: before?.task,

@@ -5,9 +5,6 @@ import {
   type Call,
   type DeletePushConfigParams,
   type MessageSendParams,
-  type GetPushConfigParams,
-  type SetPushConfigParams,
-  type TaskIdParams,
   type TaskPushNotificationConfig,
 } from '../protocol/index.ts';
 import type { LiveTask } from './log/live-task.ts';
@@ -48,75 +45,48 @@ export function pushOperations(runtime: Runtime): PushOperations {
     return runtime.push;
   }
 
-  async function setPushConfig(
-    params: SetPushConfigParams,
-    call: Call = {},
-  ): Promise<TaskPushNotificationConfig> {
-    const push = supported();
-    using live = await runtime.open(scopeOf(call, params.tenant), params.taskId);
-    const origin = await originOf(runtime, call, live);
-    const { taskId, stored } = live;
-    const record = await push.save(taskId, params.pushNotificationConfig, origin, stored);
-    await push.attach(live);
-    return shown(record);
-  }
-
-  async function getPushConfig(
-    params: GetPushConfigParams,
-    call: Call = {},
-  ): Promise<TaskPushNotificationConfig> {
-    supported();
-    using task = await runtime.open(scopeOf(call, params.tenant), params.id);
-    const records = await store.listPush(task.taskId);
-    const { pushNotificationConfigId: id } = params;
-    const record = id === undefined ? records[0] : records.find(({ config }) => config.id === id);
-    if (!record) throw new A2AError('taskNotFound', 'Push configuration not found');
-    return shown(record);
-  }
-
-  async function listPushConfigs(
-    params: TaskIdParams,
-    call: Call = {},
-  ): Promise<TaskPushNotificationConfig[]> {
-    supported();
-    using task = await runtime.open(scopeOf(call, params.tenant), params.id);
-    return (await store.listPush(task.taskId)).map(shown);
-  }
-
-  async function deletePushConfig(params: DeletePushConfigParams, call: Call = {}): Promise<null> {
-    const push = supported();
-    using task = await runtime.open(scopeOf(call, params.tenant), params.id);
-    await push.remove(task.taskId, params.pushNotificationConfigId);
-    return null;
-  }
-
-  async function listDeadLetters(
-    params: DeadLetterParams,
-    call: Call = {},
-  ): Promise<readonly DeadLetter[]> {
-    const push = supported();
-    const { id: taskId, pushNotificationConfigId: configId } = params;
-    const scope = scopeOf(call, params.tenant);
-    using _task = taskId === undefined ? undefined : await runtime.open(scope, taskId);
-    return await push.deadLetters(scope, { taskId, configId });
-  }
-
-  async function retryDeadLetters(
-    params: DeletePushConfigParams,
-    call: Call = {},
-  ): Promise<number> {
-    const push = supported();
-    using live = await runtime.open(scopeOf(call, params.tenant), params.id);
-    return await push.retry(live, params.pushNotificationConfigId);
-  }
-
   return {
-    setPushConfig,
-    getPushConfig,
-    listPushConfigs,
-    deletePushConfig,
-    listDeadLetters,
-    retryDeadLetters,
+    async setPushConfig(params, call = {}) {
+      const push = supported();
+      using live = await runtime.open(scopeOf(call, params.tenant), params.taskId);
+      const origin = await originOf(runtime, call, live);
+      const { taskId, stored } = live;
+      const record = await push.save(taskId, params.pushNotificationConfig, origin, stored);
+      await push.attach(live);
+      return shown(record);
+    },
+    async getPushConfig(params, call = {}) {
+      supported();
+      using task = await runtime.open(scopeOf(call, params.tenant), params.id);
+      const records = await store.listPush(task.taskId);
+      const { pushNotificationConfigId: id } = params;
+      const record = id === undefined ? records[0] : records.find(({ config }) => config.id === id);
+      if (!record) throw new A2AError('taskNotFound', 'Push configuration not found');
+      return shown(record);
+    },
+    async listPushConfigs(params, call = {}) {
+      supported();
+      using task = await runtime.open(scopeOf(call, params.tenant), params.id);
+      return (await store.listPush(task.taskId)).map(shown);
+    },
+    async deletePushConfig(params, call = {}) {
+      const push = supported();
+      using task = await runtime.open(scopeOf(call, params.tenant), params.id);
+      await push.remove(task.taskId, params.pushNotificationConfigId);
+      return null;
+    },
+    async listDeadLetters(params, call = {}) {
+      const push = supported();
+      const { id: taskId, pushNotificationConfigId: configId } = params;
+      const scope = scopeOf(call, params.tenant);
+      using _task = taskId === undefined ? undefined : await runtime.open(scope, taskId);
+      return await push.deadLetters(scope, { taskId, configId });
+    },
+    async retryDeadLetters(params, call = {}) {
+      const push = supported();
+      using live = await runtime.open(scopeOf(call, params.tenant), params.id);
+      return await push.retry(live, params.pushNotificationConfigId);
+    },
   };
 }
 

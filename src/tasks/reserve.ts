@@ -1,6 +1,6 @@
 /** Creates tasks that wait for their first message, so that the task id is known before the message is sent. */
 import { type Call, type Metadata, type Task, uuidv7 } from '../protocol/index.ts';
-import { notStored } from './intake.ts';
+import { allStored } from './intake.ts';
 import type { Runtime } from './runtime.ts';
 import { scopeOf } from './scope.ts';
 import { timestamp } from './log/time.ts';
@@ -23,8 +23,6 @@ export async function reserve(runtime: Runtime, params: ReserveParams, call: Cal
     ...(params.metadata && { metadata: params.metadata }),
   };
   using live = runtime.log.create(scopeOf(call, params.tenant), task, undefined, undefined, true);
-  await live.whenStored(live.seq).catch((error: unknown) => {
-    throw notStored(error);
-  });
+  await allStored(live);
   return task;
 }

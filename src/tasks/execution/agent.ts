@@ -20,7 +20,7 @@
  * was sent before the crash, so the whole answer is sent again. Its first chunk replaces the earlier text.
  */
 import { inspect } from 'node:util';
-import type { MaybePromise } from '../../base/index.ts';
+import { isObject, type MaybePromise } from '../../base/index.ts';
 import {
   isInterrupted,
   ONE_TEXT_KEY,
@@ -399,13 +399,9 @@ function partOf(value: string | Part): Part {
   throw new TypeError(`an agent function yielded ${shown(value)}; ${MAY_YIELD}`);
 }
 
-function isEvent(value: Yielded): value is ExecutorEvent {
-  const kind = kindOf(value);
+function isEvent(value: unknown): value is ExecutorEvent {
+  const kind = isObject(value) ? value.kind : undefined;
   return kind === 'status-update' || kind === 'artifact-update';
-}
-
-function kindOf(value: unknown): unknown {
-  return typeof value === 'object' && value !== null && 'kind' in value ? value.kind : undefined;
 }
 
 function isAsyncIterable(value: unknown): value is AsyncIterable<Yielded, string | void> {

@@ -58,6 +58,16 @@ export async function loadTask(
   return loaded;
 }
 
+/** Folds the log up to entry `seq`, like `loadTask`. */
+export function loadUpTo(
+  seq: number,
+  read: Readable['read'],
+  from?: Loaded,
+): Promise<Loaded | undefined> {
+  const upTo: typeof read = (after, limit) => read(after, Math.min(limit, seq - after));
+  return loadTask({ stored: seq, read: upTo }, from);
+}
+
 /** Folds the next entries of the log into the loaded task. Changes this task. */
 export function foldOn(
   loaded: Loaded | undefined,

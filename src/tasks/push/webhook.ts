@@ -9,7 +9,7 @@ import { backoffMs, systemCode } from '../../base/index.ts';
 import { isSettled, type Task } from '../../protocol/index.ts';
 import type { EventLog } from '../log/event-log.ts';
 import type { LiveTask } from '../log/live-task.ts';
-import { type Loaded, loadTask } from '../log/load.ts';
+import { type Loaded, loadUpTo } from '../log/load.ts';
 import type { Logger } from '../log/logger.ts';
 import { Published } from '../log/published.ts';
 import type { LogReader } from '../log/reader.ts';
@@ -294,11 +294,7 @@ export class Webhook {
   /** Returns the task up to entry `seq`. Continues from the previous call if possible. */
   async #taskAt(seq: number): Promise<Task | undefined> {
     const live = this.#live;
-    const upToHere = {
-      stored: seq,
-      read: (after: number, limit: number) => live.read(after, Math.min(limit, seq - after)),
-    };
-    const folded = await loadTask(upToHere, this.#folded);
+    const folded = await loadUpTo(seq, (after, limit) => live.read(after, limit), this.#folded);
     const { task } = folded ?? {};
     // A large task is loaded again for the next event, because each webhook of the task would keep a copy.
     this.#folded = roughSize(task) > MAX_KEPT_BYTES ? undefined : folded;
