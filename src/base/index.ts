@@ -10,7 +10,7 @@ export { expiryClock } from './steady-clock.ts';
 export { wordIssue } from './issue.ts';
 export { imageType, isPdf, MAX_IMAGE_BYTES, sizeOf } from './file-type.ts';
 export { defined, isObject, lineSafe, type JsonObject, type JsonValue } from './json.ts';
-export { isLoopback, isThisMachine } from './loopback.ts';
+export { hostNameOf, isLoopback, isThisMachine } from './loopback.ts';
 export { optionalPackage } from './optional-package.ts';
 export { retryAfterMs } from './retry-after.ts';
 export { printableJson, reveal } from './reveal.ts';

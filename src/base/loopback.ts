@@ -1,3 +1,8 @@
+/** Returns the host of a URL, an IPv6 address without its brackets. */
+export function hostNameOf(url: string | URL): string {
+  return new URL(url).hostname.replace(/^\[|\]$/g, '');
+}
+
 /** Returns whether the host is a loopback host, which only this machine can reach. */
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);

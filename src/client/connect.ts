@@ -3,12 +3,9 @@ import { systemCode } from '../base/index.ts';
 import { AddressError, fetchNamedBy, isNamedFreely, networkGuard } from '../base/net/index.ts';
 import {
   codecOf,
-  mapOperations,
+  withPreparedCalls,
   type AgentCard,
   type AgentService,
-  type Call,
-  type StreamService,
-  type UnaryService,
 } from '../protocol/index.ts';
 import { createClient, type AgentClient } from './client.ts';
 import {
@@ -163,19 +160,8 @@ function isNode(): boolean {
 
 /** Wraps a service so that it refuses calls with headers. */
 function withoutHeaders(service: AgentService, refusal: () => Error): AgentService {
-  const streams: StreamService = service;
-  const others: UnaryService = service;
-  const check = ({ headers = {} }: Call = {}): void => {
+  return withPreparedCalls(service, (_operation, params, { headers = {} } = {}) => {
     if (Object.keys(headers).length > 0) throw refusal();
-  };
-  return mapOperations({
-    unary: (operation) => async (params, call) => {
-      check(call);
-      return others[operation](params, call);
-    },
-    stream: (operation) => async (params, call) => {
-      check(call);
-      return streams[operation](params, call);
-    },
+    return params;
   });
 }

@@ -2,11 +2,9 @@
 import {
   type AgentCard,
   type AgentService,
-  mapOperations,
   METHODS,
   parseWith,
-  type StreamService,
-  type UnaryService,
+  withPreparedCalls,
 } from '../protocol/index.ts';
 import { createClient, type AgentClient, type ClientOptions } from './client.ts';
 
@@ -21,18 +19,10 @@ export function local(
   card: AgentCard = NAMELESS,
   options: Omit<ClientOptions, 'card'> = {},
 ): AgentClient {
-  return createClient(checked(service), { ...options, card });
-}
-
-function checked(service: AgentService): AgentService {
-  const streams: StreamService = service;
-  const others: UnaryService = service;
-  return mapOperations({
-    unary: (operation) => async (params, call) =>
-      others[operation](parseWith(METHODS[operation].params, params), call),
-    stream: (operation) => async (params, call) =>
-      streams[operation](parseWith(METHODS[operation].params, params), call),
-  });
+  const checked = withPreparedCalls(service, (operation, params) =>
+    parseWith(METHODS[operation].params, params),
+  );
+  return createClient(checked, { ...options, card });
 }
 
 const NAMELESS: AgentCard = {

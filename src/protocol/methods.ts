@@ -2,11 +2,17 @@
  * The table of operations. It has their names and REST routes in each protocol version, their parameters and results,
  * and the access that they need.
  */
-import * as z from 'zod';
-import { AgentCard } from './card.ts';
+import type * as z from 'zod';
 import * as params from './params.ts';
-import type { AgentService, Call, StreamItem, StreamTypes, UnaryTypes } from './service.ts';
-import { SendResult, StreamEvent, Task } from './task.ts';
+import type {
+  AgentService,
+  Call,
+  StreamItem,
+  StreamService,
+  StreamTypes,
+  UnaryService,
+  UnaryTypes,
+} from './service.ts';
 import type { ProtocolVersion } from './version.ts';
 
 /** The name of an operation that has one result. */
@@ -39,9 +45,6 @@ interface Method<Params> extends OperationAccess {
   readonly names: Readonly<Record<ProtocolVersion, string>>;
   readonly rest: Readonly<Record<ProtocolVersion, readonly [RestRoute, ...RestRoute[]]>>;
   readonly params: z.ZodType<Params>;
-  /** The schema of the result. For a stream, it is the schema of one event. */
-  readonly result: z.ZodType;
-  readonly stream: boolean;
 }
 
 type VerbAndPath = readonly [verb: RestRoute['verb'], path: string];
@@ -65,8 +68,6 @@ export const METHODS: { readonly [O in Operation]: Method<ParamsOf<O>> } = {
     names: { '0.3': 'message/send', '1.0': 'SendMessage' },
     rest: routes(['POST', '/message:send']),
     params: params.MessageSendParams,
-    result: SendResult,
-    stream: false,
     access: 'write',
     on: 'message',
   },
@@ -74,8 +75,6 @@ export const METHODS: { readonly [O in Operation]: Method<ParamsOf<O>> } = {
     names: { '0.3': 'message/stream', '1.0': 'SendStreamingMessage' },
     rest: routes(['POST', '/message:stream']),
     params: params.MessageSendParams,
-    result: StreamEvent,
-    stream: true,
     access: 'write',
     on: 'message',
   },
@@ -83,8 +82,6 @@ export const METHODS: { readonly [O in Operation]: Method<ParamsOf<O>> } = {
     names: { '0.3': 'tasks/get', '1.0': 'GetTask' },
     rest: routes(['GET', '/tasks/{id}']),
     params: params.TaskQueryParams,
-    result: Task,
-    stream: false,
     access: 'read',
     on: 'task',
   },
@@ -92,8 +89,6 @@ export const METHODS: { readonly [O in Operation]: Method<ParamsOf<O>> } = {
     names: { '0.3': 'tasks/list', '1.0': 'ListTasks' },
     rest: routes(['GET', '/tasks']),
     params: params.ListTasksParams,
-    result: params.ListTasksResult,
-    stream: false,
     access: 'read',
     on: 'task',
   },
@@ -101,8 +96,6 @@ export const METHODS: { readonly [O in Operation]: Method<ParamsOf<O>> } = {
     names: { '0.3': 'tasks/cancel', '1.0': 'CancelTask' },
     rest: routes(['POST', '/tasks/{id}:cancel']),
     params: params.TaskIdParams,
-    result: Task,
-    stream: false,
     access: 'write',
     on: 'task',
   },
@@ -116,8 +109,6 @@ export const METHODS: { readonly [O in Operation]: Method<ParamsOf<O>> } = {
       '1.0': routes(['POST', SUBSCRIBE], ['GET', SUBSCRIBE])['1.0'],
     },
     params: params.SubscribeParams,
-    result: StreamEvent,
-    stream: true,
     access: 'read',
     on: 'task',
   },
@@ -128,8 +119,6 @@ export const METHODS: { readonly [O in Operation]: Method<ParamsOf<O>> } = {
     },
     rest: routes(['POST', PUSH]),
     params: params.SetPushConfigParams,
-    result: params.TaskPushNotificationConfig,
-    stream: false,
     access: 'write',
     on: 'pushConfig',
   },
@@ -137,8 +126,6 @@ export const METHODS: { readonly [O in Operation]: Method<ParamsOf<O>> } = {
     names: { '0.3': 'tasks/pushNotificationConfig/get', '1.0': 'GetTaskPushNotificationConfig' },
     rest: routes(['GET', `${PUSH}/{pushNotificationConfigId}`]),
     params: params.GetPushConfigParams,
-    result: params.TaskPushNotificationConfig,
-    stream: false,
     access: 'read',
     on: 'pushConfig',
   },
@@ -149,8 +136,6 @@ export const METHODS: { readonly [O in Operation]: Method<ParamsOf<O>> } = {
     },
     rest: routes(['GET', PUSH]),
     params: params.TaskIdParams,
-    result: z.array(params.TaskPushNotificationConfig),
-    stream: false,
     access: 'read',
     on: 'pushConfig',
   },
@@ -161,8 +146,6 @@ export const METHODS: { readonly [O in Operation]: Method<ParamsOf<O>> } = {
     },
     rest: routes(['DELETE', `${PUSH}/{pushNotificationConfigId}`]),
     params: params.DeletePushConfigParams,
-    result: z.null(),
-    stream: false,
     access: 'write',
     on: 'pushConfig',
   },
@@ -173,8 +156,6 @@ export const METHODS: { readonly [O in Operation]: Method<ParamsOf<O>> } = {
       '1.0': [{ verb: 'GET', path: '/extendedAgentCard' }],
     },
     params: params.ExtendedCardParams,
-    result: AgentCard,
-    stream: false,
     access: 'read',
     on: 'card',
   },
@@ -193,7 +174,7 @@ export function operationOf(version: ProtocolVersion, method: string): Operation
 }
 
 export function isStream(operation: Operation): operation is StreamOperation {
-  return METHODS[operation].stream;
+  return operation === 'streamMessage' || operation === 'subscribe';
 }
 
 /** The two functions with which `mapOperations` makes the operations of a service. */
@@ -223,4 +204,19 @@ export function mapOperations({ unary, stream }: OperationMaker): AgentService {
     deletePushConfig: unary('deletePushConfig'),
     getExtendedCard: unary('getExtendedCard'),
   };
+}
+
+/** Wraps a service. Each operation gets the parameters that `prepare` returns. If `prepare` throws, the call rejects. */
+export function withPreparedCalls(
+  service: AgentService,
+  prepare: <O extends Operation>(operation: O, params: ParamsOf<O>, call?: Call) => ParamsOf<O>,
+): AgentService {
+  const streams: StreamService = service;
+  const others: UnaryService = service;
+  return mapOperations({
+    unary: (operation) => async (params, call) =>
+      others[operation](prepare(operation, params, call), call),
+    stream: (operation) => async (params, call) =>
+      streams[operation](prepare(operation, params, call), call),
+  });
 }

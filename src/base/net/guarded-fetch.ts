@@ -3,7 +3,7 @@
  * because the credentials in the headers are meant only for the original host.
  */
 import type { IncomingMessage } from 'node:http';
-import { isThisMachine } from '../loopback.ts';
+import { hostNameOf, isThisMachine } from '../loopback.ts';
 import { guardedRequest } from './guarded-request.ts';
 import { networkGuard } from './network-guard.ts';
 
@@ -79,13 +79,9 @@ export function fetchNamedBy(
  * host, or both are on this machine.
  */
 export function isNamedFreely(address: string, url: string | URL): boolean {
-  const named = hostOf(address);
-  const host = hostOf(url);
+  const named = hostNameOf(address);
+  const host = hostNameOf(url);
   return host === named || (isThisMachine(host) && isThisMachine(named));
-}
-
-function hostOf(address: string | URL): string {
-  return new URL(address).hostname.replace(/^\[|\]$/g, '');
 }
 
 function toWebResponse(response: IncomingMessage, url: string): Response {

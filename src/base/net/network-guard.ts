@@ -9,6 +9,7 @@
  * Node's modules are loaded on first use, so that the client can import this module in a browser.
  */
 import type { LookupFunction } from 'node:net';
+import { hostNameOf } from '../loopback.ts';
 
 /**
  * All networks whose addresses are not global: loopback, private, link-local, shared, documentation, benchmarking,
@@ -163,7 +164,7 @@ function typeOf(family: number): 'ipv4' | 'ipv6' {
  * 127.0.0.1.
  */
 export function literalAddress(url: URL): string | undefined {
-  const host = url.hostname.replace(/^\[|\]$/g, '');
+  const host = hostNameOf(url);
   if (builtinNet().isIP(host) !== 0) return host;
   return /^(.+\.)?localhost\.?$/i.test(host) ? '127.0.0.1' : undefined;
 }

@@ -1,3 +1,4 @@
+import { defined } from '../json.ts';
 import type { Attributes } from './span.ts';
 
 /**
@@ -57,10 +58,7 @@ export function requestAttributes(settings: {
   readonly temperature?: number | undefined;
 }): Attributes {
   const { maxOutputTokens, temperature } = settings;
-  return {
-    ...(maxOutputTokens !== undefined && { [GEN_AI.maxTokens]: maxOutputTokens }),
-    ...(temperature !== undefined && { [GEN_AI.temperature]: temperature }),
-  };
+  return defined({ [GEN_AI.maxTokens]: maxOutputTokens, [GEN_AI.temperature]: temperature });
 }
 
 /** Returns the attributes for the answer of a model. `reason` is why the answer ended, for example `tool-calls`. */
@@ -75,12 +73,11 @@ export function answerAttributes(
     | undefined,
   reason: string | undefined,
 ): Attributes {
-  const { inputTokens, outputTokens, cachedTokens, thoughtTokens } = usage ?? {};
-  return {
-    ...(inputTokens !== undefined && { [GEN_AI.inputTokens]: inputTokens }),
-    ...(outputTokens !== undefined && { [GEN_AI.outputTokens]: outputTokens }),
-    ...(cachedTokens !== undefined && { [GEN_AI.cachedInputTokens]: cachedTokens }),
-    ...(thoughtTokens !== undefined && { [GEN_AI.thoughtTokens]: thoughtTokens }),
-    ...(reason !== undefined && { [GEN_AI.finishReasons]: [reason.replace('-', '_')] }),
-  };
+  return defined({
+    [GEN_AI.inputTokens]: usage?.inputTokens,
+    [GEN_AI.outputTokens]: usage?.outputTokens,
+    [GEN_AI.cachedInputTokens]: usage?.cachedTokens,
+    [GEN_AI.thoughtTokens]: usage?.thoughtTokens,
+    [GEN_AI.finishReasons]: reason === undefined ? undefined : [reason.replace('-', '_')],
+  });
 }

@@ -1,5 +1,5 @@
 /** Checks what can be seen in the card itself, without a request to the agent. */
-import { isObject, isThisMachine } from '../../base/index.ts';
+import { hostNameOf, isObject, isThisMachine } from '../../base/index.ts';
 import type { AgentCard, AgentInterface } from '../../protocol/index.ts';
 import { type FoundCard, isGrpc } from '../connection/discover.ts';
 import { type AgentCheck, doubtful, fine, wrong } from './check.ts';
@@ -100,8 +100,8 @@ function checkAddress(offer: AgentInterface, cardUrl: string): AgentCheck[] {
     const what = `"${offer.url}" is a relative address`;
     return [doubtful(name, what, { problem: 'bad-address' })];
   }
-  const local = isThisMachine(hostOf(target));
-  if (local && !isThisMachine(hostOf(base))) {
+  const local = isThisMachine(hostNameOf(target));
+  if (local && !isThisMachine(hostNameOf(base))) {
     const why = `${offer.url} is an address of this machine, but the card came from ${base.host}`;
     return [wrong(name, why, { problem: 'own-machine' })];
   }
@@ -110,8 +110,4 @@ function checkAddress(offer: AgentInterface, cardUrl: string): AgentCheck[] {
   return base.protocol === 'https:'
     ? [wrong(name, `${what}, but the card came over https`, { problem: 'plain-http' })]
     : [doubtful(name, what, { problem: 'plain-http' })];
-}
-
-function hostOf({ hostname }: URL): string {
-  return hostname.replace(/^\[|\]$/g, '');
 }

@@ -26,17 +26,8 @@ export function readKeySet(raw: unknown): PublicJwk[] {
 
 function isPublicJwk(key: unknown): key is PublicJwk {
   if (!isObject(key) || typeof key['kty'] !== 'string') return false;
-  const texts = [
-    key['kid'],
-    key['alg'],
-    key['use'],
-    key['crv'],
-    key['x'],
-    key['y'],
-    key['n'],
-    key['e'],
-  ];
-  return texts.every((text) => text === undefined || typeof text === 'string');
+  const fields = ['kid', 'alg', 'use', 'crv', 'x', 'y', 'n', 'e'];
+  return fields.every((name) => key[name] === undefined || typeof key[name] === 'string');
 }
 
 /** Fetches the set once. */

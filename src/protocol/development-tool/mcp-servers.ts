@@ -8,6 +8,9 @@ import * as z from 'zod';
 
 const NAMES_AND_VALUES = z.record(z.string().min(1).max(256), z.string().max(32_768));
 const TOOL_NAMES = z.array(z.string().max(256)).max(1_000);
+const TEXT = z.string().min(1).optional();
+const FLAG = z.boolean().optional();
+const TIMEOUT = z.int().min(1).max(3_600_000).optional();
 const MAX_NAME_LENGTH = 64;
 /** The valid names of servers. A server's name is the prefix of the names of its tools: `SERVER__TOOL`. */
 const NAME = /^[A-Za-z0-9](?:_?[A-Za-z0-9.-])*$/;
@@ -38,7 +41,7 @@ const OAuth = z.strictObject({
     .max(65_535)
     .optional()
     .describe('The port of the redirect URL http://127.0.0.1:PORT/callback. Default: a free port.'),
-  enabled: z.boolean().optional().describe('Has no effect.'),
+  enabled: FLAG.describe('Has no effect.'),
 });
 
 const Fields = z.strictObject({
@@ -46,18 +49,10 @@ const Fields = z.strictObject({
     .enum(['stdio', 'http', 'streamable-http', 'streamableHttp', 'sse'])
     .optional()
     .describe('The transport. By default it follows from the other fields.'),
-  command: z
-    .string()
-    .min(1)
-    .optional()
-    .describe('The program to start. It uses standard input and output.'),
+  command: TEXT.describe('The program to start. It uses standard input and output.'),
   args: z.array(z.string()).max(256).optional().describe('The arguments of the program.'),
   env: NAMES_AND_VALUES.optional().describe('Additional environment variables for the program.'),
-  cwd: z
-    .string()
-    .min(1)
-    .optional()
-    .describe('The folder to start the program in. Default: the workspace.'),
+  cwd: TEXT.describe('The folder to start the program in. Default: the workspace.'),
   url: Address.optional().describe('The address of an MCP server over HTTP.'),
   httpUrl: Address.optional().describe('The same as url.'),
   serverUrl: Address.optional().describe('The same as url.'),
@@ -65,36 +60,17 @@ const Fields = z.strictObject({
     'Headers that are sent with each request to the address.',
   ),
   oauth: OAuth.optional().describe('The OAuth client for `parley mcp login`.'),
-  timeoutMs: z
-    .int()
-    .min(1)
-    .max(3_600_000)
-    .optional()
-    .describe('Timeout of one tool call, in milliseconds.'),
-  timeout: z
-    .int()
-    .min(1)
-    .max(3_600_000)
-    .optional()
-    .describe('The same as timeoutMs. A number below 1000 counts as seconds.'),
-  disabled: z
-    .boolean()
-    .optional()
-    .describe('Whether the server is disabled, so that it is not used.'),
-  enabled: z.boolean().optional().describe('The opposite of disabled.'),
+  timeoutMs: TIMEOUT.describe('Timeout of one tool call, in milliseconds.'),
+  timeout: TIMEOUT.describe('The same as timeoutMs. A number below 1000 counts as seconds.'),
+  disabled: FLAG.describe('Whether the server is disabled, so that it is not used.'),
+  enabled: FLAG.describe('The opposite of disabled.'),
   includeTools: TOOL_NAMES.optional().describe('The tools to offer. Default: all.'),
   excludeTools: TOOL_NAMES.optional().describe('Tools that are not offered.'),
-  roots: z
-    .boolean()
-    .optional()
-    .describe(
-      'Whether a server in the settings is told the workspace folder. Some servers then use no other folder. Default: true.',
-    ),
+  roots: FLAG.describe(
+    'Whether a server in the settings is told the workspace folder. Some servers then use no other folder. Default: true.',
+  ),
   description: z.string().optional().describe('Has no effect.'),
-  trust: z
-    .boolean()
-    .optional()
-    .describe('Has no effect: `policy` decides which calls need an approval.'),
+  trust: FLAG.describe('Has no effect: `policy` decides which calls need an approval.'),
   autoApprove: TOOL_NAMES.optional().describe('Has no effect, like trust.'),
   alwaysAllow: TOOL_NAMES.optional().describe('Has no effect, like trust.'),
 });

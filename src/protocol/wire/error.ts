@@ -136,19 +136,26 @@ function kindOf(
   return status === undefined ? 'internal' : kindOfHttp(status, subject);
 }
 
+const KIND_OF_STATUS: Readonly<Record<number, ErrorKind>> = {
+  400: 'invalidParams',
+  401: 'unauthenticated',
+  403: 'forbidden',
+  412: 'preconditionFailed',
+  413: 'tooLarge',
+  415: 'contentTypeNotSupported',
+  422: 'invalidParams',
+  429: 'rateLimited',
+  502: 'unavailable',
+  503: 'unavailable',
+  504: 'unavailable',
+};
+
 /**
  * Returns the most likely kind of error for an HTTP status. A 404 without a reason and without a subject means a wrong
  * address, not a missing task.
  */
 function kindOfHttp(status: number, subject: ErrorSubject | undefined): ErrorKind {
   switch (status) {
-    case 400:
-    case 422:
-      return 'invalidParams';
-    case 401:
-      return 'unauthenticated';
-    case 403:
-      return 'forbidden';
     case 404:
       if (subject === 'card') return 'extendedCardNotConfigured';
       return subject ? 'taskNotFound' : 'methodNotFound';
@@ -156,22 +163,10 @@ function kindOfHttp(status: number, subject: ErrorSubject | undefined): ErrorKin
       return subject ? 'unsupportedOperation' : 'methodNotFound';
     case 409:
       return subject === 'cancel' ? 'taskNotCancelable' : 'conflict';
-    case 412:
-      return 'preconditionFailed';
-    case 413:
-      return 'tooLarge';
-    case 415:
-      return 'contentTypeNotSupported';
-    case 429:
-      return 'rateLimited';
     case 501:
       return subject === 'push' ? 'pushNotSupported' : 'unsupportedOperation';
-    case 502:
-    case 503:
-    case 504:
-      return 'unavailable';
     default:
-      return 'internal';
+      return KIND_OF_STATUS[status] ?? 'internal';
   }
 }
 

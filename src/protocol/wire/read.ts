@@ -8,6 +8,7 @@ import { isMessageSendParams, isSubscribeParams, isTaskQueryParams } from '../ch
 import { A2AError } from '../errors.ts';
 import { parseWith } from '../json.ts';
 import { METHODS, type Operation, type ParamsOf } from '../methods.ts';
+import type { TaskState } from '../task.ts';
 
 export type Raw = Record<string, unknown>;
 
@@ -74,6 +75,15 @@ export function queryParams(raw: Raw): Raw {
   dropEmpty(out, 'contextId');
   dropEmpty(out, 'pageToken');
   dropEmpty(out, 'statusTimestampAfter');
+  return out;
+}
+
+/** Reads the parameters for listing tasks. `states` has the names of the states in the peer's version. */
+export function listParams(raw: Raw, states: ReadonlyMap<unknown, TaskState>): Raw {
+  const out = queryParams(raw);
+  dropEmpty(out, 'status');
+  if (out.status === undefined) return out;
+  out.status = states.get(out.status) ?? refuse('status', 'unknown task state');
   return out;
 }
 

@@ -69,34 +69,24 @@ interface Fields {
   readonly [name: string]: true | Fields;
 }
 
-const FIELDS: Fields = {
-  name: true,
-  description: true,
-  version: true,
-  provider: { organization: true, url: true },
-  documentationUrl: true,
-  iconUrl: true,
-  securitySchemes: true,
-  defaultInputModes: true,
-  defaultOutputModes: true,
-};
-const CAPABILITIES: Fields = {
-  streaming: true,
-  pushNotifications: true,
-  extensions: { uri: true, description: true, required: true, params: true },
-};
-const SKILL: Fields = {
-  id: true,
-  name: true,
-  description: true,
-  tags: true,
-  examples: true,
-  inputModes: true,
-  outputModes: true,
-};
+function fields(names: string, inside: Fields = {}): Fields {
+  return {
+    ...Object.fromEntries(names.split(' ').map((name) => [name, true as const])),
+    ...inside,
+  };
+}
+
+const FIELDS = fields(
+  'name description version documentationUrl iconUrl securitySchemes defaultInputModes defaultOutputModes',
+  { provider: fields('organization url') },
+);
+const CAPABILITIES = fields('streaming pushNotifications', {
+  extensions: fields('uri description required params'),
+});
+const SKILL = fields('id name description tags examples inputModes outputModes');
 const FIELDS_1: Fields = {
   ...FIELDS,
-  supportedInterfaces: { url: true, protocolBinding: true, tenant: true, protocolVersion: true },
+  supportedInterfaces: fields('url protocolBinding tenant protocolVersion'),
   capabilities: { ...CAPABILITIES, extendedAgentCard: true },
   securityRequirements: true,
   skills: { ...SKILL, securityRequirements: true },
@@ -105,7 +95,7 @@ const FIELDS_03: Fields = {
   ...FIELDS,
   url: true,
   preferredTransport: true,
-  additionalInterfaces: { url: true, transport: true },
+  additionalInterfaces: fields('url transport'),
   capabilities: { ...CAPABILITIES, stateTransitionHistory: true },
   security: true,
   skills: { ...SKILL, security: true },

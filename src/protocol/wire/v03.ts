@@ -15,7 +15,7 @@ import { ROLES_V03, STATES_V03 } from './enums.ts';
 import { decodeError, errorData } from './error.ts';
 import {
   base64At,
-  dropEmpty,
+  listParams,
   objectAt,
   paramsObject,
   queryParams,
@@ -121,21 +121,14 @@ function encodeSend(params: MessageSendParams): MessageSendParams {
 
 const same = (value: unknown): unknown => value;
 
-const encodeParams: { readonly [O in Operation]: (params: ParamsOf<O>) => unknown } = {
+/** The parameters of all other operations are the same as in the internal format. */
+const encodeParams: { readonly [O in Operation]?: (params: ParamsOf<O>) => unknown } = {
   sendMessage: encodeSend,
   streamMessage: encodeSend,
-  getTask: same,
-  listTasks: same,
-  cancelTask: same,
-  subscribe: same,
-  setPushConfig: same,
-  getPushConfig: same,
-  listPushConfigs: same,
-  deletePushConfig: same,
-  getExtendedCard: same,
 };
 
-const encodeResult: { readonly [O in UnaryOperation]: (result: ResultOf<O>) => unknown } = {
+/** The results of all other operations are the same as in the internal format. */
+const encodeResult: { readonly [O in UnaryOperation]?: (result: ResultOf<O>) => unknown } = {
   sendMessage: encodeEvent,
   getTask: encodeTask,
   listTasks: (result) => {
@@ -143,10 +136,6 @@ const encodeResult: { readonly [O in UnaryOperation]: (result: ResultOf<O>) => u
     return tasks === result.tasks ? result : { ...result, tasks };
   },
   cancelTask: encodeTask,
-  setPushConfig: same,
-  getPushConfig: same,
-  listPushConfigs: same,
-  deletePushConfig: same,
   getExtendedCard: encodeCardV03,
 };
 
@@ -235,16 +224,6 @@ function readProtoSend(raw: Raw): Raw {
   return out;
 }
 
-function readList(raw: Raw): Raw {
-  const out = queryParams(raw);
-  dropEmpty(out, 'status');
-  if (out.status === undefined) return out;
-  const state = STATES_V03.get(out.status);
-  if (state === undefined) refuse('status', 'unknown task state');
-  out.status = state;
-  return out;
-}
-
 /**
  * Reads `{taskId, pushNotificationConfig}`. In REST, the configuration is the whole body or the field `config` of the
  * body. The task's id is then in a resource name or in the path.
@@ -266,18 +245,12 @@ function readTaskPush(raw: Raw): Raw {
   return out;
 }
 
-const readParams: { readonly [O in Operation]: (raw: Raw) => Raw } = {
+/** All other operations have `queryParams`. */
+const readParams: { readonly [O in Operation]?: (raw: Raw) => Raw } = {
   sendMessage: readSend,
   streamMessage: readSend,
-  getTask: queryParams,
-  listTasks: readList,
-  cancelTask: queryParams,
-  subscribe: queryParams,
+  listTasks: (raw) => listParams(raw, STATES_V03),
   setPushConfig: readTaskPush,
-  getPushConfig: queryParams,
-  listPushConfigs: queryParams,
-  deletePushConfig: queryParams,
-  getExtendedCard: queryParams,
 };
 
 /**
@@ -316,9 +289,9 @@ const answers = createAnswerDecoder({
 export const v03: WireCodec = {
   version: '0.3',
   decodeParams: (operation, raw) =>
-    validated(operation, readParams[operation](paramsObject(operation, raw))),
-  encodeParams: (operation, params) => encodeParams[operation](params),
-  encodeResult: (operation, result) => encodeResult[operation](result),
+    validated(operation, (readParams[operation] ?? queryParams)(paramsObject(operation, raw))),
+  encodeParams: (operation, params) => (encodeParams[operation] ?? same)(params),
+  encodeResult: (operation, result) => (encodeResult[operation] ?? same)(result),
   decodeResult: (operation, raw) => answers.results[operation](raw),
   encodeEvent,
   decodeEvent: answers.event,

@@ -15,8 +15,8 @@ import { NAMES_V1, withJsonNames } from './proto-names.ts';
 import {
   base64At,
   boolOf,
-  dropEmpty,
   intOf,
+  listParams,
   objectAt,
   paramsObject,
   queryParams,
@@ -140,14 +140,9 @@ function readSend(raw: Raw): Raw {
 }
 
 function readList(raw: Raw): Raw {
-  const out = queryParams(raw);
-  dropEmpty(out, 'status');
-  if (out.status === undefined) return out;
-  const state = STATES_V1.get(out.status);
-  if (state === undefined) refuse('status', 'unknown task state');
+  const out = listParams(raw, STATES_V1);
   // The zero value means "not set".
-  if (state === 'unspecified') delete out.status;
-  else out.status = state;
+  if (out.status === 'unspecified') delete out.status;
   return out;
 }
 
@@ -160,13 +155,11 @@ function readPushIds(raw: Raw): Raw {
   return out;
 }
 
-const readParams: { readonly [O in Operation]: (raw: Raw) => Raw } = {
+/** All other operations have `queryParams`. */
+const readParams: { readonly [O in Operation]?: (raw: Raw) => Raw } = {
   sendMessage: readSend,
   streamMessage: readSend,
-  getTask: queryParams,
   listTasks: readList,
-  cancelTask: queryParams,
-  subscribe: queryParams,
   setPushConfig: readTaskPush,
   getPushConfig: readPushIds,
   listPushConfigs: (raw) => {
@@ -174,7 +167,6 @@ const readParams: { readonly [O in Operation]: (raw: Raw) => Raw } = {
     return taskId == null ? rest : { ...rest, id: taskId };
   },
   deletePushConfig: readPushIds,
-  getExtendedCard: queryParams,
 };
 
 /** Returns the 1.0 name of a field, for a schema error. */
@@ -223,10 +215,11 @@ const named = (raw: unknown): unknown => withJsonNames(raw, NAMES_V1);
  */
 export const v1: WireCodec = {
   version: '1.0',
-  decodeParams: (operation, raw) =>
-    validated(operation, readParams[operation](paramsObject(operation, named(raw))), (field) =>
-      rename(operation, field),
-    ),
+  decodeParams(operation, raw) {
+    const read = readParams[operation] ?? queryParams;
+    const params = read(paramsObject(operation, named(raw)));
+    return validated(operation, params, (field) => rename(operation, field));
+  },
   encodeParams: (operation, params) => encodeParams[operation](params),
   encodeResult: (operation, result) => encodeResult[operation](result),
   decodeResult: (operation, raw) => answers.results[operation](named(raw)),
