@@ -14,24 +14,14 @@ export const ERRORS = {
   // JSON-RPC reserves -32000 for implementations. Peers use it for all failures that have no specific code.
   serverError: entry(-32000, 500, 'INTERNAL', 'SERVER_ERROR', 'Server error'),
   taskNotFound: entry(-32001, 404, 'NOT_FOUND', 'TASK_NOT_FOUND', 'Task not found'),
-  taskNotCancelable: entry(
-    -32002,
-    400,
-    'FAILED_PRECONDITION',
-    'TASK_NOT_CANCELABLE',
-    'Task cannot be canceled',
-  ),
-  pushNotSupported: entry(
+  taskNotCancelable: precondition(-32002, 'TASK_NOT_CANCELABLE', 'Task cannot be canceled'),
+  pushNotSupported: precondition(
     -32003,
-    400,
-    'FAILED_PRECONDITION',
     'PUSH_NOTIFICATION_NOT_SUPPORTED',
     'Push notifications are not supported',
   ),
-  unsupportedOperation: entry(
+  unsupportedOperation: precondition(
     -32004,
-    400,
-    'FAILED_PRECONDITION',
     'UNSUPPORTED_OPERATION',
     'This operation is not supported',
   ),
@@ -49,24 +39,18 @@ export const ERRORS = {
     'INVALID_AGENT_RESPONSE',
     'Invalid agent response',
   ),
-  extendedCardNotConfigured: entry(
+  extendedCardNotConfigured: precondition(
     -32007,
-    400,
-    'FAILED_PRECONDITION',
     'EXTENDED_AGENT_CARD_NOT_CONFIGURED',
     'No extended agent card is configured',
   ),
-  extensionRequired: entry(
+  extensionRequired: precondition(
     -32008,
-    400,
-    'FAILED_PRECONDITION',
     'EXTENSION_SUPPORT_REQUIRED',
     'The request does not name a required extension',
   ),
-  versionNotSupported: entry(
+  versionNotSupported: precondition(
     -32009,
-    400,
-    'FAILED_PRECONDITION',
     'VERSION_NOT_SUPPORTED',
     'Protocol version not supported',
   ),
@@ -129,6 +113,10 @@ export type ErrorKind = keyof typeof ERRORS;
 
 function entry(code: number, http: number, status: string, reason: string, message: string) {
   return { code, http, status, reason, message };
+}
+
+function precondition(code: number, reason: string, message: string) {
+  return entry(code, 400, 'FAILED_PRECONDITION', reason, message);
 }
 
 /** An invalid field of a request. */

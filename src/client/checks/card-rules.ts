@@ -33,25 +33,23 @@ export function checkCard(found: FoundCard, raw: unknown): AgentCheck[] {
 
 function checkPath(url: string): AgentCheck[] {
   if (!new URL(url).pathname.endsWith('/.well-known/agent.json')) return [];
-  return [doubtful('path', 'the card is only at /.well-known/agent.json', { problem: 'old-path' })];
+  return [doubtful('path', 'the card is only at /.well-known/agent.json', 'old-path')];
 }
 
 function checkFields(raw: unknown): AgentCheck[] {
   const missing = REQUIRED.filter((name) => !isObject(raw) || raw[name] == null);
   if (missing.length === 0) return [];
-  return [doubtful('fields', `missing: ${missing.join(', ')}`, { problem: 'missing-fields' })];
+  return [doubtful('fields', `missing: ${missing.join(', ')}`, 'missing-fields')];
 }
 
 function checkSkills({ skills }: AgentCard): AgentCheck {
   const seen = new Set<string>();
   const twice = skills.find(({ id }) => seen.size === seen.add(id).size)?.id;
   if (twice !== undefined) {
-    return wrong('skills', `the id "${twice}" occurs twice`, { problem: 'skill-ids' });
+    return wrong('skills', `the id "${twice}" occurs twice`, 'skill-ids');
   }
   if (skills.length === 0) {
-    return doubtful('skills', 'none: clients cannot tell what the agent does', {
-      problem: 'no-skills',
-    });
+    return doubtful('skills', 'none: clients cannot tell what the agent does', 'no-skills');
   }
   return fine('skills', skills.map(({ name }) => name).join(', '));
 }
@@ -60,7 +58,7 @@ function checkModes(card: AgentCard, raw: unknown): AgentCheck[] {
   return (['defaultInputModes', 'defaultOutputModes'] as const).flatMap((name) => {
     const given = isObject(raw) && raw[name] != null;
     if (!given || card[name].length > 0) return [];
-    return [doubtful('modes', `${name} is empty`, { problem: 'no-modes' })];
+    return [doubtful('modes', `${name} is empty`, 'no-modes')];
   });
 }
 
@@ -70,9 +68,7 @@ function checkSchemes({ security = [], securitySchemes = {}, skills }: AgentCard
   return [...names]
     .filter((name) => !Object.hasOwn(securitySchemes, name))
     .map((name) =>
-      wrong('security schemes', `"${name}" is required, but not described`, {
-        problem: 'unknown-scheme',
-      }),
+      wrong('security schemes', `"${name}" is required, but not described`, 'unknown-scheme'),
     );
 }
 
@@ -89,25 +85,25 @@ function checkAddress(offer: AgentInterface, cardUrl: string): AgentCheck[] {
   const target = URL.parse(offer.url, base.href);
   if (!target || !/^https?:$/.test(target.protocol)) {
     const what = `"${offer.url}" is not an http address`;
-    return [wrong(name, what, { problem: 'bad-address' })];
+    return [wrong(name, what, 'bad-address')];
   }
   if (target.username !== '' || target.password !== '') {
     const what = `the address of ${target.host} contains credentials`;
-    return [wrong(name, what, { problem: 'bad-address' })];
+    return [wrong(name, what, 'bad-address')];
   }
   if (!URL.canParse(offer.url)) {
     // This client resolves it against the address of the card. Most others do not.
     const what = `"${offer.url}" is a relative address`;
-    return [doubtful(name, what, { problem: 'bad-address' })];
+    return [doubtful(name, what, 'bad-address')];
   }
   const local = isThisMachine(hostNameOf(target));
   if (local && !isThisMachine(hostNameOf(base))) {
     const why = `${offer.url} is an address of this machine, but the card came from ${base.host}`;
-    return [wrong(name, why, { problem: 'own-machine' })];
+    return [wrong(name, why, 'own-machine')];
   }
   if (target.protocol === 'https:' || local) return [];
   const what = `${offer.url} is not encrypted`;
   return base.protocol === 'https:'
-    ? [wrong(name, `${what}, but the card came over https`, { problem: 'plain-http' })]
-    : [doubtful(name, what, { problem: 'plain-http' })];
+    ? [wrong(name, `${what}, but the card came over https`, 'plain-http')]
+    : [doubtful(name, what, 'plain-http')];
 }

@@ -1,4 +1,5 @@
 /** The results of the checks of an agent: `parley card --verify` prints them, and the inspector shows them. */
+import { defined } from '../../base/index.ts';
 
 /** A problem that a check may find. */
 export type ProblemName = keyof typeof EXPLANATIONS;
@@ -114,15 +115,10 @@ export const EXPLANATIONS = {
   },
 } as const satisfies Readonly<Record<string, Explanation>>;
 
-interface ProblemDetails {
-  readonly problem?: ProblemName | undefined;
-  readonly origin?: string | undefined;
-}
-
 const check =
   (status: AgentCheck['status']) =>
-  (name: string, message: string, details: ProblemDetails = {}): AgentCheck => {
-    return { name, status, message, ...details };
+  (name: string, message: string, problem?: ProblemName, origin?: string): AgentCheck => {
+    return { name, status, message, ...defined({ problem, origin }) };
   };
 
 export const fine = check('ok');

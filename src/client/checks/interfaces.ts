@@ -68,38 +68,40 @@ export async function checkInterface(
     const service = await serviceOf(agent, offer);
     const refusal = await refusalOf(service.getTask({ id: NO_TASK }));
     if (!refusal) {
-      return wrong(name, `${url} returned a task that does not exist`, {
-        problem: 'invented-task',
-      });
+      return wrong(name, `${url} returned a task that does not exist`, 'invented-task');
     }
     switch (refusal.kind) {
       case 'taskNotFound':
         return fine(name, `${url} responds`);
       case 'unauthenticated':
       case 'forbidden':
-        return doubtful(name, `${url} responds, but requires credentials`, {
-          problem: 'credentials',
-        });
+        return doubtful(name, `${url} responds, but requires credentials`, 'credentials');
       default:
-        return wrong(name, `${url} returned the error ${refusal.code}: ${refusal.message}`, {
-          problem: 'wrong-answer',
-        });
+        return wrong(
+          name,
+          `${url} returned the error ${refusal.code}: ${refusal.message}`,
+          'wrong-answer',
+        );
     }
   } catch (error) {
     const reason = error instanceof ConnectionError ? error.reason : undefined;
     if (reason === 'interface') {
-      return doubtful(name, `${url} was not checked: parley does not support this interface`, {
-        problem: 'not-supported-here',
-      });
+      return doubtful(
+        name,
+        `${url} was not checked: parley does not support this interface`,
+        'not-supported-here',
+      );
     }
     if (reason === 'untrusted') {
       const origin = interfaceUrl(offer, agent.found.url)?.origin;
-      return doubtful(name, `${url} was not checked: it is at another origin`, {
-        problem: 'other-origin',
+      return doubtful(
+        name,
+        `${url} was not checked: it is at another origin`,
+        'other-origin',
         origin,
-      });
+      );
     }
-    return wrong(name, reasonOf(error), { problem: 'unreachable' });
+    return wrong(name, reasonOf(error), 'unreachable');
   }
 }
 
@@ -123,7 +125,7 @@ export async function checkCapabilities(agent: CheckedAgent): Promise<AgentCheck
   const { capabilities, security = [], supportedInterfaces } = agent.found.card;
   const usable = await firstUsable(agent, supportedInterfaces);
   if (!usable) {
-    return [wrong('interfaces', 'none that parley can use', { problem: 'not-supported-here' })];
+    return [wrong('interfaces', 'none that parley can use', 'not-supported-here')];
   }
   const { offer, service } = usable;
   const streaming = () =>
@@ -169,22 +171,18 @@ async function checkPromise(
   try {
     const refusal = await refusalOf(question());
     if (refusal?.kind === 'unauthenticated' || refusal?.kind === 'forbidden') {
-      return doubtful(name, 'not checked, because it requires credentials', {
-        problem: 'credentials',
-      });
+      return doubtful(name, 'not checked, because it requires credentials', 'credentials');
     }
     const isOff = refusal !== undefined && off.includes(refusal.kind);
     if (promised && isOff) {
-      return wrong(name, `declared, but not supported: ${refusal.message}`, {
-        problem: 'broken-promise',
-      });
+      return wrong(name, `declared, but not supported: ${refusal.message}`, 'broken-promise');
     }
     if (promised) return fine(name, 'declared and supported');
     return isOff
       ? fine(name, 'neither declared nor supported')
-      : doubtful(name, 'supported, but not declared in the card', { problem: 'undeclared' });
+      : doubtful(name, 'supported, but not declared in the card', 'undeclared');
   } catch (error) {
-    return wrong(name, reasonOf(error), { problem: 'unreachable' });
+    return wrong(name, reasonOf(error), 'unreachable');
   }
 }
 
@@ -196,10 +194,12 @@ async function checkClosed(agent: CheckedAgent, offer: AgentInterface): Promise<
     const refusal = await refusalOf(service.getTask({ id: NO_TASK }));
     return refusal?.kind === 'unauthenticated' || refusal?.kind === 'forbidden'
       ? fine(name, 'requests without credentials are refused')
-      : wrong(name, 'the card requires credentials, but the agent accepts requests without them', {
-          problem: 'open',
-        });
+      : wrong(
+          name,
+          'the card requires credentials, but the agent accepts requests without them',
+          'open',
+        );
   } catch (error) {
-    return wrong(name, reasonOf(error), { problem: 'unreachable' });
+    return wrong(name, reasonOf(error), 'unreachable');
   }
 }

@@ -86,11 +86,11 @@ export async function checkSignature(
   } catch (error) {
     if (!(error instanceof CardSignatureError)) throw error;
     const problem = PROBLEMS[error.reason];
-    if (keys) return wrong(name, error.message, { problem });
+    if (keys) return wrong(name, error.message, problem);
     if (error.reason === 'unsigned') return fine(name, 'unsigned');
     // The user decides whether to trust the signer, so this is only a warning.
     return error.reason === 'untrusted'
-      ? doubtful(name, 'no signature by a key that the server publishes', { problem })
-      : wrong(name, error.message, { problem });
+      ? doubtful(name, 'no signature by a key that the server publishes', problem)
+      : wrong(name, error.message, problem);
   }
 }

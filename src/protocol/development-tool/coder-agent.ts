@@ -24,6 +24,7 @@ import {
   ConfirmationOption,
   ToolCall,
   type ConfirmationRequest,
+  type FileDiff,
   type ToolCallConfirmation,
   type ToolCallStatus,
   type ToolOutput,
@@ -106,6 +107,13 @@ const STATUS: Readonly<Record<CoderAgentStatus, ToolCallStatus>> = {
 const MARK = { dialect: CODER_AGENT };
 
 const text = z.string().optional().catch(undefined);
+const DIFF_FIELDS = {
+  fileName: text,
+  filePath: text,
+  fileDiff: text,
+  originalContent: text,
+  newContent: text,
+};
 const SentCall = z.looseObject({
   request: z.looseObject({ callId: Id, name: z.string(), args: Struct.catch({}) }),
   status: CoderAgentStatus,
@@ -114,11 +122,7 @@ const SentCall = z.looseObject({
       type: z.string(),
       title: text,
       command: text,
-      fileName: text,
-      filePath: text,
-      fileDiff: text,
-      originalContent: text,
-      newContent: text,
+      ...DIFF_FIELDS,
       serverName: text,
       toolName: text,
       prompt: text,
@@ -138,6 +142,7 @@ const SentCall = z.looseObject({
 });
 type SentCall = z.infer<typeof SentCall>;
 type SentDetails = NonNullable<SentCall['confirmationDetails']>;
+type SentDiff = { readonly [Field in keyof typeof DIFF_FIELDS]?: string | undefined };
 
 /** Returns whether the data of an agent's part is a call in this dialect. */
 export function isCoderAgentCall(data: object): boolean {
@@ -167,14 +172,10 @@ export function readCoderAgentCall(data: unknown): ToolCall | undefined {
 }
 
 function requestIn(details: SentDetails): ConfirmationRequest {
-  const { type, options = optionsOf(type) } = details;
-  const { command, fileName, filePath = fileName, newContent, serverName, toolName } = details;
+  const { type, options = optionsOf(type), command, serverName, toolName } = details;
   if (type === 'exec' && command !== undefined) return { options, execute_details: { command } };
-  if (type === 'edit' && filePath !== undefined && newContent !== undefined) {
-    const { originalContent: old_content, fileDiff: formatted_diff } = details;
-    const file = { file_name: fileName ?? filePath, file_path: filePath, new_content: newContent };
-    return { options, file_edit_details: { ...file, ...defined({ old_content, formatted_diff }) } };
-  }
+  const diff = type === 'edit' ? diffIn(details) : undefined;
+  if (diff) return { options, file_edit_details: diff };
   if (type === 'mcp' && serverName !== undefined && toolName !== undefined) {
     return { options, mcp_details: { server_name: serverName, tool_name: toolName } };
   }
@@ -197,22 +198,24 @@ function optionsOf(type: string): ConfirmationOption[] {
   ];
 }
 
-const Diff = z.looseObject({
-  fileName: z.string(),
-  filePath: text,
-  fileDiff: text,
-  originalContent: text,
-  newContent: z.string(),
-});
+/** Returns the change of a file, or undefined if its path or its new content is missing. */
+function diffIn(sent: SentDiff): FileDiff | undefined {
+  const { fileName, filePath = fileName, newContent } = sent;
+  if (filePath === undefined || newContent === undefined) return undefined;
+  const file = { file_name: fileName ?? filePath, file_path: filePath, new_content: newContent };
+  return {
+    ...file,
+    ...defined({ old_content: sent.originalContent, formatted_diff: sent.fileDiff }),
+  };
+}
+
+const SentOutput = z.looseObject({ ...DIFF_FIELDS, fileName: z.string() });
 
 function outputIn(display: unknown): ToolOutput {
   if (typeof display === 'string') return { text: display };
-  const diff = Diff.safeParse(display).data;
-  if (!diff) return isObject(display) ? { text: JSON.stringify(display) } : { text: '' };
-  const { fileName, filePath = fileName, newContent, originalContent, fileDiff } = diff;
-  const file = { file_name: fileName, file_path: filePath, new_content: newContent };
-  const more = defined({ old_content: originalContent, formatted_diff: fileDiff });
-  return { diff: { ...file, ...more } };
+  const diff = diffIn(SentOutput.safeParse(display).data ?? {});
+  if (diff) return { diff };
+  return { text: isObject(display) ? JSON.stringify(display) : '' };
 }
 
 function errorIn({ status, response }: SentCall): { message: string; type?: string } {
