@@ -170,15 +170,13 @@ function createEndpoint(app: AppContext, hosts: SignedHosts): Endpoint {
     try {
       app.admission.check(request);
       if (method === 'OPTIONS') return preflight(request);
-      if (CARD_PATHS.has(path)) {
-        if (method === 'GET' || method === 'HEAD') return cardReply(request, query);
-        return notAllowed(app, request, ['GET', 'HEAD']);
+      const isCard = CARD_PATHS.has(path);
+      const isRead = method === 'GET' || method === 'HEAD';
+      if (isCard || (path === JWKS_PATH && request.mount === undefined)) {
+        if (!isRead) return notAllowed(app, request, ['GET', 'HEAD']);
+        return isCard ? cardReply(request, query) : jwksReply(app.signing, request);
       }
-      if (path === JWKS_PATH && request.mount === undefined) {
-        if (method === 'GET' || method === 'HEAD') return jwksReply(app.signing, request);
-        return notAllowed(app, request, ['GET', 'HEAD']);
-      }
-      if (path === '/' && (method === 'GET' || method === 'HEAD')) {
+      if (path === '/' && isRead) {
         const page = app.home?.(request);
         return page ? fullReply(page) : greeting(app, request);
       }

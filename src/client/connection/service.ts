@@ -143,9 +143,7 @@ export function createHttpService(options: ServiceOptions): AgentService {
     return (params: ParamsOf<O>, call: Call = {}): Promise<AsyncIterable<StreamItem>> => {
       if (!('after' in params)) return open(operation, params, call);
       const { after, ...rest } = params as ParamsOf<'subscribe'>;
-      if (after === undefined) return open(operation, rest, call);
-      const headers = { ...call.headers, 'last-event-id': String(after) };
-      return open(operation, rest, { ...call, headers });
+      return open(operation, rest, resumed(call, after));
     };
   }
 
@@ -191,6 +189,12 @@ function isUnknownRoute(error: unknown, { status }: ResponseHead, { method, othe
   return error.kind === 'taskNotFound' && method === 'GET' && other !== undefined;
 }
 
-async function* once(item: StreamItem): AsyncGenerator<StreamItem> {
+export async function* once<Item>(item: Item): AsyncGenerator<Item> {
   yield item;
+}
+
+/** Returns the call of a stream that continues after the event `after`, if it is given. */
+export function resumed(call: Call, after: unknown): Call {
+  if (typeof after !== 'number') return call;
+  return { ...call, headers: { ...call.headers, 'last-event-id': String(after) } };
 }

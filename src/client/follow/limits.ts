@@ -49,14 +49,10 @@ export function remoteLimits(given: RemoteLimits = {}): Required<RemoteLimits> {
   for (const [name, value] of Object.entries(limits)) {
     if (!(value > 0)) throw new RangeError(`limits.${name} must be a number above 0, not ${value}`);
   }
-  const { idleMs, quietMs, totalMs, cancelMs } = limits;
-  return {
-    ...limits,
-    idleMs: Math.min(idleMs, MAX_TIMER_MS),
-    quietMs: Math.min(quietMs, MAX_TIMER_MS),
-    totalMs: Math.min(totalMs, MAX_TIMER_MS),
-    cancelMs: Math.min(cancelMs, MAX_TIMER_MS),
-  };
+  for (const name of ['idleMs', 'quietMs', 'totalMs', 'cancelMs'] as const) {
+    limits[name] = Math.min(limits[name], MAX_TIMER_MS);
+  }
+  return limits;
 }
 
 /** Ends the lifetime after `totalMs`, or after `quietMs` without new data. */

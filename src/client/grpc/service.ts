@@ -22,7 +22,7 @@ import type { ChosenEndpoint } from '../connection/discover.ts';
 import { ConnectionError } from '../connection/errors.ts';
 import { type HttpOptions, startingWith } from '../connection/http.ts';
 import { type ByteBudget, headersFor, Lifetime } from '../connection/request.ts';
-import { protocolHeaders, withFirstPushConfig } from '../connection/service.ts';
+import { once, protocolHeaders, resumed, withFirstPushConfig } from '../connection/service.ts';
 import { errorOfCall } from './errors.ts';
 import { exchangeOver, type GrpcExchange } from './exchange.ts';
 
@@ -177,12 +177,8 @@ export function grpcService(endpoint: ChosenEndpoint, options: GrpcOptions = {})
   function stream<O extends StreamOperation>(operation: O) {
     return (given: ParamsOf<O>, call: Call = {}): Promise<AsyncIterable<StreamItem>> => {
       const params = withTenant(given, tenant);
-      const after = 'after' in params ? params.after : undefined;
-      const resumed =
-        typeof after === 'number'
-          ? { ...call, headers: { ...call.headers, 'last-event-id': String(after) } }
-          : call;
-      return repeated(operation, () => open(operation, params, resumed));
+      const continued = resumed(call, 'after' in params ? params.after : undefined);
+      return repeated(operation, () => open(operation, params, continued));
     };
   }
 
@@ -200,8 +196,4 @@ function sessionsFor(url: string, options: GrpcOptions): Http2SessionManager {
   const sessions = new Http2SessionManager(url, pings, guard ? { lookup: guard.lookup } : {});
   signal?.addEventListener('abort', () => sessions.abort(), { once: true });
   return sessions;
-}
-
-async function* once(message: Message): AsyncGenerator<Message> {
-  yield message;
 }
