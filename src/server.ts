@@ -51,7 +51,7 @@ import { LIMITS, type ServeOptions } from './serve-options.ts';
 /** The interval at which expired and old tasks are removed. */
 const SWEEP_MS = 10_000;
 
-/** Minimum time that a closing server waits until its responses are sent. */
+/** When a server or an address closes, its remaining responses have at least this time to be sent. */
 const FLUSH_MS = 500;
 
 /**
@@ -85,11 +85,15 @@ export interface Listening {
   /** The host and the port of gRPC, if the option `grpc` is set. */
   readonly grpc?: string;
   readonly server: Server;
-  /** Replaces the certificate of `tls`, on all addresses that use it. Open connections stay open. */
+  /**
+   * Replaces the certificate on all addresses, including those that were added with another one. Throws if an address
+   * does not use TLS. Open connections stay open.
+   */
   setTls(pair: TlsPair): void;
   /**
    * Listens on another address of this machine too, with the same port. By default, with the certificate of `tls`, if
-   * there is one. On this address, only requests with the address in the Host header are accepted.
+   * there is one. If the server itself listens on a loopback address, a request from another machine must have an added
+   * address, or the host of `publicUrl`, in its Host header.
    */
   addAddress(host: string, options?: { readonly tls?: TlsPair }): Promise<AddedAddress>;
   close(ms?: number): Promise<void>;
@@ -207,7 +211,7 @@ export function serve(agent: A2AAgent, options: ServeOptions = {}): AgentServer 
       ...(options.routes ?? []),
       ...(options.sockets ?? []).map(plainRoute),
       ...(options.console === undefined || options.console === false ? [] : consoleRoutes(page)),
-      // Routes of the options come first, so that the gateway and other programs can have their own.
+      // Routes of the options come first, so that the gateway and other programs can replace the health routes.
       ...healthRoutes(health),
     ]),
     home:

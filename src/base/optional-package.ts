@@ -1,8 +1,8 @@
 import { systemCode } from './errors.ts';
 
 /**
- * Loads a package that the library does not bring: its user installs it when it is needed. If it is missing, throws
- * an error that says how to install it.
+ * Loads a package that is not installed together with this library, because only some users need it. If it is missing,
+ * throws an error that says how to install it.
  *
  *     const { default: pg } = await optionalPackage('pg', 'PostgreSQL', () => import('pg'));
  *
@@ -26,7 +26,7 @@ export async function optionalPackage<Module>(
   }
 }
 
-/** Whether the package itself is missing. Another package that it imports may be missing, too: that is its own fault. */
+/** Returns whether the package itself is missing, and not another package that it imports. */
 function isMissing(name: string, error: unknown): boolean {
   return (
     systemCode(error) === 'ERR_MODULE_NOT_FOUND' &&

@@ -1,9 +1,9 @@
 /**
- * Returns a clock in milliseconds that does not go back. If `now` is set back, the clock continues from its last value,
- * so that a time in the future is reached after the time that was meant.
+ * Returns a clock in milliseconds that never goes back. If `now` is set back, the clock continues from its last value, so
+ * that deadlines are not postponed.
  *
- * `runningTime` is a second clock. The time between two calls is the longer one of both clocks, so the time in which
- * `now` is set back is counted, too.
+ * `runningTime` is a second clock. Between two calls, the returned clock advances as much as the clock that advanced
+ * more. So the time between them is counted even if `now` was set back in the meantime.
  */
 export function steadyClock(now: () => number, runningTime: () => number = () => 0): () => number {
   let last = { time: now(), running: runningTime() };
@@ -16,7 +16,7 @@ export function steadyClock(now: () => number, runningTime: () => number = () =>
   };
 }
 
-/** Returns a clock for things that expire. It goes on when the system's clock is set back, and while the machine sleeps. */
+/** Returns a clock for expiry times. It keeps running when the system clock is set back, and while the machine sleeps. */
 export function expiryClock(): () => number {
   return steadyClock(Date.now, () => performance.now());
 }

@@ -111,8 +111,8 @@ type GrpcClient = typeof import('./grpc/index.ts');
 
 /**
  * Loads the gRPC client if it is the best choice. If its packages are not installed, returns undefined, so that the
- * next interface is used, or throws if there is no other. It is not used with an own `fetch`, which may check
- * addresses or use a proxy, unless the caller asks for it.
+ * next interface is used, or throws if there is no other. It is not used if the caller gives its own `fetch`, which
+ * may check addresses or use a proxy, unless the caller asks for gRPC.
  */
 export async function loadGrpc(
   found: FoundCard,

@@ -20,7 +20,7 @@ import { grpcError } from './errors.ts';
 import { EventWriter } from './event-writer.ts';
 
 const DISCARD_MS = 5000;
-/** What the metrics show if the client left before the answer. */
+/** The status in the metrics if the client disconnects before the answer. */
 const CLOSED_BY_CLIENT = httpStatusOf(Code.Canceled);
 const INTERNAL: number = Code.Internal;
 /** Created only once, because a new error with a stack trace for every closed request would be expensive. */
@@ -94,7 +94,7 @@ export function createAdapter(router: ConnectRouter, context: GrpcContext): Grpc
   };
 }
 
-/** Returns the HTTP status with the same meaning as a gRPC status that no method has made. */
+/** Returns the HTTP status for the gRPC status of a response. */
 function statusOf({ status, trailer }: UniversalServerResponse): number {
   const code = Number(trailer?.get('grpc-status') ?? 0);
   if (code === 0) return status;

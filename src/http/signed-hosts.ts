@@ -19,7 +19,10 @@ export class SignedHosts {
   #count = 0;
   #until = 0;
 
-  /** Throws `rateLimited` if there were too many new names. `address` is an address of the server with this name. */
+  /**
+   * Throws `rateLimited` if there were too many new names. `address` is a URL that contains the name, such as the URL of
+   * the server's key set.
+   */
   check(address: string, client: string): void {
     if (this.#known.get(address)) return;
     const now = performance.now();

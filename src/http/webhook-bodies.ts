@@ -17,7 +17,7 @@ export class WebhookBodies {
     return delivery.record.version === '1.0' ? eventBody(delivery) : this.#taskBody(delivery);
   }
 
-  /** The result does not refer to the event, which may be large and is not in the body. */
+  /** The result keeps no reference to the event, which may be large and is not in the body. */
   #taskBody({ record: { version }, task }: Delivery): MakeBody {
     return async (signal) => {
       const release = await this.#making.take('', signal);

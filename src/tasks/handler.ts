@@ -299,7 +299,7 @@ export function createHandler(
       const accepted = await accept(runtime, params, call, intake);
       if ('kind' in accepted) return TaskStream.of(accepted);
       const { live, before } = accepted;
-      // This is the path of most streams. The program's bundle has slower code for `using`.
+      // Most streams take this path. In the program's bundle, the code for `using` is slower than `finally`.
       try {
         const chosen = runtime.viewOf(call, before && live, params);
         const view = chosen instanceof Promise ? await chosen : chosen;

@@ -38,7 +38,7 @@ export interface RuntimeLimits extends ExecutionLimits, PushLimits {
 
 /** Maximum number of times that the end of a task is delayed because a message is about to start an execution. */
 const MAX_TRIES = 10;
-/** Minimum time for webhooks to deliver the last events at shutdown. */
+/** At shutdown, webhooks have at least this time to deliver the last events. */
 const LAST_WORD_MS = 1000;
 
 export class Runtime {

@@ -36,7 +36,7 @@ export function withUnavailableErrors(store: TaskStore, logger: Logger): TaskSto
       join: (member) => cluster.join(member),
       leave: () => cluster.leave(),
       claim: (task, which) => cluster.claim(task, which).catch(translate),
-      // The node tries again, so its errors need no translation.
+      // The node tries again itself, so these errors are not translated.
       takeOver: (limit) => cluster.takeOver(limit),
       release: (taskId, epoch) => cluster.release(taskId, epoch),
       watch: (taskId, seen) => cluster.watch(taskId, seen),

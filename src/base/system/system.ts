@@ -1,13 +1,13 @@
 /**
- * What differs between operating systems. Other modules ask here and do not look at the platform themselves
- * (test/rules/platform.test.ts). docs/platforms.md says what was tried where.
+ * The differences between operating systems. Other modules use this module and do not check the platform themselves
+ * (test/rules/platform.test.ts). docs/platforms.md lists what was tested on which system.
  */
 import { homedir } from 'node:os';
 import path from 'node:path';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The name of the operating system, as Node has it. */
+/** Node's name for the operating system. */
 export const SYSTEM: NodeJS.Platform = process.platform;
 
 export const isWindows = SYSTEM === 'win32';
@@ -44,7 +44,7 @@ export function dataHome(environment: Environment): string {
   }
 }
 
-/** Returns the program that opens a URL in the default browser, with its arguments. It is no shell. */
+/** Returns the program that opens a URL in the default browser, with its arguments. No shell is involved. */
 export function browserCommand(url: string): readonly [program: string, ...args: string[]] {
   switch (SYSTEM) {
     case 'darwin':

@@ -8,13 +8,13 @@ export interface OwnCertificate extends SelfSigned {
   readonly fingerprint: string;
 }
 
-/** A certificate that ends sooner than this is replaced. */
+/** A certificate that expires sooner than this is replaced. */
 const RENEW_MS = 7 * 86_400_000;
 /** Maximum number of addresses in a certificate. The oldest ones are left out. */
 const MAX_ADDRESSES = 16;
 
 /**
- * Reads the certificate and its key from the file. Makes a new one if there is none, if it ends soon, or if it is not
+ * Reads the certificate and its key from the file. Makes a new one if there is none, if it expires soon, or if it is not
  * valid for one of the addresses. The new certificate is also valid for the addresses of the old one, so that a machine
  * that moves between networks keeps its certificate.
  */

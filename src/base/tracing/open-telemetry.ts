@@ -49,7 +49,7 @@ export async function openTelemetryTracer(): Promise<Tracer> {
   return {
     start(name, { kind = 'internal', parent, attributes = {} } = {}) {
       const around = contextOf(parent);
-      // The tracer is asked for each time: the SDK may be set up after this function was called.
+      // The tracer is looked up each time, because the SDK may be set up after this function was called.
       const span = trace
         .getTracer(NAME)
         .startSpan(name, { kind: kinds[kind], attributes: writable(attributes) }, around);

@@ -110,7 +110,8 @@ export const EXPLANATIONS = {
     fix: 'Sign the card again after each change, as the last step before it is served. Check whether a proxy changes it.',
   },
   'no-keys': {
-    meaning: 'The signature names a key set that cannot be fetched, so nobody can verify the card.',
+    meaning:
+      'The signature names a key set that cannot be fetched, so the card cannot be verified.',
     fix: 'Publish the keys at the address in the signature (jku), as a JWK set.',
   },
 } as const satisfies Readonly<Record<string, Explanation>>;

@@ -7,7 +7,7 @@ import { type AgentCheck, doubtful, fine, type ProblemName, wrong } from './chec
 
 /** The result of the verification of one signature. */
 export interface SignatureResult {
-  /** What the signature says of itself. Undefined if it cannot be read. */
+  /** The fields of the signature's header. They are undefined if the header cannot be read. */
   readonly alg: string | undefined;
   readonly kid: string | undefined;
   readonly jku: string | undefined;

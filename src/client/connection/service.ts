@@ -163,7 +163,7 @@ export function protocolHeaders(
   return out;
 }
 
-/** Adds to a service that the first webhook of a task is read if no id is given. */
+/** Wraps a service so that `getPushConfig` without an id returns the task's first webhook. */
 export function withFirstPushConfig(service: AgentService): AgentService {
   return {
     ...service,

@@ -8,7 +8,7 @@ import { notPublic } from '../connection/discover.ts';
 import { ConnectionError, RemoteAgentError } from '../connection/errors.ts';
 import { withRetryAfter } from '../connection/request.ts';
 
-/** What connect says of a response with an HTTP status, and of one that is not what gRPC specifies. */
+/** The messages of connect's errors for a response with an HTTP error status, and for a response that is not gRPC. */
 const HTTP_ERROR = /^HTTP (\d{3})$/;
 const MALFORMED =
   /^(?:parse binary: |unsupported |received compressed |protocol error: (?:received|missing output) )/;
@@ -30,7 +30,7 @@ export function errorOfCall(
   const { rawMessage, metadata } = connectError;
   const [, status] = HTTP_ERROR.exec(rawMessage) ?? [];
   if (status !== undefined) {
-    // For example of a proxy. The error is the same as over HTTP.
+    // The response may come from a proxy, for example. The error is the same as over HTTP.
     const answered = { message: `The agent answered HTTP ${status}` };
     return withRetryAfter(v1.decodeError(answered, Number(status)), { headers: metadata });
   }

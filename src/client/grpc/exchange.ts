@@ -38,7 +38,7 @@ export function exchangeOver(
       sent = true;
       keepListening(stream.session);
       stream.once('close', () => {
-        // The agent has not processed such a request (RFC 9113, section 8.7). It closes the connection, for example.
+        // The agent has not processed such a request (RFC 9113, section 8.7), for example because it was shutting down.
         if (stream.rstCode === REFUSED_STREAM) sent = false;
         // connect does not notice a reset without an error code.
         if (!answered) ended.reject(new Error('the stream ended without a response'));
@@ -103,7 +103,7 @@ async function* beforeTrailers(
   makeReadable(trailer);
 }
 
-/** Changes what connect cannot decode in a status. Otherwise, its error would hide the status itself. */
+/** Removes or escapes the parts of a status that connect cannot decode. Otherwise, its error would hide the status. */
 function makeReadable(headers: Headers): void {
   for (const repair of [withoutDetails, withEscapedMessage]) {
     try {

@@ -45,7 +45,7 @@ export function grpcService(endpoint: ChosenEndpoint, options: GrpcOptions = {})
   const sessions = sessionsFor(url, options);
   const budgetOf = options.budgetOf ?? (() => options.budget);
 
-  /** Runs a part of a call. Its errors are those of the other bindings. */
+  /** Runs a part of a call. Converts its errors to the errors of the other bindings. */
   async function during<Result>(
     lifetime: Lifetime,
     operation: Operation,

@@ -160,7 +160,7 @@ function messageOf(schema: DescMessage, raw: unknown): Message {
   try {
     if (isFiniteJson(raw)) return fromJson(schema, raw as JsonValue, KNOWN_ONLY);
   } catch {
-    // What is not JSON is converted below.
+    // A value that is not JSON is converted below.
   }
   return fromJson(schema, plainJson(raw), KNOWN_ONLY);
 }
@@ -175,10 +175,9 @@ function isFiniteJson(value: unknown): boolean {
 }
 
 /**
- * Converts a value that is not JSON. JSON.stringify removes undefined values, and makes NaN and Infinity null, as in the
- * other bindings.
- * A timestamp that is not RFC 3339 is converted, or removed if it is not a timestamp at all. Half a surrogate pair is
- * replaced, because UTF-8 does not have it. A model's chunk of text can end in the middle of a pair.
+ * Converts a value that is not JSON. As in the other bindings, undefined values are removed, and NaN and Infinity become
+ * null. A timestamp that is not in the format of RFC 3339 is converted, or removed if it is not a timestamp at all. Half
+ * a surrogate pair is replaced, because UTF-8 cannot encode it. A model's chunk of text can end in the middle of a pair.
  */
 function plainJson(raw: unknown): JsonValue {
   const text = JSON.stringify(raw, function (this: unknown, key: string, value: unknown) {

@@ -16,10 +16,10 @@ const MAX_VALUES = 10 * MAX_JSON_NODES;
 /** At this depth, counted with the entries of maps, `fromBinary` refuses the message. */
 const MAX_DEPTH = 2 * READ_OPTIONS.recursionLimit + 2;
 
-/** What is inside a message or an entry of a map. */
+/** The fields of a message or of an entry of a map. */
 interface Layout {
   readonly isValue: boolean;
-  /** By number: how the bytes of a field are skipped, or what is inside it. */
+  /** By field number: the wire type with which the field is skipped, or the layout of the message inside it. */
   readonly fields: ReadonlyMap<number, WireType | Layout>;
 }
 
@@ -79,7 +79,7 @@ function wireTypeOf(scalar: ScalarType | undefined): WireType {
   }
 }
 
-/** What the next byte belongs to. `done` is after malformed bytes, which `fromBinary` reports. */
+/** The element that the next byte belongs to. `done` follows malformed bytes, which `fromBinary` reports. */
 type State = 'tag' | 'length' | 'varint' | 'done';
 
 export class MessageCount {

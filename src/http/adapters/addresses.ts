@@ -1,4 +1,7 @@
-/** The addresses on which a server listens: the first one and those that are added later, each with the port of gRPC. */
+/**
+ * The addresses on which a server listens: the first one and those that are added later. Each may have a second port,
+ * for gRPC.
+ */
 import type { GrpcHandler } from './grpc.ts';
 import { type Listener, type ListenerOptions, openListener, type TlsPair } from './listener.ts';
 import type { HttpHandler } from './messages.ts';

@@ -43,7 +43,7 @@ export interface UnreadOptions {
   /** How long a client may read nothing before it is disconnected. */
   readonly stallMs: number;
   readonly logger: Logger;
-  /** The responses that are not sent yet, but must be before the server closes. */
+  /** The responses that must still be sent before the server closes. */
   readonly unread: Set<HttpResponse>;
 }
 

@@ -1,4 +1,7 @@
-/** How `serve()` and a gRPC binding meet. The binding itself is in `parley-a2a/grpc`, because it needs other packages. */
+/**
+ * The interface between `serve()` and a gRPC binding. The binding itself is in `parley-a2a/grpc`, because it needs other
+ * packages.
+ */
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import type { AppContext } from '../context.ts';
 import type { Heartbeat } from './heartbeat.ts';

@@ -29,8 +29,8 @@ const MAX_SESSION_MB = 32;
 /** Limit of PING and SETTINGS frames. */
 const CONTROL_FRAMES = { burst: 500, perSecond: 100 };
 /**
- * Some clients of gRPC send a PING to measure the connection whenever they receive data. So each of these numbers of
- * sent bytes allows one more. The acknowledgement of a PING is much smaller.
+ * Some clients of gRPC send a PING to measure the connection whenever they receive data. So one more PING is allowed
+ * for each BYTES_PER_PING bytes that were sent. The acknowledgement of a PING is much smaller.
  */
 const BYTES_PER_PING = 256;
 /** Limit of streams that end with an error, for example because the client resets them (CVE-2023-44487). */
@@ -62,7 +62,7 @@ export interface Http2Connections {
   stop(): void;
 }
 
-/** The response as the adapter needs it. That of node:http2 would end without an error code if it is destroyed. */
+/** A response that ends with an error code if it is destroyed. A response of node:http2 would end without one. */
 class Response<
   Request extends Http2ServerRequest = Http2ServerRequest,
 > extends Http2ServerResponse<Request> {
@@ -129,7 +129,7 @@ export function http2Connections(options: Http2Options): Http2Connections {
   };
 }
 
-/** A connection, with the time since which its streams are open or since which it has none. */
+/** A connection. Records when each of its streams was opened, and since when it has no streams. */
 class Connection {
   readonly #session: ServerHttp2Session;
   readonly #options: Http2Options;

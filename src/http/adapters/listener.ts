@@ -3,7 +3,7 @@
  *
  * A listener has one port for HTTP/1.1 and HTTP/2. With TLS, the client chooses one of them in the handshake (ALPN).
  * Without TLS, the first bytes of a connection tell which one it is: a connection of HTTP/2 begins with `PRI`, which is
- * not a method of HTTP/1.1. The server of HTTP/1.1 owns the port, so that its connections cost as little as before.
+ * not a method of HTTP/1.1. The server of HTTP/1.1 owns the port, because most connections use it.
  */
 import type { IncomingMessage, Server } from 'node:http';
 import type { Server as SecureServer } from 'node:https';
@@ -25,7 +25,7 @@ const HANDSHAKE_MS = 15_000;
 /** How long a connection without requests stays open. */
 const IDLE_MS = 65_000;
 
-/** The bytes with which a connection of HTTP/2 begins, up to the first one that decides. */
+/** The first bytes of an HTTP/2 connection. They are enough to distinguish it from HTTP/1.1. */
 const PREFACE = Buffer.from('PRI ');
 
 /** A certificate with its chain, and its private key, both in PEM. */
@@ -45,7 +45,7 @@ export interface ListenerOptions {
         handle(request: IncomingMessage, socket: Duplex, head: Buffer): void;
       }
     | undefined;
-  /** The responses of `node` that are not sent yet, but must be before the server closes. */
+  /** The responses of `node` that must still be sent before the server closes. */
   readonly unread?: ReadonlySet<HttpResponse> | undefined;
   readonly requestTimeoutMs: number;
   /** The certificate. Without one, the listener uses no TLS. */
@@ -99,11 +99,11 @@ export async function openListener(
   });
 
   /**
-   * The sockets, with the time since which their protocol is unknown, or 0 if it is known. Without TLS, a socket of
-   * HTTP/1.1 is not among them, because a third listener for its end would need 150 bytes.
+   * The open sockets. The value is the time at which the socket was opened, or 0 if its protocol is known. Without TLS,
+   * sockets of HTTP/1.1 are not in the map, because a third listener for their end would need 150 bytes each.
    */
   const sockets = new Map<Socket, number>();
-  // One function for all sockets, because every connection would keep its own function in memory.
+  // One function for all sockets, so that each connection does not keep a function of its own in memory.
   function onClosed(this: Socket): void {
     sockets.delete(this);
   }
@@ -210,18 +210,18 @@ export async function openListener(
       const isBusy = () =>
         http2?.busy === true ||
         [...sockets.keys()].some(({ writableLength }) => writableLength > 0) ||
-        // Other listeners have responses in `unread` too.
+        // `unread` also has the responses of other listeners.
         [...(unread ?? [])].some(({ req }) => req instanceof Request);
       do await delay(5);
       while (performance.now() < until && isBusy());
       server.closeAllConnections();
-      // The HTTP server does not close other connections than its own.
+      // The HTTP server closes only its own connections.
       for (const socket of sockets.keys()) socket.destroy();
     },
   };
 }
 
-/** Returns an error that says what to do. It keeps the code and the port, so that programs can say it in other words. */
+/** Returns an error that says what to do. It has the code and the port, so that programs can write their own message. */
 function explained(error: Error, port: number, host: string): Error {
   const code = systemCode(error);
   const message =

@@ -1,6 +1,5 @@
 /**
- * The parts of a request and a response that this adapter uses. Those of node:http have them, and so have those of
- * node:http2.
+ * The parts of a request and a response that the adapter for Node uses. Both node:http and node:http2 provide them.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Socket } from 'node:net';

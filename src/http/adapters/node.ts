@@ -205,7 +205,7 @@ function mountOf(request: HttpRequest): string {
   return path === '/' ? whole : '';
 }
 
-/** Returns the handler, and its responses that are not sent yet, but must be before the server closes. */
+/** Returns the handler, and the set of its responses that must still be sent before the server closes. */
 export function createNodeHandler(
   app: App,
   given: NodeOptions,
@@ -299,7 +299,7 @@ function writeStream(
     response.once('close', () => sink.forget());
     return reply.release();
   }
-  // A stream may be open for days, so what it no longer needs is not kept in memory.
+  // A stream may be open for days, so data that it no longer needs is not kept in memory.
   if (isDirect(incoming)) {
     incoming.rawHeaders = incoming.rawTrailers = NO_HEADERS;
     if (!reply.readsHeaders) incoming.headers = callHeaders(incoming.headers);
@@ -311,7 +311,7 @@ function writeStream(
 
 const NO_HEADERS: string[] = [];
 
-/** The last result of `callHeaders`. Most requests to a server have the same. */
+/** The last result of `callHeaders`. Most requests to a server have the same values. */
 let lastCallHeaders: IncomingHttpHeaders = {};
 
 /** Returns the headers that a `Call` reads. */

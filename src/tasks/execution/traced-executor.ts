@@ -2,8 +2,8 @@ import { ActiveSpan, GEN_AI, GEN_AI_OPERATIONS, type Tracer } from '../../base/t
 import type { A2AAgent, AgentExecutor, ExecutionContext, ExecutorEvent } from './executor.ts';
 
 /**
- * Returns an executor with a span for each execution: from the message until the task has ended or waits. Its parent is the
- * caller's span. Spans that the agent starts meanwhile become its children.
+ * Returns an executor with a span for each execution. A span lasts from the message until the task ends or waits. Its
+ * parent is the caller's span, and spans that the agent starts during the execution become its children.
  */
 export function tracedExecutor(agent: A2AAgent, tracer: Tracer): AgentExecutor {
   return {
@@ -51,7 +51,7 @@ async function* traced(
   }
 }
 
-/** The agent's own words stay out of the span: they may contain secrets. */
+/** Records that the task failed, but not the agent's message, which may contain secrets. */
 function noteFailure(span: ActiveSpan, event: ExecutorEvent): void {
   if (typeof event !== 'object' || event.kind !== 'status-update') return;
   if (event.state === 'failed' || event.state === 'rejected') span.fail(event.state);

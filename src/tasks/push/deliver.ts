@@ -44,8 +44,8 @@ export interface Deliver {
    */
   accept(config: PushNotificationConfig, version: ProtocolVersion): PushRecord['config'];
   /**
-   * Prepares the request. Returns undefined if this webhook does not get this event. If the event is large, it is
-   * prepared for each attempt, and otherwise once for all attempts.
+   * Prepares the request. Returns undefined if this webhook does not get this event. A large event is prepared
+   * again for each attempt, and any other event only once.
    */
   prepare(delivery: Delivery): Promise<Post | undefined>;
 }

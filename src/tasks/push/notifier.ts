@@ -56,7 +56,7 @@ const PAGE = 100;
 const SCAN_MS = 1000;
 /** How often all due webhooks are checked. This finds webhooks that were closed because the store was unavailable. */
 const FULL_SCAN_MS = 300_000;
-/** The same time if several nodes share the store. It also finds the webhooks of nodes that are gone. */
+/** The same interval if several nodes share the store. This check also finds the webhooks of nodes that are gone. */
 const CLUSTER_SCAN_MS = 2000;
 /** Webhooks of running tasks have the due time 0. They are already open, so most queries skip them. */
 const AFTER_RUNNING = { dueAt: 0, position: Number.MAX_SAFE_INTEGER };

@@ -169,7 +169,7 @@ export class Webhook {
     };
   }
 
-  /** The result does not refer to the event. */
+  /** The result keeps no reference to the event, which is read again for each attempt. */
   #large(entry: Published): Outgoing {
     const { seq, size } = entry;
     const isWanted = this.#isWanted(entry);
