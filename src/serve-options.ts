@@ -72,7 +72,8 @@ export interface ServeOptions {
   readonly store?: HandlerOptions['store'];
   /**
    * How long finished tasks are kept. By default, they are kept for 30 days, and only while the store is smaller than 2
-   * GB. If this is false, they are kept forever. Unfinished tasks are never removed.
+   * GB. A store in PostgreSQL has no size limit. If this is false, they are kept forever. Unfinished tasks are never
+   * removed.
    */
   readonly retention?: Retention | false;
   /** False if the caller calls `handler.expire` regularly. By default, the server calls it, and applies `retention`. */

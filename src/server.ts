@@ -74,7 +74,7 @@ export interface AgentServer {
    * free port.
    */
   listen(port?: number, host?: string): Promise<Listening>;
-  /** Refuses new requests, waits up to `ms` for executions to end, and closes the store. */
+  /** Refuses new messages, waits up to `ms` for executions to end, aborts the remaining ones, and closes the store. */
   close(ms?: number): Promise<void>;
 }
 

@@ -17,8 +17,8 @@
  * notifications of another one. The receiver remembers the last ids in memory. After a restart, or with several
  * receivers, a notification may be passed on again. To recognize it, store the id of each notification with its content.
  *
- * Every user of an agent's server can make it send signed notifications to any address. To accept only those of your own
- * configurations, set a `token`, too.
+ * Every user of an agent's server can make it send signed notifications to any address. To accept only the notifications
+ * of your own configurations, also set a `token`.
  */
 import { BoundedMap } from '../base/index.ts';
 import { A2AError, type ProtocolVersion, type StreamEvent } from '../protocol/index.ts';

@@ -165,7 +165,7 @@ function trailersOf(trailer: Headers): Record<string, string> {
 /** Escaped printable ASCII except `%`. A space must not be the first or the last character of a header. */
 const PUNCTUATION = /(?<!^)%20(?!$)|%(?!20|25|7F)[2-7][\dA-F]/g;
 
-/** Iterates over the body, counts its bytes until it is read, and limits what its message may contain. */
+/** Iterates over the body. Counts its bytes until it is read, and limits the messages inside its message. */
 async function* countedBody(
   request: Http2ServerRequest,
   schema: DescMessage,

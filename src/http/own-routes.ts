@@ -79,7 +79,7 @@ export interface RouteBase {
   readonly implies?: readonly string[];
   /** Whether the route can be used without authentication. */
   readonly public?: boolean;
-  /** Maximum size of the body. Default: that of the server. Give public routes a small one. */
+  /** Maximum size of the body. Default: the limit of the server. Public routes should have a small one. */
   readonly maxBodyBytes?: number;
   /** Whether the body is an HTML form. `body` is then a URLSearchParams object. */
   readonly form?: boolean;

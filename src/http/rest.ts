@@ -183,7 +183,7 @@ function limitIn(query: URLSearchParams): number | undefined {
   const text = query.get('limit');
   if (text === null) return undefined;
   if (!/^[1-9]\d{0,8}$/.test(text)) {
-    throw new A2AError('invalidParams', 'limit: must be a number from 1');
+    throw new A2AError('invalidParams', 'limit: must be a whole number of at least 1');
   }
   return Number(text);
 }

@@ -1,6 +1,6 @@
 /**
- * Metrics in Prometheus's text format 0.0.4. The names are fixed by the table that the program gives, and by those of
- * every process (process-metrics.ts).
+ * Metrics in Prometheus's text format 0.0.4. The names are those of the program's table and of the metrics that every
+ * process has (process-metrics.ts).
  *
  * Counters and histograms are updated by events. Gauges are read at each scrape. Each metric has a limited number of
  * series, so that callers cannot exhaust the memory. Further series are merged into one series whose labels are all

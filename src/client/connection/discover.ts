@@ -216,7 +216,7 @@ export function isGrpc(offer: AgentInterface): boolean {
 
 /**
  * Returns the URL of an interface, or null if it has none. For gRPC, most cards have only a host and a port. The scheme
- * is then that of the card's own address.
+ * is then the scheme of the card's own address.
  */
 export function interfaceUrl(offer: AgentInterface, base: string): URL | null {
   if (isGrpc(offer) && !offer.url.includes('://')) {

@@ -11,7 +11,7 @@ import { WireType } from '@bufbuild/protobuf/wire';
 import { MAX_JSON_NODES, tooManyNodes } from '../../protocol/index.ts';
 import { READ_OPTIONS } from './schema.ts';
 
-/** In JSON, the items of a list are not counted if they are numbers or strings. In protobuf, they are messages, too. */
+/** In JSON, numbers and strings in a list are not counted. In protobuf, they are messages, so more are allowed. */
 const MAX_VALUES = 10 * MAX_JSON_NODES;
 /** At this depth, counted with the entries of maps, `fromBinary` refuses the message. */
 const MAX_DEPTH = 2 * READ_OPTIONS.recursionLimit + 2;

@@ -1,7 +1,4 @@
-/**
- * One timer for all streams. It keeps idle streams alive, and disconnects clients that have stopped reading. Such a
- * client can resume its stream after its last event id.
- */
+/** A stream that the heartbeat keeps alive. */
 export interface Beating {
   /** The time at which the client stopped reading (performance.now()), or undefined if it is reading. */
   stalledAt: number | undefined;
@@ -17,6 +14,10 @@ export interface HeartbeatOptions {
   readonly stallMs: number;
 }
 
+/**
+ * One timer for all streams. It keeps idle streams alive, and disconnects clients that have stopped reading. Such a
+ * client can resume its stream after its last event id.
+ */
 export class Heartbeat {
   readonly #options: HeartbeatOptions;
   readonly #streams = new Set<Beating>();

@@ -130,8 +130,8 @@ export class NodeRequest implements TransportRequest {
 }
 
 /**
- * A request over HTTP/2. Its Host is the pseudo-header `:authority`, and it shares its connection with other requests,
- * which may be those of other users.
+ * A request over HTTP/2. Its Host is the pseudo-header `:authority`. It shares its connection with other requests, which
+ * may come from other users.
  */
 class Http2Request extends NodeRequest {
   readonly #headers: HttpRequest['headers'];

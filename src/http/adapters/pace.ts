@@ -1,11 +1,4 @@
-/**
- * Decides when streams write. A write to a socket takes more time than all other processing of an event, so the events
- * of a burst share one write.
- *
- * An event is normally written at the next tick. If its stream has written within the last few milliseconds, the event
- * waits until this window is over. So events at the speed of people or models are not delayed, and a burst needs only
- * one write per window. A timer runs only while a stream waits.
- */
+/** A stream that writes when it is told to. */
 export interface Paced {
   /** The time of the last write. */
   wroteAt: number;
@@ -17,6 +10,14 @@ export const WINDOW_MS = 4;
 /** Streams whose windows end within this time are written together, so that the timer does not run for each of them. */
 const TOGETHER_MS = 1;
 
+/**
+ * Decides when streams write. A write to a socket takes more time than all other processing of an event, so the events
+ * of a burst share one write.
+ *
+ * An event is normally written at the next tick. If its stream has written within the last few milliseconds, the event
+ * waits until this window is over. So events at the speed of people or models are not delayed, and a burst needs only
+ * one write per window. A timer runs only while a stream waits.
+ */
 export class Pace {
   #soon: Paced[] = [];
   #waiting: Paced[] = [];

@@ -175,7 +175,7 @@ type Step =
 /** One run of the generator, with all its questions. */
 class GeneratorRun {
   readonly #iterator: AsyncIterator<Yielded, string | void>;
-  /** The controller of the agent function's signal. It is that of the first execution, if possible. */
+  /** The controller of the agent function's signal. If possible, it is the controller of the first execution. */
   readonly #abort: AbortController;
   /** The recorded answers that the generator has not received yet in this run. */
   readonly #recorded: Message[];
@@ -196,7 +196,7 @@ class GeneratorRun {
 
   constructor(run: AgentFunction, context: RuntimeContext) {
     const controller = context[CONTROLLER];
-    // Another executor may have made the context from that of the runtime, with a signal of its own.
+    // Another executor may have copied the runtime's context and replaced its signal.
     const isShared = controller?.signal === context.signal;
     this.#abort = controller && isShared ? controller : new AbortController();
     const message = context.turn[0] ?? context.message;

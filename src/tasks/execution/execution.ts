@@ -140,7 +140,7 @@ export class Executions {
     const { executor, limits, logger } = this.options;
     const { taskId, contextId } = live;
     if (!executor.conclude || live.lost) return [last];
-    // The signal is aborted after half of the time, so that the executor can still return what it has.
+    // The signal is aborted after half of the time, so that the executor can still return the events that it has.
     const signal = AbortSignal.timeout(limits.graceMs / 2);
     const conclude = async () => {
       let loaded;

@@ -1,7 +1,7 @@
 /**
  * Appends events to the logs of tasks, and publishes each event to the task's readers after it is stored.
  *
- * All appends in one iteration of the event loop share a transaction (group commit), and so do those of a burst
+ * All appends in one iteration of the event loop share a transaction (group commit), and so do the appends of a burst
  * (commit-timer.ts). If the store is not durable, each append is stored and published immediately. A task is live (in
  * memory) while it is executed or read.
  *

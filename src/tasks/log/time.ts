@@ -1,13 +1,15 @@
+/** The time of the last call, and its text. */
+let at = Number.NaN;
+let text = '';
+/** The last full second, and the start of its text. */
+let second = Number.NaN;
+let start = '';
+
 /**
  * Formats the current time for the protocol, in UTC with milliseconds. The text is cached for the current millisecond,
  * and its part up to the second for the current second, because `toISOString` takes longer than all other processing of
  * a status.
  */
-let at = Number.NaN;
-let text = '';
-let second = Number.NaN;
-let start = '';
-
 export function timestamp(): string {
   const now = Date.now();
   if (now !== at) {

@@ -1,13 +1,14 @@
-/**
- * The tasks of the memory store by expiry time, earliest first. The index is a sorted array, because most tasks are
- * added at the end.
- */
+/** A task that expires. */
 export interface Expiring {
   readonly number: number;
   /** Defined while the task is in the index. */
   readonly expiresAt: number | undefined;
 }
 
+/**
+ * The tasks of the memory store by expiry time, earliest first. The index is a sorted array, because most tasks are
+ * added at the end.
+ */
 export class ExpiryIndex<Entry extends Expiring> {
   readonly #tasks: Entry[] = [];
 
