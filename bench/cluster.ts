@@ -11,7 +11,7 @@ import { parley, stop } from './subjects.ts';
 const EVENTS = 400;
 const EVERY_MS = 15;
 const ROUNDS = 9;
-const WARM_UP_ROUNDS = 1;
+const WARM_UP_ROUNDS = 2;
 const CONNECTIONS = 16;
 const logger = { debug() {}, info() {}, warn() {}, error: console.error };
 
@@ -110,9 +110,7 @@ export async function twoNodes(server: string): Promise<Row[]> {
         return requests * pair.nodes.length;
       },
     }));
-    // The first rounds warm the nodes up. All of them serve the same number of requests.
-    await compare(WARM_UP_ROUNDS, works);
-    const costs = await compare(ROUNDS, works);
+    const costs = await compare(ROUNDS, works, WARM_UP_ROUNDS);
     const cost = (name: string) => costs.get(name)?.cpuUs ?? Number.NaN;
     const values = { 'one node': cost('alone'), parley: cost('parley') };
     return {
@@ -129,7 +127,7 @@ export async function twoNodes(server: string): Promise<Row[]> {
   try {
     return [
       await measure('a message', 'echo hello', 4000),
-      await measure('a task of 5 events', 'task 5', 300),
+      await measure('a task of 5 events', 'task 5', 800),
     ];
   } finally {
     await stop(...nodes);

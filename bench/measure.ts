@@ -33,12 +33,16 @@ export interface Work {
   readonly run: () => Promise<number>;
 }
 
-/** Runs the subjects in turn, `rounds` times after one warm-up round, and returns the median cost of each subject. */
-export async function compare(rounds: number, works: readonly Work[]): Promise<Map<string, Cost>> {
+/** Runs the subjects in turn, `rounds` times after the warm-up rounds, and returns the median cost of each subject. */
+export async function compare(
+  rounds: number,
+  works: readonly Work[],
+  warmUpRounds = 1,
+): Promise<Map<string, Cost>> {
   const samples = new Map<string, Cost[]>();
-  for (let round = 0; round <= rounds; round++) {
+  for (let round = -warmUpRounds; round < rounds; round++) {
     // Each round starts with another subject, so that a subject does not always run after the same other subject.
-    const order = works.map((_, at) => works[(at + round) % works.length]!);
+    const order = works.map((_, at) => works[(at + round + warmUpRounds) % works.length]!);
     for (const { subject, run } of order) {
       const cpuBefore = subject.cpu();
       const before = performance.now();
@@ -47,7 +51,7 @@ export async function compare(rounds: number, works: readonly Work[]): Promise<M
       const cpuAfter = subject.cpu();
       const known = cpuBefore !== undefined && cpuAfter !== undefined;
       const cpuUs = known ? ((cpuAfter - cpuBefore) * 1e6) / units : wallUs;
-      if (round === 0) continue;
+      if (round < 0) continue;
       const list = samples.get(subject.name) ?? [];
       samples.set(subject.name, [...list, { cpuUs, wallUs }]);
     }

@@ -36,6 +36,16 @@ const YOGA_WITHOUT_FETCH: Plugin = {
   },
 };
 
+/** Leaves out zod's error messages in other languages: more than half of zod's code, which every command would load. */
+const ZOD_IN_ENGLISH: Plugin = {
+  name: 'zod-in-english',
+  setup(esbuild) {
+    esbuild.onLoad({ filter: /[\\/]zod[\\/]v4[\\/]locales[\\/]index\.js$/ }, () => ({
+      contents: "export { default as en } from './en.js';",
+    }));
+  },
+};
+
 const OPTIONS = {
   chunkNames: 'chunks/[name]-[hash]',
   bundle: true,
@@ -69,6 +79,7 @@ export async function bundleProgram(folder: string, { exports }: Manifest): Prom
   const bundles = await Promise.all([
     build({
       ...OPTIONS,
+      plugins: [YOGA_WITHOUT_FETCH, ZOD_IN_ENGLISH],
       entryPoints: { parley: 'src/cli/main.ts' },
       outdir: path.join(folder, 'cli'),
     }),

@@ -1,4 +1,4 @@
-// Being told: the terminal's bell and notification, a post to a topic, and the link in it that answers the call.
+// Notifications: the terminal's bell and notification, a post to a topic, and the link in it that answers the call.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
