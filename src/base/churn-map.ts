@@ -3,7 +3,7 @@
  *
  * V8 gives a Map a new table after a number of changes. The old table points to the new one, and still contains the
  * entries that it had. Once an old table has been promoted to the old generation, it therefore keeps the entries of all
- * later tables alive until the next full garbage collection, although they were deleted. So nearly every request would
+ * later tables alive until the next full garbage collection, even if they were deleted. So nearly every request would
  * be copied to the old generation, which takes more time than all other garbage collection. This class copies the
  * entries to a new Map instead, to which no old table points.
  */

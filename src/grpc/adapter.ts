@@ -153,7 +153,7 @@ function isBeyondTimers(timeout: string | null): boolean {
 
 /**
  * Returns the trailers. connect escapes all punctuation in `grpc-message`. gRPC specifies this only for `%` and for
- * what is not printable ASCII, and grpc-js does not undo it for punctuation.
+ * characters that are not printable ASCII, and grpc-js does not unescape other punctuation.
  */
 function trailersOf(trailer: Headers): Record<string, string> {
   const out = Object.fromEntries(trailer);

@@ -69,9 +69,7 @@ export function makeCard(
       ...newestFirst.flatMap((version) => httpInterfaces(base, version, grpc)),
       ...socketInterfaces(base, capabilities.sockets),
     ],
-    ...(provider && { provider }),
-    ...(documentationUrl !== undefined && { documentationUrl }),
-    ...(iconUrl !== undefined && { iconUrl }),
+    ...defined({ provider, documentationUrl, iconUrl }),
     ...(capabilities.authenticated && {
       securitySchemes: { bearer: { type: 'http', scheme: 'Bearer' } },
       security: [{ bearer: [] }],

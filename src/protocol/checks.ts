@@ -199,7 +199,7 @@ function isTaskState(value: unknown): boolean {
   }
 }
 
-function isReceivedMessageParts(value: unknown): boolean {
+function isReceivedParts(value: unknown): boolean {
   if (!Array.isArray(value)) return false;
   for (let index = 0; index < value.length; index++) {
     const item: unknown = value[index];
@@ -214,7 +214,7 @@ function isReceivedMessage(value: unknown): boolean {
     value.kind === 'message' &&
     isId(value.messageId) &&
     isRole(value.role) &&
-    isReceivedMessageParts(value.parts) &&
+    isReceivedParts(value.parts) &&
     (value.contextId === undefined || isId(value.contextId)) &&
     (value.taskId === undefined || isId(value.taskId)) &&
     (value.referenceTaskIds === undefined || isTextList(value.referenceTaskIds)) &&
@@ -241,15 +241,6 @@ function isReceivedTaskHistory(value: unknown): boolean {
   return true;
 }
 
-function isReceivedArtifactParts(value: unknown): boolean {
-  if (!Array.isArray(value)) return false;
-  for (let index = 0; index < value.length; index++) {
-    const item: unknown = value[index];
-    if (!isPart(item)) return false;
-  }
-  return true;
-}
-
 function isReceivedArtifact(value: unknown): boolean {
   return (
     isPlain(value) &&
@@ -257,7 +248,7 @@ function isReceivedArtifact(value: unknown): boolean {
     value.artifactId.length >= 1 &&
     (value.name === undefined || typeof value.name === 'string') &&
     (value.description === undefined || typeof value.description === 'string') &&
-    isReceivedArtifactParts(value.parts) &&
+    isReceivedParts(value.parts) &&
     (value.extensions === undefined || isTextList(value.extensions)) &&
     (value.metadata === undefined || isPlain(value.metadata))
   );

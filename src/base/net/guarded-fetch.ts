@@ -75,8 +75,8 @@ export function fetchNamedBy(
 }
 
 /**
- * Returns whether the server at `address` may name this URL even in a private network: the URL has the server's own
- * host, or both are on this machine.
+ * Returns whether the server at `address` may name this URL even if it is in a private network. This is the case if the
+ * URL has the server's own host, or if both are on this machine.
  */
 export function isNamedFreely(address: string, url: string | URL): boolean {
   const named = hostNameOf(address);

@@ -9,8 +9,8 @@ const UNCHECKED_BYTES = 64 * 1024;
 const PREFIX_BYTES = 5;
 
 /**
- * Passes a body on. Throws `tooLarge` at the beginning of a message that is larger than `maxBytes`, and `invalidRequest`
- * instead of the chunk with which a message has too many messages inside.
+ * Passes a body on. Throws `tooLarge` at the beginning of a message that is larger than `maxBytes`. Throws
+ * `invalidRequest` if a message contains too many messages, before it passes on the chunk that exceeds the limit.
  */
 export async function* limitedBody<Chunk extends Uint8Array>(
   body: AsyncIterable<Chunk>,

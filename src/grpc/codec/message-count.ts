@@ -2,9 +2,9 @@
  * Counts the messages inside a protobuf message from its bytes, before it is decoded. Two bytes can be a message, so
  * decoding 10 MB could block the event loop for seconds, and only then could `inspectJson` refuse it.
  *
- * The bytes are read exactly as `fromBinary` reads them: the type of a known field decides how its bytes are read,
- * whatever the wire type in its tag says, and the field may end after the message that contains it. Otherwise,
- * messages could be hidden from the count.
+ * The bytes are read exactly as `fromBinary` reads them. The type of a known field decides how its bytes are read, and
+ * the wire type in its tag is ignored. A field may end after the message that contains it. If these bytes were read in
+ * another way, a peer could hide messages from the count.
  */
 import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
 import { WireType } from '@bufbuild/protobuf/wire';

@@ -66,7 +66,7 @@ export type Fact =
       readonly files?: readonly FilePart['file'][];
     }
   /**
-   * A new state of the task. `text` is an error or, for input-required, the question in words. In early logs, it
+   * A new state of the task. `text` is an error or, for input-required, the question as text. In early logs, it
    * repeats the answer.
    */
   | { readonly kind: 'state'; readonly state: TaskState; readonly text: string };

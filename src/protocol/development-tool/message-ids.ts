@@ -4,9 +4,9 @@
  *
  *   response-UUID.PARAGRAPH.CHUNK       a chunk of the answer's text; UUID is the same in the whole turn
  *   response-UUID.PARAGRAPH.CHUNK.end   the last chunk of the answer
- *   question-UUID                       the open questions in words, for the client that began or continued the turn
- *   question-UUID.other                 the open questions in words, for other clients, because this client has the
- *                                       extension and received the calls themselves
+ *   question-UUID                       the open questions as text, for the client that began or continued the turn
+ *   question-UUID.other                 the open questions as text, only for other clients, because the client of the
+ *                                       turn has the extension and received the calls themselves
  */
 import type { Message } from '../message.ts';
 
@@ -44,19 +44,19 @@ export function textPlace({ messageId, role }: Message): TextPlace | undefined {
 }
 
 /**
- * Makes the id of a message with questions in words. `isOther` is true if the client of the turn has the extension,
+ * Makes the id of a message with questions as text. `isOther` is true if the client of the turn has the extension,
  * so that only other clients need the message.
  */
 export function questionId(isOther: boolean): string {
   return `question-${globalThis.crypto.randomUUID()}${isOther ? '.other' : ''}`;
 }
 
-/** Returns whether the message contains the open questions in words, for clients without the extension. */
+/** Returns whether the message contains the open questions as text, for clients without the extension. */
 export function isQuestionInWords({ messageId, role }: Message): boolean {
   return role === 'agent' && QUESTION.test(messageId);
 }
 
-/** Returns whether the client of the turn received the questions in words. */
+/** Returns whether the client of the turn received the questions as text. */
 export function wasAskedInWords({ messageId }: Message): boolean {
   return !messageId.endsWith('.other');
 }

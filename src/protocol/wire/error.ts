@@ -171,9 +171,9 @@ function kindOfHttp(status: number, subject: ErrorSubject | undefined): ErrorKin
 }
 
 interface Facts {
-  reason?: string;
-  info?: Record<string, string>;
-  violations?: FieldViolation[];
+  reason?: string | undefined;
+  info?: Record<string, string> | undefined;
+  violations?: FieldViolation[] | undefined;
 }
 
 function factsOfDetails(details: readonly unknown[]): Facts {
@@ -183,11 +183,9 @@ function factsOfDetails(details: readonly unknown[]): Facts {
     const type = typeof detail['@type'] === 'string' ? detail['@type'] : '';
     if (type.endsWith('google.rpc.ErrorInfo') && typeof detail.reason === 'string') {
       facts.reason ??= detail.reason;
-      const info = isObject(detail.metadata) ? strings(detail.metadata) : undefined;
-      if (info) facts.info ??= info;
+      facts.info ??= isObject(detail.metadata) ? strings(detail.metadata) : undefined;
     } else if (type.endsWith('google.rpc.BadRequest')) {
-      const violations = violationsOf(detail.fieldViolations);
-      if (violations) facts.violations ??= violations;
+      facts.violations ??= violationsOf(detail.fieldViolations);
     }
   }
   return facts;
@@ -196,13 +194,11 @@ function factsOfDetails(details: readonly unknown[]): Facts {
 function factsOfData(data: unknown): Facts {
   if (!isObject(data)) return {};
   const { reason, violations, ...rest } = data;
-  const facts: Facts = {};
-  if (typeof reason === 'string') facts.reason = reason;
-  const info = strings(rest);
-  if (info) facts.info = info;
-  const found = violationsOf(violations);
-  if (found) facts.violations = found;
-  return facts;
+  return {
+    reason: typeof reason === 'string' ? reason : undefined,
+    info: strings(rest),
+    violations: violationsOf(violations),
+  };
 }
 
 function strings(object: Raw): Record<string, string> | undefined {

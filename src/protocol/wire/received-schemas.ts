@@ -23,6 +23,7 @@ const event = z.discriminatedUnion('kind', [task, message, statusUpdate, artifac
 const page = ListTasksResult.extend({ tasks: z.array(task) });
 
 export const RECEIVED = {
+  parts,
   message,
   artifact,
   status,
