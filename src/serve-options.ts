@@ -132,7 +132,8 @@ export interface ServeOptions {
   readonly onState?: HandlerOptions['onState'];
   /**
    * Starts a span for each execution of the agent, and for each call of a model or a tool in it. The spans follow
-   * OpenTelemetry's conventions for generative AI. `openTelemetryTracer()` returns a tracer. By default there are no spans.
+   * OpenTelemetry's conventions for generative AI. `openTelemetryTracer()` returns a tracer. By default there are no
+   * spans.
    */
   readonly tracer?: Tracer;
   /** Called for every response. For a stream, it is called when the stream opens. Must not throw. */

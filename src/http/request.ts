@@ -58,7 +58,10 @@ export interface StreamReply {
   failure?(error: A2AError): string;
   /** The name under which unread bytes are counted. */
   readonly client: string;
-  /** Whether any header of the request may be read while the stream is open. If not, only the headers that a `Call` reads are kept. */
+  /**
+   * Whether any header of the request may be read while the stream is open. If not, only the headers that a `Call` reads
+   * are kept.
+   */
   readonly readsHeaders?: boolean;
   /** Must be called once, when the reply is complete. */
   release(): void;
