@@ -5,22 +5,11 @@ import {
   type Message,
   type Metadata,
   METHODS,
-  type Operation,
 } from '../protocol/index.ts';
 import type { RequestHandler } from './handler.ts';
 
-/** The protocol's operations, and additional operations of `RequestHandler`. */
-export type HandlerOperation =
-  | Operation
-  | 'reserveTask'
-  | 'readLog'
-  | 'updatedAt'
-  | 'removeTask'
-  | 'listDeadLetters'
-  | 'retryDeadLetters';
-
-/** The kind of access that each operation needs. */
-const OPERATIONS: Readonly<Record<HandlerOperation, OperationAccess>> = {
+/** The kind of access that each operation of the protocol, and each additional one of `RequestHandler`, needs. */
+const OPERATIONS = {
   ...METHODS,
   reserveTask: { access: 'write', on: 'task' },
   readLog: { access: 'read', on: 'task' },
@@ -28,7 +17,7 @@ const OPERATIONS: Readonly<Record<HandlerOperation, OperationAccess>> = {
   removeTask: { access: 'write', on: 'task' },
   listDeadLetters: { access: 'read', on: 'pushConfig' },
   retryDeadLetters: { access: 'write', on: 'pushConfig' },
-};
+} satisfies Readonly<Record<string, OperationAccess>>;
 
 /** The parameters that a check may use, if the operation has them. */
 export interface CheckedParams {
@@ -59,10 +48,10 @@ export function mapCalls(
   map: (...operation: Parameters<CheckAccess>) => Call,
 ): RequestHandler {
   function guard<Params extends CheckedParams, Extra, Result>(
-    operation: HandlerOperation,
+    operation: keyof typeof OPERATIONS,
     run: (params: Params, call?: Call, extra?: Extra) => Promise<Result>,
   ) {
-    const access = OPERATIONS[operation];
+    const access: OperationAccess = OPERATIONS[operation];
     // This is not an async function, which would create further promises for every request.
     return (params: Params, call: Call = {}, extra?: Extra): Promise<Result> => {
       try {
