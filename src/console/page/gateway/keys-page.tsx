@@ -12,6 +12,7 @@ import type { Server } from '../server/server.ts';
 import { enter, signedIn } from '../server/sign-in.ts';
 import { KeyList, NewSecret, type ShownKey } from './api.ts';
 import { KeyForm, type KeySettings } from './key-form.tsx';
+import { Button } from '../parts/controls.tsx';
 
 const PAGE = 50;
 const STATUS = { active: 'good', expired: 'dim', revoked: 'dim', unusable: 'bad' } as const;
@@ -91,9 +92,9 @@ export function KeysPage({ server }: { readonly server: Server }) {
         />
       ) : (
         <p>
-          <button type="button" class="primary" onClick={() => (editing.value = 'new')}>
+          <Button class="primary" onClick={() => (editing.value = 'new')}>
             New key
-          </button>
+          </Button>
         </p>
       )}
       {problem === undefined ? null : <ProblemLine error={problem} />}
@@ -123,15 +124,9 @@ export function KeysPage({ server }: { readonly server: Server }) {
                 />
               ) : (
                 <div class="actions">
-                  <button type="button" onClick={() => (editing.value = key)}>
-                    Edit
-                  </button>
-                  <button type="button" onClick={() => (asked.value = { key, what: 'rotate' })}>
-                    Rotate
-                  </button>
-                  <button type="button" onClick={() => (asked.value = { key, what: 'revoke' })}>
-                    Revoke
-                  </button>
+                  <Button onClick={() => (editing.value = key)}>Edit</Button>
+                  <Button onClick={() => (asked.value = { key, what: 'rotate' })}>Rotate</Button>
+                  <Button onClick={() => (asked.value = { key, what: 'revoke' })}>Revoke</Button>
                 </div>
               )}
             </td>
@@ -140,20 +135,15 @@ export function KeysPage({ server }: { readonly server: Server }) {
       </WideTable>
       {total > PAGE ? (
         <p class="actions">
-          <button
-            type="button"
+          <Button
             disabled={offset.value === 0}
             onClick={() => (offset.value = Math.max(0, offset.value - PAGE))}
           >
             Newer
-          </button>
-          <button
-            type="button"
-            disabled={offset.value + PAGE >= total}
-            onClick={() => (offset.value += PAGE)}
-          >
+          </Button>
+          <Button disabled={offset.value + PAGE >= total} onClick={() => (offset.value += PAGE)}>
             Older
-          </button>
+          </Button>
           <span class="dim">{total.toLocaleString()} keys</span>
         </p>
       ) : null}
@@ -217,9 +207,9 @@ function Secret({ name, secret, onClose }: SecretProps) {
       <p>
         <code class="secret-text">{secret}</code>
       </p>
-      <button type="button" class="primary" onClick={onClose}>
+      <Button class="primary" onClick={onClose}>
         I have copied it
-      </button>
+      </Button>
     </section>
   );
 }
@@ -242,9 +232,9 @@ function Confirm({ name, what, busy, onYes, onNo }: ConfirmProps) {
       <span class="small">
         {what === 'revoke' ? 'It stops working for ever.' : 'The old secret stops working.'}
       </span>
-      <button type="button" class="option reject" disabled={busy} onClick={onYes}>
+      <Button class="option reject" disabled={busy} onClick={onYes}>
         {what === 'revoke' ? 'Revoke the key' : 'Rotate the key'} {cleanLine(name)}
-      </button>
+      </Button>
       <button type="button" ref={keep} onClick={onNo}>
         Keep
       </button>

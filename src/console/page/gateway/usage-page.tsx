@@ -2,7 +2,8 @@
 import { useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import { cleanLine } from '../../../display/index.ts';
-import { ChoiceField, FilterForm } from '../parts/filters.tsx';
+import { ChoiceField } from '../parts/filters.tsx';
+import { Form } from '../parts/controls.tsx';
 import { PageMessage, Problem } from '../parts/problem.tsx';
 import { useLoaded } from '../parts/use-loaded.ts';
 import { WideTable } from '../parts/wide-table.tsx';
@@ -69,7 +70,7 @@ export function SpendingPage({ server }: { readonly server: Server }) {
   return (
     <>
       <h1>Usage of {where}</h1>
-      <FilterForm>
+      <Form class="filters">
         {server.caller?.allWorkspaces === true ? (
           <WorkspaceChoice
             server={server}
@@ -99,7 +100,7 @@ export function SpendingPage({ server }: { readonly server: Server }) {
           options={measuresOf(items)}
           onChange={(value) => (measure.value = value)}
         />
-      </FilterForm>
+      </Form>
       {usage.error === undefined ? null : <Problem error={usage.error} onRetry={usage.reload} />}
       {usage.value ? (
         <Shown {...usage.value} grouping={grouping} measure={measureIn(measure.value, items)} />

@@ -6,11 +6,12 @@ import { A2AError } from '../../../protocol/index.ts';
 import { PageMessage, Problem, ProblemLine } from '../parts/problem.tsx';
 import { useLoaded } from '../parts/use-loaded.ts';
 import { goTo, hrefOf, replacePlace, route } from '../server/route.ts';
-import type { Server } from '../server/server.ts';
+import type { PageProps, Server } from '../server/server.ts';
 import { Filters, sinceOf } from './filters.tsx';
 import { GROUP_NAMES, type Group, type InboxTask } from './merged-tasks.ts';
 import { TaskRow } from './task-row.tsx';
 import { useInbox, useOpenings, type InboxState } from './use-inbox.ts';
+import { Button } from '../parts/controls.tsx';
 
 const TITLES: Readonly<Record<Group, string>> = {
   'needs-you': 'Needs you',
@@ -27,12 +28,7 @@ const MAX_AGENTS = 20;
 
 const Agents = z.object({ agents: z.array(z.object({ name: z.string() })) });
 
-interface Props {
-  readonly server: Server;
-  readonly path: readonly string[];
-}
-
-export function InboxPage({ server, path }: Props) {
+export function InboxPage({ server, path }: PageProps) {
   const agents = useLoaded(async (signal) => agentsOf(server, signal), [server]);
   if (agents.value) {
     const { value, reload } = agents;
@@ -54,7 +50,7 @@ async function agentsOf(server: Server, signal: AbortSignal): Promise<readonly s
   return [...own, ...agents.map(({ name }) => name)];
 }
 
-interface InboxProps extends Props {
+interface InboxProps extends PageProps {
   readonly agents: readonly string[];
   /** Called if one of the agents does not exist any more. */
   readonly onAgentGone: () => void;
@@ -124,8 +120,7 @@ function InboxOf({ server, path, agents, onAgentGone }: InboxProps) {
             agents={agents}
             query={query}
             onChange={setQuery}
-            search={search.value}
-            onSearch={(text) => (search.value = text)}
+            search={search}
             onReload={inbox.reload}
           />
           {agent === undefined && agents.length > MAX_AGENTS ? (
@@ -138,9 +133,9 @@ function InboxOf({ server, path, agents, onAgentGone }: InboxProps) {
           {inbox.outdated ? (
             <p class="dim" role="status">
               Tasks have changed since this list was loaded.{' '}
-              <button type="button" class="quiet-link" onClick={inbox.reload}>
+              <Button class="quiet-link" onClick={inbox.reload}>
                 Load the newest
-              </button>
+              </Button>
             </p>
           ) : null}
           <ul class="task-list" aria-busy={inbox.loading}>
@@ -188,9 +183,9 @@ function Foot({ inbox, shown, nothing }: FootProps) {
         </p>
       ) : null}
       {more ? (
-        <button type="button" class="more" disabled={loading} onClick={loadMore}>
+        <Button class="more" disabled={loading} onClick={loadMore}>
           Load more ({tasks.length.toLocaleString()} of {total.toLocaleString()} loaded)
-        </button>
+        </Button>
       ) : null}
     </div>
   );

@@ -9,6 +9,7 @@ import { cleanLine } from '../../../display/index.ts';
 import { ProblemLine } from '../parts/problem.tsx';
 import { WideTable } from '../parts/wide-table.tsx';
 import { canVerify, type Inspection } from './inspection.ts';
+import { Button } from '../parts/controls.tsx';
 
 const SIGNS = {
   ok: ['✓', 'OK', 'good'],
@@ -96,8 +97,7 @@ function Agreement({
   }
   return (
     <>
-      <button
-        type="button"
+      <Button
         onClick={() => {
           agree(origin).then(
             () => inspection.inspect(),
@@ -106,7 +106,7 @@ function Agreement({
         }}
       >
         Allow requests to {cleanLine(origin)}
-      </button>
+      </Button>
       {problem.value === undefined ? null : <ProblemLine error={problem.value} />}
     </>
   );

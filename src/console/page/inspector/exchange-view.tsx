@@ -10,6 +10,7 @@ import { LongText } from '../session/lines.tsx';
 import type { RecordedExchange, RecordedEvent, ShownHeader } from './exchanges.ts';
 import { hexDump } from './hex-dump.ts';
 import type { Inspection } from './inspection.ts';
+import { Button, Radios } from '../parts/controls.tsx';
 
 const FIRST_ROWS = 60;
 /** Number of events that are drawn first. */
@@ -97,7 +98,6 @@ export function ExchangeView({ exchange, onReplay }: ExchangeProps) {
   const form = useSignal<(typeof FORMS)[number]>('formatted');
   const { method, url, requestHeaders, requestBody = '', status, problem } = exchange;
   const target = new URL(url);
-  const name = `form-${exchange.id}`;
   const statusLine =
     status === undefined
       ? problem === undefined
@@ -106,21 +106,9 @@ export function ExchangeView({ exchange, onReplay }: ExchangeProps) {
       : `HTTP ${status} ${cleanLine(exchange.statusText)}`;
   return (
     <div class="exchange">
-      <fieldset class="radios">
-        <legend>Show</legend>
-        {FORMS.map((each) => (
-          <label key={each}>
-            <input
-              type="radio"
-              name={name}
-              checked={form.value === each}
-              onChange={() => (form.value = each)}
-            />
-            {each}
-          </label>
-        ))}
+      <Radios legend="Show" options={FORMS} chosen={form}>
         <span class="dim">{timing(exchange)}</span>
-      </fieldset>
+      </Radios>
       <div class="sides">
         <Side title="Request" line={`${method} ${target.pathname}${target.search}`}>
           <Headers headers={[['host', target.host], ...requestHeaders]} />
@@ -264,9 +252,9 @@ function EventRow({ event, onReplay }: EventProps) {
         {open.value ? <LongText text={formatted(data)} first={FIRST_ROWS} safe="reveal" /> : null}
       </details>
       {id === undefined || !onReplay ? null : (
-        <button type="button" class="quiet" onClick={() => onReplay(id)}>
+        <Button class="quiet" onClick={() => onReplay(id)}>
           Replay after {cleanLine(id)}
-        </button>
+        </Button>
       )}
     </li>
   );

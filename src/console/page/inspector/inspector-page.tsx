@@ -6,7 +6,7 @@ import { AgentList } from '../gateway/api.ts';
 import { Problem } from '../parts/problem.tsx';
 import { useLoaded } from '../parts/use-loaded.ts';
 import { goTo, hrefOf, route } from '../server/route.ts';
-import type { Server } from '../server/server.ts';
+import type { PageProps, Server } from '../server/server.ts';
 import { type AgentAccess, directAccess, relayedAccess } from './agent-access.ts';
 import { CardView } from './card-view.tsx';
 import { ChecksView } from './checks-view.tsx';
@@ -15,17 +15,13 @@ import { HeaderFields } from './header-fields.tsx';
 import { Inspection } from './inspection.ts';
 import { NoCard } from './no-card.tsx';
 import { TryView } from './try-view.tsx';
+import { Button } from '../parts/controls.tsx';
 
 const VIEWS = ['card', 'checks', 'try', 'requests'] as const;
 type View = (typeof VIEWS)[number];
 
-interface Props {
-  readonly server: Server;
-  /** The name of an agent behind the gateway, or nothing for the server itself. */
-  readonly path: readonly string[];
-}
-
-export function InspectorPage({ server, path: [agent = ''] }: Props) {
+/** The path has the name of an agent behind the gateway, or nothing for the server itself. */
+export function InspectorPage({ server, path: [agent = ''] }: PageProps) {
   return (
     <div class="inspector">
       <h1>Inspector</h1>
@@ -96,9 +92,9 @@ function Inspected({ access, agent }: { readonly access: AgentAccess; readonly a
     <>
       <div class="inspected">
         <span class="mono">{cleanLine(access.address)}</span>
-        <button type="button" disabled={inspection.busy} onClick={() => void inspection.inspect()}>
+        <Button disabled={inspection.busy} onClick={() => void inspection.inspect()}>
           Check again
-        </button>
+        </Button>
         <span class="dim" role="status">
           {inspection.busy.value ? 'Asking the agent…' : ''}
         </span>

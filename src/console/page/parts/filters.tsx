@@ -1,14 +1,6 @@
 /** The fields above a list that choose what it shows. The filters of a page are in its address, so they can be bookmarked. */
-import type { ComponentChildren } from 'preact';
 import { useId, useState } from 'preact/hooks';
-
-export function FilterForm({ children }: { readonly children: ComponentChildren }) {
-  return (
-    <form class="filters" onSubmit={(event) => event.preventDefault()}>
-      {children}
-    </form>
-  );
-}
+import { Button } from './controls.tsx';
 
 interface ChoiceFieldProps {
   readonly label: string;
@@ -71,26 +63,6 @@ export function TextFilter({ label, value, type = 'text', onChange }: TextProps)
   );
 }
 
-interface SearchProps {
-  readonly value: string;
-  readonly onChange: (value: string) => void;
-}
-
-export function SearchField({ value, onChange }: SearchProps) {
-  const id = useId();
-  return (
-    <div class="grows">
-      <label for={id}>Search what is loaded</label>
-      <input
-        id={id}
-        type="search"
-        value={value}
-        onInput={({ currentTarget }) => onChange(currentTarget.value)}
-      />
-    </div>
-  );
-}
-
 interface ButtonProps {
   /** Whether a filter is set, which can be cleared. */
   readonly isFiltered: boolean;
@@ -101,14 +73,8 @@ interface ButtonProps {
 export function FilterButtons({ isFiltered, onClear, onReload }: ButtonProps) {
   return (
     <>
-      {isFiltered ? (
-        <button type="button" onClick={onClear}>
-          Clear
-        </button>
-      ) : null}
-      <button type="button" onClick={onReload}>
-        Refresh
-      </button>
+      {isFiltered ? <Button onClick={onClear}>Clear</Button> : null}
+      <Button onClick={onReload}>Refresh</Button>
     </>
   );
 }

@@ -6,6 +6,7 @@ import { ConnectionError } from '../../../client/index.ts';
 import { cleanLine } from '../../../display/index.ts';
 import { A2AError } from '../../../protocol/index.ts';
 import { retryMs } from '../server/polling.ts';
+import { Button } from './controls.tsx';
 
 interface Explained {
   readonly title: string;
@@ -80,9 +81,7 @@ export function Problem({ error, onRetry }: ProblemProps) {
       {advice === '' ? null : <p>{advice}</p>}
       {onRetry ? (
         <p class="retry">
-          <button type="button" onClick={onRetry}>
-            Try again
-          </button>
+          <Button onClick={onRetry}>Try again</Button>
           {passes ? (
             <span class="dim">The page asks again in {retryMs(error) / 1000} seconds.</span>
           ) : null}

@@ -4,6 +4,7 @@ import { goTo, hrefOf } from '../server/route.ts';
 import type { Server } from '../server/server.ts';
 import { cancelTask, sendAgain, type TaskPlace } from '../server/task-actions.ts';
 import type { PageAction } from './use-action.ts';
+import { Button } from './controls.tsx';
 
 interface Props {
   readonly server: Server;
@@ -21,16 +22,12 @@ export function TaskButtons({ server, place, state, action, onChange }: Props) {
     if (made !== undefined) goTo(hrefOf(['tasks', made], { agent: place.agent }));
   };
   return isTerminal(state) ? (
-    <button type="button" disabled={busy} onClick={() => run(again)}>
+    <Button disabled={busy} onClick={() => run(again)}>
       Send again
-    </button>
+    </Button>
   ) : (
-    <button
-      type="button"
-      disabled={busy}
-      onClick={() => run(() => cancelTask(server, place).finally(onChange))}
-    >
+    <Button disabled={busy} onClick={() => run(() => cancelTask(server, place).finally(onChange))}>
       Cancel
-    </button>
+    </Button>
   );
 }

@@ -102,6 +102,13 @@ export class Server {
   }
 }
 
+/** What each page gets from the frame. */
+export interface PageProps {
+  readonly server: Server;
+  /** The segments of the address after the name of the page. */
+  readonly path: readonly string[];
+}
+
 /** Returns the server for this key. Throws A2AError `unauthenticated` if it wants another key. */
 export async function signIn(key: string | undefined): Promise<Server> {
   const client = await connect(`${BASE}/`, { headers: headersOf(key) });

@@ -12,6 +12,7 @@ import { Header } from './header.tsx';
 import { openSession } from './open-session.ts';
 import type { PageSession } from './page-session.ts';
 import { TranscriptView } from './transcript.tsx';
+import { Alert, bound, Button, Form } from '../parts/controls.tsx';
 
 type Screen =
   | { readonly kind: 'joining' }
@@ -86,9 +87,9 @@ export function PageApp() {
           <h1>No session</h1>
           <p>{shown.why}</p>
           <p>Check that the program is still running, and that this device is in its network.</p>
-          <button type="button" class="option" onClick={() => void start()}>
+          <Button class="option" onClick={() => void start()}>
             Try again
-          </button>
+          </Button>
         </main>
       );
     default:
@@ -112,34 +113,18 @@ function TokenForm({ why }: { readonly why: string }) {
   return (
     <main class="card">
       <h1>Join the session</h1>
-      {[why, problem.value]
-        .filter((text) => text !== '')
-        .map((text) => (
-          <p class="t-bad" role="alert">
-            {text}
-          </p>
-        ))}
+      <Alert text={why} />
+      <Alert text={problem.value} />
       <p>
         Type <code>/remote</code> in the terminal and open the link that it shows. Or enter a token:
       </p>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          send();
-        }}
-      >
+      <Form onSubmit={send}>
         <label for="token">Token</label>
-        <input
-          id="token"
-          type="password"
-          autocomplete="off"
-          value={token.value}
-          onInput={({ currentTarget }) => (token.value = currentTarget.value)}
-        />
+        <input id="token" type="password" autocomplete="off" {...bound(token)} />
         <button type="submit" class="option allow">
           Join
         </button>
-      </form>
+      </Form>
     </main>
   );
 }
@@ -168,9 +153,7 @@ function Session({ store }: { readonly store: PageSession }) {
       {ended ? (
         <div class="ended" role="alert">
           <span>{store.problem.value === '' ? 'The session has ended.' : store.problem.value}</span>
-          <button type="button" onClick={() => void start()}>
-            Join again
-          </button>
+          <Button onClick={() => void start()}>Join again</Button>
         </div>
       ) : (
         <RequestDialog store={store} />

@@ -3,6 +3,7 @@ import { cleanLine, type SessionState } from '../../../display/index.ts';
 import type { LiveClient } from '../../../live/client/index.ts';
 import { canNotify, notifications, turnOnNotifications } from './attention.ts';
 import { folderOf, type PageSession } from './page-session.ts';
+import { Button } from '../parts/controls.tsx';
 
 const CONNECTION = {
   connected: { text: 'Connected', tone: 'good' },
@@ -67,8 +68,7 @@ function Clients({
           ))}
         </ul>
         {canNotify ? (
-          <button
-            type="button"
+          <Button
             disabled={notifications.value !== 'default'}
             onClick={() => void turnOnNotifications()}
           >
@@ -77,7 +77,7 @@ function Clients({
               : notifications.value === 'denied'
                 ? 'Notifications are blocked by the browser'
                 : 'Notify me'}
-          </button>
+          </Button>
         ) : null}
       </div>
     </details>

@@ -11,6 +11,7 @@ import {
   type Completable,
 } from '../../../display/index.ts';
 import type { PageSession } from './page-session.ts';
+import { Button, Form } from '../parts/controls.tsx';
 
 const MAX_QUEUED = 4;
 
@@ -119,13 +120,7 @@ export function PromptField({ store }: { readonly store: PageSession }) {
           ))}
         </ul>
       ) : null}
-      <form
-        class="field"
-        onSubmit={(event) => {
-          event.preventDefault();
-          send();
-        }}
-      >
+      <Form class="field" onSubmit={send}>
         <label class="hidden" for="prompt">
           Prompt
         </label>
@@ -156,7 +151,7 @@ export function PromptField({ store }: { readonly store: PageSession }) {
         >
           {busy.value ? 'Queue' : 'Send'}
         </button>
-      </form>
+      </Form>
     </footer>
   );
 }
@@ -212,9 +207,9 @@ function Activity({ store, onStop }: { readonly store: PageSession; readonly onS
       <span class="spinner" />
       <span class="dim">Working {time}</span>
       {store.mayPrompt ? (
-        <button type="button" class="stop" onClick={onStop}>
+        <Button class="stop" onClick={onStop}>
           Stop
-        </button>
+        </Button>
       ) : null}
     </div>
   );

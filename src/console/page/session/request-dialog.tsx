@@ -24,6 +24,7 @@ import {
 import { Counts, Helper } from './entries.tsx';
 import { ChangeView, LongText } from './lines.tsx';
 import type { PageSession } from './page-session.ts';
+import { bound, Button } from '../parts/controls.tsx';
 
 const OPENING_MS = 400;
 const FIRST_ROWS = 400;
@@ -117,32 +118,30 @@ function Request({ store, entry, others }: RequestProps) {
               <textarea
                 id="dialog-words"
                 rows={2}
-                value={words.value}
                 ref={(field) => field?.focus()}
-                onInput={({ currentTarget }) => (words.value = currentTarget.value)}
+                {...bound(words)}
               />
-              <button type="button" class="option" disabled={!ready} onClick={say}>
+              <Button class="option" disabled={!ready} onClick={say}>
                 {question ? 'Send the answer' : 'Reject with this reason'}
-              </button>
+              </Button>
             </div>
           ) : null}
           <div class="options">
             {usualFirst(options).map((option) => (
-              <button
+              <Button
                 key={option.id}
-                type="button"
                 class={`option ${LOOKS[option.id] ?? 'other-option'}`}
                 disabled={!ready}
                 title={option.description && revealsLine(option.description)}
                 onClick={() => choose(option)}
               >
                 {revealsLine(option.name)}
-              </button>
+              </Button>
             ))}
             {question || speaks.value ? null : (
-              <button type="button" class="option link" onClick={() => (speaks.value = true)}>
+              <Button class="option link" onClick={() => (speaks.value = true)}>
                 Reject with a reason…
-              </button>
+              </Button>
             )}
           </div>
         </>
@@ -237,19 +236,14 @@ function EditorBox({
       <label class="hidden" for="editor-text">
         Content
       </label>
-      <textarea
-        id="editor-text"
-        spellcheck={false}
-        value={text.value}
-        onInput={({ currentTarget }) => (text.value = currentTarget.value)}
-      />
+      <textarea id="editor-text" spellcheck={false} {...bound(text)} />
       <div class="options">
-        <button type="button" class="option allow" onClick={() => editing.done(text.value)}>
+        <Button class="option allow" onClick={() => editing.done(text.value)}>
           Allow with these changes
-        </button>
-        <button type="button" class="option" onClick={() => editing.done(undefined)}>
+        </Button>
+        <Button class="option" onClick={() => editing.done(undefined)}>
           Back
-        </button>
+        </Button>
       </div>
     </dialog>
   );

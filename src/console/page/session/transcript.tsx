@@ -8,6 +8,7 @@ import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { Entry, SessionState } from '../../../display/index.ts';
 import { EntryView } from './entries.tsx';
 import type { LiveClient } from '../../../live/client/index.ts';
+import { Button } from '../parts/controls.tsx';
 
 /** Number of entries by which the window moves, and the maximum size of the window. */
 const STEP = 60;
@@ -170,14 +171,14 @@ export function TranscriptView({ store, onLoadAll, unnamed, empty }: Props) {
         }}
       >
         {start > 0 ? (
-          <button type="button" class="more" onClick={toStart}>
+          <Button class="more" onClick={toStart}>
             Go to the start ({start} earlier entries)
-          </button>
+          </Button>
         ) : null}
         {start === 0 && state.omitted > 0 ? (
-          <button type="button" class="more" onClick={onLoadAll}>
+          <Button class="more" onClick={onLoadAll}>
             Load {state.omitted} earlier messages
-          </button>
+          </Button>
         ) : null}
         {count === 0 ? empty : null}
         {shown.map((entry) => (
@@ -191,9 +192,9 @@ export function TranscriptView({ store, onLoadAll, unnamed, empty }: Props) {
         ))}
       </div>
       {away.value ? (
-        <button type="button" class="latest" onClick={toEnd}>
+        <Button class="latest" onClick={toEnd}>
           ↓ Latest
-        </button>
+        </Button>
       ) : null}
     </div>
   );

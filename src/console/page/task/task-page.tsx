@@ -1,4 +1,4 @@
-/** One task: what was said, when it happened, and the events themselves, now and at any time before. */
+/** The page of one task: its transcript, timeline, events and JSON, in the current state or after any earlier event. */
 import { useComputed, useSignal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 import { cleanLine } from '../../../display/index.ts';
@@ -6,12 +6,12 @@ import { VERSIONS, type Task } from '../../../protocol/index.ts';
 import { AnswerForm } from '../parts/answer-form.tsx';
 import { PageMessage, Problem, ProblemLine } from '../parts/problem.tsx';
 import { TaskButtons } from '../parts/task-buttons.tsx';
-import { Moment, StateBadge } from '../parts/task-parts.tsx';
+import { Fact, Moment, StateBadge } from '../parts/task-parts.tsx';
 import { useAction } from '../parts/use-action.ts';
 import { useLoaded } from '../parts/use-loaded.ts';
 import { goTo, hrefOf, route } from '../server/route.ts';
-import type { Server } from '../server/server.ts';
-import { mayWrite, sendToTask } from '../server/task-actions.ts';
+import type { PageProps, Server } from '../server/server.ts';
+import { mayWrite, sendToTask, type TaskPlace } from '../server/task-actions.ts';
 import { LongText } from '../session/lines.tsx';
 import { ContentEditor, RequestDialog } from '../session/request-dialog.tsx';
 import { TranscriptView } from '../session/transcript.tsx';
@@ -24,13 +24,7 @@ const VIEWS = { transcript: 'Transcript', timeline: 'Timeline', frames: 'Events'
 type View = keyof typeof VIEWS;
 const JSON_ROWS = 400;
 
-interface Props {
-  readonly server: Server;
-  readonly path: readonly string[];
-}
-
-export function TaskPage({ server, path }: Props) {
-  const [taskId] = path;
+export function TaskPage({ server, path: [taskId] }: PageProps) {
   const { agent = '' } = route.value.query;
   if (taskId === undefined) {
     return (
@@ -44,13 +38,7 @@ export function TaskPage({ server, path }: Props) {
   return <TaskOf key={`${agent} ${taskId}`} server={server} agent={agent} taskId={taskId} />;
 }
 
-interface TaskProps {
-  readonly server: Server;
-  readonly agent: string;
-  readonly taskId: string;
-}
-
-function TaskOf({ server, agent, taskId }: TaskProps) {
+function TaskOf({ server, agent, taskId }: TaskPlace & { readonly server: Server }) {
   const store = useMemo(() => new OpenTask(server, { agent, taskId }), [server, agent, taskId]);
   useEffect(() => {
     void store.follow();
@@ -136,26 +124,16 @@ function TaskHead({ store, task, isPast }: HeadProps) {
         Task <StateBadge state={task.status.state} />
       </h1>
       <dl class="facts">
-        <div>
-          <dt>Id</dt>
-          <dd class="mono">{task.id}</dd>
-        </div>
-        <div>
-          <dt>Context</dt>
-          <dd class="mono">
-            <a href={hrefOf(['inbox'], { context: task.contextId })}>{cleanLine(task.contextId)}</a>
-          </dd>
-        </div>
-        <div>
-          <dt>Agent</dt>
-          <dd>{cleanLine(place.agent === '' ? server.card.name : place.agent)}</dd>
-        </div>
-        <div>
-          <dt>{isPast ? 'Shown as it was' : 'Changed'}</dt>
-          <dd>
-            <Moment at={task.status.timestamp} />
-          </dd>
-        </div>
+        <Fact name="Id" class="mono">
+          {task.id}
+        </Fact>
+        <Fact name="Context" class="mono">
+          <a href={hrefOf(['inbox'], { context: task.contextId })}>{cleanLine(task.contextId)}</a>
+        </Fact>
+        <Fact name="Agent">{cleanLine(store.agentName)}</Fact>
+        <Fact name={isPast ? 'Shown as it was' : 'Changed'}>
+          <Moment at={task.status.timestamp} />
+        </Fact>
       </dl>
       {mayWrite(server, place.agent) && !isPast ? (
         <div class="actions">
