@@ -20,9 +20,9 @@ const ACTIONS = [
   ['key', 'keys'],
   ['card', 'model cards'],
   ['agent', 'agents'],
-  ...['key.create', 'key.edit', 'key.rotate', 'key.revoke'],
-  ...['card.create', 'card.update', 'card.restore', 'card.delete'],
-  ...['agent.create', 'agent.update', 'agent.delete'],
+  ...'key.create key.edit key.rotate key.revoke'.split(' '),
+  ...'card.create card.update card.restore card.delete'.split(' '),
+  ...'agent.create agent.update agent.delete'.split(' '),
 ] as const;
 const FILTERS = ['action', 'actor', 'subject', 'from', 'to'] as const;
 

@@ -2,7 +2,8 @@
 import { isTerminal, type TaskState } from '../../../protocol/index.ts';
 import { goTo, hrefOf } from '../server/route.ts';
 import type { Server } from '../server/server.ts';
-import { cancelTask, sendAgain, type TaskPlace } from '../server/task-actions.ts';
+import { cancelTask, sendAgain } from '../server/task-actions.ts';
+import type { TaskPlace } from '../server/task-log.ts';
 import type { PageAction } from './use-action.ts';
 import { Button } from './controls.tsx';
 

@@ -68,9 +68,7 @@ export class Server {
     const known = this.#clients.get(agent);
     if (known) return known;
     const headers = headersOf(this.key);
-    const opened: Promise<RemoteAgentClient> = connect(`${this.url}${this.pathOf(agent)}/`, {
-      headers,
-    });
+    const opened = connect(`${this.url}${this.pathOf(agent)}/`, { headers });
     this.#clients.set(agent, opened);
     opened.catch(() => this.#clients.delete(agent));
     return opened;
@@ -120,6 +118,11 @@ export async function signIn(key: string | undefined): Promise<Server> {
   if (SERVER_KIND === 'inspector') await new Server(key, client).ask('/inspector');
   else await client.list({ pageSize: 1 }, { extensions: EXTENSIONS });
   return new Server(key, client);
+}
+
+/** Returns whether the server wants another key or token. */
+export function isRefused(error: unknown): boolean {
+  return error instanceof A2AError && error.kind === 'unauthenticated';
 }
 
 export function headersOf(key: string | undefined): Record<string, string> {

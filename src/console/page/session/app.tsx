@@ -2,10 +2,9 @@
 import { signal, useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { reasonOf } from '../../../base/index.ts';
-import { exchangeTicket } from '../../../live/client/index.ts';
-import { A2AError } from '../../../protocol/index.ts';
 import { announcement, watchAttention } from './attention.ts';
-import { BASE, ownName, remembered, SERVER_KIND, takeTicket } from '../server/access.ts';
+import { redeemTicket, remembered, SERVER_KIND } from '../server/access.ts';
+import { isRefused } from '../server/server.ts';
 import { PromptField } from './prompt-field.tsx';
 import { ContentEditor, RequestDialog } from './request-dialog.tsx';
 import { Header } from './header.tsx';
@@ -27,11 +26,7 @@ export const screen = signal<Screen>({ kind: 'joining' });
 export async function start(): Promise<void> {
   screen.value = { kind: 'joining' };
   try {
-    const ticket = takeTicket();
-    if (ticket !== undefined) {
-      const { token } = await exchangeTicket(BASE, ticket, { name: ownName() });
-      remembered('token').value = token;
-    }
+    await redeemTicket();
     await join(remembered('token').value);
   } catch (error) {
     // Only the exchange of the ticket is refused here. A refused token is handled by `join`.
@@ -44,7 +39,7 @@ export async function start(): Promise<void> {
 
 async function join(token: string | undefined, seen?: number): Promise<void> {
   try {
-    const store = await openSession(token, { ...(seen !== undefined && { seen }) });
+    const store = await openSession(token, seen);
     remembered('token').value = token;
     screen.value = { kind: 'session', store };
     void store.follow().then((error) => {
@@ -68,10 +63,6 @@ function loadAll(store: PageSession): void {
   const { finished, open } = store.state.value.log;
   const joined = join(remembered('token').value, finished.length + open.length);
   store.run(joined.then(() => store.session.close()));
-}
-
-function isRefused(error: unknown): boolean {
-  return error instanceof A2AError && error.kind === 'unauthenticated';
 }
 
 export function PageApp() {
