@@ -50,17 +50,10 @@ export function KeysPage({ server }: { readonly server: Server }) {
           await server.ask(pathOf(current), { method: 'PATCH', body });
         return;
       }
-      const { name, scopes, expiresAt, rateLimit, budget } = settings;
-      const limits = defined({
-        expiresAt: expiresAt ?? undefined,
-        rateLimit: rateLimit ?? undefined,
-        budget: budget ?? undefined,
-      });
-      const { secret } = await server.json(NewSecret, '/a2a/keys', {
-        method: 'POST',
-        body: { name, scopes, ...limits },
-      });
-      made.value = { name, secret };
+      const given = Object.entries(settings).filter(([, value]) => value !== null);
+      const body = Object.fromEntries(given);
+      const { secret } = await server.json(NewSecret, '/a2a/keys', { method: 'POST', body });
+      made.value = { name: settings.name, secret };
     });
   const confirm = (key: ShownKey, what: 'rotate' | 'revoke') =>
     change(async () => {

@@ -15,6 +15,7 @@ import { StackedBars } from './stacked-bars.tsx';
 import {
   amount,
   daysBetween,
+  lastDays,
   GROUPINGS,
   MAX_SERIES,
   measuresOf,
@@ -51,7 +52,7 @@ export function SpendingPage({ server }: { readonly server: Server }) {
   const workspace = useSignal(own);
   const measure = useSignal('');
   const grouping = chosen.value === 'workspace' && workspace.value !== ALL ? 'model' : chosen.value;
-  const range = rangeOf(PERIODS[period.value] ?? 30);
+  const range = lastDays(PERIODS[period.value] ?? 30);
   const usage = useLoaded(
     async (signal) => ({
       ...range,
@@ -120,7 +121,7 @@ interface WorkspaceProps {
 /** The choice of a workspace, for operators. It lists the workspaces with usage in the longest period. */
 function WorkspaceChoice({ server, own, value, onChange }: WorkspaceProps) {
   const found = useLoaded(
-    (signal) => loadUsage(server, { ...rangeOf(MAX_DAYS), by: 'workspace' }, signal),
+    (signal) => loadUsage(server, { ...lastDays(MAX_DAYS), by: 'workspace' }, signal),
     [server],
   );
   const names = new Set((found.value?.items ?? []).map(({ workspaceId = '' }) => workspaceId));
@@ -133,13 +134,6 @@ function WorkspaceChoice({ server, own, value, onChange }: WorkspaceProps) {
       onChange={onChange}
     />
   );
-}
-
-/** Returns the last days, until today, in UTC. */
-function rangeOf(count: number): { readonly from: string; readonly to: string } {
-  const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);
-  const now = Date.now();
-  return { from: dayOf(now - (count - 1) * 86_400_000), to: dayOf(now) };
 }
 
 /** Returns the measure that was chosen, if these rows have it. */

@@ -1,7 +1,6 @@
 /** The inbox: the tasks of this server, by what they need. */
 import { useSignal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
-import * as z from 'zod';
 import { A2AError } from '../../../protocol/index.ts';
 import { PageMessage, Problem, ProblemLine } from '../parts/problem.tsx';
 import { useLoaded } from '../parts/use-loaded.ts';
@@ -26,8 +25,6 @@ const NOTHING: Readonly<Record<Group, string>> = {
 /** More agents than this are not searched at the same time. */
 const MAX_AGENTS = 20;
 
-const Agents = z.object({ agents: z.array(z.object({ name: z.string() })) });
-
 export function InboxPage({ server, path }: PageProps) {
   const agents = useLoaded(async (signal) => agentsOf(server, signal), [server]);
   if (agents.value) {
@@ -45,9 +42,7 @@ export function InboxPage({ server, path }: PageProps) {
 /** Returns the names of the agents whose tasks this key may see. The empty name is the server itself. */
 async function agentsOf(server: Server, signal: AbortSignal): Promise<readonly string[]> {
   const own = server.may('tasks:read') ? [''] : [];
-  if (server.kind !== 'gateway' || !server.may('agents:use')) return own;
-  const { agents } = await server.json(Agents, '/a2a/agents', { signal });
-  return [...own, ...agents.map(({ name }) => name)];
+  return server.kind === 'gateway' ? [...own, ...(await server.agentNames(signal))] : own;
 }
 
 interface InboxProps extends PageProps {

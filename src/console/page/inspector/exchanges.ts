@@ -43,7 +43,6 @@ export class RecordedExchange {
   readonly url: string;
   readonly requestHeaders: readonly ShownHeader[];
   readonly requestBody: string | undefined;
-  readonly startedAt = Date.now();
   readonly #since = performance.now();
   /** Changes whenever the response does. */
   readonly version = signal(0);

@@ -2,7 +2,7 @@
 import { useComputed } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 import { cleanLine } from '../../../display/index.ts';
-import { AgentList } from '../gateway/api.ts';
+import { ChoiceField } from '../parts/filters.tsx';
 import { Problem } from '../parts/problem.tsx';
 import { useLoaded } from '../parts/use-loaded.ts';
 import { goTo, hrefOf, route } from '../server/route.ts';
@@ -48,35 +48,26 @@ function Relayed({ server }: { readonly server: Server }) {
 
 /** A gateway can inspect only itself and the agents behind it. Otherwise, it would fetch any URL for its callers. */
 function AgentChoice({ server, agent }: { readonly server: Server; readonly agent: string }) {
-  const loaded = useLoaded(
-    async (signal) =>
-      server.may('agents:use')
-        ? (await server.json(AgentList, '/a2a/agents', { signal })).agents
-        : [],
-    [server],
-  );
-  const names = loaded.value?.map(({ name }) => name) ?? [];
+  const loaded = useLoaded((signal) => server.agentNames(signal), [server]);
+  const names = new Set([...(loaded.value ?? []), ...(agent === '' ? [] : [agent])]);
   return (
     <div class="filters">
-      <div>
-        <label for="inspected">Agent</label>
-        <select
-          id="inspected"
-          value={agent}
-          onChange={({ currentTarget: { value } }) =>
-            goTo(hrefOf(value === '' ? ['inspector'] : ['inspector', value]))
-          }
-        >
-          <option value="">This gateway</option>
-          {[...new Set([...names, ...(agent === '' ? [] : [agent])])].map((name) => (
-            <option key={name} value={name}>
-              {cleanLine(name)}
-            </option>
-          ))}
-        </select>
-      </div>
+      <ChoiceField
+        label="Agent"
+        value={agent}
+        options={[
+          ['', 'This gateway'],
+          ...[...names].map((name) => [name, cleanLine(name)] as const),
+        ]}
+        onChange={(value) => goTo(hrefOf(pathTo(value)))}
+      />
     </div>
   );
+}
+
+/** Returns the path of this page for an agent. */
+function pathTo(agent: string): string[] {
+  return agent === '' ? ['inspector'] : ['inspector', agent];
 }
 
 function Inspected({ access, agent }: { readonly access: AgentAccess; readonly agent: string }) {
@@ -136,9 +127,8 @@ interface TabProps {
 }
 
 function Tab({ agent, view, current, title, count = 0 }: TabProps) {
-  const path = agent === '' ? ['inspector'] : ['inspector', agent];
   return (
-    <a href={hrefOf(path, { view })} aria-current={view === current ? 'page' : undefined}>
+    <a href={hrefOf(pathTo(agent), { view })} aria-current={view === current ? 'page' : undefined}>
       {title} {count > 0 ? <span class="count">{count}</span> : null}
     </a>
   );

@@ -29,6 +29,8 @@ const SignedInCaller = z.object({
 });
 export type SignedInCaller = z.infer<typeof SignedInCaller>;
 
+const AgentNames = z.object({ agents: z.array(z.object({ name: z.string() })) });
+
 export interface PageRequest {
   readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | undefined;
   readonly body?: unknown;
@@ -97,6 +99,13 @@ export class Server {
   async json<T>(schema: z.ZodType<T>, path: string, options?: PageRequest): Promise<T> {
     const response = await this.ask(path, options);
     return schema.parse(await response.json());
+  }
+
+  /** Returns the names of the agents behind the gateway that this key may use. */
+  async agentNames(signal: AbortSignal): Promise<string[]> {
+    if (!this.may('agents:use')) return [];
+    const { agents } = await this.json(AgentNames, '/a2a/agents', { signal });
+    return agents.map(({ name }) => name);
   }
 }
 
