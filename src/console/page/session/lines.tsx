@@ -14,7 +14,7 @@ const MAX_ROW = 2000;
 /** A text of this length or longer is read slice by slice. */
 const LARGE = 400_000;
 const SLICE_CHARS = 60_000;
-/** How many times more rows each further slice has, and the maximum. */
+/** The factor by which each further slice has more rows, and the maximum number of its rows. */
 const GROWTH = 4;
 const MAX_SLICE = 3000;
 
@@ -112,8 +112,7 @@ export function shownSize(chars: number, unit: 'bytes' | 'characters' = 'charact
 
 /** Draws a file change, with the colours of its language. */
 export function ChangeView({ diff, first }: { readonly diff: FileDiff; readonly first: number }) {
-  const size = (diff.old_content?.length ?? 0) + diff.new_content.length;
-  if (size < LARGE) return <SmallChange diff={diff} first={first} />;
+  if (!isLarge(diff)) return <SmallChange diff={diff} first={first} />;
   const { formatted_diff: formatted = '' } = diff;
   return formatted === '' ? (
     <>
@@ -174,6 +173,9 @@ function coloured(text: string, language: string): ComponentChildren {
 
 /** Returns the numbers of added and removed lines, or undefined for a large change. */
 export function countsOf(diff: FileDiff): { added: number; removed: number } | undefined {
-  const size = (diff.old_content?.length ?? 0) + diff.new_content.length;
-  return size < LARGE ? changeOf(diff) : undefined;
+  return isLarge(diff) ? undefined : changeOf(diff);
+}
+
+function isLarge({ old_content: before = '', new_content: after }: FileDiff): boolean {
+  return before.length + after.length >= LARGE;
 }

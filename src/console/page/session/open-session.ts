@@ -16,8 +16,9 @@ const FIRST_MESSAGES = 2000;
  * Throws A2AError `unauthenticated` if the server wants another token.
  */
 export async function openSession(token: string | undefined, seen?: number): Promise<PageSession> {
-  let store: PageSession | undefined;
+  const opened: { store?: PageSession } = {};
   const onConnection = (connected: boolean) => {
+    const { store } = opened;
     if (store) store.connection.value = connected ? 'connected' : 'reconnecting';
   };
   const name = ownName();
@@ -36,6 +37,5 @@ export async function openSession(token: string | undefined, seen?: number): Pro
           taskId: remembered('task').value,
           onTask: (taskId) => (remembered('task').value = taskId),
         });
-  store = new PageSession(session, seen);
-  return store;
+  return (opened.store = new PageSession(session, seen));
 }

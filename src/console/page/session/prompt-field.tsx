@@ -7,6 +7,7 @@ import {
   completableAt,
   fileChoices,
   isBusy,
+  timeSince,
   type Choice,
   type Completable,
 } from '../../../display/index.ts';
@@ -200,12 +201,10 @@ function Activity({ store, onStop }: { readonly store: PageSession; readonly onS
     return () => clearInterval(timer);
   }, [since]);
   if (since === undefined) return null;
-  const seconds = Math.max(0, Math.floor((now.value - since) / 1000));
-  const time = seconds < 60 ? `${seconds}s` : `${Math.floor(seconds / 60)}m ${seconds % 60}s`;
   return (
     <div class="activity">
       <span class="spinner" />
-      <span class="dim">Working {time}</span>
+      <span class="dim">Working {timeSince(since, now.value)}</span>
       {store.mayPrompt ? (
         <Button class="stop" onClick={onStop}>
           Stop

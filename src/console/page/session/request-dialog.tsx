@@ -6,6 +6,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useSignal } from '@preact/signals';
 import {
+  cancelOption,
   isInWords,
   isQuestion,
   requestId,
@@ -23,7 +24,7 @@ import {
 } from '../../../protocol/schema-free/index.ts';
 import { Counts, Helper } from './entries.tsx';
 import { ChangeView, LongText } from './lines.tsx';
-import type { PageSession } from './page-session.ts';
+import type { Editing, PageSession } from './page-session.ts';
 import { bound, Button } from '../parts/controls.tsx';
 
 const OPENING_MS = 400;
@@ -74,7 +75,7 @@ function Request({ store, entry, others }: RequestProps) {
   const say = () => {
     if (ready && words.value.trim() !== '') store.run(store.answers.speak(entry, words.value));
   };
-  const cancel = options.find(({ id }) => id === OPTION.cancel);
+  const cancel = cancelOption(entry);
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const typing = event.target instanceof HTMLTextAreaElement;
@@ -217,11 +218,7 @@ export function ContentEditor({ store }: { readonly store: PageSession }) {
   return editing ? <EditorBox key={editing.fileName} editing={editing} /> : null;
 }
 
-function EditorBox({
-  editing,
-}: {
-  readonly editing: NonNullable<PageSession['editing']['value']>;
-}) {
+function EditorBox({ editing }: { readonly editing: Editing }) {
   const box = useRef<HTMLDialogElement>(null);
   const text = useSignal(editing.text);
   useEffect(() => box.current?.showModal(), []);
