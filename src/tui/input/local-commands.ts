@@ -43,12 +43,12 @@ export function localCommand(text: string): LocalCommand | undefined {
 }
 
 /** Returns the text of `/help`: the commands of the session and of this terminal, and the keys. */
-export function helpText(commands: readonly SlashCommand[], keys = KEYS): string {
+export function helpText(commands: readonly SlashCommand[]): string {
   return [
     ...[...commands, ...LOCAL_COMMANDS].flatMap((each) => rowsOf([], each)),
-    'Two slashes before a name send the text to the model.',
+    'To send a command to the model as text, start with two slashes.',
     '',
-    keys,
+    KEYS,
   ].join('\n');
 }
 
