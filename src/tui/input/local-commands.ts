@@ -46,7 +46,7 @@ export function localCommand(text: string): LocalCommand | undefined {
 export function helpText(commands: readonly SlashCommand[]): string {
   return [
     ...[...commands, ...LOCAL_COMMANDS].flatMap((each) => rowsOf([], each)),
-    'To send a command to the model as text, start with two slashes.',
+    'Two slashes before a name send the text to the model.',
     '',
     KEYS,
   ].join('\n');
