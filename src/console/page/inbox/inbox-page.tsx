@@ -3,6 +3,7 @@ import { useSignal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 import { A2AError } from '../../../protocol/index.ts';
 import { PageMessage, Problem, ProblemLine } from '../parts/problem.tsx';
+import { Tabs } from '../parts/tabs.tsx';
 import { useLoaded } from '../parts/use-loaded.ts';
 import { goTo, hrefOf, replacePlace, route } from '../server/route.ts';
 import type { PageProps, Server } from '../server/server.ts';
@@ -99,18 +100,13 @@ function InboxOf({ server, path, agents, onAgentGone }: InboxProps) {
         <EmptyServer server={server} />
       ) : (
         <>
-          <nav class="tabs" aria-label="Groups of tasks">
-            {GROUP_NAMES.map((each) => (
-              <a
-                key={each}
-                href={hrefOf(['inbox', each], query)}
-                aria-current={each === chosen ? 'page' : undefined}
-              >
-                {TITLES[each]}{' '}
-                <span class="count">{counts ? counts[each].toLocaleString() : '…'}</span>
-              </a>
-            ))}
-          </nav>
+          <Tabs
+            label="Groups of tasks"
+            titles={TITLES}
+            current={chosen}
+            hrefFor={(each) => hrefOf(['inbox', each], query)}
+            countOf={(each) => counts?.[each].toLocaleString() ?? '…'}
+          />
           <Filters
             agents={agents}
             query={query}

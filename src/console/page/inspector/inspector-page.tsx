@@ -4,6 +4,7 @@ import { useEffect, useMemo } from 'preact/hooks';
 import { cleanLine } from '../../../display/index.ts';
 import { ChoiceField } from '../parts/filters.tsx';
 import { Problem } from '../parts/problem.tsx';
+import { keysOf, Tabs } from '../parts/tabs.tsx';
 import { useLoaded } from '../parts/use-loaded.ts';
 import { goTo, hrefOf, route } from '../server/route.ts';
 import type { PageProps, Server } from '../server/server.ts';
@@ -17,8 +18,7 @@ import { NoCard } from './no-card.tsx';
 import { TryView } from './try-view.tsx';
 import { Button } from '../parts/controls.tsx';
 
-const VIEWS = ['card', 'checks', 'try', 'requests'] as const;
-type View = (typeof VIEWS)[number];
+const VIEWS = { card: 'Card', checks: 'Checks', try: 'Send', requests: 'Requests' };
 
 /** The path has the name of an agent behind the gateway, or nothing for the server itself. */
 export function InspectorPage({ server, path: [agent = ''] }: PageProps) {
@@ -74,10 +74,14 @@ function Inspected({ access, agent }: { readonly access: AgentAccess; readonly a
   const inspection = useMemo(() => new Inspection(access), [access]);
   useEffect(() => void inspection.inspect(), [inspection]);
   const { view: wanted } = route.value.query;
-  const view = VIEWS.find((each) => each === wanted) ?? 'card';
+  const view = keysOf(VIEWS).find((each) => each === wanted) ?? 'card';
   const problems = useComputed(
     () => inspection.checks.value.filter(({ status }) => status !== 'ok').length,
   );
+  const counts: Partial<Record<keyof typeof VIEWS, number>> = {
+    checks: problems.value,
+    requests: inspection.log.all.value.length,
+  };
   const hasCard = inspection.card !== undefined;
   return (
     <>
@@ -91,18 +95,13 @@ function Inspected({ access, agent }: { readonly access: AgentAccess; readonly a
         </span>
       </div>
       <HeaderFields inspection={inspection} />
-      <nav class="tabs" aria-label="Views of the agent">
-        <Tab agent={agent} view="card" current={view} title="Card" />
-        <Tab agent={agent} view="checks" current={view} title="Checks" count={problems.value} />
-        <Tab agent={agent} view="try" current={view} title="Send" />
-        <Tab
-          agent={agent}
-          view="requests"
-          current={view}
-          title="Requests"
-          count={inspection.log.all.value.length}
-        />
-      </nav>
+      <Tabs
+        label="Views of the agent"
+        titles={VIEWS}
+        current={view}
+        hrefFor={(each) => hrefOf(pathTo(agent), { view: each })}
+        countOf={(each) => (counts[each] ? String(counts[each]) : '')}
+      />
       {view === 'requests' ? (
         <ExchangeList inspection={inspection} />
       ) : inspection.error.value !== undefined && !hasCard ? (
@@ -115,21 +114,5 @@ function Inspected({ access, agent }: { readonly access: AgentAccess; readonly a
         <TryView inspection={inspection} />
       )}
     </>
-  );
-}
-
-interface TabProps {
-  readonly agent: string;
-  readonly view: View;
-  readonly current: View;
-  readonly title: string;
-  readonly count?: number;
-}
-
-function Tab({ agent, view, current, title, count = 0 }: TabProps) {
-  return (
-    <a href={hrefOf(pathTo(agent), { view })} aria-current={view === current ? 'page' : undefined}>
-      {title} {count > 0 ? <span class="count">{count}</span> : null}
-    </a>
   );
 }

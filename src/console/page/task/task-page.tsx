@@ -5,6 +5,7 @@ import { cleanLine } from '../../../display/index.ts';
 import { VERSIONS, type Task } from '../../../protocol/index.ts';
 import { AnswerForm } from '../parts/answer-form.tsx';
 import { PageMessage, Problem, ProblemLine } from '../parts/problem.tsx';
+import { keysOf, Tabs } from '../parts/tabs.tsx';
 import { TaskButtons } from '../parts/task-buttons.tsx';
 import { Fact, Moment, StateBadge } from '../parts/task-parts.tsx';
 import { useAction } from '../parts/use-action.ts';
@@ -22,7 +23,6 @@ import { OpenTask } from './open-task.ts';
 import { TimelineView } from './timeline-view.tsx';
 
 const VIEWS = { transcript: 'Transcript', timeline: 'Timeline', frames: 'Events', task: 'JSON' };
-type View = keyof typeof VIEWS;
 const JSON_ROWS = 400;
 
 export function TaskPage({ server, path: [taskId] }: PageProps) {
@@ -48,7 +48,7 @@ function TaskOf({ server, agent, taskId }: TaskPlace & { readonly server: Server
   const { query } = route.value;
   const count = store.count.value;
   const error = store.error.value;
-  const view = viewIn(query['view']);
+  const view = keysOf(VIEWS).find((each) => each === query['view']) ?? 'transcript';
   const at = Math.min(atIn(query['at']) ?? count, count);
   const set = (changed: Record<string, string>) =>
     goTo(hrefOf(['tasks', taskId], { ...query, ...changed }), { replace: true });
@@ -76,17 +76,12 @@ function TaskOf({ server, agent, taskId }: TaskPlace & { readonly server: Server
         at={at}
         onChange={(next) => set({ at: next >= count ? '' : String(next) })}
       />
-      <nav class="tabs" aria-label="Views of the task">
-        {(Object.keys(VIEWS) as View[]).map((each) => (
-          <a
-            key={each}
-            href={hrefOf(['tasks', taskId], { ...query, view: each })}
-            aria-current={each === view ? 'page' : undefined}
-          >
-            {VIEWS[each]}
-          </a>
-        ))}
-      </nav>
+      <Tabs
+        label="Views of the task"
+        titles={VIEWS}
+        current={view}
+        hrefFor={(each) => hrefOf(['tasks', taskId], { ...query, view: each })}
+      />
       <div class="task-view">
         {view === 'transcript' ? <Transcript store={store} at={at} /> : null}
         {view === 'timeline' ? <TimelineView entries={entries} /> : null}
@@ -98,10 +93,6 @@ function TaskOf({ server, agent, taskId }: TaskPlace & { readonly server: Server
       {at === count ? <Answers store={store} task={task} /> : null}
     </div>
   );
-}
-
-function viewIn(text: string | undefined): View {
-  return (Object.keys(VIEWS) as View[]).find((each) => each === text) ?? 'transcript';
 }
 
 function atIn(text: string | undefined): number | undefined {
