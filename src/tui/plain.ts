@@ -93,7 +93,7 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
   let unfinished = '';
   /** The retry that was printed last. */
   let retried: SessionState['retry'];
-  /** Resolves when the session has got the texts before. They are sent in the order in which they were typed. */
+  /** Resolves when the session has received all earlier texts. So texts are sent in the order in which they were typed. */
   let handed: Promise<unknown> = Promise.resolve();
   /** The number of sent prompts whose turns have not ended. */
   let awaited = 0;

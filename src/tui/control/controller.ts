@@ -150,10 +150,10 @@ export class Controller implements TextHost {
     );
     if (this.#options.remoteAtStart) this.attempt(this.#typedText.share('remote', []));
     const { prompt = '' } = this.#options;
-    // This text is only ever sent: a text from a script must not run as a command of the person's shell.
+    // This text is sent as it is, because a text from a script must not run as a command of the person's shell.
     if (prompt.trim() !== '') this.attempt(this.session.prompt(prompt));
     const reason = await this.#done.promise;
-    // Before Ink stops to read the input: the listener of the alerts would otherwise go on reading.
+    // Must happen before Ink stops reading the input. Otherwise, the listener of the alerts would continue to read it.
     this.alerts.stop();
     this.#abort.abort();
     this.#twice.clear();

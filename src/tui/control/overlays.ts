@@ -47,7 +47,7 @@ export class Overlays {
     this.#host.change({ pane: { kind: asked ? 'request' : 'call', scroll: 0 } });
   }
 
-  /** Opens the picker of checkpoints or, where there is none, lists the checkpoints as text. */
+  /** Opens the picker of checkpoints. If it would be empty, asks the session to list its checkpoints as text. */
   async openRestore(): Promise<void> {
     const host = this.#host;
     const items = (await this.#checkpoints?.list()) ?? [];

@@ -31,7 +31,7 @@ export class PersonShell {
     this.#options = options;
   }
 
-  /** Runs a command. Rejects with an error that the person can read. */
+  /** Runs a command. Rejects with an error whose message is meant for the person. */
   async run(command: string): Promise<void> {
     const { shell, running, ended } = this.#options;
     if (!shell) throw new Error(ONLY_HERE);

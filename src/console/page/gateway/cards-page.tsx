@@ -85,7 +85,7 @@ function CardEditor({ server, id }: { readonly server: Server; readonly id: stri
     [server, path],
   );
   const { busy, problem, run, clear } = useAction();
-  /** Counts how often the person has given up a text, so that the editor starts again. */
+  /** The number of edited texts that the person has discarded. A change resets the editor. */
   const discarded = useSignal(0);
   const writes = server.may('cards:write');
   const reload = () => {

@@ -7,7 +7,7 @@ import type { ShownKey } from './api.ts';
 import { Button, Form, TextField } from '../parts/controls.tsx';
 
 const PERIODS = ['day', 'month', 'total'] as const;
-/** The scopes of a new key, as far as the caller has them. */
+/** The scopes that are selected for a new key, if the caller has them. */
 const USUAL = ['tasks:read', 'tasks:write'];
 const COUNT = { type: 'number', min: 1 } as const;
 const MONEY = { type: 'number', min: 0, step: 'any' } as const;

@@ -37,7 +37,7 @@ export function KeysPage({ server }: { readonly server: Server }) {
       await work();
       editing.value = undefined;
       asked.value = undefined;
-      // With a new secret of its own, the page has read the list again.
+      // With a new secret of its own key, the page has a new server and has already read the list again.
       if (signedIn.value.kind === 'in' && signedIn.value.server === server) keys.reload();
     });
   const pathOf = ({ id }: ShownKey, more = '') => `/a2a/keys/${encodeURIComponent(id)}${more}`;
@@ -64,7 +64,7 @@ export function KeysPage({ server }: { readonly server: Server }) {
       const path = pathOf(key, '/rotate');
       const { secret } = await server.json(NewSecret, path, { method: 'POST', body: {} });
       made.value = { name: key.name, secret };
-      // The page goes on with the new secret of its own key. Otherwise it would be signed out before the secret is copied.
+      // The page continues with the new secret of its own key. Otherwise, it would be signed out before the secret is copied.
       if (key.id === server.caller?.keyId) await enter(secret);
     });
 
@@ -144,7 +144,7 @@ export function KeysPage({ server }: { readonly server: Server }) {
   );
 }
 
-/** Returns the settings that differ. A key that the caller may not change in whole keeps its other settings. */
+/** Returns the settings that differ. Only they are sent, because the caller may not be allowed to set the others. */
 function changesIn(key: ShownKey, settings: KeySettings): Partial<KeySettings> {
   const before: KeySettings = {
     name: key.name,

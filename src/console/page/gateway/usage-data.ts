@@ -150,10 +150,10 @@ export function seriesOf(
   return [...all.slice(0, MAX_SERIES), { name: `${rest.length} others`, values }];
 }
 
-/** Number of pages that are read. More rows than that would be no chart. */
+/** Maximum number of pages that are read. A chart of more rows would not be readable. */
 const MAX_PAGES = 4;
 
-/** Reads usage, page by page. `isWhole` is false if there is more of it. */
+/** Reads usage, page by page. `isWhole` is false if there are more pages. */
 export async function loadUsage(
   server: Server,
   query: Readonly<Record<string, string>>,

@@ -52,7 +52,7 @@ export class MergedTasks {
   constructor(server: Server, group: Group, filter: TaskFilter, counts: TaskCounts) {
     this.#server = server;
     this.#filter = filter;
-    // A list without tasks is not read: an inbox of many agents has many of them.
+    // A list without tasks is not read, because an inbox of many agents has many such lists.
     this.#sources = filter.agents.flatMap((agent) =>
       GROUPS[group]
         .filter((state) => (counts.get(agent)?.[state] ?? 0) > 0)

@@ -35,7 +35,7 @@ export interface AgentAccess {
   trusts(url: string): boolean;
   /** Sends a request. Throws a ConnectionError `untrusted` if requests to this address are not allowed. */
   send(request: AgentRequest): Promise<SentResponse>;
-  /** Has the server try an interface with gRPC, which a browser cannot use. Undefined if the server does not. */
+  /** Asks the server to try an interface with gRPC, which a browser cannot use. Undefined if the server cannot do that. */
   readonly tryGrpc:
     | ((
         offer: AgentInterface,

@@ -36,10 +36,10 @@ interface TextProps {
   readonly onChange: (value: string) => void;
 }
 
-/** A text that becomes a filter with Enter, or when the person goes on to another field. */
+/** A text that becomes a filter with Enter, or when the person moves to another field. */
 export function TextFilter({ label, value, type = 'text', onChange }: TextProps) {
   const id = useId();
-  // The list changes while a person types, so the text is kept until it is a filter.
+  // The page may be drawn again while the person types, so the text is kept here until it becomes a filter.
   const [typed, setTyped] = useState<string>();
   const shared = {
     id,

@@ -1,4 +1,4 @@
-/** What the page shows instead of data: why there is none, and what to do. */
+/** What the page shows after a problem: the reason, and what to do. */
 import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { reasonOf } from '../../../base/index.ts';

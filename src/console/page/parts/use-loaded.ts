@@ -49,7 +49,7 @@ export function useLoaded<T>(
     const { mark } = latest.current;
     setState((before) => ({ ...before, loading: true }));
     const work = async () => {
-      // The mark is read first, so that a change between the two is found by the next look.
+      // The mark is read before the data, so that the next check finds a change between the two requests.
       if (mark) known.current = await mark(signal);
       return loader(signal);
     };

@@ -1,6 +1,6 @@
 /**
  * The access of this page to its server: a ticket in the address, a token from an earlier visit in the same tab, or
- * none. The token is kept in memory and in sessionStorage, never in a cookie, so no other page can use it.
+ * none. The token is never in a cookie, so no other page can use it.
  */
 import { exchangeTicket, ticketIn } from '../../../live/client/index.ts';
 

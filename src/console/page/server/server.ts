@@ -76,7 +76,7 @@ export class Server {
     return opened;
   }
 
-  /** Sends a request to a path of the server. Throws an A2AError with the server's words if it is refused. */
+  /** Sends a request to a path of the server. Throws an A2AError with the server's message if it is refused. */
   async ask(path: string, options: PageRequest = {}): Promise<Response> {
     const { method = 'GET', body, headers, signal } = options;
     const response = await fetch(this.url + path, {
@@ -123,7 +123,7 @@ export async function signIn(key: string | undefined): Promise<Server> {
     const caller = await new Server(key, client).json(SignedInCaller, '/a2a/caller');
     return new Server(key, client, caller);
   }
-  // Also finds out whether the token is accepted.
+  // This request also checks that the token is accepted.
   if (SERVER_KIND === 'inspector') await new Server(key, client).ask('/inspector');
   else await client.list({ pageSize: 1 }, { extensions: EXTENSIONS });
   return new Server(key, client);
@@ -138,7 +138,7 @@ export function headersOf(key: string | undefined): Record<string, string> {
   return key === undefined ? {} : { authorization: `Bearer ${key}` };
 }
 
-/** Returns the words of a refusal: `{"error": "…"}` of the gateway, or `{"error": {"message": "…"}}`. */
+/** Returns the message of an error response: `{"error": "…"}` of the gateway, or `{"error": {"message": "…"}}`. */
 async function reasonIn(response: Response): Promise<string> {
   const text = await response.text().catch(() => '');
   try {

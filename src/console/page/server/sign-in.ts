@@ -27,7 +27,7 @@ export async function begin(): Promise<void> {
 
 /** Signs in with this key. Throws if the server could not be asked. */
 export async function enter(key: string | undefined): Promise<void> {
-  // A browser cannot send such a key in a header: the shortened key of the list, which ends with "…", for example.
+  // A browser cannot send such a key in a header. An example is the shortened key in the list, which ends with "…".
   if (key !== undefined && /[^\x21-\x7e]/.test(key)) {
     leave('The server does not accept this key.');
     return;
@@ -48,7 +48,7 @@ export function leave(why = ''): void {
   signedIn.value = { kind: 'out', why };
 }
 
-/** Asks for another key if the server has refused this one since. Returns whether it has. */
+/** Asks for another key if the error means that the server refuses this one. Returns whether it does. */
 export function leaveIfRefused(error: unknown): boolean {
   if (!isRefused(error)) return false;
   leave('The server no longer accepts this key.');

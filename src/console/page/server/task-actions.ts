@@ -1,4 +1,4 @@
-/** What a person does with a task: answer, cancel, and send the first message again. */
+/** The actions of a person on a task: answer, cancel, and send the first message again. */
 import { defined } from '../../../base/index.ts';
 import {
   A2AError,
@@ -11,7 +11,7 @@ import {
 import { EXTENSIONS, type Server } from './server.ts';
 import { readOpening, type TaskPlace } from './task-log.ts';
 
-/** The server answers at once. The page then sees what happens to the task. */
+/** Makes the server answer at once. The page then follows the task. */
 const AT_ONCE = { blocking: false } as const;
 
 /** Sends a message to a task: the answer to its question. */

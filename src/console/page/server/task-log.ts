@@ -1,4 +1,4 @@
-/** Reads the log of a task: `GET /tasks/ID/events`, which has all events of the task in the shape of either version. */
+/** Reads the log of a task: `GET /tasks/ID/events`, which returns all events of the task in the format of one protocol version. */
 import * as z from 'zod';
 import {
   codecOf,
@@ -50,7 +50,7 @@ export async function* readLog(server: Server, query: LogQuery): AsyncGenerator<
   }
 }
 
-/** Returns the entry with the page's own shape of the event. */
+/** Returns the entry with its event in the internal format. */
 export function decoded({ seq, event }: RawEntry, version: ProtocolVersion): LogEntry {
   const shown = codecOf(version, 'JSONRPC').decodeEvent(event);
   if (shown.kind === 'message') throw new TypeError('The log of a task contains a message');

@@ -48,7 +48,7 @@ export async function openAgentSession(
   const headers = headersOf(token);
   const client = await connect(url, { headers });
   const session = new AgentSession(client, url, headers, options);
-  // Also finds out whether the token is accepted.
+  // This request also checks that the token is accepted.
   const { tasks } = await client.list({ pageSize: 1 }, { extensions: EXTENSIONS });
   const [latest] = taskId === undefined ? [] : [await client.get(taskId).catch(() => tasks[0])];
   session.begin(latest);

@@ -29,7 +29,7 @@ function entryAt({ log }: SessionState, index: number): Entry | undefined {
   return index < finished.length ? finished[index] : open[index - finished.length];
 }
 
-/** What is shown: a session, or a task at some time. */
+/** What is shown: a session, or a task after one of its events. */
 export interface Shown {
   readonly state: ReadonlySignal<SessionState>;
   readonly session: { readonly self: LiveClient };

@@ -116,7 +116,7 @@ export class OpenTask {
     const client = await this.server.client(this.place.agent);
     const options = { after: this.lastSeq, extensions: EXTENSIONS, signal: stopped };
     for await (const { event, seq } of client.resubscribe(this.place.taskId, options)) {
-      // What is not in the log, such as a snapshot, is read from the log afterwards.
+      // An item without a sequence number, such as a snapshot, is skipped. Its content is read from the log afterwards.
       if (seq === undefined || seq <= this.lastSeq || event.kind === 'message') continue;
       this.#add({ seq, event });
       this.count.value = this.past.entries.length;
