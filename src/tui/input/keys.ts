@@ -49,7 +49,7 @@ export function press(name: KeyName, more: Partial<KeyPress> = {}): KeyPress {
 export function keysOf(input: string, key: Key): KeyPress[] {
   if (key.eventType === 'release') return [];
   const modifiers = { ctrl: key.ctrl, alt: key.meta, shift: key.shift };
-  const name = NAMES.find(([field]) => key[field] === true)?.[1];
+  const name = NAMES.find(([field]) => key[field])?.[1];
   if (name === 'escape' && key.meta) return [press('escape'), press('escape')];
   if (name !== undefined) return [press(name, modifiers)];
   // Ctrl-J, or Shift-Enter in terminals that are configured to send a line feed for it.

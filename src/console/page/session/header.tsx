@@ -1,11 +1,5 @@
 /** The header: the workspace, the connection, the model and its usage, and who else is there. */
-import {
-  cleanLine,
-  contextPart,
-  costText,
-  type Company,
-  type SessionState,
-} from '../../../display/index.ts';
+import { cleanLine, contextPart, costText, type Company } from '../../../display/index.ts';
 import { canNotify, notifications, turnOnNotifications } from './attention.ts';
 import { folderOf, type PageSession } from './page-session.ts';
 import { Button } from '../parts/controls.tsx';
