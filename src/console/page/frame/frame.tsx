@@ -9,7 +9,7 @@ import type { PageProps, Server } from '../server/server.ts';
 import { begin, leave, signedIn } from '../server/sign-in.ts';
 import { pagesFor, type PageEntry } from './pages.ts';
 import { LinkNeeded, SignInForm } from './sign-in-form.tsx';
-import { Button } from '../parts/controls.tsx';
+import { PageButton } from '../parts/controls.tsx';
 
 export function Frame() {
   useEffect(() => void begin(), []);
@@ -120,9 +120,9 @@ function Who({ server }: { readonly server: Server }) {
           {cleanLine(name)} in {cleanLine(workspaceId ?? '')}
         </span>
       )}
-      <Button class="quiet" onClick={() => leave()}>
+      <PageButton class="quiet" onClick={() => leave()}>
         Sign out
-      </Button>
+      </PageButton>
     </div>
   );
 }

@@ -11,7 +11,7 @@ import { WideTable } from '../parts/wide-table.tsx';
 import { goTo, hrefOf, route } from '../server/route.ts';
 import type { Server } from '../server/server.ts';
 import { AuditAnswer } from './api.ts';
-import { Button, Form } from '../parts/controls.tsx';
+import { PageButton, Form } from '../parts/controls.tsx';
 
 const PAGE = 100;
 /** The first words of the actions. The server also accepts a whole action, such as `key.create`. */
@@ -100,9 +100,9 @@ export function AuditLogPage({ server }: { readonly server: Server }) {
       ) : null}
       {problem === undefined ? null : <ProblemLine error={problem} />}
       {next.value === undefined ? null : (
-        <Button class="more" disabled={busy} onClick={more}>
+        <PageButton class="more" disabled={busy} onClick={more}>
           Load more ({all.length} loaded)
-        </Button>
+        </PageButton>
       )}
     </>
   );
@@ -125,23 +125,23 @@ function Entries({ entries, onFilter }: EntriesProps) {
             <Moment at={at} />
           </td>
           <td>
-            <Button
+            <PageButton
               class="quiet-link"
               title={`Show only changes by ${cleanLine(actor)}`}
               onClick={() => onFilter({ actor })}
             >
               {cleanLine(actorName ?? actor)}
-            </Button>
+            </PageButton>
           </td>
           <td>{cleanLine(action)}</td>
           <td class="mono">
-            <Button
+            <PageButton
               class="quiet-link"
               title="Show only changes of this"
               onClick={() => onFilter({ subject })}
             >
               {cleanLine(subject)}
-            </Button>
+            </PageButton>
           </td>
           <td class="mono small">{detail ? cleanLine(JSON.stringify(detail)) : ''}</td>
         </tr>

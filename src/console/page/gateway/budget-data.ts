@@ -1,6 +1,6 @@
 /** The curve of a budget: what was spent by the end of each day of its period. */
 import type { ShownBudgetStatus, UsageItem } from './api.ts';
-import { dayOf, daysBetween, lastDays, measuredIn, type Measure } from './usage-data.ts';
+import { utcDay, daysBetween, lastDays, measuredIn, type Measure } from './usage-data.ts';
 
 /** Number of days that are shown of a budget without a period. */
 const DAYS_OF_TOTAL = 90;
@@ -30,7 +30,7 @@ export function linesOf({ budget, spent, reserved }: ShownBudgetStatus): BudgetL
 /** Returns the days of the current period, until its end. A budget in total has the last days until today. */
 export function daysOf({ startsOn, resetsAt }: ShownBudgetStatus, now: number): string[] {
   if (startsOn !== undefined && resetsAt !== undefined) {
-    return daysBetween(startsOn, dayOf(Date.parse(resetsAt) - 1));
+    return daysBetween(startsOn, utcDay(Date.parse(resetsAt) - 1));
   }
   const { from, to } = lastDays(DAYS_OF_TOTAL, now);
   return daysBetween(from, to);
@@ -51,7 +51,7 @@ export function curveOf(
     const day = row.day ?? '';
     byDay.set(day, (byDay.get(day) ?? 0) + measuredIn(row, line.measure));
   }
-  const today = dayOf(now);
+  const today = utcDay(now);
   const until = days.filter((day) => day <= today);
   const inDays = until.reduce((sum, day) => sum + (byDay.get(day) ?? 0), 0);
   let sum = Math.max(0, line.spent - inDays);
@@ -78,5 +78,5 @@ export function usedUpOn(
   }
   const start = Date.parse(startsOn);
   const at = start + ((now - start) * limit) / spent;
-  return at < Date.parse(resetsAt) ? dayOf(at) : undefined;
+  return at < Date.parse(resetsAt) ? utcDay(at) : undefined;
 }

@@ -13,7 +13,7 @@ import { hrefOf } from '../server/route.ts';
 import type { PageProps, Server } from '../server/server.ts';
 import { ChangeView } from '../session/lines.tsx';
 import { CardList, ShownCard, VersionList, type ShownVersion } from './api.ts';
-import { Alert, bound, Button, Form } from '../parts/controls.tsx';
+import { Alert, bound, PageButton, Form } from '../parts/controls.tsx';
 
 const DIFF_ROWS = 200;
 
@@ -116,7 +116,7 @@ function CardEditor({ server, id }: { readonly server: Server; readonly id: stri
             <strong>Somebody else has changed this card.</strong> Your text is not saved. Copy what
             you need, then load the newest version.
           </p>
-          <Button onClick={loadNewest}>Load the newest version</Button>
+          <PageButton onClick={loadNewest}>Load the newest version</PageButton>
         </div>
       ) : (
         <ProblemLine error={problem} />
@@ -243,18 +243,18 @@ function Versions({ current, versions, busy, onRestore }: VersionsProps) {
                   <span class="dim">the current version</span>
                 ) : (
                   <>
-                    <Button
+                    <PageButton
                       aria-expanded={open.value === each.version}
                       onClick={() =>
                         (open.value = open.value === each.version ? undefined : each.version)
                       }
                     >
                       Compare
-                    </Button>
+                    </PageButton>
                     {onRestore ? (
-                      <Button disabled={busy} onClick={() => onRestore(each.version)}>
+                      <PageButton disabled={busy} onClick={() => onRestore(each.version)}>
                         Restore
-                      </Button>
+                      </PageButton>
                     ) : null}
                   </>
                 )}

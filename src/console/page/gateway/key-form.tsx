@@ -4,7 +4,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { ChoiceField } from '../parts/filters.tsx';
 import type { Server } from '../server/server.ts';
 import type { ShownKey } from './api.ts';
-import { Button, Form, TextField } from '../parts/controls.tsx';
+import { PageButton, Form, TextField } from '../parts/controls.tsx';
 
 const PERIODS = ['day', 'month', 'total'] as const;
 /** The scopes that are selected for a new key, if the caller has them. */
@@ -122,7 +122,7 @@ export function KeyForm({ server, known, busy, onSave, onClose }: Props) {
         >
           {known ? 'Save' : 'Create the key'}
         </button>
-        <Button onClick={onClose}>Back</Button>
+        <PageButton onClick={onClose}>Back</PageButton>
       </div>
     </Form>
   );

@@ -12,7 +12,7 @@ import type { Server } from '../server/server.ts';
 import { enter, signedIn } from '../server/sign-in.ts';
 import { KeyList, NewSecret, type ShownKey } from './api.ts';
 import { KeyForm, type KeySettings } from './key-form.tsx';
-import { Button } from '../parts/controls.tsx';
+import { PageButton } from '../parts/controls.tsx';
 
 const PAGE = 50;
 const STATUS = { active: 'good', expired: 'dim', revoked: 'dim', unusable: 'bad' } as const;
@@ -85,9 +85,9 @@ export function KeysPage({ server }: { readonly server: Server }) {
         />
       ) : (
         <p>
-          <Button class="primary" onClick={() => (editing.value = 'new')}>
+          <PageButton class="primary" onClick={() => (editing.value = 'new')}>
             New key
-          </Button>
+          </PageButton>
         </p>
       )}
       {problem === undefined ? null : <ProblemLine error={problem} />}
@@ -117,9 +117,13 @@ export function KeysPage({ server }: { readonly server: Server }) {
                 />
               ) : (
                 <div class="actions">
-                  <Button onClick={() => (editing.value = key)}>Edit</Button>
-                  <Button onClick={() => (asked.value = { key, what: 'rotate' })}>Rotate</Button>
-                  <Button onClick={() => (asked.value = { key, what: 'revoke' })}>Revoke</Button>
+                  <PageButton onClick={() => (editing.value = key)}>Edit</PageButton>
+                  <PageButton onClick={() => (asked.value = { key, what: 'rotate' })}>
+                    Rotate
+                  </PageButton>
+                  <PageButton onClick={() => (asked.value = { key, what: 'revoke' })}>
+                    Revoke
+                  </PageButton>
                 </div>
               )}
             </td>
@@ -128,15 +132,18 @@ export function KeysPage({ server }: { readonly server: Server }) {
       </WideTable>
       {total > PAGE ? (
         <p class="actions">
-          <Button
+          <PageButton
             disabled={offset.value === 0}
             onClick={() => (offset.value = Math.max(0, offset.value - PAGE))}
           >
             Newer
-          </Button>
-          <Button disabled={offset.value + PAGE >= total} onClick={() => (offset.value += PAGE)}>
+          </PageButton>
+          <PageButton
+            disabled={offset.value + PAGE >= total}
+            onClick={() => (offset.value += PAGE)}
+          >
             Older
-          </Button>
+          </PageButton>
           <span class="dim">{total.toLocaleString()} keys</span>
         </p>
       ) : null}
@@ -200,9 +207,9 @@ function Secret({ name, secret, onClose }: SecretProps) {
       <p>
         <code class="secret-text">{secret}</code>
       </p>
-      <Button class="primary" onClick={onClose}>
+      <PageButton class="primary" onClick={onClose}>
         I have copied it
-      </Button>
+      </PageButton>
     </section>
   );
 }
@@ -225,9 +232,9 @@ function Confirm({ name, what, busy, onYes, onNo }: ConfirmProps) {
       <span class="small">
         {what === 'revoke' ? 'It stops working for ever.' : 'The old secret stops working.'}
       </span>
-      <Button class="option reject" disabled={busy} onClick={onYes}>
+      <PageButton class="option reject" disabled={busy} onClick={onYes}>
         {what === 'revoke' ? 'Revoke the key' : 'Rotate the key'} {cleanLine(name)}
-      </Button>
+      </PageButton>
       <button type="button" ref={keep} onClick={onNo}>
         Keep
       </button>

@@ -103,13 +103,13 @@ export function measuredIn(row: UsageItem, measure: Measure): number {
 const DAY_MS = 86_400_000;
 
 /** Returns the day of a time, in UTC. */
-export function dayOf(ms: number): string {
+export function utcDay(ms: number): string {
   return new Date(ms).toISOString().slice(0, 10);
 }
 
 /** Returns the first and the last of the given number of days until today, in UTC. */
 export function lastDays(count: number, now = Date.now()) {
-  return { from: dayOf(now - (count - 1) * DAY_MS), to: dayOf(now) };
+  return { from: utcDay(now - (count - 1) * DAY_MS), to: utcDay(now) };
 }
 
 /** Returns all days from the first to the last, so that a day without usage has a place in the chart. */
@@ -117,7 +117,7 @@ export function daysBetween(from: string, to: string): string[] {
   const days: string[] = [];
   const last = Date.parse(to);
   for (let at = Date.parse(from); at <= last && days.length < 400; at += DAY_MS) {
-    days.push(dayOf(at));
+    days.push(utcDay(at));
   }
   return days;
 }

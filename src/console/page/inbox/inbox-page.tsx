@@ -11,7 +11,7 @@ import { Filters, sinceOf } from './filters.tsx';
 import { GROUP_NAMES, type Group, type InboxTask } from './merged-tasks.ts';
 import { TaskRow } from './task-row.tsx';
 import { useInbox, useOpenings, type InboxState } from './use-inbox.ts';
-import { Button } from '../parts/controls.tsx';
+import { PageButton } from '../parts/controls.tsx';
 
 const TITLES: Readonly<Record<Group, string>> = {
   'needs-you': 'Needs you',
@@ -124,9 +124,9 @@ function InboxOf({ server, path, agents, onAgentGone }: InboxProps) {
           {inbox.outdated ? (
             <p class="dim" role="status">
               Tasks have changed since this list was loaded.{' '}
-              <Button class="quiet-link" onClick={inbox.reload}>
+              <PageButton class="quiet-link" onClick={inbox.reload}>
                 Load the newest
-              </Button>
+              </PageButton>
             </p>
           ) : null}
           <ul class="task-list" aria-busy={inbox.loading}>
@@ -174,9 +174,9 @@ function Foot({ inbox, shown, nothing }: FootProps) {
         </p>
       ) : null}
       {more ? (
-        <Button class="more" disabled={loading} onClick={loadMore}>
+        <PageButton class="more" disabled={loading} onClick={loadMore}>
           Load more ({tasks.length.toLocaleString()} of {total.toLocaleString()} loaded)
-        </Button>
+        </PageButton>
       ) : null}
     </div>
   );

@@ -12,7 +12,7 @@ import { goTo, hrefOf } from '../server/route.ts';
 import { EXTENSIONS, type Server } from '../server/server.ts';
 import { mayWrite, sendToTask } from '../server/task-actions.ts';
 import type { InboxTask } from './merged-tasks.ts';
-import { Button } from '../parts/controls.tsx';
+import { PageButton } from '../parts/controls.tsx';
 
 const MAX_SAID = 300;
 
@@ -61,22 +61,22 @@ export function TaskRow(props: RowProps) {
       {said === '' ? null : <p class="task-said">{said}</p>}
       <div class="task-line small">
         {showsAgent ? <span class="chip">{agent === '' ? 'gateway' : agent}</span> : null}
-        <Button
+        <PageButton
           class="chip link"
           title={`Show only the context ${cleanLine(contextId)}`}
           onClick={() => onContext(contextId)}
         >
           context {shortId(cleanLine(contextId))}
-        </Button>
+        </PageButton>
         <span class="actions">
           {writes && status.state === 'input-required' ? (
-            <Button
+            <PageButton
               aria-expanded={answering.value}
               disabled={busy}
               onClick={() => (answering.value ? (answering.value = false) : run(ask))}
             >
               Answer
-            </Button>
+            </PageButton>
           ) : null}
           {writes ? (
             <TaskButtons

@@ -4,7 +4,7 @@ import { declaredFeatures, describeSecurity } from '../../../client/checks/index
 import { clean, cleanLine } from '../../../display/index.ts';
 import type { AgentCard, ProtocolVersion } from '../../../protocol/index.ts';
 import { Radios } from '../parts/controls.tsx';
-import { Fact } from '../parts/task-parts.tsx';
+import { FactRow } from '../parts/task-parts.tsx';
 import { LongText } from '../session/lines.tsx';
 import type { Inspection } from './inspection.ts';
 
@@ -45,23 +45,25 @@ function RenderedCard({ card, url }: { readonly card: AgentCard; readonly url: s
       </h2>
       <p class="said-by-agent">{clean(card.description)}</p>
       <dl class="facts">
-        <Fact name="Features">{features.join(', ') || 'no streaming, no push notifications'}</Fact>
-        <Fact name="Input">{list(card.defaultInputModes)}</Fact>
-        <Fact name="Output">{list(card.defaultOutputModes)}</Fact>
-        <Fact name="Security">{cleanLine(describeSecurity(card))}</Fact>
+        <FactRow name="Features">
+          {features.join(', ') || 'no streaming, no push notifications'}
+        </FactRow>
+        <FactRow name="Input">{list(card.defaultInputModes)}</FactRow>
+        <FactRow name="Output">{list(card.defaultOutputModes)}</FactRow>
+        <FactRow name="Security">{cleanLine(describeSecurity(card))}</FactRow>
         {provider ? (
-          <Fact name="Provider">
+          <FactRow name="Provider">
             {cleanLine(provider.organization)} <Address url={provider.url} />
-          </Fact>
+          </FactRow>
         ) : null}
         {documentationUrl === undefined ? null : (
-          <Fact name="Documentation">
+          <FactRow name="Documentation">
             <Address url={documentationUrl} />
-          </Fact>
+          </FactRow>
         )}
-        <Fact name="Card">
+        <FactRow name="Card">
           <Address url={url} />
-        </Fact>
+        </FactRow>
       </dl>
       <h3>Interfaces</h3>
       <ul class="plain-list">

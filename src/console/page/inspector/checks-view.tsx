@@ -9,7 +9,7 @@ import { ProblemLine } from '../parts/problem.tsx';
 import { useAction } from '../parts/use-action.ts';
 import { WideTable } from '../parts/wide-table.tsx';
 import { canVerify, type Inspection } from './inspection.ts';
-import { Button } from '../parts/controls.tsx';
+import { PageButton } from '../parts/controls.tsx';
 
 const SIGNS = {
   ok: ['✓', 'OK', 'good'],
@@ -97,9 +97,9 @@ function Agreement({
   }
   return (
     <>
-      <Button onClick={() => run(() => agree(origin).then(() => void inspection.inspect()))}>
+      <PageButton onClick={() => run(() => agree(origin).then(() => void inspection.inspect()))}>
         Allow requests to {cleanLine(origin)}
-      </Button>
+      </PageButton>
       {problem === undefined ? null : <ProblemLine error={problem} />}
     </>
   );

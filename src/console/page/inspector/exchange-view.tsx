@@ -10,7 +10,7 @@ import { LongText } from '../session/lines.tsx';
 import type { RecordedExchange, RecordedEvent, ShownHeader } from './exchanges.ts';
 import { hexDump } from './hex-dump.ts';
 import type { Inspection } from './inspection.ts';
-import { Button, Radios } from '../parts/controls.tsx';
+import { PageButton, Radios } from '../parts/controls.tsx';
 
 const FIRST_ROWS = 60;
 /** Number of events that are drawn first. */
@@ -257,9 +257,9 @@ function EventRow({ event, onReplay }: EventProps) {
         {() => <LongText text={formatted(data)} first={FIRST_ROWS} safe="reveal" />}
       </Entry>
       {id === undefined || !onReplay ? null : (
-        <Button class="quiet" onClick={() => onReplay(id)}>
+        <PageButton class="quiet" onClick={() => onReplay(id)}>
           Replay after {cleanLine(id)}
-        </Button>
+        </PageButton>
       )}
     </li>
   );

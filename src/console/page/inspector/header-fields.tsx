@@ -6,7 +6,7 @@ import { useSignal } from '@preact/signals';
 import { reasonOf } from '../../../base/index.ts';
 import { isSecretName } from './exchanges.ts';
 import type { Inspection } from './inspection.ts';
-import { Alert, Button, Form, TextField, VERBATIM } from '../parts/controls.tsx';
+import { Alert, PageButton, Form, TextField, VERBATIM } from '../parts/controls.tsx';
 
 export function HeaderFields({ inspection }: { readonly inspection: Inspection }) {
   const { access, headers } = inspection;
@@ -27,9 +27,9 @@ export function HeaderFields({ inspection }: { readonly inspection: Inspection }
               <span class="mono">
                 {name}: {secret ? <span class="dim">hidden</span> : value}
               </span>
-              <Button class="quiet" onClick={() => inspection.removeHeader(name)}>
+              <PageButton class="quiet" onClick={() => inspection.removeHeader(name)}>
                 Remove <span class="hidden">{name}</span>
-              </Button>
+              </PageButton>
             </li>
           ))}
         </ul>

@@ -4,7 +4,7 @@ import { useEffect, useMemo } from 'preact/hooks';
 import { cleanLine } from '../../../display/index.ts';
 import { ChoiceField } from '../parts/filters.tsx';
 import { Problem } from '../parts/problem.tsx';
-import { keysOf, Tabs } from '../parts/tabs.tsx';
+import { viewsOf, Tabs } from '../parts/tabs.tsx';
 import { useLoaded } from '../parts/use-loaded.ts';
 import { goTo, hrefOf, route } from '../server/route.ts';
 import type { PageProps, Server } from '../server/server.ts';
@@ -16,7 +16,7 @@ import { HeaderFields } from './header-fields.tsx';
 import { Inspection } from './inspection.ts';
 import { NoCard } from './no-card.tsx';
 import { TryView } from './try-view.tsx';
-import { Button } from '../parts/controls.tsx';
+import { PageButton } from '../parts/controls.tsx';
 
 const VIEWS = { card: 'Card', checks: 'Checks', try: 'Send', requests: 'Requests' };
 
@@ -74,7 +74,7 @@ function Inspected({ access, agent }: { readonly access: AgentAccess; readonly a
   const inspection = useMemo(() => new Inspection(access), [access]);
   useEffect(() => void inspection.inspect(), [inspection]);
   const { view: wanted } = route.value.query;
-  const view = keysOf(VIEWS).find((each) => each === wanted) ?? 'card';
+  const view = viewsOf(VIEWS).find((each) => each === wanted) ?? 'card';
   const problems = useComputed(
     () => inspection.checks.value.filter(({ status }) => status !== 'ok').length,
   );
@@ -87,9 +87,9 @@ function Inspected({ access, agent }: { readonly access: AgentAccess; readonly a
     <>
       <div class="inspected">
         <span class="mono">{cleanLine(access.address)}</span>
-        <Button disabled={inspection.busy} onClick={() => void inspection.inspect()}>
+        <PageButton disabled={inspection.busy} onClick={() => void inspection.inspect()}>
           Check again
-        </Button>
+        </PageButton>
         <span class="dim" role="status">
           {inspection.busy.value ? 'Asking the agent…' : ''}
         </span>

@@ -8,7 +8,7 @@ import { cleanLine } from '../../../display/index.ts';
 import { TriedCall, type CallInput, type TriedOperation } from './calls.ts';
 import { ExchangeView } from './exchange-view.tsx';
 import type { Inspection } from './inspection.ts';
-import { bound, Button, Form, TextField, VERBATIM } from '../parts/controls.tsx';
+import { bound, PageButton, Form, TextField, VERBATIM } from '../parts/controls.tsx';
 
 /** Maximum number of calls whose results stay on the page. */
 const MAX_CALLS = 5;
@@ -73,24 +73,24 @@ export function TryView({ inspection }: { readonly inspection: Inspection }) {
           <button type="submit" class="primary" disabled={text.value.trim() === ''}>
             Stream
           </button>
-          <Button disabled={text.value.trim() === ''} onClick={() => start('send')}>
+          <PageButton disabled={text.value.trim() === ''} onClick={() => start('send')}>
             Send
-          </Button>
-          <Button disabled={noTask} onClick={() => start('get')}>
+          </PageButton>
+          <PageButton disabled={noTask} onClick={() => start('get')}>
             Get the task
-          </Button>
-          <Button disabled={noTask} onClick={() => start('cancel')}>
+          </PageButton>
+          <PageButton disabled={noTask} onClick={() => start('cancel')}>
             Cancel the task
-          </Button>
+          </PageButton>
           <span class="replay">
             <label for="try-after">after the event</label>
             <input id="try-after" size={6} autocomplete="off" {...bound(after)} />
-            <Button
+            <PageButton
               disabled={noTask}
               onClick={() => start('replay', { after: after.value.trim() })}
             >
               Subscribe
-            </Button>
+            </PageButton>
           </span>
         </div>
       </Form>
@@ -145,12 +145,12 @@ function CallResult({ call, onTask, onReplay }: ResultProps) {
             <span class="dim">
               task <span class="mono">{cleanLine(task)}</span>
             </span>
-            <Button class="quiet" onClick={() => onTask(task)}>
+            <PageButton class="quiet" onClick={() => onTask(task)}>
               Use this task
-            </Button>
+            </PageButton>
           </>
         )}
-        {running ? <Button onClick={() => call.stop()}>Stop</Button> : null}
+        {running ? <PageButton onClick={() => call.stop()}>Stop</PageButton> : null}
       </p>
       {error === undefined ? null : <p class="said">{cleanLine(reasonOf(error))}</p>}
       {call.exchanges.value.map((exchange) => (

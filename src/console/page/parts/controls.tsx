@@ -4,7 +4,7 @@ import type { ComponentChildren, ComponentProps } from 'preact';
 import { useId } from 'preact/hooks';
 
 /** A button that does not submit its form. */
-export function Button(props: ComponentProps<'button'>) {
+export function PageButton(props: ComponentProps<'button'>) {
   return <button type="button" {...props} />;
 }
 

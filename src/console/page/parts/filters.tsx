@@ -1,6 +1,6 @@
 /** The fields above a list that choose what it shows. The filters of a page are in its address, so they can be bookmarked. */
 import { useId, useState } from 'preact/hooks';
-import { Button } from './controls.tsx';
+import { PageButton } from './controls.tsx';
 
 interface ChoiceFieldProps {
   readonly label: string;
@@ -73,8 +73,8 @@ interface ButtonProps {
 export function FilterButtons({ isFiltered, onClear, onReload }: ButtonProps) {
   return (
     <>
-      {isFiltered ? <Button onClick={onClear}>Clear</Button> : null}
-      <Button onClick={onReload}>Refresh</Button>
+      {isFiltered ? <PageButton onClick={onClear}>Clear</PageButton> : null}
+      <PageButton onClick={onReload}>Refresh</PageButton>
     </>
   );
 }

@@ -6,7 +6,7 @@ import { ConnectionError } from '../../../client/index.ts';
 import { cleanLine } from '../../../display/index.ts';
 import { A2AError } from '../../../protocol/index.ts';
 import { retryMs } from '../server/polling.ts';
-import { Button } from './controls.tsx';
+import { PageButton } from './controls.tsx';
 
 interface Explained {
   readonly title: string;
@@ -71,7 +71,7 @@ export function Problem({ error, onRetry }: ProblemProps) {
       {advice === undefined ? null : <p>{advice}</p>}
       {onRetry ? (
         <p class="retry">
-          <Button onClick={onRetry}>Try again</Button>
+          <PageButton onClick={onRetry}>Try again</PageButton>
           {passes ? (
             <span class="dim">The page asks again in {retryMs(error) / 1000} seconds.</span>
           ) : null}

@@ -12,7 +12,7 @@ export function Tabs<T extends string>(props: TabsProps<T>) {
   const { label, titles, current, hrefFor, countOf = () => '' } = props;
   return (
     <nav class="tabs" aria-label={label}>
-      {keysOf(titles).map((view) => (
+      {viewsOf(titles).map((view) => (
         <a key={view} href={hrefFor(view)} aria-current={view === current ? 'page' : undefined}>
           {titles[view]} {countOf(view) === '' ? null : <span class="count">{countOf(view)}</span>}
         </a>
@@ -22,6 +22,6 @@ export function Tabs<T extends string>(props: TabsProps<T>) {
 }
 
 /** Returns the names of the views, in the order of the tabs. */
-export function keysOf<T extends string>(titles: Readonly<Record<T, string>>): T[] {
+export function viewsOf<T extends string>(titles: Readonly<Record<T, string>>): T[] {
   return Object.keys(titles) as T[];
 }

@@ -5,7 +5,7 @@ import type { Server } from '../server/server.ts';
 import { cancelTask, sendAgain } from '../server/task-actions.ts';
 import type { TaskPlace } from '../server/task-log.ts';
 import type { PageAction } from './use-action.ts';
-import { Button } from './controls.tsx';
+import { PageButton } from './controls.tsx';
 
 interface Props {
   readonly server: Server;
@@ -23,12 +23,15 @@ export function TaskButtons({ server, place, state, action, onChange }: Props) {
     if (made !== undefined) goTo(hrefOf(['tasks', made], { agent: place.agent }));
   };
   return isTerminal(state) ? (
-    <Button disabled={busy} onClick={() => run(again)}>
+    <PageButton disabled={busy} onClick={() => run(again)}>
       Send again
-    </Button>
+    </PageButton>
   ) : (
-    <Button disabled={busy} onClick={() => run(() => cancelTask(server, place).finally(onChange))}>
+    <PageButton
+      disabled={busy}
+      onClick={() => run(() => cancelTask(server, place).finally(onChange))}
+    >
       Cancel
-    </Button>
+    </PageButton>
   );
 }

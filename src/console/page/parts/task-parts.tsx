@@ -9,7 +9,7 @@ interface FactProps {
 }
 
 /** An entry of a list with the class `facts`. */
-export function Fact({ name, class: ofValue, children }: FactProps) {
+export function FactRow({ name, class: ofValue, children }: FactProps) {
   return (
     <div>
       <dt>{name}</dt>

@@ -11,7 +11,7 @@ import { Header } from './header.tsx';
 import { openSession } from './open-session.ts';
 import type { PageSession } from './page-session.ts';
 import { TranscriptView } from './transcript.tsx';
-import { Alert, bound, Button, Form } from '../parts/controls.tsx';
+import { Alert, bound, PageButton, Form } from '../parts/controls.tsx';
 
 type Screen =
   | { readonly kind: 'joining' }
@@ -78,9 +78,9 @@ export function PageApp() {
           <h1>No session</h1>
           <p>{shown.why}</p>
           <p>Check that the program is still running, and that this device is in its network.</p>
-          <Button class="option" onClick={() => void start()}>
+          <PageButton class="option" onClick={() => void start()}>
             Try again
-          </Button>
+          </PageButton>
         </main>
       );
     default:
@@ -144,7 +144,7 @@ function Session({ store }: { readonly store: PageSession }) {
       {ended ? (
         <div class="ended" role="alert">
           <span>{store.problem.value === '' ? 'The session has ended.' : store.problem.value}</span>
-          <Button onClick={() => void start()}>Join again</Button>
+          <PageButton onClick={() => void start()}>Join again</PageButton>
         </div>
       ) : (
         <RequestDialog store={store} />

@@ -2,7 +2,7 @@
 import { cleanLine, contextPart, costText, type Company } from '../../../display/index.ts';
 import { canNotify, notifications, turnOnNotifications } from './attention.ts';
 import { folderOf, type PageSession } from './page-session.ts';
-import { Button } from '../parts/controls.tsx';
+import { PageButton } from '../parts/controls.tsx';
 
 const CONNECTION = {
   connected: { text: 'Connected', tone: 'good' },
@@ -64,12 +64,12 @@ function Clients({ clients, self }: Company) {
           ))}
         </ul>
         {canNotify ? (
-          <Button
+          <PageButton
             disabled={notifications.value !== 'default'}
             onClick={() => void turnOnNotifications()}
           >
             {NOTIFICATIONS[notifications.value]}
-          </Button>
+          </PageButton>
         ) : null}
       </div>
     </details>

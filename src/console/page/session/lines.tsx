@@ -7,7 +7,7 @@ import { useMemo, useState } from 'preact/hooks';
 import { clean, reveals, type StyledLine } from '../../../display/index.ts';
 import { changeOf, highlight, patchLine } from '../../../display/text/index.ts';
 import type { FileDiff } from '../../../protocol/development-tool/index.ts';
-import { Button } from '../parts/controls.tsx';
+import { PageButton } from '../parts/controls.tsx';
 
 /** A row is at most this long. A longer line is drawn as several rows, because browsers lay out long lines slowly. */
 const MAX_ROW = 2000;
@@ -58,9 +58,9 @@ function Slices({ take, first }: { readonly take: Take; readonly first: number }
         <div class="slice">{rows}</div>
       ))}
       {last?.next === undefined ? null : (
-        <Button class="more" onClick={() => setCount(count + 1)}>
+        <PageButton class="more" onClick={() => setCount(count + 1)}>
           Show more ({last.left} left)
-        </Button>
+        </PageButton>
       )}
     </>
   );

@@ -12,7 +12,7 @@ import {
   type Completable,
 } from '../../../display/index.ts';
 import type { PageSession } from './page-session.ts';
-import { Button, Form } from '../parts/controls.tsx';
+import { PageButton, Form } from '../parts/controls.tsx';
 
 const MAX_QUEUED = 4;
 
@@ -206,9 +206,9 @@ function Activity({ store, onStop }: { readonly store: PageSession; readonly onS
       <span class="spinner" />
       <span class="dim">Working {timeSince(since, now.value)}</span>
       {store.mayPrompt ? (
-        <Button class="stop" onClick={onStop}>
+        <PageButton class="stop" onClick={onStop}>
           Stop
-        </Button>
+        </PageButton>
       ) : null}
     </div>
   );

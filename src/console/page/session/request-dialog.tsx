@@ -25,7 +25,7 @@ import {
 import { Counts, Helper } from './entries.tsx';
 import { ChangeView, LongText } from './lines.tsx';
 import type { Editing, PageSession } from './page-session.ts';
-import { bound, Button } from '../parts/controls.tsx';
+import { bound, PageButton } from '../parts/controls.tsx';
 
 const OPENING_MS = 400;
 const FIRST_ROWS = 400;
@@ -122,14 +122,14 @@ function Request({ store, entry, others }: RequestProps) {
                 ref={(field) => field?.focus()}
                 {...bound(words)}
               />
-              <Button class="option" disabled={!ready} onClick={say}>
+              <PageButton class="option" disabled={!ready} onClick={say}>
                 {question ? 'Send the answer' : 'Reject with this reason'}
-              </Button>
+              </PageButton>
             </div>
           ) : null}
           <div class="options">
             {usualFirst(options).map((option) => (
-              <Button
+              <PageButton
                 key={option.id}
                 class={`option ${LOOKS[option.id] ?? 'other-option'}`}
                 disabled={!ready}
@@ -137,12 +137,12 @@ function Request({ store, entry, others }: RequestProps) {
                 onClick={() => choose(option)}
               >
                 {revealsLine(option.name)}
-              </Button>
+              </PageButton>
             ))}
             {question || speaks.value ? null : (
-              <Button class="option link" onClick={() => (speaks.value = true)}>
+              <PageButton class="option link" onClick={() => (speaks.value = true)}>
                 Reject with a reason…
-              </Button>
+              </PageButton>
             )}
           </div>
         </>
@@ -235,12 +235,12 @@ function EditorBox({ editing }: { readonly editing: Editing }) {
       </label>
       <textarea id="editor-text" spellcheck={false} {...bound(text)} />
       <div class="options">
-        <Button class="option allow" onClick={() => editing.done(text.value)}>
+        <PageButton class="option allow" onClick={() => editing.done(text.value)}>
           Allow with these changes
-        </Button>
-        <Button class="option" onClick={() => editing.done(undefined)}>
+        </PageButton>
+        <PageButton class="option" onClick={() => editing.done(undefined)}>
           Back
-        </Button>
+        </PageButton>
       </div>
     </dialog>
   );

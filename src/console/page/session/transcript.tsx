@@ -8,7 +8,7 @@ import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { Entry, SessionState } from '../../../display/index.ts';
 import { EntryView } from './entries.tsx';
 import type { LiveClient } from '../../../live/client/index.ts';
-import { Button } from '../parts/controls.tsx';
+import { PageButton } from '../parts/controls.tsx';
 
 /** Number of entries by which the window moves, and the maximum size of the window. */
 const STEP = 60;
@@ -171,14 +171,14 @@ export function TranscriptView({ store, onLoadAll, unnamed, empty }: Props) {
         }}
       >
         {start > 0 ? (
-          <Button class="more" onClick={toStart}>
+          <PageButton class="more" onClick={toStart}>
             Go to the start ({start} earlier entries)
-          </Button>
+          </PageButton>
         ) : null}
         {start === 0 && state.omitted > 0 ? (
-          <Button class="more" onClick={onLoadAll}>
+          <PageButton class="more" onClick={onLoadAll}>
             Load {state.omitted} earlier messages
-          </Button>
+          </PageButton>
         ) : null}
         {count === 0 ? empty : null}
         {shown.map((entry) => (
@@ -192,9 +192,9 @@ export function TranscriptView({ store, onLoadAll, unnamed, empty }: Props) {
         ))}
       </div>
       {away.value ? (
-        <Button class="latest" onClick={toEnd}>
+        <PageButton class="latest" onClick={toEnd}>
           ↓ Latest
-        </Button>
+        </PageButton>
       ) : null}
     </div>
   );

@@ -4,7 +4,7 @@ import { cleanLine } from '../../../display/index.ts';
 import { readStatus } from '../../../protocol/development-tool/index.ts';
 import type { LogEntry } from '../../../protocol/index.ts';
 import { Moment } from '../parts/task-parts.tsx';
-import { Button } from '../parts/controls.tsx';
+import { PageButton } from '../parts/controls.tsx';
 
 interface Props {
   readonly entries: readonly LogEntry[];
@@ -20,9 +20,9 @@ export function HistorySlider({ entries, at, onChange }: Props) {
   const text = entry ? `Event ${at} of ${last}: ${cleanLine(nameOfEvent(entry))}` : '';
   return (
     <section class="slider" aria-label="History of the task">
-      <Button disabled={at <= 1} onClick={() => go(at - 1)} aria-label="Earlier event">
+      <PageButton disabled={at <= 1} onClick={() => go(at - 1)} aria-label="Earlier event">
         ‹
-      </Button>
+      </PageButton>
       <input
         type="range"
         min={1}
@@ -32,12 +32,12 @@ export function HistorySlider({ entries, at, onChange }: Props) {
         aria-valuetext={text}
         onInput={({ currentTarget }) => go(currentTarget.valueAsNumber)}
       />
-      <Button disabled={at >= last} onClick={() => go(at + 1)} aria-label="Later event">
+      <PageButton disabled={at >= last} onClick={() => go(at + 1)} aria-label="Later event">
         ›
-      </Button>
-      <Button disabled={at >= last} onClick={() => go(last)}>
+      </PageButton>
+      <PageButton disabled={at >= last} onClick={() => go(last)}>
         Newest
-      </Button>
+      </PageButton>
       <span class="slider-text">
         {text}{' '}
         {entry && entry.event.kind !== 'artifact-update' && entry.event.status.timestamp ? (

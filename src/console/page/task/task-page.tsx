@@ -5,9 +5,9 @@ import { cleanLine } from '../../../display/index.ts';
 import { VERSIONS, type Task } from '../../../protocol/index.ts';
 import { AnswerForm } from '../parts/answer-form.tsx';
 import { PageMessage, Problem, ProblemLine } from '../parts/problem.tsx';
-import { keysOf, Tabs } from '../parts/tabs.tsx';
+import { viewsOf, Tabs } from '../parts/tabs.tsx';
 import { TaskButtons } from '../parts/task-buttons.tsx';
-import { Fact, Moment, StateBadge } from '../parts/task-parts.tsx';
+import { FactRow, Moment, StateBadge } from '../parts/task-parts.tsx';
 import { useAction } from '../parts/use-action.ts';
 import { useLoaded } from '../parts/use-loaded.ts';
 import { goTo, hrefOf, route } from '../server/route.ts';
@@ -48,7 +48,7 @@ function TaskOf({ server, agent, taskId }: TaskPlace & { readonly server: Server
   const { query } = route.value;
   const count = store.count.value;
   const error = store.error.value;
-  const view = keysOf(VIEWS).find((each) => each === query['view']) ?? 'transcript';
+  const view = viewsOf(VIEWS).find((each) => each === query['view']) ?? 'transcript';
   const at = Math.min(atIn(query['at']) ?? count, count);
   const set = (changed: Record<string, string>) =>
     goTo(hrefOf(['tasks', taskId], { ...query, ...changed }), { replace: true });
@@ -116,16 +116,16 @@ function TaskHead({ store, task, isPast }: HeadProps) {
         Task <StateBadge state={task.status.state} />
       </h1>
       <dl class="facts">
-        <Fact name="Id" class="mono">
+        <FactRow name="Id" class="mono">
           {task.id}
-        </Fact>
-        <Fact name="Context" class="mono">
+        </FactRow>
+        <FactRow name="Context" class="mono">
           <a href={hrefOf(['inbox'], { context: task.contextId })}>{cleanLine(task.contextId)}</a>
-        </Fact>
-        <Fact name="Agent">{cleanLine(store.agentName)}</Fact>
-        <Fact name={isPast ? 'Shown as it was' : 'Changed'}>
+        </FactRow>
+        <FactRow name="Agent">{cleanLine(store.agentName)}</FactRow>
+        <FactRow name={isPast ? 'Shown as it was' : 'Changed'}>
           <Moment at={task.status.timestamp} />
-        </Fact>
+        </FactRow>
       </dl>
       {mayWrite(server, place.agent) && !isPast ? (
         <div class="actions">

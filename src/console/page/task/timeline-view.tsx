@@ -2,7 +2,7 @@
 import { useMemo } from 'preact/hooks';
 import { titleOf } from '../../../display/index.ts';
 import type { LogEntry } from '../../../protocol/index.ts';
-import { durationOf, Fact } from '../parts/task-parts.tsx';
+import { durationOf, FactRow } from '../parts/task-parts.tsx';
 import { timeIn, timelineOf, type TimeSpan, type SpanKind, type Timeline } from './timeline.ts';
 
 const KINDS: Readonly<Record<SpanKind, string>> = {
@@ -21,10 +21,10 @@ export function TimelineView({ entries }: { readonly entries: readonly LogEntry[
   return (
     <div class="timeline">
       <dl class="facts">
-        <Fact name="Total">{durationOf(to - from)}</Fact>
-        <Fact name="Work">{durationOf(timeIn(spans, 'work'))}</Fact>
-        <Fact name="Waiting for a person">{durationOf(timeIn(spans, 'person'))}</Fact>
-        <Fact name="Calls">{calls.length}</Fact>
+        <FactRow name="Total">{durationOf(to - from)}</FactRow>
+        <FactRow name="Work">{durationOf(timeIn(spans, 'work'))}</FactRow>
+        <FactRow name="Waiting for a person">{durationOf(timeIn(spans, 'person'))}</FactRow>
+        <FactRow name="Calls">{calls.length}</FactRow>
       </dl>
       <ul class="legend" aria-label="Legend">
         {kinds.map((kind) => (
