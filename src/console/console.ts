@@ -138,7 +138,7 @@ export function consoleHandler(
       request.method !== 'GET' && request.method !== 'HEAD'
         ? { status: 405, headers: { ...COMMON, allow: 'GET, HEAD' } }
         : name !== ''
-          ? (fileReply(name, header(request, 'accept-encoding')) ?? NOT_FOUND)
+          ? (fileReply(name, request.headers['accept-encoding']) ?? NOT_FOUND)
           : last === '' && whole !== '/'
             ? { status: 308, headers: { ...COMMON, location: whole.slice(0, -1) } }
             : pageReply(last === '' ? '' : `${last}/`, options);
@@ -151,9 +151,4 @@ export function consoleHandler(
 function pathOf(url: string): string {
   const [path = '/'] = url.split('?', 1);
   return path;
-}
-
-function header(request: IncomingMessage, name: string): string | undefined {
-  const value = request.headers[name];
-  return Array.isArray(value) ? value.join(', ') : value;
 }

@@ -73,7 +73,7 @@ export class Answers {
         ...words,
       });
     } catch (error) {
-      this.#forget(id);
+      this.#set(new Set([...this.#pending].filter((each) => each !== id)));
       const late = lateText(error, request?.options ?? []);
       if (late === undefined) throw error;
       this.#options.notice('info', late);
@@ -96,10 +96,6 @@ export class Answers {
     const saved = await this.#options.editor(content, fileName);
     if (saved === undefined) this.#options.notice('info', 'Nothing was saved in the editor.');
     return saved;
-  }
-
-  #forget(request: string): void {
-    this.#set(new Set([...this.#pending].filter((id) => id !== request)));
   }
 
   #set(pending: ReadonlySet<string>): void {

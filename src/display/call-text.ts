@@ -19,31 +19,28 @@ export interface CallStatus {
   readonly tone: Tone;
 }
 
+const STATUSES: Partial<Record<ToolCall['status'], CallStatus>> = {
+  SUCCEEDED: { sign: '✓', word: 'done', tone: 'good' },
+  FAILED: { sign: '✗', word: 'failed', tone: 'bad' },
+  CANCELLED: { sign: '⊘', word: 'declined', tone: 'warning' },
+};
+const STARTING: CallStatus = { sign: undefined, word: 'starting', tone: 'accent' };
+const RUNNING: CallStatus = { sign: undefined, word: 'running', tone: 'accent' };
+
 export function statusOfCall({ call, stopped, decision }: CallEntry): CallStatus {
   if (stopped === true || call.error?.type === 'stopped') {
     return { sign: '⊘', word: 'stopped', tone: 'dim' };
   }
-  switch (call.status) {
-    case 'SUCCEEDED':
-      return { sign: '✓', word: 'done', tone: 'good' };
-    case 'FAILED':
-      return { sign: '✗', word: 'failed', tone: 'bad' };
-    case 'CANCELLED':
-      return { sign: '⊘', word: 'declined', tone: 'warning' };
-    case 'PENDING':
-      if (call.confirmation_request && !decision) {
-        return { sign: '?', word: 'waiting for an answer', tone: 'warning' };
-      }
-      if (!call.confirmation_request) return { sign: '·', word: WAITS, tone: 'dim' };
-      return { sign: undefined, word: 'starting', tone: 'accent' };
-    default:
-      return { sign: undefined, word: 'running', tone: 'accent' };
-  }
+  if (call.status !== 'PENDING') return STATUSES[call.status] ?? RUNNING;
+  if (!call.confirmation_request) return { sign: '·', word: WAITS, tone: 'dim' };
+  return decision ? STARTING : { sign: '?', word: 'waiting for an answer', tone: 'warning' };
 }
 
 /** Returns the title of a call in the history. For a question of several lines, this is its first line. */
 export function titleInHistory(entry: CallEntry): string {
-  return isForm(entry) ? firstLine(entry.call) : titleOf(entry.call);
+  const { call } = entry;
+  if (!isForm(entry)) return titleOf(call);
+  return `${revealsLine(call.description?.trim().split('\n', 1)[0] ?? '')} …`;
 }
 
 /** Returns a title of one line for the call. */
@@ -69,10 +66,6 @@ export function titleOfRequest(entry: CallEntry): string {
 function isForm(entry: CallEntry): boolean {
   const { tool_name: name, description = '' } = entry.call;
   return (name === 'elicitation' || isQuestion(entry)) && description.trim().includes('\n');
-}
-
-function firstLine({ description = '' }: ToolCall): string {
-  return `${revealsLine(description.trim().split('\n', 1)[0] ?? '')} …`;
 }
 
 /** The result of a call. `summary` is shown beside the title. */

@@ -52,9 +52,9 @@ export function commandChoices(commands: readonly SlashCommand[], prefix: string
 }
 
 /**
- * Returns what to tell the person about a text that looks like a command but is none, for example `/hepl`. Returns
- * undefined for a known command and for other text, for example `/etc/hosts is wrong`. The prompts of an MCP server
- * (`/server:prompt`) may not be known yet.
+ * Returns a message for the user if the text looks like a command but is not one, for example `/hepl`. Returns undefined
+ * for a known command and for other text, for example `/etc/hosts is wrong`. A name with a colon is never reported,
+ * because the prompts of an MCP server (`/server:prompt`) may not be loaded yet.
  */
 export function unknownCommand(
   text: string,
@@ -68,12 +68,12 @@ export function unknownCommand(
   return `There is no command /${name}. ${hint} Two slashes, //${name}, send the text to the model.`;
 }
 
-/** Returns the text without the first slash if two slashes escape a name that is no command. */
+/** Removes the first slash of `//name` if `/name` is not a command. Returns any other text unchanged. */
 export function unescapedCommand(
   text: string,
   commands: readonly Pick<SlashCommand, 'name'>[],
 ): string {
-  // The session itself removes the slash before the name of a command.
+  // If the name is that of a command, the session itself removes the first slash.
   const isEscaped = text.startsWith('//') && unknownCommand(text.slice(1), commands) !== undefined;
   return isEscaped ? text.slice(1) : text;
 }

@@ -8,7 +8,7 @@ export interface Company {
   readonly clients: readonly LiveClient[];
 }
 
-/** Returns the sender's name, or undefined if the sender is this client. */
+/** Returns the sender's name, or undefined if the sender is this client or is unknown. */
 export function nameOf(
   from: EventSource | undefined,
   { self }: Pick<Company, 'self'>,

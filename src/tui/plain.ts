@@ -35,6 +35,7 @@ import { Alerts } from './control/alerts.ts';
 import { PersonShell } from './control/person-shell.ts';
 import { runSharing } from './control/sharing.ts';
 import { StateStore } from './control/store.ts';
+import { Twice } from './control/twice.ts';
 import { localCommand } from './input/local-commands.ts';
 import { NONE } from './text/theme.ts';
 import { secondsUntil } from './view/activity-lines.ts';
@@ -45,7 +46,6 @@ import type { View } from './view/view.ts';
 /** The width is practically unlimited, because the terminal wraps long lines. */
 const WIDTH = 4000;
 const MAX_LINE = 100_000;
-const TWICE_MS = 2000;
 /** Time after another client has closed a question during which a number does not answer the next question. */
 const REPLACED_MS = 3000;
 /** How long the terminal is in raw mode. */
@@ -75,6 +75,7 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
     running: () => {},
     ended: (call) => store.dispatch({ kind: 'own-command', call }),
   });
+  const twice = new Twice((hint) => hint !== undefined && write([EMPTY, line(hint)]));
   let printed = 0;
   /** The id of the last thought that was printed before it was complete. */
   let thinking: number | undefined;
@@ -92,15 +93,18 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
   let unfinished = '';
   /** The retry that was printed last. */
   let retried: SessionState['retry'];
-  /** Resolves when the session has got the texts before. They are sent in the order in which they were typed. */
+  /** Resolves when the session has received all earlier texts. So texts are sent in the order in which they were typed. */
   let handed: Promise<unknown> = Promise.resolve();
   /** The number of sent prompts whose turns have not ended. */
   let awaited = 0;
   let inputEnded = false;
-  let interrupted = -Infinity;
 
   function write(lines: readonly StyledLine[]): void {
     for (const each of lines) stdout.write(`${NONE.paint(each)}\n`);
+  }
+
+  function say(text: string): void {
+    write(text.split('\n').map((each) => line(each)));
   }
 
   function show(state: SessionState): void {
@@ -115,13 +119,9 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
     if (!greeted && state.place) {
       greeted = true;
       const mode = state.approval === '' ? '' : `, mode ${state.approval}`;
-      write([
-        line(
-          `Parley in ${cleanLine(state.place.workspace)}, model ${cleanLine(state.model)}${mode}.`,
-        ),
-      ]);
-      const help = options.shell && stdin.isTTY ? `${HELP}\n${SHELL_HELP}` : HELP;
-      write(help.split('\n').map((each) => line(each)));
+      const [folder, model] = [cleanLine(state.place.workspace), cleanLine(state.model)];
+      say(`Parley in ${folder}, model ${model}${mode}.\n${HELP}`);
+      if (options.shell && stdin.isTTY) say(SHELL_HELP);
     }
     for (const entry of state.log.finished.slice(printed)) {
       // The terminal has already echoed the typed text.
@@ -139,7 +139,7 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
     }
     if (state.retry && state.retry !== retried) {
       const seconds = secondsUntil(state.retry.retryAt, Date.now());
-      write([line(`Retrying in ${seconds} s: ${cleanLine(state.retry.text)}`)]);
+      say(`Retrying in ${seconds} s: ${cleanLine(state.retry.text)}`);
     }
     retried = state.retry;
     const [first] = waitingCalls(state);
@@ -153,7 +153,7 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
     if (!busy && !first && unheard) {
       awaited = 0;
       unheard = false;
-      write([line('Ready.')]);
+      say('Ready.');
     }
     leaveWhenDone();
   }
@@ -169,12 +169,9 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
     // A number that the person began to type before they could see the question must not answer it.
     if (mayAnswer) {
       input.dropNumber(() => {
-        write([
-          EMPTY,
-          line(
-            'The number was discarded, because you began to type it before the question appeared. Type it again.',
-          ),
-        ]);
+        say(
+          '\nThe number was discarded, because you began to type it before the question appeared. Type it again.',
+        );
       });
     }
     write([
@@ -212,7 +209,7 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
       // The question is not on the screen yet, so the text cannot be its answer.
       store.flush();
       if (/^(?:\d+$|\/(?:answer|reject)\s)/.test(text)) {
-        write([line('The question has changed. Read the new one, then type the answer again.')]);
+        say('The question has changed. Read the new one, then type the answer again.');
         return;
       }
     }
@@ -254,7 +251,7 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
           ({ queued }) => {
             if (!queued) return;
             const still = entry ? ` The question is still waiting. ${howToAnswer(entry)}` : '';
-            write([line(`Queued until the turn ends.${still}`)]);
+            say(`Queued until the turn ends.${still}`);
           },
           (error: unknown) => {
             awaited -= 1;
@@ -281,16 +278,16 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
     const option = /^\d+$/.test(text) ? options[Number(text) - 1] : undefined;
     if (option && performance.now() - replacedAt < REPLACED_MS) {
       replacedAt = -Infinity;
-      write([line('The question has changed. Read the new one, then type the number again.')]);
+      say('The question has changed. Read the new one, then type the number again.');
     } else if (option && isInWords(option)) {
       awaitsWords = true;
-      write([line('Type your answer.')]);
+      say('Type your answer.');
     } else if (option) {
       answered = requestId(entry.call);
       run(answers.choose(entry, option));
     } else if (!mayBeCommand(text) && hasOption(entry.call, OPTION.words)) {
       // The text may be meant as the answer, and some servers would treat it as the answer.
-      write([line(`Not sent, because a question is waiting. ${howToAnswer(entry)}`)]);
+      say(`Not sent, because a question is waiting. ${howToAnswer(entry)}`);
     } else {
       return false;
     }
@@ -299,14 +296,8 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
 
   const interrupt = (): void => {
     if (shell.stop()) return;
-    const now = performance.now();
-    if (now - interrupted < TWICE_MS) {
-      done.resolve('left');
-      return;
-    }
-    interrupted = now;
-    if (busy) run(session.cancel());
-    write([EMPTY, line('Ctrl-C again to leave.')]);
+    if (twice.press('leave', 'Ctrl-C again to leave.')) done.resolve('left');
+    else if (busy) run(session.cancel());
   };
 
   process.on('SIGINT', interrupt);
@@ -334,6 +325,7 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
   } finally {
     process.off('SIGINT', interrupt);
     shell.stop();
+    twice.clear();
     input.stop();
     abort.abort();
     store.flush();
@@ -355,19 +347,22 @@ function howToAnswer(entry: CallEntry): string {
   return `Type the number of an option, or ${words}.`;
 }
 
+interface LineEvents {
+  line(text: string): void;
+  interrupt(): void;
+  end(): void;
+}
+
 /** Reads lines, truncated to MAX_LINE. */
 class LineReader {
   readonly #stream: NodeJS.ReadStream;
-  readonly #on: { line(text: string): void; interrupt(): void; end(): void };
+  readonly #on: LineEvents;
   readonly #decoder = new TextDecoder();
   #rest = '';
   /** The chunks that arrive while the terminal is in raw mode. The first one has the unfinished line. */
   #raw: string[] | undefined;
 
-  constructor(
-    stream: NodeJS.ReadStream,
-    on: { line(text: string): void; interrupt(): void; end(): void },
-  ) {
+  constructor(stream: NodeJS.ReadStream, on: LineEvents) {
     this.#stream = stream;
     this.#on = on;
     stream.on('data', this.#take);

@@ -11,6 +11,7 @@ import { AddressError, fetchNamedBy } from '../../base/net/index.ts';
 import { type AgentCheck, type CheckedAgent, checkInterface } from '../../client/checks/index.ts';
 import { ConnectionError, hasOriginOf, interfaceUrl, isGrpc } from '../../client/index.ts';
 import { A2AError, AgentInterface } from '../../protocol/index.ts';
+import type { RelayLine, RelayState } from './relay-format.ts';
 
 /** Maximum number of requests at the same time. */
 const MAX_OPEN = 16;
@@ -61,20 +62,6 @@ const EMPTY_CARD = {
   skills: [],
 };
 
-/** A line of the answer to a relayed request. The lines are JSON objects. */
-type Line =
-  | {
-      readonly response: {
-        readonly status: number;
-        readonly statusText: string;
-        readonly headers: readonly (readonly [string, string])[];
-      };
-    }
-  /** A part of the body, in base64. */
-  | { readonly bytes: string }
-  | { readonly end: true }
-  | { readonly error: { readonly reason: 'unreachable' | 'timeout' | 'limit'; message: string } };
-
 export class AgentRelay {
   readonly url: string;
   readonly #headers: Readonly<Record<string, string>>;
@@ -90,8 +77,7 @@ export class AgentRelay {
     this.#guarded = fetchNamedBy(url, { timeoutMs: 0 });
   }
 
-  /** What the page may know: the agent's address, the origins, and the names of the headers. */
-  get state() {
+  get state(): RelayState {
     return {
       url: this.url,
       trusted: this.#trusted.map((address) => new URL(address).origin),
@@ -114,9 +100,7 @@ export class AgentRelay {
 
   /** Tries an interface with gRPC, which a browser cannot use. */
   async tryGrpc(body: unknown): Promise<AgentCheck> {
-    const parsed = TriedInterface.safeParse(body);
-    if (!parsed.success) throw new A2AError('invalidParams', z.prettifyError(parsed.error));
-    const { interface: offer, cardUrl, headers } = parsed.data;
+    const { interface: offer, cardUrl, headers } = parsed(TriedInterface, body);
     if (!isGrpc(offer) || !hasOriginOf(this.#trusted, cardUrl)) {
       throw new A2AError('invalidParams', 'interface: must be a gRPC interface of the agent');
     }
@@ -157,11 +141,7 @@ export class AgentRelay {
 
   /** Sends a request. Returns the lines of the answer. Throws an A2AError if the request is not allowed. */
   send(body: unknown): AsyncIterable<string> {
-    const parsed = RelayedRequest.safeParse(body);
-    if (!parsed.success) {
-      throw new A2AError('invalidParams', z.prettifyError(parsed.error));
-    }
-    const { method, url: text, body: content } = parsed.data;
+    const { method, url: text, body: content, headers: given } = parsed(RelayedRequest, body);
     const url = URL.parse(text);
     if (!url || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '') {
       throw new A2AError('invalidParams', 'url: must be an http address without credentials');
@@ -173,7 +153,7 @@ export class AgentRelay {
         `${url.origin} is not the agent's origin: agree to requests to it first`,
       );
     }
-    const headers = headersOf({ ...(trusted && this.#headers), ...parsed.data.headers });
+    const headers = headersOf({ ...(trusted && this.#headers), ...given });
     this.#begin();
     const fetch = trusted ? globalThis.fetch : this.#guarded;
     return linesOf(
@@ -188,6 +168,12 @@ export class AgentRelay {
       () => this.#open--,
     );
   }
+}
+
+function parsed<T>(schema: z.ZodType<T>, body: unknown): T {
+  const { success, data, error } = schema.safeParse(body);
+  if (!success) throw new A2AError('invalidParams', z.prettifyError(error));
+  return data;
 }
 
 function headersOf(given: Readonly<Record<string, string>>): Headers {
@@ -234,7 +220,7 @@ function linesOf(
     }, ms);
   };
 
-  async function* lines(): AsyncGenerator<Line> {
+  async function* lines(): AsyncGenerator<RelayLine> {
     try {
       wait(START_MS);
       const response = await send(leaving.signal);
@@ -283,7 +269,7 @@ function linesOf(
   };
 }
 
-function errorLine(reason: 'unreachable' | 'timeout' | 'limit', message: string): Line {
+function errorLine(reason: 'unreachable' | 'timeout' | 'limit', message: string): RelayLine {
   return { error: { reason, message } };
 }
 

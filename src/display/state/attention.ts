@@ -21,7 +21,7 @@ export function attentionSince(before: SessionState, after: SessionState): Atten
     }
   }
   if (before.turn !== after.turn && !isTerminal(before.turn) && isTerminal(after.turn)) {
-    // If another prompt is queued, the agent goes on with it.
+    // If another prompt is queued, the agent continues with it.
     if (after.turn === 'completed' && after.queued.length === 0) found.push({ kind: 'done' });
     if (after.turn === 'failed' || after.turn === 'rejected') found.push({ kind: 'failed' });
   }

@@ -62,7 +62,9 @@ export class LogWriter {
         this.#thought(fact.thought);
         break;
       case 'text':
-        if (fact.artifact !== undefined) this.notice('info', artifactLine(fact.artifact), false);
+        if (fact.artifact !== undefined) {
+          this.notice('info', `Artifact: ${fact.artifact}`, false);
+        }
         this.#answer += fact.text;
         this.#text(fact.text);
         break;
@@ -232,12 +234,7 @@ export class LogWriter {
       call.confirmation_request !== undefined &&
       call.correlationId !== known.decision?.correlationId;
     const { decision, ...rest } = known;
-    this.#open[at] = {
-      ...rest,
-      call,
-      done,
-      ...(decision && !asksAgain && { decision }),
-    };
+    this.#open[at] = { ...rest, call, done, ...(decision && !asksAgain && { decision }) };
   }
 
   #decide(confirmation: ToolCallConfirmation, by: Decision['by']): void {
@@ -264,9 +261,7 @@ export class LogWriter {
     this.#closeText();
     this.#open = this.#open.map((entry): Entry => {
       if (entry.done || except(entry)) return entry;
-      return entry.kind === 'call'
-        ? { ...entry, done: true, stopped: true }
-        : { ...entry, done: true };
+      return { ...entry, done: true, ...(entry.kind === 'call' && { stopped: true }) };
     });
   }
 
@@ -281,16 +276,12 @@ function isStreamed(entry: Entry | undefined): boolean {
   return (entry?.kind === 'text' || entry?.kind === 'thought') && !entry.done;
 }
 
-function artifactLine(name: string): string {
-  return `Artifact: ${name}`;
-}
-
 /** Returns the text of a prompt, with the names of its files. */
 function textOfPrompt(parts: readonly Part[]): string {
   return parts
-    .flatMap((part) => {
-      if (part.kind === 'text') return [part.text];
-      return [part.kind === 'file' ? `[${part.file.name ?? 'file'}]` : '[data]'];
+    .map((part) => {
+      if (part.kind === 'text') return part.text;
+      return part.kind === 'file' ? `[${part.file.name ?? 'file'}]` : '[data]';
     })
     .join('\n');
 }

@@ -3,14 +3,14 @@
  *
  * A snapshot results in the same state as the events before it, so it does not matter when a client joins.
  */
-import type { LiveSnapshot } from '../../live/client/index.ts';
+import type { LiveItem, LiveSnapshot } from '../../live/client/index.ts';
 import {
   failureId,
   readMessage,
   readStatus,
   readTask,
 } from '../../protocol/development-tool/index.ts';
-import type { StreamEvent, TaskStatusUpdateEvent } from '../../protocol/index.ts';
+import type { TaskStatusUpdateEvent } from '../../protocol/index.ts';
 import { isWaiting } from './entry.ts';
 import { EMPTY_LOG, LogWriter } from './log.ts';
 import { INITIAL, type SessionAction, type SessionState } from './state.ts';
@@ -26,22 +26,16 @@ export function reduceState(
   switch (action.kind) {
     case 'snapshot':
       return join(state, action.snapshot);
-    case 'event': {
-      const { taskId, seq, event } = action;
-      return follow(state, taskId, seq, event, causeOf);
-    }
+    case 'event':
+      return follow(state, action, causeOf);
     case 'retry':
       return { ...state, retry: action };
     case 'presence':
       return { ...state, clients: action.clients, queued: action.queued };
-    case 'own-command': {
-      const writer = new LogWriter(state.log);
-      writer.ownCommand(action.call);
-      return { ...state, log: writer.log };
-    }
     default: {
       const writer = new LogWriter(state.log);
-      writer.notice(action.level, action.text, true, action.link && { link: action.link });
+      if (action.kind === 'own-command') writer.ownCommand(action.call);
+      else writer.notice(action.level, action.text, true, action.link && { link: action.link });
       return { ...state, log: writer.log };
     }
   }
@@ -86,9 +80,7 @@ function join(state: SessionState, snapshot: LiveSnapshot): SessionState {
 
 function follow(
   state: SessionState,
-  taskId: string,
-  seq: number,
-  event: StreamEvent,
+  { taskId, seq, event }: Extract<LiveItem, { kind: 'event' }>,
   causeOf: CauseOf,
 ): SessionState {
   const { place } = state;

@@ -56,3 +56,14 @@ export function waitingCalls({ log }: SessionState): CallEntry[] {
 export function isBusy({ turn }: SessionState): boolean {
   return turn === 'working';
 }
+
+/** Returns the part of the context window that is in use, such as `12%`, or an empty text if it is unknown. */
+export function contextPart({ usage }: SessionState): string {
+  const { contextTokens: used, contextLimit: limit = 0 } = usage;
+  return used === undefined || limit === 0 ? '' : `${Math.round((used / limit) * 100)}%`;
+}
+
+/** Returns the cost of the session, such as `$0.012`, or an empty text if it is unknown. */
+export function costText({ usage: { costUsd: cost } }: SessionState): string {
+  return cost === undefined ? '' : `$${cost.toFixed(cost < 1 ? 3 : 2)}`;
+}

@@ -16,6 +16,7 @@ import {
   isInWords,
   requestId,
   type CallEntry,
+  type SessionAction,
   isBusy,
   waitingCalls,
 } from '../../display/index.ts';
@@ -33,12 +34,12 @@ import { menuKey } from '../input/menu.ts';
 import { Alerts } from './alerts.ts';
 import { Completions } from './completions.ts';
 import type { ExitReason, TuiOptions } from './options.ts';
-import { Overlays, type OverlayHost } from './overlays.ts';
+import { Overlays } from './overlays.ts';
 import type { DrawnDialog } from '../view/dialog-lines.ts';
 import type { ScreenFrame } from '../view/frame.ts';
 import { StateStore } from './store.ts';
 import { Twice } from './twice.ts';
-import { TypedText } from './typed-text.ts';
+import { TypedText, type TextHost } from './typed-text.ts';
 import { asking, NO_DIALOG, type DialogFocus, type Ui } from '../view/ui.ts';
 
 /** Time after a typed key during which a dialog that opens does not get the keys. */
@@ -51,13 +52,13 @@ const OPENING_MS = 400;
 
 type Suspend = (run: () => Promise<void>) => Promise<void>;
 
-export class Controller {
+export class Controller implements TextHost {
   readonly session: LiveSession;
   readonly alerts: Alerts;
   readonly #options: TuiOptions;
   readonly #listeners = new Set<() => void>();
   readonly #store: StateStore;
-  readonly #twice = new Twice((hint) => this.#changed({ hint }));
+  readonly #twice = new Twice((hint) => this.change({ hint }));
   readonly #completions: Completions;
   readonly #answers: Answers;
   readonly #overlays: Overlays;
@@ -84,23 +85,18 @@ export class Controller {
     this.alerts = new Alerts(options);
     const { causeOf, notices } = options;
     const { tell } = this.alerts;
-    this.#store = new StateStore(() => this.#changed({}), { causeOf, notices, tell });
+    this.#store = new StateStore(() => this.change({}), { causeOf, notices, tell });
     this.#completions = new Completions(session, options.files);
     this.#answers = new Answers(session, {
       editor: options.editor && ((text, name) => this.#edit(text, name)),
       notice: (level, text) => this.notice(level, text),
-      answering: (answering) => this.#changed({ answering }),
+      answering: (answering) => this.change({ answering }),
     });
-    const host = this.#host();
-    this.#overlays = new Overlays(host, options.checkpoints);
-    this.#typedText = new TypedText({
-      session,
+    this.#overlays = new Overlays(this, options.checkpoints);
+    this.#typedText = new TypedText(this, {
       options,
-      host,
       overlays: this.#overlays,
       completions: this.#completions,
-      dispatch: (action) => this.#store.dispatch(action),
-      leave: () => this.leave(),
     });
     this.#ui = {
       state: this.#store.state,
@@ -118,33 +114,8 @@ export class Controller {
     };
   }
 
-  #host(): OverlayHost {
-    const ui = (): Ui => this.#ui;
-    const { session } = this;
-    return {
-      get ui() {
-        return ui();
-      },
-      get self() {
-        return session.self.id;
-      },
-      change: (changes) => this.#changed(changes),
-      run: (work) => this.#run(work),
-      write: (text) => this.#write(text),
-      send: (text) => session.prompt(text),
-      dropQueue: () => session.cancel(),
-      key: (key) => this.key(key),
-      redraw: () => this.redraw(),
-    };
-  }
-
   get ui(): Ui {
     return this.#ui;
-  }
-
-  /** Resolves when the person leaves or the session ends. */
-  get done(): Promise<ExitReason> {
-    return this.#done.promise;
   }
 
   subscribe(listener: () => void): () => void {
@@ -177,12 +148,12 @@ export class Controller {
         this.leave('ended');
       },
     );
-    if (this.#options.remoteAtStart) this.#run(this.#typedText.share('remote', []));
+    if (this.#options.remoteAtStart) this.attempt(this.#typedText.share('remote', []));
     const { prompt = '' } = this.#options;
-    // This text is only ever sent: a text from a script must not run as a command of the person's shell.
-    if (prompt.trim() !== '') this.#run(this.session.prompt(prompt));
-    const reason = await this.done;
-    // Before Ink stops to read the input: the listener of the alerts would otherwise go on reading.
+    // This text is sent as it is, because a text from a script must not run as a command of the person's shell.
+    if (prompt.trim() !== '') this.attempt(this.session.prompt(prompt));
+    const reason = await this.#done.promise;
+    // Must happen before Ink stops reading the input. Otherwise, the listener of the alerts would continue to read it.
     this.alerts.stop();
     this.#abort.abort();
     this.#twice.clear();
@@ -199,7 +170,11 @@ export class Controller {
   }
 
   notice(level: 'info' | 'error', text: string): void {
-    this.#store.dispatch({ kind: 'notice', level, text });
+    this.dispatch({ kind: 'notice', level, text });
+  }
+
+  dispatch(action: SessionAction): void {
+    this.#store.dispatch(action);
   }
 
   paste(text: string): void {
@@ -222,7 +197,7 @@ export class Controller {
   /** Draws the whole screen again. */
   redraw(): void {
     this.#clear();
-    this.#changed({ drawing: this.#ui.drawing + 1 });
+    this.change({ drawing: this.#ui.drawing + 1 });
   }
 
   /**
@@ -245,13 +220,14 @@ export class Controller {
     else if (isCtrl(key, 'l')) this.redraw();
     else if (this.#overlays.key(key)) return;
     else if (key.name === 'tab' && key.shift) this.#typedText.nextMode();
-    else if (isCtrl(key, 't')) this.#changed({ pane: { kind: 'thoughts', scroll: 0 } });
+    else if (isCtrl(key, 't')) this.change({ pane: { kind: 'thoughts', scroll: 0 } });
     else if (isCtrl(key, 'o')) this.#overlays.openCall();
-    else if (isCtrl(key, 'g')) this.#run(this.#editPrompt());
+    else if (isCtrl(key, 'g')) this.attempt(this.#editPrompt());
     else if (!this.#dialogKey(key)) this.#textKey(key);
   }
 
-  #changed(changes: Partial<Ui>): void {
+  /** Changes the state of the screen, and notifies the listeners. */
+  change(changes: Partial<Ui>): void {
     const { state } = this.#store;
     const busySince = isBusy(state) ? (this.#ui.busySince ?? Date.now()) : undefined;
     // The session has another mode now: the one that was chosen, or that of another client.
@@ -270,20 +246,21 @@ export class Controller {
     for (const listener of this.#listeners) listener();
   }
 
-  #run(work: Promise<unknown>): void {
+  /** Shows the error of this work if it fails. */
+  attempt(work: Promise<unknown>): void {
     work.catch((error: unknown) => this.notice('error', reasonOf(error)));
   }
 
   #compose(composer: Composer): void {
-    this.#changed({ composer });
+    this.change({ composer });
     const at = completableAt(composer.buffer);
     const asked = composer.buffer;
     if (!at || composer.search) return;
-    this.#run(
+    this.attempt(
       this.#completions.choices(at).then((choices) => {
         // The text may have changed while the completions were loaded.
         if (this.#ui.composer.buffer !== asked || this.#ui.composer.browsing) return;
-        this.#changed({ composer: withCompletion(this.#ui.composer, at.start, choices) });
+        this.change({ composer: withCompletion(this.#ui.composer, at.start, choices) });
       }),
     );
   }
@@ -298,7 +275,7 @@ export class Controller {
     // Moving the selection does not change the text.
     if (step.composer.buffer === this.#ui.composer.buffer) {
       this.#typedAt = performance.now();
-      this.#changed({ composer: step.composer });
+      this.change({ composer: step.composer });
     } else {
       this.#typing();
       this.#compose(step.composer);
@@ -311,7 +288,7 @@ export class Controller {
     this.#typedAt = this.#ui.dialog.request === '' ? -Infinity : performance.now();
     this.#options.history?.add(text);
     const [entry] = this.#ui.dialog.focus === 'answer' ? asking(this.#ui) : [];
-    this.#run(entry ? this.#answers.speak(entry, text) : this.#typedText.handle(text));
+    this.attempt(entry ? this.#answers.speak(entry, text) : this.#typedText.handle(text));
     this.#focus('draft');
   }
 
@@ -330,7 +307,7 @@ export class Controller {
   #focus(focus: DialogFocus): void {
     const { dialog } = this.#ui;
     if (dialog.request !== '' && dialog.focus !== focus) {
-      this.#changed({ dialog: { ...dialog, focus } });
+      this.change({ dialog: { ...dialog, focus } });
     }
   }
 
@@ -414,7 +391,7 @@ export class Controller {
     if (key.name === 'enter' && !isPlainEnter(key)) return true;
     const cancel = cancelOption(entry);
     if (key.name === 'escape') {
-      if (cancel) this.#run(this.#answers.choose(entry, cancel));
+      if (cancel) this.attempt(this.#answers.choose(entry, cancel));
       return cancel !== undefined;
     }
     const step = menuKey(dialog.selected ?? this.#drawn.selected, options.length, key);
@@ -423,10 +400,10 @@ export class Controller {
       if (isAnswer) this.#focus('answer');
       return false;
     }
-    if ('selected' in step) this.#changed({ dialog: { ...dialog, selected: step.selected } });
+    if ('selected' in step) this.change({ dialog: { ...dialog, selected: step.selected } });
     const option = 'chosen' in step ? options[step.chosen] : undefined;
     if (option && isInWords(option)) this.#focus('answer');
-    else if (option) this.#run(this.#answers.choose(entry, option));
+    else if (option) this.attempt(this.#answers.choose(entry, option));
     return true;
   }
 
@@ -434,18 +411,18 @@ export class Controller {
     if (this.#typedText.stopCommand()) return;
     const busy = isBusy(this.#ui.state);
     const hint = busy ? 'Canceling. Esc again to go back.' : 'Esc again to go back.';
-    if (this.#twice.press('rewind', hint)) this.#changed({ rewind: { selected: 0 } });
-    else if (busy) this.#run(this.session.cancel({ keepQueue: true }));
+    if (this.#twice.press('rewind', hint)) this.change({ rewind: { selected: 0 } });
+    else if (busy) this.attempt(this.session.cancel({ keepQueue: true }));
   }
 
   #interrupt(): void {
     const composer = edited(this.#ui.composer, BLANK);
-    this.#changed({ composer, pane: undefined, rewind: undefined, picker: undefined });
+    this.change({ composer, pane: undefined, rewind: undefined, picker: undefined });
     if (this.#twice.press('leave', 'Ctrl-C again to leave.')) this.leave();
   }
 
   /** Replaces the text in the text field. */
-  #write(text: string): void {
+  write(text: string): void {
     this.#typing();
     this.#compose(edited(this.#ui.composer, withText(text)));
   }
@@ -456,7 +433,7 @@ export class Controller {
       return;
     }
     const text = await this.#edit(textIn(this.#ui.composer), 'prompt.md');
-    if (text !== undefined) this.#write(text.trimEnd());
+    if (text !== undefined) this.write(text.trimEnd());
   }
 
   async #edit(text: string, fileName: string): Promise<string | undefined> {

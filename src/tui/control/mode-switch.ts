@@ -3,7 +3,7 @@
  * stopped pressing the key, so that only the mode that they stopped at is in the log of the session.
  */
 const SETTLED_MS = 700;
-/** The modes in the order of the key. The mode yolo is not among them: nobody should reach it by mistake. */
+/** The modes in the order of the key. The mode yolo is not among them, so that it is never chosen by mistake. */
 const CYCLE = ['ask', 'auto-edit', 'plan'] as const;
 
 export interface ModeSwitchOptions {

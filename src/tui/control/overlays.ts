@@ -2,26 +2,22 @@
  * The elements above the text field that take all keys while they are open: the rewind menu, a pane, and the picker of
  * checkpoints.
  */
-import { isCtrl, type KeyPress } from '../input/keys.ts';
+import type { LiveSession } from '../../live/client/index.ts';
+import { isCtrl, STEPS, type KeyPress } from '../input/keys.ts';
 import { menuKey } from '../input/menu.ts';
 import { pickerKey, selectedItem } from '../input/picker.ts';
 import { asking, lastPrompt, rewindChoices, type Ui } from '../view/ui.ts';
 import type { TuiOptions } from './options.ts';
 
-const PAGE = 10;
-
 /** The part of the controller that an overlay needs. */
 export interface OverlayHost {
   readonly ui: Ui;
-  /** The id of this client. */
-  readonly self: string;
+  readonly session: LiveSession;
   change(changes: Partial<Ui>): void;
-  run(work: Promise<unknown>): void;
+  /** Shows the error of this work if it fails. */
+  attempt(work: Promise<unknown>): void;
   /** Replaces the text in the text field. */
   write(text: string): void;
-  send(text: string): Promise<unknown>;
-  /** Cancels the turn and drops the queued prompts. */
-  dropQueue(): Promise<unknown>;
   key(key: KeyPress): void;
   /** Draws the whole screen again. */
   redraw(): void;
@@ -51,17 +47,13 @@ export class Overlays {
     this.#host.change({ pane: { kind: asked ? 'request' : 'call', scroll: 0 } });
   }
 
-  /** Opens the picker of checkpoints or, where there is none, lists the checkpoints as text. */
+  /** Opens the picker of checkpoints. If it would be empty, asks the session to list its checkpoints as text. */
   async openRestore(): Promise<void> {
     const host = this.#host;
-    if (!this.#checkpoints) {
-      await host.send('/restore list');
-      host.write('/restore ');
-      return;
-    }
-    const items = await this.#checkpoints.list();
+    const items = (await this.#checkpoints?.list()) ?? [];
     if (items.length === 0) {
-      await host.send('/restore list');
+      await host.session.prompt('/restore list');
+      if (!this.#checkpoints) host.write('/restore ');
       return;
     }
     host.change({ picker: { items, query: '', selected: 0, title: 'Restore a checkpoint' } });
@@ -80,15 +72,16 @@ export class Overlays {
     host.change({ rewind: undefined });
     switch (step && choices[step.chosen]?.id) {
       case 'edit': {
-        const text = lastPrompt(host.ui, host.self);
+        const text = lastPrompt(host.ui, host.session.self.id);
         if (text !== undefined) host.write(text);
         break;
       }
       case 'restore':
-        host.run(this.openRestore());
+        host.attempt(this.openRestore());
         break;
       case 'drop':
-        host.run(host.dropQueue());
+        // This also drops the queued prompts.
+        host.attempt(host.session.cancel());
         break;
       default:
     }
@@ -104,7 +97,8 @@ export class Overlays {
     this.#host.change({ picker: undefined });
     // The picker fills the screen, so it has moved the conversation into the scrollback.
     this.#host.redraw();
-    if (step.picked !== undefined) this.#host.run(this.#host.send(`/restore ${step.picked}`));
+    if (step.picked === undefined) return;
+    this.#host.attempt(this.#host.session.prompt(`/restore ${step.picked}`));
   }
 
   /** Loads the preview of the selected checkpoint. */
@@ -112,7 +106,7 @@ export class Overlays {
     const { picker } = this.#host.ui;
     const id = picker && selectedItem(picker)?.id;
     if (id === undefined || !this.#checkpoints || picker?.preview?.id === id) return;
-    this.#host.run(
+    this.#host.attempt(
       this.#checkpoints.changes(id).then((lines) => {
         const now = this.#host.ui.picker;
         if (now && selectedItem(now)?.id === id) {
@@ -123,17 +117,9 @@ export class Overlays {
   }
 
   #paneKey(pane: NonNullable<Ui['pane']>, key: KeyPress): void {
-    const steps: Partial<Record<KeyPress['name'], number>> = {
-      up: -1,
-      down: 1,
-      'page-up': -PAGE,
-      'page-down': PAGE,
-      home: -Infinity,
-      // The frame limits the position to the content.
-      end: Number.MAX_SAFE_INTEGER,
-    };
-    const step = steps[key.name];
+    const step = STEPS[key.name];
     if (step !== undefined) {
+      // The frame limits the position to the content.
       this.#host.change({ pane: { ...pane, scroll: Math.max(0, pane.scroll + step) } });
       return;
     }

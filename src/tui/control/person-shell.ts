@@ -5,19 +5,13 @@
 import { OWN_COMMAND } from '../../display/index.ts';
 import type { ToolCall } from '../../protocol/development-tool/index.ts';
 import type { Part } from '../../protocol/index.ts';
+import type { Ui } from '../view/ui.ts';
 import type { TuiOptions } from './options.ts';
-
-/** The command that runs, and the end of its output. */
-export interface RunningCommand {
-  readonly command: string;
-  readonly output: string;
-  readonly since: number;
-}
 
 export interface PersonShellOptions {
   readonly shell: TuiOptions['shell'];
   /** Called when the command starts, prints something or ends. */
-  readonly running: (command: RunningCommand | undefined) => void;
+  readonly running: (command: Ui['command']) => void;
   /** Called with the finished command. */
   readonly ended: (call: ToolCall) => void;
 }
@@ -37,7 +31,7 @@ export class PersonShell {
     this.#options = options;
   }
 
-  /** Runs a command. Rejects with an error that the person can read. */
+  /** Runs a command. Rejects with an error whose message is meant for the person. */
   async run(command: string): Promise<void> {
     const { shell, running, ended } = this.#options;
     if (!shell) throw new Error(ONLY_HERE);

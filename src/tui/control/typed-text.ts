@@ -3,9 +3,7 @@
  * prompt for the session.
  */
 import { unescapedCommand, unknownCommand, type SessionAction } from '../../display/index.ts';
-import type { LiveSession } from '../../live/client/index.ts';
 import { helpText, KEYS, localCommand } from '../input/local-commands.ts';
-import type { Ui } from '../view/ui.ts';
 import type { Completions } from './completions.ts';
 import { ModeSwitch } from './mode-switch.ts';
 import type { TuiOptions } from './options.ts';
@@ -13,45 +11,50 @@ import type { OverlayHost, Overlays } from './overlays.ts';
 import { PersonShell } from './person-shell.ts';
 import { runSharing } from './sharing.ts';
 
-export interface TypedTextOptions {
-  readonly session: LiveSession;
+/** The part of the controller that a typed text needs. */
+export interface TextHost extends OverlayHost {
+  dispatch(action: SessionAction): void;
+  notice(level: 'info' | 'error', text: string): void;
+  leave(): void;
+}
+
+interface TypedTextOptions {
   readonly options: Pick<TuiOptions, 'shell' | 'remote'>;
-  readonly host: OverlayHost;
   readonly overlays: Overlays;
   readonly completions: Completions;
-  readonly dispatch: (action: SessionAction) => void;
-  readonly leave: () => void;
 }
 
 export class TypedText {
+  readonly #host: TextHost;
   readonly #options: TypedTextOptions;
   readonly #shell: PersonShell;
   readonly #modes: ModeSwitch;
 
-  constructor(options: TypedTextOptions) {
-    const { host, dispatch } = options;
+  constructor(host: TextHost, options: TypedTextOptions) {
+    this.#host = host;
     this.#options = options;
     this.#shell = new PersonShell({
       shell: options.options.shell,
-      running: (command: Ui['command']) => host.change({ command }),
-      ended: (call) => dispatch({ kind: 'own-command', call }),
+      running: (command) => host.change({ command }),
+      ended: (call) => host.dispatch({ kind: 'own-command', call }),
     });
     this.#modes = new ModeSwitch({
       show: (mode) => host.change({ mode }),
-      send: (command) => host.run(this.#setMode(command)),
+      send: (command) => host.attempt(this.#setMode(command)),
     });
   }
 
   async handle(text: string): Promise<void> {
-    const { overlays, completions, leave, host } = this.#options;
+    const host = this.#host;
+    const { overlays, completions } = this.#options;
     const local = localCommand(text);
     switch (local?.name) {
       case 'quit':
-        return leave();
+        return host.leave();
       case 'keys':
-        return this.#notice('info', KEYS);
+        return host.notice('info', KEYS);
       case 'help':
-        return this.#notice('info', helpText(await completions.sessionCommands(true)));
+        return host.notice('info', helpText(await completions.sessionCommands(true)));
       case 'restore':
         return overlays.openRestore();
       case 'remote':
@@ -66,20 +69,20 @@ export class TypedText {
   }
 
   async share(command: 'remote' | 'clients', words: readonly string[]): Promise<void> {
-    const { session, options, dispatch } = this.#options;
-    dispatch(await runSharing(command, words, session, options));
+    const { session } = this.#host;
+    this.#host.dispatch(await runSharing(command, words, session, this.#options.options));
   }
 
   /** Chooses the next approval mode. */
   nextMode(): void {
-    const { session, host } = this.#options;
-    const { roles } = session.self;
+    const host = this.#host;
+    const { roles } = host.session.self;
     // The mode is empty until the session is open.
     if (host.ui.state.approval === '') return;
     if (roles.includes('prompt') && roles.includes('approve')) {
       this.#modes.next(host.ui.state.approval);
     } else {
-      this.#notice('info', 'This client may not change the approval mode.');
+      host.notice('info', 'This client may not change the approval mode.');
     }
   }
 
@@ -94,34 +97,30 @@ export class TypedText {
   }
 
   async #prompt(text: string): Promise<void> {
-    const { session, completions, host } = this.#options;
+    const host = this.#host;
     if (!text.startsWith('/')) {
-      await session.prompt(this.#shell.prompt(text));
+      await host.session.prompt(this.#shell.prompt(text));
       return;
     }
-    const commands = await completions.commands();
+    const commands = await this.#options.completions.commands();
     const problem = unknownCommand(text, commands);
     if (problem === undefined) {
-      await session.prompt(unescapedCommand(text, commands));
+      await host.session.prompt(unescapedCommand(text, commands));
       return;
     }
-    this.#notice('error', problem);
+    host.notice('error', problem);
     // The person can correct the text.
     if (host.ui.composer.buffer.text === '') host.write(text);
   }
 
   async #setMode(command: string): Promise<void> {
-    const { session, host } = this.#options;
+    const host = this.#host;
     try {
-      const { queued } = await session.prompt(command);
-      if (queued) this.#notice('info', 'The mode changes when the turn ends.');
+      const { queued } = await host.session.prompt(command);
+      if (queued) host.notice('info', 'The mode changes when the turn ends.');
     } catch (error) {
       host.change({ mode: undefined });
       throw error;
     }
-  }
-
-  #notice(level: 'info' | 'error', text: string): void {
-    this.#options.dispatch({ kind: 'notice', level, text });
   }
 }

@@ -1,13 +1,11 @@
 /** A text with a cursor, and the editing operations. The cursor is never inside a grapheme. */
+import type { EditedText } from '../../display/index.ts';
 import { graphemes, graphemeWidth, widthOf } from '../text/width.ts';
 
 /** Maximum length of the text. Longer input is truncated. */
 export const MAX_TEXT = 100_000;
 
-export interface TextBuffer {
-  readonly text: string;
-  readonly cursor: number;
-}
+export type TextBuffer = EditedText;
 
 export const BLANK: TextBuffer = { text: '', cursor: 0 };
 

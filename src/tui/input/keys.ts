@@ -1,32 +1,7 @@
 /** Key presses, independent of how the terminal encodes them. */
 import type { Key } from 'ink';
 
-export type KeyName =
-  | 'text'
-  | 'enter'
-  | 'escape'
-  | 'tab'
-  | 'backspace'
-  | 'delete'
-  | 'up'
-  | 'down'
-  | 'left'
-  | 'right'
-  | 'home'
-  | 'end'
-  | 'page-up'
-  | 'page-down';
-
-export interface KeyPress {
-  readonly name: KeyName;
-  /** The typed text or, with `ctrl`, the letter of the key. */
-  readonly text: string;
-  readonly ctrl: boolean;
-  readonly alt: boolean;
-  readonly shift: boolean;
-}
-
-const NAMES: readonly (readonly [keyof Key, KeyName])[] = [
+const NAMES = [
   ['return', 'enter'],
   ['escape', 'escape'],
   ['tab', 'tab'],
@@ -40,7 +15,28 @@ const NAMES: readonly (readonly [keyof Key, KeyName])[] = [
   ['end', 'end'],
   ['pageUp', 'page-up'],
   ['pageDown', 'page-down'],
-];
+] as const satisfies readonly (readonly [keyof Key, string])[];
+
+export type KeyName = 'text' | (typeof NAMES)[number][1];
+
+export interface KeyPress {
+  readonly name: KeyName;
+  /** The typed text or, with `ctrl`, the letter of the key. */
+  readonly text: string;
+  readonly ctrl: boolean;
+  readonly alt: boolean;
+  readonly shift: boolean;
+}
+
+/** The rows by which each key moves in a list or a long text. */
+export const STEPS: Partial<Record<KeyName, number>> = {
+  up: -1,
+  down: 1,
+  'page-up': -10,
+  'page-down': 10,
+  home: -Infinity,
+  end: Number.MAX_SAFE_INTEGER,
+};
 
 export function press(name: KeyName, more: Partial<KeyPress> = {}): KeyPress {
   return { name, text: '', ctrl: false, alt: false, shift: false, ...more };
@@ -53,7 +49,7 @@ export function press(name: KeyName, more: Partial<KeyPress> = {}): KeyPress {
 export function keysOf(input: string, key: Key): KeyPress[] {
   if (key.eventType === 'release') return [];
   const modifiers = { ctrl: key.ctrl, alt: key.meta, shift: key.shift };
-  const name = NAMES.find(([field]) => key[field] === true)?.[1];
+  const name = NAMES.find(([field]) => key[field])?.[1];
   if (name === 'escape' && key.meta) return [press('escape'), press('escape')];
   if (name !== undefined) return [press(name, modifiers)];
   // Ctrl-J, or Shift-Enter in terminals that are configured to send a line feed for it.

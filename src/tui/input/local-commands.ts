@@ -43,12 +43,12 @@ export function localCommand(text: string): LocalCommand | undefined {
 }
 
 /** Returns the text of `/help`: the commands of the session and of this terminal, and the keys. */
-export function helpText(commands: readonly SlashCommand[], keys = KEYS): string {
+export function helpText(commands: readonly SlashCommand[]): string {
   return [
     ...[...commands, ...LOCAL_COMMANDS].flatMap((each) => rowsOf([], each)),
     'Two slashes before a name send the text to the model.',
     '',
-    keys,
+    KEYS,
   ].join('\n');
 }
 

@@ -1,7 +1,6 @@
 /** Handles the keys of a picker. Typing filters the list, and the arrows move the selection. */
 import type { StyledLine } from '../../display/index.ts';
-import type { KeyPress } from './keys.ts';
-import { isCtrl } from './keys.ts';
+import { isCtrl, STEPS, type KeyPress } from './keys.ts';
 
 /** An item to choose: a session that can be resumed, or a checkpoint. */
 export interface PickerItem {
@@ -17,7 +16,7 @@ export interface Picker {
   readonly items: readonly PickerItem[];
   readonly query: string;
   readonly selected: number;
-  /** What is known about the item with this id. Undefined while it is loaded. */
+  /** The preview of the item with this id. Undefined while it is loaded. */
   readonly preview?: { readonly id: string; readonly lines: readonly StyledLine[] } | undefined;
 }
 
@@ -37,18 +36,13 @@ export function selectedItem(picker: Picker): PickerItem | undefined {
 
 export function pickerKey(picker: Picker, key: KeyPress): PickerStep {
   const found = matching(picker);
-  const move = (by: number): PickerStep => {
-    const last = Math.max(0, found.length - 1);
-    return { picker: { ...picker, selected: Math.min(last, Math.max(0, picker.selected + by)) } };
-  };
   const search = (query: string): PickerStep => ({ picker: { ...picker, query, selected: 0 } });
   if (key.name === 'escape' || isCtrl(key, 'c')) return { picked: undefined };
-  if (key.name === 'up' || isCtrl(key, 'p')) return move(-1);
-  if (key.name === 'down' || isCtrl(key, 'n')) return move(1);
-  if (key.name === 'page-up') return move(-10);
-  if (key.name === 'page-down') return move(10);
-  if (key.name === 'home') return move(-Infinity);
-  if (key.name === 'end') return move(Infinity);
+  const step = isCtrl(key, 'p') ? -1 : isCtrl(key, 'n') ? 1 : STEPS[key.name];
+  if (step !== undefined) {
+    const last = Math.max(0, found.length - 1);
+    return { picker: { ...picker, selected: Math.min(last, Math.max(0, picker.selected + step)) } };
+  }
   if (key.name === 'backspace') return search(picker.query.slice(0, -1));
   if (key.name === 'text' && !key.ctrl && !key.alt) return search(picker.query + key.text);
   const item = key.name === 'enter' ? found[picker.selected] : undefined;

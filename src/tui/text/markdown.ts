@@ -3,8 +3,7 @@
  * Code keeps its line breaks.
  */
 import type { Token, Tokens } from 'marked';
-import { decodedEntities, markdownTokens } from '../../display/text/index.ts';
-import { highlight } from '../../display/text/index.ts';
+import { decodedEntities, highlight, markdownTokens } from '../../display/text/index.ts';
 import { EMPTY, line, span, splitLines, type StyledLine, type Look } from '../../display/index.ts';
 import { fit, gutter, lineWidth, wrap } from './styled-line.ts';
 import { widthOf } from './width.ts';

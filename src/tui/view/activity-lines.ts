@@ -7,6 +7,7 @@ import {
   type StyledLine,
   clean,
   cleanLine,
+  timeSince,
 } from '../../display/index.ts';
 import type { Ui } from './ui.ts';
 import { cut, fit, gutter, wrapText } from '../text/styled-line.ts';
@@ -90,11 +91,6 @@ export function activityLines(
   );
   const reason = retry ? wrapText(cleanLine(retry.text), width - 2, 'dim') : [];
   return [first, ...gutter(cut(reason, MAX_REASON_LINES), line('  '), line('  '))];
-}
-
-function timeSince(since: number, now: number): string {
-  const seconds = Math.max(0, Math.floor((now - since) / 1000));
-  return seconds < 60 ? `${seconds}s` : `${Math.floor(seconds / 60)}m ${seconds % 60}s`;
 }
 
 export function secondsUntil(time: number, now: number): number {

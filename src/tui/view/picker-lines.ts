@@ -1,4 +1,4 @@
-/** Draws a list to choose from: sessions to resume, or checkpoints. Below it, draws what is known about the selected item. */
+/** Draws a list to choose from (sessions to resume, or checkpoints), and below it a preview of the selected item. */
 import { matching, selectedItem, type Picker } from '../input/picker.ts';
 import { fit, lineWidth } from '../text/styled-line.ts';
 import { EMPTY, line, span, type StyledLine, cleanLine } from '../../display/index.ts';

@@ -2,6 +2,8 @@
 import type { LiveClient } from '../../live/client/index.ts';
 import { MAX_LISTED_CLIENTS } from '../../live/client/roles/index.ts';
 import {
+  contextPart,
+  costText,
   type SessionState,
   span,
   type StyledLine,
@@ -92,16 +94,12 @@ function joined(parts: readonly StyledText[]): StyledLine {
     .flatMap((part, index) => (index === 0 ? [part] : [span(' · ', 'faint'), part]));
 }
 
-function contextText({ usage }: SessionState, brief: boolean): string {
-  const { contextTokens: used, contextLimit: limit } = usage;
+function contextText(state: SessionState, brief: boolean): string {
+  const { contextTokens: used, contextLimit: limit } = state.usage;
   if (used === undefined) return '';
-  if (limit === undefined || limit === 0) return brief ? short(used) : `${short(used)} tokens`;
-  const percent = `${Math.round((used / limit) * 100)}%`;
-  return brief ? percent : `${percent} of ${short(limit)}`;
-}
-
-function costText({ usage }: SessionState): string {
-  return usage.costUsd === undefined ? '' : `$${usage.costUsd.toFixed(usage.costUsd < 1 ? 3 : 2)}`;
+  const part = contextPart(state);
+  if (part === '' || limit === undefined) return brief ? short(used) : `${short(used)} tokens`;
+  return brief ? part : `${part} of ${short(limit)}`;
 }
 
 function short(count: number): string {

@@ -43,7 +43,7 @@ export interface Ui {
   readonly rewind: { readonly selected: number } | undefined;
   /** Set while the person chooses a checkpoint. */
   readonly picker: Picker | undefined;
-  /** The person's own command that runs. */
+  /** The person's own command that runs, and the end of its output. */
   readonly command:
     | { readonly command: string; readonly output: string; readonly since: number }
     | undefined;

@@ -1,15 +1,15 @@
 /** The frame around all pages of an agent or a gateway: the navigation, and signing in. */
-import { useSignal } from '@preact/signals';
-import type { ComponentType } from 'preact';
-import { useCallback, useEffect, useRef } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import { cleanLine } from '../../../display/index.ts';
 import { PageMessage, Problem } from '../parts/problem.tsx';
+import { useLoaded } from '../parts/use-loaded.ts';
 import { SERVER_KIND } from '../server/access.ts';
 import { hrefOf, route } from '../server/route.ts';
-import type { Server } from '../server/server.ts';
+import type { PageProps, Server } from '../server/server.ts';
 import { begin, leave, signedIn } from '../server/sign-in.ts';
-import { pagesFor, type PageEntry, type PageProps } from './pages.ts';
+import { pagesFor, type PageEntry } from './pages.ts';
 import { LinkNeeded, SignInForm } from './sign-in-form.tsx';
+import { PageButton } from '../parts/controls.tsx';
 
 export function Frame() {
   useEffect(() => void begin(), []);
@@ -120,43 +120,25 @@ function Who({ server }: { readonly server: Server }) {
           {cleanLine(name)} in {cleanLine(workspaceId ?? '')}
         </span>
       )}
-      <button type="button" class="quiet" onClick={() => leave()}>
+      <PageButton class="quiet" onClick={() => leave()}>
         Sign out
-      </button>
+      </PageButton>
     </div>
   );
 }
 
-function LoadedPage({
-  page,
-  server,
-  path,
-}: PageProps & {
-  readonly page: PageEntry;
-}) {
-  const loaded = useSignal<{ readonly Page: ComponentType<PageProps> } | undefined>(undefined);
-  const problem = useSignal<unknown>(undefined);
-  const load = useCallback(() => {
-    page.load().then(
-      (Page) => {
-        problem.value = undefined;
-        loaded.value = { Page };
-      },
-      (error: unknown) => (problem.value = error),
-    );
-  }, [page, loaded, problem]);
-  useEffect(load, [load]);
-  if (problem.value !== undefined) {
+function LoadedPage({ page, server, path }: PageProps & { readonly page: PageEntry }) {
+  const loaded = useLoaded(page.load, [page]);
+  if (loaded.error !== undefined) {
     return (
       <>
-        <Problem error={problem.value} onRetry={load} />
+        <Problem error={loaded.error} onRetry={loaded.reload} />
         <p class="dim">If the server was updated, reload this page in the browser.</p>
       </>
     );
   }
-  if (!loaded.value) return null;
-  const { Page } = loaded.value;
-  return <Page server={server} path={path} />;
+  const Page = loaded.value;
+  return Page ? <Page server={server} path={path} /> : null;
 }
 
 function NoPage({ server, any }: { readonly server: Server; readonly any: boolean }) {

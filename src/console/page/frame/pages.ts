@@ -3,13 +3,7 @@
  * when it is opened.
  */
 import type { ComponentType } from 'preact';
-import type { Server } from '../server/server.ts';
-
-export interface PageProps {
-  readonly server: Server;
-  /** The segments of the address after the name of the page. */
-  readonly path: readonly string[];
-}
+import type { PageProps, Server } from '../server/server.ts';
 
 export interface PageEntry {
   /** The first segment of its address. */

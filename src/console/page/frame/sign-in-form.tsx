@@ -3,7 +3,9 @@ import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { SERVER_KIND } from '../server/access.ts';
 import { enter } from '../server/sign-in.ts';
+import { Alert, bound, Form } from '../parts/controls.tsx';
 import { ProblemLine } from '../parts/problem.tsx';
+import { useAction } from '../parts/use-action.ts';
 
 const WORDS =
   SERVER_KIND === 'gateway'
@@ -23,37 +25,19 @@ const WORDS =
 export function SignInForm({ why }: { readonly why: string }) {
   const field = useRef<HTMLInputElement>(null);
   const key = useSignal('');
-  const busy = useSignal(false);
-  const problem = useSignal<unknown>(undefined);
+  const { busy, problem, run } = useAction();
   useEffect(() => field.current?.focus(), []);
   const send = () => {
     const given = key.value.trim();
-    if (given === '' || busy.value) return;
-    busy.value = true;
-    problem.value = undefined;
-    enter(given)
-      .catch((error: unknown) => (problem.value = error))
-      .finally(() => {
-        busy.value = false;
-        field.current?.select();
-      });
+    if (given !== '') run(() => enter(given).finally(() => field.current?.select()));
   };
   return (
     <main class="card">
       <h1>{WORDS.title}</h1>
       <p>{WORDS.about}</p>
-      {why === '' ? null : (
-        <p class="t-bad" role="alert">
-          {why}
-        </p>
-      )}
-      {problem.value === undefined ? null : <ProblemLine error={problem.value} />}
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          send();
-        }}
-      >
+      <Alert text={why} />
+      {problem === undefined ? null : <ProblemLine error={problem} />}
+      <Form onSubmit={send}>
         <label for="key">{WORDS.label}</label>
         <input
           id="key"
@@ -62,13 +46,12 @@ export function SignInForm({ why }: { readonly why: string }) {
           autocomplete="off"
           spellcheck={false}
           aria-describedby="key-kept"
-          value={key.value}
-          onInput={({ currentTarget }) => (key.value = currentTarget.value)}
+          {...bound(key)}
         />
-        <button type="submit" class="option allow" disabled={busy.value}>
+        <button type="submit" class="option allow" disabled={busy}>
           Sign in
         </button>
-      </form>
+      </Form>
       <p id="key-kept" class="dim small">
         {WORDS.kept}
       </p>
@@ -81,11 +64,7 @@ export function LinkNeeded({ why }: { readonly why: string }) {
   return (
     <main class="card">
       <h1>Parley inspector</h1>
-      {why === '' ? null : (
-        <p class="t-bad" role="alert">
-          {why}
-        </p>
-      )}
+      <Alert text={why} />
       <p>
         Start <code>parley inspect URL</code> again, and open the link that it prints. A link works
         once, for two minutes.

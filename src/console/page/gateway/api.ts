@@ -1,4 +1,4 @@
-/** The answers of the gateway's own endpoints, as far as the pages read them. `/openapi.json` describes them whole. */
+/** The fields of the gateway's responses that the pages read. `/openapi.json` describes the complete responses. */
 import * as z from 'zod';
 
 export const UsageItem = z.object({

@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals';
 import type * as z from 'zod';
 import { cleanLine } from '../../../display/index.ts';
-import { ChoiceField, FilterButtons, FilterForm, TextFilter } from '../parts/filters.tsx';
+import { ChoiceField, FilterButtons, TextFilter } from '../parts/filters.tsx';
 import { Problem, ProblemLine } from '../parts/problem.tsx';
 import { Moment } from '../parts/task-parts.tsx';
 import { useAction } from '../parts/use-action.ts';
@@ -11,6 +11,7 @@ import { WideTable } from '../parts/wide-table.tsx';
 import { goTo, hrefOf, route } from '../server/route.ts';
 import type { Server } from '../server/server.ts';
 import { AuditAnswer } from './api.ts';
+import { PageButton, Form } from '../parts/controls.tsx';
 
 const PAGE = 100;
 /** The first words of the actions. The server also accepts a whole action, such as `key.create`. */
@@ -19,11 +20,9 @@ const ACTIONS = [
   ['key', 'keys'],
   ['card', 'model cards'],
   ['agent', 'agents'],
-  ...['key.create', 'key.edit', 'key.rotate', 'key.revoke'].map((name) => [name, name] as const),
-  ...['card.create', 'card.update', 'card.restore', 'card.delete'].map(
-    (name) => [name, name] as const,
-  ),
-  ...['agent.create', 'agent.update', 'agent.delete'].map((name) => [name, name] as const),
+  ...'key.create key.edit key.rotate key.revoke'.split(' '),
+  ...'card.create card.update card.restore card.delete'.split(' '),
+  ...'agent.create agent.update agent.delete'.split(' '),
 ] as const;
 const FILTERS = ['action', 'actor', 'subject', 'from', 'to'] as const;
 
@@ -59,7 +58,7 @@ export function AuditLogPage({ server }: { readonly server: Server }) {
   return (
     <>
       <h1>Audit log</h1>
-      <FilterForm>
+      <Form class="filters">
         <ChoiceField
           label="Action"
           value={query['action'] ?? ''}
@@ -89,7 +88,7 @@ export function AuditLogPage({ server }: { readonly server: Server }) {
           onClear={() => goTo(hrefOf(['audit']))}
           onReload={first.reload}
         />
-      </FilterForm>
+      </Form>
       {first.error === undefined ? null : <Problem error={first.error} onRetry={first.reload} />}
       {all.length === 0 ? null : <Entries entries={all} onFilter={set} />}
       {first.value && all.length === 0 ? (
@@ -101,9 +100,9 @@ export function AuditLogPage({ server }: { readonly server: Server }) {
       ) : null}
       {problem === undefined ? null : <ProblemLine error={problem} />}
       {next.value === undefined ? null : (
-        <button type="button" class="more" disabled={busy} onClick={more}>
+        <PageButton class="more" disabled={busy} onClick={more}>
           Load more ({all.length} loaded)
-        </button>
+        </PageButton>
       )}
     </>
   );
@@ -126,25 +125,23 @@ function Entries({ entries, onFilter }: EntriesProps) {
             <Moment at={at} />
           </td>
           <td>
-            <button
-              type="button"
+            <PageButton
               class="quiet-link"
               title={`Show only changes by ${cleanLine(actor)}`}
               onClick={() => onFilter({ actor })}
             >
               {cleanLine(actorName ?? actor)}
-            </button>
+            </PageButton>
           </td>
           <td>{cleanLine(action)}</td>
           <td class="mono">
-            <button
-              type="button"
+            <PageButton
               class="quiet-link"
               title="Show only changes of this"
               onClick={() => onFilter({ subject })}
             >
               {cleanLine(subject)}
-            </button>
+            </PageButton>
           </td>
           <td class="mono small">{detail ? cleanLine(JSON.stringify(detail)) : ''}</td>
         </tr>

@@ -10,19 +10,14 @@ import { useAction } from '../parts/use-action.ts';
 import { useLoaded } from '../parts/use-loaded.ts';
 import { WideTable } from '../parts/wide-table.tsx';
 import { hrefOf } from '../server/route.ts';
-import type { Server } from '../server/server.ts';
+import type { PageProps, Server } from '../server/server.ts';
 import { ChangeView } from '../session/lines.tsx';
 import { CardList, ShownCard, VersionList, type ShownVersion } from './api.ts';
+import { Alert, bound, PageButton, Form } from '../parts/controls.tsx';
 
 const DIFF_ROWS = 200;
 
-interface Props {
-  readonly server: Server;
-  readonly path: readonly string[];
-}
-
-export function CardsPage({ server, path }: Props) {
-  const [id] = path;
+export function CardsPage({ server, path: [id] }: PageProps) {
   return id === undefined ? (
     <CardTable server={server} />
   ) : (
@@ -90,7 +85,7 @@ function CardEditor({ server, id }: { readonly server: Server; readonly id: stri
     [server, path],
   );
   const { busy, problem, run, clear } = useAction();
-  /** Counts how often the person has given up a text, so that the editor starts again. */
+  /** The number of edited texts that the person has discarded. A change resets the editor. */
   const discarded = useSignal(0);
   const writes = server.may('cards:write');
   const reload = () => {
@@ -121,9 +116,7 @@ function CardEditor({ server, id }: { readonly server: Server; readonly id: stri
             <strong>Somebody else has changed this card.</strong> Your text is not saved. Copy what
             you need, then load the newest version.
           </p>
-          <button type="button" onClick={loadNewest}>
-            Load the newest version
-          </button>
+          <PageButton onClick={loadNewest}>Load the newest version</PageButton>
         </div>
       ) : (
         <ProblemLine error={problem} />
@@ -204,13 +197,7 @@ function JsonEditor({ value, readOnly, busy, onSave }: EditorProps) {
     }
   };
   return (
-    <form
-      class="panel-form"
-      onSubmit={(event) => {
-        event.preventDefault();
-        save();
-      }}
-    >
+    <Form class="panel-form" onSubmit={save}>
       <label for={id}>The card as JSON</label>
       <textarea
         id={id}
@@ -218,20 +205,15 @@ function JsonEditor({ value, readOnly, busy, onSave }: EditorProps) {
         rows={16}
         spellcheck={false}
         readOnly={readOnly}
-        value={text.value}
-        onInput={({ currentTarget }) => (text.value = currentTarget.value)}
+        {...bound(text)}
       />
-      {problem.value === '' ? null : (
-        <p class="t-bad" role="alert">
-          {problem.value}
-        </p>
-      )}
+      <Alert text={problem.value} />
       {readOnly ? null : (
         <button type="submit" class="primary" disabled={busy || text.value === before}>
           Save as a new version
         </button>
       )}
-    </form>
+    </Form>
   );
 }
 
@@ -261,19 +243,18 @@ function Versions({ current, versions, busy, onRestore }: VersionsProps) {
                   <span class="dim">the current version</span>
                 ) : (
                   <>
-                    <button
-                      type="button"
+                    <PageButton
                       aria-expanded={open.value === each.version}
                       onClick={() =>
                         (open.value = open.value === each.version ? undefined : each.version)
                       }
                     >
                       Compare
-                    </button>
+                    </PageButton>
                     {onRestore ? (
-                      <button type="button" disabled={busy} onClick={() => onRestore(each.version)}>
+                      <PageButton disabled={busy} onClick={() => onRestore(each.version)}>
                         Restore
-                      </button>
+                      </PageButton>
                     ) : null}
                   </>
                 )}

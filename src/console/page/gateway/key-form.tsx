@@ -1,13 +1,16 @@
 /** The form for a new key, and for the settings of a key. */
 import { useSignal } from '@preact/signals';
-import { useEffect, useId, useRef } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import { ChoiceField } from '../parts/filters.tsx';
 import type { Server } from '../server/server.ts';
 import type { ShownKey } from './api.ts';
+import { PageButton, Form, TextField } from '../parts/controls.tsx';
 
 const PERIODS = ['day', 'month', 'total'] as const;
-/** The scopes of a new key, as far as the caller has them. */
+/** The scopes that are selected for a new key, if the caller has them. */
 const USUAL = ['tasks:read', 'tasks:write'];
+const COUNT = { type: 'number', min: 1 } as const;
+const MONEY = { type: 'number', min: 0, step: 'any' } as const;
 
 /** The settings in the form. A limit that was removed is null. */
 export interface KeySettings {
@@ -28,10 +31,9 @@ interface Props {
 }
 
 export function KeyForm({ server, known, busy, onSave, onClose }: Props) {
-  const id = useId();
-  const form = useRef<HTMLFormElement>(null);
+  const box = useRef<HTMLDivElement>(null);
   // The key may be far down in the list, and the form is above it.
-  useEffect(() => form.current?.querySelector('input')?.focus(), []);
+  useEffect(() => box.current?.querySelector('input')?.focus(), []);
   const name = useSignal(known?.name ?? '');
   const scopes = useSignal<readonly string[]>(
     known?.scopes ?? USUAL.filter((each) => server.may(each)),
@@ -67,41 +69,17 @@ export function KeyForm({ server, known, busy, onSave, onClose }: Props) {
             period: period.value,
           },
   });
-  const field = (
-    label: string,
-    type: 'text' | 'date' | 'number',
-    value: { value: string },
-    more: { readonly placeholder?: string; readonly min?: number; readonly step?: string } = {},
-  ) => {
-    const at = `${id}-${label.replaceAll(' ', '-')}`;
-    const shared = {
-      id: at,
-      value: value.value,
-      ...more,
-      onInput: ({ currentTarget }: { readonly currentTarget: HTMLInputElement }) => {
-        value.value = currentTarget.value;
-      },
-    };
-    return (
-      <div>
-        <label for={at}>{label}</label>
-        {type === 'text' ? <input type="text" {...shared} /> : null}
-        {type === 'date' ? <input type="date" {...shared} /> : null}
-        {type === 'number' ? <input type="number" {...shared} /> : null}
-      </div>
-    );
-  };
   return (
-    <form
-      ref={form}
+    <Form
       class="panel-form"
       aria-label={known ? `Settings of ${known.name}` : 'New key'}
-      onSubmit={(event) => {
-        event.preventDefault();
+      onSubmit={() => {
         if (!busy) onSave(settings());
       }}
     >
-      <div class="filters">{field('Name', 'text', name)}</div>
+      <div class="filters" ref={box}>
+        <TextField type="text" label="Name" text={name} />
+      </div>
       <fieldset class="scopes">
         <legend>Scopes</legend>
         {offered.map((scope) => (
@@ -119,14 +97,14 @@ export function KeyForm({ server, known, busy, onSave, onClose }: Props) {
         ))}
       </fieldset>
       <div class="filters">
-        {field('Expires on', 'date', expires)}
-        {field('Requests per minute', 'number', rate, { placeholder: 'no limit', min: 1 })}
-        {rate.value === ''
-          ? null
-          : field('Requests at once', 'number', burst, { placeholder: rate.value, min: 1 })}
-        {field('Budget in tokens', 'number', tokens, { placeholder: 'none', min: 1 })}
-        {field('Budget in money', 'number', amount, { placeholder: 'none', min: 0, step: 'any' })}
-        {amount.value === '' ? null : field('Currency', 'text', currency)}
+        <TextField type="date" label="Expires on" text={expires} />
+        <TextField label="Requests per minute" text={rate} placeholder="no limit" {...COUNT} />
+        {rate.value === '' ? null : (
+          <TextField label="Requests at once" text={burst} placeholder={rate.value} {...COUNT} />
+        )}
+        <TextField label="Budget in tokens" text={tokens} placeholder="none" {...COUNT} />
+        <TextField label="Budget in money" text={amount} placeholder="none" {...MONEY} />
+        {amount.value === '' ? null : <TextField type="text" label="Currency" text={currency} />}
         {tokens.value === '' && amount.value === '' ? null : (
           <ChoiceField
             label="Period of the budget"
@@ -144,11 +122,9 @@ export function KeyForm({ server, known, busy, onSave, onClose }: Props) {
         >
           {known ? 'Save' : 'Create the key'}
         </button>
-        <button type="button" onClick={onClose}>
-          Back
-        </button>
+        <PageButton onClick={onClose}>Back</PageButton>
       </div>
-    </form>
+    </Form>
   );
 }
 

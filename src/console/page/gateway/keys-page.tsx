@@ -12,6 +12,7 @@ import type { Server } from '../server/server.ts';
 import { enter, signedIn } from '../server/sign-in.ts';
 import { KeyList, NewSecret, type ShownKey } from './api.ts';
 import { KeyForm, type KeySettings } from './key-form.tsx';
+import { PageButton } from '../parts/controls.tsx';
 
 const PAGE = 50;
 const STATUS = { active: 'good', expired: 'dim', revoked: 'dim', unusable: 'bad' } as const;
@@ -36,7 +37,7 @@ export function KeysPage({ server }: { readonly server: Server }) {
       await work();
       editing.value = undefined;
       asked.value = undefined;
-      // With a new secret of its own, the page has read the list again.
+      // With a new secret of its own key, the page has a new server and has already read the list again.
       if (signedIn.value.kind === 'in' && signedIn.value.server === server) keys.reload();
     });
   const pathOf = ({ id }: ShownKey, more = '') => `/a2a/keys/${encodeURIComponent(id)}${more}`;
@@ -49,17 +50,10 @@ export function KeysPage({ server }: { readonly server: Server }) {
           await server.ask(pathOf(current), { method: 'PATCH', body });
         return;
       }
-      const { name, scopes, expiresAt, rateLimit, budget } = settings;
-      const limits = defined({
-        expiresAt: expiresAt ?? undefined,
-        rateLimit: rateLimit ?? undefined,
-        budget: budget ?? undefined,
-      });
-      const { secret } = await server.json(NewSecret, '/a2a/keys', {
-        method: 'POST',
-        body: { name, scopes, ...limits },
-      });
-      made.value = { name, secret };
+      const given = Object.entries(settings).filter(([, value]) => value !== null);
+      const body = Object.fromEntries(given);
+      const { secret } = await server.json(NewSecret, '/a2a/keys', { method: 'POST', body });
+      made.value = { name: settings.name, secret };
     });
   const confirm = (key: ShownKey, what: 'rotate' | 'revoke') =>
     change(async () => {
@@ -70,7 +64,7 @@ export function KeysPage({ server }: { readonly server: Server }) {
       const path = pathOf(key, '/rotate');
       const { secret } = await server.json(NewSecret, path, { method: 'POST', body: {} });
       made.value = { name: key.name, secret };
-      // The page goes on with the new secret of its own key. Otherwise it would be signed out before the secret is copied.
+      // The page continues with the new secret of its own key. Otherwise, it would be signed out before the secret is copied.
       if (key.id === server.caller?.keyId) await enter(secret);
     });
 
@@ -91,9 +85,9 @@ export function KeysPage({ server }: { readonly server: Server }) {
         />
       ) : (
         <p>
-          <button type="button" class="primary" onClick={() => (editing.value = 'new')}>
+          <PageButton class="primary" onClick={() => (editing.value = 'new')}>
             New key
-          </button>
+          </PageButton>
         </p>
       )}
       {problem === undefined ? null : <ProblemLine error={problem} />}
@@ -123,15 +117,13 @@ export function KeysPage({ server }: { readonly server: Server }) {
                 />
               ) : (
                 <div class="actions">
-                  <button type="button" onClick={() => (editing.value = key)}>
-                    Edit
-                  </button>
-                  <button type="button" onClick={() => (asked.value = { key, what: 'rotate' })}>
+                  <PageButton onClick={() => (editing.value = key)}>Edit</PageButton>
+                  <PageButton onClick={() => (asked.value = { key, what: 'rotate' })}>
                     Rotate
-                  </button>
-                  <button type="button" onClick={() => (asked.value = { key, what: 'revoke' })}>
+                  </PageButton>
+                  <PageButton onClick={() => (asked.value = { key, what: 'revoke' })}>
                     Revoke
-                  </button>
+                  </PageButton>
                 </div>
               )}
             </td>
@@ -140,20 +132,18 @@ export function KeysPage({ server }: { readonly server: Server }) {
       </WideTable>
       {total > PAGE ? (
         <p class="actions">
-          <button
-            type="button"
+          <PageButton
             disabled={offset.value === 0}
             onClick={() => (offset.value = Math.max(0, offset.value - PAGE))}
           >
             Newer
-          </button>
-          <button
-            type="button"
+          </PageButton>
+          <PageButton
             disabled={offset.value + PAGE >= total}
             onClick={() => (offset.value += PAGE)}
           >
             Older
-          </button>
+          </PageButton>
           <span class="dim">{total.toLocaleString()} keys</span>
         </p>
       ) : null}
@@ -161,7 +151,7 @@ export function KeysPage({ server }: { readonly server: Server }) {
   );
 }
 
-/** Returns the settings that differ. A key that the caller may not change in whole keeps its other settings. */
+/** Returns the settings that differ. Only they are sent, because the caller may not be allowed to set the others. */
 function changesIn(key: ShownKey, settings: KeySettings): Partial<KeySettings> {
   const before: KeySettings = {
     name: key.name,
@@ -217,9 +207,9 @@ function Secret({ name, secret, onClose }: SecretProps) {
       <p>
         <code class="secret-text">{secret}</code>
       </p>
-      <button type="button" class="primary" onClick={onClose}>
+      <PageButton class="primary" onClick={onClose}>
         I have copied it
-      </button>
+      </PageButton>
     </section>
   );
 }
@@ -242,9 +232,9 @@ function Confirm({ name, what, busy, onYes, onNo }: ConfirmProps) {
       <span class="small">
         {what === 'revoke' ? 'It stops working for ever.' : 'The old secret stops working.'}
       </span>
-      <button type="button" class="option reject" disabled={busy} onClick={onYes}>
+      <PageButton class="option reject" disabled={busy} onClick={onYes}>
         {what === 'revoke' ? 'Revoke the key' : 'Rotate the key'} {cleanLine(name)}
-      </button>
+      </PageButton>
       <button type="button" ref={keep} onClick={onNo}>
         Keep
       </button>

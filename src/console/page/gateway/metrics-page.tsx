@@ -1,7 +1,7 @@
 /** What the gateway did since its start: requests, errors, failovers, latencies and circuit breakers. */
 import { cleanLine } from '../../../display/index.ts';
 import { Problem } from '../parts/problem.tsx';
-import { durationOf, Moment } from '../parts/task-parts.tsx';
+import { durationOf, FactRow, Moment } from '../parts/task-parts.tsx';
 import { useLoaded } from '../parts/use-loaded.ts';
 import { WideTable } from '../parts/wide-table.tsx';
 import type { Server } from '../server/server.ts';
@@ -49,10 +49,9 @@ function Numbers({ samples }: { readonly samples: readonly Sample[] }) {
       </p>
       <dl class="facts tiles">
         {facts.map(([name, value]) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd>{value}</dd>
-          </div>
+          <FactRow key={name} name={name}>
+            {value}
+          </FactRow>
         ))}
       </dl>
       <h2>Providers</h2>

@@ -100,12 +100,24 @@ export function measuredIn(row: UsageItem, measure: Measure): number {
   return row.cost && measure === `cost ${row.cost.currency}` ? row.cost.amount : 0;
 }
 
+const DAY_MS = 86_400_000;
+
+/** Returns the day of a time, in UTC. */
+export function utcDay(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 10);
+}
+
+/** Returns the first and the last of the given number of days until today, in UTC. */
+export function lastDays(count: number, now = Date.now()) {
+  return { from: utcDay(now - (count - 1) * DAY_MS), to: utcDay(now) };
+}
+
 /** Returns all days from the first to the last, so that a day without usage has a place in the chart. */
 export function daysBetween(from: string, to: string): string[] {
   const days: string[] = [];
   const last = Date.parse(to);
-  for (let at = Date.parse(from); at <= last && days.length < 400; at += 86_400_000) {
-    days.push(new Date(at).toISOString().slice(0, 10));
+  for (let at = Date.parse(from); at <= last && days.length < 400; at += DAY_MS) {
+    days.push(utcDay(at));
   }
   return days;
 }
@@ -138,10 +150,10 @@ export function seriesOf(
   return [...all.slice(0, MAX_SERIES), { name: `${rest.length} others`, values }];
 }
 
-/** Number of pages that are read. More rows than that would be no chart. */
+/** Maximum number of pages that are read. A chart of more rows would not be readable. */
 const MAX_PAGES = 4;
 
-/** Reads usage, page by page. `isWhole` is false if there is more of it. */
+/** Reads usage, page by page. `isWhole` is false if there are more pages. */
 export async function loadUsage(
   server: Server,
   query: Readonly<Record<string, string>>,

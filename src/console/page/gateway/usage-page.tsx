@@ -2,7 +2,8 @@
 import { useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import { cleanLine } from '../../../display/index.ts';
-import { ChoiceField, FilterForm } from '../parts/filters.tsx';
+import { ChoiceField } from '../parts/filters.tsx';
+import { Form } from '../parts/controls.tsx';
 import { PageMessage, Problem } from '../parts/problem.tsx';
 import { useLoaded } from '../parts/use-loaded.ts';
 import { WideTable } from '../parts/wide-table.tsx';
@@ -14,6 +15,7 @@ import { StackedBars } from './stacked-bars.tsx';
 import {
   amount,
   daysBetween,
+  lastDays,
   GROUPINGS,
   MAX_SERIES,
   measuresOf,
@@ -50,7 +52,7 @@ export function SpendingPage({ server }: { readonly server: Server }) {
   const workspace = useSignal(own);
   const measure = useSignal('');
   const grouping = chosen.value === 'workspace' && workspace.value !== ALL ? 'model' : chosen.value;
-  const range = rangeOf(PERIODS[period.value] ?? 30);
+  const range = lastDays(PERIODS[period.value] ?? 30);
   const usage = useLoaded(
     async (signal) => ({
       ...range,
@@ -69,7 +71,7 @@ export function SpendingPage({ server }: { readonly server: Server }) {
   return (
     <>
       <h1>Usage of {where}</h1>
-      <FilterForm>
+      <Form class="filters">
         {server.caller?.allWorkspaces === true ? (
           <WorkspaceChoice
             server={server}
@@ -99,7 +101,7 @@ export function SpendingPage({ server }: { readonly server: Server }) {
           options={measuresOf(items)}
           onChange={(value) => (measure.value = value)}
         />
-      </FilterForm>
+      </Form>
       {usage.error === undefined ? null : <Problem error={usage.error} onRetry={usage.reload} />}
       {usage.value ? (
         <Shown {...usage.value} grouping={grouping} measure={measureIn(measure.value, items)} />
@@ -119,7 +121,7 @@ interface WorkspaceProps {
 /** The choice of a workspace, for operators. It lists the workspaces with usage in the longest period. */
 function WorkspaceChoice({ server, own, value, onChange }: WorkspaceProps) {
   const found = useLoaded(
-    (signal) => loadUsage(server, { ...rangeOf(MAX_DAYS), by: 'workspace' }, signal),
+    (signal) => loadUsage(server, { ...lastDays(MAX_DAYS), by: 'workspace' }, signal),
     [server],
   );
   const names = new Set((found.value?.items ?? []).map(({ workspaceId = '' }) => workspaceId));
@@ -132,13 +134,6 @@ function WorkspaceChoice({ server, own, value, onChange }: WorkspaceProps) {
       onChange={onChange}
     />
   );
-}
-
-/** Returns the last days, until today, in UTC. */
-function rangeOf(count: number): { readonly from: string; readonly to: string } {
-  const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);
-  const now = Date.now();
-  return { from: dayOf(now - (count - 1) * 86_400_000), to: dayOf(now) };
 }
 
 /** Returns the measure that was chosen, if these rows have it. */

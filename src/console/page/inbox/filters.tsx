@@ -1,11 +1,7 @@
 /** The filters of the inbox. They are in the address, except the search, which looks only at what is loaded. */
-import {
-  ChoiceField,
-  FilterButtons,
-  FilterForm,
-  SearchField,
-  TextFilter,
-} from '../parts/filters.tsx';
+import type { Signal } from '@preact/signals';
+import { Form, TextField } from '../parts/controls.tsx';
+import { ChoiceField, FilterButtons, TextFilter } from '../parts/filters.tsx';
 
 const HOUR = 3_600_000;
 const TIMES: Readonly<Record<string, readonly [label: string, ms: number]>> = {
@@ -24,18 +20,18 @@ interface Props {
   readonly agents: readonly string[];
   readonly query: Readonly<Record<string, string>>;
   readonly onChange: (changed: Record<string, string>) => void;
-  readonly search: string;
-  readonly onSearch: (text: string) => void;
+  /** The text that a task must contain to be listed. */
+  readonly search: Signal<string>;
   readonly onReload: () => void;
 }
 
-export function Filters({ agents, query, onChange, search, onSearch, onReload }: Props) {
+export function Filters({ agents, query, onChange, search, onReload }: Props) {
   const { agent = '', context = '', time = '' } = query;
   const names = agents.map((name) =>
     name === '' ? (['gateway itself', 'the gateway itself'] as const) : name,
   );
   return (
-    <FilterForm>
+    <Form class="filters">
       {agents.length > 1 ? (
         <ChoiceField
           label="Agent"
@@ -58,12 +54,12 @@ export function Filters({ agents, query, onChange, search, onSearch, onReload }:
         ]}
         onChange={(value) => onChange({ time: value })}
       />
-      <SearchField value={search} onChange={onSearch} />
+      <TextField box="grows" type="search" label="Search what is loaded" text={search} />
       <FilterButtons
         isFiltered={agent !== '' || context !== '' || time !== ''}
         onClear={() => onChange({ agent: '', context: '', time: '' })}
         onReload={onReload}
       />
-    </FilterForm>
+    </Form>
   );
 }

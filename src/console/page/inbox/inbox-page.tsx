@@ -1,16 +1,17 @@
 /** The inbox: the tasks of this server, by what they need. */
 import { useSignal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
-import * as z from 'zod';
 import { A2AError } from '../../../protocol/index.ts';
 import { PageMessage, Problem, ProblemLine } from '../parts/problem.tsx';
+import { Tabs } from '../parts/tabs.tsx';
 import { useLoaded } from '../parts/use-loaded.ts';
 import { goTo, hrefOf, replacePlace, route } from '../server/route.ts';
-import type { Server } from '../server/server.ts';
+import type { PageProps, Server } from '../server/server.ts';
 import { Filters, sinceOf } from './filters.tsx';
 import { GROUP_NAMES, type Group, type InboxTask } from './merged-tasks.ts';
 import { TaskRow } from './task-row.tsx';
 import { useInbox, useOpenings, type InboxState } from './use-inbox.ts';
+import { PageButton } from '../parts/controls.tsx';
 
 const TITLES: Readonly<Record<Group, string>> = {
   'needs-you': 'Needs you',
@@ -25,14 +26,7 @@ const NOTHING: Readonly<Record<Group, string>> = {
 /** More agents than this are not searched at the same time. */
 const MAX_AGENTS = 20;
 
-const Agents = z.object({ agents: z.array(z.object({ name: z.string() })) });
-
-interface Props {
-  readonly server: Server;
-  readonly path: readonly string[];
-}
-
-export function InboxPage({ server, path }: Props) {
+export function InboxPage({ server, path }: PageProps) {
   const agents = useLoaded(async (signal) => agentsOf(server, signal), [server]);
   if (agents.value) {
     const { value, reload } = agents;
@@ -49,12 +43,10 @@ export function InboxPage({ server, path }: Props) {
 /** Returns the names of the agents whose tasks this key may see. The empty name is the server itself. */
 async function agentsOf(server: Server, signal: AbortSignal): Promise<readonly string[]> {
   const own = server.may('tasks:read') ? [''] : [];
-  if (server.kind !== 'gateway' || !server.may('agents:use')) return own;
-  const { agents } = await server.json(Agents, '/a2a/agents', { signal });
-  return [...own, ...agents.map(({ name }) => name)];
+  return server.kind === 'gateway' ? [...own, ...(await server.agentNames(signal))] : own;
 }
 
-interface InboxProps extends Props {
+interface InboxProps extends PageProps {
   readonly agents: readonly string[];
   /** Called if one of the agents does not exist any more. */
   readonly onAgentGone: () => void;
@@ -108,24 +100,18 @@ function InboxOf({ server, path, agents, onAgentGone }: InboxProps) {
         <EmptyServer server={server} />
       ) : (
         <>
-          <nav class="tabs" aria-label="Groups of tasks">
-            {GROUP_NAMES.map((each) => (
-              <a
-                key={each}
-                href={hrefOf(['inbox', each], query)}
-                aria-current={each === chosen ? 'page' : undefined}
-              >
-                {TITLES[each]}{' '}
-                <span class="count">{counts ? counts[each].toLocaleString() : '…'}</span>
-              </a>
-            ))}
-          </nav>
+          <Tabs
+            label="Groups of tasks"
+            titles={TITLES}
+            current={chosen}
+            hrefFor={(each) => hrefOf(['inbox', each], query)}
+            countOf={(each) => counts?.[each].toLocaleString() ?? '…'}
+          />
           <Filters
             agents={agents}
             query={query}
             onChange={setQuery}
-            search={search.value}
-            onSearch={(text) => (search.value = text)}
+            search={search}
             onReload={inbox.reload}
           />
           {agent === undefined && agents.length > MAX_AGENTS ? (
@@ -138,9 +124,9 @@ function InboxOf({ server, path, agents, onAgentGone }: InboxProps) {
           {inbox.outdated ? (
             <p class="dim" role="status">
               Tasks have changed since this list was loaded.{' '}
-              <button type="button" class="quiet-link" onClick={inbox.reload}>
+              <PageButton class="quiet-link" onClick={inbox.reload}>
                 Load the newest
-              </button>
+              </PageButton>
             </p>
           ) : null}
           <ul class="task-list" aria-busy={inbox.loading}>
@@ -188,9 +174,9 @@ function Foot({ inbox, shown, nothing }: FootProps) {
         </p>
       ) : null}
       {more ? (
-        <button type="button" class="more" disabled={loading} onClick={loadMore}>
+        <PageButton class="more" disabled={loading} onClick={loadMore}>
           Load more ({tasks.length.toLocaleString()} of {total.toLocaleString()} loaded)
-        </button>
+        </PageButton>
       ) : null}
     </div>
   );

@@ -46,22 +46,18 @@ export class MergedTasks {
   readonly #server: Server;
   readonly #filter: TaskFilter;
   readonly #sources: Source[];
-  #total = 0;
+  /** The number of tasks on all pages. */
+  total = 0;
 
   constructor(server: Server, group: Group, filter: TaskFilter, counts: TaskCounts) {
     this.#server = server;
     this.#filter = filter;
-    // A list without tasks is not read: an inbox of many agents has many of them.
+    // A list without tasks is not read, because an inbox of many agents has many such lists.
     this.#sources = filter.agents.flatMap((agent) =>
       GROUPS[group]
         .filter((state) => (counts.get(agent)?.[state] ?? 0) > 0)
         .map((state) => ({ agent, state, waiting: [], next: '' })),
     );
-  }
-
-  /** The number of tasks on all pages. */
-  get total(): number {
-    return this.#total;
   }
 
   get more(): boolean {
@@ -97,7 +93,7 @@ export class MergedTasks {
     const page = await list(this.#server, this.#filter, source, { pageSize: PAGE_SIZE, signal });
     source.waiting = page.tasks;
     source.next = page.nextPageToken === '' ? undefined : page.nextPageToken;
-    if (first) this.#total += page.totalSize;
+    if (first) this.total += page.totalSize;
   }
 }
 

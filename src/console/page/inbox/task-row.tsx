@@ -12,6 +12,7 @@ import { goTo, hrefOf } from '../server/route.ts';
 import { EXTENSIONS, type Server } from '../server/server.ts';
 import { mayWrite, sendToTask } from '../server/task-actions.ts';
 import type { InboxTask } from './merged-tasks.ts';
+import { PageButton } from '../parts/controls.tsx';
 
 const MAX_SAID = 300;
 
@@ -60,24 +61,22 @@ export function TaskRow(props: RowProps) {
       {said === '' ? null : <p class="task-said">{said}</p>}
       <div class="task-line small">
         {showsAgent ? <span class="chip">{agent === '' ? 'gateway' : agent}</span> : null}
-        <button
-          type="button"
+        <PageButton
           class="chip link"
           title={`Show only the context ${cleanLine(contextId)}`}
           onClick={() => onContext(contextId)}
         >
           context {shortId(cleanLine(contextId))}
-        </button>
+        </PageButton>
         <span class="actions">
           {writes && status.state === 'input-required' ? (
-            <button
-              type="button"
+            <PageButton
               aria-expanded={answering.value}
               disabled={busy}
               onClick={() => (answering.value ? (answering.value = false) : run(ask))}
             >
               Answer
-            </button>
+            </PageButton>
           ) : null}
           {writes ? (
             <TaskButtons

@@ -101,7 +101,7 @@ export function useOpenings(
     const work = async (): Promise<void> => {
       for (let next = missing.shift(); next && !signal.aborted; next = missing.shift()) {
         const { agent, task } = next;
-        const text = firstWords(await readOpening(server, agent, task.id, signal));
+        const text = firstWords(await readOpening(server, { agent, taskId: task.id }, signal));
         asked.current.add(task.id);
         setOpenings((before) => new Map(before).set(task.id, text));
       }

@@ -6,6 +6,7 @@ import * as z from 'zod';
 import { type AgentCheck, EXPLANATIONS, type ProblemName } from '../../../client/checks/index.ts';
 import { ConnectionError, hasOriginOf, type HeaderSource } from '../../../client/index.ts';
 import { A2AError, type AgentInterface } from '../../../protocol/index.ts';
+import { RelayLine, RelayState } from '../../inspector/relay-format.ts';
 import { headersOf, type Server } from '../server/server.ts';
 import { leaveIfRefused } from '../server/sign-in.ts';
 
@@ -34,7 +35,7 @@ export interface AgentAccess {
   trusts(url: string): boolean;
   /** Sends a request. Throws a ConnectionError `untrusted` if requests to this address are not allowed. */
   send(request: AgentRequest): Promise<SentResponse>;
-  /** Has the server try an interface with gRPC, which a browser cannot use. Undefined if the server does not. */
+  /** Asks the server to try an interface with gRPC, which a browser cannot use. Undefined if the server cannot do that. */
   readonly tryGrpc:
     | ((
         offer: AgentInterface,
@@ -75,13 +76,6 @@ export function directAccess(server: Server, agent: string): AgentAccess {
   };
 }
 
-const RelayState = z.object({
-  url: z.string(),
-  trusted: z.array(z.string()),
-  agreed: z.array(z.string()),
-  headers: z.array(z.string()),
-});
-
 const CheckAnswer = z.object({
   name: z.string(),
   status: z.enum(['ok', 'warning', 'broken']),
@@ -89,22 +83,6 @@ const CheckAnswer = z.object({
   problem: z.custom<ProblemName>((name) => Object.hasOwn(EXPLANATIONS, String(name))).optional(),
   origin: z.string().optional(),
 });
-
-const RelayLine = z.union([
-  z.object({
-    response: z.object({
-      status: z.int().min(200).max(599),
-      statusText: z.string(),
-      headers: z.array(z.tuple([z.string(), z.string()])),
-    }),
-  }),
-  z.object({ bytes: z.string() }),
-  z.object({ end: z.literal(true) }),
-  z.object({
-    error: z.object({ reason: z.enum(['unreachable', 'timeout', 'limit']), message: z.string() }),
-  }),
-]);
-type RelayLine = z.infer<typeof RelayLine>;
 
 /** The agent of `parley inspect`, whose server sends the requests on. */
 export async function relayedAccess(server: Server): Promise<AgentAccess> {
@@ -142,17 +120,13 @@ export async function relayedAccess(server: Server): Promise<AgentAccess> {
   };
 }
 
-/** These are problems of `parley inspect`. They must not be taken for answers of the agent. */
+/** Returns a problem of `parley inspect` as one of the connection, so that it is not taken for an answer of the agent. */
 function relayProblem(error: unknown): ConnectionError {
   leaveIfRefused(error);
-  if (!(error instanceof A2AError)) {
-    return new ConnectionError(
-      'unreachable',
-      'parley inspect does not answer: is it still running?',
-    );
-  }
-  const reason = error.kind === 'forbidden' ? 'untrusted' : 'unreachable';
-  return new ConnectionError(reason, error.message);
+  const isAnswer = error instanceof A2AError;
+  const reason = isAnswer && error.kind === 'forbidden' ? 'untrusted' : 'unreachable';
+  const silence = 'parley inspect does not answer: is it still running?';
+  return new ConnectionError(reason, isAnswer ? error.message : silence);
 }
 
 async function readRelayed(answer: Response): Promise<SentResponse> {

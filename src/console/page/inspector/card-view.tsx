@@ -1,9 +1,10 @@
 /** The card: as a page for people, and as JSON as the agent sends it to clients of either version. */
 import { useSignal } from '@preact/signals';
-import type { ComponentChildren } from 'preact';
 import { declaredFeatures, describeSecurity } from '../../../client/checks/index.ts';
 import { clean, cleanLine } from '../../../display/index.ts';
 import type { AgentCard, ProtocolVersion } from '../../../protocol/index.ts';
+import { Radios } from '../parts/controls.tsx';
+import { FactRow } from '../parts/task-parts.tsx';
 import { LongText } from '../session/lines.tsx';
 import type { Inspection } from './inspection.ts';
 
@@ -19,20 +20,12 @@ export function CardView({ inspection }: { readonly inspection: Inspection }) {
   const copy = shown.value === 'page' ? undefined : inspection.cards.value.get(shown.value);
   return (
     <>
-      <fieldset class="radios">
-        <legend>Show</legend>
-        {(['page', ...versions] as const).map((each) => (
-          <label key={each}>
-            <input
-              type="radio"
-              name="card-form"
-              checked={shown.value === each}
-              onChange={() => (shown.value = each)}
-            />
-            {each === 'page' ? 'the card' : `JSON for ${each}`}
-          </label>
-        ))}
-      </fieldset>
+      <Radios
+        legend="Show"
+        options={['page', ...versions]}
+        chosen={shown}
+        wordsFor={(each) => (each === 'page' ? 'the card' : `JSON for ${each}`)}
+      />
       {copy ? (
         <LongText text={JSON.stringify(copy.raw, null, 2)} first={FIRST_ROWS} safe="reveal" />
       ) : (
@@ -52,23 +45,25 @@ function RenderedCard({ card, url }: { readonly card: AgentCard; readonly url: s
       </h2>
       <p class="said-by-agent">{clean(card.description)}</p>
       <dl class="facts">
-        <Fact name="Features">{features.join(', ') || 'no streaming, no push notifications'}</Fact>
-        <Fact name="Input">{list(card.defaultInputModes)}</Fact>
-        <Fact name="Output">{list(card.defaultOutputModes)}</Fact>
-        <Fact name="Security">{cleanLine(describeSecurity(card))}</Fact>
+        <FactRow name="Features">
+          {features.join(', ') || 'no streaming, no push notifications'}
+        </FactRow>
+        <FactRow name="Input">{list(card.defaultInputModes)}</FactRow>
+        <FactRow name="Output">{list(card.defaultOutputModes)}</FactRow>
+        <FactRow name="Security">{cleanLine(describeSecurity(card))}</FactRow>
         {provider ? (
-          <Fact name="Provider">
+          <FactRow name="Provider">
             {cleanLine(provider.organization)} <Address url={provider.url} />
-          </Fact>
+          </FactRow>
         ) : null}
         {documentationUrl === undefined ? null : (
-          <Fact name="Documentation">
+          <FactRow name="Documentation">
             <Address url={documentationUrl} />
-          </Fact>
+          </FactRow>
         )}
-        <Fact name="Card">
+        <FactRow name="Card">
           <Address url={url} />
-        </Fact>
+        </FactRow>
       </dl>
       <h3>Interfaces</h3>
       <ul class="plain-list">
@@ -117,15 +112,6 @@ function RenderedCard({ card, url }: { readonly card: AgentCard; readonly url: s
           </ul>
         </>
       ) : null}
-    </div>
-  );
-}
-
-function Fact({ name, children }: { readonly name: string; readonly children: ComponentChildren }) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
     </div>
   );
 }

@@ -1,5 +1,4 @@
 /** The results of the checks, with what each problem means and how to fix it, and the signatures of the card. */
-import { useSignal } from '@preact/signals';
 import {
   type AgentCheck,
   EXPLANATIONS,
@@ -7,8 +6,10 @@ import {
 } from '../../../client/checks/index.ts';
 import { cleanLine } from '../../../display/index.ts';
 import { ProblemLine } from '../parts/problem.tsx';
+import { useAction } from '../parts/use-action.ts';
 import { WideTable } from '../parts/wide-table.tsx';
 import { canVerify, type Inspection } from './inspection.ts';
+import { PageButton } from '../parts/controls.tsx';
 
 const SIGNS = {
   ok: ['✓', 'OK', 'good'],
@@ -84,7 +85,7 @@ function Agreement({
   readonly inspection: Inspection;
   readonly origin: string;
 }) {
-  const problem = useSignal<unknown>(undefined);
+  const { problem, run } = useAction();
   const { agree } = inspection.access;
   if (!agree) {
     return (
@@ -96,18 +97,10 @@ function Agreement({
   }
   return (
     <>
-      <button
-        type="button"
-        onClick={() => {
-          agree(origin).then(
-            () => inspection.inspect(),
-            (error: unknown) => (problem.value = error),
-          );
-        }}
-      >
+      <PageButton onClick={() => run(() => agree(origin).then(() => void inspection.inspect()))}>
         Allow requests to {cleanLine(origin)}
-      </button>
-      {problem.value === undefined ? null : <ProblemLine error={problem.value} />}
+      </PageButton>
+      {problem === undefined ? null : <ProblemLine error={problem} />}
     </>
   );
 }

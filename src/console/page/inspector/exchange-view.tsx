@@ -10,6 +10,7 @@ import { LongText } from '../session/lines.tsx';
 import type { RecordedExchange, RecordedEvent, ShownHeader } from './exchanges.ts';
 import { hexDump } from './hex-dump.ts';
 import type { Inspection } from './inspection.ts';
+import { PageButton, Radios } from '../parts/controls.tsx';
 
 const FIRST_ROWS = 60;
 /** Number of events that are drawn first. */
@@ -17,11 +18,11 @@ const WINDOW = 100;
 /** Maximum length of the words for an event. */
 const MAX_NAME = 160;
 const FORMS = ['formatted', 'raw', 'bytes'] as const;
+type Form = (typeof FORMS)[number];
 
 /** All requests of the page to the agent, the newest first. */
 export function ExchangeList({ inspection }: { readonly inspection: Inspection }) {
   const all = inspection.log.all.value.toReversed();
-  const opened = useSignal<ReadonlySet<number>>(new Set());
   if (all.length === 0) {
     return (
       <PageMessage title="No requests yet">
@@ -32,23 +33,30 @@ export function ExchangeList({ inspection }: { readonly inspection: Inspection }
   return (
     <>
       {all.map((exchange) => (
-        <details
-          key={exchange.id}
-          class="frame-entry"
-          onToggle={({ currentTarget: { open } }) => {
-            const ids = new Set(opened.value);
-            if (open) ids.add(exchange.id);
-            else ids.delete(exchange.id);
-            opened.value = ids;
-          }}
-        >
-          <summary>
-            <ExchangeLine exchange={exchange} />
-          </summary>
-          {opened.value.has(exchange.id) ? <ExchangeView exchange={exchange} /> : null}
-        </details>
+        <Entry key={exchange.id} summary={<ExchangeLine exchange={exchange} />}>
+          {() => <ExchangeView exchange={exchange} />}
+        </Entry>
       ))}
     </>
+  );
+}
+
+interface EntryProps {
+  readonly summary: ComponentChildren;
+  readonly children: () => ComponentChildren;
+}
+
+/** An entry of a list. Its content is drawn only while the entry is open, because the list may be long. */
+function Entry({ summary, children }: EntryProps) {
+  const open = useSignal(false);
+  return (
+    <details
+      class="frame-entry"
+      onToggle={({ currentTarget }) => (open.value = currentTarget.open)}
+    >
+      <summary>{summary}</summary>
+      {open.value ? children() : null}
+    </details>
   );
 }
 
@@ -94,10 +102,9 @@ interface ExchangeProps {
 
 export function ExchangeView({ exchange, onReplay }: ExchangeProps) {
   void exchange.version.value;
-  const form = useSignal<(typeof FORMS)[number]>('formatted');
+  const form = useSignal<Form>('formatted');
   const { method, url, requestHeaders, requestBody = '', status, problem } = exchange;
   const target = new URL(url);
-  const name = `form-${exchange.id}`;
   const statusLine =
     status === undefined
       ? problem === undefined
@@ -106,21 +113,9 @@ export function ExchangeView({ exchange, onReplay }: ExchangeProps) {
       : `HTTP ${status} ${cleanLine(exchange.statusText)}`;
   return (
     <div class="exchange">
-      <fieldset class="radios">
-        <legend>Show</legend>
-        {FORMS.map((each) => (
-          <label key={each}>
-            <input
-              type="radio"
-              name={name}
-              checked={form.value === each}
-              onChange={() => (form.value = each)}
-            />
-            {each}
-          </label>
-        ))}
+      <Radios legend="Show" options={FORMS} chosen={form}>
         <span class="dim">{timing(exchange)}</span>
-      </fieldset>
+      </Radios>
       <div class="sides">
         <Side title="Request" line={`${method} ${target.pathname}${target.search}`}>
           <Headers headers={[['host', target.host], ...requestHeaders]} />
@@ -178,21 +173,21 @@ function Headers({ headers }: { readonly headers: readonly ShownHeader[] }) {
 }
 
 interface BodyProps {
-  readonly form: (typeof FORMS)[number];
+  readonly form: Form;
   readonly bytes: () => Uint8Array<ArrayBuffer>;
 }
 
 function Body({ form, bytes }: BodyProps) {
   const content = bytes();
   if (content.length === 0) return <p class="dim">No body.</p>;
-  const text =
-    form === 'bytes'
-      ? hexDump(content)
-      : form === 'raw'
-        ? new TextDecoder().decode(content)
-        : formatted(new TextDecoder().decode(content));
-  return <LongText key={form} text={text} first={FIRST_ROWS} safe="reveal" />;
+  return <LongText key={form} text={TEXTS[form](content)} first={FIRST_ROWS} safe="reveal" />;
 }
+
+const TEXTS: Readonly<Record<Form, (content: Uint8Array<ArrayBuffer>) => string>> = {
+  formatted: (content) => formatted(new TextDecoder().decode(content)),
+  raw: (content) => new TextDecoder().decode(content),
+  bytes: hexDump,
+};
 
 /** Returns JSON with indentation, and any other text unchanged. */
 function formatted(text: string): string {
@@ -248,25 +243,23 @@ interface EventProps {
 }
 
 function EventRow({ event, onReplay }: EventProps) {
-  const open = useSignal(false);
   const { id, type, data, at } = event;
+  const summary = (
+    <>
+      <span class="mono">{id === undefined ? 'no id' : `id ${cleanLine(id)}`}</span>{' '}
+      <span class="dim">{durationOf(at)}</span> {type === 'message' ? '' : cleanLine(type)}{' '}
+      <span class="event-name">{cleanLine(nameOfEvent(data))}</span>
+    </>
+  );
   return (
     <li>
-      <details
-        class="frame-entry"
-        onToggle={({ currentTarget }) => (open.value = currentTarget.open)}
-      >
-        <summary>
-          <span class="mono">{id === undefined ? 'no id' : `id ${cleanLine(id)}`}</span>{' '}
-          <span class="dim">{durationOf(at)}</span> {type === 'message' ? '' : cleanLine(type)}{' '}
-          <span class="event-name">{cleanLine(nameOfEvent(data))}</span>
-        </summary>
-        {open.value ? <LongText text={formatted(data)} first={FIRST_ROWS} safe="reveal" /> : null}
-      </details>
+      <Entry summary={summary}>
+        {() => <LongText text={formatted(data)} first={FIRST_ROWS} safe="reveal" />}
+      </Entry>
       {id === undefined || !onReplay ? null : (
-        <button type="button" class="quiet" onClick={() => onReplay(id)}>
+        <PageButton class="quiet" onClick={() => onReplay(id)}>
           Replay after {cleanLine(id)}
-        </button>
+        </PageButton>
       )}
     </li>
   );

@@ -43,7 +43,6 @@ export class RecordedExchange {
   readonly url: string;
   readonly requestHeaders: readonly ShownHeader[];
   readonly requestBody: string | undefined;
-  readonly startedAt = Date.now();
   readonly #since = performance.now();
   /** Changes whenever the response does. */
   readonly version = signal(0);
@@ -163,7 +162,7 @@ export class ExchangeLog {
       this.all.value = [...this.all.value, exchange].slice(-MAX_EXCHANGES);
       onSent?.(exchange);
       const signal = init.signal ?? undefined;
-      // The client leaves a response that it cannot use without reading it to its end.
+      // The exchange also ends if the client aborts it, for example because it cannot use the response.
       const leave = () => exchange.end(problemOf(signal?.reason));
       signal?.addEventListener('abort', leave, { once: true });
       try {

@@ -6,6 +6,7 @@ import { useSignal } from '@preact/signals';
 import { reasonOf } from '../../../base/index.ts';
 import { isSecretName } from './exchanges.ts';
 import type { Inspection } from './inspection.ts';
+import { Alert, PageButton, Form, TextField, VERBATIM } from '../parts/controls.tsx';
 
 export function HeaderFields({ inspection }: { readonly inspection: Inspection }) {
   const { access, headers } = inspection;
@@ -26,9 +27,9 @@ export function HeaderFields({ inspection }: { readonly inspection: Inspection }
               <span class="mono">
                 {name}: {secret ? <span class="dim">hidden</span> : value}
               </span>
-              <button type="button" class="quiet" onClick={() => inspection.removeHeader(name)}>
+              <PageButton class="quiet" onClick={() => inspection.removeHeader(name)}>
                 Remove <span class="hidden">{name}</span>
-              </button>
+              </PageButton>
             </li>
           ))}
         </ul>
@@ -46,36 +47,23 @@ export function HeaderFields({ inspection }: { readonly inspection: Inspection }
 function TokenForm({ inspection }: { readonly inspection: Inspection }) {
   const token = useSignal('');
   const problem = useSignal('');
+  const save = () => {
+    if (token.value.trim() === '') return;
+    try {
+      inspection.setHeader('authorization', `Bearer ${token.value.trim()}`, true);
+      token.value = '';
+      problem.value = '';
+      void inspection.inspect();
+    } catch (error) {
+      problem.value = reasonOf(error);
+    }
+  };
   return (
-    <form
-      class="filters"
-      onSubmit={(event) => {
-        event.preventDefault();
-        if (token.value.trim() === '') return;
-        try {
-          inspection.setHeader('authorization', `Bearer ${token.value.trim()}`, true);
-          token.value = '';
-          problem.value = '';
-          void inspection.inspect();
-        } catch (error) {
-          problem.value = reasonOf(error);
-        }
-      }}
-    >
-      <div class="grows">
-        <label for="agent-token">Bearer token</label>
-        <input
-          id="agent-token"
-          type="password"
-          autocomplete="off"
-          spellcheck={false}
-          value={token}
-          onInput={({ currentTarget }) => (token.value = currentTarget.value)}
-        />
-      </div>
+    <Form class="filters" onSubmit={save}>
+      <TextField box="grows" type="password" label="Bearer token" text={token} {...VERBATIM} />
       <button type="submit">Use the token</button>
       <Alert text={problem.value} />
-    </form>
+    </Form>
   );
 }
 
@@ -85,51 +73,31 @@ function HeaderForm({ inspection }: { readonly inspection: Inspection }) {
   const secret = useSignal(true);
   const problem = useSignal('');
   const always = isSecretName(name.value);
-  const field = {
-    id: 'header-value',
-    autocomplete: 'off',
-    spellcheck: false,
-    value: value.value,
-    onInput: ({ currentTarget }: { readonly currentTarget: HTMLInputElement }) =>
-      (value.value = currentTarget.value),
+  const isHidden = secret.value || always;
+  const save = () => {
+    try {
+      inspection.setHeader(name.value, value.value, secret.value);
+      name.value = '';
+      value.value = '';
+      problem.value = '';
+    } catch (error) {
+      problem.value = reasonOf(error);
+    }
   };
   return (
-    <form
-      class="filters"
-      onSubmit={(event) => {
-        event.preventDefault();
-        try {
-          inspection.setHeader(name.value, value.value, secret.value);
-          name.value = '';
-          value.value = '';
-          problem.value = '';
-        } catch (error) {
-          problem.value = reasonOf(error);
-        }
-      }}
-    >
-      <div>
-        <label for="header-name">Name of another header</label>
-        <input
-          id="header-name"
-          autocomplete="off"
-          spellcheck={false}
-          value={name}
-          onInput={({ currentTarget }) => (name.value = currentTarget.value)}
-        />
-      </div>
-      <div class="grows">
-        <label for="header-value">Value</label>
-        {secret.value || always ? (
-          <input type="password" {...field} />
-        ) : (
-          <input type="text" {...field} />
-        )}
-      </div>
+    <Form class="filters" onSubmit={save}>
+      <TextField type="text" label="Name of another header" text={name} {...VERBATIM} />
+      <TextField
+        box="grows"
+        type={isHidden ? 'password' : 'text'}
+        label="Value"
+        text={value}
+        {...VERBATIM}
+      />
       <label class="check">
         <input
           type="checkbox"
-          checked={secret.value || always}
+          checked={isHidden}
           disabled={always}
           onChange={({ currentTarget }) => (secret.value = currentTarget.checked)}
         />
@@ -139,15 +107,6 @@ function HeaderForm({ inspection }: { readonly inspection: Inspection }) {
         Add the header
       </button>
       <Alert text={problem.value} />
-    </form>
-  );
-}
-
-function Alert({ text }: { readonly text: string }) {
-  if (text === '') return null;
-  return (
-    <p class="t-bad" role="alert">
-      {text}
-    </p>
+    </Form>
   );
 }

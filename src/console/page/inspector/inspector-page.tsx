@@ -2,11 +2,12 @@
 import { useComputed } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 import { cleanLine } from '../../../display/index.ts';
-import { AgentList } from '../gateway/api.ts';
+import { ChoiceField } from '../parts/filters.tsx';
 import { Problem } from '../parts/problem.tsx';
+import { viewsOf, Tabs } from '../parts/tabs.tsx';
 import { useLoaded } from '../parts/use-loaded.ts';
 import { goTo, hrefOf, route } from '../server/route.ts';
-import type { Server } from '../server/server.ts';
+import type { PageProps, Server } from '../server/server.ts';
 import { type AgentAccess, directAccess, relayedAccess } from './agent-access.ts';
 import { CardView } from './card-view.tsx';
 import { ChecksView } from './checks-view.tsx';
@@ -15,17 +16,12 @@ import { HeaderFields } from './header-fields.tsx';
 import { Inspection } from './inspection.ts';
 import { NoCard } from './no-card.tsx';
 import { TryView } from './try-view.tsx';
+import { PageButton } from '../parts/controls.tsx';
 
-const VIEWS = ['card', 'checks', 'try', 'requests'] as const;
-type View = (typeof VIEWS)[number];
+const VIEWS = { card: 'Card', checks: 'Checks', try: 'Send', requests: 'Requests' };
 
-interface Props {
-  readonly server: Server;
-  /** The name of an agent behind the gateway, or nothing for the server itself. */
-  readonly path: readonly string[];
-}
-
-export function InspectorPage({ server, path: [agent = ''] }: Props) {
+/** The path has the name of an agent behind the gateway, or nothing for the server itself. */
+export function InspectorPage({ server, path: [agent = ''] }: PageProps) {
   return (
     <div class="inspector">
       <h1>Inspector</h1>
@@ -52,70 +48,60 @@ function Relayed({ server }: { readonly server: Server }) {
 
 /** A gateway can inspect only itself and the agents behind it. Otherwise, it would fetch any URL for its callers. */
 function AgentChoice({ server, agent }: { readonly server: Server; readonly agent: string }) {
-  const loaded = useLoaded(
-    async (signal) =>
-      server.may('agents:use')
-        ? (await server.json(AgentList, '/a2a/agents', { signal })).agents
-        : [],
-    [server],
-  );
-  const names = loaded.value?.map(({ name }) => name) ?? [];
+  const loaded = useLoaded((signal) => server.agentNames(signal), [server]);
+  const names = new Set([...(loaded.value ?? []), ...(agent === '' ? [] : [agent])]);
   return (
     <div class="filters">
-      <div>
-        <label for="inspected">Agent</label>
-        <select
-          id="inspected"
-          value={agent}
-          onChange={({ currentTarget: { value } }) =>
-            goTo(hrefOf(value === '' ? ['inspector'] : ['inspector', value]))
-          }
-        >
-          <option value="">This gateway</option>
-          {[...new Set([...names, ...(agent === '' ? [] : [agent])])].map((name) => (
-            <option key={name} value={name}>
-              {cleanLine(name)}
-            </option>
-          ))}
-        </select>
-      </div>
+      <ChoiceField
+        label="Agent"
+        value={agent}
+        options={[
+          ['', 'This gateway'],
+          ...[...names].map((name) => [name, cleanLine(name)] as const),
+        ]}
+        onChange={(value) => goTo(hrefOf(pathTo(value)))}
+      />
     </div>
   );
+}
+
+/** Returns the path of this page for an agent. */
+function pathTo(agent: string): string[] {
+  return agent === '' ? ['inspector'] : ['inspector', agent];
 }
 
 function Inspected({ access, agent }: { readonly access: AgentAccess; readonly agent: string }) {
   const inspection = useMemo(() => new Inspection(access), [access]);
   useEffect(() => void inspection.inspect(), [inspection]);
   const { view: wanted } = route.value.query;
-  const view = VIEWS.find((each) => each === wanted) ?? 'card';
+  const view = viewsOf(VIEWS).find((each) => each === wanted) ?? 'card';
   const problems = useComputed(
     () => inspection.checks.value.filter(({ status }) => status !== 'ok').length,
   );
+  const counts: Partial<Record<keyof typeof VIEWS, number>> = {
+    checks: problems.value,
+    requests: inspection.log.all.value.length,
+  };
   const hasCard = inspection.card !== undefined;
   return (
     <>
       <div class="inspected">
         <span class="mono">{cleanLine(access.address)}</span>
-        <button type="button" disabled={inspection.busy} onClick={() => void inspection.inspect()}>
+        <PageButton disabled={inspection.busy} onClick={() => void inspection.inspect()}>
           Check again
-        </button>
+        </PageButton>
         <span class="dim" role="status">
           {inspection.busy.value ? 'Asking the agent…' : ''}
         </span>
       </div>
       <HeaderFields inspection={inspection} />
-      <nav class="tabs" aria-label="Views of the agent">
-        <Tab agent={agent} view="card" current={view} title="Card" />
-        <Tab agent={agent} view="checks" current={view} title="Checks" count={problems.value} />
-        <Tab agent={agent} view="try" current={view} title="Send" />
-        <Tab
-          agent={agent}
-          view="requests"
-          current={view}
-          title="Requests"
-          count={inspection.log.all.value.length}
-        />
-      </nav>
+      <Tabs
+        label="Views of the agent"
+        titles={VIEWS}
+        current={view}
+        hrefFor={(each) => hrefOf(pathTo(agent), { view: each })}
+        countOf={(each) => (counts[each] ? String(counts[each]) : '')}
+      />
       {view === 'requests' ? (
         <ExchangeList inspection={inspection} />
       ) : inspection.error.value !== undefined && !hasCard ? (
@@ -128,22 +114,5 @@ function Inspected({ access, agent }: { readonly access: AgentAccess; readonly a
         <TryView inspection={inspection} />
       )}
     </>
-  );
-}
-
-interface TabProps {
-  readonly agent: string;
-  readonly view: View;
-  readonly current: View;
-  readonly title: string;
-  readonly count?: number;
-}
-
-function Tab({ agent, view, current, title, count = 0 }: TabProps) {
-  const path = agent === '' ? ['inspector'] : ['inspector', agent];
-  return (
-    <a href={hrefOf(path, { view })} aria-current={view === current ? 'page' : undefined}>
-      {title} {count > 0 ? <span class="count">{count}</span> : null}
-    </a>
   );
 }

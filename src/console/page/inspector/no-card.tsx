@@ -19,53 +19,51 @@ export function NoCard({ error }: { readonly error: unknown }) {
   );
 }
 
-function explain(error: unknown): { readonly title: string; readonly fix: string } {
-  if (error instanceof A2AError) {
-    switch (error.kind) {
-      case 'unauthenticated':
-      case 'forbidden':
-        return {
-          title: 'The agent requires credentials',
-          fix: 'Enter a token or another header under “Headers”. A card should be readable without credentials, because clients learn from it which ones they need.',
-        };
-      case 'rateLimited':
-      case 'unavailable':
-        return { title: 'The agent is busy', fix: 'Wait a moment, then check again.' };
-      default:
-        return {
-          title: 'The card cannot be read',
-          fix: 'Compare the card with the AgentCard object of the specification.',
-        };
-    }
+interface Explained {
+  readonly title: string;
+  readonly fix: string;
+}
+
+const CREDENTIALS: Explained = {
+  title: 'The agent requires credentials',
+  fix: 'Enter a token or another header under “Headers”. A card should be readable without credentials, because clients learn from it which ones they need.',
+};
+const BUSY: Explained = { title: 'The agent is busy', fix: 'Wait a moment, then check again.' };
+
+const REFUSALS: Partial<Record<A2AError['kind'], Explained>> = {
+  unauthenticated: CREDENTIALS,
+  forbidden: CREDENTIALS,
+  rateLimited: BUSY,
+  unavailable: BUSY,
+};
+
+const FAILURES: Partial<Record<ConnectionError['reason'], Explained>> = {
+  card: {
+    title: 'There is no agent card at this address',
+    fix: 'Check the address. Serve the card at /.well-known/agent-card.json, as application/json.',
+  },
+  redirect: {
+    title: 'The address redirects',
+    fix: 'If you trust the other address, inspect that one.',
+  },
+  timeout: {
+    title: 'The agent does not answer in time',
+    fix: 'Check that it is not overloaded.',
+  },
+  untrusted: {
+    title: 'The address may not be reached from here',
+    fix: 'Start parley inspect with this address.',
+  },
+};
+
+function explain(error: unknown): Explained {
+  if (error instanceof ConnectionError) {
+    const title = 'The agent cannot be reached';
+    const fix = 'Check the address, and that the agent is running.';
+    return FAILURES[error.reason] ?? { title, fix };
   }
-  if (!(error instanceof ConnectionError)) {
-    return { title: 'The card cannot be read', fix: 'See the requests for the details.' };
-  }
-  switch (error.reason) {
-    case 'card':
-      return {
-        title: 'There is no agent card at this address',
-        fix: 'Check the address. Serve the card at /.well-known/agent-card.json, as application/json.',
-      };
-    case 'redirect':
-      return {
-        title: 'The address redirects',
-        fix: 'If you trust the other address, inspect that one.',
-      };
-    case 'timeout':
-      return {
-        title: 'The agent does not answer in time',
-        fix: 'Check that it is not overloaded.',
-      };
-    case 'untrusted':
-      return {
-        title: 'The address may not be reached from here',
-        fix: 'Start parley inspect with this address.',
-      };
-    default:
-      return {
-        title: 'The agent cannot be reached',
-        fix: 'Check the address, and that the agent is running.',
-      };
-  }
+  const title = 'The card cannot be read';
+  if (!(error instanceof A2AError)) return { title, fix: 'See the requests for the details.' };
+  const fix = 'Compare the card with the AgentCard object of the specification.';
+  return REFUSALS[error.kind] ?? { title, fix };
 }

@@ -8,6 +8,7 @@ import { cleanLine } from '../../../display/index.ts';
 import { TriedCall, type CallInput, type TriedOperation } from './calls.ts';
 import { ExchangeView } from './exchange-view.tsx';
 import type { Inspection } from './inspection.ts';
+import { bound, PageButton, Form, TextField, VERBATIM } from '../parts/controls.tsx';
 
 /** Maximum number of calls whose results stay on the page. */
 const MAX_CALLS = 5;
@@ -45,13 +46,7 @@ export function TryView({ inspection }: { readonly inspection: Inspection }) {
 
   return (
     <>
-      <form
-        class="panel-form"
-        onSubmit={(event) => {
-          event.preventDefault();
-          start('stream');
-        }}
-      >
+      <Form class="panel-form" onSubmit={() => start('stream')}>
         <div class="filters">
           <div class="grows">
             <label for="try-interface">Interface</label>
@@ -67,50 +62,38 @@ export function TryView({ inspection }: { readonly inspection: Inspection }) {
               ))}
             </select>
           </div>
-          <Field id="try-task" label="Task id" value={taskId} />
-          <Field id="try-context" label="Context id" value={contextId} />
+          <TextField type="text" label="Task id" text={taskId} {...VERBATIM} />
+          <TextField type="text" label="Context id" text={contextId} {...VERBATIM} />
         </div>
         <div>
           <label for="try-text">Message</label>
-          <textarea
-            id="try-text"
-            rows={3}
-            value={text}
-            onInput={({ currentTarget }) => (text.value = currentTarget.value)}
-          />
+          <textarea id="try-text" rows={3} {...bound(text)} />
         </div>
         <div class="actions wrap">
           <button type="submit" class="primary" disabled={text.value.trim() === ''}>
             Stream
           </button>
-          <button type="button" disabled={text.value.trim() === ''} onClick={() => start('send')}>
+          <PageButton disabled={text.value.trim() === ''} onClick={() => start('send')}>
             Send
-          </button>
-          <button type="button" disabled={noTask} onClick={() => start('get')}>
+          </PageButton>
+          <PageButton disabled={noTask} onClick={() => start('get')}>
             Get the task
-          </button>
-          <button type="button" disabled={noTask} onClick={() => start('cancel')}>
+          </PageButton>
+          <PageButton disabled={noTask} onClick={() => start('cancel')}>
             Cancel the task
-          </button>
+          </PageButton>
           <span class="replay">
             <label for="try-after">after the event</label>
-            <input
-              id="try-after"
-              size={6}
-              autocomplete="off"
-              value={after}
-              onInput={({ currentTarget }) => (after.value = currentTarget.value)}
-            />
-            <button
-              type="button"
+            <input id="try-after" size={6} autocomplete="off" {...bound(after)} />
+            <PageButton
               disabled={noTask}
               onClick={() => start('replay', { after: after.value.trim() })}
             >
               Subscribe
-            </button>
+            </PageButton>
           </span>
         </div>
-      </form>
+      </Form>
       <div ref={results} tabIndex={-1} class="results">
         {calls.value.map((call) => (
           <CallResult
@@ -124,27 +107,6 @@ export function TryView({ inspection }: { readonly inspection: Inspection }) {
         ))}
       </div>
     </>
-  );
-}
-
-interface FieldProps {
-  readonly id: string;
-  readonly label: string;
-  readonly value: { value: string };
-}
-
-function Field({ id, label, value }: FieldProps) {
-  return (
-    <div>
-      <label for={id}>{label}</label>
-      <input
-        id={id}
-        autocomplete="off"
-        spellcheck={false}
-        value={value.value}
-        onInput={({ currentTarget }) => (value.value = currentTarget.value)}
-      />
-    </div>
   );
 }
 
@@ -183,16 +145,12 @@ function CallResult({ call, onTask, onReplay }: ResultProps) {
             <span class="dim">
               task <span class="mono">{cleanLine(task)}</span>
             </span>
-            <button type="button" class="quiet" onClick={() => onTask(task)}>
+            <PageButton class="quiet" onClick={() => onTask(task)}>
               Use this task
-            </button>
+            </PageButton>
           </>
         )}
-        {running ? (
-          <button type="button" onClick={() => call.stop()}>
-            Stop
-          </button>
-        ) : null}
+        {running ? <PageButton onClick={() => call.stop()}>Stop</PageButton> : null}
       </p>
       {error === undefined ? null : <p class="said">{cleanLine(reasonOf(error))}</p>}
       {call.exchanges.value.map((exchange) => (

@@ -1,6 +1,7 @@
 /** The field for an answer in words, to an agent that asks in words. */
 import { useSignal } from '@preact/signals';
 import { useId } from 'preact/hooks';
+import { bound, Form } from './controls.tsx';
 
 interface AnswerProps {
   readonly busy: boolean;
@@ -14,26 +15,19 @@ export function AnswerForm({ busy, onSend }: AnswerProps) {
     if (words.value.trim() !== '' && !busy) onSend(words.value);
   };
   return (
-    <form
-      class="answer"
-      onSubmit={(event) => {
-        event.preventDefault();
-        send();
-      }}
-    >
+    <Form class="answer" onSubmit={send}>
       <label for={id}>Your answer</label>
       <textarea
         id={id}
         rows={2}
-        value={words.value}
         ref={(field) => {
           if (words.peek() === '') field?.focus();
         }}
-        onInput={({ currentTarget }) => (words.value = currentTarget.value)}
+        {...bound(words)}
       />
       <button type="submit" class="primary" disabled={busy || words.value.trim() === ''}>
         Send the answer
       </button>
-    </form>
+    </Form>
   );
 }

@@ -1,5 +1,6 @@
 /** A button that draws more of the events before the newest ones. */
 import type { Signal } from '@preact/signals';
+import { PageButton } from './controls.tsx';
 
 interface Props {
   /** Number of events that are drawn. */
@@ -13,8 +14,8 @@ interface Props {
 export function EarlierEvents({ shown, left, step }: Props) {
   if (left === 0) return null;
   return (
-    <button type="button" class="more" onClick={() => (shown.value += step)}>
+    <PageButton class="more" onClick={() => (shown.value += step)}>
       Show {Math.min(left, step)} earlier events ({left} left)
-    </button>
+    </PageButton>
   );
 }

@@ -1,14 +1,6 @@
 /** The fields above a list that choose what it shows. The filters of a page are in its address, so they can be bookmarked. */
-import type { ComponentChildren } from 'preact';
 import { useId, useState } from 'preact/hooks';
-
-export function FilterForm({ children }: { readonly children: ComponentChildren }) {
-  return (
-    <form class="filters" onSubmit={(event) => event.preventDefault()}>
-      {children}
-    </form>
-  );
-}
+import { PageButton } from './controls.tsx';
 
 interface ChoiceFieldProps {
   readonly label: string;
@@ -44,10 +36,10 @@ interface TextProps {
   readonly onChange: (value: string) => void;
 }
 
-/** A text that becomes a filter with Enter, or when the person goes on to another field. */
+/** A text that becomes a filter with Enter, or when the person moves to another field. */
 export function TextFilter({ label, value, type = 'text', onChange }: TextProps) {
   const id = useId();
-  // The list changes while a person types, so the text is kept until it is a filter.
+  // The page may be drawn again while the person types, so the text is kept here until it becomes a filter.
   const [typed, setTyped] = useState<string>();
   const shared = {
     id,
@@ -71,26 +63,6 @@ export function TextFilter({ label, value, type = 'text', onChange }: TextProps)
   );
 }
 
-interface SearchProps {
-  readonly value: string;
-  readonly onChange: (value: string) => void;
-}
-
-export function SearchField({ value, onChange }: SearchProps) {
-  const id = useId();
-  return (
-    <div class="grows">
-      <label for={id}>Search what is loaded</label>
-      <input
-        id={id}
-        type="search"
-        value={value}
-        onInput={({ currentTarget }) => onChange(currentTarget.value)}
-      />
-    </div>
-  );
-}
-
 interface ButtonProps {
   /** Whether a filter is set, which can be cleared. */
   readonly isFiltered: boolean;
@@ -101,14 +73,8 @@ interface ButtonProps {
 export function FilterButtons({ isFiltered, onClear, onReload }: ButtonProps) {
   return (
     <>
-      {isFiltered ? (
-        <button type="button" onClick={onClear}>
-          Clear
-        </button>
-      ) : null}
-      <button type="button" onClick={onReload}>
-        Refresh
-      </button>
+      {isFiltered ? <PageButton onClick={onClear}>Clear</PageButton> : null}
+      <PageButton onClick={onReload}>Refresh</PageButton>
     </>
   );
 }

@@ -1,4 +1,4 @@
-/** What the page shows instead of data: why there is none, and what to do. */
+/** What the page shows after a problem: the reason, and what to do. */
 import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { reasonOf } from '../../../base/index.ts';
@@ -6,59 +6,50 @@ import { ConnectionError } from '../../../client/index.ts';
 import { cleanLine } from '../../../display/index.ts';
 import { A2AError } from '../../../protocol/index.ts';
 import { retryMs } from '../server/polling.ts';
+import { PageButton } from './controls.tsx';
 
 interface Explained {
   readonly title: string;
-  readonly advice: string;
+  readonly advice?: string;
   /** Whether the problem may pass without any action. */
-  readonly passes: boolean;
+  readonly passes?: boolean;
   /** Whether the server works as it should. Such a problem does not interrupt the person. */
   readonly calm?: boolean;
 }
 
+const BY_STATUS: Readonly<Record<number, Explained>> = {
+  503: {
+    title: 'The server cannot read its store',
+    advice:
+      'The server runs, but its database or its disk does not answer. Nothing is lost: what was acknowledged is stored. Look at the log of the server.',
+    passes: true,
+  },
+  429: {
+    title: 'The rate limit of this key is used up',
+    advice: 'Other programs with the same key count too. Wait, or give the page a key of its own.',
+    passes: true,
+    calm: true,
+  },
+  403: {
+    title: 'This key may not do that',
+    advice: 'Use a key with the scope that the server names.',
+  },
+  404: {
+    title: 'Not found',
+    advice: 'It may have been removed, or it belongs to another workspace.',
+  },
+};
+
 function explain(error: unknown): Explained {
   if (error instanceof A2AError) {
-    switch (error.httpStatus) {
-      case 503:
-        return {
-          title: 'The server cannot read its store',
-          advice:
-            'The server runs, but its database or its disk does not answer. Nothing is lost: what was acknowledged is stored. Look at the log of the server.',
-          passes: true,
-        };
-      case 429:
-        return {
-          title: 'The rate limit of this key is used up',
-          advice:
-            'Other programs with the same key count too. Wait, or give the page a key of its own.',
-          passes: true,
-          calm: true,
-        };
-      case 403:
-        return {
-          title: 'This key may not do that',
-          advice: 'Use a key with the scope that the server names.',
-          passes: false,
-        };
-      case 404:
-        return {
-          title: 'Not found',
-          advice: 'It may have been removed, or it belongs to another workspace.',
-          passes: false,
-        };
-      default:
-        return { title: 'The server refused the request', advice: '', passes: false };
-    }
+    return BY_STATUS[error.httpStatus] ?? { title: 'The server refused the request' };
   }
   // A browser reports a failed connection as a TypeError.
   if (error instanceof ConnectionError || error instanceof TypeError) {
-    return {
-      title: 'The server does not answer',
-      advice: 'Check that it is running, and that this device can reach it.',
-      passes: true,
-    };
+    const advice = 'Check that it is running, and that this device can reach it.';
+    return { title: 'The server does not answer', advice, passes: true };
   }
-  return { title: 'Something went wrong', advice: '', passes: false };
+  return { title: 'Something went wrong' };
 }
 
 interface ProblemProps {
@@ -68,7 +59,7 @@ interface ProblemProps {
 
 /** Shows a problem in place of the data. Asks again by itself if the problem may pass. */
 export function Problem({ error, onRetry }: ProblemProps) {
-  const { title, advice, passes } = explain(error);
+  const { title, advice, passes = false } = explain(error);
   useEffect(() => {
     if (!passes || !onRetry) return undefined;
     const timer = setTimeout(onRetry, retryMs(error));
@@ -77,12 +68,10 @@ export function Problem({ error, onRetry }: ProblemProps) {
   return (
     <PageMessage title={title} role="alert">
       <p class="said">{cleanLine(reasonOf(error))}</p>
-      {advice === '' ? null : <p>{advice}</p>}
+      {advice === undefined ? null : <p>{advice}</p>}
       {onRetry ? (
         <p class="retry">
-          <button type="button" onClick={onRetry}>
-            Try again
-          </button>
+          <PageButton onClick={onRetry}>Try again</PageButton>
           {passes ? (
             <span class="dim">The page asks again in {retryMs(error) / 1000} seconds.</span>
           ) : null}

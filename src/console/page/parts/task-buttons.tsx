@@ -2,8 +2,10 @@
 import { isTerminal, type TaskState } from '../../../protocol/index.ts';
 import { goTo, hrefOf } from '../server/route.ts';
 import type { Server } from '../server/server.ts';
-import { cancelTask, sendAgain, type TaskPlace } from '../server/task-actions.ts';
+import { cancelTask, sendAgain } from '../server/task-actions.ts';
+import type { TaskPlace } from '../server/task-log.ts';
 import type { PageAction } from './use-action.ts';
+import { PageButton } from './controls.tsx';
 
 interface Props {
   readonly server: Server;
@@ -21,16 +23,15 @@ export function TaskButtons({ server, place, state, action, onChange }: Props) {
     if (made !== undefined) goTo(hrefOf(['tasks', made], { agent: place.agent }));
   };
   return isTerminal(state) ? (
-    <button type="button" disabled={busy} onClick={() => run(again)}>
+    <PageButton disabled={busy} onClick={() => run(again)}>
       Send again
-    </button>
+    </PageButton>
   ) : (
-    <button
-      type="button"
+    <PageButton
       disabled={busy}
       onClick={() => run(() => cancelTask(server, place).finally(onChange))}
     >
       Cancel
-    </button>
+    </PageButton>
   );
 }

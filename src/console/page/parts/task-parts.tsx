@@ -1,5 +1,22 @@
-/** Small parts of several pages: the state of a task, a time, and a duration. */
+/** Small parts of several pages: a fact, the state of a task, a time, and a duration. */
+import type { ComponentChildren } from 'preact';
 import type { TaskState } from '../../../protocol/index.ts';
+
+interface FactProps {
+  readonly name: string;
+  readonly class?: string;
+  readonly children: ComponentChildren;
+}
+
+/** An entry of a list with the class `facts`. */
+export function FactRow({ name, class: ofValue, children }: FactProps) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd class={ofValue}>{children}</dd>
+    </div>
+  );
+}
 
 /** Each state has a symbol beside its colour, for people who cannot tell the colours apart. */
 const STATES: Readonly<Record<TaskState, readonly [sign: string, word: string, tone: string]>> = {

@@ -1,4 +1,4 @@
-/** What a person does on a page: whether it is in progress, and the problem if it failed. */
+/** An action of the person on a page: whether it is in progress, and the problem if it failed. */
 import { useSignal } from '@preact/signals';
 import { leaveIfRefused } from '../server/sign-in.ts';
 

@@ -1,5 +1,6 @@
 /** Loads data for a component, and loads it again when it may have changed. */
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { pause } from '../../../base/index.ts';
 import { retryMs, whileHidden } from '../server/polling.ts';
 import { leaveIfRefused } from '../server/sign-in.ts';
 
@@ -48,7 +49,7 @@ export function useLoaded<T>(
     const { mark } = latest.current;
     setState((before) => ({ ...before, loading: true }));
     const work = async () => {
-      // The mark is read first, so that a change between the two is found by the next look.
+      // The mark is read before the data, so that the next check finds a change between the two requests.
       if (mark) known.current = await mark(signal);
       return loader(signal);
     };
@@ -102,10 +103,3 @@ export function useLoaded<T>(
 }
 
 const EMPTY = { value: undefined, error: undefined, loading: true, outdated: false };
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, ms);
-  signal.addEventListener('abort', () => resolve(), { once: true });
-  return promise.finally(() => clearTimeout(timer));
-}

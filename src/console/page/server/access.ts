@@ -1,8 +1,8 @@
 /**
  * The access of this page to its server: a ticket in the address, a token from an earlier visit in the same tab, or
- * none. The token is kept in memory and in sessionStorage, never in a cookie, so no other page can use it.
+ * none. The token is never in a cookie, so no other page can use it.
  */
-import { ticketIn } from '../../../live/client/index.ts';
+import { exchangeTicket, ticketIn } from '../../../live/client/index.ts';
 
 /** The address of the agent or session that has served this page. */
 export const BASE = new URL('.', location.href.replace(/[?#].*$/, '')).href.replace(/\/$/, '');
@@ -21,11 +21,17 @@ export function ownName(): string {
   return /Mobi|Android/.test(navigator.userAgent) ? 'phone' : 'browser';
 }
 
-/** Returns the ticket in the address, and removes it from the address, so that it is neither shared nor bookmarked. */
-export function takeTicket(): string | undefined {
+/**
+ * Exchanges the ticket in the address for a token, which this tab keeps. Returns false if there is no ticket. The ticket
+ * is removed from the address, so that it is neither shared nor bookmarked.
+ */
+export async function redeemTicket(): Promise<boolean> {
   const ticket = ticketIn(location.href);
-  if (ticket !== undefined) history.replaceState(null, '', location.pathname + location.search);
-  return ticket;
+  if (ticket === undefined) return false;
+  history.replaceState(null, '', location.pathname + location.search);
+  const { token } = await exchangeTicket(BASE, ticket, { name: ownName() });
+  remembered('token').value = token;
+  return true;
 }
 
 /**

@@ -1,20 +1,22 @@
 /**
- * When the page asks the server again without a person. A key may have a rate limit, and several pages may be open, so an
- * open page asks at most about ten times a minute while nothing changes, and not at all while it is hidden.
+ * Decides when the page polls the server on its own, without a user action. A key may have a rate limit, and several pages
+ * may be open, so an open page polls at most about ten times a minute while nothing changes. A hidden page polls only to
+ * retry after an error that replaced its content.
  */
 import { A2AError } from '../../../protocol/index.ts';
 
-/** How long the page waits after a problem that may pass, if the server does not say how long. */
+/** Minimum wait after a problem that may pass. */
 const RETRY_MS = 5000;
-/** An operator who repairs the server does not want to wait longer. */
+/** Maximum wait, even if the server asks for a longer one, so that the page recovers soon after the server does. */
 const MAX_RETRY_MS = 60_000;
 
-/** Returns how long to wait after this problem: as long as the server asks for. */
+/**
+ * Returns how long to wait after this problem: as long as the server asks for, but at least RETRY_MS and at most
+ * MAX_RETRY_MS.
+ */
 export function retryMs(error: unknown): number {
-  const seconds = error instanceof A2AError ? error.detail.retryAfterSeconds : undefined;
-  return seconds === undefined
-    ? RETRY_MS
-    : Math.min(Math.max(RETRY_MS, seconds * 1000), MAX_RETRY_MS);
+  const { retryAfterSeconds = 0 } = error instanceof A2AError ? error.detail : {};
+  return Math.min(Math.max(RETRY_MS, retryAfterSeconds * 1000), MAX_RETRY_MS);
 }
 
 /** Resolves when the page is visible, or when the signal is aborted. */

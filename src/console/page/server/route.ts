@@ -59,7 +59,7 @@ export function goTo(href: string, { replace = false } = {}): void {
   route.value = routeIn(href);
 }
 
-/** Replaces a place, unless the person has left it: what a page finds out late must not take them back. */
+/** Replaces a place in the address, unless the person has gone to another place meanwhile. */
 export function replacePlace(place: Route, href: string): void {
   if (route.peek() === place && location.hash === readFrom) goTo(href, { replace: true });
 }

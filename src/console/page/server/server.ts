@@ -29,6 +29,8 @@ const SignedInCaller = z.object({
 });
 export type SignedInCaller = z.infer<typeof SignedInCaller>;
 
+const AgentNames = z.object({ agents: z.array(z.object({ name: z.string() })) });
+
 export interface PageRequest {
   readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | undefined;
   readonly body?: unknown;
@@ -68,15 +70,13 @@ export class Server {
     const known = this.#clients.get(agent);
     if (known) return known;
     const headers = headersOf(this.key);
-    const opened: Promise<RemoteAgentClient> = connect(`${this.url}${this.pathOf(agent)}/`, {
-      headers,
-    });
+    const opened = connect(`${this.url}${this.pathOf(agent)}/`, { headers });
     this.#clients.set(agent, opened);
     opened.catch(() => this.#clients.delete(agent));
     return opened;
   }
 
-  /** Sends a request to a path of the server. Throws an A2AError with the server's words if it is refused. */
+  /** Sends a request to a path of the server. Throws an A2AError with the server's message if it is refused. */
   async ask(path: string, options: PageRequest = {}): Promise<Response> {
     const { method = 'GET', body, headers, signal } = options;
     const response = await fetch(this.url + path, {
@@ -100,6 +100,20 @@ export class Server {
     const response = await this.ask(path, options);
     return schema.parse(await response.json());
   }
+
+  /** Returns the names of the agents behind the gateway that this key may use. */
+  async agentNames(signal: AbortSignal): Promise<string[]> {
+    if (!this.may('agents:use')) return [];
+    const { agents } = await this.json(AgentNames, '/a2a/agents', { signal });
+    return agents.map(({ name }) => name);
+  }
+}
+
+/** What each page gets from the frame. */
+export interface PageProps {
+  readonly server: Server;
+  /** The segments of the address after the name of the page. */
+  readonly path: readonly string[];
 }
 
 /** Returns the server for this key. Throws A2AError `unauthenticated` if it wants another key. */
@@ -109,17 +123,22 @@ export async function signIn(key: string | undefined): Promise<Server> {
     const caller = await new Server(key, client).json(SignedInCaller, '/a2a/caller');
     return new Server(key, client, caller);
   }
-  // Also finds out whether the token is accepted.
+  // This request also checks that the token is accepted.
   if (SERVER_KIND === 'inspector') await new Server(key, client).ask('/inspector');
   else await client.list({ pageSize: 1 }, { extensions: EXTENSIONS });
   return new Server(key, client);
+}
+
+/** Returns whether the server wants another key or token. */
+export function isRefused(error: unknown): boolean {
+  return error instanceof A2AError && error.kind === 'unauthenticated';
 }
 
 export function headersOf(key: string | undefined): Record<string, string> {
   return key === undefined ? {} : { authorization: `Bearer ${key}` };
 }
 
-/** Returns the words of a refusal: `{"error": "…"}` of the gateway, or `{"error": {"message": "…"}}`. */
+/** Returns the message of an error response: `{"error": "…"}` of the gateway, or `{"error": {"message": "…"}}`. */
 async function reasonIn(response: Response): Promise<string> {
   const text = await response.text().catch(() => '');
   try {

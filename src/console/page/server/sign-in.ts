@@ -1,10 +1,8 @@
 /** Whether a person is signed in, and with which key. */
 import { signal } from '@preact/signals';
-import { A2AError } from '../../../protocol/index.ts';
-import { exchangeTicket } from '../../../live/client/index.ts';
-import { BASE, ownName, remembered, SERVER_KIND, takeTicket } from './access.ts';
+import { redeemTicket, remembered, SERVER_KIND } from './access.ts';
 import { goTo } from './route.ts';
-import { signIn, type Server } from './server.ts';
+import { isRefused, signIn, type Server } from './server.ts';
 
 export type SignedIn =
   | { readonly kind: 'checking' }
@@ -19,7 +17,7 @@ export const signedIn = signal<SignedIn>({ kind: 'checking' });
 export async function begin(): Promise<void> {
   signedIn.value = { kind: 'checking' };
   try {
-    if (SERVER_KIND === 'inspector') await redeemTicket();
+    if (SERVER_KIND === 'inspector' && (await redeemTicket())) goTo('#/', { replace: true });
     await enter(remembered('token').value);
   } catch (error) {
     if (isRefused(error)) leave('This link has already been used, or it has expired.');
@@ -27,17 +25,9 @@ export async function begin(): Promise<void> {
   }
 }
 
-async function redeemTicket(): Promise<void> {
-  const ticket = takeTicket();
-  if (ticket === undefined) return;
-  goTo('#/', { replace: true });
-  const { token } = await exchangeTicket(BASE, ticket, { name: ownName() });
-  remembered('token').value = token;
-}
-
 /** Signs in with this key. Throws if the server could not be asked. */
 export async function enter(key: string | undefined): Promise<void> {
-  // A browser cannot send such a key in a header: the shortened key of the list, which ends with "…", for example.
+  // A browser cannot send such a key in a header. An example is the shortened key in the list, which ends with "…".
   if (key !== undefined && /[^\x21-\x7e]/.test(key)) {
     leave('The server does not accept this key.');
     return;
@@ -58,13 +48,9 @@ export function leave(why = ''): void {
   signedIn.value = { kind: 'out', why };
 }
 
-/** Asks for another key if the server has refused this one since. Returns whether it has. */
+/** Asks for another key if the error means that the server refuses this one. Returns whether it does. */
 export function leaveIfRefused(error: unknown): boolean {
   if (!isRefused(error)) return false;
   leave('The server no longer accepts this key.');
   return true;
-}
-
-function isRefused(error: unknown): boolean {
-  return error instanceof A2AError && error.kind === 'unauthenticated';
 }

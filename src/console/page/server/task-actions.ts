@@ -1,4 +1,4 @@
-/** What a person does with a task: answer, cancel, and send the first message again. */
+/** The actions of a person on a task: answer, cancel, and send the first message again. */
 import { defined } from '../../../base/index.ts';
 import {
   A2AError,
@@ -9,15 +9,9 @@ import {
   type Task,
 } from '../../../protocol/index.ts';
 import { EXTENSIONS, type Server } from './server.ts';
-import { readOpening } from './task-log.ts';
+import { readOpening, type TaskPlace } from './task-log.ts';
 
-/** A task, and the agent behind the gateway that it belongs to. The name is empty for the server itself. */
-export interface TaskPlace {
-  readonly agent: string;
-  readonly taskId: string;
-}
-
-/** The server answers at once. The page then sees what happens to the task. */
+/** Makes the server answer at once. The page then follows the task. */
 const AT_ONCE = { blocking: false } as const;
 
 /** Sends a message to a task: the answer to its question. */
@@ -39,11 +33,8 @@ export async function cancelTask(server: Server, { agent, taskId }: TaskPlace): 
  * Sends the first message of a task again, in the same conversation. Returns the id of the new task, or undefined if the
  * agent answered without one.
  */
-export async function sendAgain(
-  server: Server,
-  { agent, taskId }: TaskPlace,
-): Promise<string | undefined> {
-  const opening = await readOpening(server, agent, taskId);
+export async function sendAgain(server: Server, place: TaskPlace): Promise<string | undefined> {
+  const opening = await readOpening(server, place);
   const first = opening?.history?.find(({ role }) => role === 'user');
   if (!opening || !first) {
     throw new A2AError('unsupportedOperation', 'The task has no message that could be sent again');
@@ -51,7 +42,7 @@ export async function sendAgain(
   const { taskId: _, ...copied } = first;
   const message: Message = { ...copied, messageId: uuidv7(), contextId: opening.contextId };
   const metadata = settingsIn(opening.metadata);
-  const client = await server.client(agent);
+  const client = await server.client(place.agent);
   const options = { configuration: AT_ONCE, extensions: EXTENSIONS, ...defined({ metadata }) };
   const result = await client.send(message, options);
   return result.kind === 'task' ? result.id : undefined;

@@ -1,11 +1,10 @@
-/** Reads the log of a task: `GET /tasks/ID/events`, which has all events of the task in the shape of either version. */
+/** Reads the log of a task: `GET /tasks/ID/events`, which returns all events of the task in the format of one protocol version. */
 import * as z from 'zod';
 import {
   codecOf,
   type LogEntry,
   type ProtocolVersion,
   type Task,
-  type TaskEvent,
 } from '../../../protocol/index.ts';
 import { EXTENSION_HEADERS, type Server } from './server.ts';
 
@@ -13,16 +12,18 @@ const RawPage = z.object({
   events: z.array(z.object({ seq: z.int(), event: z.unknown() })),
   nextAfter: z.int().optional(),
 });
+type RawPage = z.infer<typeof RawPage>;
 
-/** An entry of the log as it is sent to a client. */
-export interface RawEntry {
-  readonly seq: number;
-  readonly event: unknown;
-}
-
-interface LogQuery {
+/** A task, and the agent behind the gateway that it belongs to. The name is empty for the server itself. */
+export interface TaskPlace {
   readonly agent: string;
   readonly taskId: string;
+}
+
+/** An entry of the log as it is sent to a client. */
+export type RawEntry = RawPage['events'][number];
+
+interface LogQuery extends TaskPlace {
   readonly version: ProtocolVersion;
   /** The number of the last entry that is known. */
   readonly after: number;
@@ -31,10 +32,7 @@ interface LogQuery {
 }
 
 /** Reads one page of the log. */
-export async function readLogPage(
-  server: Server,
-  query: LogQuery,
-): Promise<z.infer<typeof RawPage>> {
+async function readLogPage(server: Server, query: LogQuery): Promise<RawPage> {
   const { agent, taskId, version, after, limit, signal } = query;
   const prefix = server.pathOf(agent) + (version === '0.3' ? '/v1' : '');
   const search = new URLSearchParams({ after: String(after) });
@@ -46,32 +44,27 @@ export async function readLogPage(
 /** Yields the entries after `after`, as they are sent to clients of this version. */
 export async function* readLog(server: Server, query: LogQuery): AsyncGenerator<RawEntry[]> {
   for (let after: number | undefined = query.after; after !== undefined;) {
-    const page: z.infer<typeof RawPage> = await readLogPage(server, { ...query, after });
+    const page: RawPage = await readLogPage(server, { ...query, after });
     yield page.events;
     after = page.nextAfter;
   }
 }
 
-/** Returns the entry with the page's own shape of the event. */
+/** Returns the entry with its event in the internal format. */
 export function decoded({ seq, event }: RawEntry, version: ProtocolVersion): LogEntry {
-  return { seq, event: taskEvent(codecOf(version, 'JSONRPC').decodeEvent(event)) };
-}
-
-function taskEvent(event: ReturnType<ReturnType<typeof codecOf>['decodeEvent']>): TaskEvent {
-  if (event.kind === 'message') throw new TypeError('The log of a task contains a message');
-  return event;
+  const shown = codecOf(version, 'JSONRPC').decodeEvent(event);
+  if (shown.kind === 'message') throw new TypeError('The log of a task contains a message');
+  return { seq, event: shown };
 }
 
 /** Returns the task as it began, with the person's first message. */
 export async function readOpening(
   server: Server,
-  agent: string,
-  taskId: string,
+  place: TaskPlace,
   signal?: AbortSignal,
 ): Promise<Task | undefined> {
-  const { endpoint } = await server.client(agent);
-  const { version } = endpoint;
-  const page = await readLogPage(server, { agent, taskId, version, after: 0, limit: 1, signal });
+  const { version } = (await server.client(place.agent)).endpoint;
+  const page = await readLogPage(server, { ...place, version, after: 0, limit: 1, signal });
   const [first] = page.events.map((entry) => decoded(entry, version).event);
   return first?.kind === 'task' ? first : undefined;
 }

@@ -11,7 +11,6 @@ import {
   type LiveSession,
 } from '../../../live/client/index.ts';
 import {
-  EXTENSION_URI,
   GetAllSlashCommandsResponse,
   type SlashCommand,
   type ToolCallConfirmation,
@@ -25,11 +24,11 @@ import {
   type Task,
 } from '../../../protocol/index.ts';
 import { isTerminal } from '../../../protocol/schema-free/index.ts';
+import { EXTENSIONS, headersOf } from '../server/server.ts';
 import { TaskItems } from './task-items.ts';
 
 /** Maximum number of items that wait until the page has read them. */
 const MAX_WAITING = 4096;
-const EXTENSIONS = [EXTENSION_URI];
 
 export interface AgentSessionOptions {
   readonly token: string | undefined;
@@ -46,11 +45,10 @@ export async function openAgentSession(
   options: AgentSessionOptions,
 ): Promise<LiveSession> {
   const { token, taskId } = options;
-  const headers: Record<string, string> =
-    token === undefined ? {} : { authorization: `Bearer ${token}` };
+  const headers = headersOf(token);
   const client = await connect(url, { headers });
   const session = new AgentSession(client, url, headers, options);
-  // Also finds out whether the token is accepted.
+  // This request also checks that the token is accepted.
   const { tasks } = await client.list({ pageSize: 1 }, { extensions: EXTENSIONS });
   const [latest] = taskId === undefined ? [] : [await client.get(taskId).catch(() => tasks[0])];
   session.begin(latest);

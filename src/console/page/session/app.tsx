@@ -2,16 +2,16 @@
 import { signal, useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { reasonOf } from '../../../base/index.ts';
-import { exchangeTicket } from '../../../live/client/index.ts';
-import { A2AError } from '../../../protocol/index.ts';
 import { announcement, watchAttention } from './attention.ts';
-import { BASE, ownName, remembered, SERVER_KIND, takeTicket } from '../server/access.ts';
+import { redeemTicket, remembered, SERVER_KIND } from '../server/access.ts';
+import { isRefused } from '../server/server.ts';
 import { PromptField } from './prompt-field.tsx';
 import { ContentEditor, RequestDialog } from './request-dialog.tsx';
 import { Header } from './header.tsx';
 import { openSession } from './open-session.ts';
 import type { PageSession } from './page-session.ts';
 import { TranscriptView } from './transcript.tsx';
+import { Alert, bound, PageButton, Form } from '../parts/controls.tsx';
 
 type Screen =
   | { readonly kind: 'joining' }
@@ -26,11 +26,7 @@ export const screen = signal<Screen>({ kind: 'joining' });
 export async function start(): Promise<void> {
   screen.value = { kind: 'joining' };
   try {
-    const ticket = takeTicket();
-    if (ticket !== undefined) {
-      const { token } = await exchangeTicket(BASE, ticket, { name: ownName() });
-      remembered('token').value = token;
-    }
+    await redeemTicket();
     await join(remembered('token').value);
   } catch (error) {
     // Only the exchange of the ticket is refused here. A refused token is handled by `join`.
@@ -43,7 +39,7 @@ export async function start(): Promise<void> {
 
 async function join(token: string | undefined, seen?: number): Promise<void> {
   try {
-    const store = await openSession(token, { ...(seen !== undefined && { seen }) });
+    const store = await openSession(token, seen);
     remembered('token').value = token;
     screen.value = { kind: 'session', store };
     void store.follow().then((error) => {
@@ -69,10 +65,6 @@ function loadAll(store: PageSession): void {
   store.run(joined.then(() => store.session.close()));
 }
 
-function isRefused(error: unknown): boolean {
-  return error instanceof A2AError && error.kind === 'unauthenticated';
-}
-
 export function PageApp() {
   const shown = screen.value;
   switch (shown.kind) {
@@ -86,9 +78,9 @@ export function PageApp() {
           <h1>No session</h1>
           <p>{shown.why}</p>
           <p>Check that the program is still running, and that this device is in its network.</p>
-          <button type="button" class="option" onClick={() => void start()}>
+          <PageButton class="option" onClick={() => void start()}>
             Try again
-          </button>
+          </PageButton>
         </main>
       );
     default:
@@ -112,34 +104,18 @@ function TokenForm({ why }: { readonly why: string }) {
   return (
     <main class="card">
       <h1>Join the session</h1>
-      {[why, problem.value]
-        .filter((text) => text !== '')
-        .map((text) => (
-          <p class="t-bad" role="alert">
-            {text}
-          </p>
-        ))}
+      <Alert text={why} />
+      <Alert text={problem.value} />
       <p>
         Type <code>/remote</code> in the terminal and open the link that it shows. Or enter a token:
       </p>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          send();
-        }}
-      >
+      <Form onSubmit={send}>
         <label for="token">Token</label>
-        <input
-          id="token"
-          type="password"
-          autocomplete="off"
-          value={token.value}
-          onInput={({ currentTarget }) => (token.value = currentTarget.value)}
-        />
+        <input id="token" type="password" autocomplete="off" {...bound(token)} />
         <button type="submit" class="option allow">
           Join
         </button>
-      </form>
+      </Form>
     </main>
   );
 }
@@ -168,9 +144,7 @@ function Session({ store }: { readonly store: PageSession }) {
       {ended ? (
         <div class="ended" role="alert">
           <span>{store.problem.value === '' ? 'The session has ended.' : store.problem.value}</span>
-          <button type="button" onClick={() => void start()}>
-            Join again
-          </button>
+          <PageButton onClick={() => void start()}>Join again</PageButton>
         </div>
       ) : (
         <RequestDialog store={store} />

@@ -19,7 +19,7 @@ import { PartView } from './part-view.tsx';
 const OUTPUT_ROWS = 12;
 const DIFF_ROWS = 40;
 const PROMPT_ROWS = 60;
-/** Number of characters of live output that are drawn: its end. */
+/** Number of characters at the end of live output that are drawn. */
 const LIVE_CHARS = 4000;
 const LIVE_ROWS = 12;
 

@@ -1,8 +1,8 @@
 /** The header: the workspace, the connection, the model and its usage, and who else is there. */
-import { cleanLine, type SessionState } from '../../../display/index.ts';
-import type { LiveClient } from '../../../live/client/index.ts';
+import { cleanLine, contextPart, costText, type Company } from '../../../display/index.ts';
 import { canNotify, notifications, turnOnNotifications } from './attention.ts';
 import { folderOf, type PageSession } from './page-session.ts';
+import { PageButton } from '../parts/controls.tsx';
 
 const CONNECTION = {
   connected: { text: 'Connected', tone: 'good' },
@@ -10,10 +10,22 @@ const CONNECTION = {
   ended: { text: 'Session ended', tone: 'bad' },
 } as const;
 
+const NOTIFICATIONS: Readonly<Record<NotificationPermission, string>> = {
+  default: 'Notify me',
+  granted: 'Notifications are on',
+  denied: 'Notifications are blocked by the browser',
+};
+
 export function Header({ store }: { readonly store: PageSession }) {
   const state = store.state.value;
   const { text, tone } = CONNECTION[store.connection.value];
-  const about = [cleanLine(state.model), cleanLine(state.approval), ...usageOf(state)];
+  const context = contextPart(state);
+  const about = [
+    cleanLine(state.model),
+    cleanLine(state.approval),
+    context === '' ? '' : `${context} of context`,
+    costText(state),
+  ];
   return (
     <header class="header">
       <div class="where">
@@ -31,22 +43,7 @@ export function Header({ store }: { readonly store: PageSession }) {
   );
 }
 
-function usageOf({ usage }: SessionState): string[] {
-  const { contextTokens: used, contextLimit: limit, costUsd: cost } = usage;
-  const context =
-    used === undefined || limit === undefined || limit === 0
-      ? []
-      : [`${Math.round((used / limit) * 100)}% of context`];
-  return cost === undefined ? context : [...context, `$${cost.toFixed(cost < 1 ? 3 : 2)}`];
-}
-
-function Clients({
-  clients,
-  self,
-}: {
-  readonly clients: readonly LiveClient[];
-  readonly self: LiveClient;
-}) {
+function Clients({ clients, self }: Company) {
   const others = clients.filter(({ id }) => id !== self.id);
   return (
     <details class="clients">
@@ -67,17 +64,12 @@ function Clients({
           ))}
         </ul>
         {canNotify ? (
-          <button
-            type="button"
+          <PageButton
             disabled={notifications.value !== 'default'}
             onClick={() => void turnOnNotifications()}
           >
-            {notifications.value === 'granted'
-              ? 'Notifications are on'
-              : notifications.value === 'denied'
-                ? 'Notifications are blocked by the browser'
-                : 'Notify me'}
-          </button>
+            {NOTIFICATIONS[notifications.value]}
+          </PageButton>
         ) : null}
       </div>
     </details>

@@ -7,13 +7,14 @@ import { useMemo, useState } from 'preact/hooks';
 import { clean, reveals, type StyledLine } from '../../../display/index.ts';
 import { changeOf, highlight, patchLine } from '../../../display/text/index.ts';
 import type { FileDiff } from '../../../protocol/development-tool/index.ts';
+import { PageButton } from '../parts/controls.tsx';
 
 /** A row is at most this long. A longer line is drawn as several rows, because browsers lay out long lines slowly. */
 const MAX_ROW = 2000;
 /** A text of this length or longer is read slice by slice. */
 const LARGE = 400_000;
 const SLICE_CHARS = 60_000;
-/** How many times more rows each further slice has, and the maximum. */
+/** The factor by which each further slice has more rows, and the maximum number of its rows. */
 const GROWTH = 4;
 const MAX_SLICE = 3000;
 
@@ -57,9 +58,9 @@ function Slices({ take, first }: { readonly take: Take; readonly first: number }
         <div class="slice">{rows}</div>
       ))}
       {last?.next === undefined ? null : (
-        <button type="button" class="more" onClick={() => setCount(count + 1)}>
+        <PageButton class="more" onClick={() => setCount(count + 1)}>
           Show more ({last.left} left)
-        </button>
+        </PageButton>
       )}
     </>
   );
@@ -111,8 +112,7 @@ export function shownSize(chars: number, unit: 'bytes' | 'characters' = 'charact
 
 /** Draws a file change, with the colours of its language. */
 export function ChangeView({ diff, first }: { readonly diff: FileDiff; readonly first: number }) {
-  const size = (diff.old_content?.length ?? 0) + diff.new_content.length;
-  if (size < LARGE) return <SmallChange diff={diff} first={first} />;
+  if (!isLarge(diff)) return <SmallChange diff={diff} first={first} />;
   const { formatted_diff: formatted = '' } = diff;
   return formatted === '' ? (
     <>
@@ -173,6 +173,9 @@ function coloured(text: string, language: string): ComponentChildren {
 
 /** Returns the numbers of added and removed lines, or undefined for a large change. */
 export function countsOf(diff: FileDiff): { added: number; removed: number } | undefined {
-  const size = (diff.old_content?.length ?? 0) + diff.new_content.length;
-  return size < LARGE ? changeOf(diff) : undefined;
+  return isLarge(diff) ? undefined : changeOf(diff);
+}
+
+function isLarge({ old_content: before = '', new_content: after }: FileDiff): boolean {
+  return before.length + after.length >= LARGE;
 }

@@ -11,13 +11,11 @@ const RETRY = { attempts: Infinity, delayMs: 250, maxDelayMs: 5000 };
 const FIRST_MESSAGES = 2000;
 
 /**
- * Joins, and loads the newest messages. With `seen`, loads all, because the person has already seen so many entries.
+ * Joins, and loads the newest messages. Loads all messages if `seen` is given: the number of entries that the person has
+ * already seen.
  * Throws A2AError `unauthenticated` if the server wants another token.
  */
-export async function openSession(
-  token: string | undefined,
-  { seen }: { readonly seen?: number } = {},
-): Promise<PageSession> {
+export async function openSession(token: string | undefined, seen?: number): Promise<PageSession> {
   const opened: { store?: PageSession } = {};
   const onConnection = (connected: boolean) => {
     const { store } = opened;
@@ -39,7 +37,5 @@ export async function openSession(
           taskId: remembered('task').value,
           onTask: (taskId) => (remembered('task').value = taskId),
         });
-  const store = new PageSession(session, seen);
-  opened.store = store;
-  return store;
+  return (opened.store = new PageSession(session, seen));
 }

@@ -7,6 +7,7 @@ import { cleanLine, type ShownPart } from '../../../display/index.ts';
 import type { FilePart } from '../../../protocol/index.ts';
 import { LongText, shownSize } from './lines.tsx';
 import { SafeLink } from './markdown.tsx';
+import { PageButton } from '../parts/controls.tsx';
 
 const DATA_ROWS = 60;
 /** Data with more lines than this is folded. */
@@ -43,9 +44,7 @@ function FileView({ file, title }: FileProps) {
       {bytes === undefined ? (
         <SafeLink href={uri ?? ''}>{cleanLine(uri ?? '')}</SafeLink>
       ) : (
-        <button type="button" onClick={() => save(bytes, fileNameOf(file))}>
-          Save the file
-        </button>
+        <PageButton onClick={() => save(bytes, fileNameOf(file))}>Save the file</PageButton>
       )}
     </div>
   );

@@ -7,10 +7,12 @@ import {
   completableAt,
   fileChoices,
   isBusy,
+  timeSince,
   type Choice,
   type Completable,
 } from '../../../display/index.ts';
 import type { PageSession } from './page-session.ts';
+import { PageButton, Form } from '../parts/controls.tsx';
 
 const MAX_QUEUED = 4;
 
@@ -119,13 +121,7 @@ export function PromptField({ store }: { readonly store: PageSession }) {
           ))}
         </ul>
       ) : null}
-      <form
-        class="field"
-        onSubmit={(event) => {
-          event.preventDefault();
-          send();
-        }}
-      >
+      <Form class="field" onSubmit={send}>
         <label class="hidden" for="prompt">
           Prompt
         </label>
@@ -156,7 +152,7 @@ export function PromptField({ store }: { readonly store: PageSession }) {
         >
           {busy.value ? 'Queue' : 'Send'}
         </button>
-      </form>
+      </Form>
     </footer>
   );
 }
@@ -205,16 +201,14 @@ function Activity({ store, onStop }: { readonly store: PageSession; readonly onS
     return () => clearInterval(timer);
   }, [since]);
   if (since === undefined) return null;
-  const seconds = Math.max(0, Math.floor((now.value - since) / 1000));
-  const time = seconds < 60 ? `${seconds}s` : `${Math.floor(seconds / 60)}m ${seconds % 60}s`;
   return (
     <div class="activity">
       <span class="spinner" />
-      <span class="dim">Working {time}</span>
+      <span class="dim">Working {timeSince(since, now.value)}</span>
       {store.mayPrompt ? (
-        <button type="button" class="stop" onClick={onStop}>
+        <PageButton class="stop" onClick={onStop}>
           Stop
-        </button>
+        </PageButton>
       ) : null}
     </div>
   );

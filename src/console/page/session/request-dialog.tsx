@@ -6,6 +6,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useSignal } from '@preact/signals';
 import {
+  cancelOption,
   isInWords,
   isQuestion,
   requestId,
@@ -23,7 +24,8 @@ import {
 } from '../../../protocol/schema-free/index.ts';
 import { Counts, Helper } from './entries.tsx';
 import { ChangeView, LongText } from './lines.tsx';
-import type { PageSession } from './page-session.ts';
+import type { Editing, PageSession } from './page-session.ts';
+import { bound, PageButton } from '../parts/controls.tsx';
 
 const OPENING_MS = 400;
 const FIRST_ROWS = 400;
@@ -73,7 +75,7 @@ function Request({ store, entry, others }: RequestProps) {
   const say = () => {
     if (ready && words.value.trim() !== '') store.run(store.answers.speak(entry, words.value));
   };
-  const cancel = options.find(({ id }) => id === OPTION.cancel);
+  const cancel = cancelOption(entry);
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const typing = event.target instanceof HTMLTextAreaElement;
@@ -117,32 +119,30 @@ function Request({ store, entry, others }: RequestProps) {
               <textarea
                 id="dialog-words"
                 rows={2}
-                value={words.value}
                 ref={(field) => field?.focus()}
-                onInput={({ currentTarget }) => (words.value = currentTarget.value)}
+                {...bound(words)}
               />
-              <button type="button" class="option" disabled={!ready} onClick={say}>
+              <PageButton class="option" disabled={!ready} onClick={say}>
                 {question ? 'Send the answer' : 'Reject with this reason'}
-              </button>
+              </PageButton>
             </div>
           ) : null}
           <div class="options">
             {usualFirst(options).map((option) => (
-              <button
+              <PageButton
                 key={option.id}
-                type="button"
                 class={`option ${LOOKS[option.id] ?? 'other-option'}`}
                 disabled={!ready}
                 title={option.description && revealsLine(option.description)}
                 onClick={() => choose(option)}
               >
                 {revealsLine(option.name)}
-              </button>
+              </PageButton>
             ))}
             {question || speaks.value ? null : (
-              <button type="button" class="option link" onClick={() => (speaks.value = true)}>
+              <PageButton class="option link" onClick={() => (speaks.value = true)}>
                 Reject with a reason…
-              </button>
+              </PageButton>
             )}
           </div>
         </>
@@ -218,11 +218,7 @@ export function ContentEditor({ store }: { readonly store: PageSession }) {
   return editing ? <EditorBox key={editing.fileName} editing={editing} /> : null;
 }
 
-function EditorBox({
-  editing,
-}: {
-  readonly editing: NonNullable<PageSession['editing']['value']>;
-}) {
+function EditorBox({ editing }: { readonly editing: Editing }) {
   const box = useRef<HTMLDialogElement>(null);
   const text = useSignal(editing.text);
   useEffect(() => box.current?.showModal(), []);
@@ -237,19 +233,14 @@ function EditorBox({
       <label class="hidden" for="editor-text">
         Content
       </label>
-      <textarea
-        id="editor-text"
-        spellcheck={false}
-        value={text.value}
-        onInput={({ currentTarget }) => (text.value = currentTarget.value)}
-      />
+      <textarea id="editor-text" spellcheck={false} {...bound(text)} />
       <div class="options">
-        <button type="button" class="option allow" onClick={() => editing.done(text.value)}>
+        <PageButton class="option allow" onClick={() => editing.done(text.value)}>
           Allow with these changes
-        </button>
-        <button type="button" class="option" onClick={() => editing.done(undefined)}>
+        </PageButton>
+        <PageButton class="option" onClick={() => editing.done(undefined)}>
           Back
-        </button>
+        </PageButton>
       </div>
     </dialog>
   );

@@ -56,10 +56,11 @@ export class TaskItems {
   /** Returns the message with what the event adds to the artifacts, or undefined if it adds nothing that is shown. */
   addedBy(event: StreamEvent, id: string): Message | undefined {
     const text = this.#added(event);
-    const others = artifactsIn(event).flatMap(({ artifact, append }) =>
-      this.#othersOf(artifact, append),
-    );
     const artifact = event.kind === 'artifact-update' ? event.artifact : undefined;
+    const append = event.kind === 'artifact-update' && event.append === true;
+    const known = event.kind === 'task' ? (event.artifacts ?? []) : [];
+    const changed = artifact ? [artifact] : known;
+    const others = changed.flatMap((each) => this.#othersOf(each, append));
     const parts: Part[] = [...(text === '' ? [] : [this.#textPart(text, artifact)]), ...others];
     return parts.length === 0
       ? undefined
@@ -90,14 +91,6 @@ export class TaskItems {
 
 function named(part: Part, name: string | undefined): Part {
   return name === undefined ? part : { ...part, metadata: { [ARTIFACT_NAME_KEY]: name } };
-}
-
-function artifactsIn(event: StreamEvent): { artifact: Artifact; append: boolean }[] {
-  if (event.kind === 'artifact-update') {
-    return [{ artifact: event.artifact, append: event.append === true }];
-  }
-  if (event.kind !== 'task') return [];
-  return (event.artifacts ?? []).map((artifact) => ({ artifact, append: false }));
 }
 
 function nameOf({ name }: Artifact): string | undefined {

@@ -8,6 +8,7 @@ import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { Entry, SessionState } from '../../../display/index.ts';
 import { EntryView } from './entries.tsx';
 import type { LiveClient } from '../../../live/client/index.ts';
+import { PageButton } from '../parts/controls.tsx';
 
 /** Number of entries by which the window moves, and the maximum size of the window. */
 const STEP = 60;
@@ -28,7 +29,7 @@ function entryAt({ log }: SessionState, index: number): Entry | undefined {
   return index < finished.length ? finished[index] : open[index - finished.length];
 }
 
-/** What is shown: a session, or a task at some time. */
+/** What is shown: a session, or a task after one of its events. */
 export interface Shown {
   readonly state: ReadonlySignal<SessionState>;
   readonly session: { readonly self: LiveClient };
@@ -170,14 +171,14 @@ export function TranscriptView({ store, onLoadAll, unnamed, empty }: Props) {
         }}
       >
         {start > 0 ? (
-          <button type="button" class="more" onClick={toStart}>
+          <PageButton class="more" onClick={toStart}>
             Go to the start ({start} earlier entries)
-          </button>
+          </PageButton>
         ) : null}
         {start === 0 && state.omitted > 0 ? (
-          <button type="button" class="more" onClick={onLoadAll}>
+          <PageButton class="more" onClick={onLoadAll}>
             Load {state.omitted} earlier messages
-          </button>
+          </PageButton>
         ) : null}
         {count === 0 ? empty : null}
         {shown.map((entry) => (
@@ -191,9 +192,9 @@ export function TranscriptView({ store, onLoadAll, unnamed, empty }: Props) {
         ))}
       </div>
       {away.value ? (
-        <button type="button" class="latest" onClick={toEnd}>
+        <PageButton class="latest" onClick={toEnd}>
           ↓ Latest
-        </button>
+        </PageButton>
       ) : null}
     </div>
   );

@@ -2,6 +2,7 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import type { ProtocolVersion } from '../../../protocol/index.ts';
+import { Radios } from '../parts/controls.tsx';
 import { EarlierEvents } from '../parts/earlier-events.tsx';
 import { Problem } from '../parts/problem.tsx';
 import { useLoaded } from '../parts/use-loaded.ts';
@@ -31,20 +32,7 @@ export function FramesView({ store, versions, seq }: Props) {
   const all = (events.value ?? store.raw.get(chosen) ?? []).filter((each) => each.seq <= seq);
   return (
     <div class="frames">
-      <fieldset class="radios">
-        <legend>A2A version</legend>
-        {versions.map((each) => (
-          <label key={each}>
-            <input
-              type="radio"
-              name="frames-version"
-              checked={chosen === each}
-              onChange={() => (version.value = each)}
-            />
-            {each}
-          </label>
-        ))}
-      </fieldset>
+      <Radios legend="A2A version" options={versions} chosen={version} />
       {events.error === undefined ? null : <Problem error={events.error} onRetry={events.reload} />}
       <FrameList key={chosen} events={all} />
     </div>

@@ -4,6 +4,7 @@ import { cleanLine } from '../../../display/index.ts';
 import { readStatus } from '../../../protocol/development-tool/index.ts';
 import type { LogEntry } from '../../../protocol/index.ts';
 import { Moment } from '../parts/task-parts.tsx';
+import { PageButton } from '../parts/controls.tsx';
 
 interface Props {
   readonly entries: readonly LogEntry[];
@@ -19,14 +20,9 @@ export function HistorySlider({ entries, at, onChange }: Props) {
   const text = entry ? `Event ${at} of ${last}: ${cleanLine(nameOfEvent(entry))}` : '';
   return (
     <section class="slider" aria-label="History of the task">
-      <button
-        type="button"
-        disabled={at <= 1}
-        onClick={() => go(at - 1)}
-        aria-label="Earlier event"
-      >
+      <PageButton disabled={at <= 1} onClick={() => go(at - 1)} aria-label="Earlier event">
         ‹
-      </button>
+      </PageButton>
       <input
         type="range"
         min={1}
@@ -36,17 +32,12 @@ export function HistorySlider({ entries, at, onChange }: Props) {
         aria-valuetext={text}
         onInput={({ currentTarget }) => go(currentTarget.valueAsNumber)}
       />
-      <button
-        type="button"
-        disabled={at >= last}
-        onClick={() => go(at + 1)}
-        aria-label="Later event"
-      >
+      <PageButton disabled={at >= last} onClick={() => go(at + 1)} aria-label="Later event">
         ›
-      </button>
-      <button type="button" disabled={at >= last} onClick={() => go(last)}>
+      </PageButton>
+      <PageButton disabled={at >= last} onClick={() => go(last)}>
         Newest
-      </button>
+      </PageButton>
       <span class="slider-text">
         {text}{' '}
         {entry && entry.event.kind !== 'artifact-update' && entry.event.status.timestamp ? (

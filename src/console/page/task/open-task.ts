@@ -1,12 +1,13 @@
 /** A task with its whole log, which is followed while the page shows it. */
 import { signal } from '@preact/signals';
+import type { LiveRole } from '../../../live/client/index.ts';
 import type { LogEntry, ProtocolVersion } from '../../../protocol/index.ts';
 import { isTerminal } from '../../../protocol/schema-free/index.ts';
 import { EXTENSIONS, type Server } from '../server/server.ts';
 import { leaveIfRefused } from '../server/sign-in.ts';
-import { mayWrite, type TaskPlace } from '../server/task-actions.ts';
+import { mayWrite } from '../server/task-actions.ts';
 import { retryMs, whileHidden } from '../server/polling.ts';
-import { decoded, readLog, type RawEntry } from '../server/task-log.ts';
+import { decoded, readLog, type RawEntry, type TaskPlace } from '../server/task-log.ts';
 import { PageSession } from '../session/page-session.ts';
 import { PastStates } from './past-states.ts';
 import { TaskSession } from './task-session.ts';
@@ -27,7 +28,6 @@ export class OpenTask {
   readonly past: PastStates;
   /** The number of events that are loaded. Changes after `past`. */
   readonly count = signal(0);
-  readonly loaded = signal(false);
   readonly error = signal<unknown>(undefined);
   /** The raw events of each version, as far as they are loaded. */
   readonly raw = new Map<ProtocolVersion, RawEntry[]>();
@@ -38,12 +38,16 @@ export class OpenTask {
   constructor(server: Server, place: TaskPlace) {
     this.server = server;
     this.place = place;
-    const roles = mayWrite(server, place.agent)
-      ? (['view', 'prompt', 'approve'] as const)
-      : (['view'] as const);
+    const roles: LiveRole[] = mayWrite(server, place.agent)
+      ? ['view', 'prompt', 'approve']
+      : ['view'];
     const session = new TaskSession(server, place, roles, () => this.readNow());
     this.newest = new PageSession(session);
-    this.past = new PastStates(session.self, place.agent === '' ? server.card.name : place.agent);
+    this.past = new PastStates(session.self, this.agentName);
+  }
+
+  get agentName(): string {
+    return this.place.agent === '' ? this.server.card.name : this.place.agent;
   }
 
   get lastSeq(): number {
@@ -58,7 +62,6 @@ export class OpenTask {
       try {
         await this.#read(stopped);
         this.error.value = undefined;
-        this.loaded.value = true;
         pauseMs = (await this.#stream(stopped)) ? SOON_MS : this.#hasEnded ? ENDED_MS : WAITING_MS;
       } catch (error) {
         if (stopped.aborted || leaveIfRefused(error)) return;
@@ -88,9 +91,8 @@ export class OpenTask {
   async rawEvents(version: ProtocolVersion): Promise<readonly RawEntry[]> {
     const known = this.raw.get(version) ?? [];
     this.raw.set(version, known);
-    const { agent, taskId } = this.place;
     const after = known.at(-1)?.seq ?? 0;
-    const query = { agent, taskId, version, after, signal: this.#stop.signal };
+    const query = { ...this.place, version, after, signal: this.#stop.signal };
     for await (const page of readLog(this.server, query)) {
       // Two readers may have asked at the same time.
       for (const entry of page) if (entry.seq > (known.at(-1)?.seq ?? 0)) known.push(entry);
@@ -99,9 +101,8 @@ export class OpenTask {
   }
 
   async #read(stopped: AbortSignal): Promise<void> {
-    const { agent, taskId } = this.place;
-    const { version } = (await this.server.client(agent)).endpoint;
-    const query = { agent, taskId, version, after: this.lastSeq, signal: stopped };
+    const { version } = (await this.server.client(this.place.agent)).endpoint;
+    const query = { ...this.place, version, after: this.lastSeq, signal: stopped };
     for await (const page of readLog(this.server, query)) {
       for (const raw of page) this.#add(decoded(raw, version));
       this.count.value = this.past.entries.length;
@@ -115,7 +116,7 @@ export class OpenTask {
     const client = await this.server.client(this.place.agent);
     const options = { after: this.lastSeq, extensions: EXTENSIONS, signal: stopped };
     for await (const { event, seq } of client.resubscribe(this.place.taskId, options)) {
-      // What is not in the log, such as a snapshot, is read from the log afterwards.
+      // An item without a sequence number, such as a snapshot, is skipped. Its content is read from the log afterwards.
       if (seq === undefined || seq <= this.lastSeq || event.kind === 'message') continue;
       this.#add({ seq, event });
       this.count.value = this.past.entries.length;

@@ -1,17 +1,19 @@
-/** One task: what was said, when it happened, and the events themselves, now and at any time before. */
+/** The page of one task: its transcript, timeline, events and JSON, in the current state or after any earlier event. */
 import { useComputed, useSignal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 import { cleanLine } from '../../../display/index.ts';
 import { VERSIONS, type Task } from '../../../protocol/index.ts';
 import { AnswerForm } from '../parts/answer-form.tsx';
 import { PageMessage, Problem, ProblemLine } from '../parts/problem.tsx';
+import { viewsOf, Tabs } from '../parts/tabs.tsx';
 import { TaskButtons } from '../parts/task-buttons.tsx';
-import { Moment, StateBadge } from '../parts/task-parts.tsx';
+import { FactRow, Moment, StateBadge } from '../parts/task-parts.tsx';
 import { useAction } from '../parts/use-action.ts';
 import { useLoaded } from '../parts/use-loaded.ts';
 import { goTo, hrefOf, route } from '../server/route.ts';
-import type { Server } from '../server/server.ts';
+import type { PageProps, Server } from '../server/server.ts';
 import { mayWrite, sendToTask } from '../server/task-actions.ts';
+import type { TaskPlace } from '../server/task-log.ts';
 import { LongText } from '../session/lines.tsx';
 import { ContentEditor, RequestDialog } from '../session/request-dialog.tsx';
 import { TranscriptView } from '../session/transcript.tsx';
@@ -21,16 +23,9 @@ import { OpenTask } from './open-task.ts';
 import { TimelineView } from './timeline-view.tsx';
 
 const VIEWS = { transcript: 'Transcript', timeline: 'Timeline', frames: 'Events', task: 'JSON' };
-type View = keyof typeof VIEWS;
 const JSON_ROWS = 400;
 
-interface Props {
-  readonly server: Server;
-  readonly path: readonly string[];
-}
-
-export function TaskPage({ server, path }: Props) {
-  const [taskId] = path;
+export function TaskPage({ server, path: [taskId] }: PageProps) {
   const { agent = '' } = route.value.query;
   if (taskId === undefined) {
     return (
@@ -44,13 +39,7 @@ export function TaskPage({ server, path }: Props) {
   return <TaskOf key={`${agent} ${taskId}`} server={server} agent={agent} taskId={taskId} />;
 }
 
-interface TaskProps {
-  readonly server: Server;
-  readonly agent: string;
-  readonly taskId: string;
-}
-
-function TaskOf({ server, agent, taskId }: TaskProps) {
+function TaskOf({ server, agent, taskId }: TaskPlace & { readonly server: Server }) {
   const store = useMemo(() => new OpenTask(server, { agent, taskId }), [server, agent, taskId]);
   useEffect(() => {
     void store.follow();
@@ -59,7 +48,7 @@ function TaskOf({ server, agent, taskId }: TaskProps) {
   const { query } = route.value;
   const count = store.count.value;
   const error = store.error.value;
-  const view = viewIn(query['view']);
+  const view = viewsOf(VIEWS).find((each) => each === query['view']) ?? 'transcript';
   const at = Math.min(atIn(query['at']) ?? count, count);
   const set = (changed: Record<string, string>) =>
     goTo(hrefOf(['tasks', taskId], { ...query, ...changed }), { replace: true });
@@ -87,17 +76,12 @@ function TaskOf({ server, agent, taskId }: TaskProps) {
         at={at}
         onChange={(next) => set({ at: next >= count ? '' : String(next) })}
       />
-      <nav class="tabs" aria-label="Views of the task">
-        {(Object.keys(VIEWS) as View[]).map((each) => (
-          <a
-            key={each}
-            href={hrefOf(['tasks', taskId], { ...query, view: each })}
-            aria-current={each === view ? 'page' : undefined}
-          >
-            {VIEWS[each]}
-          </a>
-        ))}
-      </nav>
+      <Tabs
+        label="Views of the task"
+        titles={VIEWS}
+        current={view}
+        hrefFor={(each) => hrefOf(['tasks', taskId], { ...query, view: each })}
+      />
       <div class="task-view">
         {view === 'transcript' ? <Transcript store={store} at={at} /> : null}
         {view === 'timeline' ? <TimelineView entries={entries} /> : null}
@@ -109,10 +93,6 @@ function TaskOf({ server, agent, taskId }: TaskProps) {
       {at === count ? <Answers store={store} task={task} /> : null}
     </div>
   );
-}
-
-function viewIn(text: string | undefined): View {
-  return (Object.keys(VIEWS) as View[]).find((each) => each === text) ?? 'transcript';
 }
 
 function atIn(text: string | undefined): number | undefined {
@@ -136,26 +116,16 @@ function TaskHead({ store, task, isPast }: HeadProps) {
         Task <StateBadge state={task.status.state} />
       </h1>
       <dl class="facts">
-        <div>
-          <dt>Id</dt>
-          <dd class="mono">{task.id}</dd>
-        </div>
-        <div>
-          <dt>Context</dt>
-          <dd class="mono">
-            <a href={hrefOf(['inbox'], { context: task.contextId })}>{cleanLine(task.contextId)}</a>
-          </dd>
-        </div>
-        <div>
-          <dt>Agent</dt>
-          <dd>{cleanLine(place.agent === '' ? server.card.name : place.agent)}</dd>
-        </div>
-        <div>
-          <dt>{isPast ? 'Shown as it was' : 'Changed'}</dt>
-          <dd>
-            <Moment at={task.status.timestamp} />
-          </dd>
-        </div>
+        <FactRow name="Id" class="mono">
+          {task.id}
+        </FactRow>
+        <FactRow name="Context" class="mono">
+          <a href={hrefOf(['inbox'], { context: task.contextId })}>{cleanLine(task.contextId)}</a>
+        </FactRow>
+        <FactRow name="Agent">{cleanLine(store.agentName)}</FactRow>
+        <FactRow name={isPast ? 'Shown as it was' : 'Changed'}>
+          <Moment at={task.status.timestamp} />
+        </FactRow>
       </dl>
       {mayWrite(server, place.agent) && !isPast ? (
         <div class="actions">

@@ -3,7 +3,8 @@ import type { LiveClient, LiveItem, LiveRole, LiveSession } from '../../../live/
 import type { ToolCallConfirmation } from '../../../protocol/development-tool/index.ts';
 import { A2AError, type Part } from '../../../protocol/index.ts';
 import type { Server } from '../server/server.ts';
-import { cancelTask, sendToTask, type TaskPlace } from '../server/task-actions.ts';
+import { cancelTask, sendToTask } from '../server/task-actions.ts';
+import type { TaskPlace } from '../server/task-log.ts';
 
 export class TaskSession implements LiveSession {
   readonly self: LiveClient;

@@ -2,7 +2,7 @@
 import { useMemo } from 'preact/hooks';
 import { titleOf } from '../../../display/index.ts';
 import type { LogEntry } from '../../../protocol/index.ts';
-import { durationOf } from '../parts/task-parts.tsx';
+import { durationOf, FactRow } from '../parts/task-parts.tsx';
 import { timeIn, timelineOf, type TimeSpan, type SpanKind, type Timeline } from './timeline.ts';
 
 const KINDS: Readonly<Record<SpanKind, string>> = {
@@ -16,30 +16,15 @@ export function TimelineView({ entries }: { readonly entries: readonly LogEntry[
   const timeline = useMemo(() => timelineOf(entries, Date.now()), [entries]);
   if (!timeline) return <p class="dim">The events of this task have no times.</p>;
   const { spans, calls, from, to } = timeline;
-  const kinds = (Object.keys(KINDS) as SpanKind[]).filter((kind) =>
-    [spans, ...calls.map((each) => each.spans)].some((all) =>
-      all.some((each) => each.kind === kind),
-    ),
-  );
+  const drawn = new Set([...spans, ...calls.flatMap((each) => each.spans)].map(({ kind }) => kind));
+  const kinds = (Object.keys(KINDS) as SpanKind[]).filter((kind) => drawn.has(kind));
   return (
     <div class="timeline">
       <dl class="facts">
-        <div>
-          <dt>Total</dt>
-          <dd>{durationOf(to - from)}</dd>
-        </div>
-        <div>
-          <dt>Work</dt>
-          <dd>{durationOf(timeIn(spans, 'work'))}</dd>
-        </div>
-        <div>
-          <dt>Waiting for a person</dt>
-          <dd>{durationOf(timeIn(spans, 'person'))}</dd>
-        </div>
-        <div>
-          <dt>Calls</dt>
-          <dd>{calls.length}</dd>
-        </div>
+        <FactRow name="Total">{durationOf(to - from)}</FactRow>
+        <FactRow name="Work">{durationOf(timeIn(spans, 'work'))}</FactRow>
+        <FactRow name="Waiting for a person">{durationOf(timeIn(spans, 'person'))}</FactRow>
+        <FactRow name="Calls">{calls.length}</FactRow>
       </dl>
       <ul class="legend" aria-label="Legend">
         {kinds.map((kind) => (

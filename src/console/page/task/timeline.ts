@@ -59,7 +59,7 @@ export function timelineOf(entries: readonly LogEntry[], now: number): Timeline 
   for (const { event } of entries) {
     if (event.kind === 'artifact-update') continue;
     const time = Date.parse(event.status.timestamp ?? '');
-    // A clock may be set back. The order of the log is right.
+    // The clock may have been set back, but the order of the log is always right.
     if (!Number.isNaN(time)) at = Math.max(at, time);
     if (at === 0) continue;
     from ??= at;
@@ -77,7 +77,7 @@ export function timelineOf(entries: readonly LogEntry[], now: number): Timeline 
         calls.set(call.tool_call_id, known);
       }
     }
-    // A call that was not told of its end does not outlive its turn.
+    // A call whose end was not reported ends with its turn.
     if (isTerminal(state)) for (const { spans } of calls.values()) spans.close(at);
   }
   if (from === undefined) return undefined;
