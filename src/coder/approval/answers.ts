@@ -4,7 +4,7 @@
  * model gets the text as the reason.
  */
 import type { Answer, Question } from '../../agent/index.ts';
-import { isObject, type JsonValue } from '../../base/index.ts';
+import { defined, isObject } from '../../base/index.ts';
 import { yesOrNo } from '../../bridge/index.ts';
 import {
   type ConfirmationOption,
@@ -77,12 +77,11 @@ export function unheardAnswer(
     ),
   );
   if (asked < 0) return undefined;
-  for (const message of messages.slice(asked + 1)) {
-    if (message.role !== 'user' || isCommand(message)) continue;
-    const answer = answerIn(message, question);
-    if (answer) return answer;
-  }
-  return undefined;
+  return messages
+    .slice(asked + 1)
+    .filter((message) => message.role === 'user' && !isCommand(message))
+    .map((message) => answerIn(message, question))
+    .find((answer) => answer !== undefined);
 }
 
 /** Returns whether the message is a slash command. A slash command does not answer an open question. */
@@ -94,38 +93,27 @@ function isCommand(message: Message): boolean {
 /** Returns the answer to a question in a confirmation. `beside` is the text of the same message. */
 function answerFor(question: Question, confirmation: ToolCallConfirmation, beside: string): Answer {
   const { file_details, reason } = confirmation;
-  const option = selectedOption(confirmation, requestOf(question).request.options);
+  const { options } = requestOf(question).request;
+  const option = selectedOption(confirmation, options);
   const questionId = question.id;
-  if (question.kind !== 'confirmation') {
-    if (option === OPTION.cancel) {
-      return { questionId, confirmed: false, value: reason ?? 'The person gave no answer.' };
-    }
-    if (option === OPTION.words) return { questionId, value: confirmation.answer ?? beside };
-    const chosen = requestOf(question).request.options.find(({ id }) => id === option);
-    return { questionId, value: chosen?.name ?? option };
+  if (question.kind === 'confirmation') {
+    if (option === OPTION.cancel) return rejection(question, reason);
+    const modified = option === OPTION.modify ? file_details : undefined;
+    return approval(question, option, modified?.new_content);
   }
-  if (option === OPTION.cancel) {
-    return { questionId, confirmed: false, ...(reason !== undefined && { value: reason }) };
-  }
-  const modified = option === OPTION.modify ? file_details : undefined;
-  return approval(question, {
-    selected_option_id: option,
-    ...(modified && { new_content: modified.new_content }),
-  });
+  if (option === OPTION.cancel) return rejection(question, reason ?? 'The person gave no answer.');
+  if (option === OPTION.words) return { questionId, value: confirmation.answer ?? beside };
+  return { questionId, value: options.find(({ id }) => id === option)?.name ?? option };
 }
 
 function wordsAnswer(question: Question, said: string): Answer {
-  const questionId = question.id;
+  const { options } = requestOf(question).request;
   if (question.kind !== 'confirmation') {
-    const { options } = requestOf(question).request;
-    return { questionId, value: optionNamed(said, options)?.name ?? said };
+    return { questionId: question.id, value: optionNamed(said, options)?.name ?? said };
   }
-  const option = approvalIn(said, requestOf(question).request.options);
-  if (option !== undefined && option !== OPTION.cancel) {
-    return approval(question, { selected_option_id: option });
-  }
-  const isReason = option === undefined && said !== '';
-  return { questionId, confirmed: false, ...(isReason && { value: said }) };
+  const option = approvalIn(said, options);
+  if (option !== undefined && option !== OPTION.cancel) return approval(question, option);
+  return rejection(question, option === undefined && said !== '' ? said : undefined);
 }
 
 /**
@@ -167,16 +155,18 @@ export function optionNamed(
 }
 
 /** Returns an approval with the fingerprint of the preview. The tool uses the fingerprint to detect changed files. */
-function approval(question: Question, choice: Readonly<Record<string, JsonValue>>): Answer {
+function approval(question: Question, selected_option_id: string, new_content?: string): Answer {
   const { fingerprint } = requestOf(question);
-  const value = { ...choice, ...(fingerprint !== undefined && { fingerprint }) };
+  const value = defined({ selected_option_id, new_content, fingerprint });
   return { questionId: question.id, confirmed: true, value };
+}
+
+function rejection({ id: questionId }: Question, reason: string | undefined): Answer {
+  return { questionId, confirmed: false, ...defined({ value: reason }) };
 }
 
 /** Returns the id of the option that a person selected. */
 export function chosenOption(answer: Answer | undefined): string | undefined {
-  const value = answer?.value;
-  if (!isObject(value)) return undefined;
-  const id: unknown = value['selected_option_id'];
+  const id = isObject(answer?.value) ? answer.value['selected_option_id'] : undefined;
   return typeof id === 'string' ? id : undefined;
 }

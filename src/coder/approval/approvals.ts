@@ -8,7 +8,7 @@
  */
 import * as z from 'zod';
 import { createEvent, type Event, type MutableState } from '../../agent/index.ts';
-import { cutText, reveal, shorten, type JsonObject } from '../../base/index.ts';
+import { cutText, defined, reveal, shorten, type JsonObject } from '../../base/index.ts';
 import { hasOption, OPTION } from '../../protocol/development-tool/index.ts';
 import type { Message, Task } from '../../protocol/index.ts';
 import { CallStates, type CallDecision } from './call-states.ts';
@@ -18,7 +18,7 @@ const MAX_CALL = 2000;
 const MAX_WORDS = 1000;
 /** Maximum number of a helper's calls that are recorded in its state. */
 const MAX_NOTED = 50;
-/** Maximum length of each text in a line of the list. */
+/** Maximum length of each text in a line of a list. */
 const MAX_SHOWN = 200;
 
 const Approval = z.object({
@@ -62,15 +62,16 @@ export function approvalsIn(events: readonly Event[]): Approval[] {
  * texts are replaced, so that no text can imitate another line.
  */
 export function approvalLine({ at, decision, call, agent, option, reason, by }: Approval): string {
-  const name = by?.name === undefined ? '' : `"${oneLine(by.name).replaceAll('"', "'")}" `;
-  const who = by ? ` by ${name}(${oneLine([by.client, by.kind ?? ''].join(' '))})` : '';
-  const chosen = decision === 'approved' && option ? `, ${oneLine(option.name)}` : '';
-  const why = reason === undefined ? '' : `: ${oneLine(reason)}`;
-  const helper = agent === undefined ? '' : `${oneLine(agent)}: `;
-  return `${at}  ${decision}${who}${chosen}${why}  ${helper}${oneLine(call)}`;
+  const name = by?.name === undefined ? '' : `"${revealedLine(by.name).replaceAll('"', "'")}" `;
+  const who = by ? ` by ${name}(${revealedLine([by.client, by.kind ?? ''].join(' '))})` : '';
+  const chosen = decision === 'approved' && option ? `, ${revealedLine(option.name)}` : '';
+  const why = reason === undefined ? '' : `: ${revealedLine(reason)}`;
+  const helper = agent === undefined ? '' : `${revealedLine(agent)}: `;
+  return `${at}  ${decision}${who}${chosen}${why}  ${helper}${revealedLine(call)}`;
 }
 
-function oneLine(text: string): string {
+/** Returns a text of a client or model for a line of a list. White space is folded, invisible characters are shown. */
+export function revealedLine(text: string): string {
   return shorten(reveal(text.replaceAll(/\s+/g, ' ').trim()), MAX_SHOWN);
 }
 
@@ -100,14 +101,9 @@ function approvalOf({ call, option, words, source }: CallDecision): Approval & J
     tool,
     callId,
     call: cutText(description, MAX_CALL),
-    ...(agent !== undefined && { agent }),
     option: { id: option, name },
-    ...(reason !== undefined && { reason }),
-    by: {
-      client,
-      ...(who !== undefined && { name: who }),
-      ...(kind !== undefined && { kind }),
-    },
+    by: { client, ...defined({ name: who, kind }) },
+    ...defined({ agent, reason }),
   };
 }
 
@@ -122,8 +118,8 @@ export function noteAllowed(
     tool,
     callId,
     call: cutText(call, MAX_CALL),
-    ...(agent !== undefined && { agent }),
     reason,
+    ...defined({ agent }),
   };
   // Only the last state of a helper is copied to the session, so each state contains all calls of the helper.
   const before = agent === undefined ? [] : (Approvals.safeParse(state.get(KEY)).data ?? []);

@@ -31,19 +31,13 @@ export interface CallDecision {
   readonly messageId: string;
 }
 
-interface Resolution {
-  /** The name of the client that decided. */
-  readonly by: string;
-  /** The id of the selected option. A text answer is mapped to the option with the same meaning. */
-  readonly option: string;
-}
-
 export class CallStates {
   /** The calls by id, each in its latest state in the log. */
   readonly calls = new Map<string, ToolCall>();
   /** The decisions of people, oldest first. */
   readonly decisions: CallDecision[] = [];
-  readonly #resolved = new Map<string, Resolution>();
+  /** The accepted answers, by the ids of their calls. */
+  readonly #resolved = new Map<string, Omit<CallDecision, 'call'>>();
 
   constructor(task: Task) {
     for (const message of messagesOf(task)) {
@@ -82,7 +76,7 @@ export class CallStates {
 
   #resolve(callId: string, said: Omit<CallDecision, 'call'>): void {
     if (this.#resolved.has(callId)) return;
-    this.#resolved.set(callId, { by: nameOf(said.source), option: said.option });
+    this.#resolved.set(callId, said);
     const call = this.calls.get(callId);
     if (call) this.decisions.push({ ...said, call });
   }
@@ -183,15 +177,13 @@ export function checkWords(text: string, task: Task, isActive: boolean): void {
 export function answersCalls({ parts }: Message, calls: readonly ToolCall[]): boolean {
   const text = textOf(parts).trim();
   if (text === '' || mayBeCommand(text) || parts.some(({ kind }) => kind !== 'text')) return false;
-  const [first, ...others] = calls;
-  if (first && others.length === 0 && !hasOption(first, OPTION.once)) return true;
-  return (
-    calls.length > 0 &&
-    calls.every((call) => {
-      const { options = [] } = call.confirmation_request ?? {};
-      return hasOption(call, OPTION.once) && exactOption(text, options) !== undefined;
-    })
-  );
+  const [first] = calls;
+  if (!first) return false;
+  if (calls.length === 1 && !hasOption(first, OPTION.once)) return true;
+  return calls.every((call) => {
+    const { options = [] } = call.confirmation_request ?? {};
+    return hasOption(call, OPTION.once) && exactOption(text, options) !== undefined;
+  });
 }
 
 /** Returns the calls of a task that wait for an answer. */
@@ -206,11 +198,8 @@ function optionFor(words: string, { options }: ConfirmationRequest): string {
   return approvalIn(words, options) ?? OPTION.cancel;
 }
 
-function nameOf(source: EventSource | undefined): string {
-  return source ? (source.name ?? source.client) : 'another client';
-}
-
-function alreadyResolved({ by, option }: Resolution): A2AError {
+function alreadyResolved({ source, option }: Omit<CallDecision, 'call'>): A2AError {
+  const by = source?.name ?? source?.client ?? 'another client';
   return new A2AError('unsupportedOperation', `already resolved by ${by}: ${option}`, {
     reason: 'ALREADY_RESOLVED',
     info: { resolvedBy: by, selectedOptionId: option },

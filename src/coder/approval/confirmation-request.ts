@@ -5,8 +5,9 @@
  * shows the same request.
  */
 import { randomUUIDv7 } from 'node:crypto';
+import * as z from 'zod';
 import type { Question } from '../../agent/index.ts';
-import { cutText, isObject, reveal, shorten, type JsonObject } from '../../base/index.ts';
+import { cutText, defined, reveal, shorten, type JsonObject } from '../../base/index.ts';
 import {
   callDetails,
   ConfirmationRequest,
@@ -27,23 +28,19 @@ const MAX_CALL_END = 4 * 1024;
 const MAX_INTRODUCTION = 200;
 
 /** The confirmation request of a question. */
-export interface AskedRequest {
-  readonly request: ConfirmationRequest;
-  readonly correlationId: string;
+const AskedRequest = z.object({
+  request: ConfirmationRequest,
+  correlationId: z.string(),
   /** The fingerprint of the files that the preview was made from. */
-  readonly fingerprint?: string;
-}
+  fingerprint: z.string().optional(),
+});
 
 /** Returns the `detail` of the question that asks whether this call is allowed. */
 export function detailFor(call: CallToApprove): JsonObject {
   const { preview } = call;
   const request: ConfirmationRequest = { options: optionsFor(call), ...detailsOf(preview) };
   const fingerprint = preview.kind === 'edit' ? preview.fingerprint : undefined;
-  return {
-    request,
-    correlationId: randomUUIDv7(),
-    ...(fingerprint !== undefined && { fingerprint }),
-  };
+  return { request, correlationId: randomUUIDv7(), ...defined({ fingerprint }) };
 }
 
 function detailsOf(preview: Preview): Omit<ConfirmationRequest, 'options'> {
@@ -70,17 +67,14 @@ function detailsOf(preview: Preview): Omit<ConfirmationRequest, 'options'> {
 /** Maximum number of a question's own options. FREE_TEXT and CANCEL are added to these. */
 const MAX_CHOICES = 30;
 /** The option to answer with a text. Every question of a tool has this option. */
-export const FREE_TEXT: ConfirmationOption = {
-  id: OPTION.words,
-  name: 'Answer in your own words',
-};
+const FREE_TEXT: ConfirmationOption = { id: OPTION.words, name: 'Answer in your own words' };
 /** The option not to answer. Every question of a tool has this option. */
-export const CANCEL: ConfirmationOption = { id: OPTION.cancel, name: 'Do not answer' };
+const CANCEL: ConfirmationOption = { id: OPTION.cancel, name: 'Do not answer' };
 
 /** Returns the confirmation request that represents a question. */
-export function requestOf(question: Question): AskedRequest {
-  const own = readDetail(question.detail);
-  if (own) return own;
+export function requestOf(question: Question): z.infer<typeof AskedRequest> {
+  const own = AskedRequest.safeParse(question.detail);
+  if (own.success) return own.data;
   // The model chooses the names of the options. The ids are generated, because a name may be equal to the id of another
   // option.
   const texts = new Set((question.options ?? []).map((text) => text.trim()));
@@ -91,18 +85,6 @@ export function requestOf(question: Question): AskedRequest {
   const options = [...choices, FREE_TEXT, CANCEL];
   const generic_details = { description: question.text };
   return { request: { options, generic_details }, correlationId: question.id };
-}
-
-function readDetail(detail: unknown): AskedRequest | undefined {
-  if (!isObject(detail)) return undefined;
-  const { correlationId, fingerprint } = detail;
-  const request = ConfirmationRequest.safeParse(detail['request']);
-  if (!request.success || typeof correlationId !== 'string') return undefined;
-  return {
-    request: request.data,
-    correlationId,
-    ...(typeof fingerprint === 'string' && { fingerprint }),
-  };
 }
 
 /**

@@ -5,13 +5,12 @@
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
 import type { MutableState } from '../../agent/index.ts';
-import { reveal, shorten } from '../../base/index.ts';
+import { revealedLine } from './approvals.ts';
 import { SHELL_TOOL } from './policy.ts';
 import { PolicyRule } from './rule.ts';
 
 const KEY = 'coder.grants';
 const MAX_GRANTS = 500;
-const MAX_SHOWN = 200;
 const Grants = z.array(PolicyRule);
 
 /** Returns the rules of a session, oldest first. */
@@ -26,12 +25,10 @@ export function addGrants(state: MutableState, rules: readonly PolicyRule[]): vo
 /** Removes the rules with this id from a session. Returns the removed rules. */
 export function removeGrants(state: MutableState, id: string): readonly PolicyRule[] {
   const all = grantsIn(state);
-  const removed = all.filter((rule) => grantId(rule) === id);
-  if (removed.length > 0)
-    state.set(
-      KEY,
-      all.filter((rule) => !removed.includes(rule)),
-    );
+  const { removed = [], kept = [] } = Object.groupBy(all, (rule) =>
+    grantId(rule) === id ? 'removed' : 'kept',
+  );
+  if (removed.length > 0) state.set(KEY, kept);
   return removed;
 }
 
@@ -43,12 +40,8 @@ export function grantId({ tool, pattern, decision }: PolicyRule): string {
 
 /** Returns what a rule matches, as one line of text. */
 export function grantText({ tool, pattern }: PolicyRule): string {
-  if (pattern === undefined) return `${oneLine(tool)}, every call`;
-  if (tool !== SHELL_TOOL) return `${oneLine(tool)} ${oneLine(pattern)}`;
-  const command = oneLine(pattern.replace(/ \$$/, ''));
+  if (pattern === undefined) return `${revealedLine(tool)}, every call`;
+  if (tool !== SHELL_TOOL) return `${revealedLine(tool)} ${revealedLine(pattern)}`;
+  const command = revealedLine(pattern.replace(/ \$$/, ''));
   return pattern.endsWith(' $') ? `${command}, exactly` : `${command}, with any further words`;
-}
-
-function oneLine(text: string): string {
-  return shorten(reveal(text.replaceAll(/\s+/g, ' ').trim()), MAX_SHOWN);
 }

@@ -2,8 +2,7 @@
  * Applies the policy to a tool: an allowed call runs, a denied call fails, and any other call needs a person's
  * approval.
  */
-import type { JsonObject } from '../../base/index.ts';
-import { BoundedMap } from '../../base/index.ts';
+import { BoundedMap, type JsonObject } from '../../base/index.ts';
 import { ToolError, type MutableState, type Tool, type ToolContext } from '../../agent/index.ts';
 import { grantFrom, saves, type CallToApprove } from './options.ts';
 import { chosenOption } from './answers.ts';
@@ -86,13 +85,7 @@ export function guarded(tool: CoderTool, options: GuardOptions): Tool {
   }
 
   return {
-    name: tool.name,
-    description: tool.description,
-    parameters: tool.parameters,
-    ...(tool.parse && { parse: (args: JsonObject) => tool.parse!(args) }),
-    ...(tool.longRunning !== undefined && { longRunning: tool.longRunning }),
-    ...(tool.cancel && { cancel: async (callId, run) => tool.cancel?.(callId, run) }),
-    ...(tool.sequential !== undefined && { sequential: tool.sequential }),
+    ...tool,
 
     // The preview of an edit is made after earlier calls that may change its files. So a person sees the change that
     // will be made.

@@ -6,7 +6,7 @@
  * words, as in `npm test`. The name of the option shows these words. For other tools, it can apply to a file, a host, the
  * whole tool or an MCP server.
  */
-import type { JsonObject } from '../../base/index.ts';
+import { defined, type JsonObject } from '../../base/index.ts';
 import type { ConfirmationOption, FileDiff } from '../../protocol/development-tool/index.ts';
 import { literalGlob } from '../files/glob-pattern.ts';
 import {
@@ -26,17 +26,6 @@ import { readsOnlyInput } from '../shell/read-only-commands.ts';
 import type { SimpleCommand } from '../shell/simple-command.ts';
 import type { Preview } from '../tools/tool.ts';
 
-export type OptionId =
-  | 'proceed_once'
-  | 'proceed_always'
-  | 'proceed_always_prefix'
-  | 'proceed_always_tool'
-  | 'proceed_always_server'
-  | 'proceed_always_and_save'
-  | 'proceed_always_prefix_and_save'
-  | 'modify'
-  | 'cancel';
-
 /** Maximum number of commands in a command line for which "Always allow" is offered. */
 const MAX_COMMANDS = 8;
 /** Maximum number of prefixes in the name of an option. */
@@ -53,35 +42,30 @@ export interface CallToApprove {
 
 export function optionsFor(call: CallToApprove): ConfirmationOption[] {
   const { preview, tool } = call;
-  const what = subjectOf(call);
-  const options: ConfirmationOption[] = [option('proceed_once', 'Allow once')];
-  if (what !== undefined && preview.kind !== 'mcp') {
-    options.push(option('proceed_always', `Always allow ${what} in this session`));
-  }
-  const prefixes = prefixesOf(call);
-  if (prefixes) options.push(option('proceed_always_prefix', `${prefixes} in this session`));
-  if (tool.name !== SHELL_TOOL) {
-    options.push(option('proceed_always_tool', `Always allow ${tool.name} in this session`));
-  }
-  if (preview.kind === 'mcp' && !preview.server.includes('*')) {
-    const name = `Always allow all tools of ${preview.server} in this session`;
-    options.push(option('proceed_always_server', name));
-  }
-  if (what !== undefined) {
-    options.push(option('proceed_always_and_save', `Always allow ${what}, also in later sessions`));
-  }
-  if (prefixes) {
-    options.push(option('proceed_always_prefix_and_save', `${prefixes}, also in later sessions`));
-  }
-  if (preview.kind === 'edit' && preview.modifiable === true) {
-    options.push(option('modify', 'Allow with other content'));
-  }
-  options.push(option('cancel', 'Reject'));
-  return options;
+  const subject = subjectOf(call);
+  const narrow = subject !== undefined && `Always allow ${subject}`;
+  const prefix = prefixesOf(call);
+  const wide = tool.name !== SHELL_TOOL && `Always allow ${tool.name}`;
+  const server = serverOf(preview);
+  const all = server !== undefined && `Always allow all tools of ${server}`;
+  const modify = preview.kind === 'edit' && preview.modifiable && 'Allow with other content';
+  const names: Readonly<Record<string, string | false | undefined>> = {
+    proceed_once: 'Allow once',
+    proceed_always: preview.kind !== 'mcp' && narrow && `${narrow} in this session`,
+    proceed_always_prefix: prefix && `${prefix} in this session`,
+    proceed_always_tool: wide && `${wide} in this session`,
+    proceed_always_server: all && `${all} in this session`,
+    proceed_always_and_save: narrow && `${narrow}, also in later sessions`,
+    proceed_always_prefix_and_save: prefix && `${prefix}, also in later sessions`,
+    modify,
+    cancel: 'Reject',
+  };
+  return Object.entries(names).flatMap(([id, name]) => (name ? [{ id, name }] : []));
 }
 
-function option(id: OptionId, name: string): ConfirmationOption {
-  return { id, name };
+/** Returns the MCP server of a call if a rule can match all of its tools. */
+function serverOf(preview: Preview): string | undefined {
+  return preview.kind === 'mcp' && !preview.server.includes('*') ? preview.server : undefined;
 }
 
 /** Returns whether the rules of the option are also saved for later sessions. */
@@ -92,6 +76,7 @@ export function saves(optionId: string): boolean {
 /** Returns the rules that an option adds to the session. */
 export function grantFrom(optionId: string, call: CallToApprove): readonly PolicyRule[] {
   const { tool, preview } = call;
+  const server = serverOf(preview);
   switch (optionId) {
     case 'proceed_always':
     case 'proceed_always_and_save':
@@ -102,8 +87,7 @@ export function grantFrom(optionId: string, call: CallToApprove): readonly Polic
     case 'proceed_always_tool':
       return tool.name === SHELL_TOOL ? [] : [{ tool: tool.name, decision: 'allow' }];
     case 'proceed_always_server':
-      if (preview.kind !== 'mcp' || preview.server.includes('*')) return [];
-      return [{ tool: `${preview.server}__*`, decision: 'allow' }];
+      return server === undefined ? [] : [{ tool: `${server}__*`, decision: 'allow' }];
     default:
       return [];
   }
@@ -113,8 +97,8 @@ export function grantFrom(optionId: string, call: CallToApprove): readonly Polic
 function narrowRules({ tool, args, preview, root }: CallToApprove): PolicyRule[] | undefined {
   const allow = (pattern?: string): PolicyRule => ({
     tool: tool.name,
-    ...(pattern !== undefined && { pattern }),
     decision: 'allow',
+    ...defined({ pattern }),
   });
   if (tool.name === SHELL_TOOL) return shellRules(args, exactPattern);
   if (preview.kind === 'edit') {

@@ -15,6 +15,7 @@ import type { JsonObject } from '../../base/index.ts';
 import path from 'node:path';
 import { FileError } from '../files/file-error.ts';
 import { compileGlob, matchesName } from '../files/glob-pattern.ts';
+import { isInside } from '../files/path-rules.ts';
 import type { ApprovalMode, PolicyDecision, PolicyRule } from './rule.ts';
 import { concerns, covers, parsePattern, type Pattern } from '../shell/command-pattern.ts';
 import { parseCommandLine } from '../shell/parse.ts';
@@ -27,7 +28,6 @@ const READ_TOOL = 'read_file';
 const FOLDER_TOOLS: ReadonlySet<string> = new Set(['list_directory', 'glob', 'search']);
 export const FETCH_TOOL = 'fetch_url';
 export const SEARCH_TOOL = 'web_search';
-/** Its pattern is the name of a helper. */
 export const TASK_TOOL = 'task';
 
 export interface Policy {
@@ -271,21 +271,18 @@ function said(rule: PolicyRule): Verdict {
   return { decision: rule.decision, reason: `a rule ${verb} ${what}` };
 }
 
-const SEVERITY = { allow: 0, ask: 1, deny: 3 } as const;
-
 function severityOf(ruled: Ruled | undefined): number {
-  return ruled?.mayBeDenied === true ? 2 : SEVERITY[ruled?.decision ?? 'ask'];
+  return ruled?.mayBeDenied ? 2 : { allow: 0, ask: 1, deny: 3 }[ruled?.decision ?? 'ask'];
 }
 
 /**
  * Returns the strictest decision. An undefined decision means that the mode decides. Such a decision counts as `ask`.
  */
 function strictest(verdicts: readonly (Ruled | undefined)[]): Ruled | undefined {
-  let result = verdicts[0];
-  for (const one of verdicts) {
-    if (severityOf(one) > severityOf(result)) result = one;
-  }
-  return result;
+  return verdicts.reduce(
+    (worst, one) => (severityOf(one) > severityOf(worst) ? one : worst),
+    verdicts[0],
+  );
 }
 
 // Rules for the shell
@@ -298,7 +295,7 @@ interface ShellRule {
 
 function shellVerdict(rules: readonly PolicyRule[], text: string): Ruled | undefined {
   const { commands, writes, problem } = parseCommandLine(text);
-  const latestFirst = rules.toReversed().map((rule): ShellRule => {
+  const latestFirst = rules.toReversed().map((rule) => {
     return { rule, pattern: rule.pattern === undefined ? undefined : parsePattern(rule.pattern) };
   });
   const each = commands.map((command) => commandVerdict(latestFirst, command));
@@ -309,7 +306,7 @@ function shellVerdict(rules: readonly PolicyRule[], text: string): Ruled | undef
   const whole = rules.findLastIndex((rule) => rule.pattern === undefined);
   const later = rules.slice(whole + 1);
   const denies = later.some((rule) => rule.decision === 'deny');
-  if (problem !== undefined && (denies || later.some((rule) => rule.decision === 'ask'))) {
+  if (problem !== undefined && later.some((rule) => rule.decision !== 'allow')) {
     return { decision: 'ask', reason: problem, mayBeDenied: denies };
   }
   if (whole >= 0)
@@ -376,7 +373,8 @@ function targetsOf(
 ): Target[] {
   if (tool.name === FETCH_TOOL) {
     const host = hostOf(args);
-    return host === undefined ? [] : [{ names: [host], matcher: hostMatcher }];
+    const matcher = (pattern: string) => nameMatcher(pattern.toLowerCase());
+    return host === undefined ? [] : [{ names: [host], matcher }];
   }
   if (tool.name === TASK_TOOL) return [{ names: [helperIn(args)], matcher: nameMatcher }];
   const paths = preview?.kind === 'edit' ? preview.diffs.map((diff) => diff.file_path) : [];
@@ -406,11 +404,6 @@ function nameMatcher(pattern: string): (name: string) => boolean {
   return (name) => matchesName(pattern, name);
 }
 
-function hostMatcher(pattern: string): (host: string) => boolean {
-  const wanted = pattern.toLowerCase();
-  return (host) => matchesName(wanted, host);
-}
-
 function pathMatcher(pattern: string): ((file: string) => boolean) | undefined {
   try {
     return compileGlob(pattern, { anchored: true });
@@ -428,9 +421,8 @@ function namesOf(root: string, file: string): string[] {
 
 /** Returns the path relative to the root if it is inside the root, or else the absolute path. */
 export function relative(root: string, file: string): string {
-  const way = path.relative(root, file);
-  const outside = way === '..' || way.startsWith(`..${path.sep}`) || path.isAbsolute(way);
-  return (outside ? file : way === '' ? '.' : way).replaceAll(path.sep, '/');
+  const shown = isInside(root, file) ? path.relative(root, file) || '.' : file;
+  return shown.replaceAll(path.sep, '/');
 }
 
 /** Returns the path with symbolic links resolved. Parts of the path that do not exist stay as they are. */
