@@ -20,32 +20,25 @@ const FAILURES: Readonly<Record<string, string>> = {
 };
 
 /**
- * The next step for the person, by the code of the failure. Most error messages of models already contain the next
- * step.
+ * Returns the next steps for the person, by the code of the failure. Most error messages of models already contain the
+ * next step. People can type commands only in a live session. The model of `parley -p` and of servers is chosen at the
+ * start.
  */
-const NEXT: Readonly<Record<string, string>> = {
-  'model-too-long': 'Use /compress to shorten the conversation, or /clear to start a new one.',
-  'step-limit':
-    'Send another message to continue; limits.maxSteps in settings.json sets the limit.',
-  'token-limit': 'Start a new session, or raise limits.maxTokens in settings.json.',
-  'cost-limit': 'Start a new session, or raise limits.maxCostUsd in settings.json.',
-};
-
-/** The next step in a live session, where people can type commands. */
-const NEXT_LIVE: typeof NEXT = {
-  ...NEXT,
-  'model-no-key': 'Then start Parley again, or use /model to select another model.',
-  'model-bad-key': 'Then start Parley again, or use /model to select another model.',
-  'model-not-found': 'Use /model to select another model.',
-};
-
-/** The next step for `parley -p` and servers, whose model is chosen at the start. */
-const NEXT_ELSEWHERE: typeof NEXT = {
-  ...NEXT,
-  'model-no-key': 'Then start Parley again, or choose another model with --model.',
-  'model-bad-key': 'Then start Parley again, or choose another model with --model.',
-  'model-not-found': 'Choose another model with --model.',
-};
+function nextSteps(isLive: boolean): Readonly<Record<string, string>> {
+  const another = isLive
+    ? 'use /model to select another model'
+    : 'choose another model with --model';
+  return {
+    'model-too-long': 'Use /compress to shorten the conversation, or /clear to start a new one.',
+    'step-limit':
+      'Send another message to continue; limits.maxSteps in settings.json sets the limit.',
+    'token-limit': 'Start a new session, or raise limits.maxTokens in settings.json.',
+    'cost-limit': 'Start a new session, or raise limits.maxCostUsd in settings.json.',
+    'model-no-key': `Then start Parley again, or ${another}.`,
+    'model-bad-key': `Then start Parley again, or ${another}.`,
+    'model-not-found': `${another.charAt(0).toUpperCase()}${another.slice(1)}.`,
+  };
+}
 
 /** Returns the code of a failure if it may be sent to peers, or else undefined. */
 export function publicCode({ error }: Failure): string | undefined {
@@ -66,6 +59,6 @@ export function publicReason(failure: Failure): string {
 /** Returns the reason for a failure and the next step, for the person who runs the program. */
 export function fullReason({ error }: Failure, isLive: boolean): string {
   const { code = '', message = 'the agent failed' } = error ?? {};
-  const next = (isLive ? NEXT_LIVE : NEXT_ELSEWHERE)[code];
+  const next = nextSteps(isLive)[code];
   return next === undefined ? message : `${trimEndOf(message, '. \t\r\n')}. ${next}`;
 }

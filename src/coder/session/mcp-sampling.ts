@@ -2,16 +2,15 @@
  * Lets an MCP server use the session's model. A person must approve each request, unless the approval mode or a rule
  * for `mcp_sampling__SERVER` decides. The tokens count as usage of the session.
  */
-import type { JsonValue } from '../../base/index.ts';
 import { samplingTool, type Model, type Tool } from '../../agent/index.ts';
 import { guarded, type GuardOptions } from '../approval/guard.ts';
 import type { CoderTool } from '../tools/tool.ts';
-import { noteCallUsage } from './usage.ts';
+import { noteCallUsage, type ReadState } from './usage.ts';
 
 export interface McpSamplingOptions {
   readonly guard: GuardOptions;
   /** Returns the model of a session with this state. */
-  readonly modelOf: (state: (key: string) => JsonValue | undefined) => Model;
+  readonly modelOf: (state: ReadState) => Model;
   /**
    * Called with the error if the model fails, because clients and the MCP server do not get the error. Must not throw.
    */

@@ -5,7 +5,7 @@
  */
 import { basename } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { cutText, pause, raceAbort, type JsonObject, reasonOf } from '../../base/index.ts';
+import { cutText, pause, raceAbort, reasonOf, shorten, type JsonObject } from '../../base/index.ts';
 import {
   type McpPrompt,
   type McpResource,
@@ -62,44 +62,27 @@ export interface McpToolsOptions {
   readonly timeoutMs?: number;
 }
 
-export interface McpTools extends Toolset {
-  /** Connects to the servers in the background, so that unavailable servers are reported before the first turn. */
-  connect(): void;
-  /** Returns the tools of each server, or the problem if its tools are not available. */
-  status(signal: AbortSignal): Promise<readonly McpStatus[]>;
-  /** Returns the prompts that are known so far. */
-  prompts(): readonly ServerPrompt[];
-  /** Waits until the prompts of the server are known, or the server is too slow or unavailable. Never rejects. */
-  awaitPrompts(server: string): Promise<void>;
-  /** Returns the status of each server, with its resources. */
-  overview(signal: AbortSignal): Promise<readonly McpOverview[]>;
-  /** Returns the instructions of the connected servers about their use, for the system instruction of the model. */
-  instructions(): string | undefined;
-  /**
-   * Returns the call that reads the resource in a mention `SERVER:URI`. Returns undefined if the mention has another
-   * form, or if the server cannot read resources.
-   */
-  resourceCall(mention: string, signal: AbortSignal): Promise<ToolCallRequest | undefined>;
-  close(): Promise<void>;
-}
+export type McpTools = ReturnType<typeof mcpTools>;
 
 export interface ServerPrompt {
   readonly server: string;
   readonly prompt: McpPrompt;
 }
 
-export interface McpOverview extends McpStatus {
-  readonly prompts: readonly McpPrompt[];
-  readonly resources: readonly McpResource[];
-}
-
-export interface McpStatus {
+/** The tools of a server, or the problem if its tools are not available. */
+interface McpStatus {
   readonly name: string;
   readonly tools: readonly Tool[];
   readonly problem?: string;
 }
 
-export function mcpTools(servers: McpServers, options: McpToolsOptions): McpTools {
+/** The status of a server, with its prompts and resources. */
+export interface McpOverview extends McpStatus {
+  readonly prompts: readonly McpPrompt[];
+  readonly resources: readonly McpResource[];
+}
+
+export function mcpTools(servers: McpServers, options: McpToolsOptions) {
   const { clients = {}, guardedFetch, timeoutMs = TIMEOUT_MS } = options;
   const all = [
     ...Object.entries(servers).map(([name, server]) => ({ name, server, own: true })),
@@ -188,6 +171,7 @@ export function mcpTools(servers: McpServers, options: McpToolsOptions): McpTool
 
   return {
     name: 'mcp',
+    /** Connects to the servers in the background, so that unavailable servers are reported before the first turn. */
     connect() {
       for (const { name, own, set, look } of sets) {
         look.first(closing.signal, (problem) => {
@@ -197,11 +181,13 @@ export function mcpTools(servers: McpServers, options: McpToolsOptions): McpTool
       }
     },
     status,
-    prompts: () =>
-      sets.flatMap(({ name }) =>
-        (prompts.get(name) ?? []).map((prompt) => ({ server: name, prompt })),
+    /** Returns the prompts that are known so far. */
+    prompts: (): ServerPrompt[] =>
+      sets.flatMap(({ name: server }) =>
+        (prompts.get(server) ?? []).map((prompt) => ({ server, prompt })),
       ),
-    async awaitPrompts(server) {
+    /** Waits until the prompts of the server are known, or the server is too slow or unavailable. Never rejects. */
+    async awaitPrompts(server: string): Promise<void> {
       const found = sets.find(({ name }) => name === server);
       if (!found || prompts.has(server)) return;
       const limit = AbortSignal.any([closing.signal, AbortSignal.timeout(timeoutMs)]);
@@ -210,7 +196,7 @@ export function mcpTools(servers: McpServers, options: McpToolsOptions): McpTool
         () => {},
       );
     },
-    async overview(signal) {
+    async overview(signal: AbortSignal): Promise<McpOverview[]> {
       const found = await status(signal);
       const detailed = async (server: McpStatus): Promise<McpOverview> => {
         const set = sets.find(({ name }) => name === server.name)?.set;
@@ -225,6 +211,7 @@ export function mcpTools(servers: McpServers, options: McpToolsOptions): McpTool
       };
       return Promise.all(found.map(detailed));
     },
+    /** Returns the instructions of the connected servers about their use, for the system instruction of the model. */
     instructions() {
       const said = sets.flatMap(({ name, set }) => {
         const text = set.instructions()?.trim() ?? '';
@@ -232,7 +219,11 @@ export function mcpTools(servers: McpServers, options: McpToolsOptions): McpTool
       });
       return said.length === 0 ? undefined : cutText(said.join('\n\n'), MAX_ALL_INSTRUCTIONS);
     },
-    async resourceCall(mention, signal) {
+    /**
+     * Returns the call that reads the resource in a mention `SERVER:URI`. Returns undefined if the mention has another
+     * form, or if the server cannot read resources.
+     */
+    async resourceCall(mention: string, signal: AbortSignal): Promise<ToolCallRequest | undefined> {
       const [, server, uri] = /^([^:/]+):([a-z][\w+.-]*:.+)$/i.exec(mention) ?? [];
       const found = sets.find(({ name }) => name === server);
       if (!found || uri === undefined) return undefined;
@@ -240,11 +231,11 @@ export function mcpTools(servers: McpServers, options: McpToolsOptions): McpTool
       const reader = tools.find(({ name }) => name === `${server}__read_resource`);
       return reader && { name: reader.name, args: { uri } };
     },
-    tools: async (signal) => (await status(signal)).flatMap(({ tools }) => tools),
-    async cancel(callId, run) {
-      await Promise.all(sets.map(async ({ set }) => set.cancel?.(callId, run)));
+    tools: async (signal: AbortSignal) => (await status(signal)).flatMap(({ tools }) => tools),
+    async cancel(...call: Parameters<NonNullable<Toolset['cancel']>>): Promise<void> {
+      await Promise.all(sets.map(async ({ set }) => set.cancel?.(...call)));
     },
-    async close() {
+    async close(): Promise<void> {
       closing.abort();
       await Promise.all(sets.map(({ set }) => set.close()));
     },
@@ -255,9 +246,7 @@ export function mcpTools(servers: McpServers, options: McpToolsOptions): McpTool
 export async function probeMcp(
   servers: McpServers,
   { cwd, logins }: { readonly cwd: string; readonly logins: LoginPlace },
-): Promise<
-  readonly { readonly name: string; readonly tools: number; readonly problem?: string }[]
-> {
+) {
   const enabled = Object.entries(servers).filter(([, { disabled }]) => disabled !== true);
   return Promise.all(
     enabled.map(async ([name, server]) => {
@@ -346,13 +335,13 @@ function openServer(name: string, server: McpServers[string], options: OpenOptio
       // needs approval.
       sequential: true,
       // A server that a client has specified does not get the paths of our folders.
-      ...(own && roots && { roots: [rootOf(options.cwd)] }),
-      ...(options.sampling && { sampling: options.sampling(name) }),
-      ...(timeoutMs !== undefined && { callTimeoutMs: timeoutMs }),
-      ...(includeTools && { include: includeTools }),
-      ...(excludeTools && { exclude: excludeTools }),
-      ...(saveFile && { saveFile }),
-      ...(listChanged && { listChanged }),
+      roots: own && roots ? [rootOf(options.cwd)] : undefined,
+      sampling: options.sampling?.(name),
+      callTimeoutMs: timeoutMs,
+      include: includeTools,
+      exclude: excludeTools,
+      saveFile,
+      listChanged,
     });
   } catch (error) {
     return unusable(name, error);
@@ -361,25 +350,14 @@ function openServer(name: string, server: McpServers[string], options: OpenOptio
 
 function configOf(name: string, server: McpServers[string], options: OpenOptions): McpServerConfig {
   const { command, args, env, cwd = options.cwd, url = '', headers, type, oauth } = server;
-  if (command !== undefined) {
-    return { name, command, cwd, ...(args && { args }), ...(env && { env }) };
-  }
+  if (command !== undefined) return { name, command, cwd, args, env };
   // The message does not contain the URL, because the URL may contain a secret from a variable.
   if (!URL.canParse(url)) throw new Error('its url is not a URL');
   const { fetch, own, logins } = options;
-  const hasToken = Object.keys(headers ?? {}).some(
-    (each) => each.toLowerCase() === 'authorization',
-  );
-  return {
-    name,
-    url,
-    ...(type && { type }),
-    ...(headers && { headers }),
-    ...(fetch && { fetch }),
-    ...(own &&
-      logins &&
-      (oauth || !hasToken) && { authorization: storedAuthorization(name, url, logins) }),
-  };
+  const hasToken = Object.keys(headers ?? {}).some((key) => key.toLowerCase() === 'authorization');
+  const logsIn = own && logins && (oauth || !hasToken);
+  const authorization = logsIn ? storedAuthorization(name, url, logins) : undefined;
+  return { name, url, type, headers, fetch, authorization };
 }
 
 /** Returns a toolset for a server with invalid settings. Its requests fail with the error. */
@@ -404,11 +382,7 @@ function described(server: string, tool: Tool): CoderTool {
   return {
     ...tool,
     effect: 'network',
-    describe: (args: JsonObject) => `${own} of ${server} ${shortened(JSON.stringify(args))}`,
+    describe: (args: JsonObject) => `${own} of ${server} ${shorten(JSON.stringify(args), 200)}`,
     preview: () => ({ kind: 'mcp', server, tool: own }),
   };
-}
-
-function shortened(text: string): string {
-  return text.length > 200 ? `${text.slice(0, 199)}…` : text;
 }

@@ -11,7 +11,6 @@ import { isTrusted } from '../settings/trust.ts';
 import { hideVariables } from '../shell/environment.ts';
 import { skillTool } from '../skills/skill-tool.ts';
 import { loadSkills, skillsText, type Skills } from '../skills/skills.ts';
-import type { CoderTool } from '../tools/tool.ts';
 import { ignoredFile } from './notices.ts';
 
 export interface OwnToolsOptions extends Omit<TaskToolOptions, 'helpers' | 'model'> {
@@ -21,17 +20,7 @@ export interface OwnToolsOptions extends Omit<TaskToolOptions, 'helpers' | 'mode
   readonly hooks: CoderHooks;
 }
 
-export interface OwnTools {
-  /** Returns the tools for a session with this model. */
-  toolset(model: Model): Toolset;
-  /** The same tools without helpers and skills, for descriptions of calls. */
-  readonly plain: readonly CoderTool[];
-  /** Returns the list of skills for the system instruction, or undefined if there are none. */
-  skillsText(): Promise<string | undefined>;
-  load(): Promise<Helpers & Skills>;
-}
-
-export function ownTools(options: OwnToolsOptions, model: Model): OwnTools {
+export function ownTools(options: OwnToolsOptions, model: Model) {
   const { configFolder, root: workspace, guard, hooks, notify } = options;
   /** The problems that the person was told. */
   const told = new Set<string>();
@@ -43,9 +32,8 @@ export function ownTools(options: OwnToolsOptions, model: Model): OwnTools {
     hideVariables(keys.filter((key) => typeof key === 'string'));
     const problems = [...helpers.problems, ...skills.problems];
     for (const problem of problems) {
-      if (told.has(problem)) continue;
+      if (!told.has(problem)) notify(ignoredFile(problem));
       told.add(problem);
-      notify(ignoredFile(problem));
     }
     return { helpers: helpers.helpers, skills: skills.skills, problems };
   }
@@ -57,11 +45,12 @@ export function ownTools(options: OwnToolsOptions, model: Model): OwnTools {
 
   return {
     load,
+    /** The same tools without helpers and skills, for descriptions of calls. */
     plain: [plainTaskTool({ ...options, helpers: new Map(), model }), skillTool(new Map())],
-    async skillsText() {
-      return skillsText((await load()).skills);
-    },
-    toolset: (chosen) => ({
+    /** Returns the list of skills for the system instruction, or undefined if there are none. */
+    skillsText: async () => skillsText((await load()).skills),
+    /** Returns the tools for a session with this model. */
+    toolset: (chosen: Model): Toolset => ({
       name: 'own',
       async tools() {
         const { helpers, skills } = await load();

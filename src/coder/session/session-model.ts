@@ -2,12 +2,11 @@
  * Runs the agent with the model of the session, and enforces the limits of a session's usage. After a limit is reached,
  * a new run fails at once. A current run fails when the model requests tool calls, and these calls are not executed.
  */
-import { type JsonValue, BoundedMap } from '../../base/index.ts';
+import { BoundedMap } from '../../base/index.ts';
 import {
   contentText,
   functionCalls,
   isFinalResponse,
-  type Agent,
   type LlmAgent,
   type Model,
   type RunContext,
@@ -15,7 +14,7 @@ import {
 import { RunFailure } from '../../agent/internal/index.ts';
 import type { Settings } from '../settings/schema.ts';
 import type { PriceOf } from './prices.ts';
-import { SessionCost } from './usage.ts';
+import { SessionCost, type ReadState } from './usage.ts';
 
 /** The key of the model's name in the session's state. If it is not set, the session uses the workspace's model. */
 export const MODEL_KEY = 'coder.model';
@@ -46,18 +45,12 @@ export interface SessionModelOptions {
 
 const MAX_CONTINUED = 3;
 
-export interface SessionModel {
-  readonly agent: Agent;
-  /** Returns the model of a session with this state. Throws a ModelError if the model is no longer available. */
-  readonly modelOf: (state: (key: string) => JsonValue | undefined) => Model;
-}
-
-export function sessionModel(options: SessionModelOptions): SessionModel {
+export function sessionModel(options: SessionModelOptions) {
   const { model, limits } = options;
   const agent = options.agentWith(model);
   const others = new BoundedMap<{ readonly model: Model; readonly agent: LlmAgent }>(MAX_MODELS);
 
-  function entryOf(state: (key: string) => JsonValue | undefined) {
+  function entryOf(state: ReadState) {
     const name = state(MODEL_KEY);
     if (typeof name !== 'string' || name === model.name) return { model, agent };
     let entry = others.get(name);
@@ -70,10 +63,11 @@ export function sessionModel(options: SessionModelOptions): SessionModel {
   }
 
   return {
-    modelOf: (state) => entryOf(state).model,
+    /** Returns the model of a session with this state. Throws a ModelError if the model is no longer available. */
+    modelOf: (state: ReadState) => entryOf(state).model,
     agent: {
       ...agent,
-      async *run(context) {
+      async *run(context: RunContext) {
         const read = (key: string) => context.state.get(key);
         const spending = new SessionCost(context.events, read, options.priceOf);
         checkLimits(spending, limits);
@@ -114,9 +108,7 @@ function checkLimits(spending: SessionCost, limits: Settings['limits']): void {
     throw new RunFailure('token-limit', `the session has reached its limit of ${maxTokens} tokens`);
   }
   if (spending.cost.usd >= maxCostUsd) {
-    throw new RunFailure(
-      'cost-limit',
-      `the session has reached its limit of ${maxCostUsd} US dollars`,
-    );
+    const reason = `the session has reached its limit of ${maxCostUsd} US dollars`;
+    throw new RunFailure('cost-limit', reason);
   }
 }

@@ -30,17 +30,11 @@ const Noted = z.record(z.string(), Tally);
 const NOTHING: Tally = { requests: 0, inputTokens: 0, outputTokens: 0, cachedTokens: 0 };
 const HELPER_KEY = 'coder.usage.';
 
-export interface Cost {
-  /** The total cost of the models whose price is known. */
-  readonly usd: number;
-  /** The names of the models whose price is unknown. */
-  readonly unknown: readonly string[];
-}
-
-type ReadState = (key: string) => JsonValue | undefined;
+/** Reads a value of a session's state. */
+export type ReadState = (key: string) => JsonValue | undefined;
 
 export class SessionCost {
-  readonly #byModel = new Map<string, Tally>();
+  readonly byModel = new Map<string, Tally>();
   readonly #state: ReadState;
   readonly #priceOf: PriceOf;
 
@@ -50,21 +44,18 @@ export class SessionCost {
     for (const event of events) this.add(event);
   }
 
-  get byModel(): ReadonlyMap<string, Tally> {
-    return this.#byModel;
-  }
-
   /** The number of input and output tokens of all models. */
   get tokens(): number {
     let sum = 0;
-    for (const tally of this.#byModel.values()) sum += tally.inputTokens + tally.outputTokens;
+    for (const tally of this.byModel.values()) sum += tally.inputTokens + tally.outputTokens;
     return sum;
   }
 
-  get cost(): Cost {
+  /** The total cost of the models whose price is known, and the names of the other models. */
+  get cost(): { readonly usd: number; readonly unknown: readonly string[] } {
     let usd = 0;
     const unknown: string[] = [];
-    for (const [model, tally] of this.#byModel) {
+    for (const [model, tally] of this.byModel) {
       const price = this.#priceOf(model);
       if (!price) {
         unknown.push(model);
@@ -90,7 +81,7 @@ export class SessionCost {
   }
 
   #count(model: string, tally: Tally): void {
-    this.#byModel.set(model, sum(this.#byModel.get(model) ?? NOTHING, tally));
+    this.byModel.set(model, sum(this.byModel.get(model) ?? NOTHING, tally));
   }
 }
 
@@ -118,8 +109,7 @@ export function noteCallUsage(
 
 function notedIn(state: ReadState, callId: string): Readonly<Record<string, Tally>> {
   const value = state(HELPER_KEY + callId);
-  const noted = value === undefined ? undefined : Noted.safeParse(value);
-  return noted?.success ? noted.data : {};
+  return value === undefined ? {} : (Noted.safeParse(value).data ?? {});
 }
 
 function tallyOf({ inputTokens, outputTokens, cachedTokens = 0 }: Usage): Tally {

@@ -1,19 +1,17 @@
 /**
  * The agent of one workspace, with its tools, its policy and its checkpoints. Sessions in the same workspace share it.
  */
-import type { JsonObject, JsonValue } from '../../base/index.ts';
+import { defined, type JsonObject } from '../../base/index.ts';
 import { guardedFetch } from '../../base/net/index.ts';
 import {
   llmAgent,
   type Model,
   type Plugin,
   createRunner,
-  type Runner,
   type SessionStore,
   isDelegatedSession,
   type Tool,
   type ToolContext,
-  type Toolset,
 } from '../../agent/index.ts';
 import { resolveModel } from '../../agent/internal/index.ts';
 import type { McpServers } from '../../protocol/development-tool/index.ts';
@@ -27,7 +25,7 @@ import { mcpFiles } from './mcp-files.ts';
 import type { LoginPlace } from './mcp-logins.ts';
 import { mcpSampling } from './mcp-sampling.ts';
 import type { Editors } from './editors.ts';
-import { mcpTools, type McpTools } from './mcp-tools.ts';
+import { mcpTools } from './mcp-tools.ts';
 import {
   checkpointFailed,
   compactionFailed,
@@ -39,11 +37,11 @@ import {
   type Notify,
 } from './notices.ts';
 import { openingCalls } from './opening-calls.ts';
-import { ownTools, type OwnTools } from './own-tools.ts';
+import { ownTools } from './own-tools.ts';
 import { RemoteHelpers } from './task-tool.ts';
-import { pricesWith, type PriceOf } from './prices.ts';
+import { pricesWith } from './prices.ts';
 import { modelChoices, sessionModel } from './session-model.ts';
-import { openSavedRules, type SavedRules } from '../settings/saved-rules.ts';
+import { openSavedRules } from '../settings/saved-rules.ts';
 import { noteCallUsage } from './usage.ts';
 import type { Settings } from '../settings/schema.ts';
 import { openSandbox } from '../shell/sandbox.ts';
@@ -66,15 +64,13 @@ import { webSearchTool } from '../tools/web-search.ts';
 import { writeFileTool } from '../tools/write-file.ts';
 import type { FetchPageOptions } from '../web/fetch-page.ts';
 import { withEditor } from '../files/editor-files.ts';
-import { openWorkspace, type Workspace } from '../files/workspace.ts';
+import { openWorkspace } from '../files/workspace.ts';
 
 /** The name of the app that owns these sessions in a session store. */
 export const APP = 'coder';
 
-export interface WorkspaceAgentOptions extends Modes {
-  /** The folder to work in. */
-  readonly folder: string;
-  readonly settings: Settings;
+/** The options that all workspaces of a program have in common. */
+export interface CommonOptions {
   readonly model: Model;
   /** Returns the model with this name, for sessions that select another model. Default: `resolveModel`. */
   readonly resolve?: (name: string) => Model;
@@ -84,67 +80,42 @@ export interface WorkspaceAgentOptions extends Modes {
    * Notifies the person who runs the program about events of the model and the MCP servers. Default: writes to the log.
    */
   readonly notify?: Notify;
-  /** Whether the agent is that of a live session. */
+  /**
+   * Whether the agent is that of a live session, in which people type commands. After a crash, only tasks of live
+   * sessions are resumed then, and other tasks in the store stay as they are.
+   */
   readonly onlyLive?: boolean;
   readonly sessions: SessionStore;
+  readonly configFolder: string;
+  readonly dataFolder: string;
+  /** Creates the sealer that encrypts the logins to MCP servers. By default they are not encrypted. */
+  readonly sealer?: LoginPlace['sealer'];
+  /** Called when the slash commands have changed because the prompts of an MCP server have changed. Must not throw. */
+  readonly commandsChanged?: () => void;
+  /** Options for requests to addresses that a model or a client specifies. */
+  readonly web?: FetchPageOptions;
+  readonly logger: Logger;
+}
+
+export interface WorkspaceAgentOptions extends CommonOptions, Modes {
+  /** The folder to work in. */
+  readonly folder: string;
+  readonly settings: Settings;
   readonly changes: FileChanges;
   /** The rules that were removed from the settings since the process started. See settings/saved-rules.ts. */
   readonly removedRules: Set<string>;
   readonly editors: Editors;
-  readonly configFolder: string;
-  readonly dataFolder: string;
-  /** Creates the sealer that encrypts the logins to MCP servers. */
-  readonly sealer?: LoginPlace['sealer'];
   readonly sandbox: boolean;
   /** MCP servers in addition to those in the settings. */
   readonly mcpServers?: McpServers;
   /** The `fetch` function for addresses that a client specifies. */
   readonly guardedFetch?: typeof fetch;
-  /** Called when the slash commands have changed because the prompts of an MCP server have changed. Must not throw. */
-  readonly commandsChanged?: () => void;
-  /** Options for requests to addresses that a model specifies. */
-  readonly web?: FetchPageOptions;
-  readonly logger: Logger;
 }
 
-export interface WorkspaceAgent extends Modes {
-  readonly root: string;
-  readonly workspace: Workspace;
-  /**
-   * Returns the workspace with the files as they are in the editor that started the turn, or the workspace on disk if
-   * there is no such editor. The state contains the editor's id.
-   */
-  readonly viewOf: ViewOf;
-  readonly model: Model;
-  /** The names of the models to choose from. */
-  readonly models: readonly string[];
-  readonly limits: Settings['limits'];
-  readonly priceOf: PriceOf;
-  /** Returns the model with this name. Throws a ModelError if there is no such model. */
-  resolve(name: string): Model;
-  readonly notify: Notify;
-  /** Returns the model of a session with this state. */
-  modelOf(state: (key: string) => JsonValue | undefined): Model;
-  readonly runner: Runner;
-  /** The tools, except `own` and those of MCP servers. */
-  readonly tools: readonly Tool[];
-  /** The tools that depend on files: `task` with its helpers, and `skill`. */
-  readonly own: Toolset & Pick<OwnTools, 'load'>;
-  readonly mcp: McpTools;
-  /** The rules of the settings. */
-  readonly savedRules: SavedRules;
-  /** Returns the checkpoints. Returns undefined if git is missing or the folder has too many files. */
-  checkpoints(): Promise<Checkpoints | undefined>;
-  /**
-   * Describes a call in one line, for people. Returns undefined if the tool is unknown or the arguments are invalid.
-   */
-  describe(tool: string, args: JsonObject): string | undefined;
-  /** Returns whether a shell command is running in the background. */
-  busy(): boolean;
-  close(): Promise<void>;
-}
+/** The agent of one workspace, ready to work. */
+export type WorkspaceAgent = Awaited<ReturnType<typeof openWorkspaceAgent>>;
 
-export async function openWorkspaceAgent(options: WorkspaceAgentOptions): Promise<WorkspaceAgent> {
+export async function openWorkspaceAgent(options: WorkspaceAgentOptions) {
   const { settings, model, mode, loosest, configFolder, dataFolder, logger } = options;
   const folders = [configFolder, dataFolder];
   const workspace = await openWorkspace([options.folder], { own: folders });
@@ -152,22 +123,17 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions): Promis
   const { notify = logNotices(logger), resolve = (name: string) => resolveModel(name) } = options;
   const sandbox = options.sandbox ? await openSandbox(root, { own: folders }) : undefined;
   const priceOf = pricesWith(settings.providers);
-  const shell = openShell({ cwd: root, ...(sandbox && { sandbox }) });
+  const shell = openShell({ cwd: root, sandbox });
 
   let opened: Promise<Checkpoints | undefined> | undefined;
   function checkpoints(): Promise<Checkpoints | undefined> {
     const { maxCheckpoints: keep, retentionDays: keepDays } = settings.limits ?? {};
-    opened ??= openCheckpoints({
-      workspace: root,
-      dataFolder,
-      ...(keep !== undefined && { keep }),
-      ...(keepDays !== undefined && { keepDays }),
-    }).catch((error: unknown) => {
+    const place = { workspace: root, dataFolder, keep, keepDays };
+    return (opened ??= openCheckpoints(place).catch((error: unknown) => {
       if (!(error instanceof CheckpointError)) throw error;
       notify(noCheckpoints(root, error.message));
       return undefined;
-    });
-    return opened;
+    }));
   }
 
   const savedRules = openSavedRules({
@@ -187,14 +153,7 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions): Promis
       return savedRules.current();
     },
     saveRule: (rule) => savedRules.save(rule),
-    filesOf(name, args) {
-      try {
-        return byName.get(name)?.files?.(args);
-      } catch {
-        // The arguments are invalid. The tool reports the error when it is called.
-        return undefined;
-      }
-    },
+    filesOf: (name, args) => ofTool(name, (tool) => tool.files?.(args)),
     beforeChange: async (label, context) => {
       const taken = await checkpoints();
       if (!taken) return;
@@ -237,7 +196,7 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions): Promis
     guard,
     cwd: root,
     clients: options.mcpServers,
-    ...(options.guardedFetch && { guardedFetch: options.guardedFetch }),
+    guardedFetch: options.guardedFetch,
     sampling: (server) =>
       mcpSampling(server, {
         guard,
@@ -246,12 +205,8 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions): Promis
       }),
     log: (server, line) => logger.warn({ server, problem: line }, 'message of an MCP server'),
     notify,
-    ...(options.commandsChanged && { promptsChanged: options.commandsChanged }),
-    logins: {
-      dataFolder,
-      sealer: options.sealer,
-      allowNetworks: options.web?.allowNetworks,
-    },
+    promptsChanged: options.commandsChanged,
+    logins: { dataFolder, sealer: options.sealer, allowNetworks: options.web?.allowNetworks },
     saveFile: mcpFiles(dataFolder, (error) =>
       logger.warn({ err: error }, 'failed to save a file of an MCP server'),
     ),
@@ -261,7 +216,7 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions): Promis
     hooks: settings.hooks,
     agent: APP,
     cwd: root,
-    ...(sandbox && { sandbox }),
+    sandbox,
     failed: (...failure) => notify(hookFailed(...failure)),
     said: (...remark) => notify(hookRemark(...remark)),
   });
@@ -298,7 +253,7 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions): Promis
     },
     model,
   );
-  // Reports problems of these files at the start. An error is reported by the first turn.
+  // Problems of these files are reported now. If this fails, the first turn reports the error.
   mine.load().catch(() => undefined);
   const sessions = sessionModel({
     model,
@@ -322,44 +277,60 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions): Promis
     notify(noPrice(model.name));
   }
   const byName = new Map([...own, search, ...mine.plain].map((tool) => [tool.name, tool]));
-  const { maxSteps } = settings.limits ?? {};
+
+  /** Returns the tool's value for these arguments, or undefined if the tool is unknown or the arguments are invalid. */
+  function ofTool<T>(name: string, read: (tool: CoderTool) => T): T | undefined {
+    const tool = byName.get(name);
+    try {
+      return tool && read(tool);
+    } catch {
+      // The tool reports the error when it is called.
+      return undefined;
+    }
+  }
 
   return {
     root,
-    workspace,
-    viewOf,
-    model,
-    models: modelChoices(model, options.models),
     mode,
     loosest,
+    workspace,
+    /**
+     * Returns the workspace with the files as they are in the editor that started the turn, or the workspace on disk if
+     * there is no such editor. The state contains the editor's id.
+     */
+    viewOf,
+    model,
+    /** The names of the models to choose from. */
+    models: modelChoices(model, options.models),
     limits: settings.limits,
     priceOf,
+    /** Returns the model with this name. Throws a ModelError if there is no such model. */
     resolve,
     notify,
-    modelOf: (state) => sessions.modelOf(state),
+    /** Returns the model of a session with this state. */
+    modelOf: sessions.modelOf,
     runner: createRunner({
       agent: sessions.agent,
       app: APP,
       sessions: options.sessions,
       defaultModel: model,
       plugins: [changesPlugin(options.changes), endPlugin(hooks)],
-      ...(maxSteps !== undefined && { limits: { steps: maxSteps } }),
+      limits: defined({ steps: settings.limits?.maxSteps }),
     }),
+    /** The tools, except `own` and those of MCP servers. */
     tools: [...basic, ...searchOf(model)],
-    own: { ...mine.toolset(model), load: () => mine.load() },
+    /** The tools that depend on files: `task` with its helpers, and `skill`. */
+    own: { ...mine.toolset(model), load: mine.load },
     mcp,
+    /** The rules of the settings. */
     savedRules,
+    /** Returns the checkpoints. Returns undefined if git is missing or the folder has too many files. */
     checkpoints,
-    describe(tool, args) {
-      try {
-        return byName.get(tool)?.describe(args);
-      } catch {
-        // The arguments are invalid. The tool reports the error when it is called.
-        return undefined;
-      }
-    },
+    /** Describes a call in one line, for people. */
+    describe: (name: string, args: JsonObject) => ofTool(name, (tool) => tool.describe(args)),
+    /** Returns whether a shell command is running in the background. */
     busy: () => shell.jobs().some((job) => job.outcome() === undefined),
-    async close() {
+    async close(): Promise<void> {
       await Promise.all([shell.close(), mcp.close(), opened?.then((taken) => taken?.close())]);
     },
   };

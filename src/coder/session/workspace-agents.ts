@@ -11,7 +11,7 @@
  */
 import { realpath, stat } from 'node:fs/promises';
 import { isAbsolute } from 'node:path';
-import type { Model, SessionStore, State } from '../../agent/index.ts';
+import type { State } from '../../agent/index.ts';
 import { BoundedMap } from '../../base/index.ts';
 import {
   EXTENSION_URI,
@@ -21,20 +21,17 @@ import {
   messagesOf,
 } from '../../protocol/development-tool/index.ts';
 import { A2AError, type Message, type Metadata, type Task } from '../../protocol/index.ts';
-import { sameJson, type ExecutionContext, type Logger } from '../../tasks/index.ts';
+import { sameJson } from '../../tasks/index.ts';
 import { isInside } from '../files/path-rules.ts';
 import { FileChanges } from '../approval/file-changes.ts';
 import { Editors } from './editors.ts';
-import type { LoginPlace } from './mcp-logins.ts';
 import { ModelNames } from './model-names.ts';
-import type { Notify } from './notices.ts';
 import { sessionKey, sessionName, type SessionOwner } from './session-owner.ts';
-import { openWorkspaceAgent, type WorkspaceAgent } from './workspace-agent.ts';
+import { openWorkspaceAgent, type CommonOptions, type WorkspaceAgent } from './workspace-agent.ts';
 import type { ApprovalMode } from '../approval/rule.ts';
 import { loadSettings } from '../settings/settings.ts';
 import { isTrusted } from '../settings/trust.ts';
 import { guardedFetch } from '../../base/net/index.ts';
-import type { FetchPageOptions } from '../web/fetch-page.ts';
 
 /** Maximum number of agents that are open at the same time. */
 const MAX_OPEN = 64;
@@ -47,23 +44,9 @@ const MAX_CLAIMS = 1000;
 /** The key of the workspace folder in the session's state. */
 export const WORKSPACE_KEY = 'coder.workspace';
 
-export interface WorkspaceAgentsOptions {
+export interface WorkspaceAgentsOptions extends CommonOptions {
   /** The folders that clients may work in. */
   readonly roots: readonly string[];
-  readonly model: Model;
-  /** Returns the model with this name, for sessions that select another model. Default: `resolveModel`. */
-  readonly resolve?: (name: string) => Model;
-  /** The names of other models that sessions can select, for lists. */
-  readonly models?: readonly string[];
-  /**
-   * Notifies the person who runs the program about events of the model and the MCP servers. Default: writes to the log.
-   */
-  readonly notify?: Notify;
-  /**
-   * Whether the agent is that of a live session, in which people type commands. After a crash, only tasks of live
-   * sessions are resumed then, and other tasks in the store stay as they are.
-   */
-  readonly onlyLive?: boolean;
   /** The initial approval mode. Default: the mode in the settings, or `ask`. */
   readonly mode?: ApprovalMode;
   /**
@@ -72,72 +55,15 @@ export interface WorkspaceAgentsOptions {
    */
   readonly loosest?: ApprovalMode;
   readonly sandbox?: boolean;
-  readonly sessions: SessionStore;
-  readonly configFolder: string;
-  readonly dataFolder: string;
-  /** Creates the sealer that encrypts the logins to MCP servers. By default they are not encrypted. */
-  readonly sealer?: LoginPlace['sealer'];
   /** Whether clients may specify programs and private addresses as MCP servers. */
   readonly allowClientMcp?: boolean;
   /** Whether clients may turn off approvals. */
   readonly allowAutoExecute?: boolean;
-  /** Called when the slash commands have changed because the prompts of an MCP server have changed. Must not throw. */
-  readonly commandsChanged?: () => void;
   /** State that is set at the start of every turn. It overrides the session's state. The value null removes a key. */
   readonly turnState?: State;
-  /** Options for requests to addresses that a model or a client specifies. */
-  readonly web?: FetchPageOptions;
-  readonly logger: Logger;
 }
 
-export interface WorkspaceAgents {
-  readonly model: Model;
-  readonly modelNames: ModelNames;
-  readonly editors: Editors;
-  readonly sessions: SessionStore;
-  /**
-   * Checks the settings in the metadata of a message or of a new task. The first message of a session determines the
-   * settings. Throws `invalidParams` if the settings are invalid, or if a later message has other settings.
-   */
-  check(
-    metadata: Metadata | undefined,
-    session: SessionOwner,
-    place?: SettingsPlace,
-  ): Promise<void>;
-  /**
-   * Returns the settings of a task that has not started yet, if they differ from the settings in this metadata.
-   * Otherwise returns undefined.
-   */
-  overruling(
-    metadata: Metadata | undefined,
-    task: Task,
-  ): Promise<{ readonly workspacePath: string; readonly autoExecute: boolean } | undefined>;
-  /**
-   * Returns the folder of a session, and its agent if the agent is open. For a new session, returns the folder that
-   * these settings select. Returns undefined if there are several folders and the client has to specify one. Throws
-   * like `check`.
-   */
-  placeFor(
-    settings: AgentSettings,
-    session: Omit<SessionOwner, 'contextId'> & { readonly contextId: string | undefined },
-  ): Promise<{ readonly folder: string; readonly agent: WorkspaceAgent | undefined } | undefined>;
-  /**
-   * Removes the settings of a session's first message from memory. Call this after the turn, when the session has
-   * stored them.
-   */
-  release(session: SessionOwner): void;
-  /**
-   * Returns the agent that works on a task. `state` is the state of the session. By default, the state is read from the
-   * session store.
-   */
-  acquire(
-    task: SessionOwner & Pick<ExecutionContext, 'task'>,
-    state?: State,
-  ): Promise<AcquiredAgent>;
-  /** Opens the agents of the roots, so that their problems are reported at the start. Never rejects. */
-  openRoots(): Promise<void>;
-  close(): Promise<void>;
-}
+export type WorkspaceAgents = Awaited<ReturnType<typeof openWorkspaceAgents>>;
 
 export interface AcquiredAgent {
   readonly agent: WorkspaceAgent;
@@ -147,7 +73,7 @@ export interface AcquiredAgent {
   hold(): Disposable;
 }
 
-export interface SettingsPlace {
+interface SettingsPlace {
   /** The task that the message is for. */
   readonly task?: Task | undefined;
   /**
@@ -165,9 +91,7 @@ interface Choice {
   readonly mcpServers: McpServers;
 }
 
-export async function openWorkspaceAgents(
-  options: WorkspaceAgentsOptions,
-): Promise<WorkspaceAgents> {
+export async function openWorkspaceAgents(options: WorkspaceAgentsOptions) {
   const roots = await Promise.all(options.roots.map((root) => realpath(root)));
   /** The open agents, least recently used first. */
   const agents = new Map<string, Opened>();
@@ -295,11 +219,8 @@ export async function openWorkspaceAgents(
   async function open({ folder, autoExecute, mcpServers }: Choice): Promise<WorkspaceAgent> {
     const { configFolder, logger } = options;
     const trusted = await isTrusted(configFolder, folder);
-    const { settings, untrusted } = await loadSettings({
-      configFolder,
-      workspace: folder,
-      trusted,
-    });
+    const place = { configFolder, workspace: folder, trusted };
+    const { settings, untrusted } = await loadSettings(place);
     // The program has already shown this warning for the roots.
     if (untrusted !== undefined && !roots.includes(folder)) {
       logger.warn({ file: untrusted }, 'settings ignored: the workspace is not trusted');
@@ -318,9 +239,9 @@ export async function openWorkspaceAgents(
       sandbox: options.sandbox ?? settings.sandbox ?? false,
       mcpServers,
       // Clients that may start programs on this machine can reach every address anyway.
-      ...(options.allowClientMcp !== true && {
-        guardedFetch: guardedFetch({ allowNetworks: options.web?.allowNetworks }),
-      }),
+      guardedFetch: options.allowClientMcp
+        ? undefined
+        : guardedFetch({ allowNetworks: options.web?.allowNetworks }),
     });
   }
 
@@ -329,29 +250,34 @@ export async function openWorkspaceAgents(
     modelNames: new ModelNames(options),
     editors,
     sessions: options.sessions,
-    async check(metadata, owner, { task, isOwn = false, isReservation = false } = {}) {
+    /**
+     * Checks the settings in the metadata of a message or of a new task. The first message of a session determines the
+     * settings. Throws `invalidParams` if the settings are invalid, or if a later message has other settings.
+     */
+    async check(metadata: Metadata | undefined, owner: SessionOwner, place: SettingsPlace = {}) {
+      const { task, isOwn, isReservation } = place;
       const asked = settingsIn(metadata);
       if (asked && JSON.stringify(asked).length > MAX_SETTINGS) {
         throw refused(`AgentSettings: larger than ${MAX_SETTINGS / 1024} KB`);
       }
       const begun = await sessionSettings(owner);
-      const reserved = task && settingsIn(task.metadata);
+      const reserved = settingsIn(task?.metadata);
       // After the client created this task, another task of the same session may have got other settings.
       if (begun && reserved && !isOwn) await requireEqual(reserved, begun);
       const force = task ? await settingsOf(task, owner) : begun;
-      if (force) {
-        await requireEqual(asked, force);
-        await choose(force);
-      } else {
-        await choose(asked);
-      }
+      if (force) await requireEqual(asked, force);
+      await choose(force ?? asked);
       if (begun || isReservation) return;
       // Another first message of the same session may have been accepted in the meantime.
       const claimed = claims.get(sessionName(owner));
       if (claimed) await requireEqual({ ...force, ...asked }, claimed);
       else claims.set(sessionName(owner), force ?? asked ?? {});
     },
-    async overruling(metadata, task) {
+    /**
+     * Returns the settings of a task that has not started yet, if they differ from the settings in this metadata.
+     * Otherwise returns undefined.
+     */
+    async overruling(metadata: Metadata | undefined, task: Task) {
       const own = settingsIn(task.metadata);
       const asked = settingsIn(metadata);
       if (!own || !asked || hasBegun(task)) return undefined;
@@ -359,7 +285,15 @@ export async function openWorkspaceAgents(
       const { folder, autoExecute } = await choose(own);
       return { workspacePath: folder, autoExecute };
     },
-    async placeFor(asked, { contextId, ...owner }) {
+    /**
+     * Returns the folder of a session, and its agent if the agent is open. For a new session, returns the folder that
+     * these settings select. Returns undefined if there are several folders and the client has to specify one. Throws
+     * like `check`.
+     */
+    async placeFor(
+      asked: AgentSettings,
+      { contextId, ...owner }: Omit<SessionOwner, 'contextId'> & { contextId: string | undefined },
+    ) {
       const begun =
         contextId === undefined ? undefined : await sessionSettings({ ...owner, contextId });
       if (begun) await requireEqual(asked, begun);
@@ -368,10 +302,21 @@ export async function openWorkspaceAgents(
       const choice = await choose(settings);
       return { folder: choice.folder, agent: agents.get(nameOf(choice))?.ready };
     },
-    release(owner) {
+    /**
+     * Removes the settings of a session's first message from memory. Call this after the turn, when the session has
+     * stored them.
+     */
+    release(owner: SessionOwner) {
       claims.delete(sessionName(owner));
     },
-    async acquire(place, known) {
+    /**
+     * Returns the agent that works on a task. `known` is the state of the session. By default, the state is read from
+     * the session store.
+     */
+    async acquire(
+      place: SessionOwner & { readonly task: Task },
+      known?: State,
+    ): Promise<AcquiredAgent> {
       const settings = await settingsOf(place.task, place, known);
       const opened = agentFor(await choose(settings));
       // Keep the agent open until it is ready.
@@ -381,6 +326,7 @@ export async function openWorkspaceAgents(
       const stored = { [WORKSPACE_KEY]: agent.root, ...(named && { [SETTINGS_KEY]: settings }) };
       return { agent, state: { ...options.turnState, ...stored }, hold: () => held(opened) };
     },
+    /** Opens the agents of the roots, so that their problems are reported at the start. Never rejects. */
     async openRoots() {
       const opening = roots
         .slice(0, MAX_OPEN)
