@@ -27,6 +27,7 @@ import {
   settingsIn,
   speaksCoderAgent,
   type DevelopmentToolEvent,
+  type EventSource,
   type ToolCallConfirmation,
 } from '../../protocol/development-tool/index.ts';
 import { A2AError, isInterrupted, textOf, type Message, type Task } from '../../protocol/index.ts';
@@ -195,7 +196,9 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
       if (messages.length > 1) {
         await record(context, task, resumed ? messages.slice(1) : messages.slice(-1));
       }
-      yield* turn(context, inbox);
+      const ranCommand = yield* runOrAsk(context, inbox, true);
+      // The command may have changed the session, so the session is read again.
+      if (ranCommand) yield* runOrAsk(context, inbox, false);
     } finally {
       workspaces.release(context);
       inbox.close();
@@ -268,12 +271,6 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
     for await (const missing of presenter.recall(run ?? NO_RUN)) updates.push(missing);
     updates.push(...presenter.close(last.state === 'canceled' ? STOPPED : undefined));
     return [...updates, presenter.ended(last)];
-  }
-
-  async function* turn(context: ExecutionContext, inbox: Inbox): AsyncGenerator<ExecutorEvent> {
-    const ranCommand = yield* runOrAsk(context, inbox, true);
-    // The command may have changed the session, so the session is read again.
-    if (ranCommand) yield* runOrAsk(context, inbox, false);
   }
 
   /**
@@ -362,7 +359,7 @@ export function coderExecutor(options: CoderExecutorOptions): A2AAgent {
       signal,
     });
     const failure = yield* present(events, presenter);
-    if (failure) yield* presenter.commandFailed(failure);
+    if (failure) yield presenter.commandFailed(failure);
     return true;
   }
 
@@ -412,11 +409,7 @@ function readerOf(context: ExecutionContext, inbox: Inbox, isAnswer: boolean): T
  * Returns the client that sent the message. A client of a live session has the name under which it joined. Other
  * clients may give a name in the metadata.
  */
-function sourceOf({ user, message }: RequestContext): {
-  client: string;
-  name?: string;
-  kind: string;
-} {
+function sourceOf({ user, message }: RequestContext): EventSource {
   const own = message.metadata?.[EXTENSION_URI];
   const claimed: unknown = isObject(own) ? own['client'] : undefined;
   const client = user?.['client'] ?? user?.id;

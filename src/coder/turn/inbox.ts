@@ -16,14 +16,10 @@ export class Inbox implements AnswerInbox {
    */
   readonly #arriving = new Set<Promise<void>>();
   readonly #listeners = new Set<() => void>();
-  #open = true;
+  /** False after the turn has stopped accepting answers. */
+  open = true;
   /** True after the turn has started. The turn closes the inbox when it ends. */
   begun = false;
-
-  /** False after the turn has stopped accepting answers. */
-  get open(): boolean {
-    return this.#open;
-  }
 
   get empty(): boolean {
     return this.#messages.size === 0 && this.#arriving.size === 0;
@@ -67,6 +63,6 @@ export class Inbox implements AnswerInbox {
   }
 
   close(): void {
-    this.#open = false;
+    this.open = false;
   }
 }

@@ -21,7 +21,7 @@ import {
   type Question,
   type Session,
 } from '../../agent/index.ts';
-import { defined, type JsonValue } from '../../base/index.ts';
+import { defined, type JsonObject, type JsonValue } from '../../base/index.ts';
 import type { TurnPresenter } from '../../bridge/index.ts';
 import {
   extensionMetadata,
@@ -165,12 +165,9 @@ export class DevelopmentToolPresenter implements TurnPresenter {
   ended(last: StatusEvent): StatusEvent {
     const { message, metadata } = last;
     const error = typeof message === 'string' ? message : undefined;
-    const correlationId = metadata?.['correlationId'];
-    const more = {
-      ...(typeof correlationId === 'string' && { correlationId }),
-      ...this.#session(),
-    };
-    const about = this.#metadata({ ...defined({ error }), ...more, kind: 'STATE_CHANGE' });
+    const id = metadata?.['correlationId'];
+    const correlationId = typeof id === 'string' ? id : undefined;
+    const about = this.#stateMetadata({ error, correlationId, ...this.#session() });
     return { ...last, metadata: { ...metadata, ...about } };
   }
 
@@ -195,16 +192,12 @@ export class DevelopmentToolPresenter implements TurnPresenter {
 
   ask(questions: readonly Question[]): StatusEvent {
     const messageId = questionId(this.#options.isActive);
-    const parts: Part[] = [{ kind: 'text', text: questionText(questions) }];
-    const message: Message = { kind: 'message', messageId, role: 'agent', parts };
+    const message = agentMessage(messageId, [{ kind: 'text', text: questionText(questions) }]);
     return { ...this.#state('input-required', this.#session()), message };
   }
 
   complete(): StatusEvent {
-    return this.#state('completed', {
-      ...this.#session(),
-      ...(this.#problem !== undefined && { error: this.#problem }),
-    });
+    return this.#state('completed', { ...this.#session(), error: this.#problem });
   }
 
   fail(failure: Event): StatusEvent {
@@ -214,10 +207,10 @@ export class DevelopmentToolPresenter implements TurnPresenter {
     return this.#state('failed', { message, ...about });
   }
 
-  /** Returns the updates for a command that failed while the turn waits. The turn still waits. */
-  commandFailed(failure: Event): StatusEvent[] {
+  /** Returns the update for a command that failed while the turn waits. The turn still waits. */
+  commandFailed(failure: Event): StatusEvent {
     const { message: text, correlationId } = this.#report(failure);
-    return [this.#say('TEXT_CONTENT', { kind: 'text', text }, { correlationId })];
+    return this.#say('TEXT_CONTENT', [{ kind: 'text', text }], { correlationId });
   }
 
   /** Writes the reason for a failure to the log, and returns the text for peers. */
@@ -251,9 +244,13 @@ export class DevelopmentToolPresenter implements TurnPresenter {
     return {
       kind: 'status-update',
       state,
-      ...(message !== undefined && { message }),
-      metadata: this.#metadata({ ...defined(more), kind: 'STATE_CHANGE' }),
+      ...defined({ message }),
+      metadata: this.#stateMetadata(more),
     };
+  }
+
+  #stateMetadata(more: Partial<DevelopmentToolEvent>): Record<string, unknown> {
+    return this.#metadata({ ...defined(more), kind: 'STATE_CHANGE' });
   }
 
   present(event: Event): StatusEvent[] {
@@ -283,10 +280,8 @@ export class DevelopmentToolPresenter implements TurnPresenter {
     if (event.content?.role === 'model') {
       const { thoughts, text } = helper.hear(event);
       for (const thought of thoughts) {
-        out.push(
-          ...this.flush(),
-          this.#say('THOUGHT', { kind: 'data', data: thought }, helper.mark),
-        );
+        const parts: Part[] = [{ kind: 'data', data: thought }];
+        out.push(...this.flush(), this.#say('THOUGHT', parts, helper.mark));
       }
       if (event.partial === true) {
         if (text !== '') out.push(...this.#progress(callId, text));
@@ -354,25 +349,16 @@ export class DevelopmentToolPresenter implements TurnPresenter {
   }
 
   #utter(utterances: readonly Utterance[]): StatusEvent[] {
-    return utterances.map(({ kind, part, isLast }) => this.#say(kind, part, {}, { isLast }));
+    return utterances.map(({ kind, part, isLast }) => this.#say(kind, [part], {}, isLast));
   }
 
   #note(calls: readonly FunctionCallPart[], mark: HelperMark = {}): void {
-    for (const call of calls) {
+    for (const { id, name, args } of calls) {
       // If the call is in the task's log, it is already known in its latest state.
-      if (!this.#calls.has(call.id)) this.#calls.set(call.id, { ...this.#callOf(call), ...mark });
+      if (this.#calls.has(id)) continue;
+      const description = this.#options.agent?.describe(name, args);
+      this.#calls.set(id, { ...newCall(id, name, args), ...defined({ description }), ...mark });
     }
-  }
-
-  #callOf({ id, name, args }: FunctionCallPart): ToolCall {
-    const description = this.#options.agent?.describe(name, args);
-    return {
-      tool_call_id: id,
-      status: 'PENDING',
-      tool_name: name,
-      ...(description !== undefined && { description }),
-      input_parameters: args,
-    };
   }
 
   #ask(question: Question): StatusEvent[] {
@@ -382,25 +368,20 @@ export class DevelopmentToolPresenter implements TurnPresenter {
     // A helper's question is shown with the helper's own call, which is not in the session.
     const mark = callId === undefined ? {} : this.#helperOf(id.slice(0, id.lastIndexOf('/'))).mark;
     this.#note([{ kind: 'function-call', id, name: tool, args }], mark);
-    const call = this.#pendingCall(this.#calls.get(id)!, question);
-    this.#calls.set(id, call);
-    this.#told.add(id);
-    // A resumed run emits its open questions again, but the log already contains them.
-    const { correlationId } = requestOf(question);
-    if (this.#asked.has(correlationId)) return [];
-    this.#asked.add(correlationId);
-    return [this.#update(call)];
-  }
-
-  #pendingCall(known: ToolCall, question: Question): ToolCall {
     const { request, correlationId } = requestOf(question);
-    return {
-      ...announced(known),
+    const call: ToolCall = {
+      ...announced(this.#calls.get(id)!),
       status: 'PENDING',
       description: question.text,
       confirmation_request: request,
       correlationId,
     };
+    this.#calls.set(id, call);
+    this.#told.add(id);
+    // A resumed run emits its open questions again, but the log already contains them.
+    if (this.#asked.has(correlationId)) return [];
+    this.#asked.add(correlationId);
+    return [this.#update(call)];
   }
 
   /**
@@ -424,7 +405,7 @@ export class DevelopmentToolPresenter implements TurnPresenter {
     const running: ToolCall = {
       ...announced(call),
       status: 'EXECUTING',
-      ...(live !== undefined && { live_content: live }),
+      ...defined({ live_content: live }),
     };
     this.#calls.set(callId, running);
     return [...this.flush(), ...this.#begin(call), this.#update(running)];
@@ -438,12 +419,7 @@ export class DevelopmentToolPresenter implements TurnPresenter {
   }
 
   #settle(response: FunctionResponsePart): StatusEvent[] {
-    const call = this.#calls.get(response.id) ?? {
-      tool_call_id: response.id,
-      status: 'PENDING' as const,
-      tool_name: response.name,
-      input_parameters: {},
-    };
+    const call = this.#calls.get(response.id) ?? newCall(response.id, response.name, {});
     // When a helper ends, its open calls end too. Each of them gets a response here.
     const open = [...this.#calls.values()].filter(
       ({ parentToolCallId }) => parentToolCallId === response.id,
@@ -453,43 +429,33 @@ export class DevelopmentToolPresenter implements TurnPresenter {
     this.#pace.end(response.id);
     this.#helpers.delete(response.id);
     const isCanceled = response.error?.type === 'stopped' || this.#declined.has(response.id);
-    const settled: ToolCall =
+    const outcome: Pick<ToolCall, 'status' | 'error' | 'output'> =
       response.isError === true
-        ? {
-            ...quiet(call),
-            status: isCanceled ? 'CANCELLED' : 'FAILED',
-            error: callError(response),
-          }
-        : { ...quiet(call), status: 'SUCCEEDED', output: outputOf(response) };
-    return [...ended, ...this.#begin(call), this.#update(settled, this.#images.of(response.parts))];
+        ? { status: isCanceled ? 'CANCELLED' : 'FAILED', error: callError(response) }
+        : { status: 'SUCCEEDED', output: outputOf(response) };
+    const settled = this.#update({ ...quiet(call), ...outcome }, this.#images.of(response.parts));
+    return [...ended, ...this.#begin(call), settled];
   }
 
   #update(call: ToolCall, images: readonly Part[] = []): StatusEvent {
     const { agent, parentToolCallId } = call;
     const correlationId = call.confirmation_request ? call.correlationId : undefined;
     const more = defined({ correlationId, agent, parentToolCallId });
-    return this.#say('TOOL_CALL_UPDATE', { kind: 'data', data: { ...call } }, more, {
-      beside: images,
-    });
+    return this.#say('TOOL_CALL_UPDATE', [{ kind: 'data', data: { ...call } }, ...images], more);
   }
 
   #say(
     kind: DevelopmentToolEvent['kind'],
-    part: Part,
-    more: Pick<DevelopmentToolEvent, 'correlationId' | keyof HelperMark> = {},
-    { beside = [], isLast }: { beside?: readonly Part[]; isLast?: boolean | undefined } = {},
+    parts: Part[],
+    more: Pick<DevelopmentToolEvent, 'correlationId' | keyof HelperMark>,
+    isLast?: boolean,
   ): StatusEvent {
     const isText = kind === 'TEXT_CONTENT';
     if (!isText) this.#answer.pause();
     const messageId = isText ? this.#answer.next(isLast) : randomUUIDv7();
-    const parts = [part, ...beside];
-    const message: Message = { kind: 'message', messageId, role: 'agent', parts };
-    return {
-      kind: 'status-update',
-      state: 'working',
-      message,
-      metadata: this.#metadata({ kind, ...more }),
-    };
+    const message = agentMessage(messageId, parts);
+    const metadata = this.#metadata({ kind, ...more });
+    return { kind: 'status-update', state: 'working', message, metadata };
   }
 
   #metadata(event: Omit<DevelopmentToolEvent, 'model'>): Record<string, unknown> {
@@ -497,4 +463,12 @@ export class DevelopmentToolPresenter implements TurnPresenter {
     const helper = parent === undefined ? undefined : this.#helpers.get(parent);
     return extensionMetadata({ ...event, model: helper?.model ?? this.#model });
   }
+}
+
+function agentMessage(messageId: string, parts: Part[]): Message {
+  return { kind: 'message', messageId, role: 'agent', parts };
+}
+
+function newCall(id: string, name: string, args: JsonObject): ToolCall {
+  return { tool_call_id: id, status: 'PENDING', tool_name: name, input_parameters: args };
 }

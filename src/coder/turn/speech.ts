@@ -2,7 +2,8 @@
  * Collects the text and the thoughts that the agent streams, until they are sent.
  *
  * - Text is collected for about a tenth of a second. Smaller pieces would fill the task's history, because each piece
- *   stays there as a message. While more text may follow, the last character is held back for a short time.
+ *   stays there as a message. While more text may follow, the last character is held back for a short time, so that the
+ *   final piece of the answer is rarely empty.
  * - A thought is sent before the text or the call that follows it. A long thought is sent in pieces while the model
  *   thinks, at most one in THOUGHT_MS. Each piece after the first one `continues` the thought, so that clients show one
  *   thought, also if the model sends a token at a time.
@@ -17,7 +18,7 @@ import type { ShownImages } from './shown-images.ts';
 const GATHER_MS = 100;
 const GATHER_CHARS = 2048;
 const THOUGHT_MS = 500;
-/** The time after which the last character is sent. */
+/** The time after which a character that was held back is sent. */
 const HELD_MS = 500;
 
 /** A part of a message to send, and the kind of its event. */
@@ -31,7 +32,7 @@ export interface Utterance {
 export class Speech {
   /**
    * Whether a command runs while the turn waits for an answer. The output of such a command does not complete the
-   * answer.
+   * agent's answer, so it is not marked `isLast`.
    */
   isBeside = false;
   readonly #images: ShownImages;
