@@ -6,15 +6,11 @@
  */
 import { EXTENSION_URI } from '../protocol/development-tool/index.ts';
 import type { Message, User } from '../protocol/index.ts';
-import type { A2AAgent, AgentProfile } from '../tasks/index.ts';
-import { createCommands, type Commands } from './commands/service.ts';
+import type { AgentProfile } from '../tasks/index.ts';
+import { createCommands } from './commands/service.ts';
 import { coderExecutor } from './turn/executor.ts';
 import { requireMessageRoles, type MessageRules } from './turn/message-roles.ts';
-import {
-  openWorkspaceAgents,
-  type WorkspaceAgents,
-  type WorkspaceAgentsOptions,
-} from './session/workspace-agents.ts';
+import { openWorkspaceAgents, type WorkspaceAgentsOptions } from './session/workspace-agents.ts';
 
 export interface CoderOptions extends WorkspaceAgentsOptions {
   /** Fields of the agent card that override the defaults. */
@@ -23,17 +19,7 @@ export interface CoderOptions extends WorkspaceAgentsOptions {
   readonly terminalModes?: MessageRules['terminalModes'];
 }
 
-export interface Coder {
-  readonly agent: A2AAgent;
-  readonly workspaces: WorkspaceAgents;
-  readonly commands: Commands;
-  /** Throws if the user may not send this message. The executor makes the same check. */
-  requireRoles(message: Message, user: User | undefined, isWaiting?: boolean): void;
-  /** The ids of the current tasks of live sessions (live/hub.ts). */
-  readonly live: Set<string>;
-  /** Stops all background work. Close the server before you call this, and close the session store afterwards. */
-  close(): Promise<void>;
-}
+export type Coder = Awaited<ReturnType<typeof createCoder>>;
 
 const PROFILE: AgentProfile = {
   name: 'Parley',
@@ -59,18 +45,17 @@ const PROFILE: AgentProfile = {
   ],
 };
 
-export async function createCoder(options: CoderOptions): Promise<Coder> {
+export async function createCoder(options: CoderOptions) {
   const commandsChanged = (): void => commands.changed();
   const workspaces = await openWorkspaceAgents({ ...options, commandsChanged });
   const commands = createCommands({ configFolder: options.configFolder, workspaces });
   const live = new Set<string>();
-  const profile = { ...PROFILE, ...options.profile };
   const terminalModes = options.terminalModes ?? 'none';
   return {
     agent: coderExecutor({
       workspaces,
       commands,
-      profile,
+      profile: { ...PROFILE, ...options.profile },
       logger: options.logger,
       isLive: (taskId) => live.has(taskId),
       onlyLive: options.onlyLive ?? false,
@@ -78,9 +63,12 @@ export async function createCoder(options: CoderOptions): Promise<Coder> {
     }),
     workspaces,
     commands,
-    requireRoles: (message, user, isWaiting) =>
+    /** Throws if the user may not send this message. The executor makes the same check. */
+    requireRoles: (message: Message, user: User | undefined, isWaiting?: boolean) =>
       requireMessageRoles(message, user, { terminalModes }, isWaiting),
+    /** The ids of the current tasks of live sessions (live/hub.ts). */
     live,
+    /** Stops all background work. Close the server before you call this, and close the session store afterwards. */
     close: () => workspaces.close(),
   };
 }

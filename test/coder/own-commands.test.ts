@@ -39,6 +39,16 @@ test('its commands are asked about before the model is, which then sees what the
   assert.match(heard(requests[0]), /Review \(see the result of `printf secret`.*"output":"secret"/);
 });
 
+test('a file with a mistake is ignored, and the person is told once', async (t) => {
+  const notices: string[] = [];
+  const notify = ({ text }: { text: string }) => void notices.push(text);
+  const { say } = await withCommand(t, '---\ndescription: Look\n---\n', [DONE], { notify });
+  assert.equal((await say('/look')).text, 'Seen.');
+  await say('/help');
+  assert.equal(notices.length, 1);
+  assert.match(notices[0]!, /look\.md is empty: the command is ignored\.$/);
+});
+
 test('what is declined is not run, and the model hears so', async (t) => {
   const { say, answer, requests } = await withCommand(t, 'Review !{printf secret}.', [DONE]);
   assert.equal((await answer(await say('/look'), 'cancel')).text, 'Seen.');

@@ -20,7 +20,7 @@
  */
 import type { SlashCommandArgument } from '../../protocol/development-tool/index.ts';
 import { FileError } from '../files/file-error.ts';
-import { parseFrontMatter, unquoted } from '../files/front-matter.ts';
+import { parseFrontMatter, unquoted, type FrontMatterField } from '../files/front-matter.ts';
 import { readOwnFiles, type OwnFile, type OwnPlace } from '../files/own-files.ts';
 import type { CoderCommand } from './command.ts';
 import { fillTemplate, type Filled } from './template.ts';
@@ -36,22 +36,15 @@ export interface FileCommand {
   readonly path: readonly string[];
   readonly description: string;
   readonly arguments: readonly SlashCommandArgument[];
-  readonly source: 'user' | 'workspace';
-  readonly file: string;
+  readonly source: OwnFile['source'];
   /** Whether the file contains command lines. */
   readonly runs: boolean;
   /** Returns the prompt with the typed arguments. */
   prompt(args: string): Filled;
 }
 
-export interface FileCommands {
-  /** The commands, sorted by name. */
-  readonly commands: readonly FileCommand[];
-  /** One line for each file that was ignored, with the reason. */
-  readonly problems: readonly string[];
-}
-
-export async function loadFileCommands(place: OwnPlace): Promise<FileCommands> {
+/** Returns the commands, sorted by name, and lines about the files that were ignored. */
+export async function loadFileCommands(place: OwnPlace) {
   const { found, problems } = await readOwnFiles(place, COMMANDS, readCommand);
   const commands = [...found.values()].toSorted((a, b) =>
     a.path.join(' ').localeCompare(b.path.join(' '), 'en'),
@@ -82,18 +75,18 @@ export function toCommands(files: readonly FileCommand[], depth = 0): CoderComma
 }
 
 function readCommand({ names, source, file, text }: OwnFile): FileCommand {
-  const { description, args, body } = parseCommand(text);
+  const { fields, body } = parseFrontMatter(text);
   if (body === '') throw new FileError('failed', `${file} is empty`);
   const { shell } = fillTemplate(body, '');
   if (shell.length > MAX_SHELL) {
     throw new FileError('too-large', `${file} has more than ${MAX_SHELL} commands in !{…}`);
   }
+  const description = fields.get('description')?.text.slice(0, MAX_DESCRIPTION);
   return {
     path: names,
     description: description || firstLine(body),
-    arguments: args,
+    arguments: argumentsIn(fields.get('arguments')),
     source,
-    file,
     runs: shell.length > 0,
     prompt: (typed) => fillTemplate(body, typed.trim()),
   };
@@ -107,22 +100,11 @@ function firstLine(body: string): string {
     .slice(0, MAX_DESCRIPTION);
 }
 
-interface ParsedCommand {
-  readonly description: string;
-  readonly args: SlashCommandArgument[];
-  readonly body: string;
-}
-
-function parseCommand(source: string): ParsedCommand {
-  const { fields, body } = parseFrontMatter(source);
-  const { text = '', items = [] } = fields.get('arguments') ?? {};
+function argumentsIn(field: FrontMatterField | undefined): SlashCommandArgument[] {
+  const { text = '', items = [] } = field ?? {};
   const list = isList(text) ? text.slice(1, -1) : text;
-  const args = [...(list === '' ? [] : list.split(',')), ...items].map(argumentOf);
-  return {
-    description: (fields.get('description')?.text ?? '').slice(0, MAX_DESCRIPTION),
-    args: args.filter(({ name }) => name !== '').slice(0, MAX_ARGUMENTS),
-    body,
-  };
+  const args = [...list.split(','), ...items].map(argumentOf);
+  return args.filter(({ name }) => name !== '').slice(0, MAX_ARGUMENTS);
 }
 
 /** Returns whether the text is a list in brackets, and not a single optional argument such as `[name]`. */

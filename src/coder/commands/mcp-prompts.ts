@@ -7,13 +7,9 @@ import type { McpPromptArgument } from '../../agent/index.ts';
 import type { McpTools, ServerPrompt } from '../session/mcp-tools.ts';
 import { argument, type CoderCommand } from './command.ts';
 
+/** Returns the commands for the prompts. Several prompts may have the same command name. */
 export function promptCommands({ prompts }: Pick<McpTools, 'prompts'>): CoderCommand[] {
-  const commands = new Map<string, CoderCommand>();
-  for (const found of prompts()) {
-    const command = commandOf(found);
-    if (!commands.has(command.name)) commands.set(command.name, command);
-  }
-  return [...commands.values()];
+  return prompts().map(commandOf);
 }
 
 /** Returns the name of the command for a prompt. Characters that are not valid in a command are replaced. */

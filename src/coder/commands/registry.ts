@@ -69,27 +69,21 @@ export function runsBesideQuestion(message: Message): boolean {
   return typed.command.asks?.(typed.args) !== true;
 }
 
-export interface CommandsPlace {
-  readonly configFolder: string;
-  /** The workspace, or undefined to load only the user's commands. */
-  readonly workspace: string | undefined;
-  /** The MCP servers of the session, whose prompts are commands. */
-  readonly mcp?: Pick<McpTools, 'prompts'> | undefined;
-}
-
-/** Loads the commands. The files are read each time, because files and trust may have changed. */
-export async function loadCommands({
-  configFolder,
-  workspace,
-  mcp,
-}: CommandsPlace): Promise<CoderCommand[]> {
+/**
+ * Loads the commands. Also returns lines about the files that were ignored. The files are read each time, because files
+ * and trust may have changed. If `workspace` is undefined, only the user's commands are loaded. The prompts of `mcp` are
+ * commands too.
+ */
+export async function loadCommands(
+  configFolder: string,
+  workspace: string | undefined,
+  mcp: Pick<McpTools, 'prompts'> | undefined,
+): Promise<{ readonly commands: CoderCommand[]; readonly problems: readonly string[] }> {
   const trusted = workspace !== undefined && (await isTrusted(configFolder, workspace));
   const place = { configFolder, workspace: workspace ?? configFolder, trusted };
-  const { commands } = await loadFileCommands(place);
-  const taken = new Set(BUILT_IN.map(({ name }) => name));
-  const own = commands.filter(({ path }) => !taken.has(path[0] ?? ''));
-  const known = [...BUILT_IN, ...toCommands(own)];
-  const names = new Set(known.map(({ name }) => name));
-  const prompts = mcp ? promptCommands(mcp).filter(({ name }) => !names.has(name)) : [];
-  return [...known, ...prompts];
+  const { commands: files, problems } = await loadFileCommands(place);
+  const all = [...BUILT_IN, ...toCommands(files), ...(mcp ? promptCommands(mcp) : [])];
+  // If several commands have the same name, the first one counts.
+  const byName = new Map(all.toReversed().map((command) => [command.name, command]));
+  return { commands: all.filter((command) => byName.get(command.name) === command), problems };
 }

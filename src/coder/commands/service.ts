@@ -13,6 +13,7 @@ import {
   type ContentPart,
   createRunner,
 } from '../../agent/index.ts';
+import { defined } from '../../base/index.ts';
 import {
   EXTENSION_URI,
   extensionMetadata,
@@ -31,7 +32,9 @@ import { CheckpointError } from '../checkpoints/checkpoints.ts';
 import type { Workspace } from '../files/workspace.ts';
 import { SHELL_TOOL } from '../approval/policy.ts';
 import { mentionsIn, messageContext } from '../session/context.ts';
+import { ignoredFile } from '../session/notices.ts';
 import type { ToolCallRequest } from '../session/opening-calls.ts';
+import { ownerOf } from '../session/session-owner.ts';
 import type { WorkspaceAgent } from '../session/workspace-agent.ts';
 import type { WorkspaceAgents } from '../session/workspace-agents.ts';
 import { CommandError, toSlashCommand } from './command.ts';
@@ -84,39 +87,28 @@ export interface ReadMessage {
   readonly parts: (signal: AbortSignal, files?: Workspace) => Promise<readonly ContentPart[]>;
 }
 
-export interface Commands extends CommandService {
-  /** The version number of the commands. It increases when the prompts of an MCP server have changed. */
-  readonly edition: number;
-  /** Calls the listener after each change of the commands. Returns a function that removes the listener. */
-  onChange(listener: () => void): () => void;
-  /** Notifies the listeners that the commands have changed. */
-  changed(): void;
-  /** Finds the command of a request, and checks its arguments. Throws like `execute`. */
-  find(request: ExecuteSlashCommandRequest & CommandPlace, call: Call): Promise<FoundCommand>;
-  read(message: Message, agent: WorkspaceAgent): Promise<ReadMessage>;
-}
+export type Commands = ReturnType<typeof createCommands>;
 
-export interface CommandsOptions {
+interface CommandsOptions {
   readonly configFolder: string;
   readonly workspaces: Pick<WorkspaceAgents, 'sessions' | 'placeFor'>;
 }
 
-export function createCommands(options: CommandsOptions): Commands {
-  const { configFolder, workspaces } = options;
+export function createCommands({ configFolder, workspaces }: CommandsOptions) {
   const { sessions } = workspaces;
   const runners = new WeakMap<WorkspaceAgent, WorkspaceAgent['runner']>();
   const listeners = new Set<() => void>();
+  /** The problems of command files that the person was told. */
+  const told = new Set<string>();
   let edition = 0;
 
   /** Returns the workspace of a request, or undefined if the request does not specify one of several workspaces. */
-  function placeOf({ contextId, workspace_path, mcpServers }: CommandPlace, { user }: Call) {
-    const settings = {
-      ...(workspace_path !== undefined && { workspace_path }),
-      ...(mcpServers && { mcpServers }),
-    };
-    return workspaces.placeFor(settings, { user, tenant: user?.tenant ?? '', contextId });
+  function placeOf({ contextId, workspace_path, mcpServers }: CommandPlace, call: Call) {
+    const settings = defined({ workspace_path, mcpServers });
+    return workspaces.placeFor(settings, ownerOf(call, contextId));
   }
 
+  /** Finds the command of a request, and checks its arguments. Throws like `execute`. */
   async function find(
     request: ExecuteSlashCommandRequest & CommandPlace,
     call: Call,
@@ -127,8 +119,8 @@ export function createCommands(options: CommandsOptions): Commands {
       throw new A2AError('invalidParams', `contextId or workspace_path is required: ${why}`);
     }
     const { command_path, args } = request;
-    const { folder: workspace, agent } = place;
-    const commands = await loadCommands({ configFolder, workspace, mcp: agent?.mcp });
+    const { folder, agent } = place;
+    const commands = await commandsIn(folder, agent);
     const typed = parsePath(command_path, args, commands);
     if (typed.kind === 'problem') return typed;
     if (typed.kind === 'text') return { kind: 'problem', problem: GONE };
@@ -136,8 +128,15 @@ export function createCommands(options: CommandsOptions): Commands {
     return { kind: 'command', text, mayAsk: typed.command.asks?.(typed.args) === true };
   }
 
-  function commandsOf({ root, mcp }: WorkspaceAgent) {
-    return loadCommands({ configFolder, workspace: root, mcp });
+  /** Loads the commands of a workspace. The person who runs the program gets a notice about each file with a problem. */
+  async function commandsIn(folder: string | undefined, agent: WorkspaceAgent | undefined) {
+    const { commands, problems } = await loadCommands(configFolder, folder, agent?.mcp);
+    for (const problem of problems) {
+      if (!agent || told.has(problem)) continue;
+      told.add(problem);
+      agent.notify(ignoredFile(problem));
+    }
+    return commands;
   }
 
   function runnerOf(agent: WorkspaceAgent): WorkspaceAgent['runner'] {
@@ -150,7 +149,7 @@ export function createCommands(options: CommandsOptions): Commands {
     const commandAgent = customAgent(
       { name: APP },
       async function* (run): AsyncGenerator<CustomAgentYield> {
-        const commands = await commandsOf(agent);
+        const commands = await commandsIn(agent.root, agent);
         const typed = parseTyped(contentText(run.input), commands);
         if (typed.kind !== 'command' || !typed.command.run) {
           yield failure(typed.kind === 'problem' ? typed.problem : GONE);
@@ -174,28 +173,29 @@ export function createCommands(options: CommandsOptions): Commands {
   }
 
   return {
+    /** The version number of the commands. It increases when the prompts of an MCP server have changed. */
     get edition() {
       return edition;
     },
-    onChange(listener) {
+    /** Calls the listener after each change of the commands. Returns a function that removes the listener. */
+    onChange(listener: () => void) {
       listeners.add(listener);
       return () => void listeners.delete(listener);
     },
+    /** Notifies the listeners that the commands have changed. */
     changed() {
       edition++;
       for (const listener of listeners) listener();
     },
 
-    async list(place = {}, call = {}) {
+    async list(place: CommandPlace = {}, call: Call = {}): Promise<SlashCommand[]> {
       const found = await placeOf(place, call);
-      const mcp = found?.agent?.mcp;
-      const commands = await loadCommands({ configFolder, workspace: found?.folder, mcp });
-      return commands.map(toSlashCommand);
+      return (await commandsIn(found?.folder, found?.agent)).map(toSlashCommand);
     },
 
     find,
 
-    async execute(request, call, handler) {
+    async execute(request: ExecuteSlashCommandRequest, call: Call, handler: RequestHandler) {
       const found = await find(request, call);
       if (found.kind === 'problem') return notStarted(found.problem);
       const { contextId, workspace_path } = request;
@@ -204,7 +204,7 @@ export function createCommands(options: CommandsOptions): Commands {
         messageId: randomUUIDv7(),
         role: 'user',
         parts: [{ kind: 'text', text: found.text }],
-        ...(contextId !== undefined && { contextId }),
+        ...defined({ contextId }),
         ...(workspace_path !== undefined && { metadata: extensionMetadata({ workspace_path }) }),
       };
       const extensions = [...new Set([...(call.extensions ?? []), EXTENSION_URI])];
@@ -216,7 +216,7 @@ export function createCommands(options: CommandsOptions): Commands {
       }
     },
 
-    async read(message, agent) {
+    async read(message: Message, agent: WorkspaceAgent): Promise<ReadMessage> {
       const [first, ...others] = message.parts;
       const said = async (
         parts: Message['parts'],
@@ -231,7 +231,7 @@ export function createCommands(options: CommandsOptions): Commands {
       // Wait for the server's prompts, because an unknown prompt would be treated as text.
       const [, server] = /^\/([^\s/:]+):/.exec(first.text) ?? [];
       if (server !== undefined) await agent.mcp.awaitPrompts(server);
-      const typed = parseTyped(first.text, await commandsOf(agent));
+      const typed = parseTyped(first.text, await commandsIn(agent.root, agent));
       if (typed.kind === 'text') return said([{ ...first, text: typed.text }, ...others]);
       if (typed.kind === 'command' && typed.command.prompt) {
         const { text, shell } = typed.command.prompt(typed.args);

@@ -5,7 +5,6 @@ import { defined } from '../../base/index.ts';
 import {
   extensionMetadata,
   McpServers,
-  type AgentSettings,
   type GetAllSlashCommandsRequest,
   type ToolCallConfirmation,
 } from '../../protocol/development-tool/index.ts';
@@ -15,11 +14,12 @@ const MAX_TEXT = 1024 * 1024;
 const MAX_ARGUMENTS = 64;
 
 const Text = z.string().min(1).max(MAX_TEXT);
+const WorkspacePath = z.string().min(1).max(4096);
 
 /** Unknown fields are refused, because a misspelt setting would have no effect. */
 const Settings = z.strictObject({
   kind: z.literal('agent-settings').optional(),
-  workspacePath: z.string().min(1).max(4096).optional(),
+  workspacePath: WorkspacePath.optional(),
   autoExecute: z.boolean().optional(),
   mcpServers: McpServers.optional(),
 });
@@ -70,19 +70,18 @@ export const StreamMessage = z.looseObject({
 });
 type StreamMessage = z.infer<typeof StreamMessage>;
 
+export const ListCommands = z.looseObject({
+  /** The conversation of the commands. */
+  contextId: Id.optional(),
+  /** The workspace of a new conversation. */
+  workspacePath: WorkspacePath.optional(),
+});
+
 export const ExecuteCommand = z.looseObject({
   /** The name of the command, for example `memory add`. A leading slash is optional. */
   command: z.string().min(1).max(1024),
   args: z.array(z.string().max(MAX_TEXT)).max(MAX_ARGUMENTS).default([]),
-  /** The conversation in which the command runs. */
-  contextId: Id.optional(),
-  /** The workspace of a new conversation. */
-  workspacePath: z.string().min(1).max(4096).optional(),
-});
-
-export const ListCommands = z.looseObject({
-  contextId: Id.optional(),
-  workspacePath: z.string().min(1).max(4096).optional(),
+  ...ListCommands.shape,
 });
 
 /** Returns the conversation and the workspace in a request about commands. */
@@ -103,13 +102,8 @@ export const ListTasks = z.looseObject({
 /** Returns message metadata that contains the settings. */
 export function settingsMetadata(settings: Settings | undefined): Metadata | undefined {
   if (!settings) return undefined;
-  const { workspacePath, autoExecute, mcpServers } = settings;
-  const known: AgentSettings = {
-    ...(workspacePath !== undefined && { workspace_path: workspacePath }),
-    ...(autoExecute !== undefined && { autoExecute }),
-    ...(mcpServers && { mcpServers }),
-  };
-  return extensionMetadata(known);
+  const { workspacePath: workspace_path, autoExecute, mcpServers } = settings;
+  return extensionMetadata(defined({ workspace_path, autoExecute, mcpServers }));
 }
 
 export function messageFrom({
@@ -118,15 +112,12 @@ export function messageFrom({
   userMessage,
   agentSettings,
 }: StreamMessage): Message {
-  const metadata = settingsMetadata(agentSettings);
   return {
     kind: 'message',
     messageId: randomUUIDv7(),
     role: 'user',
     parts: [partFrom(userMessage, taskId)],
-    ...(taskId !== undefined && { taskId }),
-    ...(contextId !== undefined && { contextId }),
-    ...(metadata && { metadata }),
+    ...defined({ taskId, contextId, metadata: settingsMetadata(agentSettings) }),
   };
 }
 

@@ -30,18 +30,13 @@ export function flatCommand(command: SlashCommand): FlatCommand {
   };
 }
 
-export interface Executed {
-  readonly name: string;
-  readonly data: unknown;
-}
-
 /** Runs a command until it ends or asks a question. */
 export async function executeCommand(
   commands: CommandService,
   asked: z.infer<typeof ExecuteCommand>,
   call: Call,
   handler: RequestHandler,
-): Promise<Executed> {
+): Promise<{ readonly name: string; readonly data: unknown }> {
   const place = commandPlace(asked);
   const { path, rest } = resolve(await commands.list(place, call), asked.command, asked.args);
   const request = { command_path: path, args: rest.join(' '), ...place };
@@ -82,13 +77,8 @@ function resolve(
   return { path, rest: args.slice(path.length - named.length) };
 }
 
-interface Outcome {
-  readonly state: TaskState | undefined;
-  readonly text: string;
-}
-
 /** Follows the task until it ends or waits for an answer. */
-async function outcome(id: string, call: Call, handler: RequestHandler): Promise<Outcome> {
+async function outcome(id: string, call: Call, handler: RequestHandler) {
   const stream = await handler.subscribe({ id, after: 0 }, call);
   const leave = (): void => stream.close();
   call.signal?.addEventListener('abort', leave, { once: true });

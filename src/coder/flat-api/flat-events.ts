@@ -23,7 +23,7 @@ import {
   readStatus,
   readTask,
   type Citation,
-  type ConfirmationOption,
+  type ConfirmationRequest,
   type Fact,
   type ToolCall,
 } from '../../protocol/development-tool/index.ts';
@@ -35,22 +35,18 @@ import {
   type TaskStatusUpdateEvent,
 } from '../../protocol/index.ts';
 import { FETCH_TOOL } from '../approval/policy.ts';
+import type { WorkspaceAgents } from '../session/workspace-agents.ts';
 
 export interface FlatEvent {
   readonly kind: string;
   readonly [field: string]: unknown;
 }
 
-export interface SettingsInForce {
-  readonly workspacePath: string;
-  readonly autoExecute: boolean;
-}
-
-export interface FlatEventsOptions {
+interface FlatEventsOptions {
   /** Whether the task existed before this request. If so, its initial state is not sent. */
   readonly known: boolean;
   /** The settings to send at the start of the stream. */
-  readonly settings?: SettingsInForce | undefined;
+  readonly settings?: Awaited<ReturnType<WorkspaceAgents['overruling']>>;
 }
 
 export class FlatEvents {
@@ -93,8 +89,7 @@ export class FlatEvents {
     // Content is sent before the new state. Only the state `working` is sent before the content.
     if (state === 'working') return [change, ...content];
     const cited = isTerminal(state) ? [...this.#pages.values()] : [];
-    const citations = cited.map(citation);
-    return [...content, ...citations, change];
+    return [...content, ...cited.map(citation), change];
   }
 
   /** Collects the pages that are cited at the end of the turn. A prompt starts a new turn. */
@@ -133,28 +128,34 @@ function flatFact(fact: Fact): FlatEvent[] {
 }
 
 function flatCall(call: ToolCall): FlatEvent[] {
-  const { tool_call_id, tool_name, status, input_parameters, live_content, error } = call;
-  const { agent, parentToolCallId } = call;
+  const { tool_call_id, tool_name, status, input_parameters, error, agent } = call;
+  const { parentToolCallId, confirmation_request: request, description } = call;
   const about = {
     toolCallId: tool_call_id,
     toolName: tool_name,
     inputParameters: input_parameters,
     ...defined({ agent, parentToolCallId }),
   };
-  const result = resultOf(call);
   const update: FlatEvent = {
     kind: 'tool-call-update',
     ...about,
     status,
-    ...(live_content !== undefined && { liveContent: live_content }),
-    ...(result !== undefined && { result }),
-    ...(error && {
-      error: error.message,
-      ...defined({ errorType: error.type, statusCode: error.status_code }),
+    ...defined({
+      liveContent: call.live_content,
+      result: resultOf(call),
+      error: error?.message,
+      errorType: error?.type,
+      statusCode: error?.status_code,
     }),
   };
-  const confirmationRequest = requestOf(call);
-  if (!confirmationRequest) return [update];
+  if (!request) return [update];
+  const confirmationRequest = {
+    title: description ?? tool_name,
+    prompt: detailText(callDetails(call)),
+    type: severityOf(request, tool_name),
+    // The allowed values of `optionId` in the answer.
+    options: request.options,
+  };
   return [update, { kind: 'tool-call-confirmation', ...about, confirmationRequest }];
 }
 
@@ -165,28 +166,10 @@ function resultOf({ output }: ToolCall): string | undefined {
   return text ?? JSON.stringify(structured_data);
 }
 
-type Severity = 'info' | 'warning' | 'danger';
-
-interface FlatRequest {
-  readonly title: string;
-  readonly prompt: string;
-  readonly type: Severity;
-  /** The allowed values of `optionId` in the answer. */
-  readonly options: readonly ConfirmationOption[];
-}
-
-function requestOf(call: ToolCall): FlatRequest | undefined {
-  const { confirmation_request: request, description, tool_name } = call;
-  if (!request) return undefined;
-  const prompt = detailText(callDetails(call));
-  const title = description ?? tool_name;
-  return { title, prompt, type: severityOf(call), options: request.options };
-}
-
 /** Tools that write files. Their confirmation request may have no file details. */
 const CHANGES = new Set(['apply_patch', 'edit', 'write_file', 'save_memory']);
 
-function severityOf({ confirmation_request: request, tool_name }: ToolCall): Severity {
-  if (request?.execute_details || request?.mcp_details) return 'danger';
-  return request?.file_edit_details || CHANGES.has(tool_name) ? 'warning' : 'info';
+function severityOf(request: ConfirmationRequest, tool: string): 'info' | 'warning' | 'danger' {
+  if (request.execute_details || request.mcp_details) return 'danger';
+  return request.file_edit_details || CHANGES.has(tool) ? 'warning' : 'info';
 }

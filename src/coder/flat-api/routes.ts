@@ -16,7 +16,7 @@ import { EXTENSION_URI } from '../../protocol/development-tool/index.ts';
 import { parseWith, type A2AError, type Call } from '../../protocol/index.ts';
 import type { JsonRoute, OwnRoute, RouteReply, StreamRoute } from '../../http/index.ts';
 import type { CommandService } from '../commands/service.ts';
-import type { SessionOwner } from '../session/session-owner.ts';
+import { ownerOf } from '../session/session-owner.ts';
 import type { WorkspaceAgents } from '../session/workspace-agents.ts';
 import {
   commandPlace,
@@ -50,8 +50,8 @@ export function flatRoutes({ workspaces, commands }: FlatApiOptions): OwnRoute[]
       const metadata = settingsMetadata(agentSettings);
       if (metadata) {
         // Without a context id, the task starts a new conversation.
-        const place = placeOf(call, contextId ?? randomUUIDv7());
-        await workspaces.check(metadata, place, { isReservation: true });
+        const owner = ownerOf(call, contextId ?? randomUUIDv7());
+        await workspaces.check(metadata, owner, { isReservation: true });
       }
       const { id } = await handler.reserveTask({ contextId, metadata }, call);
       return { status: 201, body: id };
@@ -135,10 +135,6 @@ export function flatRoutes({ workspaces, commands }: FlatApiOptions): OwnRoute[]
 function nextPage({ limit }: { readonly limit: number }, cursor: string): string {
   const query = new URLSearchParams({ limit: String(limit), cursor });
   return `</tasks/metadata?${query.toString()}>; rel="next"`;
-}
-
-function placeOf({ user }: Call, contextId: string): SessionOwner {
-  return { user, tenant: user?.tenant ?? '', contextId };
 }
 
 /** Encodes the events of one log entry as SSE. The last event has the sequence number of the entry as its SSE id. */

@@ -27,7 +27,6 @@ import {
   type Message,
   type Metadata,
   type Part,
-  type Task,
   type TaskStatus,
   type TaskStatusUpdateEvent,
 } from '../../protocol/index.ts';
@@ -39,10 +38,9 @@ export const coderAgentView: LogView = {
   name: 'coder-agent',
   task(logged) {
     const { metadata, ...task } = developmentToolView.task(logged);
-    const shown: Task = { ...task, status: statusOf(task.status) };
-    if (task.history) shown.history = task.history.map(messageOf);
-    const rest = withoutExtension(metadata, SOURCE_KEY);
-    return rest ? { ...shown, metadata: rest } : shown;
+    const history = task.history?.map(messageOf);
+    const own = defined({ history, metadata: withoutExtension(metadata, SOURCE_KEY) });
+    return { ...task, status: statusOf(task.status), ...own };
   },
   update(logged) {
     const event = developmentToolView.update(logged);
@@ -96,8 +94,7 @@ function statusOf({ state, message, ...status }: TaskStatus): TaskStatus {
 function messageOf({ metadata, ...message }: Message): Message {
   const shown =
     message.role === 'user' ? message : { ...message, parts: message.parts.map(partOf) };
-  const rest = withoutExtension(metadata, SOURCE_KEY);
-  return rest ? { ...shown, metadata: rest } : shown;
+  return { ...shown, ...defined({ metadata: withoutExtension(metadata, SOURCE_KEY) }) };
 }
 
 /** Converts a part of an agent's message. */

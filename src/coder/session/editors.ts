@@ -16,7 +16,7 @@ const EDITOR_KEY = 'coder.editor';
 export class Editors {
   readonly #editors = new Map<string, Editor>();
 
-  /** Adds an editor and returns its id. The id must be the `editor` of the user in the client's messages. */
+  /** Adds an editor and returns its id. The client's messages have this id as the `editor` of their user. */
   add(editor: Editor): string {
     const id = randomUUID();
     this.#editors.set(id, editor);

@@ -8,6 +8,7 @@ import { BoundedMap, type MaybePromise } from '../../base/index.ts';
 import { modelNameIn } from './session-status.ts';
 import { modelChoices } from './session-model.ts';
 import { sessionKey, sessionName, type SessionOwner } from './session-owner.ts';
+import type { CommonOptions } from './workspace-agent.ts';
 
 const MAX_CACHED = 1000;
 
@@ -18,12 +19,7 @@ export class ModelNames {
   readonly #default: Model;
   readonly #cached = new BoundedMap<string>(MAX_CACHED);
 
-  constructor(options: {
-    readonly sessions: SessionStore;
-    readonly model: Model;
-    readonly models?: readonly string[];
-  }) {
-    const { sessions, model, models } = options;
+  constructor({ sessions, model, models }: Pick<CommonOptions, 'sessions' | 'model' | 'models'>) {
     this.choices = modelChoices(model, models);
     this.#sessions = sessions;
     this.#default = model;
@@ -38,10 +34,8 @@ export class ModelNames {
   }
 
   async #read(owner: SessionOwner): Promise<string> {
-    const model = modelNameIn(
-      (await this.#sessions.get(sessionKey(owner)))?.state ?? {},
-      this.#default,
-    );
+    const session = await this.#sessions.get(sessionKey(owner));
+    const model = modelNameIn(session?.state ?? {}, this.#default);
     // A turn may have set another name in the meantime.
     const name = this.#cached.get(sessionName(owner)) ?? model;
     this.set(owner, name);

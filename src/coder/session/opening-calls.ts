@@ -7,7 +7,6 @@
  */
 import { randomUUIDv7 } from 'node:crypto';
 import * as z from 'zod';
-import type { JsonObject } from '../../base/index.ts';
 import type { Callbacks, State } from '../../agent/index.ts';
 
 const KEY = 'coder.opening';
@@ -15,16 +14,11 @@ const Call = z.object({ name: z.string(), args: z.record(z.string(), z.json()) }
 const Opening = z.object({ runId: z.string(), calls: z.array(Call).min(1) });
 
 /** A call that is made at the start of a turn. */
-export interface ToolCallRequest {
-  readonly name: string;
-  readonly args: JsonObject;
-}
+export type ToolCallRequest = z.infer<typeof Call>;
 
 /** Returns the session state for a run that starts with these calls. */
 export function openingState(runId: string, calls: readonly ToolCallRequest[]): State {
-  return calls.length === 0
-    ? {}
-    : { [KEY]: { runId, calls: calls.map(({ name, args }) => ({ name, args })) } };
+  return calls.length === 0 ? {} : { [KEY]: { runId, calls } };
 }
 
 export const openingCalls: Callbacks = {

@@ -58,7 +58,6 @@ const Arguments = z.strictObject({
 type Arguments = z.infer<typeof Arguments>;
 
 const Failure = z.object({ code: z.string(), message: z.string() });
-type EventError = z.infer<typeof Failure>;
 
 const REPORT = `You are a helper of another agent. Do the job that you are given with your tools. Then report \
 briefly and exactly what you found or did, because your answer is all that the other agent gets.`;
@@ -104,7 +103,8 @@ export interface TaskToolOptions {
   readonly model: Model;
   /** Returns the model with this name. Throws a ModelError if there is no such model. */
   resolve(name: string): Model;
-  readonly remote: RemoteHelpers;
+  /** Returns the agent of a remote helper. */
+  readonly remote: (helper: RemoteHelper) => Agent;
   readonly guard: GuardOptions;
   readonly notify: Notify;
   /** Whether the agent is that of a live session. */
@@ -138,9 +138,7 @@ export function plainTaskTool(options: TaskToolOptions, effect: Effect = 'talk')
 
   function toolOf(name: string | undefined): Tool {
     const helper = helperOf(name);
-    return agentTool(
-      helper?.kind === 'remote' ? options.remote.of(helper) : local(options, helper),
-    );
+    return agentTool(helper?.kind === 'remote' ? options.remote(helper) : local(options, helper));
   }
 
   return defineTool({
@@ -158,10 +156,8 @@ export function plainTaskTool(options: TaskToolOptions, effect: Effect = 'talk')
       if (!context.answer) {
         const started = Number(context.state.get(STARTED_KEY) ?? 0) + 1;
         if (started > MAX_STARTED) {
-          throw new ToolError(
-            'denied',
-            `not allowed: a turn starts at most ${MAX_STARTED} helpers`,
-          );
+          const message = `not allowed: a turn starts at most ${MAX_STARTED} helpers`;
+          throw new ToolError('denied', message);
         }
         context.state.set(STARTED_KEY, started);
       }
@@ -173,9 +169,8 @@ export function plainTaskTool(options: TaskToolOptions, effect: Effect = 'talk')
         if (!failure) throw error;
         // Clients see the error of the call, so only the person who runs the program gets the full reason.
         notify(helperFailed(fullReason(failure, isLive)));
-        throw new Error(`${helper ?? DEFAULT_HELPER} failed: ${reasonFor(failure)}`, {
-          cause: error,
-        });
+        const reason = REMOTE[failure.error.code] ?? publicReason(failure);
+        throw new Error(`${helper ?? DEFAULT_HELPER} failed: ${reason}`, { cause: error });
       }
     },
     async cancel(callId, run) {
@@ -195,7 +190,8 @@ function titleOf({ helper, name, prompt }: Arguments): string {
 function descriptionWith(helpers: readonly HelperDefinition[]): string {
   if (helpers.length === 0) return DESCRIPTION;
   const lines = helpers.map(({ name, description, kind }) => {
-    return `- ${name}${kind === 'remote' ? ' (a remote agent, without access to the workspace)' : ''}: ${description}`;
+    const where = kind === 'remote' ? ' (a remote agent, without access to the workspace)' : '';
+    return `- ${name}${where}: ${description}`;
   });
   return `${DESCRIPTION} The helpers that you can name:\n${lines.join('\n')}`;
 }
@@ -243,48 +239,40 @@ function limited(
   });
 }
 
-/** Remote agents as helpers. They are kept, so that the card of an agent is fetched only once. */
-export class RemoteHelpers {
-  readonly #agents = new BoundedMap<Agent>(64);
-  readonly #guardedFetch: typeof fetch;
-
-  /** `guardedFetch` is used for addresses in files of a workspace. */
-  constructor(guardedFetch: typeof fetch) {
-    this.#guardedFetch = guardedFetch;
-  }
-
-  of(helper: RemoteHelper): Agent {
+/**
+ * Returns a function that returns the agent of a remote helper. The agents are kept, so that the card of an agent is
+ * fetched only once. `guardedFetch` is used for addresses in files of a workspace.
+ */
+export function remoteHelpers(guardedFetch: typeof fetch): (helper: RemoteHelper) => Agent {
+  const agents = new BoundedMap<Agent>(64);
+  return (helper) => {
+    const { name, description, url, key, source } = helper;
     const id = JSON.stringify(helper);
-    let agent = this.#agents.get(id);
-    if (!agent) this.#agents.set(id, (agent = this.#open(helper)));
+    const agent =
+      agents.get(id) ??
+      remoteAgent({
+        name,
+        description,
+        url,
+        headers: (): Record<string, string> => {
+          if (key === undefined) return {};
+          const token = process.env[key];
+          if (!token) throw new Error(`the environment variable ${key} is not set`);
+          return { Authorization: `Bearer ${token}` };
+        },
+        // The user wrote the addresses in the configuration folder. A repository must not reach the private network.
+        ...(source === 'workspace' && { fetch: guardedFetch }),
+      });
+    agents.set(id, agent);
     return agent;
-  }
-
-  #open({ name, description, url, key, source }: RemoteHelper): Agent {
-    return remoteAgent({
-      name,
-      description,
-      url,
-      headers: (): Record<string, string> => {
-        if (key === undefined) return {};
-        const token = process.env[key];
-        if (!token) throw new Error(`the environment variable ${key} is not set`);
-        return { Authorization: `Bearer ${token}` };
-      },
-      // The user wrote the addresses in the configuration folder. A repository must not reach the private network.
-      ...(source === 'workspace' && { fetch: this.#guardedFetch }),
-    });
-  }
+  };
 }
 
 /** Returns the failure of the helper's model or of the connection, or undefined if the error has another cause. */
-function failureIn(error: unknown): { readonly error: EventError } | undefined {
-  const cause: unknown = error instanceof Error ? error.cause : undefined;
-  const known = Failure.safeParse(cause).data;
-  if (!known) return undefined;
-  return isModelFailure({ error: known }) || Object.hasOwn(REMOTE, known.code)
-    ? { error: known }
-    : undefined;
+function failureIn(thrown: unknown): { readonly error: z.infer<typeof Failure> } | undefined {
+  const error = Failure.safeParse(thrown instanceof Error ? thrown.cause : undefined).data;
+  if (!error) return undefined;
+  return isModelFailure({ error }) || Object.hasOwn(REMOTE, error.code) ? { error } : undefined;
 }
 
 /** Failures of a connection, without the address and other details. */
@@ -293,7 +281,3 @@ const REMOTE: Readonly<Record<string, string>> = {
   'remote-unauthorized': 'the remote agent refused our credentials',
   'remote-untrusted': 'the remote agent refers to another address',
 };
-
-function reasonFor(failure: { readonly error: EventError }): string {
-  return REMOTE[failure.error.code] ?? publicReason(failure);
-}

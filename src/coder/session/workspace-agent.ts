@@ -38,7 +38,7 @@ import {
 } from './notices.ts';
 import { openingCalls } from './opening-calls.ts';
 import { ownTools } from './own-tools.ts';
-import { RemoteHelpers } from './task-tool.ts';
+import { remoteHelpers } from './task-tool.ts';
 import { pricesWith } from './prices.ts';
 import { modelChoices, sessionModel } from './session-model.ts';
 import { openSavedRules } from '../settings/saved-rules.ts';
@@ -245,7 +245,7 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions) {
       instruction,
       tools: [...basic, mcpToolset],
       resolve,
-      remote: new RemoteHelpers(guardedFetch({ allowNetworks: options.web?.allowNetworks })),
+      remote: remoteHelpers(guardedFetch({ allowNetworks: options.web?.allowNetworks })),
       guard,
       hooks,
       notify,

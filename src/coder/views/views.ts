@@ -10,6 +10,7 @@
  * earlier versions of Parley, chunks of text have other ids. A plain client does not get these chunks, because the
  * status `completed` of such a log contains the whole answer.
  */
+import { defined } from '../../base/index.ts';
 import {
   isCompatible,
   isQuestionInWords,
@@ -79,14 +80,15 @@ export const plainView: LogView = {
     const messages = (history ?? []).flatMap((message) => answers.take(message));
     const shown = plainStatus(status);
     if (status.message && !shown.message) answers.take(status.message);
-    const own = withoutExtension(metadata);
     const all = [...artifacts, ...answers.artifacts];
     return {
       ...rest,
       status: shown,
-      ...(history && { history: messages }),
-      ...(all.length > 0 && { artifacts: all }),
-      ...(own && { metadata: own }),
+      ...defined({
+        history: history && messages,
+        artifacts: all.length > 0 ? all : undefined,
+        metadata: withoutExtension(metadata),
+      }),
     };
   },
   update(event) {
@@ -94,8 +96,8 @@ export const plainView: LogView = {
     const { message, state } = event.status;
     if (message?.role === 'agent' && !isSettled(state)) return chunk(event, message);
     const { metadata, ...rest } = event;
-    const own = withoutExtension(metadata);
-    return { ...rest, status: plainStatus(event.status), ...(own && { metadata: own }) };
+    const own = defined({ metadata: withoutExtension(metadata) });
+    return { ...rest, status: plainStatus(event.status), ...own };
   },
 };
 
@@ -105,7 +107,7 @@ class Answers {
 
   /** Returns the message as a plain client sees it in the history, or an empty list if the client does not see it. */
   take(message: Message): Message[] {
-    if (message.role === 'user') return plainMessage(message) ?? [];
+    if (message.role === 'user') return plainMessage(message);
     const place = textPlace(message);
     if (!place) return isQuestionInWords(message) ? [message] : [];
     const { answerId } = place;
@@ -165,7 +167,7 @@ function plainStatus(status: TaskStatus): TaskStatus {
   const { message } = status;
   if (!message) return status;
   if (message.role === 'agent') return isSettled(status.state) ? status : withoutMessage(status);
-  const [shown] = plainMessage(message) ?? [];
+  const [shown] = plainMessage(message);
   return shown ? { ...status, message: shown } : withoutMessage(status);
 }
 
@@ -174,23 +176,17 @@ function withoutMessage(status: TaskStatus): TaskStatus {
   return rest;
 }
 
-/** Returns a user's message without the data of the extension, or undefined if nothing else is left. */
-function plainMessage(message: Message): [Message] | undefined {
+/** Returns a user's message without the data of the extension, or an empty list if nothing else is left. */
+function plainMessage(message: Message): Message[] {
   const parts = message.parts.filter(
     (part) => part.kind !== 'data' || !looksLikeConfirmation(part.data),
   );
-  if (parts.length === 0) return undefined;
+  if (parts.length === 0) return [];
   const { metadata, extensions, ...rest } = message;
-  const own = withoutExtension(metadata);
   const others = extensions?.filter((uri) => majorVersion(uri) === undefined);
-  return [
-    {
-      ...rest,
-      parts,
-      ...(own && { metadata: own }),
-      ...(others && others.length > 0 && { extensions: others }),
-    },
-  ];
+  const named = others?.length ? others : undefined;
+  const own = defined({ metadata: withoutExtension(metadata), extensions: named });
+  return [{ ...rest, parts, ...own }];
 }
 
 /**
@@ -207,19 +203,16 @@ export function withoutExtension(
   return own.length === 0 ? undefined : Object.fromEntries(own);
 }
 
+/** The parts of a request that can name extensions. */
+type Naming = Pick<ViewRequest, 'extensions' | 'message' | 'metadata'>;
+
 /** Returns whether a request uses the extension. It does if it names the extension or has its metadata. */
-export function isActive(
-  request: Pick<ViewRequest, 'extensions' | 'message' | 'metadata'>,
-): boolean {
+export function isActive(request: Naming): boolean {
   return namedExtensions(request).some(isCompatible);
 }
 
 /** Returns the URIs of the extensions that a request names: in a header, in the message or as keys of metadata. */
-export function namedExtensions({
-  extensions,
-  message,
-  metadata,
-}: Pick<ViewRequest, 'extensions' | 'message' | 'metadata'>): string[] {
+export function namedExtensions({ extensions, message, metadata }: Naming): string[] {
   const used = { ...metadata, ...message?.metadata };
   return [...extensions, ...(message?.extensions ?? []), ...Object.keys(used)];
 }
