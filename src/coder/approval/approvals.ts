@@ -4,7 +4,7 @@
  *
  * The list is read from the session's log, so it covers all tasks of the conversation and survives a restart. When a
  * person's decision is accepted, it is copied from the task's log to the session's log. If the mode or a rule allows a
- * call, this is recorded in the state that the result of the call sets.
+ * call, this is recorded in the session's state, together with the result of the call.
  */
 import * as z from 'zod';
 import { createEvent, type Event, type MutableState } from '../../agent/index.ts';
@@ -70,7 +70,7 @@ export function approvalLine({ at, decision, call, agent, option, reason, by }: 
   return `${at}  ${decision}${who}${chosen}${why}  ${helper}${revealedLine(call)}`;
 }
 
-/** Returns a text of a client or model for a line of a list. White space is folded, invisible characters are shown. */
+/** Returns the text for a line of a list: without line breaks, shortened, with symbols for invisible characters. */
 export function revealedLine(text: string): string {
   return shorten(reveal(text.replaceAll(/\s+/g, ' ').trim()), MAX_SHOWN);
 }
@@ -121,7 +121,7 @@ export function noteAllowed(
     reason,
     ...defined({ agent }),
   };
-  // Only the last state of a helper is copied to the session, so each state contains all calls of the helper.
+  // Only the last state of a helper is copied to the session, so each state also contains the helper's earlier calls.
   const before = agent === undefined ? [] : (Approvals.safeParse(state.get(KEY)).data ?? []);
   const others = before.filter((each) => each.agent === agent).slice(1 - MAX_NOTED);
   state.set(KEY, [...others, noted] as (Approval & JsonObject)[]);

@@ -8,7 +8,7 @@ export const permissionsCommand: CoderCommand = {
   description:
     'Lists what is always allowed in this session and in later ones. "remove ID" removes a permission.',
   arguments: [argument('remove ID', 'The id of the permission to remove.', false)],
-  // The list is only for people who may approve calls, too.
+  // The role `approve` is required even to see the list.
   changes: () => true,
   async *run(args, context) {
     const [action, ...ids] = args.split(/\s+/).filter((word) => word !== '');

@@ -98,7 +98,7 @@ export function createCommands({ configFolder, workspaces }: CommandsOptions) {
   const { sessions } = workspaces;
   const runners = new WeakMap<WorkspaceAgent, WorkspaceAgent['runner']>();
   const listeners = new Set<() => void>();
-  /** The problems of command files that the person was told. */
+  /** The problems of command files that the person was told about. */
   const told = new Set<string>();
   let edition = 0;
 

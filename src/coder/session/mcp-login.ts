@@ -32,8 +32,6 @@ export async function logInToMcpServer(options: LoginOptions): Promise<void> {
   const { url, oauth = {} } = addressed(options);
   const state = randomBytes(32).toString('base64url');
   const answer = Promise.withResolvers<URLSearchParams>();
-  // If the login fails before the person has answered, this promise is not awaited.
-  answer.promise.catch(() => {});
   const listener = listen(state, answer.resolve);
   try {
     listener.listen(oauth.callbackPort ?? 0, '127.0.0.1');

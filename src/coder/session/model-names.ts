@@ -1,7 +1,7 @@
 /**
  * The names of the available models, and the name of each session's current model. The names for sessions are cached,
- * so that most messages can be accepted without reading the session. While a turn runs, the name of its model is always
- * cached.
+ * so that most messages can be accepted without reading the session. Each turn puts the name of its model into the
+ * cache.
  */
 import type { Model, SessionStore } from '../../agent/index.ts';
 import { BoundedMap, type MaybePromise } from '../../base/index.ts';

@@ -22,7 +22,7 @@ export function retryNotice(error: ModelError, delayMs: number): OwnerNotice {
 
 export function filesRefused(model: string, isLive: boolean): OwnerNotice {
   return problemNotice(
-    `${model} does not accept an image or file of this conversation, so it was left out. To have it seen, choose another model with ${isLive ? '/model' : '--model'}.`,
+    `${model} does not accept an image or file of this conversation, so it was left out. To include it, choose another model with ${isLive ? '/model' : '--model'}.`,
   );
 }
 

@@ -22,7 +22,7 @@ export interface OwnToolsOptions extends Omit<TaskToolOptions, 'helpers' | 'mode
 
 export function ownTools(options: OwnToolsOptions, model: Model) {
   const { configFolder, root: workspace, guard, hooks, notify } = options;
-  /** The problems that the person was told. */
+  /** The problems that the person was told about. */
   const told = new Set<string>();
 
   async function load(): Promise<Helpers & Skills> {

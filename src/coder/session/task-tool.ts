@@ -6,8 +6,8 @@
  * (helpers/definition.ts) has at most these tools. They are the same tools, so the policy of the session applies to each
  * call. A helper cannot call other helpers.
  *
- * A remote helper is an A2A agent. What it is asked leaves this machine, so a call needs approval like other requests
- * to the network.
+ * A remote helper is an A2A agent. The prompt leaves this machine, so a call needs approval like other requests to the
+ * network.
  */
 import * as z from 'zod';
 import { BoundedMap, cutText, type JsonObject } from '../../base/index.ts';
@@ -97,7 +97,7 @@ export interface TaskToolOptions {
   readonly helpers: ReadonlyMap<string, HelperDefinition>;
   /** The instruction that all local helpers have in common. */
   readonly instruction: Instruction;
-  /** The tools of the agent, without this tool and `web_search`. No helper gets others. */
+  /** The tools of the agent, without this tool and `web_search`. A helper gets no other tools. */
   readonly tools: readonly (Tool | Toolset)[];
   /** The model of the session. */
   readonly model: Model;
@@ -107,7 +107,7 @@ export interface TaskToolOptions {
   readonly remote: (helper: RemoteHelper) => Agent;
   readonly guard: GuardOptions;
   readonly notify: Notify;
-  /** Whether the agent is that of a live session. */
+  /** Whether the agent serves a live session. */
   readonly isLive: boolean;
 }
 

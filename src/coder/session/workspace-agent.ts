@@ -81,8 +81,8 @@ export interface CommonOptions {
    */
   readonly notify?: Notify;
   /**
-   * Whether the agent is that of a live session, in which people type commands. After a crash, only tasks of live
-   * sessions are resumed then, and other tasks in the store stay as they are.
+   * Whether the agent serves a live session, in which people type commands. If so, only tasks of live sessions are
+   * resumed after a crash, and other tasks in the store stay as they are.
    */
   readonly onlyLive?: boolean;
   readonly sessions: SessionStore;

@@ -66,7 +66,7 @@ interface PresenterOptions {
    * Whether the client supports the extension. Such a client gets the calls, and does not need the questions in words.
    */
   readonly isActive: boolean;
-  /** Whether the agent is that of a live session. */
+  /** Whether the agent serves a live session. */
   readonly isLive: boolean;
   /** The workspace's agent, or undefined if it cannot be opened. */
   readonly agent:

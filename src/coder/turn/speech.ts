@@ -5,8 +5,8 @@
  *   stays there as a message. While more text may follow, the last character is held back for a short time, so that the
  *   final piece of the answer is rarely empty.
  * - A thought is sent before the text or the call that follows it. A long thought is sent in pieces while the model
- *   thinks, at most one in THOUGHT_MS. Each piece after the first one `continues` the thought, so that clients show one
- *   thought, also if the model sends a token at a time.
+ *   thinks, at most one every THOUGHT_MS. Each piece after the first one `continues` the thought, so that clients show one
+ *   thought, even if the model sends one token at a time.
  */
 import { contentText, isFinalResponse, type Event } from '../../agent/index.ts';
 import { splitLast } from '../../base/index.ts';
