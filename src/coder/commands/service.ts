@@ -13,7 +13,7 @@ import {
   type ContentPart,
   createRunner,
 } from '../../agent/index.ts';
-import { defined } from '../../base/index.ts';
+import { BoundedMap, defined } from '../../base/index.ts';
 import {
   EXTENSION_URI,
   extensionMetadata,
@@ -71,6 +71,7 @@ export interface CommandService {
 
 /** Maximum number of resources that one message can mention. */
 const MAX_RESOURCES = 8;
+const MAX_TOLD = 1000;
 const BESIDE_KEY = 'temp:coder.beside';
 /** The state of a command that runs while a turn waits for an answer. Such a command cannot ask a question itself. */
 export const BESIDE = { [BESIDE_KEY]: true };
@@ -99,7 +100,7 @@ export function createCommands({ configFolder, workspaces }: CommandsOptions) {
   const runners = new WeakMap<WorkspaceAgent, WorkspaceAgent['runner']>();
   const listeners = new Set<() => void>();
   /** The problems of command files that the person was told about. */
-  const told = new Set<string>();
+  const told = new BoundedMap<true>(MAX_TOLD);
   let edition = 0;
 
   /** Returns the workspace of a request, or undefined if the request does not specify one of several workspaces. */
@@ -128,12 +129,12 @@ export function createCommands({ configFolder, workspaces }: CommandsOptions) {
     return { kind: 'command', text, mayAsk: typed.command.asks?.(typed.args) === true };
   }
 
-  /** Loads the commands of a workspace. The person who runs the program gets a notice about each file with a problem. */
+  /** Loads the commands of a workspace. The person who runs the program is told about each file with a problem. */
   async function commandsIn(folder: string | undefined, agent: WorkspaceAgent | undefined) {
     const { commands, problems } = await loadCommands(configFolder, folder, agent?.mcp);
     for (const problem of problems) {
-      if (!agent || told.has(problem)) continue;
-      told.add(problem);
+      if (!agent || told.get(problem)) continue;
+      told.set(problem, true);
       agent.notify(ignoredFile(problem));
     }
     return commands;

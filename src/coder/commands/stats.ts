@@ -1,6 +1,7 @@
 /** /stats: shows the usage of this session. */
 import { functionResponses, type Event } from '../../agent/index.ts';
 import { SessionCost, type Tally } from '../session/usage.ts';
+import type { WorkspaceAgent } from '../session/workspace-agent.ts';
 import type { CoderCommand } from './command.ts';
 
 export const statsCommand: CoderCommand = {
@@ -43,10 +44,7 @@ function costOf(spending: SessionCost): string {
   return `Cost: ${known} (unknown prices: ${unknown.join(', ')})`;
 }
 
-function limitsOf(
-  limits: { maxTokens?: number | undefined; maxCostUsd?: number | undefined } = {},
-): string[] {
-  const { maxTokens, maxCostUsd } = limits;
+function limitsOf({ maxTokens, maxCostUsd }: WorkspaceAgent['limits'] = {}): string[] {
   return [
     ...(maxTokens === undefined ? [] : [`Limit: ${maxTokens} tokens`]),
     ...(maxCostUsd === undefined ? [] : [`Limit: $${maxCostUsd}, for models with a known price`]),
