@@ -34,7 +34,7 @@ import { SHELL_TOOL } from '../approval/policy.ts';
 import { mentionsIn, messageContext } from '../session/context.ts';
 import { ignoredFile } from '../session/notices.ts';
 import type { ToolCallRequest } from '../session/opening-calls.ts';
-import { ownerOf } from '../session/session-owner.ts';
+import { sessionOwner } from '../session/session-owner.ts';
 import type { WorkspaceAgent } from '../session/workspace-agent.ts';
 import type { WorkspaceAgents } from '../session/workspace-agents.ts';
 import { CommandError, toSlashCommand } from './command.ts';
@@ -106,7 +106,7 @@ export function createCommands({ configFolder, workspaces }: CommandsOptions) {
   /** Returns the workspace of a request, or undefined if the request does not specify one of several workspaces. */
   function placeOf({ contextId, workspace_path, mcpServers }: CommandPlace, call: Call) {
     const settings = defined({ workspace_path, mcpServers });
-    return workspaces.placeFor(settings, ownerOf(call, contextId));
+    return workspaces.placeFor(settings, sessionOwner(call, contextId));
   }
 
   /** Finds the command of a request, and checks its arguments. Throws like `execute`. */

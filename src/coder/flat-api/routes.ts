@@ -16,7 +16,7 @@ import { EXTENSION_URI } from '../../protocol/development-tool/index.ts';
 import { parseWith, type A2AError, type Call } from '../../protocol/index.ts';
 import type { JsonRoute, OwnRoute, RouteReply, StreamRoute } from '../../http/index.ts';
 import type { CommandService } from '../commands/service.ts';
-import { ownerOf } from '../session/session-owner.ts';
+import { sessionOwner } from '../session/session-owner.ts';
 import type { WorkspaceAgents } from '../session/workspace-agents.ts';
 import {
   commandPlace,
@@ -50,7 +50,7 @@ export function flatRoutes({ workspaces, commands }: FlatApiOptions): OwnRoute[]
       const metadata = settingsMetadata(agentSettings);
       if (metadata) {
         // Without a context id, the task starts a new conversation.
-        const owner = ownerOf(call, contextId ?? randomUUIDv7());
+        const owner = sessionOwner(call, contextId ?? randomUUIDv7());
         await workspaces.check(metadata, owner, { isReservation: true });
       }
       const { id } = await handler.reserveTask({ contextId, metadata }, call);

@@ -4,7 +4,7 @@ import type { Tool } from '../../agent/index.ts';
 import { defined } from '../../base/index.ts';
 import { A2AError, type Call, type Task } from '../../protocol/index.ts';
 import type { RequestHandler } from '../../tasks/index.ts';
-import { ownerOf } from '../session/session-owner.ts';
+import { sessionOwner } from '../session/session-owner.ts';
 import type { WorkspaceAgent } from '../session/workspace-agent.ts';
 import type { WorkspaceAgents } from '../session/workspace-agents.ts';
 import type { ListTasks } from './bodies.ts';
@@ -37,7 +37,7 @@ export async function listMetadata(
 
 /** Returns a task for a list. It has no tools, because most tasks of a list have the same tools. */
 async function listed(workspaces: WorkspaceAgents, { id, contextId, status }: Task, call: Call) {
-  const model = await workspaces.modelNames.of(ownerOf(call, contextId));
+  const model = await workspaces.modelNames.of(sessionOwner(call, contextId));
   return { id, contextId, taskState: status.state, model };
 }
 
@@ -48,7 +48,7 @@ async function agentFor(
   call: Call,
 ): Promise<WorkspaceAgent | undefined> {
   try {
-    return (await workspaces.acquire({ ...ownerOf(call, task.contextId), task })).agent;
+    return (await workspaces.acquire({ ...sessionOwner(call, task.contextId), task })).agent;
   } catch (error) {
     if (error instanceof A2AError) return undefined;
     throw error;

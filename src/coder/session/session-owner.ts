@@ -9,7 +9,7 @@ import { APP } from './workspace-agent.ts';
 export type SessionOwner = Pick<RequestContext, 'user' | 'tenant' | 'contextId'>;
 
 /** Returns the owner of a session that a caller uses. */
-export function ownerOf<Id>({ user }: Call, contextId: Id) {
+export function sessionOwner<Id>({ user }: Call, contextId: Id) {
   return { user, tenant: user?.tenant ?? '', contextId };
 }
 
