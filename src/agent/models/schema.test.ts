@@ -44,6 +44,37 @@ test('alternatives at the root become one object that allows each of them', () =
   });
 });
 
+test('alternatives may define the same property differently', () => {
+  const schema = fromZod(
+    z.discriminatedUnion('kind', [
+      z.object({ kind: z.literal('add'), value: z.string() }),
+      z.object({ kind: z.literal('remove'), value: z.number() }),
+      z.object({ kind: z.literal('clear') }),
+    ]),
+  );
+  assert.deepEqual(schema, {
+    type: 'object',
+    properties: {
+      kind: { type: 'string', enum: ['add', 'remove', 'clear'] },
+      value: { anyOf: [{ type: 'string' }, { type: 'number' }] },
+    },
+    required: ['kind'],
+  });
+});
+
+test('a property that only one alternative requires is optional, even beside allOf', () => {
+  const schema = toolSchema({
+    anyOf: [{ required: ['a'] }, { required: ['b'] }],
+    allOf: [{ properties: { a: { type: 'string' } }, required: ['c'] }],
+    properties: { b: { type: 'string' }, c: { type: 'string' } },
+  });
+  assert.deepEqual(schema, {
+    type: 'object',
+    properties: { a: { type: 'string' }, b: { type: 'string' }, c: { type: 'string' } },
+    required: ['c'],
+  });
+});
+
 test('an empty schema becomes that of an object', () => {
   assert.deepEqual(toolSchema({}), { type: 'object', properties: {} });
 });

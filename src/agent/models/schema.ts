@@ -2,8 +2,8 @@
  * Converts JSON Schemas to a form that every vendor accepts.
  *
  * The AI SDK handles the differences between vendors. This module makes the changes that all vendors need: it makes
- * the root a plain object with properties, and removes keywords that some vendors refuse. The result is never
- * stricter than the original. This is sufficient, because the tool validates its arguments itself.
+ * the root a plain object with properties, and removes keywords that some vendors refuse. The result may accept more
+ * than the original. This is sufficient, because the tool validates its arguments itself.
  */
 import { type JsonObject, type JsonValue, isObject } from '../../base/index.ts';
 
@@ -12,24 +12,62 @@ const REMOVED = new Set(['$schema', '$id', '$comment', '~standard', 'propertyNam
 
 /** Converts the schema of a tool's arguments. */
 export function toolSchema(schema: JsonObject): JsonObject {
-  const root = clean(schema, 0);
-  const { anyOf, oneOf, allOf, ...rest } = root;
-  const variants = [anyOf, oneOf, allOf].find(Array.isArray)?.filter(isJsonObject) ?? [];
+  const { anyOf, oneOf, allOf, ...rest } = clean(schema, 0);
+  const parts = [...objectsIn(allOf), unionOf(objectsIn(anyOf)), unionOf(objectsIn(oneOf)), rest];
+  const required = new Set(parts.flatMap(requiredBy));
   return {
     ...rest,
     type: 'object',
-    properties: Object.assign(
-      {},
-      ...variants.map((variant) => variant['properties']),
-      rest['properties'],
-    ),
-    ...(variants.length > 0 && { required: requiredByAll(rest, variants, Array.isArray(allOf)) }),
+    properties: Object.assign({}, ...parts.map(({ properties }) => properties)),
+    ...(required.size > 0 && { required: [...required] }),
   };
+}
+
+/** Returns the properties of all variants. Only properties that every variant requires are required. */
+function unionOf(variants: readonly JsonObject[]): JsonObject {
+  const properties = new Map<string, JsonValue[]>();
+  for (const variant of variants) {
+    for (const [name, schema] of Object.entries(objectOf(variant['properties']))) {
+      properties.set(name, [...(properties.get(name) ?? []), schema]);
+    }
+  }
+  const [first, ...others] = variants.map(requiredBy);
+  return {
+    properties: Object.fromEntries([...properties].map(([name, all]) => [name, anyOfThem(all)])),
+    required: first?.filter((name) => others.every((names) => names.includes(name))) ?? [],
+  };
+}
+
+/** Returns a schema that accepts what any of the given schemas accepts. Lists of values are joined. */
+function anyOfThem(schemas: readonly JsonValue[]): JsonValue {
+  const distinct = new Map<string, JsonValue>();
+  for (const schema of schemas) {
+    const { enum: values, ...rest } = objectOf(schema);
+    const key = JSON.stringify(Array.isArray(values) ? [rest] : schema);
+    const joined = [...valuesIn(distinct.get(key)), ...valuesIn(schema)];
+    distinct.set(key, Array.isArray(values) ? { ...rest, enum: [...new Set(joined)] } : schema);
+  }
+  const [only, ...others] = distinct.values();
+  return only !== undefined && others.length === 0 ? only : { anyOf: [...distinct.values()] };
+}
+
+function valuesIn(schema: JsonValue | undefined): readonly JsonValue[] {
+  const { enum: values } = objectOf(schema);
+  return Array.isArray(values) ? values : [];
+}
+
+function objectsIn(value: JsonValue | undefined): JsonObject[] {
+  return Array.isArray(value) ? value.filter(isJsonObject) : [];
 }
 
 /** Returns whether a value from parsed JSON is an object. */
 export function isJsonObject(value: unknown): value is JsonObject {
   return isObject(value);
+}
+
+/** Returns a value from parsed JSON if it is an object, and otherwise an empty object. */
+export function objectOf(value: unknown): JsonObject {
+  return isJsonObject(value) ? value : {};
 }
 
 /** Converts the schema of an answer. */
@@ -75,15 +113,6 @@ function isSafeIntegerBound(key: string, value: JsonValue): boolean {
   );
 }
 
-function requiredByAll(root: JsonObject, variants: readonly JsonObject[], all: boolean): string[] {
-  const lists = variants.map((variant) => names(variant['required']));
-  const [first = [], ...others] = lists;
-  const shared = all
-    ? lists.flat()
-    : first.filter((name) => others.every((list) => list.includes(name)));
-  return [...new Set([...names(root['required']), ...shared])];
-}
-
-function names(value: JsonValue | undefined): string[] {
-  return Array.isArray(value) ? value.filter((name) => typeof name === 'string') : [];
+function requiredBy({ required }: JsonObject): string[] {
+  return Array.isArray(required) ? required.filter((name) => typeof name === 'string') : [];
 }
