@@ -7,43 +7,33 @@
  * whether the name is correct. A model server on this machine must answer with its list, so that a client that selects
  * a model cannot make this program send a conversation to another service on the same port.
  */
-import { boundedFetch, nearestNames, shorten } from '../../base/index.ts';
+import { nearestNames, shorten } from '../../base/index.ts';
 import { ModelError } from '../model.ts';
-import { LOCAL_SERVERS, type ModelServer } from './model-servers.ts';
-import { listModels } from './model-list.ts';
+import { LOCAL_SERVERS } from './model-servers.ts';
+import { fetchFrom, listModels, modelsAddress, type Server } from './model-list.ts';
 
 const TIMEOUT_MS = 5000;
-const MAX_BYTES = 8 * 1024 * 1024;
 const MAX_NAMED = 3;
 const MAX_NAME_CHARS = 80;
 
 /** Names that can be used unchanged in the path of a URL. */
 const PLAIN = /^(?!.*(?:^|\/)\.{1,2}(?:\/|$))[\w.:@/-]{1,200}$/;
 
-const fetch = boundedFetch(MAX_BYTES);
-
-export interface NamedModel {
-  /** The vendor's prefix in model names. */
-  readonly prefix: string;
-  /** The vendor's name for the model. */
-  readonly id: string;
-}
-
-/** Throws a ModelError with similar names if the vendor does not have the model. */
+/**
+ * Throws a ModelError with similar names if the vendor does not have the model. `prefix` is the vendor's prefix in model
+ * names, and `id` is the vendor's name for the model.
+ */
 export async function requireKnown(
-  { prefix, id }: NamedModel,
-  server: Pick<ModelServer, 'vendor' | 'baseURL' | 'apiKey' | 'local'>,
+  { prefix, id }: { readonly prefix: string; readonly id: string },
+  server: Server,
   signal: AbortSignal,
 ): Promise<void> {
-  const { vendor, baseURL, apiKey, local } = server;
+  const { baseURL, local } = server;
   const limited = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
   let names: readonly string[];
   try {
     if (local === undefined && PLAIN.test(id)) {
-      const found = await fetch(`${baseURL.replace(/\/$/, '')}/models/${id}`, {
-        headers: apiKey === undefined ? {} : vendor.keyHeaders(apiKey),
-        signal: limited,
-      });
+      const found = await fetchFrom(server, `${modelsAddress(server)}/${id}`, limited);
       await found.body?.cancel();
       if (found.status !== 404) return;
     }

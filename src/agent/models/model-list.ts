@@ -11,7 +11,7 @@
  * The answers are foreign input: they are bounded, and invalid fields are ignored.
  */
 import * as z from 'zod';
-import { boundedFetch } from '../../base/index.ts';
+import { boundedFetch, defined } from '../../base/index.ts';
 import type { ModelServer } from './model-servers.ts';
 import { isWindow } from './too-long.ts';
 
@@ -30,7 +30,7 @@ export interface ServedModel {
   readonly hasTools?: boolean;
 }
 
-type Server = Pick<ModelServer, 'vendor' | 'baseURL' | 'apiKey' | 'local'>;
+export type Server = Pick<ModelServer, 'vendor' | 'baseURL' | 'apiKey' | 'local'>;
 
 /** Control characters, line breaks and invisible characters could forge the text in which a name is shown. */
 const Name = z
@@ -38,6 +38,7 @@ const Name = z
   .max(256)
   .regex(/^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+$/u);
 const Tokens = z.number().refine(isWindow).optional().catch(undefined);
+const Text = z.string().optional().catch(undefined);
 const Words = z.array(z.string()).optional().catch(undefined);
 
 /** A list whose invalid entries are left out. */
@@ -52,10 +53,10 @@ function listOf<T>(entry: z.ZodType<T>) {
 
 const OpenAiModel = z.object({
   id: Name,
-  type: z.string().optional().catch(undefined),
-  state: z.string().optional().catch(undefined),
+  type: Text,
+  state: Text,
   capabilities: Words,
-  owned_by: z.string().optional().catch(undefined),
+  owned_by: Text,
   /** vLLM and SGLang. */
   max_model_len: Tokens,
   /** OpenRouter and Together. */
@@ -77,10 +78,8 @@ const NamedList = z.object({
     }),
   ),
 });
-const Shown = z.object({
-  capabilities: Words,
-  parameters: z.string().optional().catch(undefined),
-});
+const Shown = z.object({ capabilities: Words, parameters: Text });
+type Shown = z.infer<typeof Shown>;
 const Props = z.object({ default_generation_settings: z.object({ n_ctx: Tokens }) });
 
 const fetch = boundedFetch(MAX_BYTES);
@@ -94,7 +93,7 @@ export async function listModels(server: Server, signal: AbortSignal): Promise<S
     );
     if (detailed) return detailed.data.filter(isChat).map(listed);
   }
-  const address = `${trimmed(server)}/models${server.vendor.listQuery ?? ''}`;
+  const address = `${modelsAddress(server)}${server.vendor.listQuery ?? ''}`;
   const list = await ask(server, address, z.union([OpenAiList, NamedList]), signal);
   if ('data' in list) return list.data.filter(isChat).map(listed);
   return list.models
@@ -116,7 +115,7 @@ export async function contextWindowAt(
     const models = await listModels(server, signal);
     return models.find((model) => model.id === id)?.contextWindow;
   }
-  const { data } = await ask(server, `${trimmed(server)}/models`, OpenAiList, signal);
+  const { data } = await ask(server, modelsAddress(server), OpenAiList, signal);
   const model = data.find((each) => each.id === id) ?? (data.length === 1 ? data[0] : undefined);
   if (!model) return undefined;
   const told = listed(model).contextWindow;
@@ -163,7 +162,7 @@ async function ollamaWindow(
   return running?.context_length ?? ownSize(await show(server, id, signal));
 }
 
-function show(server: Server, model: string, signal: AbortSignal): Promise<z.infer<typeof Shown>> {
+function show(server: Server, model: string, signal: AbortSignal): Promise<Shown> {
   return ask(server, rootOf(server, '/api/show'), Shown, signal, { model });
 }
 
@@ -171,7 +170,7 @@ function show(server: Server, model: string, signal: AbortSignal): Promise<z.inf
  * Returns the size in a model's Modelfile. Without it, Ollama uses a size that depends on the machine, and not the size
  * with which the model was trained.
  */
-function ownSize(shown: z.infer<typeof Shown> | undefined): number | undefined {
+function ownSize(shown: Shown | undefined): number | undefined {
   const [, size] = /^num_ctx\s+(\d+)/m.exec(shown?.parameters ?? '') ?? [];
   const tokens = Number(size);
   return isWindow(tokens) ? tokens : undefined;
@@ -188,7 +187,7 @@ function listed(model: OpenAiModel): ServedModel {
 }
 
 function entry(id: string, contextWindow: number | undefined): ServedModel {
-  return { id, ...(contextWindow !== undefined && { contextWindow }) };
+  return { id, ...defined({ contextWindow }) };
 }
 
 function isChat({ type, id }: OpenAiModel): boolean {
@@ -196,13 +195,28 @@ function isChat({ type, id }: OpenAiModel): boolean {
 }
 
 async function ask<T>(
-  { vendor, apiKey }: Server,
+  server: Server,
   url: string,
   schema: z.ZodType<T>,
   signal: AbortSignal,
   body?: object,
 ): Promise<T> {
-  const response = await fetch(url, {
+  const response = await fetchFrom(server, url, signal, body);
+  if (!response.ok) {
+    await response.body?.cancel();
+    throw new ListError(response.status);
+  }
+  return schema.parse(await response.json());
+}
+
+/** Sends a request with the server's key. With a body, the method is POST. */
+export function fetchFrom(
+  { vendor, apiKey }: Server,
+  url: string,
+  signal: AbortSignal,
+  body?: object,
+): Promise<Response> {
+  return fetch(url, {
     headers: {
       ...(apiKey !== undefined && vendor.keyHeaders(apiKey)),
       ...(body && { 'content-type': 'application/json' }),
@@ -210,11 +224,6 @@ async function ask<T>(
     signal,
     ...(body && { method: 'POST', body: JSON.stringify(body) }),
   });
-  if (!response.ok) {
-    await response.body?.cancel();
-    throw new ListError(response.status);
-  }
-  return schema.parse(await response.json());
 }
 
 /** The error of a server that does not answer with a list. */
@@ -227,11 +236,12 @@ export class ListError extends Error {
   }
 }
 
-function trimmed({ baseURL }: Server): string {
-  return baseURL.replace(/\/$/, '');
+/** Returns the address of the list of models. A model has the same address, with its name added. */
+export function modelsAddress({ baseURL }: Server): string {
+  return `${baseURL.replace(/\/$/, '')}/models`;
 }
 
 /** Returns the address of a path outside the OpenAI-compatible API, which ends with `/v1`. */
-function rootOf(server: Server, path: string): string {
-  return `${trimmed(server).replace(/\/v1$/, '')}${path}`;
+function rootOf({ baseURL }: Server, path: string): string {
+  return `${baseURL.replace(/(\/v1)?\/?$/, '')}${path}`;
 }

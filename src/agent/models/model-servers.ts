@@ -2,6 +2,7 @@
  * Finds the server behind the prefix of a model name: a vendor (`google:NAME`), a model server on this machine
  * (`ollama:NAME`), or a provider of the settings (`PROVIDER:NAME`). Reads keys and base URLs from environment variables.
  */
+import { defined } from '../../base/index.ts';
 import { ModelError } from '../model.ts';
 import { addressOf, VENDORS, type Vendor, type VendorEnvironment } from './vendors.ts';
 
@@ -128,21 +129,20 @@ function vendorServer(prefix: string, vendor: Vendor, env: VendorEnvironment): M
   const apiKey = valueOf(env, keyVariable);
   const given = valueOf(env, vendor.addressVariable);
   const baseURL = addressOf(vendor, given);
+  const lacksKey = apiKey === undefined && vendor.keyOptional !== true;
+  const lacking = lacksKey ? keyVariable : vendor.addressVariable;
+  const problem =
+    lacksKey || baseURL === undefined
+      ? (name: string) => missing(name, lacking)
+      : invalidAddress(baseURL, vendor.addressVariable);
   return {
     prefix,
     type: prefix,
     vendor,
     baseURL: baseURL ?? '',
-    ...(apiKey !== undefined && { apiKey }),
     keyVariable,
     isConfigured: given !== undefined,
-    ...problemOf(
-      apiKey === undefined && vendor.keyOptional !== true
-        ? (name) => missing(name, keyVariable)
-        : baseURL === undefined
-          ? (name) => missing(name, vendor.addressVariable)
-          : invalidAddress(baseURL, vendor.addressVariable),
-    ),
+    ...defined({ apiKey, problem }),
   };
 }
 
@@ -152,20 +152,16 @@ function providerServer(prefix: string, env: VendorEnvironment, entry: ModelProv
   // The vendor's own key belongs to the vendor's own address, so it is used only if the settings name it.
   const apiKey = apiKeyVariable === undefined ? undefined : valueOf(env, apiKeyVariable);
   const lacksKey = apiKey === undefined && (apiKeyVariable !== undefined || !vendor.keyOptional);
+  const lacking = apiKeyVariable ?? `providers.${prefix}.apiKeyVariable`;
+  const problem = lacksKey ? (name: string) => missing(name, lacking) : undefined;
   return {
     prefix,
     type,
     vendor,
     baseURL: addressOf(vendor, baseUrl) ?? '',
-    ...(apiKey !== undefined && { apiKey }),
-    ...(apiKeyVariable !== undefined && { keyVariable: apiKeyVariable }),
     entry,
     isConfigured: true,
-    ...problemOf(
-      lacksKey
-        ? (name) => missing(name, apiKeyVariable ?? `providers.${prefix}.apiKeyVariable`)
-        : undefined,
-    ),
+    ...defined({ apiKey, keyVariable: apiKeyVariable, problem }),
   };
 }
 
@@ -180,17 +176,15 @@ function localServer(
   const baseURL = addressOf(COMPATIBLE, entry?.baseUrl ?? given ?? address);
   const keyVariable = entry?.apiKeyVariable ?? firstSet(env, keys);
   const apiKey = keyVariable === undefined ? undefined : valueOf(env, keyVariable);
+  const problem = variable === undefined ? undefined : invalidAddress(baseURL, variable);
   return {
     prefix,
     type: 'openai-compatible',
     vendor: COMPATIBLE,
     baseURL,
-    ...(apiKey !== undefined && { apiKey }),
-    ...(keyVariable !== undefined && { keyVariable }),
-    ...(entry && { entry }),
     local: prefix,
     isConfigured: entry?.baseUrl !== undefined || given !== undefined,
-    ...problemOf(variable === undefined ? undefined : invalidAddress(baseURL, variable)),
+    ...defined({ apiKey, keyVariable, entry, problem }),
   };
 }
 
@@ -202,16 +196,12 @@ function hostAddress(given: string, standard: string): string {
   const { port } = new URL(standard);
   const hasScheme = /^[a-z]+:\/\//i.test(given);
   const host = given.startsWith(':') ? `127.0.0.1${given}` : given;
-  if (!URL.canParse(hasScheme ? given : `http://${host}`)) return given;
-  const url = new URL(hasScheme ? given : `http://${host}`);
+  const url = URL.parse(hasScheme ? given : `http://${host}`);
+  if (!url) return given;
   if (!hasScheme && url.port === '') url.port = port;
   if (url.hostname === '0.0.0.0') url.hostname = '127.0.0.1';
   if (url.hostname === '[::]') url.hostname = '[::1]';
   return url.href;
-}
-
-function problemOf(problem: ModelServer['problem'] | undefined): Pick<ModelServer, 'problem'> {
-  return problem ? { problem } : {};
 }
 
 function invalidAddress(baseURL: string, variable: string): ModelServer['problem'] | undefined {

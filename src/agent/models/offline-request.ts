@@ -20,7 +20,12 @@ interface Form {
   /** The syntax of the request, for the help text. */
   readonly usage: string;
   readonly tool: string;
-  readonly parse: (said: string) => Omit<Step, 'tool'> | undefined;
+  /** The groups of a pattern are the operands. The first pattern that matches is used. */
+  readonly patterns: readonly RegExp[];
+  /** The names of the tool's arguments, in the order of the operands. Only the last operand may be missing. */
+  readonly args: readonly string[];
+  readonly done: (...operands: string[]) => string;
+  readonly shows: boolean;
 }
 
 const FILLER = String.raw`(?:(?:me|the|a|an|all|new|text|file|files|folder|directory|contents?|of|in|called|named)\s+)*`;
@@ -34,101 +39,97 @@ const TEXT = String.raw`(\S(?:.*\S)?)`;
 const SHORT_TEXT = String.raw`(\S(?:.*?\S)?)`;
 const IN_FILE = String.raw`in\s+(?:the\s+)?(?:file\s+)?`;
 
+/** Makes the pattern for a whole request, which may have any case and several lines. */
+function request(text: TemplateStringsArray, ...parts: string[]): RegExp {
+  return new RegExp(`^${String.raw(text, ...parts)}$`, 'is');
+}
+
 export const FORMS: readonly Form[] = [
-  form(
-    'list [DIR]',
-    'list_directory',
-    [String.raw`(?:list|ls)(?:\s+${FILLER}(?:files|folder|directory|${WORD}))?`],
-    ([dir]) => ({
-      args: { ...(dir !== undefined && { path: dir }) },
-      done: `Content of ${dir ?? 'this folder'}:`,
-      shows: true,
-    }),
-  ),
-  form(
-    'fetch URL',
-    'fetch_url',
-    [String.raw`(?:fetch|download|open|get)\s+(?:the\s+)?(?:page\s+|url\s+)?(https?:\/\/\S+)`],
-    ([url = '']) => ({
-      args: { url },
-      done: `Content of ${url}:`,
-      shows: true,
-    }),
-  ),
-  form(
-    'read FILE',
-    'read_file',
-    [String.raw`(?:read|cat|show)\s+${FILLER}${WORD}`],
-    ([file = '']) => ({
-      args: { path: file },
-      done: `Content of ${file}:`,
-      shows: true,
-    }),
-  ),
-  form(
-    'search TEXT [in DIR]',
-    'search',
-    [
-      String.raw`(?:search|grep|find)\s+(?:for\s+)?${SHORT_TEXT}\s+(?:in|under)\s+(?:the\s+)?(?:folder\s+|directory\s+)?${WORD}`,
-      String.raw`(?:search|grep|find)\s+(?:for\s+)?${TEXT}`,
+  {
+    usage: 'list [DIR]',
+    tool: 'list_directory',
+    patterns: [request`(?:list|ls)(?:\s+${FILLER}(?:files|folder|directory|${WORD}))?`],
+    args: ['path'],
+    done: (dir = 'this folder') => `Content of ${dir}:`,
+    shows: true,
+  },
+  {
+    usage: 'fetch URL',
+    tool: 'fetch_url',
+    patterns: [
+      request`(?:fetch|download|open|get)\s+(?:the\s+)?(?:page\s+|url\s+)?(https?:\/\/\S+)`,
     ],
-    ([text = '', dir]) => ({
-      args: { pattern: text, ...(dir !== undefined && { path: dir }) },
-      done: `Results of the search for "${text}":`,
-      shows: true,
-    }),
-  ),
-  form(
-    'create FILE with TEXT',
-    'write_file',
-    [
-      String.raw`(?:create|write|make)\s+${FILLER}${WORD}\s+(?:with|containing|that says)(?:\s+the)?(?:\s+(?:contents?|text))?:?\s+${TEXT}`,
+    args: ['url'],
+    done: (url) => `Content of ${url}:`,
+    shows: true,
+  },
+  {
+    usage: 'read FILE',
+    tool: 'read_file',
+    patterns: [request`(?:read|cat|show)\s+${FILLER}${WORD}`],
+    args: ['path'],
+    done: (file) => `Content of ${file}:`,
+    shows: true,
+  },
+  {
+    usage: 'search TEXT [in DIR]',
+    tool: 'search',
+    patterns: [
+      request`(?:search|grep|find)\s+(?:for\s+)?${SHORT_TEXT}\s+(?:in|under)\s+(?:the\s+)?(?:folder\s+|directory\s+)?${WORD}`,
+      request`(?:search|grep|find)\s+(?:for\s+)?${TEXT}`,
     ],
-    ([file = '', text = '']) => ({
-      args: { path: file, content: text },
-      done: `I wrote ${file}.`,
-      shows: false,
-    }),
-  ),
-  form(
-    'replace A with B in FILE',
-    'edit',
-    [
-      String.raw`replace(?=.*\s${IN_FILE}\S+$)\s+(?:the\s+(?:text|word)\s+)?${SHORT_TEXT}\s+(?:with|by)\s+${TEXT}\s+${IN_FILE}${WORD}`,
+    args: ['pattern', 'path'],
+    done: (text) => `Results of the search for "${text}":`,
+    shows: true,
+  },
+  {
+    usage: 'create FILE with TEXT',
+    tool: 'write_file',
+    patterns: [
+      request`(?:create|write|make)\s+${FILLER}${WORD}\s+(?:with|containing|that says)(?:\s+the)?(?:\s+(?:contents?|text))?:?\s+${TEXT}`,
     ],
-    ([before = '', after = '', file = '']) => ({
-      args: { path: file, old: before, new: after },
-      done: `I replaced "${before}" with "${after}" in ${file}.`,
-      shows: false,
-    }),
-  ),
-  form(
-    'run COMMAND',
-    'run_shell_command',
-    [String.raw`(?:run|execute)\s+(?:the\s+)?(?:shell\s+)?(?:command\s*:?\s+)?${TEXT}`],
-    ([command = '']) => ({
-      args: { command },
-      done: `I ran \`${command}\`:`,
-      shows: true,
-    }),
-  ),
-  form(
-    'remember TEXT',
-    'save_memory',
-    [String.raw`remember\s+(?:that\s+)?${TEXT}`],
-    ([text = '']) => ({
-      args: { text },
-      done: `I will remember: ${text}`,
-      shows: false,
-    }),
-  ),
+    args: ['path', 'content'],
+    done: (file) => `I wrote ${file}.`,
+    shows: false,
+  },
+  {
+    usage: 'replace A with B in FILE',
+    tool: 'edit',
+    patterns: [
+      request`replace(?=.*\s${IN_FILE}\S+$)\s+(?:the\s+(?:text|word)\s+)?${SHORT_TEXT}\s+(?:with|by)\s+${TEXT}\s+${IN_FILE}${WORD}`,
+    ],
+    args: ['old', 'new', 'path'],
+    done: (before, after, file) => `I replaced "${before}" with "${after}" in ${file}.`,
+    shows: false,
+  },
+  {
+    usage: 'run COMMAND',
+    tool: 'run_shell_command',
+    patterns: [request`(?:run|execute)\s+(?:the\s+)?(?:shell\s+)?(?:command\s*:?\s+)?${TEXT}`],
+    args: ['command'],
+    done: (command) => `I ran \`${command}\`:`,
+    shows: true,
+  },
+  {
+    usage: 'remember TEXT',
+    tool: 'save_memory',
+    patterns: [request`remember\s+(?:that\s+)?${TEXT}`],
+    args: ['text'],
+    done: (text) => `I will remember: ${text}`,
+    shows: false,
+  },
 ];
 
 /** Returns the step for this request, or undefined if the request matches no form. */
 export function parseForm(said: string): Step | undefined {
-  for (const { tool, parse } of FORMS) {
-    const step = parse(said);
-    if (step !== undefined) return { tool, ...step };
+  const { masked, restore } = maskQuotes(said);
+  for (const { tool, patterns, args: names, done, shows } of FORMS) {
+    const groups = patterns.map((pattern) => pattern.exec(masked)).find((match) => match !== null);
+    if (!groups) continue;
+    const given = groups.slice(1).filter((group) => group !== undefined);
+    const operands = given.map((group) => operand(group, restore));
+    const args = Object.fromEntries(operands.map((value, at) => [names[at] ?? '', value]));
+    return { tool, args, done: done(...operands), shows };
   }
   return undefined;
 }
@@ -162,33 +163,8 @@ function withoutPoliteness(said: string): string {
     .replace(/(?<=[^\s.!?])[.!?]+$/, '');
 }
 
-function form(
-  usage: string,
-  tool: string,
-  patterns: readonly string[],
-  step: (operands: readonly (string | undefined)[]) => Omit<Step, 'tool'>,
-): Form {
-  const expressions = patterns.map((pattern) => new RegExp(`^${pattern}$`, 'is'));
-  return {
-    usage,
-    tool,
-    parse(said) {
-      const { masked, restore } = maskQuotes(said);
-      for (const expression of expressions) {
-        const match = expression.exec(masked);
-        if (match !== null) return step(match.slice(1).map((each) => operand(each, restore)));
-      }
-      return undefined;
-    },
-  };
-}
-
 /** Removes the quotes if the whole text is quoted. */
-function operand(
-  masked: string | undefined,
-  restore: (text: string) => string,
-): string | undefined {
-  if (masked === undefined) return undefined;
+function operand(masked: string, restore: (text: string) => string): string {
   const text = restore(masked.trim());
   return /^\0\d+\0$/.test(masked.trim()) ? text.slice(1, -1) : text;
 }

@@ -7,6 +7,7 @@
 import { type JsonObject, type JsonValue, isObject } from '../../base/index.ts';
 import type { ToolDeclaration } from '../model.ts';
 import type { Step } from './offline-request.ts';
+import { objectOf } from './schema.ts';
 
 const STOP_WORDS = new Set(
   'a an the to of for in on at by and or do get set fetch call use make tool current'.split(' '),
@@ -156,8 +157,4 @@ function wordsOf(name: string): string[] {
   return words
     .filter((word) => word !== '' && !STOP_WORDS.has(word))
     .map((word) => word.replace(/(?<=..)s$/, ''));
-}
-
-function objectOf(value: JsonValue | undefined): JsonObject {
-  return isObject(value) ? value : {};
 }

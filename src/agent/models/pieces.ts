@@ -1,5 +1,6 @@
 /** Functions for the built-in models. They stream a text in small chunks and estimate token counts. */
 import { setImmediate } from 'node:timers/promises';
+import { cutText } from '../../base/index.ts';
 import type { Usage } from '../event.ts';
 import type { ModelRequest } from '../model.ts';
 
@@ -45,8 +46,7 @@ export function limited(
   const stopped = text.slice(0, Math.min(text.length, ...ends));
   const most = maxOutputTokens * CHARS_PER_TOKEN;
   if (stopped.length <= most) return { text: stopped, reason: 'stop' };
-  const half = (stopped.codePointAt(most - 1) ?? 0) > 0xffff;
-  return { text: stopped.slice(0, half ? most - 1 : most), reason: 'length' };
+  return { text: cutText(stopped, most), reason: 'length' };
 }
 
 /** Returns a deterministic estimate of the token counts. */

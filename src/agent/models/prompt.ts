@@ -51,21 +51,7 @@ type Message =
   | { role: 'user'; content: UserPart[] }
   | { role: 'assistant'; content: ModelPart[] }
   | { role: 'tool'; content: ResultPart[] };
-type Call = Pick<
-  LanguageModelV4CallOptions,
-  | 'tools'
-  | 'toolChoice'
-  | 'maxOutputTokens'
-  | 'temperature'
-  | 'topP'
-  | 'topK'
-  | 'stopSequences'
-  | 'seed'
-  | 'presencePenalty'
-  | 'frequencyPenalty'
-  | 'responseFormat'
-  | 'reasoning'
-> & { prompt: Message[] };
+type Call = Omit<LanguageModelV4CallOptions, 'prompt'> & { prompt: Message[] };
 
 type Tool = NonNullable<Call['tools']>[number];
 
@@ -87,8 +73,7 @@ export function callOptions(
       toolChoice: toolChoiceOf(request),
     }),
     ...defined({ maxOutputTokens, temperature, topP, topK, seed }),
-    ...defined({ presencePenalty, frequencyPenalty }),
-    ...(reasoning !== undefined && { reasoning }),
+    ...defined({ presencePenalty, frequencyPenalty, reasoning }),
     ...(stop !== undefined && { stopSequences: [...stop] }),
     ...responseFormatOf(request),
   };
@@ -96,13 +81,7 @@ export function callOptions(
 
 function toolOf({ name, description, parameters, strict }: ToolDeclaration): Tool {
   const inputSchema = jsonSchema(toolSchema(parameters));
-  return {
-    type: 'function',
-    name,
-    description,
-    inputSchema,
-    ...(strict !== undefined && { strict }),
-  };
+  return { type: 'function', name, description, inputSchema, ...defined({ strict }) };
 }
 
 function toolChoiceOf({ toolChoice = 'auto' }: ModelRequest): NonNullable<Call['toolChoice']> {
@@ -163,16 +142,10 @@ function modelParts(part: ContentPart, abilities: Abilities): ModelPart[] {
   switch (part.kind) {
     case 'thought':
       return [{ type: 'reasoning', text: part.text, ...carried(part.provider) }];
-    case 'function-call':
-      return [
-        {
-          type: 'tool-call',
-          toolCallId: part.id,
-          toolName: part.name,
-          input: part.args,
-          ...carried(part.provider),
-        },
-      ];
+    case 'function-call': {
+      const { id: toolCallId, name: toolName, args: input, provider } = part;
+      return [{ type: 'tool-call', toolCallId, toolName, input, ...carried(provider) }];
+    }
     default:
       return userParts(part, abilities);
   }
@@ -197,18 +170,16 @@ function userParts(part: ContentPart, abilities: Abilities): UserPart[] {
 }
 
 function blob(part: BlobPart): UserPart {
-  const { mediaType, data, name, provider } = part;
+  const { mediaType, data, name } = part;
   if (isText(mediaType)) {
     const text = Buffer.from(data, 'base64').toString('utf8');
     return { type: 'text', text: name === undefined ? text : `${name}:\n${text}` };
   }
-  return {
-    type: 'file',
-    mediaType,
-    data: { type: 'data', data },
-    ...(name !== undefined && { filename: name }),
-    ...carried(provider),
-  };
+  return { type: 'file', mediaType, data: { type: 'data', data }, ...aboutFile(part) };
+}
+
+function aboutFile({ name, provider }: BlobPart | FileContentPart) {
+  return { ...defined({ filename: name }), ...carried(provider) };
 }
 
 /**
@@ -216,14 +187,13 @@ function blob(part: BlobPart): UserPart {
  * never fetches the file.
  */
 function file(part: FileContentPart, { urls, strict }: Abilities): UserPart {
-  const { uri, mediaType, name, provider } = part;
+  const { uri, mediaType, name } = part;
   if (mediaType !== undefined && URL.canParse(uri) && fetchesItself(urls, mediaType, uri)) {
     return {
       type: 'file',
       mediaType,
       data: { type: 'url', url: new URL(uri) },
-      ...(name !== undefined && { filename: name }),
-      ...carried(provider),
+      ...aboutFile(part),
     };
   }
   if (strict === true) {

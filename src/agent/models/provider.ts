@@ -32,7 +32,7 @@ import type { ProviderTool } from './provider-tool.ts';
 import { withRetry, type ModelRetryOptions } from './retry.ts';
 import { startTimeouts, TIMEOUT_MS, type TimeoutOptions } from './timeouts.ts';
 import { cutOff, refusesContent, type ErrorSource } from './vendor-error.ts';
-import { isJsonObject } from './schema.ts';
+import { isJsonObject, objectOf } from './schema.ts';
 import { streamOf } from './whole-answer.ts';
 
 /**
@@ -171,8 +171,8 @@ async function open(
   try {
     return await ask(call);
   } catch (error) {
-    // The vendor may have refused a file, such as a damaged image. The request is repeated without files, because
-    // every later request would contain the file, too.
+    // The vendor may have refused a file, such as a damaged image. The request is repeated without files. Otherwise the
+    // conversation could not continue, because every later request contains the same file and would be refused too.
     if (strict === true || !refusesContent(error) || !hasFiles(call)) throw error;
     const without = callOptions(request, { ...abilities, urls: {}, files: false }, search);
     const answer = await ask(without).catch(() => Promise.reject(error));
@@ -334,20 +334,15 @@ const SETTINGS: Readonly<Record<string, string>> = {
  * Values that are the default for all vendors. Omitting them does not change the answer, so they are never refused.
  * Many clients always send them, although OpenAI's reasoning models do not support a temperature.
  */
-const DEFAULTS: Pick<
-  ModelRequest,
-  'temperature' | 'topP' | 'frequencyPenalty' | 'presencePenalty'
-> = {
-  temperature: 1,
-  topP: 1,
-  frequencyPenalty: 0,
-  presencePenalty: 0,
-};
+const DEFAULTS = new Map([
+  ['temperature', 1],
+  ['topP', 1],
+  ['frequencyPenalty', 0],
+  ['presencePenalty', 0],
+]);
 
 function isDefault(request: ModelRequest, setting: string): boolean {
-  return Object.entries(DEFAULTS).some(
-    ([name, value]) => name === setting && Reflect.get(request, name) === value,
-  );
+  return DEFAULTS.has(setting) && Reflect.get(request, setting) === DEFAULTS.get(setting);
 }
 
 function refuseUnsupported(
@@ -427,7 +422,7 @@ function merge(
   if (before === undefined || now === undefined) return now ?? before;
   const merged: Record<string, JsonObject> = {};
   for (const vendor of new Set([...Object.keys(before), ...Object.keys(now)])) {
-    merged[vendor] = { ...object(before[vendor]), ...object(now[vendor]) };
+    merged[vendor] = { ...objectOf(before[vendor]), ...objectOf(now[vendor]) };
   }
   return merged;
 }
@@ -437,10 +432,6 @@ function json(metadata: unknown): JsonObject | undefined {
   if (metadata === undefined) return undefined;
   const plain: unknown = JSON.parse(JSON.stringify(metadata));
   if (!isJsonObject(plain)) return undefined;
-  const vendors = Object.entries(plain).filter(([, own]) => Object.keys(object(own)).length > 0);
+  const vendors = Object.entries(plain).filter(([, own]) => Object.keys(objectOf(own)).length > 0);
   return vendors.length > 0 ? Object.fromEntries(vendors) : undefined;
-}
-
-function object(value: unknown): JsonObject {
-  return isJsonObject(value) ? value : {};
 }

@@ -3,7 +3,7 @@
  * `lmstudio:NAME`, `vllm:NAME`, `offline`, `scripted:FILE`, and `PROVIDER:NAME` for providers of the settings. Keys and
  * base URLs are read from environment variables.
  */
-import { nearestNames } from '../../base/index.ts';
+import { defined, nearestNames } from '../../base/index.ts';
 import { ModelError, type Model } from '../model.ts';
 import { offlineModel } from './offline.ts';
 import { withRetry, type ModelRetryOptions } from './retry.ts';
@@ -103,20 +103,9 @@ function fromServer(server: ModelServer, id: string, options: ResolveOptions): M
   const problem = server.problem?.(name);
   if (problem !== undefined && checkKey === true) throw problem;
   const contextWindow = windowIn(entry, id);
-  return vendorModel(
-    type,
-    id,
-    { baseURL, ...(apiKey !== undefined && { apiKey }) },
-    {
-      ...rest,
-      name,
-      ...(keyVariable !== undefined && { keyVariable }),
-      ...(contextWindow !== undefined && { contextWindow }),
-      ...(local !== undefined && { local }),
-      problem,
-      thoughts: true,
-    },
-  );
+  const settings = { baseURL, ...defined({ apiKey }) };
+  const known = defined({ keyVariable, contextWindow, local });
+  return vendorModel(type, id, settings, { ...rest, name, ...known, problem, thoughts: true });
 }
 
 /** Returns the size of the context window in the settings. */

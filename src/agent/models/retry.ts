@@ -2,7 +2,7 @@
  * Retries a request after a temporary failure of the vendor: too many requests, a server error, no connection.
  *
  * A request is retried only before the first chunk of its answer, because a chunk that was shown cannot be withdrawn.
- * The AI SDK's models do not retry. The gateway does not use this module, because it fails over to another provider
+ * The AI SDK's models do not retry. The gateway does not use `withRetry`, because it fails over to another provider
  * instead.
  */
 import { backoffMs, pause } from '../../base/index.ts';

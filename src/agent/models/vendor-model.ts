@@ -2,7 +2,7 @@
  * Creates the models of a vendor with a given key and base URL. The key and the URL come from the environment
  * (resolve.ts) or from a configuration. The vendor's package is loaded at the first request.
  */
-import { BoundedMap, reasonOf } from '../../base/index.ts';
+import { BoundedMap, defined, reasonOf } from '../../base/index.ts';
 import { ModelError, type Model, type ModelChunk, type ModelRequest } from '../model.ts';
 import { embeddingsFrom, type EmbeddingModel, type EmbeddingOptions } from './embeddings.ts';
 import type { LocalServer } from './model-servers.ts';
@@ -48,7 +48,7 @@ export function vendorModel(
 ): Model {
   const vendor = vendorOf(type);
   const { problem, name = `${type}:${id}`, local, onContextWindow } = options;
-  const server = { vendor, ...settings, ...(local !== undefined && { local }) };
+  const server = { vendor, ...settings, ...defined({ local }) };
   const clientOf = (used: Vendor) =>
     once(name, () => client(used, id, settings, { ...options, name }));
   const own = clientOf(vendor);
@@ -135,7 +135,7 @@ async function client(
   const languageModel = await vendor.load(id, settings);
   return fromProvider(languageModel, {
     ...rest,
-    ...(settings.apiKey !== undefined && { secret: settings.apiKey }),
+    ...defined({ secret: settings.apiKey }),
     webSearch: vendor.webSearch?.(id),
     providerOptions: (request) =>
       vendor.options?.(id, { ...request, thoughts: request.thoughts ?? thoughts }),
@@ -167,11 +167,7 @@ export function vendorEmbeddings(
   }
   const load = once(name, async () => {
     const model = await loadEmbeddings(id, settings);
-    return embeddingsFrom(model, {
-      ...rest,
-      name,
-      ...(settings.apiKey !== undefined && { secret: settings.apiKey }),
-    });
+    return embeddingsFrom(model, { ...rest, name, ...defined({ secret: settings.apiKey }) });
   });
   return {
     name,

@@ -65,20 +65,32 @@ const fetch = boundedFetch(MAX_RESPONSE_BYTES);
 /** Maximum number of searches for one answer, because each search costs money. */
 const MAX_SEARCHES = 5;
 
-/** The vendors' packages. Only users of a vendor's models have to install its package. */
-const SDKS = {
-  google: () =>
-    optionalPackage('@ai-sdk/google', 'A model of Google', () => import('@ai-sdk/google')),
-  anthropic: () =>
-    optionalPackage('@ai-sdk/anthropic', 'A model of Anthropic', () => import('@ai-sdk/anthropic')),
-  openai: () =>
-    optionalPackage('@ai-sdk/openai', 'A model of OpenAI', () => import('@ai-sdk/openai')),
-  compatible: () =>
-    optionalPackage(
+/** The clients of the vendors' packages. Only users of a vendor's models have to install its package. */
+const CLIENTS = {
+  async google(settings: VendorSettings) {
+    const load = () => import('@ai-sdk/google');
+    const { createGoogle } = await optionalPackage('@ai-sdk/google', 'A model of Google', load);
+    return createGoogle({ ...settings, fetch });
+  },
+  async openai(settings: VendorSettings) {
+    const load = () => import('@ai-sdk/openai');
+    const { createOpenAI } = await optionalPackage('@ai-sdk/openai', 'A model of OpenAI', load);
+    return createOpenAI({ ...settings, fetch });
+  },
+  async compatible({ structuredOutputs = false, ...settings }: VendorSettings) {
+    const { createOpenAICompatible } = await optionalPackage(
       '@ai-sdk/openai-compatible',
       'A model of an OpenAI-compatible server',
       () => import('@ai-sdk/openai-compatible'),
-    ),
+    );
+    return createOpenAICompatible({
+      ...settings,
+      name: 'compatible',
+      fetch,
+      includeUsage: true,
+      supportsStructuredOutputs: structuredOutputs,
+    });
+  },
 };
 
 export const VENDORS: Readonly<Record<string, Vendor>> = {
@@ -98,14 +110,9 @@ export const VENDORS: Readonly<Record<string, Vendor>> = {
       /^gemini-(?!1)/.test(model)
         ? { id: 'google.google_search', name: 'google_search', args: {} }
         : undefined,
-    async load(model, settings) {
-      const { createGoogle } = await SDKS.google();
-      return createGoogle({ ...settings, fetch })(model);
-    },
-    async loadEmbeddings(model, settings) {
-      const { createGoogle } = await SDKS.google();
-      return createGoogle({ ...settings, fetch }).embeddingModel(model);
-    },
+    load: async (model, settings) => (await CLIENTS.google(settings))(model),
+    loadEmbeddings: async (model, settings) =>
+      (await CLIENTS.google(settings)).embeddingModel(model),
   },
   anthropic: {
     keys: ['ANTHROPIC_API_KEY'],
@@ -128,7 +135,11 @@ export const VENDORS: Readonly<Record<string, Vendor>> = {
       args: { maxUses: MAX_SEARCHES },
     }),
     async load(model, settings) {
-      const { createAnthropic } = await SDKS.anthropic();
+      const { createAnthropic } = await optionalPackage(
+        '@ai-sdk/anthropic',
+        'A model of Anthropic',
+        () => import('@ai-sdk/anthropic'),
+      );
       return createAnthropic({ ...settings, fetch })(model);
     },
   },
@@ -150,14 +161,9 @@ export const VENDORS: Readonly<Record<string, Vendor>> = {
     webSearch: () => ({ id: 'openai.web_search', name: 'web_search', args: {} }),
     // Many servers with OpenAI's format do not have the Responses API.
     fallback: 'openai-compatible',
-    async load(model, settings) {
-      const { createOpenAI } = await SDKS.openai();
-      return createOpenAI({ ...settings, fetch })(model);
-    },
-    async loadEmbeddings(model, settings) {
-      const { createOpenAI } = await SDKS.openai();
-      return createOpenAI({ ...settings, fetch }).embeddingModel(model);
-    },
+    load: async (model, settings) => (await CLIENTS.openai(settings))(model),
+    loadEmbeddings: async (model, settings) =>
+      (await CLIENTS.openai(settings)).embeddingModel(model),
   },
   'openai-compatible': {
     keys: ['OPENAI_COMPATIBLE_API_KEY'],
@@ -171,23 +177,9 @@ export const VENDORS: Readonly<Record<string, Vendor>> = {
         ...(parallelToolCalls === false && { parallel_tool_calls: false }),
       },
     }),
-    async load(model, { structuredOutputs, ...settings }) {
-      const { createOpenAICompatible } = await SDKS.compatible();
-      const name = 'compatible';
-      return createOpenAICompatible({
-        ...settings,
-        name,
-        fetch,
-        includeUsage: true,
-        ...(structuredOutputs === true && { supportsStructuredOutputs: true }),
-      })(model);
-    },
-    async loadEmbeddings(model, settings) {
-      const { createOpenAICompatible } = await SDKS.compatible();
-      return createOpenAICompatible({ ...settings, name: 'compatible', fetch }).embeddingModel(
-        model,
-      );
-    },
+    load: async (model, settings) => (await CLIENTS.compatible(settings))(model),
+    loadEmbeddings: async (model, settings) =>
+      (await CLIENTS.compatible(settings)).embeddingModel(model),
   },
 };
 
