@@ -1,4 +1,5 @@
 /** The errors of session and artifact stores, and the checks that all of these stores make. */
+import { StoreError } from '../base/index.ts';
 import type { SessionKey } from './session.ts';
 
 /** Maximum length in UTF-16 code units of names (of apps, users and artifacts) and ids (of sessions and events). */
@@ -33,6 +34,13 @@ export class StorageError extends Error {
     super(message, cause === undefined ? {} : { cause });
     this.code = code;
   }
+}
+
+/** Converts the error of a database. Other errors are returned unchanged. */
+export function toStorageError(error: unknown): unknown {
+  if (!(error instanceof StoreError)) return error;
+  const hint = error.hint === undefined ? '' : `: ${error.hint}`;
+  return new StorageError(error.code, `${error.message}${hint}`, error.cause);
 }
 
 export function checkOwner({ app, user }: Pick<SessionKey, 'app' | 'user'>): void {
@@ -70,4 +78,18 @@ export function toJson(what: string, value: unknown): string {
     throw new StorageError('invalid', `the ${what} cannot be stored: it is not JSON`, cause);
   }
   throw new StorageError('invalid', `the ${what} cannot be stored: it is not JSON`);
+}
+
+/**
+ * Parses stored JSON. Throws a StorageError if this fails.
+ *
+ *   const event: Event = fromJson('an event', json);
+ */
+export function fromJson(what: string, json: string) {
+  try {
+    return JSON.parse(json);
+  } catch (cause) {
+    const message = `${what} cannot be read: delete it, or restore it from a backup`;
+    throw new StorageError('corrupt', message, cause);
+  }
 }

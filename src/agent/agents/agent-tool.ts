@@ -20,14 +20,15 @@ import {
   withQuestion,
   WorkDone,
 } from '../delegated.ts';
-import type { Answer, Event, EventError, Question } from '../event.ts';
+import type { Answer, Event, EventError } from '../event.ts';
 import type { AnswerInbox } from '../inbox.ts';
 import { FinalText } from '../run/final-text.ts';
 import { AgentTree } from '../run/tree.ts';
 import { surroundingsOf } from '../run/run.ts';
 import { RunIndex } from '../run/run-index.ts';
-import { makeRunner, type PendingOptions, type Runner } from '../run/runner.ts';
+import { makeRunner, type Runner } from '../run/runner.ts';
 import { outcomeUnknown } from '../run/stopped-calls.ts';
+import type { SessionKey } from '../session.ts';
 import { Waiting, type Tool, type ToolContext } from '../tool.ts';
 import { checkArguments, parametersOf } from '../tools/function-tool.ts';
 
@@ -64,37 +65,34 @@ export function agentTool(agent: Agent, options: AgentToolOptions = {}): Tool {
       return args;
     },
     async run(args, context) {
+      const { callId, services, signal } = context;
+      const { sessions } = services;
       const runner = runnerFor(agent, context);
+      const key = delegatedSession(context.session, callId);
       const message =
         typeof args['request'] === 'string' && !inputSchema
           ? args['request']
           : JSON.stringify(args);
-      const forget = () =>
-        context.services.sessions.delete(delegatedSession(context.session, context.callId));
-      let outcome: Outcome;
+      let outcome: Awaited<ReturnType<typeof follow>>;
       try {
-        const { answers = [] } = surroundingsOf(context.services) ?? {};
-        const earlier = answers.length > 0 ? await earlierEvents(context) : [];
-        const own = openAnswers(answers, context.callId, earlier);
-        if (answers.length > 0 && own.length === 0) {
+        const { answers: given = [] } = surroundingsOf(services) ?? {};
+        const earlier = given.length > 0 ? ((await sessions.get(key))?.events ?? []) : [];
+        const answers = openAnswers(given, callId, earlier);
+        if (given.length > 0 && answers.length === 0) {
           // The agent has already received these answers, and was active when the process ended.
-          const { session, callId, services, signal } = context;
-          const key = delegatedSession(session, callId);
-          await cancelRun(tree, services.sessions, key, callId, signal).catch(() => undefined);
+          await cancelRun(tree, sessions, key, callId, signal).catch(() => undefined);
           throw outcomeUnknown(new WorkDone(earlier).text);
         }
-        outcome = await follow(runner, { message, answers: own, earlier }, context);
+        outcome = await follow(runner, { key, message, answers, earlier }, context);
       } catch (failure) {
         // A call that failed or was aborted is never resumed, so its session is no longer needed.
-        await forget().catch(() => undefined);
+        await sessions.delete(key).catch(() => undefined);
         throw failure;
       }
       const { questions, error, text } = outcome;
-      const [first, ...others] = questions.map((question) =>
-        delegatedQuestion(question, context.callId),
-      );
+      const [first, ...others] = questions.map((question) => delegatedQuestion(question, callId));
       if (first) return new Waiting(first, ...others);
-      await forget();
+      await sessions.delete(key);
       if (error) throw new Error(`${agent.name} failed: ${error.message}`, { cause: error });
       return outputSchema && text !== '' ? (JSON.parse(text) as JsonValue) : text;
     },
@@ -124,36 +122,6 @@ function runnerFor(agent: Agent, context: ToolContext): Runner {
   );
 }
 
-/** The data with which an agent starts or continues. */
-interface Input {
-  readonly message: string;
-  /** The person's answers to open questions of the agent. */
-  readonly answers: readonly Answer[];
-  /** The stored events of the agent. */
-  readonly earlier: readonly Event[];
-}
-
-/** Starts the run, or resumes it with the person's answers. */
-function begin(
-  runner: Runner,
-  at: PendingOptions,
-  { message, answers }: Input,
-  context: ToolContext,
-) {
-  const { callId, signal } = context;
-  const { inbox: outer } = surroundingsOf(context.services) ?? {};
-  const inbox: AnswerInbox | undefined = outer && {
-    take(question) {
-      const answer = outer.take(delegatedQuestion(question, callId));
-      return answer && withQuestion(answer, question.id);
-    },
-    listen: (arrived) => outer.listen(arrived),
-  };
-  const options = { ...at, signal, ...(inbox && { inbox }) };
-  if (answers.length === 0) return runner.run({ ...options, message });
-  return runner.resume({ ...options, answers });
-}
-
 /** Returns the answers that the agent has not received yet, with the ids that its questions have in its session. */
 function openAnswers(
   answers: readonly Answer[],
@@ -167,25 +135,41 @@ function openAnswers(
     .filter(({ questionId }) => questions.has(questionId));
 }
 
-interface Outcome {
-  readonly questions: readonly Question[];
-  readonly error: EventError | undefined;
-  readonly text: string;
+/** The data with which an agent starts or continues. */
+interface Input {
+  /** The key of the agent's session. */
+  readonly key: SessionKey;
+  readonly message: string;
+  /** The person's answers to open questions of the agent. */
+  readonly answers: readonly Answer[];
+  /** The stored events of the agent. */
+  readonly earlier: readonly Event[];
 }
 
-async function follow(runner: Runner, input: Input, context: ToolContext): Promise<Outcome> {
-  const { user, id: session } = delegatedSession(context.session, context.callId);
-  const at = { user, session, runId: context.callId };
+/** Starts the agent's run, or resumes it with the person's answers, until it ends or waits for a person. */
+async function follow(
+  runner: Runner,
+  { key, message, answers, earlier }: Input,
+  context: ToolContext,
+) {
+  const { callId, signal } = context;
   const around = surroundingsOf(context.services);
-  const work = new WorkDone(input.earlier);
-  if (input.earlier.length > 0) context.progress({ work: work.text });
+  const at = { user: key.user, session: key.id, runId: callId };
+  const inbox = around?.inbox && inboxFor(around.inbox, callId);
+  const options = { ...at, signal, ...(inbox && { inbox }) };
+  const events =
+    answers.length === 0
+      ? runner.run({ ...options, message })
+      : runner.resume({ ...options, answers });
+  const work = new WorkDone(earlier);
+  if (earlier.length > 0) context.progress({ work: work.text });
   let asked = false;
   let error: EventError | undefined;
   // The stored events are included, because one of several parallel sub-agents may have finished its text before
   // another one asked a question.
   const final = new FinalText();
-  for (const event of input.earlier) final.note(event);
-  for await (const event of begin(runner, at, input, context)) {
+  for (const event of earlier) final.note(event);
+  for await (const event of events) {
     await around?.show(event);
     if (functionResponses(event.content).length > 0 || functionCalls(event.content).length > 0) {
       work.note(event);
@@ -194,19 +178,21 @@ async function follow(runner: Runner, input: Input, context: ToolContext): Promi
     if (event.actions.questions) asked = true;
     error ??= event.error;
     final.note(event);
-    for (const [key, value] of Object.entries(event.actions.stateDelta ?? {})) {
-      context.state.set(key, value);
+    for (const [name, value] of Object.entries(event.actions.stateDelta ?? {})) {
+      context.state.set(name, value);
     }
   }
   const questions = asked && !error ? await runner.pending(at) : [];
   return { questions, error, text: final.text };
 }
 
-/** Returns the stored events of the agent. */
-async function earlierEvents({
-  session,
-  callId,
-  services,
-}: ToolContext): Promise<readonly Event[]> {
-  return (await services.sessions.get(delegatedSession(session, callId)))?.events ?? [];
+/** Returns an inbox with the caller's answers to the agent's questions. */
+function inboxFor(outer: AnswerInbox, callId: string): AnswerInbox {
+  return {
+    take(question) {
+      const answer = outer.take(delegatedQuestion(question, callId));
+      return answer && withQuestion(answer, question.id);
+    },
+    listen: (arrived) => outer.listen(arrived),
+  };
 }

@@ -7,7 +7,7 @@
  * the model is called. An answer without tool calls ends the agent's work. Because the state is in the events, any
  * process can resume a run where it stopped.
  */
-import type { JsonObject, JsonValue } from '../../base/index.ts';
+import { defined, type JsonObject, type JsonValue } from '../../base/index.ts';
 import type { z } from 'zod';
 import type { Agent } from '../agent.ts';
 import { compact, type CompactionOptions } from '../run/compaction.ts';
@@ -21,7 +21,8 @@ import type { Callbacks, ModelAnswer } from '../plugin.ts';
 import { DONE, isFinished, runScopeOf, type RunScope } from '../run/run-context.ts';
 import { RunIndex, Waits, type OpenCall } from '../run/run-index.ts';
 import { isToolset, type Tool, type Toolset } from '../tool.ts';
-import type { ConversationalAgent } from '../run/tree.ts';
+import { noModel, type ConversationalAgent } from '../run/tree.ts';
+import { plainSchema } from '../tools/function-tool.ts';
 import { settleCalls } from './calls.ts';
 import { resolveInstruction, type Instruction } from './instruction.ts';
 import { callModel, type CompletedAnswer } from './model-call.ts';
@@ -82,7 +83,7 @@ export function llmAgent(options: LlmAgentOptions): LlmAgent {
   const model = options.model === undefined ? undefined : resolveModel(options.model);
   const plainTools = tools.filter((tool): tool is Tool => !isToolset(tool));
   checkToolNames(name, plainTools);
-  const schema = outputSchema && jsonSchemaOf(outputSchema);
+  const schema = outputSchema && plainSchema(outputSchema.toJSONSchema());
   return {
     kind: 'llm',
     name,
@@ -90,9 +91,7 @@ export function llmAgent(options: LlmAgentOptions): LlmAgent {
     subAgents: options.subAgents ?? [],
     tools,
     model,
-    ...(callbacks && { callbacks }),
-    ...(inputSchema && { inputSchema }),
-    ...(outputSchema && { outputSchema }),
+    ...defined({ callbacks, inputSchema, outputSchema }),
     disallowTransferToParent: options.disallowTransferToParent ?? false,
     disallowTransferToPeers: options.disallowTransferToPeers ?? false,
     async cancel(run) {
@@ -110,11 +109,7 @@ export function llmAgent(options: LlmAgentOptions): LlmAgent {
     async *run(context) {
       const scope = runScopeOf(context);
       const used = model ?? scope.inner.services.defaultModel;
-      if (!used)
-        throw new RunFailure(
-          'no-model',
-          `${name} has no model: set its model, or the runner's defaultModel`,
-        );
+      if (!used) throw new RunFailure('no-model', noModel(name));
       yield* converse(scope, { options, schema, model: used, tools: await toolsOf(this, scope) });
     },
   };
@@ -197,7 +192,9 @@ async function requestOf(
   if (messages.at(-1)?.role !== 'user') {
     messages.push({ role: 'user', parts: [{ kind: 'text', text: 'Go on.' }] });
   }
-  const declarations = [...tools.values()].map(declarationOf);
+  const declarations = [...tools.values()].map(
+    ({ name, description, parameters }): ToolDeclaration => ({ name, description, parameters }),
+  );
   return {
     ...(system !== '' && { system }),
     messages,
@@ -205,10 +202,6 @@ async function requestOf(
     ...options.generation,
     ...(schema && { outputSchema: schema }),
   };
-}
-
-function declarationOf({ name, description, parameters }: Tool): ToolDeclaration {
-  return { name, description, parameters };
 }
 
 /** Returns the actions for the answer's event, and data about its calls. An answer without calls ends the agent's work. */
@@ -253,9 +246,7 @@ function parseOutput(text: string, schema: z.ZodType, name: string): JsonValue {
 
 async function toolsOf(agent: LlmAgent, scope: RunScope): Promise<ReadonlyMap<string, Tool>> {
   const found = await Promise.all(
-    (agent.tools ?? []).map((tool) =>
-      isToolset(tool) ? tool.tools(scope.signal) : Promise.resolve([tool]),
-    ),
+    (agent.tools ?? []).map(async (tool) => (isToolset(tool) ? tool.tools(scope.signal) : [tool])),
   );
   const tools = [...found.flat(), ...transferTool(scope)];
   checkToolNames(agent.name, tools);
@@ -268,10 +259,4 @@ function checkToolNames(agent: string, tools: readonly { readonly name: string }
     if (seen.has(name)) throw new TypeError(`${agent} has two tools with the name ${name}`);
     seen.add(name);
   }
-}
-
-function jsonSchemaOf(schema: z.ZodType): JsonObject {
-  const { $schema: _, ...rest } = schema.toJSONSchema();
-  // A JSON Schema is plain JSON, but zod's type for it allows more.
-  return JSON.parse(JSON.stringify(rest)) as JsonObject;
 }

@@ -2,9 +2,8 @@
  * Sends one request to a model, and calls the hooks before and after the request. Yields the chunks as they arrive,
  * and then the complete answer as one event.
  */
-import type { JsonObject } from '../../base/index.ts';
-import { randomUUID } from 'node:crypto';
-import type { FunctionCallPart, ContentPart } from '../content.ts';
+import { defined, type JsonObject } from '../../base/index.ts';
+import type { ContentPart } from '../content.ts';
 import { messageOf } from '../errors.ts';
 import type { Actions, Event, Usage } from '../event.ts';
 import {
@@ -80,39 +79,25 @@ export async function* callModel(call: ModelCall): AsyncGenerator<Event> {
   const given = answer;
   const other = await firstResult(hooks, 'afterModel', (hook) => hook(given, scope.hookContext));
   answer = other ?? given;
-
   const parts = answer.content.parts.map((part) =>
-    part.kind === 'function-call' ? withOwnId(part, scope) : part,
+    part.kind === 'function-call' ? { ...part, id: scope.inner.callIdFor(part.id) } : part,
   );
-  const { actions, longRunning, sequential } = complete({
-    ...answer,
-    content: { role: 'model', parts },
-  });
+  const content = { role: 'model', parts } as const;
+  const { actions, longRunning, sequential } = complete({ ...answer, content });
+  const { usage, finishReason } = answer;
   const event = scope.event({
-    content: { role: 'model', parts },
-    ...(answer.usage && { usage: answer.usage }),
+    content,
+    ...defined({ usage }),
     ...(longRunning.length > 0 && { longRunningToolIds: longRunning }),
     metadata: {
       model: model.name,
-      ...(answer.finishReason && { finishReason: answer.finishReason }),
+      ...defined({ finishReason }),
       ...(sequential.length > 0 && { sequential: [...sequential] }),
     },
     actions,
   });
   // The complete answer has the same id as its chunks, so that readers can match the answer with the chunks.
   yield { ...event, id: piece.id };
-}
-
-/**
- * Keeps the vendor's id of a call, because the vendor expects this id in the response. Replaces the id only if it is
- * not unique.
- */
-function withOwnId(part: FunctionCallPart, { inner }: RunScope): FunctionCallPart {
-  const id = inner.newCallId(part.id);
-  if (id !== undefined) return part;
-  const made = `call_${randomUUID().replaceAll('-', '')}`;
-  inner.newCallId(made);
-  return { ...part, id: made };
 }
 
 class WholeAnswer {
@@ -163,11 +148,8 @@ class WholeAnswer {
     if (reason === 'content-filter' && this.#parts.length === 0) {
       throw new ModelError('refused', `${this.#model} refused to answer: rephrase the request`);
     }
-    return {
-      content: { role: 'model', parts: this.#parts },
-      finishReason: reason,
-      ...(usage && { usage }),
-    };
+    const content = { role: 'model', parts: this.#parts } as const;
+    return { content, finishReason: reason, ...defined({ usage }) };
   }
 
   #count(chunk: Exclude<ModelChunk, { kind: 'finish' }>): void {

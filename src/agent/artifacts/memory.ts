@@ -6,7 +6,13 @@ import type { ArtifactContent, ArtifactStore } from '../artifact.ts';
 import { deepFreeze } from '../sessions/freeze.ts';
 import { StorageError } from '../storage-error.ts';
 import type { SessionKey } from '../session.ts';
-import { checkArtifact, checkArtifactKey, isUsers, MAX_VERSIONS } from './rules.ts';
+import {
+  checkArtifact,
+  checkArtifactKey,
+  isUsers,
+  MAX_VERSIONS,
+  tooManyVersions,
+} from './rules.ts';
 
 /** The limit of `memoryArtifacts`. */
 export interface MemoryArtifactsOptions {
@@ -37,9 +43,7 @@ export function memoryArtifacts(options: MemoryArtifactsOptions = {}): ArtifactS
       const found = folder(key, name);
       const { provider, size } = checkArtifact(content);
       const versions = found?.get(name) ?? [];
-      if (versions.length >= MAX_VERSIONS) {
-        throw new StorageError('full', `the artifact has ${MAX_VERSIONS} versions: use a new name`);
-      }
+      if (versions.length >= MAX_VERSIONS) throw tooManyVersions();
       if (total + size > maxSize) {
         throw new StorageError(
           'full',

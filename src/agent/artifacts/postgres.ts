@@ -1,16 +1,22 @@
 /** Keeps artifacts in PostgreSQL, which several processes may share. */
 import { isDuplicate } from '../../base/postgres/index.ts';
-import type { ArtifactContent, ArtifactStore } from '../artifact.ts';
+import type { ArtifactStore } from '../artifact.ts';
 import type { SessionKey } from '../session.ts';
-import { readable } from '../sessions/database.ts';
 import {
   keyOf,
   PostgresDatabase,
   WriteOrder,
   type PostgresAgentOptions,
 } from '../sessions/postgres-database.ts';
-import { StorageError } from '../storage-error.ts';
-import { checkArtifact, checkArtifactKey, isUsers, MAX_VERSIONS } from './rules.ts';
+import { nameOf } from '../sessions/prepare.ts';
+import { fromJson, StorageError } from '../storage-error.ts';
+import {
+  checkArtifact,
+  checkArtifactKey,
+  isUsers,
+  MAX_VERSIONS,
+  tooManyVersions,
+} from './rules.ts';
 
 const LATEST = '(SELECT max(version) FROM parley.artifacts WHERE place = $1 AND name = $2)';
 
@@ -71,41 +77,36 @@ export async function postgresArtifacts(
 
   return {
     async save(key, name, content) {
-      checkArtifactKey(key, name);
+      const place = placeOf(key, name);
       checkArtifact(content);
       const json = JSON.stringify(content);
-      const place = placeOf(key, name);
-      const version = await order.run(JSON.stringify([key.app, key.user, key.id, name]), () =>
-        save(place, name, json),
-      );
-      if (version !== undefined) return version;
-      throw new StorageError('full', `the artifact has ${MAX_VERSIONS} versions: use a new name`);
+      const version = await order.run(nameOf(key, name), () => save(place, name, json));
+      if (version === undefined) throw tooManyVersions();
+      return version;
     },
     async load(key, name, version) {
-      checkArtifactKey(key, name);
+      const values = [placeOf(key, name), name, version ?? null];
       if (version !== undefined && !(Number.isInteger(version) && version < MAX_VERSIONS)) {
         return undefined;
       }
-      const values = [placeOf(key, name), name, version ?? null];
       const [row] = await database.read((db) => db.run<[json: string]>(SQL.load, values));
-      return row && readable(`the artifact ${name}`, (): ArtifactContent => JSON.parse(row[0]));
+      return row && fromJson(`the artifact ${name}`, row[0]);
     },
     async list(key) {
-      checkArtifactKey(key, 'any');
-      const names = async (place: Uint8Array) => {
+      // The example decides whether the artifacts of the session or those of the user are listed.
+      const names = async (example: string) => {
+        const place = placeOf(key, example);
         const rows = await database.read((db) => db.run<[name: string]>(SQL.names, [place]));
         return rows.map(([name]) => name).toSorted();
       };
-      return [...(await names(placeOf(key, ''))), ...(await names(placeOf(key, 'user:')))];
+      return [...(await names('any')), ...(await names('user:any'))];
     },
     async versions(key, name) {
-      checkArtifactKey(key, name);
       const values = [placeOf(key, name), name];
       const rows = await database.read((db) => db.run<[version: number]>(SQL.versions, values));
       return rows.map(([version]) => version);
     },
     async delete(key, name) {
-      checkArtifactKey(key, name);
       const values = [placeOf(key, name), name];
       return (await database.write((db) => db.run(SQL.remove, values))).length > 0;
     },
@@ -113,7 +114,9 @@ export async function postgresArtifacts(
   };
 }
 
-/** Returns the key of the artifacts of the user, or of the session. */
-function placeOf({ app, user, id }: SessionKey, name: string): Uint8Array {
+/** Checks the key and the name. Returns the key of the artifacts of the user, or of the session. */
+function placeOf(key: SessionKey, name: string): Uint8Array {
+  checkArtifactKey(key, name);
+  const { app, user, id } = key;
   return isUsers(name) ? keyOf('user', app, user) : keyOf('session', app, user, id);
 }

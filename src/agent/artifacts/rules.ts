@@ -7,6 +7,10 @@ import { checkId, checkKey, StorageError, toJson } from '../storage-error.ts';
 export const MAX_ARTIFACT_SIZE = 64 * 2 ** 20;
 export const MAX_VERSIONS = 10_000;
 
+export function tooManyVersions(): StorageError {
+  return new StorageError('full', `the artifact has ${MAX_VERSIONS} versions: use a new name`);
+}
+
 /** Returns whether the artifact belongs to the user and not to the session. */
 export function isUsers(name: string): boolean {
   return name.startsWith('user:');

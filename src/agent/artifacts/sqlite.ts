@@ -1,9 +1,15 @@
 /** Keeps artifacts in a SQLite file. Several processes may share the file. The file may also contain sessions. */
-import type { ArtifactContent, ArtifactStore } from '../artifact.ts';
+import type { ArtifactStore } from '../artifact.ts';
 import type { SessionKey } from '../session.ts';
-import { Database, readable, type SqliteOptions } from '../sessions/database.ts';
-import { StorageError } from '../storage-error.ts';
-import { checkArtifact, checkArtifactKey, isUsers, MAX_VERSIONS } from './rules.ts';
+import { Database, type SqliteOptions } from '../sessions/database.ts';
+import { fromJson } from '../storage-error.ts';
+import {
+  checkArtifact,
+  checkArtifactKey,
+  isUsers,
+  MAX_VERSIONS,
+  tooManyVersions,
+} from './rules.ts';
 
 /**
  * Opens an artifact store in a file. Creates the file if it does not exist. Throws a StorageError if the file cannot
@@ -13,67 +19,45 @@ import { checkArtifact, checkArtifactKey, isUsers, MAX_VERSIONS } from './rules.
  */
 export function sqliteArtifacts(path: string, options: SqliteOptions = {}): ArtifactStore {
   const db = new Database(path, options);
-  let sql: ReturnType<typeof prepare>;
-  try {
-    sql = db.read(() => prepare(db));
-  } catch (error) {
-    db.close();
-    throw error;
-  }
+  const sql = db.prepareAll(prepare);
 
-  function latest(key: SessionKey, name: string): number {
-    return Number(sql.latest.get(...place(key, name), name)?.['version'] ?? -1);
+  function latest(place: Place, name: string): number {
+    return Number(sql.latest.get(...place, name)?.['version'] ?? -1);
   }
 
   return {
     async save(key, name, content) {
-      checkArtifactKey(key, name);
+      const place = placeOf(key, name);
       checkArtifact(content);
       const json = JSON.stringify(content);
       return db.write(() => {
-        const version = latest(key, name) + 1;
-        if (version >= MAX_VERSIONS) {
-          throw new StorageError(
-            'full',
-            `the artifact has ${MAX_VERSIONS} versions: use a new name`,
-          );
-        }
-        sql.insert.run(...place(key, name), name, version, json);
+        const version = latest(place, name) + 1;
+        if (version >= MAX_VERSIONS) throw tooManyVersions();
+        sql.insert.run(...place, name, version, json);
         return version;
       });
     },
     async load(key, name, version) {
-      checkArtifactKey(key, name);
+      const place = placeOf(key, name);
       return db.read(() => {
-        const row = sql.load.get(...place(key, name), name, version ?? latest(key, name));
-        if (!row) return undefined;
-        return readable(`the artifact ${name}`, (): ArtifactContent =>
-          JSON.parse(String(row['json'])),
-        );
+        const row = sql.load.get(...place, name, version ?? latest(place, name));
+        return row && fromJson(`the artifact ${name}`, String(row['json']));
       });
     },
     async list(key) {
-      checkArtifactKey(key, 'any');
-      return db.read(() => [
-        ...sql.names
-          .all(...place(key, ''))
-          .map(nameOf)
-          .toSorted(),
-        ...sql.names
-          .all(...place(key, 'user:'))
-          .map(nameOf)
-          .toSorted(),
-      ]);
+      // The example decides whether the artifacts of the session or those of the user are listed.
+      const names = (example: string) => {
+        const rows = sql.names.all(...placeOf(key, example));
+        return rows.map((row) => String(row['name'])).toSorted();
+      };
+      return db.read(() => [...names('any'), ...names('user:any')]);
     },
     async versions(key, name) {
-      checkArtifactKey(key, name);
-      return db.read(() =>
-        sql.versions.all(...place(key, name), name).map((row) => Number(row['version'])),
-      );
+      const rows = db.read(() => sql.versions.all(...placeOf(key, name), name));
+      return rows.map((row) => Number(row['version']));
     },
     async delete(key, name) {
-      checkArtifactKey(key, name);
-      return db.write(() => sql.remove.run(...place(key, name), name).changes !== 0);
+      return db.write(() => sql.remove.run(...placeOf(key, name), name).changes !== 0);
     },
     async close() {
       db.close();
@@ -96,11 +80,10 @@ function prepare(db: Database) {
   };
 }
 
-/** Returns the owner's columns. Artifacts of the user are stored with an empty session id. */
-function place({ app, user, id }: SessionKey, name: string): [string, string, string] {
-  return [app, user, isUsers(name) ? '' : id];
-}
+type Place = [app: string, user: string, session: string];
 
-function nameOf(row: Readonly<Record<string, unknown>>): string {
-  return String(row['name']);
+/** Checks the key and the name. Returns the owner's columns. Artifacts of the user have an empty session id. */
+function placeOf(key: SessionKey, name: string): Place {
+  checkArtifactKey(key, name);
+  return [key.app, key.user, isUsers(name) ? '' : key.id];
 }

@@ -4,10 +4,11 @@
  *
  * - An aside, such as a command to the program, is excluded with all events of its run.
  * - A rewind resets the conversation to the point directly after its target event. The excluded events stay in the
- *   session, so another rewind can restore them. If the rewind cancels the request that is open there, a note for the
- *   model follows. Without it, the model would execute this request together with the next one.
- * - If a rewind excludes the latest event of a run, events that this run adds later are excluded too. This does not
- *   apply to the conversation of that run itself, which ignores rewinds by other runs after its start.
+ *   session, so another rewind can restore them. If the target is in the middle of a request and the rewind cancels
+ *   that request, a note tells the model so. Otherwise the model would carry out this request together with the next
+ *   one.
+ * - If a rewind excludes the latest event of a run, events that this run adds later are excluded too. The run itself is
+ *   an exception: once it has started, it ignores rewinds by other runs, so its own conversation stays complete.
  */
 import { CANCELED_REQUEST } from '../canceled-run.ts';
 import { userContent } from '../content.ts';
@@ -20,8 +21,8 @@ export function conversationOf(events: readonly Event[], runId?: string): readon
 }
 
 /**
- * Returns the id of the event before `id` in the conversation, or null if `id` is the first event or not in the
- * conversation.
+ * Returns the id of the event that came before `id` when `id` was added to the conversation, or null if `id` was the
+ * first event or was never added.
  */
 export function eventBefore(events: readonly Event[], id: string): string | null {
   return new Conversation(events, undefined).before(id);
@@ -66,7 +67,7 @@ class Conversation {
     this.#chain.push(event);
   }
 
-  /** Returns false if the target is not in the session. */
+  /** Resets the conversation to the target. Returns false if the target was never part of the conversation. */
   #rewind(to: string | null): boolean {
     const target = to === null ? undefined : this.#byId.get(to);
     if (to !== null && !target) return false;
@@ -80,7 +81,7 @@ class Conversation {
   }
 }
 
-/** Returns the event of a rewind as the user's note that the request was canceled. */
+/** Converts a rewind's event to a message from the user that says that the request was canceled. */
 function canceledBy(event: Event): Event {
   return { ...event, author: 'user', content: userContent(CANCELED_REQUEST) };
 }

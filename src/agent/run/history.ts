@@ -11,6 +11,7 @@
  * (conversation.ts).
  */
 import { hash } from 'node:crypto';
+import { shorten } from '../../base/index.ts';
 import {
   functionCalls,
   type Content,
@@ -61,9 +62,8 @@ export function historyOf(events: readonly Event[], options: HistoryOptions): Co
   const idOf = uniqueIds(kept, options);
   const history: Draft[] = [];
   if (summary !== undefined) {
-    add(history, 'user', [
-      { kind: 'text', text: `Summary of the conversation so far:\n${summary}` },
-    ]);
+    const text = `Summary of the conversation so far:\n${summary}`;
+    add(history, 'user', [{ kind: 'text', text }]);
   }
   for (const event of kept) {
     if (!event.content) add(history, 'user', wordsIn(event));
@@ -72,7 +72,10 @@ export function historyOf(events: readonly Event[], options: HistoryOptions): Co
     } else if (event.author !== options.agent) add(history, 'user', told(event));
     else if (event.content.role === 'model') addOwn(history, event, { responses, idOf }, options);
     // The agent may have been given a further task during its turn. Responses were added with their calls.
-    else add(history, 'user', event.content.parts.filter(isNoResponse));
+    else {
+      const others = event.content.parts.filter(({ kind }) => kind !== 'function-response');
+      add(history, 'user', others);
+    }
   }
   return history;
 }
@@ -82,10 +85,6 @@ function wordsIn({ actions }: Event): ContentPart[] {
   return (actions.answers ?? []).flatMap(({ words = '' }) =>
     words === '' ? [] : [{ kind: 'text', text: words }],
   );
-}
-
-function isNoResponse({ kind }: ContentPart): boolean {
-  return kind !== 'function-response';
 }
 
 interface Draft extends Content {
@@ -193,12 +192,14 @@ function told({ author, content }: Event): ContentPart[] {
         break;
       case 'function-call':
         if (part.name !== TRANSFER_TOOL) {
-          tell(`[${author}] called ${part.name} with ${cut(JSON.stringify(part.args))}`);
+          const args = shorten(JSON.stringify(part.args), MAX_TOLD);
+          tell(`[${author}] called ${part.name} with ${args}`);
         }
         break;
       case 'function-response':
         if (part.name !== TRANSFER_TOOL) {
-          tell(`[${author}] got from ${part.name}: ${cut(JSON.stringify(part.response))}`);
+          const response = shorten(JSON.stringify(part.response), MAX_TOLD);
+          tell(`[${author}] got from ${part.name}: ${response}`);
         }
         break;
       case 'thought':
@@ -206,10 +207,6 @@ function told({ author, content }: Event): ContentPart[] {
     }
   }
   return parts;
-}
-
-function cut(text = 'nothing'): string {
-  return text.length > MAX_TOLD ? `${text.slice(0, MAX_TOLD)}…` : text;
 }
 
 /** Returns the last message of another author in this run, and the agent's events after it. */
@@ -225,11 +222,6 @@ function ownTurn(events: readonly Event[], { agent, runId }: HistoryOptions): Ev
   return turn.toReversed();
 }
 
-interface Remaining {
-  readonly summary: string | undefined;
-  readonly events: readonly Event[];
-}
-
 /**
  * Returns the latest summary and the events that it does not cover. A summary from a parallel branch covers only that
  * branch. A summary does not cover events that other runs added after the summarizing run had read the session.
@@ -237,7 +229,7 @@ interface Remaining {
 export function afterSummary(
   events: readonly Event[],
   { branch, runId }: Pick<HistoryOptions, 'branch' | 'runId'>,
-): Remaining {
+): { readonly summary: string | undefined; readonly events: readonly Event[] } {
   const conversation = conversationOf(events, runId);
   const by = conversation.findLast(
     (event) => event.actions.compaction !== undefined && covers(event.branch, branch),

@@ -1,10 +1,11 @@
 /**
- * Locks for runs. Only one caller in this process can have a run open at a time. Across processes, the session store
- * prevents a run from being resumed twice at the same point (see `proceed` in runner.ts).
+ * Locks for runs. In this process, each run can be open for only one caller at a time. Across processes, the session
+ * store prevents a run from being resumed twice at the same point (see `proceed` in runner.ts).
  */
 import { raceAbort } from '../../base/index.ts';
 import { RunError } from '../errors.ts';
 import type { SessionKey, SessionStore } from '../session.ts';
+import { nameOf } from '../sessions/prepare.ts';
 
 interface Claim {
   readonly answering: readonly string[];
@@ -25,7 +26,7 @@ export async function claimRun(
 ): Promise<Disposable> {
   let held = claims.get(store);
   if (!held) claims.set(store, (held = new Map()));
-  const id = JSON.stringify([key.app, key.user, key.id, runId]);
+  const id = nameOf(key, runId);
   for (let other = held.get(id); other !== undefined; other = held.get(id)) {
     const taken = answering.find((question) => other?.answering.includes(question));
     if (taken !== undefined) {

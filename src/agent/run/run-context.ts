@@ -31,6 +31,13 @@ export class RunScope implements RunContext {
   readonly inner: Run;
   readonly agent: Agent;
   readonly place: Place;
+  readonly runId: string;
+  readonly path: string;
+  readonly branch: string | undefined;
+  readonly signal: AbortSignal;
+  readonly session: SessionKey;
+  readonly input: Content;
+  readonly resumed: boolean;
   readonly state: MutableState;
   readonly artifacts: Artifacts;
   readonly changes: Changes;
@@ -46,38 +53,17 @@ export class RunScope implements RunContext {
     this.inner = run;
     this.agent = agent;
     this.place = place;
+    this.runId = run.runId;
+    this.path = place.path;
+    this.branch = place.branch;
+    this.signal = place.signal;
+    this.session = run.key;
+    this.input = run.input;
+    this.resumed = run.resumed;
     this.changes = new Changes(run.readState, run.artifacts);
     this.state = this.changes.state;
     this.artifacts = this.changes.artifacts;
     this.#view = place.branch === undefined ? undefined : [];
-  }
-
-  get runId(): string {
-    return this.inner.runId;
-  }
-
-  get path(): string {
-    return this.place.path;
-  }
-
-  get branch(): string | undefined {
-    return this.place.branch;
-  }
-
-  get signal(): AbortSignal {
-    return this.place.signal;
-  }
-
-  get session(): SessionKey {
-    return this.inner.key;
-  }
-
-  get input(): Content {
-    return this.inner.input;
-  }
-
-  get resumed(): boolean {
-    return this.inner.resumed;
   }
 
   get events(): readonly Event[] {
@@ -109,10 +95,8 @@ export class RunScope implements RunContext {
   }
 
   event(fields: EventFields = {}): Event {
-    const event = createEvent(
-      { runId: this.runId, author: this.agent.name, branch: this.branch },
-      fields,
-    );
+    const { runId, branch } = this;
+    const event = createEvent({ runId, author: this.agent.name, branch }, fields);
     // Changes of state and artifacts are added only to complete events, because partial events are not stored.
     return event.partial === true || this.changes.empty
       ? event
@@ -120,13 +104,8 @@ export class RunScope implements RunContext {
   }
 
   question(id: string, question: Partial<Question> & Pick<Question, 'text'>): Event {
-    const whole: Question = {
-      kind: 'input',
-      agent: this.agent.name,
-      ...question,
-      id: this.#questionId(id),
-    };
-    return this.event({ actions: { questions: [whole] } });
+    const own = { agent: this.agent.name, ...question, id: this.#questionId(id) };
+    return this.event({ actions: { questions: [{ kind: 'input', ...own }] } });
   }
 
   run(agent: Agent, options: ChildOptions = {}): AsyncIterable<Event> {
@@ -254,17 +233,15 @@ async function* withCallbacks(scope: RunScope): AsyncGenerator<Event> {
 function checkDepth({ inner, place }: RunScope): void {
   const { depth } = inner.services.limits;
   if (place.depth <= depth) return;
-  throw new RunFailure(
-    'depth-limit',
-    `agents are nested more than ${depth} levels deep at ${place.path}`,
-  );
+  const message = `agents are nested more than ${depth} levels deep at ${place.path}`;
+  throw new RunFailure('depth-limit', message);
 }
 
 function isForCaller(error: unknown, signal: AbortSignal): boolean {
   return error instanceof RunOver || error instanceof StoreFailure || signal.aborted;
 }
 
-function describe(error: unknown): { code: string; message: string } {
+function describe(error: unknown) {
   if (error instanceof RunFailure) return { code: error.code, message: error.message };
   if (error instanceof ModelError) return { code: `model-${error.code}`, message: error.message };
   return { code: 'agent-failed', message: messageOf(error) };

@@ -5,7 +5,8 @@
  * see events that other runs add to the session. The cost of an event does not depend on the number of events in the
  * session.
  */
-import type { JsonValue } from '../../base/index.ts';
+import { defined, type JsonValue } from '../../base/index.ts';
+import { randomUUID } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import type { Artifacts } from '../artifact.ts';
 import type { Content } from '../content.ts';
@@ -148,9 +149,10 @@ export class Run {
   async take(given: Event): Promise<readonly Event[]> {
     this.#check();
     if (given.runId !== this.runId || given.author === 'user') {
+      const { author, runId } = given;
       throw new RunFailure(
         'invalid-event',
-        `${given.author} yielded an event of another author or run`,
+        `an agent must yield its own events of the run ${this.runId}, not an event of ${author} in the run ${runId}`,
       );
     }
     const event = await this.#plugged(given);
@@ -164,10 +166,8 @@ export class Run {
     if (event.error) return this.fail(event);
     const { limits } = this.services;
     if (this.index.events >= limits.events) {
-      throw new RunFailure(
-        'event-limit',
-        `the run has reached its limit of ${limits.events} events`,
-      );
+      const message = `the run has reached its limit of ${limits.events} events`;
+      throw new RunFailure('event-limit', message);
     }
     await this.#store([event]);
     return [event];
@@ -275,15 +275,17 @@ export class Run {
   }
 
   /**
-   * Reserves the id of a call and returns it. Returns undefined if the id is invalid or already used in the session.
+   * Returns the id for a new call. Keeps the vendor's id, because the vendor expects this id in the response. Returns a
+   * new id only if the vendor's id is invalid or already used in the session.
    */
-  newCallId(id: string): string | undefined {
+  callIdFor(id: string): string {
     // The id must not contain a slash, because combined ids (`delegatedId`) must be unambiguous. It must be short,
     // because clients limit the length of an id.
-    const isUsable = id !== '' && id.length <= MAX_CALL_ID && !id.includes('/');
-    if (!isUsable || this.#callIds.has(id)) return undefined;
-    this.#callIds.add(id);
-    return id;
+    const isValid = id !== '' && id.length <= MAX_CALL_ID && !id.includes('/');
+    const isUsable = isValid && !this.#callIds.has(id);
+    const own = isUsable ? id : `call_${randomUUID().replaceAll('-', '')}`;
+    this.#callIds.add(own);
+    return own;
   }
 
   #check(): void {
@@ -304,14 +306,7 @@ export class Run {
       const changed = await plugin.onEvent?.(event, { runId: this.runId, session: this.key });
       if (!changed) continue;
       const { id, runId, author, branch, partial } = given;
-      event = {
-        ...changed,
-        id,
-        runId,
-        author,
-        ...(branch !== undefined && { branch }),
-        ...(partial !== undefined && { partial }),
-      };
+      event = { ...changed, id, runId, author, ...defined({ branch, partial }) };
     }
     return event;
   }

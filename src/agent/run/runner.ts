@@ -30,8 +30,8 @@ import { loadedRun, openRun, type LoadedRun, type OpenRun } from './open-run.ts'
 import { resultOf, type RunResult } from './run-result.ts';
 import { runAgent } from './run-context.ts';
 import { requireRun, RunIndex, Waits } from './run-index.ts';
-import { DEFAULT_LIMITS, Run, type RunLimits, type RunServices } from './run.ts';
-import type { Session, SessionKey, SessionStore, State } from '../session.ts';
+import { DEFAULT_LIMITS, Run, type RunLimits, type RunServices, type RunStart } from './run.ts';
+import type { SessionKey, SessionStore, State } from '../session.ts';
 import { memorySessions } from '../sessions/memory.ts';
 import type { MutableState } from '../tool.ts';
 import { AgentTree } from './tree.ts';
@@ -191,12 +191,8 @@ export function makeRunner(options: RunnerOptions, outer: Outer | undefined): Ru
     index.add(event);
     const events = [...session.events, event];
     const state = withoutNulls({ ...session.state, ...asked.state });
-    yield* go(
-      loadedRun(opened),
-      { session: { ...session, events, state }, input, first },
-      false,
-      asked,
-    );
+    const start = { session: { ...session, events, state }, input, first, resumed: false };
+    yield* go(loadedRun(opened), start, asked);
   }
 
   async function* resume(asked: ResumeRunOptions): AsyncGenerator<Event> {
@@ -227,10 +223,8 @@ export function makeRunner(options: RunnerOptions, outer: Outer | undefined): Ru
     // call would be unknown.
     asked.signal?.throwIfAborted();
     if ((await store.append(key, [claim])) === 0) {
-      throw new RunError(
-        'not-open',
-        `the run ${runId} was resumed by another process at the same time`,
-      );
+      const message = `the run ${runId} was resumed by another process at the same time`;
+      throw new RunError('not-open', message);
     }
     index.add(claim);
     const events = [...session.events, claim];
@@ -238,32 +232,23 @@ export function makeRunner(options: RunnerOptions, outer: Outer | undefined): Ru
     const input = began?.content ?? userContent('');
     const name = began?.metadata?.['first'];
     const first = (typeof name === 'string' && tree.find(name)) || tree.root;
-    yield* go(loadedRun(opened), { session: { ...session, events }, input, first }, true, asked);
+    const start = { session: { ...session, events }, input, first, resumed: true };
+    yield* go(loadedRun(opened), start, asked);
   }
 
   async function* go(
     opened: LoadedRun,
-    start: Begin,
-    resumed: boolean,
+    { first, ...start }: Pick<RunStart, 'session' | 'input' | 'resumed'> & { first: Agent },
     { signal: outerSignal, inbox }: Pick<RunOptions, 'signal' | 'inbox'>,
   ): AsyncGenerator<Event> {
     const { key, index } = opened;
-    const { first } = start;
     const { timeMs } = services.limits;
     const stop = new AbortController();
     const outOfTime = new RunFailure('time-limit', `the run has reached its limit of ${timeMs} ms`);
     const timer = setTimeout(() => stop.abort(outOfTime), Math.min(timeMs, MAX_TIMER_MS));
     const signal = outerSignal ? AbortSignal.any([outerSignal, stop.signal]) : stop.signal;
     const bound = outer?.artifacts ?? bind(artifacts, key);
-    const run = new Run(services, {
-      ...start,
-      key,
-      index,
-      resumed,
-      artifacts: bound,
-      signal,
-      inbox,
-    });
+    const run = new Run(services, { ...start, key, index, artifacts: bound, signal, inbox });
     opened.current = run;
     const place = { path: first.name, branch: undefined, depth: services.depth + 1, signal };
     let outcome: RunOutcome = 'aborted';
@@ -280,11 +265,8 @@ export function makeRunner(options: RunnerOptions, outer: Outer | undefined): Ru
       if (error === outOfTime) {
         outcome = 'failed';
         const { code, message } = outOfTime;
-        const event = createEvent(
-          { runId: run.runId, author: first.name },
-          { error: { code, message } },
-        );
-        yield* await run.fail(event);
+        const by = { runId: run.runId, author: first.name };
+        yield* await run.fail(createEvent(by, { error: { code, message } }));
       } else if (error instanceof RunOver) {
         outcome = 'failed';
       } else {
@@ -343,13 +325,6 @@ export function makeRunner(options: RunnerOptions, outer: Outer | undefined): Ru
     },
     runToEnd: (asked) => resultOf(run(asked)),
   };
-}
-
-interface Begin {
-  readonly session: Session;
-  readonly input: Content;
-  /** The agent that starts the run. */
-  readonly first: Agent;
 }
 
 function limitsOf(given: Partial<RunLimits> = {}): RunLimits {

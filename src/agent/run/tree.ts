@@ -46,7 +46,7 @@ export class AgentTree {
   checkModels(): void {
     for (const agent of this.#agents.values()) {
       if (!isConversational(agent) || agent.model) continue;
-      throw invalid(`${agent.name} has no model: set its model, or the runner's defaultModel`);
+      throw invalid(noModel(agent.name));
     }
   }
 
@@ -103,6 +103,10 @@ function checkName(name: string): void {
   throw invalid(
     `${JSON.stringify(name)} is not a valid agent name: use up to 64 letters, digits, _ and -`,
   );
+}
+
+export function noModel(agent: string): string {
+  return `${agent} has no model: set its model, or the runner's defaultModel`;
 }
 
 function duplicate(known: Agent, agent: Agent): RunError {

@@ -3,14 +3,8 @@
  * waits for other writes, but only for a limited time.
  */
 import type { DatabaseSync } from 'node:sqlite';
-import {
-  openDatabase,
-  prepareFile,
-  StoreError,
-  toStoreError,
-  type Schema,
-} from '../../base/sqlite/index.ts';
-import { StorageError } from '../storage-error.ts';
+import { openDatabase, prepareFile, toStoreError, type Schema } from '../../base/sqlite/index.ts';
+import { StorageError, toStorageError } from '../storage-error.ts';
 
 /** The options of the SQLite stores. */
 export interface SqliteOptions {
@@ -107,6 +101,16 @@ export class Database {
     return this.#db.prepare(sql);
   }
 
+  /** Prepares the statements of a store. Closes the database if this fails. */
+  prepareAll<Statements>(make: (db: Database) => Statements): Statements {
+    try {
+      return this.read(() => make(this));
+    } catch (error) {
+      this.close();
+      throw error;
+    }
+  }
+
   /** Runs `work` in a transaction. Other processes cannot write during the transaction. */
   write<T>(work: () => T): T {
     return this.#transaction('BEGIN IMMEDIATE', 'write to', work);
@@ -133,27 +137,5 @@ export class Database {
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
       throw toStorageError(toStoreError(error, this.#file, action));
     }
-  }
-}
-
-function toStorageError(error: unknown): unknown {
-  if (!(error instanceof StoreError)) return error;
-  return new StorageError(error.code, `${error.message}: ${error.hint}`, error.cause);
-}
-
-/**
- * Parses a stored value. Throws a StorageError if this fails.
- *
- *   readable('an event', (): Event => JSON.parse(json));
- */
-export function readable<T>(what: string, parse: () => T): T {
-  try {
-    return parse();
-  } catch (cause) {
-    throw new StorageError(
-      'corrupt',
-      `${what} cannot be read: delete it, or restore it from a backup`,
-      cause,
-    );
   }
 }

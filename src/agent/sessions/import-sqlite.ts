@@ -5,20 +5,12 @@
 import { randomUUID } from 'node:crypto';
 import type { Executor } from '../../base/postgres/index.ts';
 import { Database } from './database.ts';
+import { INSERT_EVENTS } from './postgres.ts';
 import { keyOf, PostgresDatabase } from './postgres-database.ts';
+import { rowOf, SELECT, type SessionRow } from './sqlite.ts';
 
 /** Maximum number of events in one statement. */
 const EVENTS_AT_ONCE = 500;
-
-interface SessionRow {
-  readonly row: number;
-  readonly app: string;
-  readonly user: string;
-  readonly id: string;
-  readonly createdAt: number;
-  readonly updatedAt: number;
-  readonly size: number;
-}
 
 /** Copies the file. Returns the number of its sessions. Throws a StorageError if this is not possible. */
 export async function importSessions(file: string, url: string): Promise<number> {
@@ -37,81 +29,55 @@ export async function importSessions(file: string, url: string): Promise<number>
 
 async function copy(source: Database, target: PostgresDatabase): Promise<number> {
   // The order of the last changes, so that lists have the same order.
-  const rows = source.prepare(
-    `SELECT id, app, user, session_id, created_at, updated_at, size FROM sessions
-     ORDER BY updated_at, changed, id`,
-  );
-  let copied = 0;
-  for (const found of source.read(() => rows.all())) {
-    const session: SessionRow = {
-      row: Number(found['id']),
-      app: String(found['app']),
-      user: String(found['user']),
-      id: String(found['session_id']),
-      createdAt: Number(found['created_at']),
-      updatedAt: Number(found['updated_at']),
-      size: Number(found['size']),
-    };
+  const sessions = all(source, `${SELECT} ORDER BY updated_at, changed, id`).map(rowOf);
+  for (const session of sessions) {
     await target.write((db) => db.transaction((tx) => copySession(source, tx, session)));
-    copied++;
   }
   await target.write((db) => db.transaction((tx) => copyShared(source, tx)));
-  return copied;
+  return sessions.length;
+}
+
+function all(source: Database, sql: string, ...values: (string | number)[]) {
+  return source.read(() => source.prepare(sql).all(...values));
 }
 
 async function copySession(source: Database, tx: Executor, session: SessionRow): Promise<void> {
-  const { row, app, user, id } = session;
+  const { row, summary, size } = session;
+  const { app, user, id, createdAt, updatedAt } = summary;
   const key = keyOf('session', app, user, id);
-  const events = source
-    .read(() =>
-      source.prepare('SELECT event_id, json FROM events WHERE session = ? ORDER BY id').all(row),
-    )
-    .map(({ event_id, json }) => ({ id: String(event_id), json: String(json) }));
+  const events = all(
+    source,
+    'SELECT event_id, json FROM events WHERE session = ? ORDER BY id',
+    row,
+  ).map(({ event_id, json }) => ({ id: String(event_id), json: String(json) }));
+  const owner = keyOf('user', app, user);
   const [made] = await tx.query<{ id: number }>(
     `INSERT INTO parley.sessions (key, owner, app, session_id, created_at, updated_at, changed, seq, size)
      VALUES ($1, $2, $3, $4, $5, $6, nextval('parley.session_changes'), $7, $8)
      ON CONFLICT (key) DO NOTHING RETURNING id`,
-    [
-      key,
-      keyOf('user', app, user),
-      app,
-      id,
-      session.createdAt,
-      session.updatedAt,
-      events.length,
-      session.size,
-    ],
+    [key, owner, app, id, createdAt, updatedAt, events.length, size],
   );
   if (!made) return;
   const batch = randomUUID();
   for (let at = 0; at < events.length; at += EVENTS_AT_ONCE) {
     const part = events.slice(at, at + EVENTS_AT_ONCE);
-    await tx.query(
-      `INSERT INTO parley.session_events (session, seq, event_id, batch, json)
-       SELECT $1, $2 + e.n, e.id, $3, e.json FROM unnest($4::text[], $5::text[]) WITH ORDINALITY AS e (id, json, n)`,
-      [made.id, at, batch, part.map((event) => event.id), part.map(({ json }) => json)],
-    );
+    const values = [part.map((event) => event.id), part.map(({ json }) => json)];
+    await tx.query(INSERT_EVENTS, [made.id, at, batch, ...values]);
   }
-  const state = source.read(() =>
-    source
-      .prepare('SELECT key, json FROM state WHERE app = ? AND user = ? AND session = ?')
-      .all(app, user, row),
-  );
-  for (const { key: name, json } of state) await setKey(tx, key, String(name), String(json));
+  const sql = 'SELECT key, json FROM state WHERE app = ? AND user = ? AND session = ?';
+  for (const { key: name, json } of all(source, sql, app, user, row)) {
+    await setKey(tx, key, String(name), String(json));
+  }
 }
 
 /** Copies the state of users and apps, and the artifacts. */
 async function copyShared(source: Database, tx: Executor): Promise<void> {
-  const states = source.prepare('SELECT app, user, key, json FROM state WHERE session = 0');
-  for (const row of source.read(() => states.all())) {
+  for (const row of all(source, 'SELECT app, user, key, json FROM state WHERE session = 0')) {
     const [app, user] = [String(row['app']), String(row['user'])];
     const place = user === '' ? keyOf('app', app) : keyOf('user', app, user);
     await setKey(tx, place, String(row['key']), String(row['json']));
   }
-  const artifacts = source.prepare(
-    'SELECT app, user, session_id, name, version, json FROM artifacts ORDER BY id',
-  );
-  for (const row of source.read(() => artifacts.all())) {
+  for (const row of all(source, 'SELECT * FROM artifacts ORDER BY id')) {
     const [app, user] = [String(row['app']), String(row['user'])];
     const id = String(row['session_id']);
     const place = id === '' ? keyOf('user', app, user) : keyOf('session', app, user, id);

@@ -18,7 +18,16 @@ import {
   type State,
 } from '../session.ts';
 import { deepFreeze } from './freeze.ts';
-import { pageLimit, prepareEvents, type PreparedEvent } from './prepare.ts';
+import {
+  checkSize,
+  MAX_SESSION_SIZE,
+  nameOf,
+  pageLimit,
+  prepareEvents,
+  type Owner,
+  type Page,
+  type PreparedEvent,
+} from './prepare.ts';
 import { storedChanges, type StoredScope } from './state.ts';
 import { checkKey, checkOwner, StorageError, toJson } from '../storage-error.ts';
 
@@ -48,8 +57,6 @@ export function memorySessions(options: MemorySessionsOptions = {}): SessionStor
   return new MemorySessions(options);
 }
 
-const MEBI = 2 ** 20;
-
 class MemorySessions implements SessionStore {
   /** All sessions, in the order of their last change. The sessions in `#owners` have the same order. */
   readonly #sessions = new Map<string, StoredSession>();
@@ -66,8 +73,8 @@ class MemorySessions implements SessionStore {
 
   constructor(options: MemorySessionsOptions) {
     this.#maxSessions = options.maxSessions ?? 100_000;
-    this.#maxSize = options.maxSize ?? 256 * MEBI;
-    this.#maxSessionSize = options.maxSessionSize ?? 64 * MEBI;
+    this.#maxSize = options.maxSize ?? 2 ** 28;
+    this.#maxSessionSize = options.maxSessionSize ?? MAX_SESSION_SIZE;
     this.#now = options.now ?? Date.now;
   }
 
@@ -94,10 +101,7 @@ class MemorySessions implements SessionStore {
     return fresh.length;
   }
 
-  async list(
-    owner: Pick<SessionKey, 'app' | 'user'>,
-    page: { readonly limit?: number; readonly before?: string } = {},
-  ): Promise<readonly SessionSummary[]> {
+  async list(owner: Owner, page: Page = {}): Promise<readonly SessionSummary[]> {
     this.#check();
     checkOwner(owner);
     const limit = pageLimit(page.limit);
@@ -139,7 +143,7 @@ class MemorySessions implements SessionStore {
   #find(key: SessionKey): StoredSession | undefined {
     this.#check();
     checkKey(key);
-    return this.#sessions.get(sessionKey(key));
+    return this.#sessions.get(nameOf(key));
   }
 
   /** Writes events and state. All checks are made before the first change. Returns the time of the change. */
@@ -147,10 +151,8 @@ class MemorySessions implements SessionStore {
     let size = 0;
     for (const { json } of events) size += json.length;
     const own = session.size + size + session.state.growth(changes.session);
-    if (own > this.#maxSessionSize) {
-      throw new StorageError('full', `the session ${session.key.id} is full: start a new one`);
-    }
-    const user = this.#scope(userKey(session.key), changes.user);
+    checkSize(session.key, own, this.#maxSessionSize);
+    const user = this.#scope(ownerKey(session.key), changes.user);
     const app = this.#scope(appKey(session.key), changes.app);
     const shared = user.growth(changes.user) + app.growth(changes.app);
     if (this.#sharedSize + shared + own > this.#maxSize) {
@@ -180,7 +182,7 @@ class MemorySessions implements SessionStore {
   }
 
   #moveToFront(session: StoredSession): void {
-    const key = sessionKey(session.key);
+    const key = nameOf(session.key);
     this.#sessions.delete(key);
     this.#sessions.set(key, session);
     const owner = ownerKey(session.key);
@@ -204,7 +206,7 @@ class MemorySessions implements SessionStore {
 
   #forget(session: StoredSession): void {
     this.#size -= session.size;
-    this.#sessions.delete(sessionKey(session.key));
+    this.#sessions.delete(nameOf(session.key));
     const owner = ownerKey(session.key);
     const sessions = this.#owners.get(owner);
     sessions?.delete(session.key.id);
@@ -213,7 +215,7 @@ class MemorySessions implements SessionStore {
 
   #show(session: StoredSession): Session {
     const app = this.#shared.get(appKey(session.key));
-    const user = this.#shared.get(userKey(session.key));
+    const user = this.#shared.get(ownerKey(session.key));
     return {
       ...session.summary(),
       // The keys have different prefixes, so no scope overwrites another.
@@ -306,16 +308,9 @@ class ScopeState {
   }
 }
 
-/** Returns the key of a session. The key is JSON, because names may contain any separator. */
-function sessionKey({ app, user, id }: SessionKey): string {
-  return JSON.stringify([app, user, id]);
-}
-
-function ownerKey({ app, user }: Pick<SessionKey, 'app' | 'user'>): string {
+function ownerKey({ app, user }: Owner): string {
   return JSON.stringify([app, user]);
 }
-
-const userKey = ownerKey;
 
 function appKey({ app }: Pick<SessionKey, 'app'>): string {
   return JSON.stringify([app]);

@@ -1,13 +1,12 @@
 /** The tables for sessions and artifacts in PostgreSQL. Several stores and processes may use them. */
 import { createHash } from 'node:crypto';
-import { StoreError } from '../../base/index.ts';
 import {
   acrossLostConnections,
   openPostgres,
   type Postgres,
   type PostgresSchema,
 } from '../../base/postgres/index.ts';
-import { StorageError } from '../storage-error.ts';
+import { StorageError, toStorageError } from '../storage-error.ts';
 
 /** The options of the PostgreSQL stores. */
 export interface PostgresAgentOptions {
@@ -152,10 +151,4 @@ export class WriteOrder {
       if (this.#writes.get(name) === settled) this.#writes.delete(name);
     }
   }
-}
-
-function toStorageError(error: unknown): unknown {
-  if (!(error instanceof StoreError)) return error;
-  const hint = error.hint === undefined ? '' : `: ${error.hint}`;
-  return new StorageError(error.code, `${error.message}${hint}`, error.cause);
 }

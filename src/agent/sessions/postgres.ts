@@ -19,8 +19,7 @@ import {
   type SessionSummary,
   type State,
 } from '../session.ts';
-import { checkKey, checkOwner, StorageError, toJson } from '../storage-error.ts';
-import { readable } from './database.ts';
+import { checkKey, checkOwner, fromJson, toJson } from '../storage-error.ts';
 import { deepFreeze } from './freeze.ts';
 import {
   keyOf,
@@ -28,7 +27,19 @@ import {
   WriteOrder,
   type PostgresAgentOptions,
 } from './postgres-database.ts';
-import { pageLimit, prepareEvents, type PreparedEvent } from './prepare.ts';
+import {
+  checkSize,
+  MAX_KEPT,
+  MAX_KEPT_SIZE,
+  MAX_SESSION_SIZE,
+  nameOf,
+  pageLimit,
+  prepareEvents,
+  pruneAll,
+  type Owner,
+  type Page,
+  type PreparedEvent,
+} from './prepare.ts';
 import { storedChanges } from './state.ts';
 
 /** The options of `postgresSessions`. */
@@ -49,12 +60,6 @@ export async function postgresSessions(
 ): Promise<SessionStore> {
   return new PostgresSessions(await PostgresDatabase.open(url, options), options);
 }
-
-/** Maximum number of sessions that one transaction deletes. */
-const PRUNE_AT_ONCE = 50;
-/** Maximum number of cached sessions, and maximum size of each cached session in characters of JSON. */
-const MAX_KEPT = 32;
-const MAX_KEPT_SIZE = 8 * 2 ** 20;
 
 /** The cached events of a session. */
 interface Kept {
@@ -104,8 +109,8 @@ const INSERT = `
   VALUES ($1, $2, $3, $4, $5, $5, nextval('parley.session_changes'), 0, 0)
   ON CONFLICT (key) DO NOTHING RETURNING id`;
 
-/** The session is locked, so the numbers of its events have no gaps. */
-const INSERT_EVENTS = `
+/** Adds events that the session does not have yet. The session is locked, so the numbers of its events have no gaps. */
+export const INSERT_EVENTS = `
   INSERT INTO parley.session_events (session, seq, event_id, batch, json)
   SELECT $1, $2 + row_number() OVER (ORDER BY e.n), e.id, $3, e.json
   FROM unnest($4::text[], $5::text[]) WITH ORDINALITY AS e (id, json, n)
@@ -154,8 +159,7 @@ const SET_KEY = `
 
 const REMOVE_KEY = 'DELETE FROM parley.session_state WHERE place = $1 AND hash = $2';
 
-const OLD = `
-  SELECT id, key FROM parley.sessions WHERE app = $1 AND updated_at < $2 ORDER BY id LIMIT $3 FOR UPDATE SKIP LOCKED`;
+const OLD = 'WHERE app = $1 AND updated_at < $2 ORDER BY id LIMIT $3 FOR UPDATE SKIP LOCKED';
 
 class PostgresSessions implements SessionStore {
   readonly #db: PostgresDatabase;
@@ -167,7 +171,7 @@ class PostgresSessions implements SessionStore {
 
   constructor(db: PostgresDatabase, options: PostgresSessionsOptions) {
     this.#db = db;
-    this.#maxSessionSize = options.maxSessionSize ?? 64 * 2 ** 20;
+    this.#maxSessionSize = options.maxSessionSize ?? MAX_SESSION_SIZE;
     this.#now = options.now ?? Date.now;
   }
 
@@ -214,10 +218,7 @@ class PostgresSessions implements SessionStore {
     events: readonly PreparedEvent[],
     batch: string,
   ): Promise<boolean> {
-    const changes = stateChanges(
-      key,
-      events.map(({ event }) => event.actions.stateDelta),
-    );
+    const changes = stateChanges(key, deltasOf(events));
     try {
       const [row] = await db.run<[stored: boolean]>(APPEND, [
         rowKey(key),
@@ -261,22 +262,15 @@ class PostgresSessions implements SessionStore {
     const ids = new Set(inserted.map(({ event_id }) => event_id));
     const stored = events.filter(({ id }) => ids.has(id));
     const size = session.size + sizeOf(stored);
-    if (size > this.#maxSessionSize) {
-      throw new StorageError('full', `the session ${key.id} is full: start a new one`);
-    }
-    const deltas = stored.map(({ event }) => event.actions.stateDelta);
-    await setState(tx, key, deltas);
+    checkSize(key, size, this.#maxSessionSize);
+    await setState(tx, key, deltasOf(stored));
     await tx.query(TOUCH, [session.id, this.#now(), stored.length, size]);
     return stored.length;
   }
 
-  async list(
-    owner: Pick<SessionKey, 'app' | 'user'>,
-    page: { readonly limit?: number; readonly before?: string } = {},
-  ): Promise<readonly SessionSummary[]> {
-    checkOwner(owner);
+  async list({ app, user }: Owner, page: Page = {}): Promise<readonly SessionSummary[]> {
+    checkOwner({ app, user });
     const limit = pageLimit(page.limit);
-    const { app, user } = owner;
     return this.#db.read(async (db) => {
       let before = Number.MAX_SAFE_INTEGER;
       if (page.before !== undefined) {
@@ -293,33 +287,31 @@ class PostgresSessions implements SessionStore {
 
   async delete(key: SessionKey): Promise<boolean> {
     checkKey(key);
-    return this.#order.run(nameOf(key), () =>
-      this.#db.write((db) =>
-        db.transaction(async (tx) => {
-          const found = await tx.query<Removed>(
-            'SELECT id, key FROM parley.sessions WHERE key = $1 FOR UPDATE',
-            [rowKey(key)],
-          );
-          await remove(tx, found);
-          return found.length > 0;
-        }),
-      ),
-    );
+    const remove = () => this.#remove('WHERE key = $1 FOR UPDATE', [rowKey(key)]);
+    return (await this.#order.run(nameOf(key), remove)) > 0;
   }
 
-  async prune(app: string, before: number): Promise<number> {
-    let pruned = 0;
-    for (;;) {
-      const found = await this.#db.write((db) =>
-        db.transaction(async (tx) => {
-          const old = await tx.query<Removed>(OLD, [app, before, PRUNE_AT_ONCE]);
-          await remove(tx, old);
-          return old.length;
-        }),
-      );
-      pruned += found;
-      if (found < PRUNE_AT_ONCE) return pruned;
-    }
+  prune(app: string, before: number): Promise<number> {
+    return pruneAll((limit) => this.#remove(OLD, [app, before, limit]));
+  }
+
+  /** Removes the sessions that `where` selects and locks. Returns their number. */
+  #remove(where: string, values: unknown[]): Promise<number> {
+    return this.#db.write((db) =>
+      db.transaction(async (tx) => {
+        const sessions = await tx.query<{ id: number; key: Uint8Array }>(
+          `SELECT id, key FROM parley.sessions ${where}`,
+          values,
+        );
+        if (sessions.length === 0) return 0;
+        const ids = sessions.map(({ id }) => id);
+        const keys = sessions.map(({ key }) => key);
+        await tx.query('DELETE FROM parley.session_events WHERE session = ANY ($1)', [ids]);
+        await tx.query('DELETE FROM parley.session_state WHERE place = ANY ($1)', [keys]);
+        await tx.query('DELETE FROM parley.sessions WHERE id = ANY ($1)', [ids]);
+        return sessions.length;
+      }),
+    );
   }
 
   close(): Promise<void> {
@@ -344,13 +336,11 @@ class PostgresSessions implements SessionStore {
     let size = kept?.size ?? 0;
     for (const [kind, , , , stateKey, json] of rows) {
       if (kind === 'event') {
-        const event = readable(`an event of session ${key.id}`, (): Event => JSON.parse(json));
-        fresh.push(deepFreeze(event));
+        fresh.push(deepFreeze(fromJson(`an event of session ${key.id}`, json)));
         size += json.length;
       } else if (kind === 'state') {
-        readable(`the state of session ${key.id}`, () =>
-          state.set(JSON.parse(stateKey), JSON.parse(json)),
-        );
+        const what = `the state of session ${key.id}`;
+        state.set(fromJson(what, stateKey), fromJson(what, json));
       }
     }
     const events = Object.freeze([...(kept?.events ?? []), ...fresh]);
@@ -362,24 +352,9 @@ class PostgresSessions implements SessionStore {
   }
 }
 
-interface Removed {
-  readonly id: number;
-  readonly key: Uint8Array;
-}
-
 /** Returns whether a call at the same time has cached more events of the same session. */
 function isNewer(kept: Kept | undefined, row: number, events: readonly Event[]): boolean {
   return kept?.row === row && kept.events.length > events.length;
-}
-
-/** Removes sessions whose rows the transaction has locked. */
-async function remove(tx: Executor, sessions: readonly Removed[]): Promise<void> {
-  if (sessions.length === 0) return;
-  const ids = sessions.map(({ id }) => id);
-  const keys = sessions.map(({ key }) => key);
-  await tx.query('DELETE FROM parley.session_events WHERE session = ANY ($1)', [ids]);
-  await tx.query('DELETE FROM parley.session_state WHERE place = ANY ($1)', [keys]);
-  await tx.query('DELETE FROM parley.sessions WHERE id = ANY ($1)', [ids]);
 }
 
 /** Returns how many events an earlier attempt of the same append has stored. */
@@ -420,6 +395,10 @@ async function setState(
   }
 }
 
+function deltasOf(events: readonly PreparedEvent[]): (State | undefined)[] {
+  return events.map(({ event }) => event.actions.stateDelta);
+}
+
 function sizeOf(events: readonly PreparedEvent[]): number {
   return events.reduce((sum, { json }) => sum + json.length, 0);
 }
@@ -431,8 +410,4 @@ function rowKey({ app, user, id }: SessionKey): Uint8Array {
 /** Returns the keys of the state of the session, of the user, and of the app. */
 function placesOf(key: SessionKey): readonly [Uint8Array, Uint8Array, Uint8Array] {
   return [rowKey(key), keyOf('user', key.app, key.user), keyOf('app', key.app)];
-}
-
-function nameOf({ app, user, id }: SessionKey): string {
-  return JSON.stringify([app, user, id]);
 }

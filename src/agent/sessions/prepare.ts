@@ -1,5 +1,8 @@
-/** The checks that every session store makes before it stores anything. */
+/** The rules that all session stores follow: checks before anything is stored, limits, and pruning. */
+import { setImmediate } from 'node:timers/promises';
+import type { MaybePromise } from '../../base/index.ts';
 import type { Event } from '../event.ts';
+import type { SessionKey, SessionStore } from '../session.ts';
 import { storedEvent } from './state.ts';
 import { checkId, StorageError, toJson } from '../storage-error.ts';
 
@@ -7,6 +10,17 @@ const DEFAULT_PAGE = 50;
 const MAX_PAGE = 1_000;
 /** Maximum number of events in one append. */
 const MAX_BATCH = 10_000;
+/** Maximum number of sessions that one transaction deletes. */
+const PRUNE_AT_ONCE = 50;
+/** Default maximum size of one session, in characters of JSON. */
+export const MAX_SESSION_SIZE = 64 * 2 ** 20;
+/** Maximum number of cached sessions, and maximum size of each cached session in characters of JSON. */
+export const MAX_KEPT = 32;
+export const MAX_KEPT_SIZE = 8 * 2 ** 20;
+
+/** The owner of sessions, and the page of a list, as in `SessionStore.list`. */
+export type Owner = Parameters<SessionStore['list']>[0];
+export type Page = NonNullable<Parameters<SessionStore['list']>[1]>;
 
 export interface PreparedEvent {
   readonly id: string;
@@ -33,4 +47,29 @@ export function prepareEvents(events: readonly Event[]): PreparedEvent[] {
 export function pageLimit(limit = DEFAULT_PAGE): number {
   if (Number.isInteger(limit) && limit > 0) return Math.min(limit, MAX_PAGE);
   throw new StorageError('invalid', 'the limit of a page must be a positive integer');
+}
+
+/** Throws if a session would be too large. Sizes are in characters of JSON. */
+export function checkSize({ id }: Pick<SessionKey, 'id'>, size: number, maxSize: number): void {
+  if (size <= maxSize) return;
+  throw new StorageError('full', `the session ${id} is full: start a new one`);
+}
+
+/** Deletes sessions in small transactions, so that other writers can continue. Returns the number of sessions. */
+export async function pruneAll(
+  pruneSome: (limit: number) => MaybePromise<number>,
+): Promise<number> {
+  for (let pruned = 0; ; await setImmediate()) {
+    const found = await pruneSome(PRUNE_AT_ONCE);
+    pruned += found;
+    if (found < PRUNE_AT_ONCE) return pruned;
+  }
+}
+
+/**
+ * Returns a name for a session, or for a part of it such as a run. Different keys have different names. The name is
+ * JSON, because ids may contain any separator.
+ */
+export function nameOf({ app, user, id }: SessionKey, ...parts: string[]): string {
+  return JSON.stringify([app, user, id, ...parts]);
 }

@@ -18,10 +18,21 @@ import {
   type State,
 } from '../session.ts';
 import { deepFreeze } from './freeze.ts';
-import { Database, readable, type SqliteOptions } from './database.ts';
-import { pageLimit, prepareEvents } from './prepare.ts';
+import { Database, type SqliteOptions } from './database.ts';
+import {
+  checkSize,
+  MAX_KEPT,
+  MAX_KEPT_SIZE,
+  MAX_SESSION_SIZE,
+  nameOf,
+  pageLimit,
+  prepareEvents,
+  pruneAll,
+  type Owner,
+  type Page,
+} from './prepare.ts';
 import { storedChanges } from './state.ts';
-import { checkKey, checkOwner, StorageError, toJson } from '../storage-error.ts';
+import { checkKey, checkOwner, fromJson, toJson } from '../storage-error.ts';
 
 /** The options of `sqliteSessions`. */
 export interface SqliteSessionsOptions extends SqliteOptions {
@@ -36,28 +47,16 @@ export interface SqliteSessionsOptions extends SqliteOptions {
  *   const sessions = sqliteSessions('/var/lib/parley/agent.db');
  */
 export function sqliteSessions(path: string, options: SqliteSessionsOptions = {}): SessionStore {
-  const db = new Database(path, options);
-  try {
-    return new SqliteSessions(db, options);
-  } catch (error) {
-    db.close();
-    throw error;
-  }
+  return new SqliteSessions(new Database(path, options), options);
 }
 
-/** Maximum number of sessions that one transaction deletes. */
-const PRUNE_AT_ONCE = 50;
-
 /** The row of a session. */
-interface Row extends SessionSummary {
+export interface SessionRow {
   readonly row: number;
+  readonly summary: SessionSummary;
   readonly changed: number;
   readonly size: number;
 }
-
-/** Maximum number of cached sessions, and maximum size of each cached session in characters of JSON. */
-const MAX_KEPT = 32;
-const MAX_KEPT_SIZE = 8 * 2 ** 20;
 
 /** The cached events of a session. */
 interface Kept {
@@ -80,8 +79,8 @@ class SqliteSessions implements SessionStore {
 
   constructor(db: Database, options: SqliteSessionsOptions) {
     this.#db = db;
-    this.#sql = db.read(() => prepare(db));
-    this.#maxSessionSize = options.maxSessionSize ?? 64 * 2 ** 20;
+    this.#sql = db.prepareAll(prepare);
+    this.#maxSessionSize = options.maxSessionSize ?? MAX_SESSION_SIZE;
     this.#now = options.now ?? Date.now;
   }
 
@@ -124,30 +123,24 @@ class SqliteSessions implements SessionStore {
         this.#setState(session, event.actions.stateDelta);
       }
       if (stored === 0) return 0;
-      if (size > this.#maxSessionSize) {
-        throw new StorageError('full', `the session ${key.id} is full: start a new one`);
-      }
+      checkSize(key, size, this.#maxSessionSize);
       this.#sql.touch.run(this.#now(), this.#nextChange(key), size, session.row);
       return stored;
     });
   }
 
-  async list(
-    owner: Pick<SessionKey, 'app' | 'user'>,
-    page: { readonly limit?: number; readonly before?: string } = {},
-  ): Promise<readonly SessionSummary[]> {
-    checkOwner(owner);
+  async list({ app, user }: Owner, page: Page = {}): Promise<readonly SessionSummary[]> {
+    checkOwner({ app, user });
     const limit = pageLimit(page.limit);
     return this.#db.read(() => {
       let before = Number.MAX_SAFE_INTEGER;
       if (page.before !== undefined) {
-        const key = { app: owner.app, user: owner.user, id: page.before };
+        const key = { app, user, id: page.before };
         const last = this.#find(key);
         if (!last) throw new SessionNotFound(key);
         before = last.changed;
       }
-      const rows = this.#sql.page.all(owner.app, owner.user, before, limit);
-      return rows.map((row) => summaryOf(rowOf(owner, row)));
+      return this.#sql.page.all(app, user, before, limit).map((row) => rowOf(row).summary);
     });
   }
 
@@ -155,49 +148,41 @@ class SqliteSessions implements SessionStore {
     checkKey(key);
     return this.#db.write(() => {
       const session = this.#find(key);
-      if (!session) return false;
-      this.#sql.deleteEvents.run(session.row);
-      this.#sql.deleteState.run(key.app, key.user, session.row);
-      this.#sql.deleteSession.run(session.row);
-      return true;
+      if (session) this.#remove(session);
+      return session !== undefined;
     });
   }
 
-  async prune(app: string, before: number): Promise<number> {
-    let pruned = 0;
-    for (;;) {
-      const found = this.#db.write(() => this.#pruneSome(app, before));
-      pruned += found;
-      if (found < PRUNE_AT_ONCE) return pruned;
-      // The pause lets other writers continue.
-      await new Promise((resolve) => setImmediate(resolve));
-    }
+  prune(app: string, before: number): Promise<number> {
+    return pruneAll((limit) =>
+      this.#db.write(() => {
+        const old = this.#sql.old.all(app, before, limit);
+        for (const row of old) this.#remove(rowOf(row));
+        return old.length;
+      }),
+    );
   }
 
   async close(): Promise<void> {
     this.#db.close();
   }
 
-  #pruneSome(app: string, before: number): number {
-    const old = this.#sql.old.all(app, before, PRUNE_AT_ONCE);
-    for (const { id, user } of old) {
-      const row = Number(id);
-      this.#sql.deleteEvents.run(row);
-      this.#sql.deleteState.run(app, String(user), row);
-      this.#sql.deleteSession.run(row);
-    }
-    return old.length;
+  #remove({ row, summary: { app, user } }: SessionRow): void {
+    this.#sql.deleteEvents.run(row);
+    this.#sql.deleteState.run(app, user, row);
+    this.#sql.deleteSession.run(row);
   }
 
-  #find(key: SessionKey): Row | undefined {
+  #find(key: SessionKey): SessionRow | undefined {
     const found = this.#sql.find.get(key.app, key.user, key.id);
-    return found && rowOf(key, found);
+    return found && rowOf(found);
   }
 
   #load(key: SessionKey): Session | undefined {
     const session = this.#find(key);
     if (!session) return undefined;
     const events = this.#eventsOf(session);
+    const what = `the state of session ${key.id}`;
     const state = new Map<string, JsonValue>();
     for (const [user, row] of [
       ['', 0],
@@ -205,36 +190,32 @@ class SqliteSessions implements SessionStore {
       [key.user, session.row],
     ] as const) {
       for (const { key: name, json } of this.#sql.state.iterate(key.app, user, row)) {
-        readable(`the state of session ${key.id}`, () =>
-          state.set(JSON.parse(String(name)), JSON.parse(String(json))),
-        );
+        state.set(fromJson(what, String(name)), fromJson(what, String(json)));
       }
     }
-    return { ...summaryOf(session), state: Object.fromEntries(state), events };
+    return { ...session.summary, state: Object.fromEntries(state), events };
   }
 
-  #eventsOf(session: Row): readonly Event[] {
-    const name = JSON.stringify([session.app, session.user, session.id]);
+  #eventsOf(session: SessionRow): readonly Event[] {
+    const { row, summary } = session;
+    const name = nameOf(summary);
     const before = this.#kept.get(name);
     this.#kept.delete(name);
-    const isSame = before?.row === session.row && before.createdAt === session.createdAt;
+    const isSame = before?.row === row && before.createdAt === summary.createdAt;
     let kept = isSame ? this.#readOn(session, before) : undefined;
     // The cache is outdated if the session was deleted and created again.
     if (kept?.size !== session.size) kept = this.#readOn(session);
-    if (kept.size <= MAX_KEPT_SIZE) {
-      this.#kept.set(name, kept);
-    }
+    if (kept.size <= MAX_KEPT_SIZE) this.#kept.set(name, kept);
     return kept.events;
   }
 
-  #readOn(session: Row, from?: Kept): Kept {
-    const { row, createdAt } = session;
+  #readOn({ row, summary }: SessionRow, from?: Kept): Kept {
+    const { id: session, createdAt } = summary;
     const fresh: Event[] = [];
     let { last, size } = from ?? { last: 0, size: 0 };
     for (const { id, json } of this.#sql.events.iterate(row, last)) {
       const text = String(json);
-      const event = readable(`an event of session ${session.id}`, (): Event => JSON.parse(text));
-      fresh.push(deepFreeze(event));
+      fresh.push(deepFreeze(fromJson(`an event of session ${session}`, text)));
       last = Number(id);
       size += text.length;
     }
@@ -243,7 +224,7 @@ class SqliteSessions implements SessionStore {
     return { row, createdAt, events, last, size };
   }
 
-  #setState({ app, user, row }: Row, delta: State | undefined): void {
+  #setState({ row, summary: { app, user } }: SessionRow, delta: State | undefined): void {
     for (const [scope, key, value] of storedChanges(delta)) {
       const place = [
         app,
@@ -262,14 +243,10 @@ class SqliteSessions implements SessionStore {
 }
 
 function prepare(db: Database) {
-  const columns = 'id, session_id, created_at, updated_at, changed, size';
   return {
-    find: db.prepare(
-      `SELECT ${columns} FROM sessions WHERE app = ? AND user = ? AND session_id = ?`,
-    ),
+    find: db.prepare(`${SELECT} WHERE app = ? AND user = ? AND session_id = ?`),
     page: db.prepare(
-      `SELECT ${columns} FROM sessions WHERE app = ? AND user = ? AND changed < ?
-       ORDER BY changed DESC LIMIT ?`,
+      `${SELECT} WHERE app = ? AND user = ? AND changed < ? ORDER BY changed DESC LIMIT ?`,
     ),
     lastChange: db.prepare(
       'SELECT max(changed) AS changed FROM sessions WHERE app = ? AND user = ?',
@@ -279,7 +256,7 @@ function prepare(db: Database) {
        VALUES (?, ?, ?, ?, ?, ?, 0)`,
     ),
     touch: db.prepare('UPDATE sessions SET updated_at = ?, changed = ?, size = ? WHERE id = ?'),
-    old: db.prepare('SELECT id, user FROM sessions WHERE app = ? AND updated_at < ? LIMIT ?'),
+    old: db.prepare(`${SELECT} WHERE app = ? AND updated_at < ? LIMIT ?`),
     deleteSession: db.prepare('DELETE FROM sessions WHERE id = ?'),
     events: db.prepare('SELECT id, json FROM events WHERE session = ? AND id > ? ORDER BY id'),
     insertEvent: db.prepare(
@@ -299,22 +276,21 @@ function prepare(db: Database) {
   };
 }
 
-function rowOf(
-  { app, user }: Pick<SessionKey, 'app' | 'user'>,
-  columns: Readonly<Record<string, unknown>>,
-): Row {
+/** Selects the columns that `rowOf` reads. */
+export const SELECT =
+  'SELECT id, app, user, session_id, created_at, updated_at, changed, size FROM sessions';
+
+export function rowOf(columns: Readonly<Record<string, unknown>>): SessionRow {
   return {
-    app,
-    user,
-    id: String(columns['session_id']),
-    createdAt: Number(columns['created_at']),
-    updatedAt: Number(columns['updated_at']),
     row: Number(columns['id']),
+    summary: {
+      app: String(columns['app']),
+      user: String(columns['user']),
+      id: String(columns['session_id']),
+      createdAt: Number(columns['created_at']),
+      updatedAt: Number(columns['updated_at']),
+    },
     changed: Number(columns['changed']),
     size: Number(columns['size']),
   };
-}
-
-function summaryOf({ app, user, id, createdAt, updatedAt }: Row): SessionSummary {
-  return { app, user, id, createdAt, updatedAt };
 }

@@ -11,7 +11,7 @@
  *
  * This module does not load zod, because a caller that has a schema has already loaded it.
  */
-import type { MaybePromise, JsonObject } from '../../base/index.ts';
+import { defined, type MaybePromise, type JsonObject } from '../../base/index.ts';
 import type { z } from 'zod';
 import {
   RichResponse,
@@ -63,7 +63,7 @@ export function tool<Input extends z.ZodObject>(options: FunctionToolOptions<Inp
   const accepted = new WeakMap<object, z.output<Input>>();
 
   function parse(args: JsonObject): JsonObject {
-    // The schema's output may not be JSON. For example, it may contain a date. This is safe, because only `confirm`
+    // The schema's output is not always JSON. For example, it can contain a Date. This is safe, because only `confirm`
     // and `run` receive it.
     const parsed = checkArguments(input, args) as z.output<Input> & JsonObject;
     accepted.set(parsed, parsed);
@@ -80,8 +80,7 @@ export function tool<Input extends z.ZodObject>(options: FunctionToolOptions<Inp
     get parameters() {
       return (parameters ??= parametersOf(input));
     },
-    ...(longRunning !== undefined && { longRunning }),
-    ...(sequential !== undefined && { sequential }),
+    ...defined({ longRunning, sequential }),
     parse,
     ...(confirm !== undefined && {
       confirm: (args: JsonObject, context: ToolContext) =>
@@ -92,10 +91,8 @@ export function tool<Input extends z.ZodObject>(options: FunctionToolOptions<Inp
       if (result instanceof Waiting) return result;
       if (result instanceof RichResponse) {
         const { response, parts, display } = result;
-        return new RichResponse(jsonResponse(response), {
-          parts,
-          ...(display !== undefined && { display: jsonResponse(display) }),
-        });
+        const shown = display !== undefined && { display: jsonResponse(display) };
+        return new RichResponse(jsonResponse(response), { parts, ...shown });
       }
       return jsonResponse(result);
     },
@@ -107,12 +104,13 @@ export function tool<Input extends z.ZodObject>(options: FunctionToolOptions<Inp
  * cannot represent accept any value.
  */
 export function parametersOf(input: z.ZodObject): JsonObject {
-  const schema: Record<string, unknown> = input.toJSONSchema({
-    io: 'input',
-    unrepresentable: 'any',
-  });
-  const { $schema: _dialect, ...rest } = schema;
-  return JSON.parse(JSON.stringify(rest));
+  return plainSchema(input.toJSONSchema({ io: 'input', unrepresentable: 'any' }));
+}
+
+/** Returns zod's JSON Schema as plain JSON, because zod's type for it allows more. */
+export function plainSchema(given: z.core.JSONSchema.BaseSchema): JsonObject {
+  const { $schema: _, ...schema } = given;
+  return JSON.parse(JSON.stringify(schema));
 }
 
 /** Validates arguments. Throws an error whose message is one line for the model. */

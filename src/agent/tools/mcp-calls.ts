@@ -19,6 +19,7 @@ import type {
 } from '@modelcontextprotocol/client';
 import { outcomeUnknown } from '../run/stopped-calls.ts';
 import type { SessionKey } from '../session.ts';
+import { nameOf } from '../sessions/prepare.ts';
 import { Waiting, type Tool, type ToolContext } from '../tool.ts';
 import { elicitationQuestion, type ElicitationReply } from './mcp-elicitation.ts';
 import { McpError } from './mcp-error.ts';
@@ -78,7 +79,7 @@ export class McpCalls {
     context: ToolContext,
     onProgress: (progress: Progress) => void,
   ): Promise<CallToolResult | Waiting> {
-    const key = keyOf(context.session, context.callId);
+    const key = nameOf(context.session, context.callId);
     const { signal } = context;
     let { answer } = context;
     const call = this.#open.get(key) ?? this.#begin(key, tool, args, context);
@@ -104,7 +105,7 @@ export class McpCalls {
 
   /** Stops a call that waits for a person. Does nothing if there is no such call. */
   cancel(callId: string, session: SessionKey): void {
-    this.#end(keyOf(session, callId), 'the call was stopped');
+    this.#end(nameOf(session, callId), 'the call was stopped');
   }
 
   /** Answers a question of the server by asking a person. */
@@ -237,10 +238,6 @@ function relatedTask({ _meta: meta }: { readonly _meta?: unknown }): string | un
   return typeof taskId === 'string' ? taskId : undefined;
 }
 
-function keyOf({ app, user, id }: SessionKey, callId: string): string {
-  return JSON.stringify([app, user, id, callId]);
-}
-
 /** A call that the server is executing, with the server's requests that wait for an answer. */
 class OpenCall {
   /** The key of the call's session. */
@@ -263,7 +260,7 @@ class OpenCall {
   #wake: (() => void) | undefined;
 
   constructor({ session, runId }: ToolContext, timeoutMs: number, late: () => McpError) {
-    this.place = keyOf(session, '');
+    this.place = nameOf(session);
     this.runId = runId;
     this.#timeoutMs = timeoutMs;
     this.#late = late;
