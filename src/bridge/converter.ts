@@ -17,7 +17,7 @@
  * In A2A 1.0, data may be a value that is not an object. Such a value becomes `{ value }`. Bytes without a media type
  * get `application/octet-stream`. A2A 0.3 accepts base64 in another alphabet. It is converted to standard base64.
  */
-import { type JsonObject, type JsonValue, isObject } from '../base/index.ts';
+import { defined, isObject, type JsonObject, type JsonValue } from '../base/index.ts';
 import { randomUUIDv7 } from 'node:crypto';
 import { type Message, type Part as A2APart } from '../protocol/index.ts';
 import type {
@@ -115,11 +115,7 @@ function toA2APart(part: ContentPart, options: ConverterOptions): A2APart[] {
 function fileOf(part: BlobPart | FileContentPart): A2APart {
   const { mediaType: mimeType, name } = part;
   const where = part.kind === 'blob' ? { bytes: part.data } : { uri: part.uri };
-  const about = {
-    ...(mimeType !== undefined && { mimeType }),
-    ...(name !== undefined && { name }),
-  };
-  return { kind: 'file', file: { ...where, ...about } };
+  return { kind: 'file', file: { ...where, ...defined({ mimeType, name }) } };
 }
 
 function responseOf({ id, name, response, isError, parts = [] }: FunctionResponsePart): A2APart[] {
@@ -134,25 +130,18 @@ function responseOf({ id, name, response, isError, parts = [] }: FunctionRespons
 /** Converts a part from a peer. Returns undefined for an invalid part. */
 function fromA2APart(part: A2APart): ReceivedPart | undefined {
   switch (part.kind) {
-    case 'text':
-      return {
-        kind: part.metadata?.[MARKS.thought] === true ? 'thought' : 'text',
-        text: part.text,
-      };
+    case 'text': {
+      const kind = part.metadata?.[MARKS.thought] === true ? 'thought' : 'text';
+      return { kind, text: part.text };
+    }
     case 'file': {
       const { bytes, uri, mimeType, name } = part.file;
-      const named = name === undefined ? {} : { name };
       if (bytes !== undefined) {
         const mediaType = mimeType ?? UNKNOWN_MEDIA_TYPE;
-        return { kind: 'blob', mediaType, data: plainBase64(bytes), ...named };
+        return { kind: 'blob', mediaType, data: plainBase64(bytes), ...defined({ name }) };
       }
       if (uri === undefined) return undefined;
-      return {
-        kind: 'file',
-        uri,
-        ...(mimeType !== undefined && { mediaType: mimeType }),
-        ...named,
-      };
+      return { kind: 'file', uri, ...defined({ mediaType: mimeType, name }) };
     }
     case 'data':
       return { kind: 'data', data: objectOf(part.data) };

@@ -87,19 +87,15 @@ export function readAnswers(message: Message, open: readonly Question[]): ReadAn
   if (given.length > 0) return { files, ...structured(given, open) };
   const [question, ...others] = open;
   if (!question || others.length > 0) {
-    return {
-      answers: [],
-      files,
-      problem: 'Several questions are open. Say which of them you answer.',
-    };
+    const problem = 'Several questions are open. Say which of them you answer.';
+    return { answers: [], files, problem };
   }
   const text = textOf(message.parts).trim();
   const answer = question.kind === 'confirmation' ? yesOrNo(text) : spoken(text, parts);
   if (answer === undefined) return { answers: [], files, problem: unclear(question) };
-  if (typeof answer === 'boolean') {
-    return { answers: [{ questionId: question.id, confirmed: answer }], files };
-  }
-  return { answers: [{ questionId: question.id, value: chosen(answer, question) }], files };
+  const said =
+    typeof answer === 'boolean' ? { confirmed: answer } : { value: chosen(answer, question) };
+  return { answers: [{ questionId: question.id, ...said }], files };
 }
 
 /**

@@ -6,7 +6,7 @@
  * An error becomes the response, so that the model can correct its call. A call that was active when the process
  * ended is not repeated, because its effects are unknown.
  */
-import type { JsonObject, JsonValue } from '../../base/index.ts';
+import { defined, type JsonObject, type JsonValue } from '../../base/index.ts';
 import { storedEvents, workFor } from '../delegated.ts';
 import { Changes } from '../run/changes.ts';
 import type { Content, FunctionResponsePart } from '../content.ts';
@@ -68,7 +68,9 @@ export class CallWork {
     const { scope, call, tools, mayHaveBegun } = this.#setup;
     const { part, question, answers = [] } = call;
     if (question && answers.length === 0) {
-      return this.#askAgain(scope.inner.index.questionsOf(part.id));
+      // The event is partial, because the questions are already stored.
+      const questions = scope.inner.index.questionsOf(part.id);
+      return scope.event({ partial: true, actions: { questions } });
     }
     if (isDeclined(call)) return this.#failed(declined(call));
     if (mayHaveBegun) {
@@ -181,11 +183,6 @@ export class CallWork {
     return this.#responded(asJson(failed), display === undefined ? undefined : { display });
   }
 
-  /** Shows open questions again. The event is partial, because the questions are already stored. */
-  #askAgain(questions: readonly Question[]): Event {
-    return this.#setup.scope.event({ partial: true, actions: { questions } });
-  }
-
   /**
    * Ends work that a call has started elsewhere, because the call itself will not continue. If an agent ran as this
    * tool, returns a summary of the agent's work.
@@ -271,11 +268,7 @@ export class CallWork {
 }
 
 function asJson({ response, isError, error }: ToolResult): ToolResult {
-  return {
-    response: jsonResponse(response, MAX_RESPONSE),
-    ...(isError !== undefined && { isError }),
-    ...(error && { error }),
-  };
+  return { response: jsonResponse(response, MAX_RESPONSE), ...defined({ isError, error }) };
 }
 
 /** The additions to a response: files for the model, and a value that is shown to people instead of the response. */

@@ -5,11 +5,11 @@
  */
 import { createHash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
-import { raceAbort } from '../../base/index.ts';
 import type { EmbeddingModelV3, EmbeddingModelV4 } from '@ai-sdk/provider';
 import { ModelError } from '../model.ts';
 import { isCount } from './provider.ts';
-import { vendorError, type ErrorSource } from './vendor-error.ts';
+import { startTimeouts, totalTimeout } from './timeouts.ts';
+import type { ErrorSource } from './vendor-error.ts';
 
 export interface Embeddings {
   /** One vector for each text, in the order of the texts. */
@@ -70,20 +70,13 @@ export function embeddingsFrom(
       const message = `${name} accepts at most ${MAX_TEXTS} texts at a time, not ${texts.length}`;
       throw new ModelError('too-long', message);
     }
-    const limit = new AbortController();
-    const timer = setTimeout(() => {
-      const message = `${name} did not answer within ${timeoutMs} ms: try again later`;
-      limit.abort(new ModelError('timeout', message, { retryable: true }));
-    }, timeoutMs);
-    const within = AbortSignal.any([signal, limit.signal]);
+    const timeouts = startTimeouts(source, signal, totalTimeout(timeoutMs));
     try {
-      return await raceAbort(all(texts, within, dimensions), within);
+      return await timeouts.step(all(texts, timeouts.signal, dimensions));
     } catch (error) {
-      signal.throwIfAborted();
-      throw within.aborted ? within.reason : vendorError(error, source);
+      throw timeouts.reason(error);
     } finally {
-      clearTimeout(timer);
-      limit.abort(new Error('the answer is no longer needed'));
+      timeouts.end();
     }
   }
 

@@ -38,6 +38,9 @@ const MAX_USAGES = 20;
 const WHAT_I_AM =
   "I am Parley's offline model: a small program that needs no network and no key. I do not think; I understand a few " +
   'plain requests and use the real tools for them.';
+/** The error for a request with a schema. The model's answers are plain texts, which no schema describes. */
+const NO_SCHEMA =
+  'the offline model cannot answer with a JSON Schema: choose another model, or ask for JSON without a schema';
 const BLIND = 'I cannot see images. Choose a model that can with /model.';
 const FOR_A_MODEL =
   'To use a model that can answer any question, set GEMINI_API_KEY, ANTHROPIC_API_KEY or OPENAI_API_KEY.';
@@ -50,7 +53,7 @@ export function offlineModel(advice: string = FOR_A_MODEL): Model {
     name: 'offline',
     async *generate(request, signal): AsyncGenerator<ModelChunk> {
       signal.throwIfAborted();
-      if (request.outputSchema !== undefined) throw noSchema();
+      if (request.outputSchema !== undefined) throw new ModelError('invalid-request', NO_SCHEMA);
       const next = decide(request, advice);
       if (typeof next === 'string') {
         const whole = hasImage(request) ? `${BLIND}\n\n${next}` : next;
@@ -74,13 +77,6 @@ function hasImage({ messages }: ModelRequest): boolean {
   return (last?.parts ?? []).some(
     (part) => part.kind === 'blob' && part.mediaType.startsWith('image/'),
   );
-}
-
-/** Returns the error for a request with a schema. Its answers are plain texts, which no schema describes. */
-function noSchema(): ModelError {
-  const message =
-    'the offline model cannot answer with a JSON Schema: choose another model, or ask for JSON without a schema';
-  return new ModelError('invalid-request', message);
 }
 
 /** Returns the next call, or the text of the answer. */
@@ -157,17 +153,11 @@ function understand(said: string, offered: readonly ToolDeclaration[]): Step | u
 
 function outcome(step: Step, response: FunctionResponsePart | undefined): string {
   if (response === undefined) return `${step.tool} gave no response.`;
-  const came = shown(response.response);
+  // If the response contains a text, only this text is shown.
+  const came = shorten(wordsIn(response.response) || '(nothing)', MAX_SHOWN_CHARS);
   if (response.isError === true) return `"${formOf(step)}" did not work: ${came}`;
   if (!step.shows) return step.done;
   return `${step.done}\n${came}`;
-}
-
-/** Returns a tool's response for people. If the response contains a text, returns only this text. */
-function shown(response: JsonValue): string {
-  const text = wordsIn(response);
-  if (text === '') return '(nothing)';
-  return shorten(text, MAX_SHOWN_CHARS);
 }
 
 function wordsIn(response: JsonValue): string {

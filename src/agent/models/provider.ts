@@ -30,7 +30,7 @@ import {
 import { callOptions, callOptionsV3 } from './prompt.ts';
 import type { ProviderTool } from './provider-tool.ts';
 import { withRetry, type ModelRetryOptions } from './retry.ts';
-import { startTimeouts, TIMEOUT_MS, type TimeoutOptions } from './timeouts.ts';
+import { startTimeouts, totalTimeout, type TimeoutOptions } from './timeouts.ts';
 import { cutOff, refusesContent, type ErrorSource } from './vendor-error.ts';
 import { isJsonObject, objectOf } from './schema.ts';
 import { streamOf } from './whole-answer.ts';
@@ -104,7 +104,8 @@ export function fromProvider(given: ProviderModel, options: ProviderOptions = {}
 
   async function* generate(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelChunk> {
     signal.throwIfAborted();
-    const timeouts = startTimeouts(source, signal, timeoutsOf(request, options));
+    const limits = request.streaming === false ? totalTimeout(options.timeoutMs) : options;
+    const timeouts = startTimeouts(source, signal, limits);
     try {
       const stream = await timeouts.step(open(languageModel, request, timeouts.signal, options));
       const reader: { read(): Promise<Step>; cancel(): Promise<void> } = stream.getReader();
@@ -123,16 +124,6 @@ export function fromProvider(given: ProviderModel, options: ProviderOptions = {}
 
   const model = { name, ...(contextWindow !== undefined && { contextWindow }), generate };
   return retry === false ? model : withRetry(model, retry);
-}
-
-/**
- * Returns the time limits. A complete answer without streaming has no events before its end, so only the total limit
- * applies.
- */
-function timeoutsOf({ streaming }: ModelRequest, options: TimeoutOptions): TimeoutOptions {
-  if (streaming !== false) return options;
-  const { timeoutMs = TIMEOUT_MS } = options;
-  return { timeoutMs, idleTimeoutMs: timeoutMs, firstEventTimeoutMs: timeoutMs };
 }
 
 async function open(

@@ -16,8 +16,15 @@ export interface TimeoutOptions {
 }
 
 const IDLE_TIMEOUT_MS = 5 * 60_000;
-/** The default of `timeoutMs`. */
-export const TIMEOUT_MS = 30 * 60_000;
+const TIMEOUT_MS = 30 * 60_000;
+
+/**
+ * Returns the limits of an answer that arrives as a whole. It has no events before its end, so only the total limit
+ * applies.
+ */
+export function totalTimeout(timeoutMs = TIMEOUT_MS): TimeoutOptions {
+  return { timeoutMs, idleTimeoutMs: timeoutMs, firstEventTimeoutMs: timeoutMs };
+}
 
 export interface Timeouts {
   /**

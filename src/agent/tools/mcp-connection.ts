@@ -18,7 +18,7 @@ import type {
   ResourceTemplateType,
   Tool,
 } from '@modelcontextprotocol/client';
-import { McpError } from './mcp-error.ts';
+import { McpError, type McpErrorCode } from './mcp-error.ts';
 import {
   answerRequests,
   capabilitiesFor,
@@ -47,7 +47,6 @@ const END_TIMEOUT_MS = 1_000;
 const MAX_PAGES = 100;
 /** Maximum duration of a call, even if it reports progress or waits for a person. */
 const MAX_CALL_MS = 60 * 60_000;
-const NO_ITEMS = { items: [] };
 /** Maximum time to determine whether a server supports MCP 2026-07-28. */
 const PROBE_MS = 3_000;
 
@@ -70,14 +69,24 @@ interface AskOptions {
   readonly timeout: number;
 }
 
-interface Page<T> {
-  readonly items: readonly T[];
+type ListKind = 'tools' | 'prompts' | 'resources' | 'resourceTemplates';
+
+/** The capability without which a server's list is empty. */
+const NEEDED: Readonly<Record<ListKind, 'prompts' | 'resources' | undefined>> = {
+  tools: undefined,
+  prompts: 'prompts',
+  resources: 'resources',
+  resourceTemplates: 'resources',
+};
+
+type Page<Kind extends ListKind, Item> = { readonly [K in Kind]: readonly Item[] } & {
   readonly nextCursor?: string | undefined;
-}
+};
 
 /** An open connection. */
 interface Live {
   readonly client: Client;
+  /** Ends the session and closes the connection or the program. Never throws. */
   readonly end: () => Promise<void>;
   /** Whether the server has answered a request. */
   worked: boolean;
@@ -114,34 +123,27 @@ export class McpConnection {
 
   /** Returns at most `limit` tools of the server. */
   listTools(limit: number, signal: AbortSignal): Promise<Tool[]> {
-    return this.#list(limit, signal, async (client, params, options) => {
-      const result = await client.request({ method: 'tools/list', params }, options);
-      return { items: result.tools, nextCursor: result.nextCursor };
-    });
+    return this.#list('tools', limit, signal, (client, params, options) =>
+      client.request({ method: 'tools/list', params }, options),
+    );
   }
 
   listPrompts(limit: number, signal: AbortSignal): Promise<Prompt[]> {
-    return this.#list(limit, signal, async (client, params, options) => {
-      if (!client.getServerCapabilities()?.prompts) return NO_ITEMS;
-      const result = await client.request({ method: 'prompts/list', params }, options);
-      return { items: result.prompts, nextCursor: result.nextCursor };
-    });
+    return this.#list('prompts', limit, signal, (client, params, options) =>
+      client.request({ method: 'prompts/list', params }, options),
+    );
   }
 
   listResources(limit: number, signal: AbortSignal): Promise<Resource[]> {
-    return this.#list(limit, signal, async (client, params, options) => {
-      if (!client.getServerCapabilities()?.resources) return NO_ITEMS;
-      const result = await client.request({ method: 'resources/list', params }, options);
-      return { items: result.resources, nextCursor: result.nextCursor };
-    });
+    return this.#list('resources', limit, signal, (client, params, options) =>
+      client.request({ method: 'resources/list', params }, options),
+    );
   }
 
   listResourceTemplates(limit: number, signal: AbortSignal): Promise<ResourceTemplateType[]> {
-    return this.#list(limit, signal, async (client, params, options) => {
-      if (!client.getServerCapabilities()?.resources) return NO_ITEMS;
-      const result = await client.request({ method: 'resources/templates/list', params }, options);
-      return { items: result.resourceTemplates, nextCursor: result.nextCursor };
-    });
+    return this.#list('resourceTemplates', limit, signal, (client, params, options) =>
+      client.request({ method: 'resources/templates/list', params }, options),
+    );
   }
 
   getPrompt(
@@ -158,20 +160,27 @@ export class McpConnection {
     return this.#ask('list', signal, (client, options) => client.readResource({ uri }, options));
   }
 
-  async #list<T>(
+  async #list<Kind extends ListKind, Item>(
+    kind: Kind,
     limit: number,
     signal: AbortSignal,
-    ask: (client: Client, params: { cursor?: string }, options: AskOptions) => Promise<Page<T>>,
-  ): Promise<T[]> {
-    const found: T[] = [];
+    ask: (
+      client: Client,
+      params: { cursor?: string },
+      options: AskOptions,
+    ) => Promise<Page<Kind, Item>>,
+  ): Promise<Item[]> {
+    const found: Item[] = [];
     let cursor: string | undefined;
     for (let page = 0; page < MAX_PAGES; page++) {
       const params = cursor === undefined ? {} : { cursor };
-      const { items, nextCursor } = await this.#ask('list', signal, (client, options) =>
-        ask(client, params, options),
-      );
-      found.push(...items.slice(0, limit - found.length));
-      cursor = nextCursor;
+      const result = await this.#ask('list', signal, async (client, options) => {
+        const needed = NEEDED[kind];
+        const has = needed === undefined || client.getServerCapabilities()?.[needed];
+        return has ? ask(client, params, options) : undefined;
+      });
+      found.push(...(result?.[kind].slice(0, limit - found.length) ?? []));
+      cursor = result?.nextCursor;
       if (cursor === undefined || found.length >= limit) break;
     }
     return found;
@@ -330,7 +339,14 @@ export class McpConnection {
     client.onerror = (error) => {
       reason = this.#reasonOf(error);
     };
-    const live: Live = { client, worked: false, end: () => this.#end(client, end) };
+    const live: Live = {
+      client,
+      worked: false,
+      async end() {
+        if (end) await raceAbort(end(), AbortSignal.timeout(END_TIMEOUT_MS)).catch(() => {});
+        await client.close().catch(() => {});
+      },
+    };
     // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the client is not an EventTarget
     client.onclose = () => this.#lost(live, reason);
     const limit = AbortSignal.any([signal, tooLarge.signal]);
@@ -344,13 +360,6 @@ export class McpConnection {
     this.#instructions = client.getInstructions();
     this.#hasResources = client.getServerCapabilities()?.resources !== undefined;
     return live;
-  }
-
-  /** Ends the session and closes the connection or the program. Never throws. */
-  async #end(client: Client, end: (() => Promise<void>) | undefined): Promise<void> {
-    const timeout = AbortSignal.timeout(END_TIMEOUT_MS);
-    if (end) await raceAbort(end(), timeout).catch(() => {});
-    await client.close().catch(() => {});
   }
 
   #lost(live: Live, reason: string): void {
@@ -373,9 +382,17 @@ export class McpConnection {
     this.#nextAttempt = Date.now() + delay;
   }
 
-  /** Returns the reason for an error, without secrets and invisible characters. */
+  /**
+   * Returns the reason for an error in one line, without secrets and invisible characters. For a failed fetch, the actual
+   * reason is in the cause.
+   */
   #reasonOf(error: unknown): string {
-    return shortReason(error, this.#hide);
+    const { cause } = error instanceof Error ? error : {};
+    const message = error instanceof Error ? error.message : String(error);
+    const text = cause instanceof Error ? `${message}: ${cause.message}` : message;
+    // The text is shortened first, because it comes from the server and may be very long.
+    const short = reasonOf(text.slice(0, 4 * MAX_REASON_LENGTH));
+    return reveal(this.#hide(short)).slice(0, MAX_REASON_LENGTH);
   }
 
   #closed(): McpError {
@@ -389,29 +406,21 @@ export class McpConnection {
 
   async #explain(what: 'list' | 'call', live: Live, error: unknown): Promise<McpError> {
     if (error instanceof McpError) return error;
-    const { name } = this.#server;
+    const failed = (code: McpErrorCode, did: string): McpError =>
+      new McpError(code, `the MCP server ${this.#server.name} ${did}`, error);
     const { ProtocolError, SdkError, SdkErrorCode } = await mcpLibrary();
     if (error instanceof ProtocolError) {
-      return new McpError(
-        'tool',
-        `the MCP server ${name} refused the request: ${this.#reasonOf(error)}`,
-        error,
-      );
+      return failed('tool', `refused the request: ${this.#reasonOf(error)}`);
     }
-    if (error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout) {
+    const code = error instanceof SdkError ? error.code : undefined;
+    if (code === SdkErrorCode.RequestTimeout) {
       const timeoutMs = what === 'call' ? MAX_CALL_MS : this.#options.callTimeoutMs;
-      return new McpError(
-        'timeout',
-        `the MCP server ${name} did not respond within ${timeoutMs} ms`,
-        error,
-      );
+      return failed('timeout', `did not respond within ${timeoutMs} ms`);
     }
-    if (error instanceof SdkError && error.code === SdkErrorCode.InvalidResult) {
-      return new McpError('invalid', `the MCP server ${name} sent an invalid response`, error);
-    }
+    if (code === SdkErrorCode.InvalidResult) return failed('invalid', 'sent an invalid response');
     const why = this.#live === live ? this.#reasonOf(error) : this.#reason;
     const outcome = what === 'call' ? '. It is unknown whether the call was executed' : '';
-    return new McpError('unreachable', `the MCP server ${name} failed: ${why}${outcome}`, error);
+    return failed('unreachable', `failed: ${why}${outcome}`);
   }
 }
 
@@ -439,14 +448,4 @@ function createComplaint() {
     },
     after: (reason: string) => (said === '' ? reason : `${reason}: ${said}`),
   };
-}
-
-/** Returns the reason for an error in one line. For a failed fetch, the actual reason is in the cause. */
-function shortReason(error: unknown, hide: (text: string) => string): string {
-  const { cause } = error instanceof Error ? error : {};
-  const message = error instanceof Error ? error.message : String(error);
-  const text = cause instanceof Error ? `${message}: ${cause.message}` : message;
-  // The text is shortened first, because it comes from the server and the pattern is slow for very long white space.
-  const short = reasonOf(text.slice(0, 4 * MAX_REASON_LENGTH));
-  return reveal(hide(short)).slice(0, MAX_REASON_LENGTH);
 }

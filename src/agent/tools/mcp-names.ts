@@ -15,13 +15,7 @@ const HASH_LENGTH = 8;
  * hash replaces its end. A tool that is listed twice counts once.
  */
 export function offeredNames(server: string, tools: readonly string[]): Map<string, string> {
-  const wanted = new Map<string, string[]>();
-  for (const tool of new Set(tools)) {
-    const name = plain(`${server}__${tool}`);
-    const others = wanted.get(name);
-    if (others) others.push(tool);
-    else wanted.set(name, [tool]);
-  }
+  const wanted = Map.groupBy(new Set(tools), (tool) => plain(`${server}__${tool}`));
   const names = new Map<string, string>();
   for (const [name, group] of wanted) {
     for (const tool of group) {

@@ -68,19 +68,17 @@ export async function listResources(
   ]);
   signal.throwIfAborted();
   const text = (given = '') => listed(given, MAX_DESCRIPTION_LENGTH);
+  const entry = (isTemplate: boolean, uri: string, name: string, description?: string) => ({
+    uri: text(uri),
+    name: text(name),
+    description: text(description),
+    isTemplate,
+  });
   return [
-    ...resources.map(({ uri, name, description }) => ({
-      uri: text(uri),
-      name: text(name),
-      description: text(description),
-      isTemplate: false,
-    })),
-    ...templates.map(({ uriTemplate, name, description }) => ({
-      uri: text(uriTemplate),
-      name: text(name),
-      description: text(description),
-      isTemplate: true,
-    })),
+    ...resources.map(({ uri, name, description }) => entry(false, uri, name, description)),
+    ...templates.map(({ uriTemplate: uri, name, description }) =>
+      entry(true, uri, name, description),
+    ),
   ];
 }
 

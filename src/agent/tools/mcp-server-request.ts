@@ -6,6 +6,7 @@
  */
 import type { JsonObject, JsonValue } from '../../base/index.ts';
 import type { CreateMessageResult } from '@modelcontextprotocol/client';
+import type { FunctionCallPart, FunctionResponsePart } from '../content.ts';
 import { delegatedId } from '../delegated.ts';
 import { createEvent, type Answer, type EventFields, type Question } from '../event.ts';
 import { surroundingsOf } from '../run/run.ts';
@@ -46,9 +47,10 @@ export function elicitationRequest(
 ): ServerRequest {
   const name = 'elicitation';
   let tries = 0;
+  /** Each question has its own id, so that an answer to an earlier question is not used for this question. */
+  const ownId = () => (tries === 0 ? id : `${id}.${tries}`);
   const ask = (context: ToolContext, problem = ''): Question => ({
-    // Each question has its own id, so that an answer to an earlier question is not used for this question.
-    id: delegatedId(context.callId, tries === 0 ? id : `${id}.${tries}`),
+    id: delegatedId(context.callId, ownId()),
     callId: context.callId,
     kind: 'input',
     text: problem === '' ? asked.text : `${problem}\n${asked.text}`,
@@ -63,14 +65,14 @@ export function elicitationRequest(
       const question = ask(context);
       if (answer?.questionId !== question.id) return question;
       const result = asked.read(answer);
-      const shown = tries === 0 ? id : `${id}.${tries}`;
+      const by = { id: ownId(), name };
       if ('problem' in result) {
-        await settle(context, server, { id: shown, name, response: result.problem, isError: true });
+        await settle(context, server, { ...by, response: result.problem, isError: true });
         if (++tries <= MAX_TRIES) return ask(context, result.problem);
         respond({ action: 'cancel' });
         return undefined;
       }
-      await settle(context, server, { id: shown, name, response: result });
+      await settle(context, server, { ...by, response: result });
       respond(result);
       return undefined;
     },
@@ -98,6 +100,9 @@ export function samplingRequest({
   settle: respond,
 }: SamplingRequest): ServerRequest {
   const { name } = tool;
+  const failed = (context: ToolContext, response: string) =>
+    settle(context, server, { id, name, response, isError: true });
+
   async function work(context: ToolContext, confirmation: Answer | undefined): Promise<void> {
     const progress = (value: JsonValue): void => {
       const fields = { partial: true, actions: { progress: { callId: id, value } } };
@@ -115,21 +120,20 @@ export function samplingRequest({
       // The reason of the failure is not disclosed to the server and to other clients.
       const response = 'the model gave no answer';
       respond.reject(new Refusal(response));
-      await settle(context, server, { id, name, response, isError: true });
+      await failed(context, response);
     }
   }
+
   return {
     id,
     async proceed(context, answer) {
       const questionId = delegatedId(context.callId, id);
       if (answer?.questionId === questionId) {
-        if (answer.confirmed === true) {
-          await work(context, answer);
-          return undefined;
+        if (answer.confirmed === true) await work(context, answer);
+        else {
+          respond.reject(new Refusal('the user declined the request'));
+          await failed(context, 'The user declined the request.');
         }
-        respond.reject(new Refusal('the user declined the request'));
-        const response = 'The user declined the request.';
-        await settle(context, server, { id, name, response, isError: true });
         return undefined;
       }
       let wanted: Awaited<ReturnType<NonNullable<Tool['confirm']>>>;
@@ -138,8 +142,7 @@ export function samplingRequest({
       } catch (error) {
         respond.reject(new Refusal('the request is not allowed'));
         await announce(context, server, { id, name, args });
-        const response = error instanceof Error ? error.message : String(error);
-        await settle(context, server, { id, name, response, isError: true });
+        await failed(context, error instanceof Error ? error.message : String(error));
         return undefined;
       }
       if (wanted === false) {
@@ -166,23 +169,18 @@ async function show(context: ToolContext, server: string, fields: EventFields): 
 function announce(
   context: ToolContext,
   server: string,
-  call: { readonly id: string; readonly name: string; readonly args: JsonObject },
+  call: Omit<FunctionCallPart, 'kind'>,
 ): Promise<void> {
   const part = { kind: 'function-call', ...call } as const;
   return show(context, server, { content: { role: 'model', parts: [part] } });
 }
 
 /** Shows that a request of the server was answered. */
-async function settle(
+function settle(
   context: ToolContext,
   server: string,
-  outcome: {
-    readonly id: string;
-    readonly name: string;
-    readonly response: JsonValue;
-    readonly isError?: true;
-  },
+  outcome: Omit<FunctionResponsePart, 'kind'>,
 ): Promise<void> {
   const part = { kind: 'function-response', ...outcome } as const;
-  await show(context, server, { content: { role: 'user', parts: [part] } });
+  return show(context, server, { content: { role: 'user', parts: [part] } });
 }

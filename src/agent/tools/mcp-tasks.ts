@@ -82,13 +82,11 @@ export async function callAsTask(
     );
   } catch (error) {
     const isLate = error instanceof McpError && error.code === 'timeout';
-    if (signal.aborted || isLate) void cancel(client, taskId);
+    if (signal.aborted || isLate) {
+      const request = { method: 'tasks/cancel', params: { taskId } };
+      const schema = specTypeSchemas.CancelTaskResult;
+      client.request(request, schema, { timeout: CANCEL_TIMEOUT_MS }).catch(() => undefined);
+    }
     throw error;
-  }
-
-  async function cancel(from: Client, id: string): Promise<void> {
-    const request = { method: 'tasks/cancel', params: { taskId: id } };
-    const schema = specTypeSchemas.CancelTaskResult;
-    await from.request(request, schema, { timeout: CANCEL_TIMEOUT_MS }).catch(() => undefined);
   }
 }

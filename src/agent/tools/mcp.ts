@@ -8,7 +8,7 @@
  * The server is started or contacted when its tools are first needed. Tools have names of the form `SERVER__TOOL`. A
  * server is not trusted. Its lists, descriptions and results are limited in size, and its annotations are only hints.
  */
-import type { MaybePromise, JsonObject } from '../../base/index.ts';
+import { defined, type MaybePromise, type JsonObject } from '../../base/index.ts';
 import type { Tool as McpTool } from '@modelcontextprotocol/client';
 import { Waiting, type ToolConfirmation, type Tool, type Toolset } from '../tool.ts';
 import { McpCalls } from './mcp-calls.ts';
@@ -112,8 +112,16 @@ export function mcpToolset(server: McpServerConfig, options: McpOptions = {}): M
   const excluded = new Set(options.exclude);
   /** The version of the lists. It is incremented when the lists may have changed. */
   let edition = 0;
-  let prompts: { readonly edition: number; readonly found: readonly McpPrompt[] } | undefined;
-  let offered: { readonly edition: number; readonly tools: readonly Tool[] } | undefined;
+
+  /** Returns a function that loads a list, and keeps it until the lists may have changed. */
+  function kept<List>(load: (signal: AbortSignal) => Promise<List>) {
+    let last: { readonly edition: number; readonly list: List } | undefined;
+    return async (signal: AbortSignal): Promise<List> => {
+      const before = edition;
+      if (last?.edition !== before) last = { edition: before, list: await load(signal) };
+      return last.list;
+    };
+  }
 
   const callTimeoutMs = options.callTimeoutMs ?? 120_000;
   const calls = new McpCalls({
@@ -146,11 +154,8 @@ export function mcpToolset(server: McpServerConfig, options: McpOptions = {}): M
     const wanted = new Map(own.map((tool) => [tool.name, tool]));
     const readsResources =
       connection.hasResources && isWanted(RESOURCE_TOOL) && !wanted.has(RESOURCE_TOOL);
-    const ownNames = [...wanted.keys()];
-    const names = offeredNames(
-      server.name,
-      readsResources ? [...ownNames, RESOURCE_TOOL] : ownNames,
-    );
+    const reading = readsResources ? [RESOURCE_TOOL] : [];
+    const names = offeredNames(server.name, [...wanted.keys(), ...reading]);
     const tools: Tool[] = [];
     for (const [name, tool] of wanted) {
       const parameters = schemaOf(tool);
@@ -189,12 +194,10 @@ export function mcpToolset(server: McpServerConfig, options: McpOptions = {}): M
             : confirm === 'all' || !readOnly,
       }),
       async run(args, context) {
-        const onProgress = ({ progress, total, message }: Progress): void =>
-          context.progress({
-            progress,
-            ...(total !== undefined && { total }),
-            ...(message !== undefined && { message: elide(message, MAX_DESCRIPTION_LENGTH) }),
-          });
+        const onProgress = ({ progress, total, message: said }: Progress): void => {
+          const message = said === undefined ? undefined : elide(said, MAX_DESCRIPTION_LENGTH);
+          context.progress({ progress, ...defined({ total, message }) });
+        };
         const result = await calls.run(tool, args, context, onProgress);
         return result instanceof Waiting ? result : readResult(result, options.saveFile);
       },
@@ -204,24 +207,16 @@ export function mcpToolset(server: McpServerConfig, options: McpOptions = {}): M
 
   return {
     name: server.name,
-    async tools(signal) {
-      if (offered?.edition === edition) return offered.tools;
-      const before = edition;
-      const listed = await connection.listTools(MAX_LISTED, signal);
-      return (offered = { edition: before, tools: offer(listed) }).tools;
-    },
+    tools: kept(async (signal) => offer(await connection.listTools(MAX_LISTED, signal))),
     instructions: () => connection.instructions,
-    async prompts(signal) {
-      if (prompts?.edition === edition) return prompts.found;
-      const before = edition;
+    prompts: kept(async (signal) => {
       const listed = await connection.listPrompts(MAX_PROMPTS, signal);
-      const found = listed.map((prompt) =>
+      return listed.map((prompt) =>
         toMcpPrompt(prompt, async (args, asked) =>
           promptContent(await connection.getPrompt(prompt.name, args, asked), options.saveFile),
         ),
       );
-      return (prompts = { edition: before, found }).found;
-    },
+    }),
     resources: (signal) => listResources(connection, signal),
     cancel: async (callId, { session }) => calls.cancel(callId, session),
     close: () => connection.close(),

@@ -46,9 +46,7 @@ export class RemoteCall {
   readonly #connection: RemoteConnection;
   readonly #context: RunContext;
   readonly #turn: RemoteTurn;
-  readonly #limits: Required<RemoteLimits>;
-  readonly #continues: boolean;
-  readonly #span: ActiveSpan | undefined;
+  readonly #options: RemoteCallOptions;
   readonly #reading: RemoteReading;
   /**
    * The lifetime of the connections. It continues after an abort of the run, so that the remote task can be canceled.
@@ -75,9 +73,7 @@ export class RemoteCall {
     this.#context = context;
     this.#piece = context.event({ partial: true });
     this.#turn = turn;
-    this.#limits = options.limits;
-    this.#continues = options.continues;
-    this.#span = options.span;
+    this.#options = options;
     this.#reading = new RemoteReading(options.limits, turn);
     this.#over = AbortSignal.any([context.signal, this.#lifetime.signal]);
   }
@@ -95,9 +91,9 @@ export class RemoteCall {
     const lifetime = this.#lifetime;
     let client: RemoteClient | undefined;
     try {
-      limitTime(lifetime, this.#limits);
+      limitTime(lifetime, this.#options.limits);
       client = await this.#connect();
-      limitSilence(lifetime, this.#limits);
+      limitSilence(lifetime, this.#options.limits);
       yield* this.#follow(client);
       this.#complete = true;
     } finally {
@@ -121,26 +117,22 @@ export class RemoteCall {
 
   /** Connects to the remote agent. If the agent's card must be fetched, this may take at most `quietMs`. */
   #connect(): Promise<RemoteClient> {
-    const { quietMs } = this.#limits;
+    const { quietMs } = this.#options.limits;
     const late = `it did not send its card within ${quietMs} ms`;
     this.#lifetime.idleTimeout(quietMs, () => new RemoteAgentError('remote-timeout', late));
     return raceAbort(this.#connection.open(this.#context, this.#over), this.#over);
   }
 
   #headersFor({ endpoint }: RemoteClient): Readonly<Record<string, string>> | undefined {
-    const traceparent = this.#span?.traceparentFor(
-      endpoint?.binding === 'GRPC' ? 'http2' : 'fetch',
-    );
+    const transport = endpoint?.binding === 'GRPC' ? 'http2' : 'fetch';
+    const traceparent = this.#options.span?.traceparentFor(transport);
     return traceparent === undefined ? undefined : { traceparent };
   }
 
   #open(client: RemoteClient): AsyncIterator<StreamItem> {
     const { parts, messageId, taskId, contextId } = this.#turn;
-    const options = {
-      signal: this.#lifetime.signal,
-      headers: this.#headersFor(client),
-      polls: true,
-    };
+    const { signal } = this.#lifetime;
+    const options = { signal, headers: this.#headersFor(client), polls: true };
     if (!parts) {
       if (taskId === undefined) throw new TypeError('only a task can be followed');
       return client.resubscribe(taskId, options)[Symbol.asyncIterator]();
@@ -238,7 +230,7 @@ export class RemoteCall {
 
   #note(state: TaskState, questions?: RemoteNote['questions']) {
     const { taskId, contextId } = this.#reading;
-    const continues = isInterrupted(state) || (this.#continues && state === 'completed');
+    const continues = isInterrupted(state) || (this.#options.continues && state === 'completed');
     const said = continues ? this.#reading.said() : isSettled(state) ? undefined : this.#turn.said;
     const note = { taskId, contextId, state, seen: this.#turn.seen, said, questions };
     return keeping(note, this.#context.path);
@@ -249,7 +241,7 @@ export class RemoteCall {
     const { over, state = 'unknown' } = this.#reading;
     if (over && isTerminal(state)) return;
     const { aborted } = this.#context.signal;
-    const deadline = AbortSignal.timeout(this.#limits.cancelMs);
+    const deadline = AbortSignal.timeout(this.#options.limits.cancelMs);
     let id = this.#received || aborted ? this.#reading.taskId : undefined;
     if (id === undefined && aborted && this.#pending) {
       // The message may have started a task. The id of this task is in the first event.

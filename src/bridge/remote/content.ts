@@ -6,6 +6,7 @@
  * Each chunk is returned when it arrives. The chunks together are the complete content, unless the remote agent
  * replaces an artifact.
  */
+import { contentText } from '../../agent/index.ts';
 import type { Artifact, Part as A2APart } from '../../protocol/index.ts';
 import { fromA2AParts, type ReceivedPart } from '../converter.ts';
 import { RemoteAgentError, type RemoteTaskGuard } from '../../client/index.ts';
@@ -111,10 +112,8 @@ export class RemoteContent {
   #begin(id: string): Section {
     this.#guard.id(id);
     if (id === '__proto__') {
-      throw new RemoteAgentError(
-        'remote-invalid',
-        'it sent an artifact with an id that is not allowed',
-      );
+      const message = 'it sent an artifact with an id that is not allowed';
+      throw new RemoteAgentError('remote-invalid', message);
     }
     this.#guard.artifacts(this.#artifacts.size + 1);
     const section: Section = { base: [0, 0], parts: [], hasText: false };
@@ -159,13 +158,8 @@ export class RemoteContent {
   #repeats(text: string): boolean {
     if (text === '') return false;
     const sections = [...this.#artifacts.values()];
-    if (
-      isMadeOf(
-        text,
-        sections.map(({ parts }) => textIn(parts)),
-      )
-    )
-      return true;
+    const texts = sections.map(({ parts }) => textIn(parts));
+    if (isMadeOf(text, texts)) return true;
     // Some remote agents include their thoughts in the last message.
     const withThoughts = sections.map(({ parts }) => allText(parts));
     if (isMadeOf(text, withThoughts)) return true;
@@ -205,9 +199,7 @@ function asThought(part: ReceivedPart): ReceivedPart {
 }
 
 function textIn(parts: readonly ReceivedPart[]): string {
-  let text = '';
-  for (const part of parts) if (part.kind === 'text') text += part.text;
-  return text;
+  return contentText({ role: 'model', parts });
 }
 
 function allText(parts: readonly ReceivedPart[]): string {

@@ -5,7 +5,7 @@
  * question keeps its options, and all other data is in `detail`. This data is only shown to people, because a tool of
  * the remote agent is not one of our tools.
  */
-import { type JsonValue, isObject, shorten } from '../../base/index.ts';
+import { defined, isObject, shorten, type JsonValue } from '../../base/index.ts';
 import * as z from 'zod';
 import type { Answer, Question } from '../../agent/index.ts';
 import {
@@ -90,15 +90,8 @@ function passedOn({ id, kind, text, tool, args, options, detail }: Asked): Remot
   const words = withCall({ kind, text: text || 'Allow this?', tool, args });
   const about = { tool, args, detail };
   const more = Object.values(about).some((value) => value !== undefined) ? [about] : [];
-  return {
-    remote: id,
-    question: {
-      kind,
-      text: shorten(words, MAX_TEXT),
-      ...(options !== undefined && { options }),
-      ...detailed(more),
-    },
-  };
+  const asked = { kind, text: shorten(words, MAX_TEXT), ...defined({ options }) };
+  return { remote: id, question: { ...asked, ...detailed(more) } };
 }
 
 /** Returns the detail, unless it is too long. JSON drops members that are undefined. */
@@ -133,11 +126,7 @@ function outcomeOf({ value, confirmed }: Answer, options: readonly ConfirmationO
 }
 
 function asData({ confirmed, args, value }: Answer, questionId: string): A2APart {
-  const given = {
-    ...(confirmed !== undefined && { confirmed }),
-    ...(args !== undefined && { args }),
-    ...(value !== undefined && { value }),
-  };
+  const given = defined({ confirmed, args, value });
   // An empty answer means no, as for our own tools.
   const data = Object.keys(given).length > 0 ? given : { confirmed: false };
   return { kind: 'data', data: { questionId, ...data } };

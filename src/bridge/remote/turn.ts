@@ -42,14 +42,8 @@ export function nextTurn(
   if (context.resumed && noted?.taskId !== undefined && !isSettled(noted.state)) {
     const { seen } = noted;
     const messageId = messageIdFor(context, own?.id, []);
-    return {
-      ...continuing(noted),
-      before: undefined,
-      parts: undefined,
-      messageId,
-      seen,
-      fresh: false,
-    };
+    const to = { ...continuing(noted), before: undefined };
+    return { ...to, parts: undefined, messageId, seen, fresh: false };
   }
   if (news.parts.length === 0) return undefined;
   const last = lastNote(context, agent);
@@ -86,9 +80,6 @@ function continuing({ taskId, contextId, state, said = {} }: RemoteNote): Expect
 }
 
 function lastNote({ events }: RunContext, agent: string): RemoteNote | undefined {
-  for (const event of events.toReversed()) {
-    const note = event.author === agent ? noteOf(event) : undefined;
-    if (note) return note;
-  }
-  return undefined;
+  const noted = events.findLast((event) => event.author === agent && noteOf(event));
+  return noted && noteOf(noted);
 }
