@@ -5,6 +5,7 @@
 import { hash } from 'node:crypto';
 import { functionCalls, functionResponses, type Content } from './content.ts';
 import { createEvent, type Answer, type Event, type Question } from './event.ts';
+import { RunIndex, type OpenCall } from './run/run-index.ts';
 import type { SessionKey, SessionStore } from './session.ts';
 
 const PREFIX = 'agent-tool-';
@@ -39,41 +40,21 @@ export async function deleteWithDelegated(
 }
 
 /**
- * A call that an agent may be handling. `runId` and `author` are the run id and the author of the call's event.
- */
-interface Delegation {
-  readonly runId: string;
-  readonly author: string;
-  readonly callId: string;
-}
-
-/**
- * Returns the stored events of the agent that handles a call, and of the agents that handle its calls without a
+ * Returns the stored events of the agent that handles a call of a run, and of the agents that handle its calls without a
  * response. The events have the form in which the caller's run showed them.
  */
 export async function storedEvents(
   sessions: SessionStore,
   session: SessionKey,
-  call: Delegation,
+  runId: string,
+  { part: { id: callId }, agent: author }: OpenCall,
 ): Promise<Event[]> {
-  const { callId } = call;
   const key = delegatedSession(session, callId);
   const all = (await sessions.get(key))?.events ?? [];
-  const events = all.filter(({ runId }) => runId === callId);
-  const nested = openCalls(events).map((open) => storedEvents(sessions, key, open));
-  return [...events, ...(await Promise.all(nested)).flat()].map((event) =>
-    createEvent(call, { partial: true, actions: { delegated: { callId, event } } }),
-  );
-}
-
-function openCalls(events: readonly Event[]): Delegation[] {
-  const ended = new Set(
-    events.flatMap(({ content }) => functionResponses(content)).map(({ id }) => id),
-  );
-  return events.flatMap(({ runId, author, content }) =>
-    functionCalls(content)
-      .filter(({ id }) => !ended.has(id))
-      .map(({ id: callId }) => ({ runId, author, callId })),
+  const open = [...new RunIndex(callId, all).openCalls.values()];
+  const nested = await Promise.all(open.map((call) => storedEvents(sessions, key, callId, call)));
+  return [...all.filter((event) => event.runId === callId), ...nested.flat()].map((event) =>
+    createEvent({ runId, author }, { partial: true, actions: { delegated: { callId, event } } }),
   );
 }
 

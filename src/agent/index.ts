@@ -6,19 +6,9 @@
  */
 export type { JsonObject, JsonValue, MaybePromise } from '../base/index.ts';
 export type { Agent, ChildOptions, RunContext } from './agent.ts';
-export {
-  customAgent,
-  type CustomAgentFunction,
-  type CustomAgentOptions,
-  type CustomAgentYield,
-} from './agents/custom.ts';
+export * from './agents/custom.ts';
 export type { Instruction } from './agents/instruction.ts';
-export {
-  llmAgent,
-  type GenerationOptions,
-  type LlmAgent,
-  type LlmAgentOptions,
-} from './agents/llm.ts';
+export * from './agents/llm.ts';
 export type { LoopAgent } from './agents/steps.ts';
 export { parallelAgent } from './agents/parallel.ts';
 export {
@@ -94,21 +84,16 @@ export * from './tool.ts';
 export { ToolError, type ToolErrorDetails, type ToolErrorType } from './tool-error.ts';
 export { agentTool, type AgentToolOptions } from './agents/agent-tool.ts';
 export { tool, type FunctionToolOptions } from './tools/function-tool.ts';
-export {
-  McpError,
-  mcpToolset,
-  type McpAuthorization,
-  type McpCommand,
-  type McpErrorCode,
-  type McpFile,
-  type McpOptions,
-  type McpPrompt,
-  type McpPromptArgument,
-  type McpResource,
-  type McpRoot,
-  type McpServerConfig,
-  type McpToolset,
-  type McpUrl,
-  type SaveMcpFile,
-} from './tools/mcp.ts';
+export * from './tools/mcp.ts';
+export { McpError, type McpErrorCode } from './tools/mcp-error.ts';
+export type { McpPrompt, McpPromptArgument } from './tools/mcp-prompts.ts';
+export type { McpRoot } from './tools/mcp-requests.ts';
+export type { McpResource } from './tools/mcp-resources.ts';
+export type { McpFile, SaveMcpFile } from './tools/mcp-result.ts';
 export { samplingTool, type SamplingOptions } from './tools/mcp-sampling.ts';
+export type {
+  McpAuthorization,
+  McpCommand,
+  McpServerConfig,
+  McpUrl,
+} from './tools/mcp-transport.ts';

@@ -49,8 +49,8 @@ export interface A2AAgentOptions
  *   await serve(toA2AAgent(llmAgent({ name: 'weather', model: 'offline' }))).listen(4000);
  */
 export function toA2AAgent(agent: Agent, options: A2AAgentOptions = {}): A2AAgent {
-  const { profile, continues, exposeThoughts, exposeToolCalls, ...more } = options;
-  const { answersByContext = true, ...rest } = more;
+  const { profile, continues, answersByContext = true, ...others } = options;
+  const { exposeThoughts, exposeToolCalls, ...rest } = others;
   const { app = agent.name, sessions = memorySessions(), artifacts = memoryArtifacts() } = rest;
   const runner = createRunner({ ...rest, agent, app, sessions, artifacts });
 

@@ -7,12 +7,8 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import type { JsonValue } from '../../src/base/index.ts';
 import { type Tool, type ToolContext, type Toolset } from '../../src/agent/tool.ts';
-import {
-  McpError,
-  mcpToolset,
-  type McpErrorCode,
-  type McpOptions,
-} from '../../src/agent/tools/mcp.ts';
+import { McpError, type McpErrorCode } from '../../src/agent/tools/mcp-error.ts';
+import { mcpToolset, type McpOptions } from '../../src/agent/tools/mcp.ts';
 import { toolContext } from '../support/tool-context.ts';
 import { createMcpServer } from './mcp-server.ts';
 import { listenMcp, type McpSessions } from './mcp-sessions.ts';

@@ -194,7 +194,7 @@ export class CallWork {
     const { id: callId, name } = call.part;
     const tool = tools.get(name);
     if (!tool?.cancel) return '';
-    const shown = await storedEvents(sessions, session, { runId, author: call.agent, callId });
+    const shown = await storedEvents(sessions, session, runId, call);
     try {
       await tool.cancel(callId, { runId, session, events, sessions, signal });
     } catch {

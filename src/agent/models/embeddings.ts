@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import type { EmbeddingModelV3, EmbeddingModelV4 } from '@ai-sdk/provider';
 import { ModelError } from '../model.ts';
-import { isCount } from './provider.ts';
+import { isCount, type ProviderOptions } from './provider.ts';
 import { startTimeouts, totalTimeout } from './timeouts.ts';
 import type { ErrorSource } from './vendor-error.ts';
 
@@ -35,15 +35,12 @@ export interface ProviderEmbeddings {
   doEmbed(options: never): PromiseLike<unknown>;
 }
 
-export interface EmbeddingOptions {
-  readonly name?: string;
-  readonly keyVariable?: string;
-  /** The API key. It is removed from error messages. */
-  readonly secret?: string;
-  /** Maximum time for all texts together, in milliseconds. Default: 2 minutes. */
-  readonly timeoutMs?: number;
-}
+export type EmbeddingOptions = Pick<
+  ProviderOptions,
+  'name' | 'keyVariable' | 'secret' | 'timeoutMs'
+>;
 
+/** Default maximum time for all texts together. */
 const TIMEOUT_MS = 2 * 60_000;
 const MAX_TEXTS = 2048;
 const MAX_DIMENSIONS = 65_536;

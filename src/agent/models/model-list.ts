@@ -3,12 +3,12 @@
  *
  *   GET  /models                OpenAI, Anthropic, vLLM and most others: `data` with ids; some also list the size
  *   GET  /models                Google: `models` with names such as `models/gemini-3-flash`
- *   GET  /api/tags, /api/ps     Ollama: the models, and the loaded ones with the size that is in force
+ *   GET  /api/tags, /api/ps     Ollama: the models, and the loaded ones with the size that is in use
  *   POST /api/show              Ollama: the abilities of a model, and its own `num_ctx`
  *   GET  /api/v0/models         LM Studio: the models with their state and sizes
- *   GET  /props                 llama.cpp: the size that is in force
+ *   GET  /props                 llama.cpp: the size that is in use
  *
- * The answers are foreign input: they are bounded, and invalid fields are ignored.
+ * The servers are not trusted. The size of their answers is limited, and invalid fields are ignored.
  */
 import * as z from 'zod';
 import { boundedFetch, defined } from '../../base/index.ts';
@@ -24,9 +24,9 @@ const MAX_SHOWN = 12;
 export interface ServedModel {
   readonly id: string;
   readonly contextWindow?: number;
-  /** Whether the model is in memory. Undefined if the server does not tell. */
+  /** Whether the model is in memory, or undefined if the server does not report it. */
   readonly isLoaded?: boolean;
-  /** Whether the model can call tools. Undefined if the server does not tell. */
+  /** Whether the model can call tools, or undefined if the server does not report it. */
   readonly hasTools?: boolean;
 }
 
@@ -63,7 +63,7 @@ const OpenAiModel = z.object({
   context_length: Tokens,
   /** Groq. */
   context_window: Tokens,
-  /** LM Studio: the size in force. `max_context_length` is what the model could have. */
+  /** LM Studio: the size in use. `max_context_length` would be the maximum size. */
   loaded_context_length: Tokens,
 });
 type OpenAiModel = z.infer<typeof OpenAiModel>;
@@ -102,8 +102,8 @@ export async function listModels(server: Server, signal: AbortSignal): Promise<S
 }
 
 /**
- * Returns the size of the context window that is in force for a model, or undefined if the server does not tell. Ollama
- * and LM Studio know it only while the model is loaded.
+ * Returns the size of the context window that is in use for a model, or undefined if the server does not report it.
+ * Ollama and LM Studio know it only while the model is loaded.
  */
 export async function contextWindowAt(
   server: Server,
@@ -120,7 +120,7 @@ export async function contextWindowAt(
   if (!model) return undefined;
   const told = listed(model).contextWindow;
   if (told !== undefined) return told;
-  // Ollama and llama.cpp tell the size elsewhere.
+  // Ollama and llama.cpp report the size elsewhere.
   if (model.owned_by === 'library') return ollamaWindow(server, id, signal);
   if (model.owned_by !== 'llamacpp') return undefined;
   const props = await ask(server, rootOf(server, '/props'), Props, signal);

@@ -17,7 +17,7 @@ import type {
   LanguageModelV4,
   LanguageModelV4StreamPart,
 } from '@ai-sdk/provider';
-import { type JsonObject, reasonOf } from '../../base/index.ts';
+import { defined, reasonOf, type JsonObject } from '../../base/index.ts';
 import type { Usage } from '../event.ts';
 import {
   ModelError,
@@ -205,10 +205,8 @@ async function* chunks(
     if (chars > maxChars) throw tooMuch(`${maxChars} characters`);
   }
   function tooMuch(limit: string): ModelError {
-    return new ModelError(
-      'failed',
-      `${name} sent more than ${limit} in one answer and was stopped`,
-    );
+    const message = `${name} sent more than ${limit} in one answer and was stopped`;
+    return new ModelError('failed', message);
   }
   function* close(id: string): Generator<ModelChunk> {
     const block = open.get(id);
@@ -252,31 +250,21 @@ async function* chunks(
         if (request.parallelToolCalls === false && callIds.size > 0) break;
         if (callIds.size >= maxCalls) throw tooMuch(`${maxCalls} calls`);
         count(part.input);
-        const id = freshId(part.toolCallId, callIds);
-        const provider = json(part.providerMetadata);
-        yield {
-          kind: 'function-call',
-          id,
-          name: part.toolName,
-          ...parseArguments(part.input),
-          ...(provider !== undefined && { provider }),
-        };
+        const { toolCallId, toolName: name, input, providerMetadata } = part;
+        const call = { id: freshId(toolCallId, callIds), name, ...parseArguments(input) };
+        yield { kind: 'function-call', ...call, ...defined({ provider: json(providerMetadata) }) };
         break;
       }
       case 'file': {
+        const { mediaType } = part;
         const provider = json(part.providerMetadata);
-        const encoded = base64(part.data);
-        if (encoded instanceof URL) {
-          yield { kind: 'text', text: encoded.href };
+        const data = base64(part.data);
+        if (data instanceof URL) {
+          yield { kind: 'text', text: data.href };
           break;
         }
-        count(encoded);
-        yield {
-          kind: 'blob',
-          mediaType: part.mediaType,
-          data: encoded,
-          ...(provider !== undefined && { provider }),
-        };
+        count(data);
+        yield { kind: 'blob', mediaType, data, ...defined({ provider }) };
         break;
       }
       case 'source':

@@ -1,4 +1,4 @@
-/** Asks the servers of models which models they have: the vendors with a key, the providers, and this machine. */
+/** Asks model servers for their models: vendors with a key, providers of the settings, and servers on this machine. */
 import { reasonOf, systemCode } from '../../base/index.ts';
 import { ListError, listModels, type ServedModel } from './model-list.ts';
 import { LOCAL_SERVERS, type ModelServer } from './model-servers.ts';
@@ -45,7 +45,7 @@ export function offered(models: readonly ServedModel[]): readonly ServedModel[] 
   return models.toSorted((a, b) => rank(a) - rank(b));
 }
 
-/** Adds what the settings say about the models. */
+/** Adds the models in the settings, and the sizes of their context windows. */
 function merged({ entry }: ModelServer, models: readonly ServedModel[]): ServedModel[] {
   const own = Object.entries(entry?.models ?? {});
   const known = new Set(models.map(({ id }) => id));

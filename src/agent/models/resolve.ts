@@ -34,7 +34,7 @@ export interface ResolveOptions {
   readonly timeoutMs?: number;
   /** Called when the vendor refused a file, and the request was repeated without files. Must not throw. */
   readonly onFilesRefused?: (model: string) => void;
-  /** Called when the server has told the size of the context window. Must not throw. */
+  /** Called when the server has reported the size of the context window. Must not throw. */
   readonly onContextWindow?: (model: string, tokens: number) => void;
 }
 

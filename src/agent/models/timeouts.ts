@@ -72,7 +72,7 @@ export function startTimeouts(
   );
   const begin = `did not begin to answer within ${firstEventTimeoutMs} ms`;
   const first = setTimeout(timeOut, firstEventTimeoutMs, begin);
-  /** The time since which the vendor has sent nothing, or undefined if nothing is expected from it. */
+  /** The time at which the wait for the vendor began, or undefined if nothing is expected from the vendor. */
   let silentSince: number | undefined;
   // The timer is not restarted for every piece of the answer, because that would take more time than the rest of the
   // processing. When it expires, it waits for the remaining time.
@@ -82,12 +82,8 @@ export function startTimeouts(
     if (silentMs >= idleTimeoutMs) timeOut(`sent nothing for ${idleTimeoutMs} ms`);
     else idle = setTimeout(checkIdle, Math.ceil(idleTimeoutMs - silentMs));
   }
-  const expect = (): void => {
-    silentSince = performance.now();
-  };
-  const hold = (): void => {
-    silentSince = undefined;
-  };
+  const expect = (): void => void (silentSince = performance.now());
+  const hold = (): void => void (silentSince = undefined);
   return {
     signal: lifetime.signal,
     clearFirst: () => clearTimeout(first),

@@ -22,7 +22,7 @@ export interface VendorModelOptions extends Omit<
   readonly thoughts?: boolean;
   /** The kind of the server on this machine that has the model. */
   readonly local?: LocalServer;
-  /** Called when the server has told the size of the context window. Must not throw. */
+  /** Called when the server has reported the size of the context window. Must not throw. */
   readonly onContextWindow?: (model: string, tokens: number) => void;
 }
 

@@ -12,16 +12,12 @@ interface Utterance {
   readonly order: number;
 }
 
-interface Answer extends Utterance {
-  readonly text: string;
-}
-
 /**
  * Collects the last answer of a run. If agents ran in parallel, collects the last answer of each agent. The answers
  * are in the order in which they began, separated by empty lines.
  */
 export class FinalText {
-  readonly #answers = new Map<string, Answer>();
+  readonly #answers = new Map<string, Utterance & { readonly text: string }>();
   readonly #begun = new Map<string, Utterance>();
   #count = 0;
 

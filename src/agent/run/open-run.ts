@@ -109,9 +109,7 @@ export class LoadedRun implements OpenRun {
     const { store, key, runId, index } = this;
     // No agent works for a call that waits for an answer to its own question.
     const calls = [...index.openCalls.values()].filter(({ part }) => !index.questions.has(part.id));
-    const found = calls.map(({ part, agent: author }) =>
-      storedEvents(store, key, { runId, author, callId: part.id }),
-    );
+    const found = calls.map((call) => storedEvents(store, key, runId, call));
     return (await Promise.all(found)).flat();
   }
 

@@ -1,11 +1,11 @@
 /**
- * Copies the sessions and artifacts of a SQLite file to PostgreSQL. Each session is one transaction. A session that the
- * database has is not changed, so an import that was interrupted can be repeated.
+ * Copies the sessions and artifacts of a SQLite file to PostgreSQL. Each session is copied in one transaction. A session
+ * that the database already has is not changed, so an import that was interrupted can be repeated.
  */
 import { randomUUID } from 'node:crypto';
 import type { Executor } from '../../base/postgres/index.ts';
 import { Database } from './database.ts';
-import { INSERT_EVENTS } from './postgres.ts';
+import { INSERT, INSERT_EVENTS } from './postgres.ts';
 import { keyOf, PostgresDatabase } from './postgres-database.ts';
 import { rowOf, SELECT, type SessionRow } from './sqlite.ts';
 
@@ -28,7 +28,7 @@ export async function importSessions(file: string, url: string): Promise<number>
 }
 
 async function copy(source: Database, target: PostgresDatabase): Promise<number> {
-  // The order of the last changes, so that lists have the same order.
+  // The sessions are copied in the order of their last changes, so that lists have the same order.
   const sessions = all(source, `${SELECT} ORDER BY updated_at, changed, id`).map(rowOf);
   for (const session of sessions) {
     await target.write((db) => db.transaction((tx) => copySession(source, tx, session)));
@@ -51,18 +51,14 @@ async function copySession(source: Database, tx: Executor, session: SessionRow):
     row,
   ).map(({ event_id, json }) => ({ id: String(event_id), json: String(json) }));
   const owner = keyOf('user', app, user);
-  const [made] = await tx.query<{ id: number }>(
-    `INSERT INTO parley.sessions (key, owner, app, session_id, created_at, updated_at, changed, seq, size)
-     VALUES ($1, $2, $3, $4, $5, $6, nextval('parley.session_changes'), $7, $8)
-     ON CONFLICT (key) DO NOTHING RETURNING id`,
-    [key, owner, app, id, createdAt, updatedAt, events.length, size],
-  );
+  const values = [key, owner, app, id, createdAt, updatedAt, events.length, size];
+  const [made] = await tx.query<{ id: number }>(INSERT, values);
   if (!made) return;
   const batch = randomUUID();
   for (let at = 0; at < events.length; at += EVENTS_AT_ONCE) {
     const part = events.slice(at, at + EVENTS_AT_ONCE);
-    const values = [part.map((event) => event.id), part.map(({ json }) => json)];
-    await tx.query(INSERT_EVENTS, [made.id, at, batch, ...values]);
+    const columns = [part.map((event) => event.id), part.map(({ json }) => json)];
+    await tx.query(INSERT_EVENTS, [made.id, at, batch, ...columns]);
   }
   const sql = 'SELECT key, json FROM state WHERE app = ? AND user = ? AND session = ?';
   for (const { key: name, json } of all(source, sql, app, user, row)) {

@@ -104,9 +104,10 @@ const CHANGED = {
   text: 'SELECT changed FROM parley.sessions WHERE key = $1',
 };
 
-const INSERT = `
+/** Adds a session, unless it exists. */
+export const INSERT = `
   INSERT INTO parley.sessions (key, owner, app, session_id, created_at, updated_at, changed, seq, size)
-  VALUES ($1, $2, $3, $4, $5, $5, nextval('parley.session_changes'), 0, 0)
+  VALUES ($1, $2, $3, $4, $5, $6, nextval('parley.session_changes'), $7, $8)
   ON CONFLICT (key) DO NOTHING RETURNING id`;
 
 /** Adds events that the session does not have yet. The session is locked, so the numbers of its events have no gaps. */
@@ -183,7 +184,8 @@ class PostgresSessions implements SessionStore {
       this.#db.write((db) =>
         db.transaction(async (tx) => {
           const { app, user, id } = key;
-          const values = [rowKey(key), keyOf('user', app, user), app, id, this.#now()];
+          const now = this.#now();
+          const values = [rowKey(key), keyOf('user', app, user), app, id, now, now, 0, 0];
           const [made] = await tx.query(INSERT, values);
           if (made) await setState(tx, key, [state]);
         }),

@@ -99,13 +99,13 @@ export class McpCalls {
       }
     } finally {
       call.onProgress = undefined;
-      if (!parked) this.#end(key, 'the call was stopped');
+      if (!parked) this.#end(key);
     }
   }
 
   /** Stops a call that waits for a person. Does nothing if there is no such call. */
   cancel(callId: string, session: SessionKey): void {
-    this.#end(nameOf(session, callId), 'the call was stopped');
+    this.#end(nameOf(session, callId));
   }
 
   /** Answers a question of the server by asking a person. */
@@ -150,12 +150,9 @@ export class McpCalls {
       throw new Refusal(`at most ${MAX_SAMPLES} answers of the model per turn are available`);
     }
     this.#samples.set(found.runId, count);
-    const { promise, resolve, reject } = Promise.withResolvers<CreateMessageResult>();
-    const settle = { resolve, reject };
-    found.add(
-      samplingRequest({ server, id: found.nextId(), tool: sampling, args, settle }),
-      context.signal,
-    );
+    const { promise, ...settle } = Promise.withResolvers<CreateMessageResult>();
+    const request = { server, id: found.nextId(), tool: sampling, args, settle };
+    found.add(samplingRequest(request), context.signal);
     return promise;
   }
 
@@ -190,8 +187,8 @@ export class McpCalls {
     return call;
   }
 
-  #end(key: string, reason: string): void {
-    this.#open.get(key)?.stop(new Error(reason));
+  #end(key: string): void {
+    this.#open.get(key)?.stop(new Error('the call was stopped'));
     this.#open.delete(key);
   }
 

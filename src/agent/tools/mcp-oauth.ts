@@ -7,21 +7,18 @@
  */
 import type {
   FetchLike,
+  OAuthClientInformation,
   OAuthClientProvider,
   OAuthDiscoveryState,
+  OAuthTokens,
 } from '@modelcontextprotocol/client';
 import type { McpAuthorization } from './mcp-transport.ts';
 import { mcpLibrary } from './mcp-library.ts';
 
 /** The result of a login. It is stored as JSON. */
 export interface McpLogin {
-  readonly client: { readonly client_id: string; readonly client_secret?: string | undefined };
-  readonly tokens?: {
-    readonly access_token: string;
-    readonly refresh_token?: string | undefined;
-    readonly expires_in?: number | undefined;
-    readonly scope?: string | undefined;
-  };
+  readonly client: Readonly<Pick<OAuthClientInformation, 'client_id' | 'client_secret'>>;
+  readonly tokens?: Readonly<Omit<OAuthTokens, 'token_type' | 'id_token'>>;
   /** The address and the metadata of the authorization server, as they were at the login. */
   readonly discovery: Readonly<OAuthDiscoveryState>;
 }

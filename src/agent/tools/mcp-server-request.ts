@@ -85,10 +85,7 @@ export interface SamplingRequest {
   readonly id: string;
   readonly tool: Tool;
   readonly args: JsonObject;
-  readonly settle: {
-    resolve(result: CreateMessageResult): void;
-    reject(error: Error): void;
-  };
+  readonly settle: Pick<PromiseWithResolvers<CreateMessageResult>, 'resolve' | 'reject'>;
 }
 
 /** Makes a request for the model's answer. `tool` decides whether a person is asked first. */

@@ -21,13 +21,6 @@ import { readResult, type SaveMcpFile } from './mcp-result.ts';
 import type { McpServerConfig } from './mcp-transport.ts';
 import { elide } from '../tool-result.ts';
 
-export { McpError, type McpErrorCode } from './mcp-error.ts';
-export type { McpPrompt, McpPromptArgument } from './mcp-prompts.ts';
-export type { McpResource } from './mcp-resources.ts';
-export type { McpFile, SaveMcpFile } from './mcp-result.ts';
-export type { McpRoot } from './mcp-requests.ts';
-export type { McpAuthorization, McpCommand, McpServerConfig, McpUrl } from './mcp-transport.ts';
-
 const MAX_TOOLS = 250;
 /** Maximum number of tools that are read from the server's list, before `include` and `exclude` are applied. */
 const MAX_LISTED = 2_000;
