@@ -4,8 +4,7 @@
  */
 import { hash } from 'node:crypto';
 import { functionCalls, functionResponses, type Content } from './content.ts';
-import { createEvent, type Answer, type Event, type Question } from './event.ts';
-import { RunIndex, type OpenCall } from './run/run-index.ts';
+import type { Answer, Event, Question } from './event.ts';
 import type { SessionKey, SessionStore } from './session.ts';
 
 const PREFIX = 'agent-tool-';
@@ -37,25 +36,6 @@ export async function deleteWithDelegated(
     await deleteWithDelegated(sessions, delegatedSession(key, id));
   }
   return sessions.delete(key);
-}
-
-/**
- * Returns the stored events of the agent that handles a call of a run, and of the agents that handle its calls without a
- * response. The events have the form in which the caller's run showed them.
- */
-export async function storedEvents(
-  sessions: SessionStore,
-  session: SessionKey,
-  runId: string,
-  { part: { id: callId }, agent: author }: OpenCall,
-): Promise<Event[]> {
-  const key = delegatedSession(session, callId);
-  const all = (await sessions.get(key))?.events ?? [];
-  const open = [...new RunIndex(callId, all).openCalls.values()];
-  const nested = await Promise.all(open.map((call) => storedEvents(sessions, key, callId, call)));
-  return [...all.filter((event) => event.runId === callId), ...nested.flat()].map((event) =>
-    createEvent({ runId, author }, { partial: true, actions: { delegated: { callId, event } } }),
-  );
 }
 
 /**
@@ -167,7 +147,7 @@ export class WorkDone {
   }
 }
 
-/** Returns the summary for the agent that handles a call. `shown` are the events from `storedEvents`. */
+/** Returns the summary for the agent that handles a call. `shown` are the events from `storedEvents` in run/. */
 export function workFor(callId: string, shown: readonly Event[]): string {
   const events = shown.flatMap(({ actions: { delegated } }) =>
     delegated?.callId === callId ? [delegated.event] : [],

@@ -7,7 +7,7 @@
  * ended is not repeated, because its effects are unknown.
  */
 import { defined, type JsonObject, type JsonValue } from '../../base/index.ts';
-import { storedEvents, workFor } from '../delegated.ts';
+import { workFor } from '../delegated.ts';
 import { Changes } from '../run/changes.ts';
 import type { Content, FunctionResponsePart } from '../content.ts';
 import type { Actions, Event, Question } from '../event.ts';
@@ -16,6 +16,7 @@ import { DONE, type RunScope } from '../run/run-context.ts';
 import type { Asks, OpenCall } from '../run/run-index.ts';
 import { toolServices } from '../run/run.ts';
 import { declined, isDeclined, outcomeUnknown } from '../run/stopped-calls.ts';
+import { storedEvents } from '../run/stored-events.ts';
 import { runTool } from '../spans.ts';
 import { toJson } from '../storage-error.ts';
 import { failedResponse, ToolError, type ToolErrorType } from '../tool-error.ts';

@@ -8,7 +8,7 @@ import {
   WriteOrder,
   type PostgresAgentOptions,
 } from '../sessions/postgres-database.ts';
-import { nameOf } from '../sessions/prepare.ts';
+import { keyText } from '../sessions/prepare.ts';
 import { fromJson, StorageError } from '../storage-error.ts';
 import {
   checkArtifact,
@@ -80,7 +80,7 @@ export async function postgresArtifacts(
       const place = placeOf(key, name);
       checkArtifact(content);
       const json = JSON.stringify(content);
-      const version = await order.run(nameOf(key, name), () => save(place, name, json));
+      const version = await order.run(keyText(key, name), () => save(place, name, json));
       if (version === undefined) throw tooManyVersions();
       return version;
     },

@@ -10,7 +10,7 @@
 import { nearestNames, shorten } from '../../base/index.ts';
 import { ModelError } from '../model.ts';
 import { LOCAL_SERVERS } from './model-servers.ts';
-import { fetchFrom, listModels, modelsAddress, type Server } from './model-list.ts';
+import { fetchFrom, listModels, modelsAddress, type AskedServer } from './model-list.ts';
 
 const TIMEOUT_MS = 5000;
 const MAX_NAMED = 3;
@@ -25,7 +25,7 @@ const PLAIN = /^(?!.*(?:^|\/)\.{1,2}(?:\/|$))[\w.:@/-]{1,200}$/;
  */
 export async function requireKnown(
   { prefix, id }: { readonly prefix: string; readonly id: string },
-  server: Server,
+  server: AskedServer,
   signal: AbortSignal,
 ): Promise<void> {
   const { baseURL, local } = server;

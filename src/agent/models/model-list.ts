@@ -30,7 +30,7 @@ export interface ServedModel {
   readonly hasTools?: boolean;
 }
 
-export type Server = Pick<ModelServer, 'vendor' | 'baseURL' | 'apiKey' | 'local'>;
+export type AskedServer = Pick<ModelServer, 'vendor' | 'baseURL' | 'apiKey' | 'local'>;
 
 /** Control characters, line breaks and invisible characters could forge the text in which a name is shown. */
 const Name = z
@@ -85,7 +85,7 @@ const Props = z.object({ default_generation_settings: z.object({ n_ctx: Tokens }
 const fetch = boundedFetch(MAX_BYTES);
 
 /** Returns the models of a server that can answer prompts. Rejects if the server has no list or does not answer. */
-export async function listModels(server: Server, signal: AbortSignal): Promise<ServedModel[]> {
+export async function listModels(server: AskedServer, signal: AbortSignal): Promise<ServedModel[]> {
   if (server.local === 'ollama') return ollamaModels(server, signal);
   if (server.local === 'lmstudio') {
     const detailed = await ask(server, rootOf(server, '/api/v0/models'), OpenAiList, signal).catch(
@@ -106,7 +106,7 @@ export async function listModels(server: Server, signal: AbortSignal): Promise<S
  * Ollama and LM Studio know it only while the model is loaded.
  */
 export async function contextWindowAt(
-  server: Server,
+  server: AskedServer,
   id: string,
   signal: AbortSignal,
 ): Promise<number | undefined> {
@@ -127,7 +127,7 @@ export async function contextWindowAt(
   return props.default_generation_settings.n_ctx;
 }
 
-async function ollamaModels(server: Server, signal: AbortSignal): Promise<ServedModel[]> {
+async function ollamaModels(server: AskedServer, signal: AbortSignal): Promise<ServedModel[]> {
   const { models } = await ask(server, rootOf(server, '/api/tags'), NamedList, signal);
   const loaded = await ask(server, rootOf(server, '/api/ps'), NamedList, signal).catch(() => ({
     models: [],
@@ -152,7 +152,7 @@ async function ollamaModels(server: Server, signal: AbortSignal): Promise<Served
 }
 
 async function ollamaWindow(
-  server: Server,
+  server: AskedServer,
   id: string,
   signal: AbortSignal,
 ): Promise<number | undefined> {
@@ -162,7 +162,7 @@ async function ollamaWindow(
   return running?.context_length ?? ownSize(await show(server, id, signal));
 }
 
-function show(server: Server, model: string, signal: AbortSignal): Promise<Shown> {
+function show(server: AskedServer, model: string, signal: AbortSignal): Promise<Shown> {
   return ask(server, rootOf(server, '/api/show'), Shown, signal, { model });
 }
 
@@ -195,7 +195,7 @@ function isChat({ type, id }: OpenAiModel): boolean {
 }
 
 async function ask<T>(
-  server: Server,
+  server: AskedServer,
   url: string,
   schema: z.ZodType<T>,
   signal: AbortSignal,
@@ -211,7 +211,7 @@ async function ask<T>(
 
 /** Sends a request with the server's key. With a body, the method is POST. */
 export function fetchFrom(
-  { vendor, apiKey }: Server,
+  { vendor, apiKey }: AskedServer,
   url: string,
   signal: AbortSignal,
   body?: object,
@@ -237,11 +237,11 @@ export class ListError extends Error {
 }
 
 /** Returns the address of the list of models. A model has the same address, with its name added. */
-export function modelsAddress({ baseURL }: Server): string {
+export function modelsAddress({ baseURL }: AskedServer): string {
   return `${baseURL.replace(/\/$/, '')}/models`;
 }
 
 /** Returns the address of a path outside the OpenAI-compatible API, which ends with `/v1`. */
-function rootOf({ baseURL }: Server, path: string): string {
+function rootOf({ baseURL }: AskedServer, path: string): string {
   return `${baseURL.replace(/(\/v1)?\/?$/, '')}${path}`;
 }

@@ -7,10 +7,10 @@
  *   using opened = await openRun(sessions, key, runId);
  *   if (opened.questions.length > 0) events = runner.proceed(opened, { answers });
  */
-import { storedEvents } from '../delegated.ts';
 import type { Event, Question } from '../event.ts';
 import { claimRun } from './run-claims.ts';
 import { RunIndex } from './run-index.ts';
+import { storedEvents } from './stored-events.ts';
 import type { Run } from './run.ts';
 import type { Session, SessionKey, SessionStore } from '../session.ts';
 

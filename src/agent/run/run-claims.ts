@@ -5,7 +5,7 @@
 import { raceAbort } from '../../base/index.ts';
 import { RunError } from '../errors.ts';
 import type { SessionKey, SessionStore } from '../session.ts';
-import { nameOf } from '../sessions/prepare.ts';
+import { keyText } from '../sessions/prepare.ts';
 
 interface Claim {
   readonly answering: readonly string[];
@@ -26,7 +26,7 @@ export async function claimRun(
 ): Promise<Disposable> {
   let held = claims.get(store);
   if (!held) claims.set(store, (held = new Map()));
-  const id = nameOf(key, runId);
+  const id = keyText(key, runId);
   for (let other = held.get(id); other !== undefined; other = held.get(id)) {
     const taken = answering.find((question) => other?.answering.includes(question));
     if (taken !== undefined) {

@@ -21,11 +21,11 @@ import { deepFreeze } from './freeze.ts';
 import {
   checkSize,
   MAX_SESSION_SIZE,
-  nameOf,
+  keyText,
   pageLimit,
   prepareEvents,
   type Owner,
-  type Page,
+  type SessionPage,
   type PreparedEvent,
 } from './prepare.ts';
 import { storedChanges, type StoredScope } from './state.ts';
@@ -101,7 +101,7 @@ class MemorySessions implements SessionStore {
     return fresh.length;
   }
 
-  async list(owner: Owner, page: Page = {}): Promise<readonly SessionSummary[]> {
+  async list(owner: Owner, page: SessionPage = {}): Promise<readonly SessionSummary[]> {
     this.#check();
     checkOwner(owner);
     const limit = pageLimit(page.limit);
@@ -143,7 +143,7 @@ class MemorySessions implements SessionStore {
   #find(key: SessionKey): StoredSession | undefined {
     this.#check();
     checkKey(key);
-    return this.#sessions.get(nameOf(key));
+    return this.#sessions.get(keyText(key));
   }
 
   /** Writes events and state. All checks are made before the first change. Returns the time of the change. */
@@ -182,7 +182,7 @@ class MemorySessions implements SessionStore {
   }
 
   #moveToFront(session: StoredSession): void {
-    const key = nameOf(session.key);
+    const key = keyText(session.key);
     this.#sessions.delete(key);
     this.#sessions.set(key, session);
     const owner = ownerKey(session.key);
@@ -206,7 +206,7 @@ class MemorySessions implements SessionStore {
 
   #forget(session: StoredSession): void {
     this.#size -= session.size;
-    this.#sessions.delete(nameOf(session.key));
+    this.#sessions.delete(keyText(session.key));
     const owner = ownerKey(session.key);
     const sessions = this.#owners.get(owner);
     sessions?.delete(session.key.id);

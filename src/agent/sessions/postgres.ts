@@ -32,12 +32,12 @@ import {
   MAX_KEPT,
   MAX_KEPT_SIZE,
   MAX_SESSION_SIZE,
-  nameOf,
+  keyText,
   pageLimit,
   prepareEvents,
   pruneAll,
   type Owner,
-  type Page,
+  type SessionPage,
   type PreparedEvent,
 } from './prepare.ts';
 import { storedChanges } from './state.ts';
@@ -180,7 +180,7 @@ class PostgresSessions implements SessionStore {
     checkKey(key);
     const known = await this.#load(key);
     if (known) return known;
-    await this.#order.run(nameOf(key), () =>
+    await this.#order.run(keyText(key), () =>
       this.#db.write((db) =>
         db.transaction(async (tx) => {
           const { app, user, id } = key;
@@ -205,7 +205,7 @@ class PostgresSessions implements SessionStore {
     checkKey(key);
     const prepared = prepareEvents(events);
     const batch = randomUUID();
-    return this.#order.run(nameOf(key), () =>
+    return this.#order.run(keyText(key), () =>
       this.#db.write(async (db, isRetry) => {
         if (!isRetry && (await this.#appendAll(db, key, prepared, batch))) return prepared.length;
         return db.transaction((tx) => this.#appendNew(tx, key, prepared, batch, isRetry));
@@ -270,7 +270,7 @@ class PostgresSessions implements SessionStore {
     return stored.length;
   }
 
-  async list({ app, user }: Owner, page: Page = {}): Promise<readonly SessionSummary[]> {
+  async list({ app, user }: Owner, page: SessionPage = {}): Promise<readonly SessionSummary[]> {
     checkOwner({ app, user });
     const limit = pageLimit(page.limit);
     return this.#db.read(async (db) => {
@@ -290,7 +290,7 @@ class PostgresSessions implements SessionStore {
   async delete(key: SessionKey): Promise<boolean> {
     checkKey(key);
     const remove = () => this.#remove('WHERE key = $1 FOR UPDATE', [rowKey(key)]);
-    return (await this.#order.run(nameOf(key), remove)) > 0;
+    return (await this.#order.run(keyText(key), remove)) > 0;
   }
 
   prune(app: string, before: number): Promise<number> {
@@ -321,7 +321,7 @@ class PostgresSessions implements SessionStore {
   }
 
   async #load(key: SessionKey): Promise<Session | undefined> {
-    const name = nameOf(key);
+    const name = keyText(key);
     const kept = this.#kept.get(name);
     const after = kept?.events.length ?? 0;
     const rows = await this.#db.read((db) => db.run<LoadRow>(LOAD, [...placesOf(key), after]));

@@ -20,7 +20,7 @@ export const MAX_KEPT_SIZE = 8 * 2 ** 20;
 
 /** The owner of sessions, and the page of a list, as in `SessionStore.list`. */
 export type Owner = Parameters<SessionStore['list']>[0];
-export type Page = NonNullable<Parameters<SessionStore['list']>[1]>;
+export type SessionPage = NonNullable<Parameters<SessionStore['list']>[1]>;
 
 export interface PreparedEvent {
   readonly id: string;
@@ -67,9 +67,9 @@ export async function pruneAll(
 }
 
 /**
- * Returns a name for a session, or for a part of it such as a run. Different keys have different names. The name is
- * JSON, because ids may contain any separator.
+ * Returns the key of a session, or of a part of it such as a run, as text. Different keys have different texts. The text
+ * is JSON, because ids may contain any separator.
  */
-export function nameOf({ app, user, id }: SessionKey, ...parts: string[]): string {
+export function keyText({ app, user, id }: SessionKey, ...parts: string[]): string {
   return JSON.stringify([app, user, id, ...parts]);
 }

@@ -24,12 +24,12 @@ import {
   MAX_KEPT,
   MAX_KEPT_SIZE,
   MAX_SESSION_SIZE,
-  nameOf,
+  keyText,
   pageLimit,
   prepareEvents,
   pruneAll,
   type Owner,
-  type Page,
+  type SessionPage,
 } from './prepare.ts';
 import { storedChanges } from './state.ts';
 import { checkKey, checkOwner, fromJson, toJson } from '../storage-error.ts';
@@ -129,7 +129,7 @@ class SqliteSessions implements SessionStore {
     });
   }
 
-  async list({ app, user }: Owner, page: Page = {}): Promise<readonly SessionSummary[]> {
+  async list({ app, user }: Owner, page: SessionPage = {}): Promise<readonly SessionSummary[]> {
     checkOwner({ app, user });
     const limit = pageLimit(page.limit);
     return this.#db.read(() => {
@@ -198,7 +198,7 @@ class SqliteSessions implements SessionStore {
 
   #eventsOf(session: SessionRow): readonly Event[] {
     const { row, summary } = session;
-    const name = nameOf(summary);
+    const name = keyText(summary);
     const before = this.#kept.get(name);
     this.#kept.delete(name);
     const isSame = before?.row === row && before.createdAt === summary.createdAt;

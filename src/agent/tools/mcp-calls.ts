@@ -19,7 +19,7 @@ import type {
 } from '@modelcontextprotocol/client';
 import { outcomeUnknown } from '../run/stopped-calls.ts';
 import type { SessionKey } from '../session.ts';
-import { nameOf } from '../sessions/prepare.ts';
+import { keyText } from '../sessions/prepare.ts';
 import { Waiting, type Tool, type ToolContext } from '../tool.ts';
 import { elicitationQuestion, type ElicitationReply } from './mcp-elicitation.ts';
 import { McpError } from './mcp-error.ts';
@@ -79,7 +79,7 @@ export class McpCalls {
     context: ToolContext,
     onProgress: (progress: Progress) => void,
   ): Promise<CallToolResult | Waiting> {
-    const key = nameOf(context.session, context.callId);
+    const key = keyText(context.session, context.callId);
     const { signal } = context;
     let { answer } = context;
     const call = this.#open.get(key) ?? this.#begin(key, tool, args, context);
@@ -105,7 +105,7 @@ export class McpCalls {
 
   /** Stops a call that waits for a person. Does nothing if there is no such call. */
   cancel(callId: string, session: SessionKey): void {
-    this.#end(nameOf(session, callId));
+    this.#end(keyText(session, callId));
   }
 
   /** Answers a question of the server by asking a person. */
@@ -257,7 +257,7 @@ class OpenCall {
   #wake: (() => void) | undefined;
 
   constructor({ session, runId }: ToolContext, timeoutMs: number, late: () => McpError) {
-    this.place = nameOf(session);
+    this.place = keyText(session);
     this.runId = runId;
     this.#timeoutMs = timeoutMs;
     this.#late = late;
