@@ -3,6 +3,7 @@
  * partial event (`actions.delegated`).
  */
 import { hash } from 'node:crypto';
+import { defined } from '../base/index.ts';
 import { functionCalls, functionResponses, type Content } from './content.ts';
 import type { Answer, Event, Question } from './event.ts';
 import type { SessionKey, SessionStore } from './session.ts';
@@ -84,21 +85,14 @@ function withCallersIds(event: Event, callId: string): Event {
   const idOf = (id: string): string => delegatedId(callId, id);
   const { content, actions } = event;
   const { questions, answers, progress, waits } = actions;
-  return {
-    ...event,
-    ...(content && { content: withIds(content, idOf) }),
-    actions: {
-      ...actions,
-      ...(questions && {
-        questions: questions.map((question) => delegatedQuestion(question, callId)),
-      }),
-      ...(answers && {
-        answers: answers.map((answer) => withQuestion(answer, idOf(answer.questionId))),
-      }),
-      ...(progress && { progress: { ...progress, callId: idOf(progress.callId) } }),
-      ...(waits && { waits: waits.map(idOf) }),
-    },
-  };
+  const changed = defined({
+    questions: questions?.map((question) => delegatedQuestion(question, callId)),
+    answers: answers?.map((answer) => withQuestion(answer, idOf(answer.questionId))),
+    progress: progress && { ...progress, callId: idOf(progress.callId) },
+    waits: waits?.map(idOf),
+  });
+  const shown = { ...event, actions: { ...actions, ...changed } };
+  return content ? { ...shown, content: withIds(content, idOf) } : shown;
 }
 
 function withIds(content: Content, idOf: (id: string) => string): Content {

@@ -82,7 +82,7 @@ export interface Compaction {
 export interface Rewind {
   /** The id of the last event that remains part of the conversation, or null to restart the conversation. */
   readonly to: string | null;
-  /** Whether the request that is open at this point is canceled. Then models are told so, and do not work on it again. */
+  /** Whether the unfinished request at this point is canceled. A note then tells models not to work on it again. */
   readonly cancels?: boolean;
 }
 

@@ -57,7 +57,7 @@ export interface LlmAgentOptions {
   readonly disallowTransferToPeers?: boolean;
 }
 
-/** How often a run compacts its conversation because the model refused it as too long. */
+/** Maximum number of times that a run compacts its conversation because the model refused it as too long. */
 const MAX_REFUSED = 2;
 
 /** Settings for the model's answers. */
@@ -137,7 +137,7 @@ async function* converse(scope: RunScope, conversation: Conversation): AsyncGene
   const made = new Set<string>();
   /** Whether the conversation may be compacted. After a failed attempt, there is no further attempt in this run. */
   let compacts = options.compaction !== false && view.include === 'default';
-  /** How often the model has refused the conversation as too long. */
+  /** The number of times that the model has refused the conversation as too long. */
   let refused = 0;
 
   for (;;) {

@@ -199,7 +199,7 @@ export class CallWork {
     try {
       await tool.cancel(callId, { runId, session, events, sessions, signal });
     } catch {
-      // An error is ignored, because the call may not have started any work.
+      // An error is ignored, because the call might not have started any work.
     }
     return workFor(callId, shown);
   }

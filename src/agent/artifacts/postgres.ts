@@ -60,7 +60,7 @@ export async function postgresArtifacts(
   const database = await PostgresDatabase.open(url, options);
   const order = new WriteOrder();
 
-  /** Saves a version. Returns undefined if there are too many. */
+  /** Saves a version. Returns undefined if there are too many versions. */
   async function save(place: Uint8Array, name: string, json: string): Promise<number | undefined> {
     for (;;) {
       try {

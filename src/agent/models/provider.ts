@@ -295,7 +295,7 @@ async function* chunks(
   }
 }
 
-/** Settings that change the answer and that a vendor may not support, with their names for error messages. */
+/** Settings that change the answer and that some vendors do not support, with their names for error messages. */
 const SETTINGS: Readonly<Record<string, string>> = {
   temperature: 'a temperature',
   maxOutputTokens: 'this number of output tokens',

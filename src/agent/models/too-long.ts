@@ -31,7 +31,7 @@ const SIZES: readonly RegExp[] = [
   String.raw`must be <= ${NUMBER}`,
 ].map((pattern) => new RegExp(pattern, 'i'));
 
-/** The limits of a plausible size. A number outside them is something else. */
+/** The limits of a plausible size. A number outside these limits is not the size of a context window. */
 const MIN_TOKENS = 256;
 const MAX_TOKENS = 100_000_000;
 

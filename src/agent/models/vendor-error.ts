@@ -54,7 +54,8 @@ export function vendorError(error: unknown, source: ErrorSource): ModelError {
   const said = tidy(messageOf(error), source);
   const status = statusOf(error);
   if (is(error, 'AI_LoadAPIKeyError')) {
-    return new ModelError('no-key', `${name} has no key${inVariable(source)}`);
+    const hint = source.keyVariable === undefined ? '' : `: set ${source.keyVariable}`;
+    return new ModelError('no-key', `${name} has no key${hint}`);
   }
   if (is(error, 'AI_JSONParseError') || is(error, 'AI_TypeValidationError')) {
     return new ModelError('failed', `${name} sent an invalid response: try again`);
@@ -162,10 +163,6 @@ function duration(ms: number): string {
   const seconds = Math.ceil(ms / 1000);
   if (seconds < 120) return `${seconds} s`;
   return seconds < 7200 ? `${Math.ceil(seconds / 60)} min` : `${Math.ceil(seconds / 3600)} h`;
-}
-
-function inVariable({ keyVariable }: ErrorSource): string {
-  return keyVariable === undefined ? '' : `: set ${keyVariable}`;
 }
 
 /**

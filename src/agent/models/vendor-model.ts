@@ -27,8 +27,8 @@ export interface VendorModelOptions extends Omit<
 }
 
 /**
- * How often a server is asked for the size of a context window. Ollama and LM Studio know it only after the first
- * request, when the model is loaded.
+ * Maximum number of times that a server is asked for the size of a context window. Ollama and LM Studio know it only
+ * after the first request, when the model is loaded.
  */
 const MAX_ASKED = 3;
 const ASK_MS = 2000;

@@ -37,7 +37,7 @@ export interface Vendor {
   readonly address?: string;
   /** The model that is used if only the key is set. */
   readonly defaultModel?: string;
-  /** The pattern for names of the vendor's models without the prefix. It is used for suggestions in error messages. */
+  /** Matches names of the vendor's models that lack the prefix, for suggestions in error messages. */
   readonly family?: RegExp;
   /**
    * Returns options that differ from the vendor's defaults. They turn off storage at the vendor, and contain the

@@ -69,7 +69,7 @@ interface Kept {
   readonly size: number;
 }
 
-/** A row of `LOAD`. `kind` says what it is, and which columns are used. */
+/** A row of `LOAD`. `kind` determines which of the other columns are used. */
 type LoadRow = [
   kind: 'session' | 'event' | 'state',
   row: number,
@@ -354,7 +354,7 @@ class PostgresSessions implements SessionStore {
   }
 }
 
-/** Returns whether a call at the same time has cached more events of the same session. */
+/** Returns whether a concurrent call has cached more events of the same session. */
 function isNewer(kept: Kept | undefined, row: number, events: readonly Event[]): boolean {
   return kept?.row === row && kept.events.length > events.length;
 }
@@ -371,7 +371,7 @@ async function countBatch(tx: Executor, session: number, batch: string): Promise
 /** The place, the hash and the name of a key of the state, and its new JSON, or null if it is removed. */
 type StateChange = readonly [place: Uint8Array, hash: Uint8Array, key: string, json: string | null];
 
-/** Returns the changes in one order, so that two transactions do not wait for each other. */
+/** Returns the changes, sorted by key, so that two transactions cannot block each other. */
 function stateChanges(key: SessionKey, deltas: readonly (State | undefined)[]): StateChange[] {
   const [session, user, app] = placesOf(key);
   const places = { session, user, app };

@@ -161,7 +161,7 @@ export class McpCalls {
     if (context.answer) throw outcomeUnknown();
     if (this.#open.size >= MAX_CALLS) {
       const { server } = this.#options;
-      // An ended call is kept only for the answer to a question that no longer matters.
+      // An ended call is kept only because its question may still be answered. The answer no longer matters.
       const [ended] = [...this.#open].find(([, { ended: over }]) => over) ?? [];
       if (ended !== undefined) this.#open.delete(ended);
       else throw new McpError('tool', `the MCP server ${server} has too many open calls`);

@@ -288,7 +288,7 @@ export class McpConnection {
    */
   async #open(kind: TransportKind, complaint: Complaint, signal: AbortSignal): Promise<Live> {
     if (kind === 'http') {
-      // At most half of the time is used, because an older server may not answer the unknown request.
+      // At most half of the time is used, because an older server might never answer the unknown request.
       const timeoutMs = Math.min(PROBE_MS, this.#options.connectTimeoutMs / 2);
       const versionNegotiation = { mode: 'auto', probe: { timeoutMs } } as const;
       try {
