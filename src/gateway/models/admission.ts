@@ -13,6 +13,7 @@ import type { ProviderConfig } from './config.ts';
 import { CONTEXT_LENGTH_EXCEEDED } from './failure.ts';
 import { FILE_KINDS, type FileKind, isTextFile, type ModelLimits, streams } from './limits.ts';
 import { tokenCounter } from './token-count.ts';
+import { invalidField } from './vendor-api/request.ts';
 
 const FILE_WORDS: Readonly<Record<FileKind, string>> = {
   image: 'images',
@@ -53,9 +54,7 @@ export function admitted(
 ): { readonly target: ModelTarget; readonly request: ModelRequest } {
   const { name, limits } = target;
   if (limits.without.has('tools') && (request.tools?.length ?? 0) > 0) {
-    const description = `the model ${name} does not support tools: leave them out`;
-    const violations = [{ field: 'tools', description }];
-    throw new A2AError('invalidParams', `tools: ${description}`, { violations });
+    throw invalidField('tools', `the model ${name} does not support tools: leave them out`);
   }
   const files = filesIn(request.messages);
   const candidates = files.length === 0 ? target.candidates : takers(target, files, relay);
@@ -81,7 +80,8 @@ function checkLength(target: ModelTarget, request: ModelRequest): void {
   if (contextWindow === Infinity) return;
   const tokens = promptTokens(request);
   if (tokens <= contextWindow) return;
-  throw tooLong(target.name, tokens, contextWindow);
+  const message = `The model ${target.name} accepts at most ${contextWindow} tokens, and the request has about ${tokens}: send less`;
+  throw new A2AError('invalidParams', message, { reason: CONTEXT_LENGTH_EXCEEDED });
 }
 
 /**
@@ -90,11 +90,6 @@ function checkLength(target: ModelTarget, request: ModelRequest): void {
  */
 export function promptTokens(request: ModelRequest): number {
   return tokenCounter([]).prompt(request);
-}
-
-function tooLong(name: string, tokens: number, limit: number): A2AError {
-  const message = `The model ${name} accepts at most ${limit} tokens, and the request has about ${tokens}: send less`;
-  return new A2AError('invalidParams', message, { reason: CONTEXT_LENGTH_EXCEEDED });
 }
 
 function limited(request: ModelRequest, limits: ModelLimits): ModelRequest {

@@ -2,8 +2,7 @@
  * Converts a request of Anthropic's Messages API to a ModelRequest, for providers with another API. Markers for
  * Anthropic's cache are ignored. Fields and blocks that would change the answer are refused, never ignored.
  */
-import type * as z from 'zod';
-import { type JsonObject, wordIssue } from '../../../base/index.ts';
+import type { JsonObject } from '../../../base/index.ts';
 import type {
   BlobPart,
   Content,
@@ -13,6 +12,15 @@ import type {
   ToolDeclaration,
 } from '../../../agent/index.ts';
 import { A2AError } from '../../../protocol/index.ts';
+import {
+  invalidField,
+  isSet,
+  levelOf,
+  type OpenContent,
+  partsOfRole,
+  readAt,
+  setFields,
+} from '../vendor-api/request.ts';
 import {
   DocumentBlock,
   ImageBlock,
@@ -44,9 +52,6 @@ const DEFAULT_TEMPERATURE = 1;
 const DEFAULT_EFFORT = 'high';
 
 const EFFORTS = ['low', 'medium', 'high', 'xhigh', 'max'] as const;
-/** Minimum numbers of tokens for thoughts for the levels medium and high. */
-const MEDIUM_BUDGET = 4096;
-const HIGH_BUDGET = 16_384;
 /** The start of a text that Claude Code sends to Anthropic before its prompt. It is not part of the prompt. */
 const BILLING = 'x-anthropic-billing-header:';
 
@@ -54,14 +59,13 @@ type FilePart = BlobPart | FileContentPart;
 
 /** Converts the request. Throws `invalidParams` with the name of a field that other providers cannot process. */
 export function messagesRequest(body: MessagesBody): ModelRequest {
-  if (body.max_tokens === 0) throw refusal('max_tokens', 'only models of Anthropic support 0');
+  if (body.max_tokens === 0) throw invalidField('max_tokens', 'only models of Anthropic support 0');
   const { temperature, top_p: topP, top_k: topK, stop_sequences: stop } = body;
   return {
     ...inputOf(body, { strict: true }),
     maxOutputTokens: body.max_tokens,
-    ...(isSet(temperature) && temperature !== DEFAULT_TEMPERATURE && { temperature }),
-    ...(isSet(topP) && { topP }),
-    ...(isSet(topK) && { topK }),
+    ...(temperature !== DEFAULT_TEMPERATURE && setFields({ temperature })),
+    ...setFields({ topP, topK }),
     ...(isSet(stop) && stop.length > 0 && { stop }),
     ...thinkingOf(body),
   };
@@ -74,18 +78,13 @@ function thinkingOf({
 }: MessagesBody): Pick<ModelRequest, 'reasoning' | 'thoughts'> {
   const { type = 'disabled', display, budget_tokens: budget } = thinking ?? {};
   const asked = config?.effort === DEFAULT_EFFORT ? undefined : config?.effort;
-  const effort = EFFORTS.find((each) => each === asked) ?? levelOf(budget);
+  const level = budget === undefined ? undefined : levelOf(budget);
+  const effort = EFFORTS.find((each) => each === asked) ?? level;
   const thinks = type !== 'disabled';
   return {
     ...(effort !== undefined && (thinks || !isSet(thinking)) && { reasoning: effort }),
     ...(thinks && display !== 'omitted' && { thoughts: true }),
   };
-}
-
-function levelOf(budget: unknown): (typeof EFFORTS)[number] | undefined {
-  if (typeof budget !== 'number') return undefined;
-  if (budget < MEDIUM_BUDGET) return 'low';
-  return budget < HIGH_BUDGET ? 'medium' : 'high';
 }
 
 /**
@@ -94,7 +93,7 @@ function levelOf(budget: unknown): (typeof EFFORTS)[number] | undefined {
  */
 export function inputOf(body: CountBody, { strict }: { readonly strict: boolean }): ModelRequest {
   const refused = strict ? ONLY_ANTHROPIC.find((field) => hasEffect(body[field])) : undefined;
-  if (refused !== undefined) throw refusal(refused, 'only models of Anthropic support it');
+  if (refused !== undefined) throw invalidField(refused, 'only models of Anthropic support it');
   const system = plainText(body.system ?? '');
   const schema = body.output_config?.format?.schema;
   return {
@@ -127,14 +126,14 @@ function toolsOf(
       const why = isCustom
         ? 'a tool needs a name and an input_schema'
         : `only models of Anthropic have the tool ${type}`;
-      throw refusal(`tools.${index}`, why);
+      throw invalidField(`tools.${index}`, why);
     }
     const strict = tool.strict === true && { strict: true };
     return [{ name, description: description ?? '', parameters, ...strict }];
   });
   if (declared.length === 0) {
     if (!isStrict || !isSet(choice) || choice.type === 'auto' || choice.type === 'none') return {};
-    throw refusal('tool_choice', 'requires tools');
+    throw invalidField('tool_choice', 'requires tools');
   }
   if (!isSet(choice)) return { tools: declared };
   const single = choice.disable_parallel_tool_use === true && { parallelToolCalls: false };
@@ -144,7 +143,7 @@ function toolsOf(
   }
   const { name = '' } = choice;
   if (isStrict && !declared.some((tool) => tool.name === name))
-    throw refusal('tool_choice.name', `the tool ${JSON.stringify(name)} is not in tools`);
+    throw invalidField('tool_choice.name', `the tool ${JSON.stringify(name)} is not in tools`);
   return { tools: declared, toolChoice: { tool: name }, ...single };
 }
 
@@ -171,7 +170,7 @@ function changedTools({ tools, messages }: CountBody): readonly AnthropicTool[] 
  * conversation, so these messages become marked texts of the user.
  */
 function contentsOf(messages: readonly InputMessage[], strict: boolean): Content[] {
-  const contents: { role: Content['role']; parts: ContentPart[] }[] = [];
+  const contents: OpenContent[] = [];
   /** The names of the called tools, by the id of the call. */
   const called = new Map<string, string>();
   /** The ids of the calls that have no result yet. */
@@ -183,10 +182,10 @@ function contentsOf(messages: readonly InputMessage[], strict: boolean): Content
     if (message.role === 'system') {
       const text = plainText(content ?? '');
       const part = { kind: 'text' as const, text: `<system>\n${text}\n</system>` };
-      if (text !== '') add('user', [part]);
+      if (text !== '') partsOfRole(contents, 'user').push(part);
       continue;
     }
-    if (content === undefined && strict) throw refusal(at, 'required');
+    if (content === undefined && strict) throw invalidField(at, 'required');
     const blocks = typeof content === 'string' ? [{ type: 'text', text: content }] : content;
     /** The data of another vendor that belongs to the next tool call (answer.ts). */
     let carried: JsonObject | undefined;
@@ -201,12 +200,12 @@ function contentsOf(messages: readonly InputMessage[], strict: boolean): Content
     });
     const role = message.role === 'user' ? 'user' : 'model';
     if (role === 'user') close(at);
-    add(role, parts);
+    partsOfRole(contents, role).push(...parts);
 
     function convert(block: Block, place: string): ContentPart[] {
       switch (block.type) {
         case 'tool_use': {
-          const { id, name, input: args } = read(ToolUseBlock, block, place);
+          const { id, name, input: args } = readAt(ToolUseBlock, block, place);
           const provider = carried;
           carried = undefined;
           called.set(id, name);
@@ -214,12 +213,12 @@ function contentsOf(messages: readonly InputMessage[], strict: boolean): Content
           return [{ kind: 'function-call', id, name, args, ...(provider && { provider }) }];
         }
         case 'tool_result': {
-          const result = read(ToolResultBlock, block, place);
+          const result = readAt(ToolResultBlock, block, place);
           const { tool_use_id: id } = result;
           const name = called.get(id);
           if (name === undefined || !open.delete(id)) {
             const why = `there is no tool_use block with the id ${id} in the previous message`;
-            throw refusal(`${place}.tool_use_id`, why);
+            throw invalidField(`${place}.tool_use_id`, why);
           }
           const isError = result.is_error === true && { isError: true };
           const { text, files } = resultOf(result.content ?? '', `${place}.content`);
@@ -227,10 +226,10 @@ function contentsOf(messages: readonly InputMessage[], strict: boolean): Content
           return [{ kind: 'function-response', id, name, response: text, ...isError, ...parts }];
         }
         case 'redacted_thinking':
-          carried = carriedIn(read(RedactedBlock, block, place).data) ?? carried;
+          carried = carriedIn(readAt(RedactedBlock, block, place).data) ?? carried;
           return [];
         case 'thinking': {
-          const { thinking: text, signature } = read(ThinkingBlock, block, place);
+          const { thinking: text, signature } = readAt(ThinkingBlock, block, place);
           const provider = carriedIn(signature);
           return [{ kind: 'thought', text, ...(provider && { provider }) }];
         }
@@ -242,17 +241,11 @@ function contentsOf(messages: readonly InputMessage[], strict: boolean): Content
   close('messages');
   return contents;
 
-  function add(role: Content['role'], parts: readonly ContentPart[]): void {
-    const last = contents.at(-1);
-    if (last?.role === role) last.parts.push(...parts);
-    else contents.push({ role, parts: [...parts] });
-  }
-
   function close(at: string): void {
     const [missing] = open;
     open.clear();
     if (missing === undefined || !strict) return;
-    throw refusal(at, `the tool_use block with the id ${missing} has no tool_result block`);
+    throw invalidField(at, `the tool_use block with the id ${missing} has no tool_result block`);
   }
 }
 
@@ -260,26 +253,26 @@ function contentsOf(messages: readonly InputMessage[], strict: boolean): Content
 function shown(block: Block, at: string): (FilePart | Extract<ContentPart, { kind: 'text' }>)[] {
   switch (block.type) {
     case 'text':
-      return [{ kind: 'text', text: read(TextBlock, block, at).text }];
+      return [{ kind: 'text', text: readAt(TextBlock, block, at).text }];
     case 'image':
-      return fromSource(read(ImageBlock, block, at).source, 'image/*', `${at}.source`);
+      return fromSource(readAt(ImageBlock, block, at).source, 'image/*', `${at}.source`);
     case 'document': {
-      const { source, title, context } = read(DocumentBlock, block, at);
+      const { source, title, context } = readAt(DocumentBlock, block, at);
       const parts = fromSource(source, 'application/pdf', `${at}.source`, title ?? undefined);
       return isSet(context) ? [{ kind: 'text', text: context }, ...parts] : parts;
     }
     case 'search_result': {
-      const { source, title, content } = read(SearchResultBlock, block, at);
+      const { source, title, content } = readAt(SearchResultBlock, block, at);
       const texts = content.map(({ text }) => text);
       return [{ kind: 'text', text: [`${title} (${source}):`, ...texts].join('\n') }];
     }
     case 'tool_reference': {
       // Tools with deferred loading are always loaded, so the reference becomes a text with the tool's name.
-      const { tool_name: name } = read(ToolReferenceBlock, block, at);
+      const { tool_name: name } = readAt(ToolReferenceBlock, block, at);
       return [{ kind: 'text', text: `The tool ${name} is available.` }];
     }
     default:
-      throw refusal(`${at}.type`, `only models of Anthropic support ${block.type} blocks`);
+      throw invalidField(`${at}.type`, `only models of Anthropic support ${block.type} blocks`);
   }
 }
 
@@ -307,7 +300,7 @@ function fromSource(
         // Only these types are allowed, which also limits the nesting depth.
         if (block.type === 'text' || block.type === 'image')
           return shown(block, `${at}.content.${place}`);
-        throw refusal(`${at}.content.${place}.type`, 'must be text or image');
+        throw invalidField(`${at}.content.${place}.type`, 'must be text or image');
       });
     }
   }
@@ -325,25 +318,6 @@ function resultOf(
   };
 }
 
-/** Parses a block. Throws `invalidParams` with the name of the invalid field. */
-function read<Schema extends z.ZodType>(schema: Schema, block: Block, at: string): z.infer<Schema> {
-  const { success, data, error } = schema.safeParse(block);
-  if (success) return data;
-  const [issue] = error.issues;
-  const path = [at, ...(issue?.path ?? [])].join('.');
-  throw refusal(path, issue ? wordIssue(issue) : 'invalid');
-}
-
 function hasEffect(value: unknown): boolean {
   return isSet(value) && !(Array.isArray(value) && value.length === 0);
-}
-
-function isSet<T>(value: T | null | undefined): value is T {
-  return value !== undefined && value !== null;
-}
-
-function refusal(field: string, why: string): A2AError {
-  return new A2AError('invalidParams', `${field}: ${why}`, {
-    violations: [{ field, description: why }],
-  });
 }

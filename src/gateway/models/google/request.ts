@@ -14,6 +14,7 @@ import type {
 import { A2AError } from '../../../protocol/index.ts';
 import type { GoogleFile, GenerateBody, InputContent, GooglePart } from './schema.ts';
 import type { CarriedThought } from '../vendor-api/carried.ts';
+import { invalidField, levelOf, type OpenContent, partsOfRole } from '../vendor-api/request.ts';
 import { carriedIn } from './signature.ts';
 import { jsonSchemaOf } from './tool-schema.ts';
 
@@ -25,9 +26,6 @@ const DEFAULTS = { temperature: [1], topP: [0.95, 1], topK: [64] } as const;
 const DEFAULT_LEVEL = 'high';
 
 const LEVELS = ['minimal', 'low', 'medium', 'high'] as const;
-/** Minimum numbers of tokens for thoughts for the levels medium and high. */
-const MEDIUM_BUDGET = 4096;
-const HIGH_BUDGET = 16_384;
 /** Fields of `generationConfig` that only Google supports, and that would change the answer. */
 const ONLY_GOOGLE = ['responseLogprobs', 'speechConfig'] as const;
 const JSON_TYPE = 'application/json';
@@ -38,9 +36,9 @@ const JSON_TYPE = 'application/json';
  */
 export function checkRequest({ generationConfig, cachedContent }: Partial<GenerateBody>): void {
   if ((generationConfig?.candidateCount ?? 1) !== 1)
-    throw refusal('generationConfig.candidateCount', 'must be 1');
+    throw invalidField('generationConfig.candidateCount', 'must be 1');
   if (cachedContent !== undefined)
-    throw refusal('cachedContent', 'the gateway has no caches: send the contents instead');
+    throw invalidField('cachedContent', 'the gateway has no caches: send the contents instead');
 }
 
 /** Converts the request. Throws `invalidParams` with the name of a field that other providers cannot process. */
@@ -50,11 +48,11 @@ export function generateRequest(body: GenerateBody): ModelRequest {
     (field) => config[field] !== undefined && config[field] !== false,
   );
   if (refused !== undefined)
-    throw refusal(`generationConfig.${refused}`, 'only models of Google support it');
+    throw invalidField(`generationConfig.${refused}`, 'only models of Google support it');
   const { temperature, topP, topK, seed, presencePenalty, frequencyPenalty } = config;
   const { stopSequences: stop = [], responseModalities: kinds = [] } = config;
   if (kinds.some((kind) => kind.toUpperCase() !== 'TEXT'))
-    throw refusal('generationConfig.responseModalities', 'only models of Google support it');
+    throw invalidField('generationConfig.responseModalities', 'only models of Google support it');
   return {
     ...inputOf(body, { strict: true }),
     ...limitOf(body),
@@ -89,19 +87,17 @@ function thinkingOf({
     includeThoughts,
   } = generationConfig?.thinkingConfig ?? {};
   const asked = thinkingLevel?.toLowerCase();
-  const level = LEVELS.find((each) => each === asked) ?? levelOf(budget);
+  const level = LEVELS.find((each) => each === asked) ?? budgetLevel(budget);
   return {
     ...(level !== undefined && level !== DEFAULT_LEVEL && { reasoning: level }),
     ...(includeThoughts === true && { thoughts: true }),
   };
 }
 
-function levelOf(budget: number | undefined): ModelRequest['reasoning'] {
+function budgetLevel(budget: number | undefined): ModelRequest['reasoning'] {
   // A budget of -1 means that the model decides.
   if (budget === undefined || budget < 0) return undefined;
-  if (budget === 0) return 'none';
-  if (budget < MEDIUM_BUDGET) return 'low';
-  return budget < HIGH_BUDGET ? 'medium' : 'high';
+  return budget === 0 ? 'none' : levelOf(budget);
 }
 
 /**
@@ -134,7 +130,7 @@ function outputOf(
   const outputSchema = responseJsonSchema ?? (responseSchema && jsonSchemaOf(responseSchema));
   if (type === JSON_TYPE) return outputSchema === undefined ? { json: true } : { outputSchema };
   if (strict && type !== 'text/plain')
-    throw refusal('generationConfig.responseMimeType', `must be text/plain or ${JSON_TYPE}`);
+    throw invalidField('generationConfig.responseMimeType', `must be text/plain or ${JSON_TYPE}`);
   return {};
 }
 
@@ -143,7 +139,7 @@ function toolsOf(body: GenerateBody, strict: boolean): Pick<ModelRequest, 'tools
     const { functionDeclarations = [], ...others } = tool;
     const [other] = Object.keys(others);
     if (strict && other !== undefined)
-      throw refusal(`tools.${index}`, `only models of Google have the tool ${other}`);
+      throw invalidField(`tools.${index}`, `only models of Google have the tool ${other}`);
     return functionDeclarations.map((each) => ({
       name: each.name,
       description: each.description ?? '',
@@ -161,7 +157,7 @@ function toolsOf(body: GenerateBody, strict: boolean): Pick<ModelRequest, 'tools
   if (tool === undefined) {
     if (!strict) return { tools: declared };
     const field = 'toolConfig.functionCallingConfig.allowedFunctionNames';
-    throw refusal(field, 'none of these functions is in tools');
+    throw invalidField(field, 'none of these functions is in tools');
   }
   return { tools, toolChoice: tools.length === 1 ? { tool: tool.name } : 'required' };
 }
@@ -176,7 +172,7 @@ interface OpenCall {
  * belongs to the first call of this function that has no response yet.
  */
 function contentsOf(given: readonly InputContent[], strict: boolean): Content[] {
-  const contents: { role: Content['role']; parts: ContentPart[] }[] = [];
+  const contents: OpenContent[] = [];
   /** The calls that have no response yet. */
   let open: OpenCall[] = [];
   let calls = 0;
@@ -196,9 +192,7 @@ function contentsOf(given: readonly InputContent[], strict: boolean): Content[] 
       }
     });
     if (role === 'user') close(`contents.${index}`);
-    const last = contents.at(-1);
-    const into = last?.role === role ? last.parts : [];
-    if (last?.role !== role) contents.push({ role, parts: into });
+    const into = partsOfRole(contents, role);
     // Some clients, such as Gemini CLI, do not send thoughts back. Then the thoughts in the signatures are used.
     const isSent = converted.some((part) => part?.kind === 'thought');
     if (role === 'model' && !isSent)
@@ -223,7 +217,7 @@ function contentsOf(given: readonly InputContent[], strict: boolean): Content[] 
     if (functionResponse) {
       const { id, name } = functionResponse;
       const call = open.find((each) => each.id === id) ?? open.find((each) => each.name === name);
-      if (!call) throw refusal(`${at}.functionResponse`, `there is no open call of ${name}`);
+      if (!call) throw invalidField(`${at}.functionResponse`, `there is no open call of ${name}`);
       open = open.filter((each) => each !== call);
       const files = (functionResponse.parts ?? []).flatMap((each) => fileOf(each) ?? []);
       return {
@@ -239,14 +233,14 @@ function contentsOf(given: readonly InputContent[], strict: boolean): Content[] 
     if (file) return { ...file, ...provider };
     const kind = Object.keys(part).find((key) => !key.startsWith('thought'));
     if (kind === undefined) return provider ? { kind: 'text', text: '', ...provider } : undefined;
-    throw refusal(`${at}.${kind}`, 'only models of Google support it');
+    throw invalidField(`${at}.${kind}`, 'only models of Google support it');
   }
 
   function close(at: string): void {
     const [missing] = open;
     open = [];
     if (missing === undefined || !strict) return;
-    throw refusal(at, `the call of the function ${missing.name} has no functionResponse`);
+    throw invalidField(at, `the call of the function ${missing.name} has no functionResponse`);
   }
 }
 
@@ -282,10 +276,4 @@ function fileOf({ inlineData, fileData }: GoogleFile): BlobPart | FileContentPar
 
 function isSet(value: number | undefined, defaults: readonly number[]): value is number {
   return value !== undefined && !defaults.includes(value);
-}
-
-function refusal(field: string, why: string): A2AError {
-  return new A2AError('invalidParams', `${field}: ${why}`, {
-    violations: [{ field, description: why }],
-  });
 }

@@ -5,7 +5,7 @@
 import { isObject } from '../../../base/index.ts';
 import type { FinishReason, Usage } from '../../../agent/index.ts';
 import type { Relay } from '../relay/relay.ts';
-import { isSet } from './request.ts';
+import { isSet } from '../vendor-api/request.ts';
 import type { ChatBody } from './schema.ts';
 import { count } from './usage.ts';
 

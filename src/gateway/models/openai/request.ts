@@ -13,7 +13,7 @@ import type {
   ModelRequest,
   ToolDeclaration,
 } from '../../../agent/index.ts';
-import { A2AError } from '../../../protocol/index.ts';
+import { invalidField, isSet, setFields } from '../vendor-api/request.ts';
 import type { ChatBody, ChatMessage, ChatToolCall, UserPart } from './schema.ts';
 
 /**
@@ -91,17 +91,12 @@ export function chatSettings(body: ChatSettings): Omit<ModelRequest, 'messages'>
   const maxOutputTokens = body.max_completion_tokens ?? body.max_tokens;
   const stops = typeof stop === 'string' ? [stop] : stop;
   return {
-    ...(isSet(maxOutputTokens) && { maxOutputTokens }),
-    ...(isSet(temperature) && { temperature }),
-    ...(isSet(topP) && { topP }),
+    ...setFields({ maxOutputTokens, temperature, topP, seed, verbosity }),
+    ...setFields({ presencePenalty, frequencyPenalty }),
     ...(isSet(stops) && stops.length > 0 && { stop: stops }),
-    ...(isSet(seed) && { seed }),
-    ...(isSet(presencePenalty) && { presencePenalty }),
-    ...(isSet(frequencyPenalty) && { frequencyPenalty }),
     ...(format?.type === 'json_object' && { json: true as const }),
     ...(format?.type === 'json_schema' && { outputSchema: format.json_schema.schema }),
     ...(isSet(reasoning) && { reasoning, thoughts: reasoning !== 'none' }),
-    ...(isSet(verbosity) && { verbosity }),
   };
 }
 
@@ -297,14 +292,4 @@ function assistantWords(content: Extract<ChatMessage, { role: 'assistant' }>['co
   if (!isSet(content)) return '';
   if (typeof content === 'string') return content;
   return content.map((part) => (part.type === 'text' ? part.text : part.refusal)).join('');
-}
-
-export function isSet<T>(value: T | null | undefined): value is T {
-  return value !== undefined && value !== null;
-}
-
-export function invalidField(field: string, why: string): A2AError {
-  return new A2AError('invalidParams', `${field}: ${why}`, {
-    violations: [{ field, description: why }],
-  });
 }

@@ -10,11 +10,12 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import * as z from 'zod';
-import { isObject, wordIssue } from '../../../base/index.ts';
+import { isObject } from '../../../base/index.ts';
 import type { ModelRequest } from '../../../agent/index.ts';
 import { A2AError, type Message, type Metadata } from '../../../protocol/index.ts';
 import { modelContent } from './content.ts';
-import { chatMessages, chatSettings, invalidField } from '../openai/request.ts';
+import { invalidField, readAt } from '../vendor-api/request.ts';
+import { chatMessages, chatSettings } from '../openai/request.ts';
 import { ChatMessages, Effort, ResponseFormat, Verbosity } from '../openai/schema.ts';
 
 const MAX_STOPS = 4;
@@ -55,6 +56,7 @@ const ChatCompletion = z.strictObject({ messages: ChatMessages, ...Settings.shap
 
 /** The names of the settings. In the metadata, other names belong to the client. */
 export const SETTINGS: readonly string[] = Object.keys(Settings.shape);
+const UNKNOWN_FIELD = `not supported: use messages, ${SETTINGS.join(', ')}`;
 
 /** The JSON Schema of the data part, for the agent card. */
 export const CHAT_COMPLETION_SCHEMA = z.toJSONSchema(ChatCompletion, {
@@ -83,7 +85,7 @@ export function askedChat(message: Message, metadata: Metadata): AskedChat {
     const request = { messages: [modelContent(message)], ...requestSettings(settings) };
     return { model, request, isWhole: false };
   }
-  const { messages, ...own } = readAt(ChatCompletion, data, 'data');
+  const { messages, ...own } = readAt(ChatCompletion, data, 'data', UNKNOWN_FIELD);
   const merged = { ...settings, ...own };
   for (const [field, value] of Object.entries(settings)) {
     if (isDeepStrictEqual(value, Reflect.get(merged, field))) continue;
@@ -136,17 +138,6 @@ function requestSettings({ system = '', ...given }: Settings): Omit<ModelRequest
   const most = Math.min(one, other);
   const settings = chatSettings(most === Infinity ? rest : { ...rest, max_tokens: most });
   return { ...settings, ...(system !== '' && { system }) };
-}
-
-function readAt<Schema extends z.ZodType>(schema: Schema, value: unknown, at: string) {
-  const { success, data, error } = schema.safeParse(value);
-  if (success) return data;
-  const [issue] = error.issues;
-  const unknown = issue?.code === 'unrecognized_keys' ? issue.keys : [];
-  const path = [at, ...(issue?.path ?? []), ...unknown.slice(0, 1)].join('.');
-  const allowed = `not supported: use messages, ${SETTINGS.join(', ')}`;
-  const why = unknown.length > 0 ? allowed : issue && wordIssue(issue);
-  throw invalidField(path, why ?? 'invalid');
 }
 
 /** Runs `work`. If `work` reports an invalid field, adds `at` to the name of the field. */

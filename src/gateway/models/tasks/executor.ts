@@ -33,8 +33,7 @@ import type { Used } from '../cost.ts';
 import { CutOff } from '../failure.ts';
 import { streams } from '../limits.ts';
 import type { AskOptions, Models } from '../models.ts';
-import { invalidField } from '../openai/request.ts';
-import type { ApiType } from '../provider.ts';
+import { invalidField } from '../vendor-api/request.ts';
 
 export interface ModelExecutorOptions {
   readonly models: Models;
@@ -62,7 +61,7 @@ export function modelExecutor({
   /** Reads a request. A model's task has only one message, because it never asks for input. */
   async function asked(workspace: string, message: Message, metadata: Metadata): Promise<Asked> {
     const { api_type: apiType = 'chat' } = metadata;
-    if (!isApiType(apiType)) {
+    if (apiType !== 'chat' && apiType !== 'embeddings') {
       throw invalidField('metadata.api_type', 'must be "chat" or "embeddings"');
     }
     const resolve = (model = models.defaultModel) => models.resolve(workspace, model, apiType);
@@ -174,10 +173,6 @@ export function modelExecutor({
       }
     },
   };
-}
-
-function isApiType(value: unknown): value is ApiType {
-  return value === 'chat' || value === 'embeddings';
 }
 
 function answerChunk(

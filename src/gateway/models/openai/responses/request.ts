@@ -12,7 +12,14 @@ import type {
   ModelRequest,
   ToolDeclaration,
 } from '../../../../agent/index.ts';
-import { argumentsOf, declarationOf, fileAt, isSet, invalidField } from '../request.ts';
+import {
+  invalidField,
+  isSet,
+  type OpenContent,
+  partsOfRole,
+  setFields,
+} from '../../vendor-api/request.ts';
+import { argumentsOf, declarationOf, fileAt } from '../request.ts';
 import { type Carried, decodeCarried, isCarried } from '../../vendor-api/carried.ts';
 import {
   CallOutputItem,
@@ -90,14 +97,10 @@ export function responsesRequest(
     messages,
     ...(system !== '' && { system }),
     ...toolsOf(body, relayed),
-    ...(isSet(maxOutputTokens) && { maxOutputTokens }),
-    ...(isSet(temperature) && { temperature }),
-    ...(isSet(topP) && { topP }),
+    ...setFields({ maxOutputTokens, temperature, topP, verbosity, reasoning: effort }),
     ...(format?.type === 'json_object' && { json: true as const }),
     ...(format?.type === 'json_schema' && { outputSchema: format.schema }),
-    ...(isSet(effort) && { reasoning: effort }),
     ...((isSet(effort) || isSet(reasoning?.summary)) && { thoughts: effort !== 'none' }),
-    ...(isSet(verbosity) && { verbosity }),
     ...(body.parallel_tool_calls === false && { parallelToolCalls: false }),
   };
 }
@@ -143,15 +146,13 @@ function contentsOf(
   relayed: boolean,
 ): { readonly system: string; readonly messages: readonly Content[] } {
   const system = instructions === '' ? [] : [instructions];
-  const messages: { role: Content['role']; parts: ContentPart[] }[] = [];
+  const messages: OpenContent[] = [];
   const names = new Map<string, string>();
   const open = new Set<string>();
   const signatures = new Map<string, Carried>();
 
   function add(role: Content['role'], parts: readonly ContentPart[]): void {
-    const last = messages.at(-1);
-    if (last?.role === role) last.parts.push(...parts);
-    else messages.push({ role, parts: [...parts] });
+    partsOfRole(messages, role).push(...parts);
   }
 
   for (const [index, item] of items.entries()) {

@@ -6,11 +6,11 @@
  */
 import { randomUUIDv7 } from 'node:crypto';
 import * as z from 'zod';
-import { A2AError, type Call } from '../../../../protocol/index.ts';
+import type { Call } from '../../../../protocol/index.ts';
 import type { RequestHandler } from '../../../../tasks/index.ts';
 import type { RouteInput } from '../../../api/route.ts';
 import { RESPONSES_TENANT } from '../../../api/caller.ts';
-import { invalidField } from '../request.ts';
+import { invalidField } from '../../vendor-api/request.ts';
 import type { ResponseObject } from './answer.ts';
 import { Item } from './schema.ts';
 
@@ -82,10 +82,7 @@ export async function earlierItems(input: Input, id: string | undefined): Promis
     const found = await stored(input, next);
     if (!found) {
       const why = `there is no stored response with the id ${next.slice(0, 64)}: send the whole conversation as input`;
-      throw new A2AError('invalidParams', `previous_response_id: ${why}`, {
-        reason: 'PREVIOUS_RESPONSE_NOT_FOUND',
-        violations: [{ field: 'previous_response_id', description: why }],
-      });
+      throw invalidField('previous_response_id', why, 'PREVIOUS_RESPONSE_NOT_FOUND');
     }
     const turn = [...found.input, ...found.response.output];
     chars += JSON.stringify(turn).length;

@@ -1,0 +1,67 @@
+/** Functions for the conversion of requests, which the endpoints for all vendors use. */
+import type * as z from 'zod';
+import { wordIssue } from '../../../base/index.ts';
+import type { Content, ContentPart, ModelRequest } from '../../../agent/index.ts';
+import { A2AError } from '../../../protocol/index.ts';
+
+/** Minimum numbers of tokens for thoughts for the levels medium and high. */
+const MEDIUM_BUDGET = 4096;
+const HIGH_BUDGET = 16_384;
+
+/** Returns whether a field is set. In JSON, null means that it is not. */
+export function isSet<T>(value: T | null | undefined): value is T {
+  return value !== undefined && value !== null;
+}
+
+/** Returns the fields that are set. */
+export function setFields<T extends object>(fields: T): { [K in keyof T]?: NonNullable<T[K]> } {
+  const entries = Object.entries(fields).filter(([, value]) => isSet(value));
+  return Object.fromEntries(entries) as { [K in keyof T]?: NonNullable<T[K]> };
+}
+
+export function invalidField(field: string, why: string, reason?: string): A2AError {
+  return new A2AError('invalidParams', `${field}: ${why}`, {
+    violations: [{ field, description: why }],
+    ...(reason !== undefined && { reason }),
+  });
+}
+
+/**
+ * Parses a part of a request. `at` is the name of this part. Throws `invalidParams` with the name of the invalid field.
+ */
+export function readAt<Schema extends z.ZodType>(
+  schema: Schema,
+  value: unknown,
+  at: string,
+  whyUnknown = 'not supported',
+): z.infer<Schema> {
+  const { success, data, error } = schema.safeParse(value);
+  if (success) return data;
+  const [issue] = error.issues;
+  const unknown = issue?.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : [];
+  const path = [at, ...(issue?.path ?? []), ...unknown].join('.');
+  const why = unknown.length > 0 ? whyUnknown : issue && wordIssue(issue);
+  throw invalidField(path, why ?? 'invalid');
+}
+
+export interface OpenContent extends Content {
+  readonly parts: ContentPart[];
+}
+
+/**
+ * Returns the parts of the last content if it has this role. Otherwise adds a content. So consecutive messages of one
+ * role become one content, because models require alternating roles.
+ */
+export function partsOfRole(contents: OpenContent[], role: Content['role']): ContentPart[] {
+  const last = contents.at(-1);
+  if (last?.role === role) return last.parts;
+  const parts: ContentPart[] = [];
+  contents.push({ role, parts });
+  return parts;
+}
+
+/** Converts a number of tokens for thoughts to a level. */
+export function levelOf(budget: number): NonNullable<ModelRequest['reasoning']> {
+  if (budget < MEDIUM_BUDGET) return 'low';
+  return budget < HIGH_BUDGET ? 'medium' : 'high';
+}
