@@ -3,11 +3,11 @@
  * message is built from these events, as in Anthropic's own clients.
  */
 import { randomUUIDv7 } from 'node:crypto';
-import type { JsonObject, JsonValue } from '../../../base/index.ts';
-import type { FinishReason, FunctionCallPart } from '../../../agent/index.ts';
-import { A2AError } from '../../../protocol/index.ts';
+import { type JsonObject, type JsonValue, waitAtMost } from '../../../base/index.ts';
+import type { FinishReason } from '../../../agent/index.ts';
 import type { Used } from '../cost.ts';
 import type { FullChunk } from '../chunks.ts';
+import { callOf, namedEvent } from '../vendor-api/answer.ts';
 import type { MessagesBody } from './schema.ts';
 import { ownSignature } from './signature.ts';
 
@@ -69,14 +69,11 @@ export async function completeMessage(
 function append(block: Record<string, JsonValue> | undefined, delta: JsonObject): void {
   if (block === undefined) return;
   for (const field of ['text', 'thinking', 'signature']) {
-    if (field in delta) block[field] = `${text(block[field])}${text(delta[field])}`;
+    const [before, more] = [block[field], delta[field]];
+    if (typeof before === 'string' && typeof more === 'string') block[field] = before + more;
   }
   const { partial_json: input } = delta;
   if (typeof input === 'string') block['input'] = JSON.parse(input);
-}
-
-function text(value: JsonValue | undefined): string {
-  return typeof value === 'string' ? value : '';
 }
 
 /**
@@ -92,10 +89,10 @@ export async function* messageFrames(
   try {
     for (;;) {
       const next = source.next();
-      while (await isLate(next, pingMs)) yield eventFrame({ type: 'ping' });
+      while (await isLate(next, pingMs)) yield namedEvent({ type: 'ping' });
       const { done, value } = await next;
       if (done === true) return;
-      yield eventFrame(value);
+      yield namedEvent(value);
     }
   } finally {
     await source.return(undefined);
@@ -104,17 +101,12 @@ export async function* messageFrames(
 
 /** Returns whether the promise is still pending after the time. Throws if the promise rejects within this time. */
 async function isLate(promise: Promise<unknown>, ms: number): Promise<boolean> {
-  const late = Promise.withResolvers<true>();
-  const timer = setTimeout(late.resolve, ms, true);
-  try {
-    return await Promise.race([promise.then(() => false), late.promise]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
-export function eventFrame(event: { readonly type: string }): string {
-  return `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
+  let isPending = true;
+  await waitAtMost(
+    ms,
+    promise.then(() => (isPending = false)),
+  );
+  return isPending;
 }
 
 async function* events(head: Head, chunks: AsyncIterable<FullChunk>): AsyncGenerator<StreamEvent> {
@@ -170,9 +162,10 @@ async function* events(head: Head, chunks: AsyncIterable<FullChunk>): AsyncGener
         if (chunk.provider !== undefined) yield* close(chunk.provider);
         break;
       }
+      case 'blob':
       case 'function-call': {
         yield* close();
-        const { id, name, args, provider } = callable(chunk, head);
+        const { id, name, args, provider } = callOf(chunk, head.model);
         // A tool_use block cannot contain the vendor's data, so the data is sent in a separate block before it
         // (request.ts).
         if (provider !== undefined && head.thoughts !== 'none')
@@ -183,10 +176,6 @@ async function* events(head: Head, chunks: AsyncIterable<FullChunk>): AsyncGener
           { type: 'input_json_delta', partial_json: JSON.stringify(args) },
         );
         break;
-      }
-      case 'blob': {
-        const message = `The model ${head.model} answered with a file, which this API cannot return: send the request as a task`;
-        throw new A2AError('upstreamFailed', message);
       }
       default: {
         yield* close();
@@ -200,12 +189,6 @@ async function* events(head: Head, chunks: AsyncIterable<FullChunk>): AsyncGener
       }
     }
   }
-}
-
-function callable(call: FunctionCallPart, head: Head): FunctionCallPart {
-  if (call.problem === undefined) return call;
-  const message = `The model ${head.model} called ${call.name} with arguments that are not JSON: try again`;
-  throw new A2AError('upstreamFailed', message);
 }
 
 /** Fields of `usage` that other vendors do not report. */

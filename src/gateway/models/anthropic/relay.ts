@@ -5,7 +5,8 @@
 import { isObject } from '../../../base/index.ts';
 import type { FinishReason, Usage } from '../../../agent/index.ts';
 import type { Relay } from '../relay/relay.ts';
-import type { InputMessage, MessagesBody } from './schema.ts';
+import type { CountExchange } from '../vendor-api/vendor-api.ts';
+import type { CountBody, InputMessage, MessagesBody } from './schema.ts';
 import { isOwnSignature } from './signature.ts';
 
 /** The type of the providers with Anthropic's API. */
@@ -76,24 +77,12 @@ export function messagesRelay(body: MessagesBody, input: RelayInput): Relay {
 }
 
 /** Returns the relay of a request to `/v1/messages/count_tokens`. Anthropic does not charge for it. */
-export function countRelay(
-  body: { readonly messages: readonly InputMessage[] },
-  input: RelayInput,
-  onCount: (tokens: number) => void,
-): Relay {
+export function countRelay(body: CountBody, input: RelayInput): CountExchange['relay'] {
   return {
-    accepts: (type) => type === ANTHROPIC,
-    stream: false,
     path: () => pathOf('/messages/count_tokens', input),
     headers: headersOf(input),
     body: (model) => ({ ...body, model, messages: withoutForeign(body.messages) }),
-    watched: /"input_tokens"/,
-    read(answer) {
-      const { input_tokens: tokens } = numbersIn(answer);
-      if (tokens === undefined) return { failed: true };
-      onCount(tokens);
-      return { usage: { inputTokens: 0, outputTokens: 0 }, end: 'stop' };
-    },
+    countField: 'input_tokens',
   };
 }
 

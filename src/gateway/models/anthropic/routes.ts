@@ -4,11 +4,11 @@
  */
 import * as z from 'zod';
 import { defineRoute, type GatewayRoute, type RouteInput } from '../../api/route.ts';
-import type { Models } from '../models.ts';
 import { tokenCounter } from '../token-count.ts';
-import { ownProviders, prepared } from '../vendor-api/own-providers.ts';
-import type { VendorApi } from '../vendor-api/vendor-api.ts';
-import { eventFrame, headOf, messageFrames, completeMessage } from './answer.ts';
+import { prepared } from '../vendor-api/own-providers.ts';
+import { MODEL_FAILURES, type VendorRoutesOptions } from '../vendor-api/vendor-api.ts';
+import { namedEvent } from '../vendor-api/answer.ts';
+import { headOf, messageFrames, completeMessage } from './answer.ts';
 import { errorAnswer, errorBody, newRequestId } from './error.ts';
 import { ANTHROPIC, countRelay, messagesRelay } from './relay.ts';
 import { inputOf, messagesRequest } from './request.ts';
@@ -17,12 +17,7 @@ import { CountAnswer, CountBody, MessageAnswer, MessagesBody } from './schema.ts
 const Query = z.object({ beta: z.string().optional() });
 type Query = z.infer<typeof Query>;
 
-export interface AnthropicRoutesOptions {
-  readonly models: Models;
-  readonly api: VendorApi;
-}
-
-export function anthropicRoutes({ models, api }: AnthropicRoutesOptions): readonly GatewayRoute[] {
+export function anthropicRoutes({ models, api }: VendorRoutesOptions): readonly GatewayRoute[] {
   async function messages({ body, ...input }: RouteInput<MessagesBody, Query>) {
     const named = await models.resolve(input.caller.workspace, body.model, 'chat');
     const stream = body.stream === true;
@@ -43,24 +38,20 @@ export function anthropicRoutes({ models, api }: AnthropicRoutesOptions): readon
       relay: messagesRelay(body, input),
       whole: (chunks) => completeMessage(head(), chunks),
       frames: (chunks) => messageFrames(head(), chunks),
-      failure: (error) => eventFrame(errorBody(error, requestId)),
+      failure: (error) => namedEvent(errorBody(error, requestId)),
     });
     return { ...answer, headers: { ...answer.headers, 'request-id': requestId } };
   }
 
   async function countTokens({ body, ...input }: RouteInput<CountBody, Query>) {
     const target = await models.resolve(input.caller.workspace, body.model, 'chat');
-    const own = ownProviders(target, ANTHROPIC);
-    const request = inputOf(body, { strict: own === undefined });
-    let tokens: number | undefined;
-    if (own !== undefined) {
-      const relay = countRelay(body, input, (count) => (tokens = count));
-      // Not every provider with this API can count tokens. If the provider cannot, the tokens are estimated.
-      await api.tryRelay(input, { target: own, request, relay });
-    }
-    const headers = { 'request-id': newRequestId() };
-    tokens ??= tokenCounter(target.candidates).prompt(request);
-    return { headers, body: { input_tokens: tokens } };
+    const tokens = await api.countTokens(input, {
+      target,
+      type: ANTHROPIC,
+      request: (strict) => inputOf(body, { strict }),
+      relay: countRelay(body, input),
+    });
+    return { headers: { 'request-id': newRequestId() }, body: { input_tokens: tokens } };
   }
 
   return [
@@ -80,8 +71,7 @@ export function anthropicRoutes({ models, api }: AnthropicRoutesOptions): readon
           schema: MessageAnswer,
           alsoEvents: true,
         },
-        502: { description: 'The model failed' },
-        504: { description: 'The model did not answer in time' },
+        ...MODEL_FAILURES,
         529: { description: 'The model is overloaded' },
       },
       handle: messages,

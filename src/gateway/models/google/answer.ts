@@ -2,11 +2,11 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { JsonObject } from '../../../base/index.ts';
 import type { FinishReason } from '../../../agent/index.ts';
-import { A2AError } from '../../../protocol/index.ts';
 import type { Used } from '../cost.ts';
 import type { FullChunk } from '../chunks.ts';
 import type { CarriedThought } from '../vendor-api/carried.ts';
-import { googleSignature, signatureOf } from './signature.ts';
+import { callOf, thoughtSignatureIn } from '../vendor-api/answer.ts';
+import { signatureOf } from './signature.ts';
 
 const REASONS = {
   stop: 'STOP',
@@ -102,7 +102,7 @@ function partOf(chunk: Chunk, head: Head): JsonObject | undefined {
   switch (chunk.kind) {
     case 'text': {
       // Only Google's models sign texts.
-      const own = provider && googleSignature(provider);
+      const own = thoughtSignatureIn(provider?.['google']);
       if (chunk.text === '' && own === undefined) return undefined;
       return { text: chunk.text, ...(own !== undefined && { thoughtSignature: own }) };
     }
@@ -111,10 +111,8 @@ function partOf(chunk: Chunk, head: Head): JsonObject | undefined {
     case 'blob':
       return { inlineData: { mimeType: chunk.mediaType, data: chunk.data }, ...signature };
     default: {
-      const { id, name, args, problem } = chunk;
-      if (problem === undefined) return { functionCall: { id, name, args }, ...signature };
-      const message = `The model ${head.model} called ${name} with arguments that are not JSON: try again`;
-      throw new A2AError('upstreamFailed', message);
+      const { id, name, args } = callOf(chunk, head.model);
+      return { functionCall: { id, name, args }, ...signature };
     }
   }
 }

@@ -2,10 +2,11 @@
  * Relays a request to Google, or to another provider with Google's API. The provider gets the client's own request. In
  * the answer, only the name of the model is changed.
  */
-import { isObject } from '../../../base/index.ts';
+import { defined, isObject } from '../../../base/index.ts';
 import type { FinishReason, Usage } from '../../../agent/index.ts';
 import type { Relay } from '../relay/relay.ts';
-import { count } from '../openai/usage.ts';
+import { countIn, fieldIn } from '../vendor-api/answer.ts';
+import type { CountExchange } from '../vendor-api/vendor-api.ts';
 import type { CountBody, GenerateBody, InputContent, GooglePart } from './schema.ts';
 import { isOwnSignature } from './signature.ts';
 
@@ -58,9 +59,8 @@ export function generateRelay({ model: name, body, stream }: Asked): Relay {
     read(event) {
       const { error, candidates, promptFeedback, usageMetadata } = event;
       if (isObject(error)) return { failed: true };
-      const first: unknown = Array.isArray(candidates) ? candidates[0] : undefined;
-      const reason = isObject(first) ? first['finishReason'] : undefined;
-      const isBlocked = isObject(promptFeedback) && promptFeedback['blockReason'] !== undefined;
+      const reason = fieldIn(Array.isArray(candidates) ? candidates[0] : undefined, 'finishReason');
+      const isBlocked = fieldIn(promptFeedback, 'blockReason') !== undefined;
       if (!stream) event['modelVersion'] = name;
       return {
         usage: usageIn(usageMetadata),
@@ -73,10 +73,8 @@ export function generateRelay({ model: name, body, stream }: Asked): Relay {
 }
 
 /** Returns the relay of a request to count tokens. Google does not charge for it. */
-export function countRelay(body: CountBody, onCount: (tokens: number) => void): Relay {
+export function countRelay(body: CountBody): CountExchange['relay'] {
   return {
-    accepts: (type) => type === GOOGLE,
-    stream: false,
     path: (model) => `${pathOf(model)}:countTokens`,
     body(model) {
       const { generateContentRequest: whole } = body;
@@ -85,13 +83,7 @@ export function countRelay(body: CountBody, onCount: (tokens: number) => void): 
       const contents = whole.contents.flatMap(withoutForeign);
       return { generateContentRequest: { ...whole, model: pathOf(model).slice(1), contents } };
     },
-    watched: /"totalTokens"/,
-    read({ totalTokens }) {
-      const tokens = count(totalTokens);
-      if (tokens === undefined) return { failed: true };
-      onCount(tokens);
-      return { usage: { inputTokens: 0, outputTokens: 0 }, end: 'stop' };
-    },
+    countField: 'totalTokens',
   };
 }
 
@@ -123,15 +115,13 @@ function isForeign({ thoughtSignature }: GooglePart): boolean {
 }
 
 function usageIn(usage: unknown): Usage | undefined {
-  if (!isObject(usage)) return undefined;
-  const inputTokens = count(usage['promptTokenCount']);
+  const inputTokens = countIn(usage, 'promptTokenCount');
   if (inputTokens === undefined) return undefined;
-  const cachedTokens = count(usage['cachedContentTokenCount']);
-  const thoughtTokens = count(usage['thoughtsTokenCount']);
+  const cachedTokens = countIn(usage, 'cachedContentTokenCount');
+  const thoughtTokens = countIn(usage, 'thoughtsTokenCount');
   return {
-    inputTokens: inputTokens + (count(usage['toolUsePromptTokenCount']) ?? 0),
-    outputTokens: (count(usage['candidatesTokenCount']) ?? 0) + (thoughtTokens ?? 0),
-    ...(cachedTokens !== undefined && { cachedTokens }),
-    ...(thoughtTokens !== undefined && { thoughtTokens }),
+    inputTokens: inputTokens + (countIn(usage, 'toolUsePromptTokenCount') ?? 0),
+    outputTokens: (countIn(usage, 'candidatesTokenCount') ?? 0) + (thoughtTokens ?? 0),
+    ...defined({ cachedTokens, thoughtTokens }),
   };
 }

@@ -5,10 +5,8 @@
 import * as z from 'zod';
 import { A2AError } from '../../../protocol/index.ts';
 import { defineRoute, type GatewayRoute, type RouteInput } from '../../api/route.ts';
-import type { Models } from '../models.ts';
-import { tokenCounter } from '../token-count.ts';
-import { ownProviders, prepared } from '../vendor-api/own-providers.ts';
-import type { VendorApi } from '../vendor-api/vendor-api.ts';
+import { prepared } from '../vendor-api/own-providers.ts';
+import { MODEL_FAILURES, type VendorRoutesOptions } from '../vendor-api/vendor-api.ts';
 import { answers, completeAnswer, headOf } from './answer.ts';
 import { errorAnswer, errorBody } from './error.ts';
 import {
@@ -25,17 +23,7 @@ import { answersIn, arrayFormat, formatted, sseFormat } from './stream-format.ts
 
 const StreamQuery = z.object({ alt: z.string().optional() });
 
-const UPSTREAM = {
-  502: { description: 'The model failed' },
-  504: { description: 'The model did not answer in time' },
-};
-
-export interface GoogleRoutesOptions {
-  readonly models: Models;
-  readonly api: VendorApi;
-}
-
-export function googleRoutes({ models, api }: GoogleRoutesOptions): readonly GatewayRoute[] {
+export function googleRoutes({ models, api }: VendorRoutesOptions): readonly GatewayRoute[] {
   /** Answers a request. `alt` is undefined if the answer is not a stream. */
   async function generate(
     { body, ...input }: Omit<RouteInput<GenerateBody, unknown>, 'query'>,
@@ -73,20 +61,17 @@ export function googleRoutes({ models, api }: GoogleRoutesOptions): readonly Gat
   }
 
   async function countTokens({ body, ...input }: RouteInput<CountBody>) {
-    const { generateContentRequest: whole } = body;
-    const counted = whole ?? body;
+    const counted = body.generateContentRequest ?? body;
     checkRequest(counted);
     const model = input.values['model'] ?? '';
     const target = await models.resolve(input.caller.workspace, model, 'chat');
-    const own = ownProviders(target, GOOGLE);
-    const request = inputOf(counted, { strict: own === undefined });
-    let tokens: number | undefined;
-    if (own !== undefined) {
-      const relay = countRelay(body, (count) => (tokens = count));
-      await api.tryRelay(input, { target: own, request, relay });
-    }
-    tokens ??= tokenCounter(target.candidates).prompt(request);
-    return { body: { totalTokens: tokens } };
+    const totalTokens = await api.countTokens(input, {
+      target,
+      type: GOOGLE,
+      request: (strict) => inputOf(counted, { strict }),
+      relay: countRelay(body),
+    });
+    return { body: { totalTokens } };
   }
 
   const common = { scope: 'tasks:write', resource: 'model', error: errorAnswer } as const;
@@ -99,7 +84,7 @@ export function googleRoutes({ models, api }: GoogleRoutesOptions): readonly Gat
       detail:
         'A provider of the type `google` gets the request unchanged. For other providers, fields that would change the answer and that they do not support are rejected with 400. Write a slash in the name of the model as %2F.',
       body: GenerateBody,
-      answers: { 200: { description: 'The answer', schema: GenerateAnswer }, ...UPSTREAM },
+      answers: { 200: { description: 'The answer', schema: GenerateAnswer }, ...MODEL_FAILURES },
       handle: (input) => generate(input),
     }),
     defineRoute({
@@ -117,7 +102,7 @@ export function googleRoutes({ models, api }: GoogleRoutesOptions): readonly Gat
           schema: z.array(GenerateAnswer),
           alsoEvents: true,
         },
-        ...UPSTREAM,
+        ...MODEL_FAILURES,
       },
       handle: ({ query, ...input }) => generate(input, query.alt ?? 'json'),
     }),

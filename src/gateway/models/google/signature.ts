@@ -3,7 +3,8 @@
  * passed on as they are. Data of other vendors is encoded as a signature of the gateway. Every signature is valid
  * base64, because some clients decode it.
  */
-import { isObject, type JsonObject } from '../../../base/index.ts';
+import type { JsonObject } from '../../../base/index.ts';
+import { thoughtSignatureIn } from '../vendor-api/answer.ts';
 import {
   type Carried,
   type CarriedThought,
@@ -17,14 +18,8 @@ export function signatureOf(
   provider: JsonObject,
   thoughts: readonly CarriedThought[] = [],
 ): string {
-  const google = googleSignature(provider);
-  return google ?? Buffer.from(encodeCarried({ provider, thoughts })).toString('base64');
-}
-
-/** Returns Google's own signature in the vendor's data. */
-export function googleSignature({ google }: JsonObject): string | undefined {
-  const signature = isObject(google) ? google['thoughtSignature'] : undefined;
-  return typeof signature === 'string' ? signature : undefined;
+  const own = thoughtSignatureIn(provider['google']);
+  return own ?? Buffer.from(encodeCarried({ provider, thoughts })).toString('base64');
 }
 
 export function isOwnSignature(signature: string): boolean {

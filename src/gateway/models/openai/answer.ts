@@ -1,9 +1,9 @@
 /** Converts an answer to OpenAI's format, as a complete response or as the chunks of a stream. */
 import { randomUUIDv7 } from 'node:crypto';
 import type { FinishReason } from '../../../agent/index.ts';
-import { A2AError } from '../../../protocol/index.ts';
-import type { Used } from '../cost.ts';
 import type { FullChunk } from '../chunks.ts';
+import { callOf, thoughtSignatureIn } from '../vendor-api/answer.ts';
+import { CHAT, usageFields } from './usage.ts';
 
 const FINISH = {
   stop: 'stop',
@@ -42,7 +42,7 @@ export async function completion(head: Head, chunks: AsyncIterable<FullChunk>): 
       };
       const finish_reason = FINISH[chunk.reason];
       const choices = [{ index: 0, message, logprobs: null, finish_reason }];
-      return { ...head, object: 'chat.completion', choices, usage: openaiUsage(chunk.used) };
+      return { ...head, object: 'chat.completion', choices, usage: usageFields(chunk.used, CHAT) };
     } else calls.push(toolCall(chunk, head));
   }
   throw new TypeError('the answer has no finish chunk');
@@ -70,22 +70,11 @@ export async function* completionFrames(
     else if (chunk.kind === 'finish') {
       yield frame({}, FINISH[chunk.reason]);
       if (options.includeUsage) {
-        yield event({ ...chunkHead, choices: [], usage: openaiUsage(chunk.used) });
+        yield event({ ...chunkHead, choices: [], usage: usageFields(chunk.used, CHAT) });
       }
     } else yield frame({ tool_calls: [{ index: calls++, ...toolCall(chunk, head) }] });
   }
   yield 'data: [DONE]\n\n';
-}
-
-export function openaiUsage(used: Used): Readonly<Record<string, unknown>> {
-  const { inputTokens, outputTokens, cachedTokens = 0, thoughtTokens = 0 } = used;
-  return {
-    prompt_tokens: inputTokens,
-    completion_tokens: outputTokens,
-    total_tokens: inputTokens + outputTokens,
-    prompt_tokens_details: { cached_tokens: cachedTokens },
-    completion_tokens_details: { reasoning_tokens: thoughtTokens },
-  };
 }
 
 /** Returns a server-sent event. */
@@ -93,40 +82,13 @@ export function event(value: unknown): string {
   return `data: ${JSON.stringify(value)}\n\n`;
 }
 
-/** Returns the tool call in the chunk. Throws if the chunk is a file, or if the arguments of the call are invalid. */
-export function callOf(
-  chunk: Extract<FullChunk, { kind: 'blob' | 'function-call' }>,
-  model: string,
-): Extract<FullChunk, { kind: 'function-call' }> {
-  if (chunk.kind === 'blob') {
-    const message = `The model ${model} answered with a file, which this API cannot return: send the request as a task`;
-    throw new A2AError('upstreamFailed', message);
-  }
-  if (chunk.problem === undefined) return chunk;
-  const message = `The model ${model} called ${chunk.name} with arguments that are not JSON: try again`;
-  throw new A2AError('upstreamFailed', message);
-}
-
-function toolCall(
-  given: Exclude<FullChunk, { kind: 'text' | 'thought' | 'finish' }>,
-  head: Head,
-): object {
-  const chunk = callOf(given, head.model);
-  const { id, name, args } = chunk;
-  const signature = Object.values(chunk.provider ?? {})
-    .map(signatureIn)
-    .find(Boolean);
+function toolCall(chunk: Parameters<typeof callOf>[0], head: Head): object {
+  const { id, name, args, provider = {} } = callOf(chunk, head.model);
+  const signature = Object.values(provider).map(thoughtSignatureIn).find(Boolean);
   return {
     id,
     type: 'function',
     function: { name, arguments: JSON.stringify(args) },
     ...(signature && { extra_content: { google: { thought_signature: signature } } }),
   };
-}
-
-/** Returns the signature of a thought. Google requires it in the next request. */
-function signatureIn(own: unknown): string | undefined {
-  const signature: unknown =
-    typeof own === 'object' && own !== null ? Reflect.get(own, 'thoughtSignature') : undefined;
-  return typeof signature === 'string' ? signature : undefined;
 }

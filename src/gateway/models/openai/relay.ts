@@ -3,11 +3,11 @@
  * fields that the gateway does not support still have an effect. The name of the model is changed in both directions.
  */
 import { isObject } from '../../../base/index.ts';
-import type { FinishReason, Usage } from '../../../agent/index.ts';
+import type { FinishReason } from '../../../agent/index.ts';
 import type { Relay } from '../relay/relay.ts';
 import { isSet } from '../vendor-api/request.ts';
 import type { ChatBody } from './schema.ts';
-import { count } from './usage.ts';
+import { CHAT, countsIn } from './usage.ts';
 
 const REASONS: Readonly<Record<string, FinishReason>> = {
   stop: 'stop',
@@ -46,8 +46,9 @@ export function chatRelay(body: ChatBody): Relay {
       const first: unknown = Array.isArray(choices) ? choices[0] : undefined;
       const reason = isObject(first) ? first['finish_reason'] : undefined;
       if (!stream) event['model'] = name;
+      const { inputTokens, outputTokens = 0, ...counts } = countsIn(usage, CHAT);
       return {
-        usage: usageIn(usage),
+        usage: inputTokens === undefined ? undefined : { inputTokens, outputTokens, ...counts },
         ...(typeof reason === 'string' && { end: REASONS[reason] ?? 'other' }),
         changed: !stream,
         dropped: stream && !includeUsage && first === undefined && isObject(usage),
@@ -77,19 +78,4 @@ function hasAddresses({ messages }: ChatBody): boolean {
       Array.isArray(content) &&
       content.some((part) => part.type === 'image_url' && !part.image_url.url.startsWith('data:')),
   );
-}
-
-function usageIn(usage: unknown): Usage | undefined {
-  if (!isObject(usage)) return undefined;
-  const { prompt_tokens_details: input, completion_tokens_details: output } = usage;
-  const inputTokens = count(usage['prompt_tokens']);
-  if (inputTokens === undefined) return undefined;
-  const cachedTokens = isObject(input) ? count(input['cached_tokens']) : undefined;
-  const thoughtTokens = isObject(output) ? count(output['reasoning_tokens']) : undefined;
-  return {
-    inputTokens,
-    outputTokens: count(usage['completion_tokens']) ?? 0,
-    ...(cachedTokens !== undefined && { cachedTokens }),
-    ...(thoughtTokens !== undefined && { thoughtTokens }),
-  };
 }

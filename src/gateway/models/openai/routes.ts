@@ -20,9 +20,8 @@ import {
   ModelsQuery,
 } from '../anthropic/model-list.ts';
 import type { ListedModel } from '../catalogue.ts';
-import type { Models } from '../models.ts';
-import type { VendorApi } from '../vendor-api/vendor-api.ts';
-import { completion, completionFrames, event, headOf, openaiUsage } from './answer.ts';
+import { MODEL_FAILURES, type VendorRoutesOptions } from '../vendor-api/vendor-api.ts';
+import { completion, completionFrames, event, headOf } from './answer.ts';
 import { errorAnswer, errorBody } from './error.ts';
 import { chatRelay } from './relay.ts';
 import { chatRequest } from './request.ts';
@@ -35,17 +34,7 @@ import {
   ModelsAnswer,
 } from './schema.ts';
 
-const UPSTREAM = {
-  502: { description: 'The model failed' },
-  504: { description: 'The model did not answer in time' },
-};
-
-export interface OpenaiRoutesOptions {
-  readonly models: Models;
-  readonly api: VendorApi;
-}
-
-export function openaiRoutes({ models, api }: OpenaiRoutesOptions): readonly GatewayRoute[] {
+export function openaiRoutes({ models, api }: VendorRoutesOptions): readonly GatewayRoute[] {
   function chat({ body, ...input }: RouteInput<ChatBody>) {
     const head = headOf(body.model);
     const includeUsage = body.stream_options?.include_usage === true;
@@ -76,7 +65,7 @@ export function openaiRoutes({ models, api }: OpenaiRoutesOptions): readonly Gat
           schema: ChatAnswer,
           alsoEvents: true,
         },
-        ...UPSTREAM,
+        ...MODEL_FAILURES,
       },
       handle: chat,
       error: errorAnswer,
@@ -90,7 +79,7 @@ export function openaiRoutes({ models, api }: OpenaiRoutesOptions): readonly Gat
       body: EmbeddingsBody,
       answers: {
         200: { description: 'One vector for each text, in order', schema: EmbeddingsAnswer },
-        ...UPSTREAM,
+        ...MODEL_FAILURES,
       },
       async handle({ body, caller, call }) {
         const { model, input, encoding_format: format, dimensions } = body;
@@ -105,8 +94,9 @@ export function openaiRoutes({ models, api }: OpenaiRoutesOptions): readonly Gat
           index,
           embedding: encode(vector),
         }));
-        const { prompt_tokens, total_tokens } = openaiUsage(used);
-        return { body: { object: 'list', data, model, usage: { prompt_tokens, total_tokens } } };
+        const { inputTokens: prompt_tokens, outputTokens } = used;
+        const usage = { prompt_tokens, total_tokens: prompt_tokens + outputTokens };
+        return { body: { object: 'list', data, model, usage } };
       },
       error: errorAnswer,
     }),

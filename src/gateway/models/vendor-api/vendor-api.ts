@@ -13,6 +13,7 @@
  * With `relay`, a provider that accepts the client's format gets the client's own request, and its answer is returned
  * in the same format.
  */
+import { text } from 'node:stream/consumers';
 import type { ModelRequest } from '../../../agent/index.ts';
 import type { Relay } from '../relay/relay.ts';
 import { A2AError, type Call } from '../../../protocol/index.ts';
@@ -20,9 +21,12 @@ import type { RouteText } from '../../../http/index.ts';
 import type { RouteAnswer, RouteInput } from '../../api/route.ts';
 import type { ModelTarget } from '../catalogue.ts';
 import type { FullChunk, RelayedChunk } from '../chunks.ts';
+import type { ProviderConfig } from '../config.ts';
 import type { AnswerStream, Models } from '../models.ts';
+import { tokenCounter } from '../token-count.ts';
 import { Frames } from './frames.ts';
-import { mayRelay } from './own-providers.ts';
+import { countIn } from './answer.ts';
+import { mayRelay, ownProviders } from './own-providers.ts';
 
 /** One request in a vendor's format, and functions that write the answer in this format. */
 export interface Exchange {
@@ -51,6 +55,29 @@ export interface Exchange {
   readonly streamHeaders?: Readonly<Record<string, string>>;
 }
 
+/** A request to count tokens in a vendor's format. */
+export interface CountExchange {
+  readonly target: ModelTarget;
+  /** The type of the providers with the same format. */
+  readonly type: ProviderConfig['type'];
+  /** Converts the request. With `strict`, throws if the request cannot be converted. */
+  readonly request: (strict: boolean) => ModelRequest;
+  /** The request for providers with the same format, and the field of their answer that has the number of tokens. */
+  readonly relay: Pick<Relay, 'path' | 'headers' | 'body'> & { readonly countField: string };
+}
+
+/** The dependencies of the endpoints for one vendor's clients. */
+export interface VendorRoutesOptions {
+  readonly models: Models;
+  readonly api: VendorApi;
+}
+
+/** The responses of a route if its model fails, for `/openapi.json`. */
+export const MODEL_FAILURES = {
+  502: { description: 'The model failed' },
+  504: { description: 'The model did not answer in time' },
+};
+
 export interface VendorApi {
   /** Answers a request. Throws an A2AError if no provider starts to answer. */
   answer(
@@ -63,17 +90,13 @@ export interface VendorApi {
     work: (signal: AbortSignal) => Promise<T>,
   ): Promise<T>;
   /**
-   * Sends a request that costs nothing, for example to count tokens. Only providers with the client's API get the
-   * request. Ignores failures, because not every provider supports every method of the API.
+   * Counts the tokens of a prompt. If a provider has the client's API, it counts them. Otherwise, or if the provider
+   * cannot count tokens, returns an estimate.
    */
-  tryRelay(
+  countTokens(
     input: Pick<RouteInput<unknown>, 'caller' | 'call'>,
-    exchange: {
-      readonly target: ModelTarget;
-      readonly request: ModelRequest;
-      readonly relay: Relay;
-    },
-  ): Promise<void>;
+    exchange: CountExchange,
+  ): Promise<number>;
   /** Number of answers in progress. The task handler does not count them, because they are not tasks. */
   readonly running: number;
 }
@@ -132,16 +155,34 @@ export function createVendorApi({ models }: { readonly models: Models }): Vendor
       }
     },
     run,
-    tryRelay: ({ caller, call }, { target, request, relay }) =>
-      run({ call }, async (signal) => {
-        try {
-          const options = { caller, signal, relay, free: true };
-          const { chunks } = await models.answer(target, request, options);
-          for await (const _ of chunks);
-        } catch (error) {
-          if (!(error instanceof A2AError) || error.kind === 'invalidParams') throw error;
-        }
-      }),
+    async countTokens({ caller, call }, { target, type, request: requestOf, relay }) {
+      const own = ownProviders(target, type);
+      const request = requestOf(own === undefined);
+      let tokens: number | undefined;
+      const counting: Relay = {
+        ...relay,
+        accepts: (each) => each === type,
+        stream: false,
+        watched: /$^/,
+        read(answer) {
+          tokens = countIn(answer, relay.countField);
+          return { usage: { inputTokens: 0, outputTokens: 0 }, failed: tokens === undefined };
+        },
+      };
+      if (own) {
+        await run({ call }, async (signal) => {
+          try {
+            const options = { caller, signal, relay: counting, free: true };
+            const { chunks } = await models.answer(own, request, options);
+            for await (const _ of chunks);
+          } catch (error) {
+            // Other failures are ignored, because not every provider with this API can count tokens.
+            if (!(error instanceof A2AError) || error.kind === 'invalidParams') throw error;
+          }
+        });
+      }
+      return tokens ?? tokenCounter(target.candidates).prompt(request);
+    },
     get running() {
       return running;
     },
@@ -153,7 +194,7 @@ async function whole(
   exchange: Exchange,
 ): Promise<RouteAnswer> {
   if (!isRelayed) return { body: await exchange.whole(translated(chunks)) };
-  return { headers: JSON_HEADERS, body: await joined(raw(chunks, exchange)) };
+  return { headers: JSON_HEADERS, body: await text(raw(chunks, exchange)) };
 }
 
 function streamed(
@@ -199,12 +240,6 @@ async function* raw(
     if (pending) await pending;
     if (chunk.kind === 'raw') yield chunk.text;
   }
-}
-
-async function joined(texts: AsyncIterable<string>): Promise<string> {
-  let all = '';
-  for await (const text of texts) all += text;
-  return all;
 }
 
 async function* translated(chunks: AsyncIterable<RelayedChunk>): AsyncGenerator<FullChunk> {

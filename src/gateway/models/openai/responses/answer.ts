@@ -2,11 +2,12 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { FinishReason } from '../../../../agent/index.ts';
 import { A2AError } from '../../../../protocol/index.ts';
-import type { Used } from '../../cost.ts';
 import type { FullChunk } from '../../chunks.ts';
 import { openaiCode } from '../error.ts';
-import { callOf } from '../answer.ts';
+import { RESPONSES, usageFields } from '../usage.ts';
+import { callOf, namedEvent } from '../../vendor-api/answer.ts';
 import { encodeCarried } from '../../vendor-api/carried.ts';
+import { setFields } from '../../vendor-api/request.ts';
 import type { Item, ResponsesBody } from './schema.ts';
 
 interface OutputItem {
@@ -29,6 +30,7 @@ const INCOMPLETE: Readonly<Partial<Record<FinishReason, string>>> = {
 
 /** Returns the fields of a response that are known before the answer starts. */
 export function responseOf(body: ResponsesBody): ResponseObject {
+  const { reasoning, text } = body;
   return {
     id: freshId('resp'),
     object: 'response',
@@ -44,10 +46,13 @@ export function responseOf(body: ResponsesBody): ResponseObject {
     output: [],
     parallel_tool_calls: body.parallel_tool_calls ?? true,
     previous_response_id: body.previous_response_id ?? null,
-    reasoning: { effort: body.reasoning?.effort ?? null, summary: body.reasoning?.summary ?? null },
+    reasoning: { effort: reasoning?.effort ?? null, summary: reasoning?.summary ?? null },
     store: body.store !== false,
     temperature: body.temperature ?? null,
-    text: { format: body.text?.format ?? { type: 'text' }, ...verbosityOf(body) },
+    text: {
+      format: text?.format ?? { type: 'text' },
+      ...setFields({ verbosity: text?.verbosity }),
+    },
     tool_choice: body.tool_choice ?? 'auto',
     tools: body.tools ?? [],
     top_p: body.top_p ?? null,
@@ -99,8 +104,8 @@ export async function* responseFrames(
 /** Returns the last event of a stream that has failed. */
 export function failedFrame(response: ResponseObject, error: A2AError): string {
   const failure = { code: openaiCode(error) ?? 'server_error', message: error.message };
-  const type = 'response.failed';
-  return frameOf({ type, response: { ...response, status: 'failed', error: failure } });
+  const failed = { ...response, status: 'failed', error: failure };
+  return responseEvent('response.failed', { response: failed });
 }
 
 interface OpenItem {
@@ -118,7 +123,7 @@ function createWriter({ response, customTools }: AnswerOptions) {
   let end: Extract<FullChunk, { kind: 'finish' }> | undefined;
 
   function event(type: string, fields: object): string {
-    return frameOf({ type, sequence_number: sequence++, ...fields });
+    return responseEvent(type, { sequence_number: sequence++, ...fields });
   }
 
   /** Starts an item. The item is added to the output when it is complete. */
@@ -238,10 +243,14 @@ function createWriter({ response, customTools }: AnswerOptions) {
         completed_at: seconds(),
         incomplete_details: reason === undefined ? null : { reason },
         output,
-        usage: usageOf(end.used),
+        usage: usageFields(end.used, RESPONSES),
       };
     },
   };
+}
+
+function responseEvent(type: string, fields: object): string {
+  return namedEvent({ type, ...fields });
 }
 
 function placeOf({ kind, item, index }: OpenItem): object {
@@ -255,25 +264,6 @@ function textPart(text: string): object {
 
 function summaryPart(text: string): object {
   return { type: 'summary_text', text };
-}
-
-function verbosityOf({ text }: ResponsesBody): object {
-  return text?.verbosity ? { verbosity: text.verbosity } : {};
-}
-
-function usageOf(used: Used): object {
-  const { inputTokens, outputTokens, cachedTokens = 0, thoughtTokens = 0 } = used;
-  return {
-    input_tokens: inputTokens,
-    input_tokens_details: { cached_tokens: cachedTokens },
-    output_tokens: outputTokens,
-    output_tokens_details: { reasoning_tokens: thoughtTokens },
-    total_tokens: inputTokens + outputTokens,
-  };
-}
-
-function frameOf(value: { readonly type: string; readonly [field: string]: unknown }): string {
-  return `event: ${value.type}\ndata: ${JSON.stringify(value)}\n\n`;
 }
 
 function freshId(prefix: string): string {

@@ -6,7 +6,7 @@
 import { isObject } from '../../../../base/index.ts';
 import type { FinishReason, Usage } from '../../../../agent/index.ts';
 import type { Relay, RelayReading } from '../../relay/relay.ts';
-import { count } from '../usage.ts';
+import { countsIn, RESPONSES } from '../usage.ts';
 import type { ResponseObject } from './answer.ts';
 import { decodeCarried, isCarried } from '../../vendor-api/carried.ts';
 import { type Item, ReasoningItem, type ResponsesBody } from './schema.ts';
@@ -87,17 +87,7 @@ function reasonOf({ status, incomplete_details: details }: Record<string, unknow
 }
 
 function usageIn(usage: unknown): Usage | undefined {
-  if (!isObject(usage)) return undefined;
-  const inputTokens = count(usage['input_tokens']);
-  const outputTokens = count(usage['output_tokens']);
+  const { inputTokens, outputTokens, ...counts } = countsIn(usage, RESPONSES);
   if (inputTokens === undefined || outputTokens === undefined) return undefined;
-  const { input_tokens_details: input, output_tokens_details: output } = usage;
-  const cachedTokens = isObject(input) ? count(input['cached_tokens']) : undefined;
-  const thoughtTokens = isObject(output) ? count(output['reasoning_tokens']) : undefined;
-  return {
-    inputTokens,
-    outputTokens,
-    ...(cachedTokens !== undefined && { cachedTokens }),
-    ...(thoughtTokens !== undefined && { thoughtTokens }),
-  };
+  return { inputTokens, outputTokens, ...counts };
 }

@@ -1,7 +1,7 @@
 /** OpenAI's Responses API: `/v1/responses`. A response is stored as a task unless `store` is false. */
 import { A2AError } from '../../../../protocol/index.ts';
 import { defineRoute, type GatewayRoute, type RouteInput } from '../../../api/route.ts';
-import type { VendorApi } from '../../vendor-api/vendor-api.ts';
+import { MODEL_FAILURES, type VendorApi } from '../../vendor-api/vendor-api.ts';
 import { errorAnswer } from '../error.ts';
 import { failedFrame, responseFrames, responseOf, wholeResponse } from './answer.ts';
 import { responsesRelay } from './relay.ts';
@@ -61,8 +61,7 @@ export function responsesRoutes({ api }: { readonly api: VendorApi }): readonly 
           schema: ResponsesAnswer,
           alsoEvents: true,
         },
-        502: { description: 'The model failed' },
-        504: { description: 'The model did not answer in time' },
+        ...MODEL_FAILURES,
       },
       handle: respond,
       error: errorAnswer,
