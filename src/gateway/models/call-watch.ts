@@ -2,7 +2,7 @@
 import type { FinishReason, ModelRequest } from '../../agent/index.ts';
 import type { Logger } from '../../tasks/index.ts';
 import { type Attribution, logFields, spanAttributes } from '../telemetry/attribution.ts';
-import type { Attributes, Meter, Tracer } from '../telemetry/telemetry.ts';
+import type { Meter, Tracer } from '../telemetry/telemetry.ts';
 import {
   answerAttributes,
   GEN_AI,
@@ -12,13 +12,7 @@ import {
 } from '../../base/tracing/index.ts';
 import type { Candidate, ModelTarget } from './catalogue.ts';
 import type { Used } from './cost.ts';
-
-/** Records one request. The request has only one span, even if several providers are called for it. */
-export interface RequestWatch {
-  call(candidate: Candidate): CallWatch;
-  /** Ends the record of the request. `outcome` is `ok` or an error code. */
-  end(outcome: string, answer?: Answered): void;
-}
+import type { NextStep } from './failover.ts';
 
 /** Records one call to one provider. */
 export interface CallWatch {
@@ -34,18 +28,12 @@ export interface Answered {
   readonly reason?: FinishReason | undefined;
 }
 
-export interface RequestDetails {
+interface RequestDetails {
   readonly traceparent: string | undefined;
   /** The caller and the task, for the span and the log line. */
   readonly attribution: Attribution;
   /** Settings of the request that become attributes of the span. */
   readonly settings?: Pick<ModelRequest, 'maxOutputTokens' | 'temperature'> | undefined;
-}
-
-export interface Watch {
-  start(target: ModelTarget, details: RequestDetails): RequestWatch;
-  failure(provider: string, next: 'again' | 'elsewhere' | 'nothing'): void;
-  used(used: Used): void;
 }
 
 export function createWatch({
@@ -56,7 +44,7 @@ export function createWatch({
   readonly logger: Logger;
   readonly meter?: Meter | undefined;
   readonly tracer?: Tracer | undefined;
-}): Watch {
+}) {
   function callOf(operation: string, { provider: { name: provider } }: Candidate): CallWatch {
     const started = performance.now();
     const seconds = () => (performance.now() - started) / 1000;
@@ -72,7 +60,11 @@ export function createWatch({
   }
 
   return {
-    start({ apiType, name }, { traceparent, attribution, settings = {} }) {
+    /** Records one request. The request has only one span, even if several providers are called for it. */
+    start(
+      { apiType, name }: ModelTarget,
+      { traceparent, attribution, settings = {} }: RequestDetails,
+    ) {
       const started = performance.now();
       const operation = GEN_AI_OPERATIONS[apiType];
       const span = tracer?.start(`${operation} ${name}`, {
@@ -86,14 +78,19 @@ export function createWatch({
         },
       });
       return {
-        call(candidate) {
+        call(candidate: Candidate): CallWatch {
           const { name: provider, config } = candidate.provider;
           // Each call overwrites the attribute. So in the end, it contains the provider that answered.
           span?.set({ [GEN_AI.provider]: providerName(config.type, provider) });
           return callOf(operation, candidate);
         },
-        end(outcome, answer) {
-          if (answer) span?.set(attributesOf(answer));
+        /** Ends the record of the request. `outcome` is `ok` or an error code. */
+        end(outcome: string, answer?: Answered): void {
+          if (answer) {
+            const { candidate, used, reason } = answer;
+            const model = { [GEN_AI.responseModel]: candidate.model };
+            span?.set({ ...model, ...answerAttributes(used, reason) });
+          }
           if (outcome !== 'ok') span?.fail(outcome);
           span?.end();
           const { inputTokens, outputTokens, cost, provider } = answer?.used ?? {};
@@ -106,11 +103,11 @@ export function createWatch({
         },
       };
     },
-    failure(provider, next) {
+    failure(provider: string, next: NextStep): void {
       if (next === 'again') meter?.count('parley_model_retries_total', { provider });
       if (next === 'elsewhere') meter?.count('parley_model_failovers_total', { provider });
     },
-    used({ provider, inputTokens, outputTokens, cost }) {
+    used({ provider, inputTokens, outputTokens, cost }: Used): void {
       meter?.count('parley_model_tokens_total', { provider, direction: 'input' }, inputTokens);
       meter?.count('parley_model_tokens_total', { provider, direction: 'output' }, outputTokens);
       if (cost) {
@@ -119,8 +116,4 @@ export function createWatch({
       }
     },
   };
-}
-
-function attributesOf({ candidate, used, reason }: Answered): Attributes {
-  return { [GEN_AI.responseModel]: candidate.model, ...answerAttributes(used, reason) };
 }

@@ -6,7 +6,7 @@
 import { allOf, andThen, type MaybePromise, nearestNames } from '../../base/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import type { CardLookup } from '../cards/cards.ts';
-import type { CardContent, ModelCard, Pricing } from '../cards/schema.ts';
+import type { CardContent, ModelCard, modelLimits, Pricing } from '../cards/schema.ts';
 import { OperatorPrices, type PricedModel } from './prices.ts';
 import type { ModelsConfig } from './config.ts';
 import { limitsOf, NO_LIMITS, type ModelLimits } from './limits.ts';
@@ -47,19 +47,15 @@ export interface Catalogue {
   resolve(workspace: string, name: string, apiType: ApiType): MaybePromise<ModelTarget>;
   /** Returns at most MAX_LISTED models that the workspace can use. */
   list(workspace: string): Promise<readonly ListedModel[]>;
-  find(workspace: string, name: string): Promise<ListedModel | undefined>;
+  /** Returns one of these models. Throws `notFound` if the workspace cannot use it. */
+  find(workspace: string, name: string): Promise<ListedModel>;
 }
 
 /** The common part of a model card and a model in the configuration. */
-interface ModelEntry extends Pick<CardContent, 'inputs' | 'contextWindow' | 'maxOutputTokens'> {
-  readonly provider?: string | undefined;
-  readonly model?: string | undefined;
-  readonly routes?:
-    | readonly { readonly provider: string; readonly model?: string | undefined; weight: number }[]
-    | undefined;
-  readonly capabilities: readonly { readonly type: string; readonly enabled: boolean }[];
-  readonly pricing?: Pricing | undefined;
-}
+type ModelEntry = Pick<
+  CardContent,
+  keyof typeof modelLimits | 'provider' | 'model' | 'routes' | 'capabilities' | 'pricing'
+>;
 
 /** The `reason` of an error about an unknown model name. */
 export const MODEL_NOT_FOUND = 'MODEL_NOT_FOUND';
@@ -79,19 +75,13 @@ export function createCatalogue(
 ): Catalogue {
   const own = new Map(Object.entries(models));
   const prices = new OperatorPrices();
-  for (const [name, { provider, model, routes = [], pricing }] of own) {
-    const named = [...(provider === undefined ? [] : [{ provider }]), ...routes];
-    const missing = named.find((each) => !providers.has(each.provider));
-    if (missing) {
-      throw new A2AError(
-        'invalidParams',
-        `models.${name}: the provider ${missing.provider} is not configured`,
-      );
-    }
-    if (!pricing) continue;
-    for (const route of named) {
-      const at = ('model' in route ? route.model : undefined) ?? model ?? name;
-      prices.add({ provider: route.provider, model: at }, pricing);
+  for (const [name, entry] of own) {
+    for (const { provider, model = entry.model ?? name } of routesOf(entry) ?? []) {
+      if (!providers.has(provider)) {
+        const message = `models.${name}: the provider ${provider} is not configured`;
+        throw new A2AError('invalidParams', message);
+      }
+      if (entry.pricing) prices.add({ provider, model }, entry.pricing);
     }
   }
 
@@ -144,22 +134,20 @@ export function createCatalogue(
     otherwise: string,
     apiType: ApiType,
   ): Candidate[] {
-    const routes = entry.routes ?? (entry.provider && [{ provider: entry.provider, weight: 1 }]);
+    const { model: usual = otherwise } = entry;
+    const routes = routesOf(entry);
     if (!routes) {
-      const candidates = servers(entry.model ?? otherwise, apiType);
+      const candidates = servers(usual, apiType);
       if (candidates.length > 0) return candidates;
-      throw unusable(
-        name,
-        `no configured provider lists ${entry.model ?? otherwise} for ${apiType}`,
-      );
+      throw unusable(name, `no configured provider lists ${usual} for ${apiType}`);
     }
-    const known = routes.flatMap(({ provider: at, weight, ...route }) => {
+    const known = routes.flatMap(({ provider: at, model = usual, weight }) => {
       const provider = providers.get(at);
-      const model = ('model' in route ? route.model : undefined) ?? entry.model ?? otherwise;
       return provider === undefined ? [] : [{ provider, model, weight }];
     });
     if (known.length === 0) {
-      throw unusable(name, `${routes.map(providerOf).join(', ')} is not configured`);
+      const names = routes.map(({ provider }) => provider).join(', ');
+      throw unusable(name, `${names} is not configured`);
     }
     const able = known.filter(({ provider }) => provider.can[apiType]);
     if (able.length > 0) return able;
@@ -178,14 +166,21 @@ export function createCatalogue(
       ...own.keys(),
       ...[...providers.values()].flatMap(({ serves }) => serves[apiType]),
     ]);
-    const near = nearest(name, names).join(', ');
-    return new A2AError('invalidParams', `Unknown model ${shown}. Similar names: ${near}`, {
-      reason: MODEL_NOT_FOUND,
+    const nearest = nearestNames(name, names, {
+      compared: (text) => text.slice(0, MAX_COMPARED_CHARS).toLowerCase(),
+      maxDistance: () => Infinity,
     });
+    const near = nearest.slice(0, MAX_NEAREST).join(', ');
+    const message = `Unknown model ${shown}. Similar names: ${near}`;
+    return new A2AError('invalidParams', message, { reason: MODEL_NOT_FOUND });
   }
 
   function* listed(found: readonly (ModelCard | undefined)[]): Generator<ListedModel> {
-    for (const card of found) if (card !== undefined) yield fromCard(card);
+    for (const model of found) {
+      if (model === undefined) continue;
+      const { slug: name, createdAt, workspaceId: owner, card: limits } = model;
+      yield { name, createdAt: Date.parse(createdAt), owner, limits };
+    }
     for (const [name, limits] of own) yield { name, owner: OWNER, limits };
     for (const { name: owner, serves } of providers.values()) {
       for (const name of [...serves.chat, ...serves.embeddings]) yield { name, owner };
@@ -206,13 +201,8 @@ export function createCatalogue(
     },
     async find(workspace, name) {
       const card = await cards.bySlug(workspace, name);
-      if (card !== undefined) return fromCard(card);
-      const limits = own.get(name);
-      if (limits !== undefined) return { name, owner: OWNER, limits };
-      const at = [...providers.values()].find(
-        ({ serves }) => serves.chat.includes(name) || serves.embeddings.includes(name),
-      );
-      return at && { name, owner: at.name };
+      for (const model of listed([card])) if (model.name === name) return model;
+      throw new A2AError('notFound', 'Unknown model');
     },
   };
 }
@@ -221,22 +211,11 @@ function calledBy(candidates: readonly Candidate[]): PricedModel[] {
   return candidates.map(({ provider, model }) => ({ provider: provider.name, model }));
 }
 
-function fromCard({ slug: name, createdAt, workspaceId: owner, card }: ModelCard): ListedModel {
-  return { name, createdAt: Date.parse(createdAt), owner, limits: card };
-}
-
 const unusable = (name: string, why: string) =>
   new A2AError('invalidParams', `The model card ${name} has no usable provider: ${why}`);
 const wrongType = (name: string, apiType: ApiType) =>
   new A2AError('invalidParams', `The model ${name} does not support ${apiType}`);
 
-function providerOf({ provider }: { readonly provider: string }): string {
-  return provider;
-}
-
-function nearest(name: string, names: ReadonlySet<string>): string[] {
-  return nearestNames(name, names, {
-    compared: (text) => text.slice(0, MAX_COMPARED_CHARS).toLowerCase(),
-    maxDistance: () => Infinity,
-  }).slice(0, MAX_NEAREST);
+function routesOf({ provider, routes }: ModelEntry): ModelEntry['routes'] {
+  return routes ?? (provider === undefined ? undefined : [{ provider, weight: 1 }]);
 }

@@ -7,6 +7,7 @@ import * as z from 'zod';
 import { ModelError } from '../../agent/index.ts';
 import type { CircuitNews } from '../../base/index.ts';
 import type { Register } from '../register/register.ts';
+import { parseObject } from './relay/event-reader.ts';
 
 /** The connection to the other gateways. */
 export type OtherNodes = Pick<Register, 'tell' | 'onTold'>;
@@ -34,13 +35,9 @@ export function tellNews(
   provider: string,
   { cause, ...news }: CircuitNews<ModelError>,
 ): void {
-  const told = cause && {
-    code: cause.code,
-    message: cause.message.slice(0, MAX_MESSAGE_CHARS),
-    status: cause.status,
-    retryable: cause.retryable,
-    retryAfterMs: cause.retryAfterMs,
-  };
+  const { code, message = '', status, retryable, retryAfterMs } = cause ?? {};
+  const short = message.slice(0, MAX_MESSAGE_CHARS);
+  const told = cause && { code, message: short, status, retryable, retryAfterMs };
   otherNodes.tell(JSON.stringify({ provider, ...news, cause: told }));
 }
 
@@ -48,18 +45,10 @@ export function tellNews(
 export function readNews(
   text: string,
 ): (CircuitNews<ModelError> & { readonly provider: string }) | undefined {
-  const parsed = News.safeParse(jsonOf(text));
+  const parsed = News.safeParse(parseObject(text));
   if (!parsed.success) return undefined;
   const { cause, ...news } = parsed.data;
   if (!cause) return news;
   const { code, message, ...options } = cause;
   return { ...news, cause: new ModelError(code, message, options) };
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
 }

@@ -8,16 +8,14 @@ import type { FinishReason, Usage } from '../../agent/index.ts';
 import { cutOff } from '../../agent/internal/index.ts';
 import type { RelayedChunk, SourceChunk } from './chunks.ts';
 import type { Used } from './cost.ts';
-import type { TokenTally } from './token-tally.ts';
+import type { ProviderCall } from './provider-call.ts';
 
-export interface StartedAnswer {
+interface StartedAnswer extends Pick<ProviderCall, 'rest' | 'tally'> {
   /** The first visible chunk. It is counted already. */
   readonly first: SourceChunk;
-  readonly rest: AsyncIterator<SourceChunk>;
-  readonly tally: TokenTally;
 }
 
-export interface AnswerHooks {
+interface AnswerHooks {
   /** The caller's name for the model. */
   readonly name: string;
   readonly signal: AbortSignal;

@@ -27,16 +27,12 @@ export interface FailoverOptions<Answer> {
   readonly random: () => number;
   /** The delay before the first retry. It doubles with each further retry. */
   readonly delayMs: number;
-  /**
-   * Called for each failure. `next` is the next step: retry the same candidate, try another candidate, or give up. Must
-   * not throw.
-   */
-  onFailure?(
-    candidate: Candidate,
-    error: ModelError,
-    next: 'again' | 'elsewhere' | 'nothing',
-  ): void;
+  /** Called for each failure. Must not throw. */
+  onFailure?(candidate: Candidate, error: ModelError, next: NextStep): void;
 }
+
+/** The step after a failure: retry the same candidate, try another candidate, or give up. */
+export type NextStep = 'again' | 'elsewhere' | 'nothing';
 
 /** The candidate that answers, and its answer. */
 export interface Answering<Answer> {
@@ -206,14 +202,8 @@ function noneReady(candidates: readonly Candidate[], workspace: string): ModelEr
     const retryAfterMs = retryable ? ms : undefined;
     return new ModelError(code, message, { status, retryable, retryAfterMs, cause });
   }
-  return new ModelError(
-    'overloaded',
-    'the circuit breakers of all providers of the model are open',
-    {
-      retryable: true,
-      retryAfterMs: ms,
-    },
-  );
+  const message = 'the circuit breakers of all providers of the model are open';
+  return new ModelError('overloaded', message, { retryable: true, retryAfterMs: ms });
 }
 
 /**
@@ -223,9 +213,8 @@ function noneReady(candidates: readonly Candidate[], workspace: string): ModelEr
 export function modelError(error: unknown): ModelError {
   if (error instanceof ModelError) return error;
   if (error instanceof QueueFullError) {
-    return new ModelError('overloaded', 'too many calls are waiting for this provider', {
-      retryable: true,
-    });
+    const message = 'too many calls are waiting for this provider';
+    return new ModelError('overloaded', message, { retryable: true });
   }
   return new ModelError('failed', 'the call failed', { cause: error });
 }

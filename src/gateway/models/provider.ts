@@ -62,48 +62,41 @@ const MAX_KEPT = 256;
  * settings are kept, with the state of their circuit breakers.
  */
 export function createProviders(
-  config: ProvidersConfig,
-  options: {
-    readonly env: VendorEnvironment;
-    readonly now: () => number;
-    readonly before?: ReadonlyMap<string, Provider>;
-    /** The other gateways, which learn about the circuit breakers. */
-    readonly otherNodes?: OtherNodes | undefined;
-  },
-): ReadonlyMap<string, Provider> {
-  return new Map(
-    [...withImplied(config, options.env)].map(([name, own]) => {
-      const known = options.before?.get(name);
-      const same = known !== undefined && isDeepStrictEqual(known.config, own);
-      return [name, same ? known : createProvider(name, own, options)];
-    }),
-  );
-}
-
-function createProvider(
-  name: string,
-  config: ProviderConfig,
+  given: ProvidersConfig,
   {
     env,
     now,
+    before,
     otherNodes,
   }: {
     readonly env: VendorEnvironment;
     readonly now: () => number;
-    readonly otherNodes?: OtherNodes | undefined;
+    readonly before: ReadonlyMap<string, Provider>;
+    /** The other gateways, which learn about the circuit breakers. */
+    readonly otherNodes: OtherNodes | undefined;
   },
-): Provider {
-  const { type, models = [], embeddingModels = [] } = config;
-  return {
-    name,
-    config,
-    circuits: createCircuits(config.circuit, now, (news) => {
-      if (otherNodes) tellNews(otherNodes, name, news);
+): ReadonlyMap<string, Provider> {
+  function create(name: string, config: ProviderConfig): Provider {
+    const { models = [], embeddingModels = [] } = config;
+    return {
+      name,
+      config,
+      circuits: createCircuits(config.circuit, now, (news) => {
+        if (otherNodes) tellNews(otherNodes, name, news);
+      }),
+      slots: createSlots(config.maxConcurrent, now),
+      serves: { chat: models, embeddings: embeddingModels },
+      ...clientsOf(name, config, env),
+    };
+  }
+
+  return new Map(
+    [...withImplied(given, env)].map(([name, config]) => {
+      const known = before.get(name);
+      const same = known !== undefined && isDeepStrictEqual(known.config, config);
+      return [name, same ? known : create(name, config)];
     }),
-    slots: createSlots(config.maxConcurrent, now),
-    serves: { chat: models, embeddings: embeddingModels },
-    ...clientsOf(name, type, config, env),
-  };
+  );
 }
 
 /**
@@ -115,10 +108,10 @@ const ANOTHER_MODEL =
 
 function clientsOf(
   provider: string,
-  type: ProviderConfig['type'],
   config: ProviderConfig,
   env: VendorEnvironment,
 ): Pick<Provider, 'can' | 'chat' | 'embeddings' | 'relay'> {
+  const { type, timeoutMs, idleTimeoutMs, firstByteMs: firstEventTimeoutMs } = config;
   if (type === 'offline') {
     const [chat, embeddings] = [offlineModel(ANOTHER_MODEL), offlineEmbeddings()];
     return {
@@ -150,30 +143,22 @@ function clientsOf(
     structuredOutputs: true,
     ...(apiKey !== undefined && { apiKey }),
   };
-  const { timeoutMs, idleTimeoutMs, firstByteMs } = config;
+  const timeouts = { timeoutMs, idleTimeoutMs, firstEventTimeoutMs };
+  const nameOf = (model: string) => `${provider}:${model}`;
   return {
     can: { chat: true, embeddings: vendor.loadEmbeddings !== undefined },
-    chat: kept((model) =>
-      vendorModel(type, model, settings, {
-        name: `${provider}:${model}`,
-        problem: keyProblem,
-        retry: false,
-        strict: true,
-        timeoutMs,
-        idleTimeoutMs,
-        firstEventTimeoutMs: firstByteMs,
-      }),
-    ),
+    chat: kept((model) => {
+      const options = { name: nameOf(model), problem: keyProblem, strict: true, ...timeouts };
+      return vendorModel(type, model, settings, { ...options, retry: false });
+    }),
     embeddings: kept((model) => {
       if (keyProblem !== undefined) throw keyProblem;
-      const name = `${provider}:${model}`;
-      return vendorEmbeddings(type, model, settings, { name, timeoutMs: firstByteMs });
+      const options = { name: nameOf(model), timeoutMs: firstEventTimeoutMs };
+      return vendorEmbeddings(type, model, settings, options);
     }),
     relay(request, { model, maxOutputTokens }, signal) {
       if (keyProblem !== undefined) throw keyProblem;
-      const name = `${provider}:${model}`;
-      const limits = { timeoutMs, idleTimeoutMs, firstEventTimeoutMs: firstByteMs };
-      const target = { vendor, settings, model, name, maxOutputTokens, ...limits };
+      const target = { vendor, settings, model, name: nameOf(model), maxOutputTokens, ...timeouts };
       return relayed(request, target, signal);
     },
   };

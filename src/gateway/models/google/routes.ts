@@ -3,7 +3,6 @@
  * providers, the request and the answer are converted.
  */
 import * as z from 'zod';
-import { A2AError } from '../../../protocol/index.ts';
 import { defineRoute, type GatewayRoute, type RouteInput } from '../../api/route.ts';
 import { prepared } from '../vendor-api/own-providers.ts';
 import { MODEL_FAILURES, type VendorRoutesOptions } from '../vendor-api/vendor-api.ts';
@@ -138,7 +137,6 @@ export function googleRoutes({ models, api }: VendorRoutesOptions): readonly Gat
       answers: { 200: { description: 'The model', schema: ModelResource } },
       async handle({ values, caller }) {
         const model = await models.find(caller.workspace, values['model'] ?? '');
-        if (model === undefined) throw new A2AError('notFound', 'Unknown model');
         return { body: modelResource(model) };
       },
       error: errorAnswer,

@@ -5,6 +5,7 @@
 import { isObject } from '../../../base/index.ts';
 import type { FinishReason } from '../../../agent/index.ts';
 import type { Relay } from '../relay/relay.ts';
+import { fieldIn } from '../vendor-api/answer.ts';
 import { isSet } from '../vendor-api/request.ts';
 import type { ChatBody } from './schema.ts';
 import { CHAT, countsIn } from './usage.ts';
@@ -44,7 +45,7 @@ export function chatRelay(body: ChatBody): Relay {
       const { error, choices, usage } = event;
       if (isObject(error)) return { failed: true };
       const first: unknown = Array.isArray(choices) ? choices[0] : undefined;
-      const reason = isObject(first) ? first['finish_reason'] : undefined;
+      const reason = fieldIn(first, 'finish_reason');
       if (!stream) event['model'] = name;
       const { inputTokens, outputTokens = 0, ...counts } = countsIn(usage, CHAT);
       return {

@@ -14,6 +14,7 @@ import type {
   ToolDeclaration,
 } from '../../../agent/index.ts';
 import { invalidField, isSet, setFields } from '../vendor-api/request.ts';
+import type { ResponseTool } from './responses/schema.ts';
 import type { ChatBody, ChatMessage, ChatToolCall, UserPart } from './schema.ts';
 
 /**
@@ -33,21 +34,6 @@ const UNSUPPORTED: Readonly<Record<string, (value: unknown) => boolean>> = {
 
 const AUDIO_TYPES = { wav: 'audio/wav', mp3: 'audio/mpeg' } as const;
 
-type ChatSettings = Pick<
-  ChatBody,
-  | 'temperature'
-  | 'top_p'
-  | 'max_tokens'
-  | 'max_completion_tokens'
-  | 'stop'
-  | 'seed'
-  | 'presence_penalty'
-  | 'frequency_penalty'
-  | 'response_format'
-  | 'reasoning_effort'
-  | 'verbosity'
->;
-
 /**
  * Converts the request. If `relayed` is true, only providers with the same API get the request, and they check whether
  * its fields are supported. Throws `invalidParams` with the name of an invalid field.
@@ -55,17 +41,24 @@ type ChatSettings = Pick<
 export function chatRequest(body: ChatBody, relayed = false): ModelRequest {
   // Budgets reserve only one answer, so a request for several answers is refused.
   if (isSet(body.n) && body.n !== 1) throw invalidField('n', 'must be 1: send several requests');
-  for (const [field, hasNoEffect] of Object.entries(UNSUPPORTED)) {
-    const value = body[field];
-    if (relayed || value === undefined || value === null || hasNoEffect(value)) continue;
-    throw invalidField(field, 'not supported by this gateway: leave it out');
-  }
+  if (!relayed) refuse(UNSUPPORTED, body, 'not supported by this gateway: leave it out');
   return {
     ...chatMessages(body.messages),
     ...toolsOf(body),
     ...chatSettings(body),
     ...(body.parallel_tool_calls === false && { parallelToolCalls: false }),
   };
+}
+
+/** Throws `invalidParams` if one of the fields is set to a value that has an effect. */
+export function refuse(
+  fields: typeof UNSUPPORTED,
+  body: Readonly<Record<string, unknown>>,
+  why: string,
+): void {
+  for (const [field, hasNoEffect] of Object.entries(fields)) {
+    if (isSet(body[field]) && !hasNoEffect(body[field])) throw invalidField(field, why);
+  }
 }
 
 /** Converts the messages. Throws `invalidParams` with the name of an invalid field. */
@@ -84,7 +77,7 @@ export function chatMessages(
 }
 
 /** Converts the settings of a chat, without its messages and tools. */
-export function chatSettings(body: ChatSettings): Omit<ModelRequest, 'messages'> {
+export function chatSettings(body: Partial<ChatBody>): Omit<ModelRequest, 'messages'> {
   const { temperature, top_p: topP, stop, seed, response_format: format } = body;
   const { presence_penalty: presencePenalty, frequency_penalty: frequencyPenalty } = body;
   const { reasoning_effort: reasoning, verbosity } = body;
@@ -125,17 +118,14 @@ export function declarationOf({
   description,
   parameters,
   strict,
-}: {
+}: Pick<ResponseTool, 'description' | 'parameters' | 'strict'> & {
   readonly name: string;
-  readonly description?: string | null | undefined;
-  readonly parameters?: JsonObject | null | undefined;
-  readonly strict?: boolean | null | undefined;
 }): ToolDeclaration {
   return {
     name,
     description: description ?? '',
     parameters: parameters ?? { type: 'object', properties: {} },
-    ...(isSet(strict) && { strict }),
+    ...setFields({ strict }),
   };
 }
 
@@ -186,7 +176,7 @@ function contentsOf(messages: readonly ChatMessage[]): Content[] {
       }
       case 'assistant': {
         close(at);
-        const words = assistantWords(message.content);
+        const words = wordsOf(message.content);
         const calls = (message.tool_calls ?? []).map((call, place) =>
           functionCall(call, `${at}.tool_calls.${place}`),
         );
@@ -282,13 +272,8 @@ export function argumentsOf(text: string, at: string): JsonObject {
   throw invalidField(at, 'must be a JSON object');
 }
 
-type Words = string | readonly { readonly type: 'text'; readonly text: string }[];
-
-function wordsOf(content: Words): string {
-  return typeof content === 'string' ? content : content.map(({ text }) => text).join('');
-}
-
-function assistantWords(content: Extract<ChatMessage, { role: 'assistant' }>['content']): string {
+/** Returns the text of a system, developer or assistant message. */
+function wordsOf(content: Extract<ChatMessage, { role: 'assistant' }>['content']): string {
   if (!isSet(content)) return '';
   if (typeof content === 'string') return content;
   return content.map((part) => (part.type === 'text' ? part.text : part.refusal)).join('');

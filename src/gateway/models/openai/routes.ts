@@ -3,7 +3,7 @@
  * their usage is stored.
  */
 import * as z from 'zod';
-import { A2AError } from '../../../protocol/index.ts';
+import type { A2AError } from '../../../protocol/index.ts';
 import type { FailedRequest } from '../../../http/index.ts';
 import {
   defineRoute,
@@ -128,7 +128,6 @@ export function openaiRoutes({ models, api }: VendorRoutesOptions): readonly Gat
       answers: { 200: { description: 'The model', schema: z.union([ModelObject, ModelInfo]) } },
       async handle({ values, caller, ...input }) {
         const model = await models.find(caller.workspace, values['model'] ?? '');
-        if (model === undefined) throw new A2AError('notFound', 'Unknown model');
         return { body: isAnthropicClient(input) ? modelInfo(model) : modelObject(model) };
       },
       error: modelsError,
@@ -142,12 +141,7 @@ function modelsError(error: A2AError, request: FailedRequest): RouteAnswer {
 }
 
 function modelObject({ name, createdAt = 0, owner }: ListedModel): object {
-  return {
-    id: name,
-    object: 'model',
-    created: Math.floor(createdAt / 1000),
-    owned_by: owner,
-  };
+  return { id: name, object: 'model', created: Math.floor(createdAt / 1000), owned_by: owner };
 }
 
 function base64(vector: readonly number[]): string {

@@ -6,6 +6,7 @@
 import { isObject } from '../../../../base/index.ts';
 import type { FinishReason, Usage } from '../../../../agent/index.ts';
 import type { Relay, RelayReading } from '../../relay/relay.ts';
+import { fieldIn } from '../../vendor-api/answer.ts';
 import { countsIn, RESPONSES } from '../usage.ts';
 import type { ResponseObject } from './answer.ts';
 import { decodeCarried, isCarried } from '../../vendor-api/carried.ts';
@@ -76,14 +77,13 @@ function forOpenai(item: Item): readonly Item[] {
   const { encrypted_content: encrypted } = ReasoningItem.safeParse(item).data ?? {};
   if (!isCarried(encrypted)) return [item];
   const own = decodeCarried(encrypted)?.provider['openai'];
-  const content = isObject(own) ? own['reasoningEncryptedContent'] : undefined;
+  const content = fieldIn(own, 'reasoningEncryptedContent');
   return typeof content === 'string' ? [{ ...item, encrypted_content: content }] : [];
 }
 
 function reasonOf({ status, incomplete_details: details }: Record<string, unknown>): FinishReason {
   if (status !== 'incomplete') return 'stop';
-  const reason = isObject(details) ? details['reason'] : undefined;
-  return reason === 'content_filter' ? 'content-filter' : 'length';
+  return fieldIn(details, 'reason') === 'content_filter' ? 'content-filter' : 'length';
 }
 
 function usageIn(usage: unknown): Usage | undefined {

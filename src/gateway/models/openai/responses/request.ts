@@ -2,7 +2,6 @@
  * Converts a request of the Responses API to a ModelRequest. All instructions, system and developer messages are joined
  * into one system instruction.
  */
-import { isObject } from '../../../../base/index.ts';
 import type {
   BlobPart,
   Content,
@@ -19,7 +18,8 @@ import {
   partsOfRole,
   setFields,
 } from '../../vendor-api/request.ts';
-import { argumentsOf, declarationOf, fileAt } from '../request.ts';
+import { fieldIn } from '../../vendor-api/answer.ts';
+import { argumentsOf, declarationOf, fileAt, refuse } from '../request.ts';
 import { type Carried, decodeCarried, isCarried } from '../../vendor-api/carried.ts';
 import {
   CallOutputItem,
@@ -81,18 +81,13 @@ export function responsesRequest(
   { earlier, relayed }: ResponsesRequestOptions,
 ): ModelRequest {
   const refused = relayed ? NEVER : { ...NEVER, ...UNSUPPORTED };
-  for (const [field, hasNoEffect] of Object.entries(refused)) {
-    const value = body[field];
-    if (value === undefined || value === null || hasNoEffect(value)) continue;
-    throw invalidField(field, 'not supported for this model: leave it out');
-  }
+  refuse(refused, body, 'not supported for this model: leave it out');
   const items = [...earlier, ...itemsOf(body)];
   const { system, messages } = contentsOf(items, body.instructions ?? '', earlier.length, relayed);
   if (messages.length === 0) throw invalidField('input', 'must contain a message');
   const { temperature, top_p: topP, max_output_tokens: maxOutputTokens, reasoning, text } = body;
-  const effort = reasoning?.effort;
-  const format = text?.format;
-  const verbosity = text?.verbosity;
+  const { effort, summary } = reasoning ?? {};
+  const { format, verbosity } = text ?? {};
   return {
     messages,
     ...(system !== '' && { system }),
@@ -100,7 +95,7 @@ export function responsesRequest(
     ...setFields({ maxOutputTokens, temperature, topP, verbosity, reasoning: effort }),
     ...(format?.type === 'json_object' && { json: true as const }),
     ...(format?.type === 'json_schema' && { outputSchema: format.schema }),
-    ...((isSet(effort) || isSet(reasoning?.summary)) && { thoughts: effort !== 'none' }),
+    ...((isSet(effort) || isSet(summary)) && { thoughts: effort !== 'none' }),
     ...(body.parallel_tool_calls === false && { parallelToolCalls: false }),
   };
 }
@@ -130,8 +125,7 @@ function declaration(tool: ResponseTool): ToolDeclaration[] {
   if (name === undefined) return [];
   if (type === 'function') return [declarationOf({ ...tool, name })];
   if (type !== 'custom') return [];
-  const format = isObject(tool['format']) ? tool['format'] : {};
-  const { definition } = format;
+  const definition = fieldIn(tool['format'], 'definition');
   const grammar =
     typeof definition === 'string' ? `\n\nThe input follows this grammar:\n${definition}` : '';
   const description = (tool.description ?? '') + grammar;
@@ -151,9 +145,8 @@ function contentsOf(
   const open = new Set<string>();
   const signatures = new Map<string, Carried>();
 
-  function add(role: Content['role'], parts: readonly ContentPart[]): void {
+  const add = (role: Content['role'], ...parts: readonly ContentPart[]) =>
     partsOfRole(messages, role).push(...parts);
-  }
 
   for (const [index, item] of items.entries()) {
     const at = `input.${Math.max(0, index - earlier)}`;
@@ -164,7 +157,7 @@ function contentsOf(
     if (message) {
       const { role, content } = message;
       if (role === 'system' || role === 'developer') system.push(textOf(content));
-      else add(role === 'user' ? 'user' : 'model', partsOf(content, `${at}.content`));
+      else add(role === 'user' ? 'user' : 'model', ...partsOf(content, `${at}.content`));
     } else if (call) {
       const { call_id: id, name } = call;
       const args =
@@ -174,14 +167,14 @@ function contentsOf(
       names.set(id, name);
       open.add(id);
       const provider = signatures.get(id)?.provider;
-      add('model', [{ kind: 'function-call', id, name, args, ...(provider && { provider }) }]);
+      add('model', { kind: 'function-call', id, name, args, ...(provider && { provider }) });
     } else if (output) {
       const { call_id: id } = output;
       const name = names.get(id);
       if (name === undefined || !open.delete(id)) {
         throw invalidField(at, `there is no preceding tool call with the id ${id}`);
       }
-      add('user', [{ kind: 'function-response', id, name, ...outputOf(output.output, at) }]);
+      add('user', { kind: 'function-response', id, name, ...outputOf(output.output, at) });
     } else if (reasoning) {
       const carried = isSet(reasoning.encrypted_content)
         ? carriedIn(reasoning.encrypted_content, reasoning.id)
@@ -191,7 +184,7 @@ function contentsOf(
         const text = (reasoning.summary ?? []).map((part) => part.text).join('\n\n');
         const provider = carried?.provider;
         if (text !== '' || provider) {
-          add('model', [{ kind: 'thought', text, ...(provider && { provider }) }]);
+          add('model', { kind: 'thought', text, ...(provider && { provider }) });
         }
       }
     } else if (!relayed) {
@@ -221,11 +214,7 @@ function partOf(
     case 'input_file': {
       const url = part.file_data ?? part.file_url;
       if (!isSet(url)) throw invalidField(at, 'send the file as file_data or file_url');
-      const { filename } = part;
-      return {
-        ...fileAt(url, at, 'application/pdf'),
-        ...(isSet(filename) && { name: filename }),
-      };
+      return { ...fileAt(url, at, 'application/pdf'), ...setFields({ name: part.filename }) };
     }
     default:
       return { kind: 'text', text: part.text };

@@ -26,32 +26,32 @@ const ItemPart = z.discriminatedUnion('type', [
 ]);
 export type ItemPart = z.infer<typeof ItemPart>;
 
-export const ItemContent = z.union([z.string(), z.array(ItemPart).max(MAX_PARTS)]);
+const ItemContent = z.union([z.string(), z.array(ItemPart).max(MAX_PARTS)]);
 export type ItemContent = z.infer<typeof ItemContent>;
 
-const Message = z.looseObject({
+export const MessageItem = z.looseObject({
   type: z.literal('message').optional(),
   role: z.enum(['user', 'assistant', 'system', 'developer']),
   content: ItemContent,
 });
-const FunctionCall = z.looseObject({
+export const FunctionCallItem = z.looseObject({
   type: z.literal('function_call'),
   call_id: Id,
   name: z.string().min(1),
   arguments: z.string(),
 });
-const CustomCall = z.looseObject({
+export const CustomCallItem = z.looseObject({
   type: z.literal('custom_tool_call'),
   call_id: Id,
   name: z.string().min(1),
   input: z.string(),
 });
-const CallOutput = z.looseObject({
+export const CallOutputItem = z.looseObject({
   type: z.enum(['function_call_output', 'custom_tool_call_output']),
   call_id: Id,
   output: ItemContent,
 });
-const Reasoning = z.looseObject({
+export const ReasoningItem = z.looseObject({
   type: z.literal('reasoning'),
   id: z.string().nullish(),
   summary: z.array(z.looseObject({ text: z.string() })).nullish(),
@@ -60,13 +60,15 @@ const Reasoning = z.looseObject({
 /** An item of another type. Only providers with the same API support such items. */
 const Other = z.looseObject({ type: z.string() });
 
-export const Item = z.union([Message, FunctionCall, CustomCall, CallOutput, Reasoning, Other]);
+export const Item = z.union([
+  MessageItem,
+  FunctionCallItem,
+  CustomCallItem,
+  CallOutputItem,
+  ReasoningItem,
+  Other,
+]);
 export type Item = z.infer<typeof Item>;
-export const MessageItem = Message;
-export const FunctionCallItem = FunctionCall;
-export const CustomCallItem = CustomCall;
-export const CallOutputItem = CallOutput;
-export const ReasoningItem = Reasoning;
 
 /**
  * A tool. The vendor runs tools of types other than `function` and `custom`. Only providers with the same API have such
