@@ -88,23 +88,10 @@ export interface Cards {
 /** The part of Cards that is needed to find the card of a model. */
 export type CardLookup = Pick<Cards, 'bySlug' | 'slugs'>;
 
-/** The content of a version. */
-interface Content {
-  readonly slug: string;
-  readonly name: string;
-  readonly description: string;
-  /** The card's JSON. */
-  readonly content: string;
-}
+type Stored = ReturnType<typeof storedOf>;
 
-interface Stored extends Content {
-  readonly row: number;
-  readonly id: string;
-  readonly version: number;
-  readonly created: number;
-  readonly updated: number;
-  readonly deleted: number | null;
-}
+/** The content of a version. Its field `content` is the card's JSON. */
+type Content = Pick<Stored, 'slug' | 'name' | 'description' | 'content'>;
 
 export function createCards({ register, audit, now = Date.now, limits = {} }: CardsOptions): Cards {
   const { cards = MAX_CARDS, deleted = MAX_DELETED, versions = MAX_VERSIONS } = limits;
@@ -134,10 +121,8 @@ export function createCards({ register, audit, now = Date.now, limits = {} }: Ca
 
   function needRoom(total: number): void {
     if (total < cards) return;
-    throw new A2AError(
-      'conflict',
-      `The workspace has the maximum number of model cards (${total}): delete one first`,
-    );
+    const message = `The workspace has the maximum number of model cards (${total}): delete one first`;
+    throw new A2AError('conflict', message);
   }
 
   function* needSlug(number: number, slug: string): Steps<void> {
@@ -160,9 +145,8 @@ export function createCards({ register, audit, now = Date.now, limits = {} }: Ca
   }
 
   /** Replaces the card's entry in the search index. */
-  function* index(number: number, row: number, content: Content, deleted: boolean): Steps<void> {
-    const findable = { ...content, card: cardIn(content.content) };
-    yield* search.replace(number, row, findable, deleted);
+  function index(number: number, row: number, content: Content, deleted: boolean): Steps<void> {
+    return search.replace(number, row, { ...content, card: cardIn(content.content) }, deleted);
   }
 
   /** Stores the next version of a card. A deleted card becomes visible again. */
@@ -189,13 +173,13 @@ export function createCards({ register, audit, now = Date.now, limits = {} }: Ca
     yield* CARD_SQL.count.run(number, 0, -1);
   }
 
-  function* record(
+  function record(
     { workspace, actor }: Author,
     action: string,
     subject: string,
-    detail: object,
+    detail: Pick<Stored, 'slug' | 'version'>,
   ): Steps<void> {
-    yield* audit.record({ workspace, actor, action, subject, detail: { ...detail } });
+    return audit.record({ workspace, actor, action, subject, detail });
   }
 
   return {
@@ -236,12 +220,8 @@ export function createCards({ register, audit, now = Date.now, limits = {} }: Ca
       register.change(function* () {
         const card = yield* live(author.workspace, id);
         check(condition, card);
-        return yield* replace(
-          author,
-          card,
-          contentOf(input, input.slug ?? card.slug),
-          'card.update',
-        );
+        const next = contentOf(input, input.slug ?? card.slug);
+        return yield* replace(author, card, next, 'card.update');
       }),
 
     delete: (author, id, condition) =>
@@ -324,18 +304,14 @@ const noVersion = () => new A2AError('notFound', 'The model card has no such ver
 
 function check(condition: string | undefined, card: Stored): void {
   if (ifMatch(condition, etagOf(card))) return;
-  throw new A2AError(
-    'preconditionFailed',
-    `The model card now has version ${card.version} and the ETag ${etagOf(card)}: read it again`,
-  );
+  const message = `The model card now has version ${card.version} and the ETag ${etagOf(card)}: read it again`;
+  throw new A2AError('preconditionFailed', message);
 }
 
 function contentOf({ name, description, card }: CardInput, slug: string): Content {
   if (slug === '') {
-    throw new A2AError(
-      'invalidParams',
-      'slug: required, because the name has no letters or digits',
-    );
+    const message = 'slug: required, because the name has no letters or digits';
+    throw new A2AError('invalidParams', message);
   }
   const content = JSON.stringify(card);
   if (Buffer.byteLength(content) > MAX_CONTENT_BYTES) {
@@ -344,7 +320,7 @@ function contentOf({ name, description, card }: CardInput, slug: string): Conten
   return { slug, name, description, content };
 }
 
-function storedOf(cardRow: CardRow): Stored {
+function storedOf(cardRow: CardRow) {
   const [row, id, version, created, updated, deleted, slug, name, description, content] = cardRow;
   return { row, id, version, created, updated, deleted, slug, name, description, content };
 }

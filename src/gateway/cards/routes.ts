@@ -20,6 +20,7 @@ const VERSIONS = `${CARD}/versions`;
 const VERSION = `${VERSIONS}/{version}`;
 
 const one = { description: 'The model card, with its ETag', schema: ModelCard };
+const page = { description: 'A page, with the total number of items on all pages' };
 const taken = { description: 'The slug is in use, or the workspace has too many cards' };
 const stale = { description: 'If-Match does not match the current version' };
 
@@ -33,10 +34,7 @@ export function cardRoutes({ cards }: { readonly cards: Cards }): readonly Gatew
       detail: 'A card is listed if it matches all filters. Unknown parameters are ignored.',
       query: CardQuery,
       answers: {
-        200: {
-          description: 'A page, with the total number of items on all pages',
-          schema: CardPage,
-        },
+        200: { ...page, schema: CardPage },
         404: { description: 'workspace_id is not the workspace of the caller' },
       },
       handle: async ({ query, caller }) => {
@@ -61,11 +59,8 @@ export function cardRoutes({ cards }: { readonly cards: Cards }): readonly Gatew
         needOwn(caller, body.workspaceId);
         const card = await cards.create(caller, body);
         const { headers } = shown(card);
-        return {
-          status: 201,
-          headers: { ...headers, location: `${CARDS}/${card.id}` },
-          body: card,
-        };
+        const location = `${CARDS}/${card.id}`;
+        return { status: 201, headers: { ...headers, location }, body: card };
       },
     }),
 
@@ -76,8 +71,8 @@ export function cardRoutes({ cards }: { readonly cards: Cards }): readonly Gatew
       resource: 'card',
       summary: 'Get a model card',
       answers: { 200: one, 304: { description: 'If-None-Match matches the current version' } },
-      handle: async ({ values, caller, ...request }) => {
-        const card = await cards.get(caller.workspace, value(values, 'id'));
+      handle: async ({ values: { id = '' }, caller, ...request }) => {
+        const card = await cards.get(caller.workspace, id);
         const answer = shown(card);
         if (!ifNoneMatch(request.header('if-none-match'), etagOf(card))) return answer;
         return { status: 304, headers: answer.headers };
@@ -94,11 +89,9 @@ export function cardRoutes({ cards }: { readonly cards: Cards }): readonly Gatew
         'Replaces name, description and card. Replaces the slug only if it is given. With If-Match, the request fails if the card has changed.',
       body: CardInput,
       answers: { 200: one, 409: taken, 412: stale },
-      handle: async ({ values, body, caller, ...request }) => {
+      handle: async ({ values: { id = '' }, body, caller, ...request }) => {
         needOwn(caller, body.workspaceId);
-        return shown(
-          await cards.update(caller, value(values, 'id'), body, request.header('if-match')),
-        );
+        return shown(await cards.update(caller, id, body, request.header('if-match')));
       },
     }),
 
@@ -111,8 +104,8 @@ export function cardRoutes({ cards }: { readonly cards: Cards }): readonly Gatew
       detail:
         'The slug can be used again. The versions are kept. To bring the card back, restore one of its versions.',
       answers: { 204: { description: 'The card is deleted' }, 412: stale },
-      handle: async ({ values, caller, ...request }) => {
-        await cards.delete(caller, value(values, 'id'), request.header('if-match'));
+      handle: async ({ values: { id = '' }, caller, ...request }) => {
+        await cards.delete(caller, id, request.header('if-match'));
         return { status: 204 };
       },
     }),
@@ -125,14 +118,9 @@ export function cardRoutes({ cards }: { readonly cards: Cards }): readonly Gatew
       summary: 'List the versions of a model card, newest first',
       detail: 'Also works for deleted cards.',
       query: PageQuery,
-      answers: {
-        200: {
-          description: 'A page, with the total number of items on all pages',
-          schema: CardVersionPage,
-        },
-      },
-      handle: async ({ values, query, caller }) => ({
-        body: await cards.versions(caller.workspace, value(values, 'id'), query),
+      answers: { 200: { ...page, schema: CardVersionPage } },
+      handle: async ({ values: { id = '' }, query, caller }) => ({
+        body: await cards.versions(caller.workspace, id, query),
       }),
     }),
 
@@ -143,8 +131,8 @@ export function cardRoutes({ cards }: { readonly cards: Cards }): readonly Gatew
       resource: 'card',
       summary: 'Get one version of a model card',
       answers: { 200: { description: 'The version', schema: CardVersion } },
-      handle: async ({ values, caller }) => ({
-        body: await cards.version(caller.workspace, value(values, 'id'), versionNumber(values)),
+      handle: async ({ values: { id = '', version = '' }, caller }) => ({
+        body: await cards.version(caller.workspace, id, numberOf(version)),
       }),
     }),
 
@@ -157,11 +145,9 @@ export function cardRoutes({ cards }: { readonly cards: Cards }): readonly Gatew
       detail:
         'Creates a new version with the content of the old version. A deleted card becomes visible again.',
       answers: { 200: one, 409: taken, 412: stale },
-      handle: async ({ values, caller, ...request }) => {
-        const version = versionNumber(values);
-        return shown(
-          await cards.restore(caller, value(values, 'id'), version, request.header('if-match')),
-        );
+      handle: async ({ values: { id = '', version = '' }, caller, ...request }) => {
+        const condition = request.header('if-match');
+        return shown(await cards.restore(caller, id, numberOf(version), condition));
       },
     }),
   ];
@@ -181,12 +167,6 @@ function needOwn(caller: Caller, workspace: string | undefined): void {
 }
 
 /** Returns the version number in the path. Returns 0, which is never a valid version, if the text is not a number. */
-function versionNumber(values: Readonly<Record<string, string>>): number {
-  const text = value(values, 'version');
+function numberOf(text: string): number {
   return /^[1-9]\d{0,8}$/.test(text) ? Number(text) : 0;
-}
-
-/** Returns a path parameter. It is never undefined, because the router sets every path parameter. */
-function value(values: Readonly<Record<string, string>>, name: string): string {
-  return values[name] ?? '';
 }

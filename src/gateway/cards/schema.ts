@@ -161,12 +161,7 @@ export type ModelCard = Readonly<z.infer<typeof ModelCard>>;
 
 /** One version of a card. */
 export const CardVersion = z.object({
-  version: z.int().min(1),
-  name: Name,
-  slug: Slug,
-  description: z.string(),
-  card: CardContent,
-  createdAt: z.iso.datetime(),
+  ...ModelCard.omit({ id: true, workspaceId: true, updatedAt: true, deletedAt: true }).shape,
   /** The author: `key:ID` or `oidc:SUBJECT`. */
   createdBy: z.string(),
 });

@@ -8,10 +8,8 @@ export type TaskAction = 'message' | 'cancel';
 /** Converts an error of the handler about the task in the request. Returns other errors unchanged. */
 export function dialectError(error: unknown, action: TaskAction): unknown {
   if (error instanceof ContextMismatchError) {
-    return new A2AError(
-      'invalidParams',
-      'sessionId: the task in taskId belongs to another session',
-    );
+    const why = 'sessionId: the task in taskId belongs to another session';
+    return new A2AError('invalidParams', why);
   }
   if (!(error instanceof A2AError)) return error;
   const { kind, message, detail } = error;

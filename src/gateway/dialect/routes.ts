@@ -9,7 +9,7 @@
  * To resume a broken stream, a client sends the same body with the same `message.messageId`, or only the `taskId`. In
  * `Last-Event-ID` or `?after=`, it sends the id of the last event that it received.
  */
-import { A2AError, type Call, type SendResult, type Task } from '../../protocol/index.ts';
+import { A2AError, type Call, type SendResult } from '../../protocol/index.ts';
 import { lastEventId } from '../../http/index.ts';
 import { defineRoute, type GatewayRoute } from '../api/route.ts';
 import { dialectError, type TaskAction } from './conflict.ts';
@@ -69,15 +69,13 @@ export function dialectRoutes(): GatewayRoute[] {
         const { message, taskId } = body;
         checkExpiry(body);
         const seen = lastEventId(input, input.query.after) ?? 0;
-        if (message !== undefined) {
-          // `seen` has an effect only if the same message was sent before. Then the events after `seen` are replayed.
-          const sent = handler.streamMessage(paramsOf({ ...body, message }), inDialect(call), seen);
-          return { stream: await translated(sent, taskId, 'message'), frame };
+        const own = inDialect(call);
+        if (message === undefined) {
+          return { stream: await handler.subscribe({ id: taskId ?? '', after: seen }, own), frame };
         }
-        return {
-          stream: await handler.subscribe({ id: taskId ?? '', after: seen }, inDialect(call)),
-          frame,
-        };
+        // `seen` has an effect only if the same message was sent before. Then the events after `seen` are replayed.
+        const sent = handler.streamMessage(paramsOf({ ...body, message }), own, seen);
+        return { stream: await translated(sent, taskId, 'message'), frame };
       },
     }),
     defineRoute({
@@ -121,12 +119,8 @@ function inDialect({ user, extensions, base, signal }: Call): Call {
 }
 
 function answer(result: SendResult) {
-  return { body: { task: dialectTask(taskIn(result)) } };
-}
-
-function taskIn(result: SendResult): Task {
-  if (result.kind === 'task') return result;
-  throw new TypeError('expected a task, got a message');
+  if (result.kind !== 'task') throw new TypeError('expected a task, got a message');
+  return { body: { task: dialectTask(result) } };
 }
 
 /** Returns the handler's result. Converts errors about the task `taskId` to errors of the dialect. */
@@ -145,8 +139,6 @@ async function translated<Result>(
 /** Throws if the request sets `expiresAt` for an existing task. It can be set only when a task starts. */
 function checkExpiry({ taskId, expiresAt }: Pick<SendBody, 'taskId' | 'expiresAt'>): void {
   if (taskId === undefined || expiresAt === undefined) return;
-  throw new A2AError(
-    'invalidParams',
-    'expiresAt: can be set only when a task starts; leave it out',
-  );
+  const message = 'expiresAt: can be set only when a task starts; leave it out';
+  throw new A2AError('invalidParams', message);
 }

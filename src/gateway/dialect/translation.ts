@@ -93,20 +93,12 @@ export function dialectArtifact(artifact: Artifact): DialectArtifact {
 /** Joins consecutive text parts, which come from chunks, into one part. */
 function joined(artifact: DialectArtifact): DialectArtifact {
   const parts: DialectPart[] = [];
-  let run: string[] = [];
-  const close = () => {
-    if (run.length > 0) parts.push({ type: 'text', text: run.join('') });
-    run = [];
-  };
   for (const part of artifact.parts) {
-    if (isPlainText(part)) {
-      run.push(part.text);
-    } else {
-      close();
-      parts.push(part);
-    }
+    const last = parts.at(-1);
+    const joins = last !== undefined && isPlainText(last) && isPlainText(part);
+    if (joins) parts[parts.length - 1] = { type: 'text', text: last.text + part.text };
+    else parts.push(part);
   }
-  close();
   return { ...artifact, parts };
 }
 

@@ -50,14 +50,16 @@ export function failureOf(error: ModelError, name: string, as?: string): A2AErro
 /** The `reason` of an error about a prompt that is too long. Clients then shorten the conversation. */
 export const CONTEXT_LENGTH_EXCEEDED = 'CONTEXT_LENGTH_EXCEEDED';
 
+/** The `reason` of an error about a budget without room (budgets/refusal.ts). */
+export const BUDGET_EXHAUSTED = 'BUDGET_EXHAUSTED';
+
 /** Thrown if a model fails after its answer has started. No other provider is tried, and the usage is charged. */
 export class CutOff extends A2AError {
   readonly used: Used;
 
   constructor(name: string, used: Used) {
-    super('upstreamFailed', `The model ${name} failed in the middle of its answer: try again`, {
-      reason: 'MODEL_CUT_OFF',
-    });
+    const message = `The model ${name} failed in the middle of its answer: try again`;
+    super('upstreamFailed', message, { reason: 'MODEL_CUT_OFF' });
     this.used = used;
   }
 }

@@ -3,7 +3,8 @@ import { ModelError, type VendorEnvironment } from '../../agent/index.ts';
 import { VENDORS, addressOf, type Vendor } from '../../agent/internal/index.ts';
 import { ProviderConfig, type ProvidersConfig } from './config.ts';
 
-const OFFLINE = 'offline';
+/** The name of the provider that needs no configuration, and of its model. */
+export const OFFLINE = 'offline';
 
 /**
  * Returns the configured providers by name. Adds `offline`. Also adds each vendor whose environment variables are set,

@@ -6,7 +6,7 @@ import type { Usage } from '../../agent/index.ts';
 import type { SourceChunk } from './chunks.ts';
 
 /** An answer whose caller has left. */
-export interface LeftAnswer {
+interface LeftAnswer {
   /** How long to continue. */
   readonly ms: number;
   /** Returns the next chunk. Rejects if there is none. */
@@ -17,17 +17,10 @@ export interface LeftAnswer {
   end(usage: Usage | undefined): void;
 }
 
-export interface LeftAnswers {
-  /** Reads the rest of the answer. If that is not possible, ends it at once. */
-  take(answer: LeftAnswer): void;
-  /** Ends all answers that are being read. Resolves when their usage is known. */
-  close(): Promise<void>;
-}
-
 /** Maximum number of such answers at a time. */
 const MAX_ANSWERS = 100;
 
-export function createLeftAnswers(): LeftAnswers {
+export function createLeftAnswers() {
   const open = new Map<LeftAnswer, Promise<void>>();
   let closed = false;
 
@@ -35,12 +28,9 @@ export function createLeftAnswers(): LeftAnswers {
     const timer = setTimeout(() => answer.stop(), answer.ms);
     let usage: Usage | undefined;
     try {
-      for (;;) {
-        const chunk = await answer.next();
-        if (chunk.kind !== 'finish') continue;
-        usage = chunk.usage;
-        break;
-      }
+      let chunk = await answer.next();
+      while (chunk.kind !== 'finish') chunk = await answer.next();
+      usage = chunk.usage;
     } catch {
       // The usage stays unknown.
     }
@@ -51,13 +41,15 @@ export function createLeftAnswers(): LeftAnswers {
   }
 
   return {
-    take(answer) {
+    /** Reads the rest of the answer. If that is not possible, ends it at once. */
+    take(answer: LeftAnswer): void {
       if (closed || answer.ms === 0 || open.size >= MAX_ANSWERS) {
         answer.stop();
         answer.end(undefined);
       } else open.set(answer, read(answer));
     },
-    async close() {
+    /** Ends all answers that are being read. Resolves when their usage is known. */
+    async close(): Promise<void> {
       closed = true;
       for (const answer of open.keys()) answer.stop();
       await Promise.all(open.values());

@@ -45,7 +45,7 @@ import type { ModelSettings } from './config.ts';
 import { usedAt, type Used } from './cost.ts';
 import { firstAnswer, modelError, NoAnswer, type Answering } from './failover.ts';
 import { CutOff, failureOf } from './failure.ts';
-import { impliedDefaultModel } from './implied.ts';
+import { impliedDefaultModel, OFFLINE } from './implied.ts';
 import { createLeftAnswers } from './left-answers.ts';
 import { ordered } from './order.ts';
 import { promptOf } from './prompt-count.ts';
@@ -140,7 +140,6 @@ export interface ModelsOptions {
 
 const DEADLINE_SECONDS = 15 * 60;
 const DELAY_MS = 250;
-const OFFLINE = 'offline';
 const FREE: Reservation = { maxOutputTokens: undefined, settle() {}, release() {} };
 
 export function createModels(options: ModelsOptions): Models {
@@ -154,12 +153,8 @@ export function createModels(options: ModelsOptions): Models {
   let deadlineMs = DEADLINE_SECONDS * 1000;
 
   function use(config: ModelSettings): void {
-    const made = createProviders(config.providers ?? {}, {
-      env,
-      now,
-      before: providers,
-      otherNodes,
-    });
+    const state = { env, now, before: providers, otherNodes };
+    const made = createProviders(config.providers ?? {}, state);
     catalogue = createCatalogue(cards, config.models ?? {}, made);
     providers = made;
     defaultModel = config.defaultModel ?? impliedDefaultModel(config.providers) ?? OFFLINE;
@@ -171,10 +166,7 @@ export function createModels(options: ModelsOptions): Models {
     if (news) providers.get(news.provider)?.circuits.hear(news);
   });
 
-  /**
-   * Tries the candidates until one answers or the deadline has passed. `end` of the result must be called, because it
-   * stops the timer and ends the reservation.
-   */
+  /** Tries the candidates until one answers or the deadline has passed. */
   async function ask<Begun>(
     target: ModelTarget,
     { caller, signal, contextId, taskId, free = false, relay }: AnswerOptions,
@@ -187,12 +179,12 @@ export function createModels(options: ModelsOptions): Models {
     ) => Promise<Begun>,
     /** Called if the caller leaves before the answer has begun. It must call `settle` once, now or later. */
     onLeft = (settle: (usage: Usage) => void) => settle(estimated(target, request, relay)),
-  ): Promise<Asking<Begun>> {
+  ) {
     signal.throwIfAborted();
     const origin = { contextId, taskId };
     const reservation = free
       ? FREE
-      : await spending.reserve(planned(caller, target, request, { ...origin, relay }));
+      : await spending.reserve(planned(target, request, { caller, ...origin, relay }));
     const { maxOutputTokens } = reservation;
     const limited = maxOutputTokens === undefined ? request : { ...request, maxOutputTokens };
     const { traceparent } = caller;
@@ -236,8 +228,10 @@ export function createModels(options: ModelsOptions): Models {
       return {
         candidate: answering.candidate,
         answer,
-        seen: reservation.seen && ((outputTokens) => reservation.seen?.(outputTokens)),
-        end(how, answered) {
+        /** Records how many tokens of the answer have arrived. Undefined if nothing is reserved. */
+        seen: reservation.seen && ((tokens: number) => reservation.seen?.(tokens)),
+        /** Must be called once, when the answer has ended. It stops the timer and ends the reservation. */
+        end: (how: Ending, answered: Omit<Answered, 'candidate'>): void => {
           clearTimeout(timer);
           answering.end(how);
           const outcome = OUTCOMES[how];
@@ -381,7 +375,7 @@ export function createModels(options: ModelsOptions): Models {
       const { target, request } = isChat
         ? admitted(named, given)
         : { target: named, request: given };
-      await spending.check(planned(caller, target, request));
+      await spending.check(planned(target, request, { caller }));
     },
     chat,
     async answer(target, request, askOptions) {
@@ -440,25 +434,13 @@ const OUTCOMES = { whole: 'ok', broken: 'cut-off', left: 'canceled' } as const s
   Record<Ending, string>
 >;
 
-/** An answer in progress, and its candidate. `end` must be called once, when the answer has ended. */
-interface Asking<Answer> extends Omit<Answering<Answer>, 'end'> {
-  /** Records how many tokens of the answer have arrived. Undefined if nothing is reserved. */
-  readonly seen: ((outputTokens: number) => void) | undefined;
-  readonly end: (how: Ending, answered: Omit<Answered, 'candidate'>) => void;
-}
-
 /** Returns the call that is reserved in the budgets. */
 function planned(
-  caller: AskOptions['caller'],
   target: ModelTarget,
   request: ModelRequest,
-  {
-    relay,
-    ...origin
-  }: Pick<PlannedCall, 'contextId' | 'taskId'> & Pick<AnswerOptions, 'relay'> = {},
+  { relay, ...origin }: Pick<AnswerOptions, 'caller' | 'contextId' | 'taskId' | 'relay'>,
 ): PlannedCall {
   return {
-    caller,
     model: target.name,
     pricing: target.pricing,
     prompt: () => promptOf(target, request, relay),

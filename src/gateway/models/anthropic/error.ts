@@ -5,10 +5,8 @@ import type { FailedRequest } from '../../../http/index.ts';
 import type { RouteAnswer } from '../../api/route.ts';
 import type { ErrorFormat } from '../../api/serve-routes.ts';
 import { MODEL_NOT_FOUND } from '../catalogue.ts';
-import { CONTEXT_LENGTH_EXCEEDED } from '../failure.ts';
+import { BUDGET_EXHAUSTED, CONTEXT_LENGTH_EXCEEDED } from '../failure.ts';
 
-/** The `reason` of a budget error (budgets/spending.ts). */
-const BUDGET = 'BUDGET_EXHAUSTED';
 /** Anthropic's status for an overloaded model. Anthropic's clients retry after this status. */
 const OVERLOADED = 529;
 
@@ -62,7 +60,7 @@ export function errorAnswer(error: A2AError): RouteAnswer {
   const headers = {
     'request-id': requestId,
     // A retry cannot succeed until the budget's next period.
-    ...(error.reason === BUDGET && { 'x-should-retry': 'false' }),
+    ...(error.reason === BUDGET_EXHAUSTED && { 'x-should-retry': 'false' }),
   };
   return { status, headers, body: errorBody(error, requestId) };
 }

@@ -14,7 +14,13 @@ import type {
 import { A2AError } from '../../../protocol/index.ts';
 import type { GoogleFile, GenerateBody, InputContent, GooglePart } from './schema.ts';
 import type { CarriedThought } from '../vendor-api/carried.ts';
-import { invalidField, levelOf, type OpenContent, partsOfRole } from '../vendor-api/request.ts';
+import {
+  invalidField,
+  levelOf,
+  type OpenContent,
+  partsOfRole,
+  setFields,
+} from '../vendor-api/request.ts';
 import { carriedIn } from './signature.ts';
 import { jsonSchemaOf } from './tool-schema.ts';
 
@@ -73,8 +79,7 @@ export function roughRequest(body: GenerateBody): ModelRequest {
 }
 
 function limitOf({ generationConfig }: GenerateBody): Pick<ModelRequest, 'maxOutputTokens'> {
-  const maxOutputTokens = generationConfig?.maxOutputTokens;
-  return maxOutputTokens === undefined ? {} : { maxOutputTokens };
+  return setFields({ maxOutputTokens: generationConfig?.maxOutputTokens });
 }
 
 /** Returns the settings for thoughts. A number of tokens is converted to a level. */
@@ -267,11 +272,11 @@ function responseOf(response: JsonObject): { response: JsonValue; isError?: true
 function fileOf({ inlineData, fileData }: GoogleFile): BlobPart | FileContentPart | undefined {
   if (inlineData) {
     const { mimeType: mediaType, data, displayName: name } = inlineData;
-    return { kind: 'blob', mediaType, data, ...(name !== undefined && { name }) };
+    return { kind: 'blob', mediaType, data, ...setFields({ name }) };
   }
   if (!fileData) return undefined;
   const { fileUri: uri, mimeType: mediaType } = fileData;
-  return { kind: 'file', uri, ...(mediaType !== undefined && { mediaType }) };
+  return { kind: 'file', uri, ...setFields({ mediaType }) };
 }
 
 function isSet(value: number | undefined, defaults: readonly number[]): value is number {

@@ -35,10 +35,7 @@ export function googleRoutes({ models, api }: VendorRoutesOptions): readonly Gat
     const { target, request } = prepared(
       named,
       { type: GOOGLE, stream },
-      {
-        exact: () => generateRequest(body),
-        rough: () => roughRequest(body),
-      },
+      { exact: () => generateRequest(body), rough: () => roughRequest(body) },
     );
     const isArray = stream && alt !== 'sse';
     const format = isArray ? arrayFormat() : sseFormat();
@@ -51,7 +48,7 @@ export function googleRoutes({ models, api }: VendorRoutesOptions): readonly Gat
       relay: generateRelay({ model, body, stream }),
       whole: (chunks) => completeAnswer(head, chunks),
       frames: (chunks) => formatted(answers(head, chunks), format),
-      failure: (error) => format.last(errorBody(error)),
+      failure: (error) => format.item(errorBody(error)) + format.end(),
       ...(isArray && {
         passed: (texts: AsyncIterable<string>) => formatted(answersIn(texts), format),
       }),

@@ -4,6 +4,7 @@
  */
 import * as z from 'zod';
 import { isObject, type JsonObject } from '../../../base/index.ts';
+import { camel } from './tool-schema.ts';
 
 const MAX_CONTENTS = 100_000;
 const MAX_PARTS = 10_000;
@@ -71,8 +72,7 @@ function normalized(value: unknown, depth = 0): unknown {
   if (!isObject(value)) return value;
   const entries = Object.entries(value).flatMap(([given, field]): [string, unknown][] => {
     if (field === null || field === undefined) return [];
-    const camel = given.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
-    const name = NAMES.has(camel) ? camel : given;
+    const name = NAMES.has(camel(given)) ? camel(given) : given;
     if (DATA.has(name)) return [[name, field]];
     const list = LISTS.has(name) && !Array.isArray(field) ? [field] : field;
     return [[name, normalized(list, depth + 1)]];

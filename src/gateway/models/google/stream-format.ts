@@ -3,32 +3,27 @@
  * stream is a JSON array, whose elements are sent one after another.
  */
 
-export interface StreamFormat {
+interface StreamFormat {
   readonly headers?: Readonly<Record<string, string>>;
   /** Returns the text of one answer. */
   item(answer: object): string;
-  /** Returns the text of the last answer, including the end of the stream. */
-  last(answer: object): string;
-  /** Returns the end of a stream after its last `item`. */
+  /** Returns the end of a stream after its last `item`. It may be empty. */
   end(): string;
 }
 
 export function sseFormat(): StreamFormat {
-  const item = (answer: object): string => `data: ${JSON.stringify(answer)}\r\n\r\n`;
-  return { item, last: item, end: () => '' };
+  return { item: (answer) => `data: ${JSON.stringify(answer)}\r\n\r\n`, end: () => '' };
 }
 
 export function arrayFormat(): StreamFormat {
   let isEmpty = true;
-  const item = (answer: object): string => {
-    const start = isEmpty ? '[' : ',\r\n';
-    isEmpty = false;
-    return start + JSON.stringify(answer);
-  };
   return {
     headers: { 'content-type': 'application/json; charset=utf-8' },
-    item,
-    last: (answer) => `${item(answer)}]`,
+    item(answer) {
+      const start = isEmpty ? '[' : ',\r\n';
+      isEmpty = false;
+      return start + JSON.stringify(answer);
+    },
     end: () => (isEmpty ? '[]' : ']'),
   };
 }
@@ -38,8 +33,7 @@ export async function* formatted(
   format: StreamFormat,
 ): AsyncGenerator<string> {
   for await (const answer of answers) yield format.item(answer);
-  const end = format.end();
-  if (end !== '') yield end;
+  yield format.end();
 }
 
 /** Returns the answers in server-sent events. Each text must consist of complete events. */

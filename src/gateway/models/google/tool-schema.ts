@@ -54,6 +54,7 @@ function nested(value: JsonValue, depth: number): JsonValue {
   return isObject(value) ? jsonSchemaOf(value, depth + 1) : value;
 }
 
-function camel(key: string): string {
+/** Returns a name in camelCase. */
+export function camel(key: string): string {
   return key.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }

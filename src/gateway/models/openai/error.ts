@@ -3,9 +3,7 @@ import type { A2AError } from '../../../protocol/index.ts';
 import type { RouteAnswer } from '../../api/route.ts';
 import type { ErrorFormat } from '../../api/serve-routes.ts';
 import { MODEL_NOT_FOUND } from '../catalogue.ts';
-
-/** The `reason` of a budget error (budgets/spending.ts). */
-const BUDGET = 'BUDGET_EXHAUSTED';
+import { BUDGET_EXHAUSTED } from '../failure.ts';
 
 /** Matches the paths of OpenAI's API that the gateway serves, and all paths below them. */
 const PATHS = /^\/v1\/(?:chat|completions|embeddings|models|responses)(?:\/|$)/;
@@ -26,7 +24,7 @@ export function errorAnswer(error: A2AError): RouteAnswer {
 }
 
 function typeOf(status: number, reason: string): string {
-  if (reason === BUDGET) return 'insufficient_quota';
+  if (reason === BUDGET_EXHAUSTED) return 'insufficient_quota';
   if (status === 401) return 'authentication_error';
   if (status === 403) return 'permission_error';
   if (status === 429) return 'rate_limit_error';
@@ -35,7 +33,7 @@ function typeOf(status: number, reason: string): string {
 
 /** Returns the code of the error in OpenAI's API, or null if there is none. */
 export function openaiCode({ reason, httpStatus, detail }: A2AError): string | null {
-  if (reason === BUDGET) return 'insufficient_quota';
+  if (reason === BUDGET_EXHAUSTED) return 'insufficient_quota';
   if (httpStatus === 401) return 'invalid_api_key';
   if (httpStatus === 429) return 'rate_limit_exceeded';
   if (httpStatus === 404) return 'model_not_found';

@@ -7,7 +7,7 @@
  * whole conversation (chat-completion.ts). Embeddings are returned as one artifact with a data part.
  */
 import { randomUUIDv7 } from 'node:crypto';
-import { userContent, type ModelRequest } from '../../../agent/index.ts';
+import { userContent } from '../../../agent/index.ts';
 import { repeatedAnswer } from '../../../bridge/index.ts';
 import {
   A2AError,
@@ -27,7 +27,7 @@ import { Caller, callerOf } from '../../api/caller.ts';
 import { requestMetadata } from '../../tasks/executor.ts';
 import { storedCaller } from '../../tasks/task-caller.ts';
 import type { ModelTarget } from '../catalogue.ts';
-import { askedChat, embeddingModel } from './chat-completion.ts';
+import { type AskedChat, askedChat, embeddingModel } from './chat-completion.ts';
 import { ANSWER, withEarlier, type EarlierTurns } from './conversation.ts';
 import type { Used } from '../cost.ts';
 import { CutOff } from '../failure.ts';
@@ -42,11 +42,8 @@ export interface ModelExecutorOptions {
 }
 
 /** A request to a model, without earlier turns. */
-interface Asked {
+interface Asked extends Omit<AskedChat, 'model'> {
   readonly target: ModelTarget;
-  readonly request: ModelRequest;
-  /** True if the request contains the whole conversation, so that earlier turns are not added. */
-  readonly isWhole: boolean;
 }
 
 const EMBEDDINGS = 'embeddings';
@@ -85,10 +82,14 @@ export function modelExecutor({
     let text = '';
     let held = '';
     let begun = false;
-    const sent = (part: Part, lastChunk?: boolean) => {
-      const event = answerChunk([part], { append: begun, ...(lastChunk && { lastChunk }) });
+    /** Returns the next chunk of the artifact. The last chunk has the usage. */
+    const sent = (part: Part, usage?: Metadata): ArtifactEvent => {
+      const metadata = { ...(!begun && { [ONE_TEXT_KEY]: true }), ...usage };
+      const about = begun && !usage ? {} : { metadata };
+      const artifact = { artifactId: ANSWER, name: ANSWER, parts: [part], ...about };
+      const append = begun;
       begun = true;
-      return event;
+      return { kind: 'artifact-update', artifact, append, ...(usage && { lastChunk: true }) };
     };
     try {
       for await (const chunk of models.chat(target, request, askOptions)) {
@@ -108,10 +109,8 @@ export function modelExecutor({
           // answer.
           const usage = { usage: used, ...(reason !== 'stop' && { finishReason: reason }) };
           if (held !== '') {
-            const last = sent({ kind: 'text', text: held }, true);
+            yield sent({ kind: 'text', text: held }, usage);
             held = '';
-            const metadata = { ...last.artifact.metadata, ...usage };
-            yield { ...last, artifact: { ...last.artifact, metadata } };
           }
           const whole = text.length > MAX_FINAL_TEXT ? TOO_LONG : text;
           const message = repeatedAnswer(whole, usage);
@@ -173,15 +172,6 @@ export function modelExecutor({
       }
     },
   };
-}
-
-function answerChunk(
-  parts: Part[],
-  how: { readonly append: boolean; readonly lastChunk?: boolean },
-): ArtifactEvent {
-  const metadata = how.append ? undefined : { metadata: { [ONE_TEXT_KEY]: true } };
-  const artifact = { artifactId: ANSWER, name: ANSWER, parts, ...metadata };
-  return { kind: 'artifact-update', artifact, ...how };
 }
 
 /** Returns the last status. It contains the `usage` even if the answer was interrupted. */
