@@ -102,13 +102,12 @@ export function fullTextSearch(): CardSearch {
   };
 }
 
-interface Filter {
-  /** The query that selects the row numbers. */
-  readonly sql: string;
-  readonly values: NamedValues;
-}
-
-function filterOf(number: number, query: CardQuery, all: boolean): Filter | undefined {
+/** Returns the query for the row numbers of the cards that match, or undefined if every card matches. */
+function filterOf(
+  number: number,
+  query: CardQuery,
+  all: boolean,
+): { readonly sql: string; readonly values: NamedValues } | undefined {
   const { slug } = query;
   const live = expression(number, false, query);
   const match = all && live !== '' ? `(${live}) OR (${expression(number, true, query)})` : live;

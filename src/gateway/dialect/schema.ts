@@ -11,16 +11,14 @@ import { SETTINGS } from '../models/tasks/chat-completion.ts';
 
 const MAX_PARTS = 256;
 
-const STATUSES = [
+export const Status = z.enum([
   'submitted',
   'working',
   'input-required',
   'completed',
   'failed',
   'cancelled',
-] as const;
-
-export const Status = z.enum(STATUSES);
+]);
 export type Status = z.infer<typeof Status>;
 
 const metadata = Metadata.optional();

@@ -4,6 +4,7 @@
  */
 import { isObject } from '../../../base/index.ts';
 import type { FinishReason, Usage } from '../../../agent/index.ts';
+import type { RouteInput } from '../../api/route.ts';
 import type { Relay } from '../relay/relay.ts';
 import type { CountExchange } from '../vendor-api/vendor-api.ts';
 import type { CountBody, InputMessage, MessagesBody } from './schema.ts';
@@ -26,11 +27,11 @@ const MIN_THINKING = 1024;
 const HEADERS = ['anthropic-version', 'anthropic-beta'];
 const MAX_HEADER_CHARS = 4096;
 
-export interface RelayInput {
-  header(name: string): string | undefined;
-  /** The query of the request. Clients that use beta features send `beta=true`. */
-  readonly query: { readonly beta?: string | undefined };
-}
+/** The header and the query of a request. Clients that use beta features send `beta=true` in the query. */
+type RelayInput = Pick<
+  RouteInput<unknown, { readonly beta?: string | undefined }>,
+  'header' | 'query'
+>;
 
 /** Returns the relay of one request to `/v1/messages`. */
 export function messagesRelay(body: MessagesBody, input: RelayInput): Relay {

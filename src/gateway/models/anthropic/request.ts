@@ -3,14 +3,7 @@
  * Anthropic's cache are ignored. Fields and blocks that would change the answer are refused, never ignored.
  */
 import type { JsonObject } from '../../../base/index.ts';
-import type {
-  BlobPart,
-  Content,
-  ContentPart,
-  FileContentPart,
-  ModelRequest,
-  ToolDeclaration,
-} from '../../../agent/index.ts';
+import type { Content, ContentPart, ModelRequest, ToolDeclaration } from '../../../agent/index.ts';
 import { A2AError } from '../../../protocol/index.ts';
 import {
   invalidField,
@@ -20,6 +13,8 @@ import {
   partsOfRole,
   readAt,
   setFields,
+  type ShownPart,
+  toolResponse,
 } from '../vendor-api/request.ts';
 import {
   DocumentBlock,
@@ -54,8 +49,6 @@ const DEFAULT_EFFORT = 'high';
 const EFFORTS = ['low', 'medium', 'high', 'xhigh', 'max'] as const;
 /** The start of a text that Claude Code sends to Anthropic before its prompt. It is not part of the prompt. */
 const BILLING = 'x-anthropic-billing-header:';
-
-type FilePart = BlobPart | FileContentPart;
 
 /** Converts the request. Throws `invalidParams` with the name of a field that other providers cannot process. */
 export function messagesRequest(body: MessagesBody): ModelRequest {
@@ -221,9 +214,8 @@ function contentsOf(messages: readonly InputMessage[], strict: boolean): Content
             throw invalidField(`${place}.tool_use_id`, why);
           }
           const isError = result.is_error === true && { isError: true };
-          const { text, files } = resultOf(result.content ?? '', `${place}.content`);
-          const parts = files.length > 0 && { parts: files };
-          return [{ kind: 'function-response', id, name, response: text, ...isError, ...parts }];
+          const response = resultOf(result.content ?? '', `${place}.content`);
+          return [{ kind: 'function-response', id, name, ...response, ...isError }];
         }
         case 'redacted_thinking':
           carried = carriedIn(readAt(RedactedBlock, block, place).data) ?? carried;
@@ -250,7 +242,7 @@ function contentsOf(messages: readonly InputMessage[], strict: boolean): Content
 }
 
 /** Converts a block of text, an image or a document. */
-function shown(block: Block, at: string): (FilePart | Extract<ContentPart, { kind: 'text' }>)[] {
+function shown(block: Block, at: string): ShownPart[] {
   switch (block.type) {
     case 'text':
       return [{ kind: 'text', text: readAt(TextBlock, block, at).text }];
@@ -277,12 +269,7 @@ function shown(block: Block, at: string): (FilePart | Extract<ContentPart, { kin
 }
 
 /** Converts a source. `mediaType` is the default for a source without a media type. */
-function fromSource(
-  source: Source,
-  mediaType: string,
-  at: string,
-  title?: string,
-): ReturnType<typeof shown> {
+function fromSource(source: Source, mediaType: string, at: string, title?: string): ShownPart[] {
   const name = title !== undefined && { name: title };
   switch (source.type) {
     case 'base64':
@@ -306,16 +293,10 @@ function fromSource(
   }
 }
 
-function resultOf(
-  content: BlockList,
-  at: string,
-): { readonly text: string; readonly files: FilePart[] } {
-  if (typeof content === 'string') return { text: content, files: [] };
+function resultOf(content: BlockList, at: string): ReturnType<typeof toolResponse> {
+  if (typeof content === 'string') return { response: content };
   const parts = content.flatMap((block, place) => shown(block, `${at}.${place}`));
-  return {
-    text: parts.flatMap((part) => (part.kind === 'text' ? [part.text] : [])).join('\n'),
-    files: parts.filter((part) => part.kind !== 'text'),
-  };
+  return toolResponse(parts, '\n');
 }
 
 function hasEffect(value: unknown): boolean {

@@ -16,17 +16,11 @@ const REASONS = {
   other: 'OTHER',
 } as const satisfies Readonly<Record<FinishReason, string>>;
 
-/** The fields of an answer that are known before it starts. */
-export interface Head {
-  readonly model: string;
-  readonly responseId: string;
-  /** True if the client gets the model's thoughts. */
-  readonly thoughts: boolean;
-}
-
-export function headOf(model: string, thoughts: boolean): Head {
+/** Returns the fields of an answer that are known before it starts. With `thoughts`, the client gets the thoughts. */
+export function headOf(model: string, thoughts: boolean) {
   return { model, responseId: randomUUIDv7(), thoughts };
 }
+type Head = ReturnType<typeof headOf>;
 
 /** Returns the complete answer. */
 export async function completeAnswer(
@@ -36,7 +30,7 @@ export async function completeAnswer(
   const parts: JsonObject[] = [];
   const partOf = partsOf(head);
   for await (const chunk of chunks) {
-    if (chunk.kind === 'finish') return ended(head, parts, chunk.reason, chunk.used);
+    if (chunk.kind === 'finish') return answerOf(head, parts, chunk);
     const part = partOf(chunk);
     if (part) append(parts, part);
   }
@@ -50,7 +44,7 @@ export async function* answers(
 ): AsyncGenerator<object> {
   const partOf = partsOf(head);
   for await (const chunk of chunks) {
-    if (chunk.kind === 'finish') yield ended(head, [{ text: '' }], chunk.reason, chunk.used);
+    if (chunk.kind === 'finish') yield answerOf(head, [{ text: '' }], chunk);
     else {
       const part = partOf(chunk);
       if (part) yield answerOf(head, [part]);
@@ -117,20 +111,15 @@ function partOf(chunk: Chunk, head: Head): JsonObject | undefined {
   }
 }
 
-function answerOf(head: Head, parts: readonly JsonObject[], more: JsonObject = {}): JsonObject {
-  const { model: modelVersion, responseId } = head;
-  const candidate = { content: { role: 'model', parts }, ...more, index: 0 };
-  return { candidates: [candidate], modelVersion, responseId };
-}
-
-function ended(
-  head: Head,
+function answerOf(
+  { model: modelVersion, responseId }: Head,
   parts: readonly JsonObject[],
-  reason: FinishReason,
-  used: Used,
-): JsonObject {
-  const answer = answerOf(head, parts, { finishReason: REASONS[reason] });
-  return { ...answer, usageMetadata: usageOf(used) };
+  end?: Extract<FullChunk, { kind: 'finish' }>,
+): object {
+  const reason = end && { finishReason: REASONS[end.reason] };
+  const candidates = [{ content: { role: 'model', parts }, ...reason, index: 0 }];
+  const usage = end && { usageMetadata: usageOf(end.used) };
+  return { candidates, modelVersion, responseId, ...usage };
 }
 
 /** Returns the token counts. In Google's API, `candidatesTokenCount` does not include thoughts. */

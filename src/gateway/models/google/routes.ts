@@ -49,10 +49,8 @@ export function googleRoutes({ models, api }: VendorRoutesOptions): readonly Gat
       whole: (chunks) => completeAnswer(head, chunks),
       frames: (chunks) => formatted(answers(head, chunks), format),
       failure: (error) => format.item(errorBody(error)) + format.end(),
-      ...(isArray && {
-        passed: (texts: AsyncIterable<string>) => formatted(answersIn(texts), format),
-      }),
-      ...(format.headers && { streamHeaders: format.headers }),
+      passed: isArray ? (texts) => formatted(answersIn(texts), format) : undefined,
+      streamHeaders: format.headers,
     });
   }
 

@@ -13,16 +13,11 @@ const FINISH = {
   other: 'stop',
 } as const satisfies Readonly<Record<FinishReason, string>>;
 
-/** The fields that all objects of one answer share. */
-export interface Head {
-  readonly id: string;
-  readonly created: number;
-  readonly model: string;
-}
-
-export function headOf(model: string): Head {
+/** Returns the fields that all objects of one answer share. */
+export function headOf(model: string) {
   return { id: `chatcmpl-${randomUUIDv7()}`, created: Math.floor(Date.now() / 1000), model };
 }
+type Head = ReturnType<typeof headOf>;
 
 /** Returns the complete response. */
 export async function completion(head: Head, chunks: AsyncIterable<FullChunk>): Promise<unknown> {

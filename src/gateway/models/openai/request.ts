@@ -8,12 +8,17 @@ import type {
   Content,
   FileContentPart,
   FunctionCallPart,
-  FunctionResponsePart,
   ContentPart,
   ModelRequest,
   ToolDeclaration,
 } from '../../../agent/index.ts';
-import { invalidField, isSet, setFields } from '../vendor-api/request.ts';
+import {
+  invalidField,
+  isSet,
+  setFields,
+  type ShownPart,
+  toolResponse,
+} from '../vendor-api/request.ts';
 import type { ResponseTool } from './responses/schema.ts';
 import type { ChatBody, ChatMessage, ChatToolCall, UserPart } from './schema.ts';
 
@@ -156,22 +161,13 @@ function contentsOf(messages: readonly ChatMessage[]): Content[] {
         if (call === undefined)
           throw invalidField(at, `there is no preceding tool call with the id ${id}`);
         open.delete(id);
-        responses.push({
-          kind: 'function-response',
-          id,
-          name: call.name,
-          ...toolContent(content, `${at}.content`),
-        });
+        const response = toolResponse(userParts(content, `${at}.content`));
+        responses.push({ kind: 'function-response', id, name: call.name, ...response });
         break;
       }
       case 'user': {
         close(at);
-        const { content } = message;
-        const parts: ContentPart[] =
-          typeof content === 'string'
-            ? [{ kind: 'text', text: content }]
-            : content.map((part, place) => userPart(part, `${at}.content.${place}`));
-        contents.push({ role: 'user', parts });
+        contents.push({ role: 'user', parts: userParts(message.content, `${at}.content`) });
         break;
       }
       case 'assistant': {
@@ -197,25 +193,26 @@ function contentsOf(messages: readonly ChatMessage[]): Content[] {
   return contents;
 }
 
-function userPart(part: UserPart, at: string): ContentPart {
+function userParts(content: string | readonly UserPart[], at: string): ShownPart[] {
+  if (typeof content === 'string') return [{ kind: 'text', text: content }];
+  return content.map((part, place) => userPart(part, `${at}.${place}`));
+}
+
+function userPart(part: UserPart, at: string): ShownPart {
   switch (part.type) {
     case 'text':
       return { kind: 'text', text: part.text };
     case 'image_url':
       return fileAt(part.image_url.url, `${at}.image_url.url`, 'image/*');
-    case 'input_audio':
-      return {
-        kind: 'blob',
-        mediaType: AUDIO_TYPES[part.input_audio.format],
-        data: part.input_audio.data,
-      };
+    case 'input_audio': {
+      const { data, format } = part.input_audio;
+      return { kind: 'blob', mediaType: AUDIO_TYPES[format], data };
+    }
     default: {
       const { file_data: data, filename: name } = part.file;
       if (data === undefined) throw invalidField(`${at}.file`, 'send the file as file_data');
-      return {
-        ...fileAt(data, `${at}.file.file_data`, 'application/pdf'),
-        ...(name !== undefined && { name }),
-      };
+      const file = fileAt(data, `${at}.file.file_data`, 'application/pdf');
+      return { ...file, ...setFields({ name }) };
     }
   }
 }
@@ -232,20 +229,6 @@ export function fileAt(url: string, at: string, mediaTypes: string): BlobPart | 
     return { kind: 'file', uri: url, mediaType: mediaTypes };
   }
   throw invalidField(at, 'must be a URL of the form data:TYPE;base64,… or https://…');
-}
-
-/** Returns the text and the files of a tool message. */
-function toolContent(
-  content: Extract<ChatMessage, { role: 'tool' }>['content'],
-  at: string,
-): Pick<FunctionResponsePart, 'response' | 'parts'> {
-  if (typeof content === 'string') return { response: content };
-  const words = content.flatMap((part) => (part.type === 'text' ? [part.text] : []));
-  const parts = content.flatMap((part, place) => {
-    const file = part.type === 'text' ? undefined : userPart(part, `${at}.${place}`);
-    return file?.kind === 'blob' || file?.kind === 'file' ? [file] : [];
-  });
-  return { response: words.join(''), ...(parts.length > 0 && { parts }) };
 }
 
 function functionCall(call: ChatToolCall, at: string): FunctionCallPart {

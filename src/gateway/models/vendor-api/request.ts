@@ -1,7 +1,14 @@
 /** Functions for the conversion of requests, which the endpoints for all vendors use. */
 import type * as z from 'zod';
 import { wordIssue } from '../../../base/index.ts';
-import type { Content, ContentPart, ModelRequest } from '../../../agent/index.ts';
+import type {
+  BlobPart,
+  Content,
+  ContentPart,
+  FileContentPart,
+  FunctionResponsePart,
+  ModelRequest,
+} from '../../../agent/index.ts';
 import { A2AError } from '../../../protocol/index.ts';
 
 /** Minimum numbers of tokens for thoughts for the levels medium and high. */
@@ -58,6 +65,19 @@ export function partsOfRole(contents: OpenContent[], role: Content['role']): Con
   const parts: ContentPart[] = [];
   contents.push({ role, parts });
   return parts;
+}
+
+/** A text or a file. */
+export type ShownPart = Extract<ContentPart, { kind: 'text' }> | BlobPart | FileContentPart;
+
+/** Returns the text and the files that a tool returned. */
+export function toolResponse(
+  parts: readonly ShownPart[],
+  separator = '',
+): Pick<FunctionResponsePart, 'response' | 'parts'> {
+  const texts = parts.flatMap((part) => (part.kind === 'text' ? [part.text] : []));
+  const files = parts.filter((part) => part.kind !== 'text');
+  return { response: texts.join(separator), ...(files.length > 0 && { parts: files }) };
 }
 
 /** Converts a number of tokens for thoughts to a level. */

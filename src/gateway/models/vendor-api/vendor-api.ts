@@ -50,9 +50,9 @@ export interface Exchange {
   /** Returns a promise that must resolve before the client gets the next piece of a relayed answer. */
   pending?(): Promise<void> | undefined;
   /** Converts a relayed stream for clients that do not get server-sent events. */
-  passed?(texts: AsyncIterable<string>): AsyncIterable<string>;
+  readonly passed?: ((texts: AsyncIterable<string>) => AsyncIterable<string>) | undefined;
   /** The headers of a stream. Default: those of server-sent events. */
-  readonly streamHeaders?: Readonly<Record<string, string>>;
+  readonly streamHeaders?: Readonly<Record<string, string>> | undefined;
 }
 
 /** A request to count tokens in a vendor's format. */
@@ -120,13 +120,10 @@ export function createVendorApi({ models }: { readonly models: Models }): Vendor
     };
   }
 
-  async function run<T>(
-    { call }: Pick<RouteInput<unknown>, 'call'>,
-    work: (signal: AbortSignal) => Promise<T>,
-  ): Promise<T> {
+  const run: VendorApi['run'] = ({ call }, work) => {
     const { signal } = abortable(call);
     return unlessDisconnected(work(signal), signal).finally(start());
-  }
+  };
 
   return {
     async answer({ caller, call }, exchange) {

@@ -3,11 +3,8 @@
  * into one system instruction.
  */
 import type {
-  BlobPart,
   Content,
   ContentPart,
-  FileContentPart,
-  FunctionResponsePart,
   ModelRequest,
   ToolDeclaration,
 } from '../../../../agent/index.ts';
@@ -17,6 +14,8 @@ import {
   type OpenContent,
   partsOfRole,
   setFields,
+  type ShownPart,
+  toolResponse,
 } from '../../vendor-api/request.ts';
 import { fieldIn } from '../../vendor-api/answer.ts';
 import { argumentsOf, declarationOf, fileAt, refuse } from '../request.ts';
@@ -174,7 +173,8 @@ function contentsOf(
       if (name === undefined || !open.delete(id)) {
         throw invalidField(at, `there is no preceding tool call with the id ${id}`);
       }
-      add('user', { kind: 'function-response', id, name, ...outputOf(output.output, at) });
+      const response = toolResponse(partsOf(output.output, `${at}.output`));
+      add('user', { kind: 'function-response', id, name, ...response });
     } else if (reasoning) {
       const carried = isSet(reasoning.encrypted_content)
         ? carriedIn(reasoning.encrypted_content, reasoning.id)
@@ -196,15 +196,12 @@ function contentsOf(
   return { system: system.join('\n\n'), messages };
 }
 
-function partsOf(content: ItemContent, at: string): readonly ContentPart[] {
+function partsOf(content: ItemContent, at: string): readonly ShownPart[] {
   if (typeof content === 'string') return [{ kind: 'text', text: content }];
   return content.map((part, place) => partOf(part, `${at}.${place}`));
 }
 
-function partOf(
-  part: ItemPart,
-  at: string,
-): Extract<ContentPart, { kind: 'text' }> | BlobPart | FileContentPart {
+function partOf(part: ItemPart, at: string): ShownPart {
   switch (part.type) {
     case 'refusal':
       return { kind: 'text', text: part.refusal };
@@ -219,16 +216,6 @@ function partOf(
     default:
       return { kind: 'text', text: part.text };
   }
-}
-
-function outputOf(
-  output: ItemContent,
-  at: string,
-): Pick<FunctionResponsePart, 'response' | 'parts'> {
-  if (typeof output === 'string') return { response: output };
-  const found = output.map((part, place) => partOf(part, `${at}.output.${place}`));
-  const files = found.filter((part) => part.kind !== 'text');
-  return { response: textOf(output), ...(files.length > 0 && { parts: files }) };
 }
 
 function textOf(content: ItemContent): string {

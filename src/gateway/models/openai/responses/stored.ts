@@ -58,18 +58,15 @@ export async function stored(
   { caller, call, handler }: Input,
   id: string,
 ): Promise<Stored | undefined> {
-  if (!ID.test(id)) return undefined;
-  const { tasks } = await list(handler, id, ownCall(caller, call));
-  const part = tasks[0]?.history?.[0]?.parts[0];
+  const task = await taskOf(handler, id, ownCall(caller, call));
+  const part = task?.history?.[0]?.parts[0];
   return part?.kind === 'data' ? Stored.safeParse(part.data).data : undefined;
 }
 
 /** Deletes a stored response. Returns false if it does not exist. */
 export async function removeStored({ caller, call, handler }: Input, id: string): Promise<boolean> {
-  if (!ID.test(id)) return false;
   const own = ownCall(caller, call);
-  const { tasks } = await list(handler, id, own);
-  const [task] = tasks;
+  const task = await taskOf(handler, id, own);
   if (task) await handler.removeTask({ id: task.id }, own);
   return task !== undefined;
 }
@@ -94,9 +91,11 @@ export async function earlierItems(input: Input, id: string | undefined): Promis
   return turns.toReversed().flat();
 }
 
-function list(handler: RequestHandler, contextId: string, call: Call) {
+async function taskOf(handler: RequestHandler, contextId: string, call: Call) {
+  if (!ID.test(contextId)) return undefined;
   const params = { contextId, pageSize: 1, historyLength: 1 };
-  return handler.listTasks(params, call, { total: false });
+  const { tasks } = await handler.listTasks(params, call, { total: false });
+  return tasks[0];
 }
 
 function ownCall(caller: Input['caller'], call: Call): Call {
