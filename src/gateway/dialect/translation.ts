@@ -1,5 +1,5 @@
 /** Converts between the objects of A2A and the objects of the dialect. */
-import { isObject } from '../../base/index.ts';
+import { defined, isObject } from '../../base/index.ts';
 import { randomUUIDv7 } from 'node:crypto';
 import {
   textOf,
@@ -45,18 +45,15 @@ export function paramsOf({ message, ...rest }: SendBody): MessageSendParams {
   const { content, messageId = randomUUIDv7(), metadata: own } = message;
   const parts: Part[] =
     typeof content === 'string' ? [{ kind: 'text', text: content }] : content.map(partFrom);
-  const about = { ...metadata, ...(expiresAt !== undefined && { expiresAt }) };
   return {
     message: {
       kind: 'message',
       messageId,
       role: 'user',
       parts,
-      ...(sessionId !== undefined && { contextId: sessionId }),
-      ...(taskId !== undefined && { taskId }),
-      ...(own && { metadata: own }),
+      ...defined({ contextId: sessionId, taskId, metadata: own }),
     },
-    metadata: about,
+    metadata: { ...metadata, ...defined({ expiresAt }) },
   };
 }
 
@@ -82,11 +79,9 @@ export function dialectArtifact(artifact: Artifact): DialectArtifact {
   const { artifactId, name, description, parts, metadata } = artifact;
   return {
     artifactId,
-    ...(name !== undefined && { name }),
-    ...(description !== undefined && { description }),
+    ...defined({ name, description, metadata }),
     content: textOf(parts),
     parts: parts.map(partOf),
-    ...(metadata && { metadata }),
   };
 }
 

@@ -23,6 +23,9 @@ const FILE_WORDS: Readonly<Record<FileKind, string>> = {
   file: 'other files',
 };
 
+/** Formats a list such as `text, images and PDF files`. */
+const LIST = new Intl.ListFormat('en-GB');
+
 /** The kinds of files that a request to a provider can contain. A model of the provider may accept fewer kinds. */
 const PROVIDER_FILES: Readonly<Record<ProviderConfig['type'], readonly FileKind[]>> = {
   openai: ['image', 'pdf'],
@@ -181,12 +184,10 @@ function acceptedKinds({ candidates, limits }: ModelTarget): FileKind[] {
 }
 
 function notAccepted(target: ModelTarget, file: SentFile | undefined): A2AError {
-  const words = ['text', ...acceptedKinds(target).map((kind) => FILE_WORDS[kind])];
-  const last = words.length > 1 ? ` and ${words.pop()}` : '';
-  const accepted = words.join(', ') + last;
+  const kinds = acceptedKinds(target);
+  const accepted = LIST.format(['text', ...kinds.map((kind) => FILE_WORDS[kind])]);
   const { kind, isAddress = false, mediaType = 'these files together' } = file ?? {};
-  const isKnown =
-    isAddress && (isTextFile(mediaType) || acceptedKinds(target).some((each) => each === kind));
+  const isKnown = isAddress && (isTextFile(mediaType) || kinds.some((each) => each === kind));
   const message = isKnown
     ? `The model ${target.name} cannot download a file of this kind: send its content`
     : `The model ${target.name} does not accept ${mediaType}. It accepts ${accepted}`;

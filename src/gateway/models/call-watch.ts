@@ -45,20 +45,6 @@ export function createWatch({
   readonly meter?: Meter | undefined;
   readonly tracer?: Tracer | undefined;
 }) {
-  function callOf(operation: string, { provider: { name: provider } }: Candidate): CallWatch {
-    const started = performance.now();
-    const seconds = () => (performance.now() - started) / 1000;
-    return {
-      begun() {
-        meter?.observe('parley_model_first_piece_seconds', { provider }, seconds());
-      },
-      end(outcome) {
-        meter?.count('parley_model_calls_total', { provider, operation, outcome });
-        meter?.observe('parley_model_call_duration_seconds', { provider, operation }, seconds());
-      },
-    };
-  }
-
   return {
     /** Records one request. The request has only one span, even if several providers are called for it. */
     start(
@@ -78,11 +64,21 @@ export function createWatch({
         },
       });
       return {
-        call(candidate: Candidate): CallWatch {
-          const { name: provider, config } = candidate.provider;
+        call({ provider: { name: provider, config } }: Candidate): CallWatch {
+          const called = performance.now();
+          const seconds = () => (performance.now() - called) / 1000;
           // Each call overwrites the attribute. So in the end, it contains the provider that answered.
           span?.set({ [GEN_AI.provider]: providerName(config.type, provider) });
-          return callOf(operation, candidate);
+          return {
+            begun() {
+              meter?.observe('parley_model_first_piece_seconds', { provider }, seconds());
+            },
+            end(outcome) {
+              const labels = { provider, operation };
+              meter?.count('parley_model_calls_total', { ...labels, outcome });
+              meter?.observe('parley_model_call_duration_seconds', labels, seconds());
+            },
+          };
         },
         /** Ends the record of the request. `outcome` is `ok` or an error code. */
         end(outcome: string, answer?: Answered): void {

@@ -8,6 +8,7 @@ import type {
   Content,
   ContentPart,
   FileContentPart,
+  FunctionCallPart,
   ModelRequest,
   ToolDeclaration,
 } from '../../../agent/index.ts';
@@ -84,15 +85,11 @@ function limitOf({ generationConfig }: GenerateBody): Pick<ModelRequest, 'maxOut
 
 /** Returns the settings for thoughts. A number of tokens is converted to a level. */
 function thinkingOf({
-  generationConfig,
+  generationConfig: config = {},
 }: GenerateBody): Pick<ModelRequest, 'reasoning' | 'thoughts'> {
-  const {
-    thinkingLevel,
-    thinkingBudget: budget,
-    includeThoughts,
-  } = generationConfig?.thinkingConfig ?? {};
+  const { thinkingLevel, thinkingBudget, includeThoughts } = config.thinkingConfig ?? {};
   const asked = thinkingLevel?.toLowerCase();
-  const level = LEVELS.find((each) => each === asked) ?? budgetLevel(budget);
+  const level = LEVELS.find((each) => each === asked) ?? budgetLevel(thinkingBudget);
   return {
     ...(level !== undefined && level !== DEFAULT_LEVEL && { reasoning: level }),
     ...(includeThoughts === true && { thoughts: true }),
@@ -124,14 +121,10 @@ export function inputOf(
 }
 
 function outputOf(
-  { generationConfig = {} }: GenerateBody,
+  { generationConfig: config = {} }: GenerateBody,
   strict: boolean,
 ): Pick<ModelRequest, 'outputSchema' | 'json'> {
-  const {
-    responseMimeType: type = 'text/plain',
-    responseSchema,
-    responseJsonSchema,
-  } = generationConfig;
+  const { responseMimeType: type = 'text/plain', responseSchema, responseJsonSchema } = config;
   const outputSchema = responseJsonSchema ?? (responseSchema && jsonSchemaOf(responseSchema));
   if (type === JSON_TYPE) return outputSchema === undefined ? { json: true } : { outputSchema };
   if (strict && type !== 'text/plain')
@@ -167,11 +160,6 @@ function toolsOf(body: GenerateBody, strict: boolean): Pick<ModelRequest, 'tools
   return { tools, toolChoice: tools.length === 1 ? { tool: tool.name } : 'required' };
 }
 
-interface OpenCall {
-  readonly id: string;
-  readonly name: string;
-}
-
 /**
  * Converts the contents. Consecutive contents of the same role become one content. A function response without an id
  * belongs to the first call of this function that has no response yet.
@@ -179,7 +167,7 @@ interface OpenCall {
 function contentsOf(given: readonly InputContent[], strict: boolean): Content[] {
   const contents: OpenContent[] = [];
   /** The calls that have no response yet. */
-  let open: OpenCall[] = [];
+  let open: Pick<FunctionCallPart, 'id' | 'name'>[] = [];
   let calls = 0;
   /** The thoughts that the signatures of the content's calls contain. */
   let thoughts: CarriedThought[] = [];

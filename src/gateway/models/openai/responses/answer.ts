@@ -92,9 +92,7 @@ export async function* responseFrames(
   yield writer.event('response.created', { response });
   yield writer.event('response.in_progress', { response });
   for await (const chunk of chunks) {
-    let frames = '';
-    for (const frame of writer.write(chunk)) frames += frame;
-    if (frames !== '') yield frames;
+    yield [...writer.write(chunk)].join('');
   }
   const whole = writer.finished();
   await options.save(whole);
@@ -111,9 +109,10 @@ export function failedFrame(response: ResponseObject, error: A2AError): string {
 interface OpenItem {
   readonly kind: 'text' | 'thought';
   readonly item: OutputItem;
-  readonly index: number;
   text: string;
 }
+
+const MESSAGE = { type: 'message', status: 'in_progress', role: 'assistant', content: [] };
 
 /** Writes the events of the items, and collects the items. */
 function createWriter({ response, customTools }: AnswerOptions) {
@@ -128,19 +127,12 @@ function createWriter({ response, customTools }: AnswerOptions) {
 
   /** Starts an item. The item is added to the output when it is complete. */
   function* start(kind: OpenItem['kind']): Generator<string> {
-    const index = output.length;
     const item: OutputItem =
       kind === 'text'
-        ? {
-            id: freshId('msg'),
-            type: 'message',
-            status: 'in_progress',
-            role: 'assistant',
-            content: [],
-          }
+        ? { id: freshId('msg'), ...MESSAGE }
         : { id: freshId('rs'), type: 'reasoning', summary: [] };
-    open = { kind, item, index, text: '' };
-    yield event('response.output_item.added', { output_index: index, item });
+    open = { kind, item, text: '' };
+    yield added(item);
     const at = placeOf(open);
     if (kind === 'text') yield event('response.content_part.added', { ...at, part: textPart('') });
     else yield event('response.reasoning_summary_part.added', { ...at, part: summaryPart('') });
@@ -148,42 +140,45 @@ function createWriter({ response, customTools }: AnswerOptions) {
 
   function* close(encrypted?: string): Generator<string> {
     if (!open) return;
-    const { kind, item, index, text } = open;
+    const { kind, item, text } = open;
     const at = placeOf(open);
     open = undefined;
     if (kind === 'text') {
       const part = textPart(text);
       yield event('response.output_text.done', { ...at, text, logprobs: [] });
       yield event('response.content_part.done', { ...at, part });
-      yield* done(index, { ...item, status: 'completed', content: [part] });
+      yield done({ ...item, status: 'completed', content: [part] });
     } else {
       const part = summaryPart(text);
       yield event('response.reasoning_summary_text.done', { ...at, text });
       yield event('response.reasoning_summary_part.done', { ...at, part });
       const carried = encrypted !== undefined && { encrypted_content: encrypted };
-      yield* done(index, { ...item, summary: text === '' ? [] : [part], ...carried });
+      yield done({ ...item, summary: text === '' ? [] : [part], ...carried });
     }
   }
 
-  function* done(index: number, item: OutputItem): Generator<string> {
-    output.push(item);
-    yield event('response.output_item.done', { output_index: index, item });
+  function added(item: OutputItem): string {
+    return event('response.output_item.added', { output_index: output.length, item });
   }
 
-  /** Writes the events of an item without deltas. */
-  function* single(item: OutputItem): Generator<string> {
-    const index = output.length;
-    yield event('response.output_item.added', { output_index: index, item });
-    yield* done(index, item);
+  /** Adds a complete item to the output. Returns its last event. */
+  function done(item: OutputItem): string {
+    return event('response.output_item.done', { output_index: output.push(item) - 1, item });
+  }
+
+  function placeOf({ kind, item }: OpenItem): object {
+    const place = kind === 'text' ? { content_index: 0 } : { summary_index: 0 };
+    return { item_id: item.id, output_index: output.length, ...place };
   }
 
   function* call(chunk: Extract<FullChunk, { kind: 'function-call' }>): Generator<string> {
     const { id: call_id, name, args, provider } = chunk;
     if (provider) {
       const encrypted_content = encodeCarried({ provider, callId: call_id });
-      yield* single({ id: freshId('rs'), type: 'reasoning', summary: [], encrypted_content });
+      const item = { id: freshId('rs'), type: 'reasoning', summary: [], encrypted_content };
+      yield added(item);
+      yield done(item);
     }
-    const index = output.length;
     const custom = customTools.has(name);
     const input = args['input'];
     const text = custom && typeof input === 'string' ? input : JSON.stringify(args);
@@ -191,13 +186,12 @@ function createWriter({ response, customTools }: AnswerOptions) {
     const type = custom ? 'custom_tool_call' : 'function_call';
     const field = custom ? 'input' : 'arguments';
     const item = { id, type, call_id, name };
-    const at = { item_id: id, output_index: index };
-    const started = { ...item, status: 'in_progress', [field]: '' };
-    yield event('response.output_item.added', { output_index: index, item: started });
+    const at = { item_id: id, output_index: output.length };
+    yield added({ ...item, status: 'in_progress', [field]: '' });
     const stem = custom ? 'response.custom_tool_call_input' : 'response.function_call_arguments';
     yield event(`${stem}.delta`, { ...at, delta: text });
     yield event(`${stem}.done`, { ...at, [field]: text, ...(!custom && { name }) });
-    yield* done(index, { ...item, status: 'completed', [field]: text });
+    yield done({ ...item, status: 'completed', [field]: text });
   }
 
   function* write(chunk: FullChunk): Generator<string> {
@@ -251,11 +245,6 @@ function createWriter({ response, customTools }: AnswerOptions) {
 
 function responseEvent(type: string, fields: object): string {
   return namedEvent({ type, ...fields });
-}
-
-function placeOf({ kind, item, index }: OpenItem): object {
-  const place = kind === 'text' ? { content_index: 0 } : { summary_index: 0 };
-  return { item_id: item.id, output_index: index, ...place };
 }
 
 function textPart(text: string): object {
