@@ -384,10 +384,8 @@ export function createModels(options: ModelsOptions): Models {
       return { isRelayed, chunks: asStreamed(target, own), leave: () => void own.return() };
     },
     async embed(target, texts, askOptions) {
-      checkTexts(
-        target,
-        texts.map((text) => userContent(text)),
-      );
+      const contents = texts.map((text) => userContent(text));
+      checkTexts(target, contents);
       const request = { messages: [userContent(texts.join(' '))], maxOutputTokens: 0 };
       const { candidate, answer, end } = await ask(
         target,

@@ -114,25 +114,22 @@ async function* events(head: Head, chunks: AsyncIterable<FullChunk>): AsyncGener
   let open: 'text' | 'thought' | undefined;
 
   function start(content_block: JsonObject): StreamEvent {
-    index++;
-    return { type: 'content_block_start', index, content_block };
+    return { type: 'content_block_start', index: ++index, content_block };
   }
-  const delta = (value: JsonObject): StreamEvent => ({
-    type: 'content_block_delta',
-    index,
-    delta: value,
-  });
+  function change(delta: JsonObject): StreamEvent {
+    return { type: 'content_block_delta', index, delta };
+  }
   function* close(provider?: JsonObject): Generator<StreamEvent> {
     if (open === undefined) return;
     if (open === 'thought') {
-      yield delta({ type: 'signature_delta', signature: ownSignature(provider) });
+      yield change({ type: 'signature_delta', signature: ownSignature(provider) });
     }
     open = undefined;
     yield { type: 'content_block_stop', index };
   }
   function* whole(block: JsonObject, ...deltas: readonly JsonObject[]): Generator<StreamEvent> {
     yield start(block);
-    for (const each of deltas) yield delta(each);
+    for (const each of deltas) yield change(each);
     yield { type: 'content_block_stop', index };
   }
 
@@ -147,7 +144,7 @@ async function* events(head: Head, chunks: AsyncIterable<FullChunk>): AsyncGener
           open = 'text';
           yield start({ type: 'text', text: '', citations: null });
         }
-        yield delta({ type: 'text_delta', text: chunk.text });
+        yield change({ type: 'text_delta', text: chunk.text });
         break;
       case 'thought': {
         if (head.thoughts === 'none') break;
@@ -157,7 +154,7 @@ async function* events(head: Head, chunks: AsyncIterable<FullChunk>): AsyncGener
           yield start({ type: 'thinking', thinking: '', signature: '' });
         }
         if (chunk.text !== '' && head.thoughts === 'full')
-          yield delta({ type: 'thinking_delta', thinking: chunk.text });
+          yield change({ type: 'thinking_delta', thinking: chunk.text });
         // The vendor's data is always in the last chunk of a block (agent/models/provider.ts).
         if (chunk.provider !== undefined) yield* close(chunk.provider);
         break;
@@ -179,12 +176,8 @@ async function* events(head: Head, chunks: AsyncIterable<FullChunk>): AsyncGener
       }
       default: {
         yield* close();
-        const stop_reason = STOP_REASONS[chunk.reason];
-        yield {
-          type: 'message_delta',
-          delta: { stop_reason, stop_sequence: null },
-          usage: usageOf(chunk.used),
-        };
+        const delta = { stop_reason: STOP_REASONS[chunk.reason], stop_sequence: null };
+        yield { type: 'message_delta', delta, usage: usageOf(chunk.used) };
         yield { type: 'message_stop' };
       }
     }

@@ -62,8 +62,7 @@ export interface ResponsesRequestOptions {
 }
 
 /** Returns the items of the input. */
-export function itemsOf({ input }: ResponsesBody): readonly Item[] {
-  if (input === undefined) return [];
+export function itemsOf({ input = [] }: ResponsesBody): readonly Item[] {
   return typeof input === 'string' ? [{ role: 'user', content: input }] : input;
 }
 
@@ -176,9 +175,7 @@ function contentsOf(
       const response = toolResponse(partsOf(output.output, `${at}.output`));
       add('user', { kind: 'function-response', id, name, ...response });
     } else if (reasoning) {
-      const carried = isSet(reasoning.encrypted_content)
-        ? carriedIn(reasoning.encrypted_content, reasoning.id)
-        : undefined;
+      const carried = carriedIn(reasoning);
       if (carried?.callId !== undefined) signatures.set(carried.callId, carried);
       else {
         const text = (reasoning.summary ?? []).map((part) => part.text).join('\n\n');
@@ -228,9 +225,10 @@ function textOf(content: ItemContent): string {
     .join('');
 }
 
-/** Returns the data in `encrypted_content`. A text that the gateway did not encode comes from OpenAI. */
-function carriedIn(text: string, itemId: string | null | undefined): Carried | undefined {
+/** Returns the vendor's data in a reasoning item. A text that the gateway did not encode comes from OpenAI. */
+function carriedIn({ encrypted_content: text, id }: ReasoningItem): Carried | undefined {
+  if (!isSet(text)) return undefined;
   if (isCarried(text)) return decodeCarried(text);
-  const openai = { reasoningEncryptedContent: text, ...(isSet(itemId) && { itemId }) };
+  const openai = { reasoningEncryptedContent: text, ...(isSet(id) && { itemId: id }) };
   return { provider: { openai } };
 }

@@ -57,6 +57,7 @@ export const ReasoningItem = z.looseObject({
   summary: z.array(z.looseObject({ text: z.string() })).nullish(),
   encrypted_content: z.string().nullish(),
 });
+export type ReasoningItem = z.infer<typeof ReasoningItem>;
 /** An item of another type. Only providers with the same API support such items. */
 const Other = z.looseObject({ type: z.string() });
 
