@@ -6,8 +6,8 @@
  *   const card = await cards.create(caller, { name: 'GPT-4 Turbo', description: '', card: { … } });
  *   await cards.bySlug(caller.workspace, 'gpt-4-turbo');
  *
- * Every change creates a new version. A deleted card is hidden, and its slug can be used again. `restore` makes the
- * card visible again. A card of another workspace is reported as not found.
+ * `update` and `restore` create a new version. A deleted card is hidden, and its slug can be used again. `restore`
+ * makes the card visible again. A card of another workspace is reported as not found.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { andThen, type MaybePromise } from '../../base/index.ts';

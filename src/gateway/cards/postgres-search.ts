@@ -13,8 +13,8 @@ const setTerms = statement(
 );
 
 /**
- * A GIN index is used only in a bitmap scan, and connections have those turned off. Whether the index helps depends on
- * the terms, so the plan is made for them.
+ * Turns bitmap scans on for the transaction, because PostgreSQL uses a GIN index only in a bitmap scan. Whether the
+ * index helps depends on the terms, so the statement may be planned for its values.
  */
 const USE_INDEX = arrayStatement<[string, string]>(`
   SELECT set_config('enable_bitmapscan', 'on', true), set_config('plan_cache_mode', 'auto', true)`);

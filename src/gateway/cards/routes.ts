@@ -58,9 +58,8 @@ export function cardRoutes({ cards }: { readonly cards: Cards }): readonly Gatew
       handle: async ({ body, caller }) => {
         needOwn(caller, body.workspaceId);
         const card = await cards.create(caller, body);
-        const { headers } = shown(card);
-        const location = `${CARDS}/${card.id}`;
-        return { status: 201, headers: { ...headers, location }, body: card };
+        const headers = { etag: etagOf(card), location: `${CARDS}/${card.id}` };
+        return { status: 201, headers, body: card };
       },
     }),
 

@@ -150,7 +150,7 @@ export const ModelCard = z.object({
   slug: Slug,
   description: z.string(),
   card: CardContent,
-  /** Version number, which increases by one with every change. It is used as the ETag. */
+  /** Version number, which increases by one with every update and restore. It is used as the ETag. */
   version: z.int().min(1),
   createdAt: z.iso.datetime(),
   updatedAt: z.iso.datetime(),

@@ -1,6 +1,7 @@
 /**
  * Admits requests to a model. Enforces the limits of the model (limits.ts), and selects the providers that accept the
- * files of the request. Every endpoint calls `admitted` before it reserves or sends anything.
+ * files of the request. models.ts calls `admitted` before it reserves or sends anything, except for
+ * calls that cost nothing.
  *
  * A request that the model does not support is refused. There is one exception: if the request allows more output
  * tokens than the model, the number is lowered, because it is only an upper bound.
@@ -13,7 +14,6 @@ import type { ProviderConfig } from './config.ts';
 import { CONTEXT_LENGTH_EXCEEDED } from './failure.ts';
 import { FILE_KINDS, type FileKind, isTextFile, type ModelLimits, streams } from './limits.ts';
 import { tokenCounter } from './token-count.ts';
-import { invalidField } from './vendor-api/request.ts';
 
 const FILE_WORDS: Readonly<Record<FileKind, string>> = {
   image: 'images',
@@ -57,7 +57,9 @@ export function admitted(
 ): { readonly target: ModelTarget; readonly request: ModelRequest } {
   const { name, limits } = target;
   if (limits.without.has('tools') && (request.tools?.length ?? 0) > 0) {
-    throw invalidField('tools', `the model ${name} does not support tools: leave them out`);
+    const description = `the model ${name} does not support tools: leave them out`;
+    const violations = [{ field: 'tools', description }];
+    throw new A2AError('invalidParams', `tools: ${description}`, { violations });
   }
   const files = filesIn(request.messages);
   const candidates = files.length === 0 ? target.candidates : takers(target, files, relay);

@@ -105,7 +105,7 @@ export function createCatalogue(
           throw unknown(slugs, name, apiType);
         });
       }
-      // If the configuration has a price for the model under another name, it holds here, too.
+      // If the configuration has a price for this model of a provider under another name, this price applies.
       const pricing = prices.of(calledBy(candidates), undefined);
       return { name, apiType, pricing, limits: NO_LIMITS, candidates };
     }

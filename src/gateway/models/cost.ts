@@ -1,4 +1,4 @@
-/** Computes the cost of an answer from its tokens and the price on the model card. */
+/** Computes the cost of an answer from its tokens and the model's price. */
 import type { Usage } from '../../agent/index.ts';
 import type { Pricing } from '../cards/schema.ts';
 import type { Money } from '../budgets/calls.ts';

@@ -72,7 +72,7 @@ export function failsOver({ code }: ModelError): boolean {
 /**
  * Returns whether the circuit breaker counts the error. It does not count errors that the caller's request may have
  * caused, such as unknown models (404) and models that the key may not use (403). It does not count rate limits of the
- * provider either.
+ * provider or a lack of credit either.
  */
 export function isProviderFault(error: ModelError): boolean {
   const { code, status = 0 } = error;

@@ -3,7 +3,7 @@ import { ModelError, type VendorEnvironment } from '../../agent/index.ts';
 import { VENDORS, addressOf, type Vendor } from '../../agent/internal/index.ts';
 import { ProviderConfig, type ProvidersConfig } from './config.ts';
 
-/** The name of the provider that needs no configuration, and of its model. */
+/** The name of the offline provider, and of its model. */
 export const OFFLINE = 'offline';
 
 /**

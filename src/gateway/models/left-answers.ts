@@ -1,6 +1,7 @@
 /**
- * Continues to read answers whose callers have left, until the provider reports the usage. Otherwise the thoughts of a
- * model that does not show them could not be counted. The time and the number of such answers are limited.
+ * Continues to read answers whose callers have left, until the provider reports the usage. Without
+ * the usage, thoughts that the model does not show could not be counted. The time and the number of such answers are
+ * limited.
  */
 import type { Usage } from '../../agent/index.ts';
 import type { SourceChunk } from './chunks.ts';

@@ -1,8 +1,8 @@
 /**
  * The models of the gateway. This file resolves names, calls providers, and counts usage.
  *
- *   const models = createModels({ config, cards, spending });
- *   const target = models.resolve(caller.workspace, 'gpt-6.1-sol', 'chat');
+ *   const models = createModels({ config, cards, spending, logger });
+ *   const target = await models.resolve(caller.workspace, 'gpt-6.1-sol', 'chat');
  *   for await (const chunk of models.chat(target, request, { caller, signal })) …
  *
  * Usage is counted only here, once per answer, for the candidate that answered. Before the call, the prompt and the

@@ -10,8 +10,8 @@ import { type TokenCounter, tokenCounter } from './token-count.ts';
 
 /**
  * Part of the client's own request that is not counted in addition to the converted request: a number of characters,
- * plus a fraction of its length. This part consists of ids and other short fields. The count of the prompt is too high
- * by more than this part.
+ * plus a fraction of its length. This part consists of ids and other short fields. It needs no count of its own,
+ * because the count of the prompt is an overestimate.
  */
 const SHORT_FIELDS = 1000;
 const SHORT_PART = 1 / 8;

@@ -14,8 +14,8 @@ import type { TokenCounter } from './token-count.ts';
 const COUNTED_CHARS = 64 * 1024;
 const OFTEN_CHARS = 1024;
 /**
- * Tokens per second that a model may produce without showing them. A shorter pause than QUIET_MS is not counted,
- * because it is also between the chunks of a slow model.
+ * Tokens per second that a model may produce without showing them. Pauses shorter than QUIET_MS are not counted,
+ * because they also occur between the chunks of a slow model.
  */
 const HIDDEN_PER_SECOND = 100;
 const QUIET_MS = 1000;

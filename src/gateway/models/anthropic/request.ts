@@ -13,7 +13,7 @@ import {
   partsOfRole,
   readAt,
   setFields,
-  type ShownPart,
+  type TextOrFile,
   toolResponse,
 } from '../vendor-api/request.ts';
 import {
@@ -242,7 +242,7 @@ function contentsOf(messages: readonly InputMessage[], strict: boolean): Content
 }
 
 /** Converts a block of text, an image or a document. */
-function shown(block: Block, at: string): ShownPart[] {
+function shown(block: Block, at: string): TextOrFile[] {
   switch (block.type) {
     case 'text':
       return [{ kind: 'text', text: readAt(TextBlock, block, at).text }];
@@ -269,7 +269,7 @@ function shown(block: Block, at: string): ShownPart[] {
 }
 
 /** Converts a source. `mediaType` is the default for a source without a media type. */
-function fromSource(source: Source, mediaType: string, at: string, title?: string): ShownPart[] {
+function fromSource(source: Source, mediaType: string, at: string, title?: string): TextOrFile[] {
   const name = title !== undefined && { name: title };
   switch (source.type) {
     case 'base64':

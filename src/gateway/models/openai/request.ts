@@ -16,11 +16,10 @@ import {
   invalidField,
   isSet,
   setFields,
-  type ShownPart,
+  type TextOrFile,
   toolResponse,
 } from '../vendor-api/request.ts';
-import type { ResponseTool } from './responses/schema.ts';
-import type { ChatBody, ChatMessage, ChatToolCall, UserPart } from './schema.ts';
+import type { ChatBody, ChatFunction, ChatMessage, ChatToolCall, UserPart } from './schema.ts';
 
 /**
  * Unsupported fields that would change the answer. Each function returns true for values that have no effect. These
@@ -46,7 +45,7 @@ const AUDIO_TYPES = { wav: 'audio/wav', mp3: 'audio/mpeg' } as const;
 export function chatRequest(body: ChatBody, relayed = false): ModelRequest {
   // Budgets reserve only one answer, so a request for several answers is refused.
   if (isSet(body.n) && body.n !== 1) throw invalidField('n', 'must be 1: send several requests');
-  if (!relayed) refuse(UNSUPPORTED, body, 'not supported by this gateway: leave it out');
+  if (!relayed) refuseFields(UNSUPPORTED, body, 'not supported by this gateway: leave it out');
   return {
     ...chatMessages(body.messages),
     ...toolsOf(body),
@@ -56,7 +55,7 @@ export function chatRequest(body: ChatBody, relayed = false): ModelRequest {
 }
 
 /** Throws `invalidParams` if one of the fields is set to a value that has an effect. */
-export function refuse(
+export function refuseFields(
   fields: typeof UNSUPPORTED,
   body: Readonly<Record<string, unknown>>,
   why: string,
@@ -120,15 +119,13 @@ function toolsOf({
 /** Converts a tool. The chat API and the Responses API have the same fields. */
 export function declarationOf({
   name,
-  description,
+  description = '',
   parameters,
   strict,
-}: Pick<ResponseTool, 'description' | 'parameters' | 'strict'> & {
-  readonly name: string;
-}): ToolDeclaration {
+}: ChatFunction): ToolDeclaration {
   return {
     name,
-    description: description ?? '',
+    description,
     parameters: parameters ?? { type: 'object', properties: {} },
     ...setFields({ strict }),
   };
@@ -193,12 +190,12 @@ function contentsOf(messages: readonly ChatMessage[]): Content[] {
   return contents;
 }
 
-function userParts(content: string | readonly UserPart[], at: string): ShownPart[] {
+function userParts(content: string | readonly UserPart[], at: string): TextOrFile[] {
   if (typeof content === 'string') return [{ kind: 'text', text: content }];
   return content.map((part, place) => userPart(part, `${at}.${place}`));
 }
 
-function userPart(part: UserPart, at: string): ShownPart {
+function userPart(part: UserPart, at: string): TextOrFile {
   switch (part.type) {
     case 'text':
       return { kind: 'text', text: part.text };

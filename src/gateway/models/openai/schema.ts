@@ -77,6 +77,8 @@ const Tool = z.looseObject({
   }),
 });
 
+export type ChatFunction = z.infer<typeof Tool>['function'];
+
 const ToolChoice = z.union([
   z.enum(['auto', 'none', 'required']),
   z.looseObject({

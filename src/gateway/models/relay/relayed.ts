@@ -34,7 +34,7 @@ const DONE: IteratorReturnResult<undefined> = { value: undefined, done: true };
 
 let shared: Dispatcher | undefined;
 
-/** Returns the connections to vendors. Like those of `fetch`, they use a proxy if Node is told to. */
+/** Returns the connections to vendors. Like those of `fetch`, they use a proxy if NODE_USE_ENV_PROXY is 1. */
 function connections(): Dispatcher {
   const options = { keepAliveTimeout: KEEP_ALIVE_MS, connect: { timeout: CONNECT_MS } };
   const usesProxy = process.env['NODE_USE_ENV_PROXY'] === '1';

@@ -1,10 +1,12 @@
 /**
  * Executes the gateway's own tasks with a model.
  *
- * The answer is streamed as the artifact `answer`, whose metadata contains the usage. The last status repeats the
- * answer and the usage, for clients of the gateway's own REST API (dialect/). The model also gets the earlier turns of
- * the conversation, which are the completed tasks of the same context. It does not get them if the request contains the
- * whole conversation (chat-completion.ts). Embeddings are returned as one artifact with a data part.
+ * The answer is streamed as the artifact `answer`. The last chunk of its text has the usage in the artifact's metadata.
+ * The last status repeats the answer and the usage, for clients of the gateway's own REST API (dialect/).
+ *
+ * The model also gets the earlier turns of the conversation, which are the completed tasks of the same context. It does
+ * not get them if the request contains the whole conversation (chat-completion.ts). Embeddings are returned as one
+ * artifact with a data part.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { userContent } from '../../../agent/index.ts';
@@ -112,8 +114,7 @@ export function modelExecutor({
             yield sent({ kind: 'text', text: held }, usage);
             held = '';
           }
-          const whole = text.length > MAX_FINAL_TEXT ? TOO_LONG : text;
-          const message = repeatedAnswer(whole, usage);
+          const message = repeatedAnswer(text.length > MAX_FINAL_TEXT ? TOO_LONG : text, usage);
           yield { kind: 'status-update', state: 'completed', message } satisfies ExecutorEvent;
           return;
         }
@@ -125,8 +126,7 @@ export function modelExecutor({
   }
 
   async function* embed({ message }: ExecutionContext, { target }: Asked, askOptions: AskOptions) {
-    const texts = textsOf(message);
-    const { vectors, used } = await models.embed(target, texts, askOptions);
+    const { vectors, used } = await models.embed(target, textsOf(message), askOptions);
     const data = { embeddings: vectors, model: target.name };
     yield {
       kind: 'artifact-update',

@@ -68,11 +68,11 @@ export function partsOfRole(contents: OpenContent[], role: Content['role']): Con
 }
 
 /** A text or a file. */
-export type ShownPart = Extract<ContentPart, { kind: 'text' }> | BlobPart | FileContentPart;
+export type TextOrFile = Extract<ContentPart, { kind: 'text' }> | BlobPart | FileContentPart;
 
 /** Returns the text and the files that a tool returned. */
 export function toolResponse(
-  parts: readonly ShownPart[],
+  parts: readonly TextOrFile[],
   separator = '',
 ): Pick<FunctionResponsePart, 'response' | 'parts'> {
   const texts = parts.flatMap((part) => (part.kind === 'text' ? [part.text] : []));

@@ -14,11 +14,11 @@ import {
   type OpenContent,
   partsOfRole,
   setFields,
-  type ShownPart,
+  type TextOrFile,
   toolResponse,
 } from '../../vendor-api/request.ts';
 import { fieldIn } from '../../vendor-api/answer.ts';
-import { argumentsOf, declarationOf, fileAt, refuse } from '../request.ts';
+import { argumentsOf, declarationOf, fileAt, refuseFields } from '../request.ts';
 import { type Carried, decodeCarried, isCarried } from '../../vendor-api/carried.ts';
 import {
   CallOutputItem,
@@ -79,7 +79,7 @@ export function responsesRequest(
   { earlier, relayed }: ResponsesRequestOptions,
 ): ModelRequest {
   const refused = relayed ? NEVER : { ...NEVER, ...UNSUPPORTED };
-  refuse(refused, body, 'not supported for this model: leave it out');
+  refuseFields(refused, body, 'not supported for this model: leave it out');
   const items = [...earlier, ...itemsOf(body)];
   const { system, messages } = contentsOf(items, body.instructions ?? '', earlier.length, relayed);
   if (messages.length === 0) throw invalidField('input', 'must contain a message');
@@ -121,7 +121,8 @@ function toolsOf(
 function declaration(tool: ResponseTool): ToolDeclaration[] {
   const { type, name } = tool;
   if (name === undefined) return [];
-  if (type === 'function') return [declarationOf({ ...tool, name })];
+  if (type === 'function')
+    return [declarationOf({ ...tool, name, description: tool.description ?? '' })];
   if (type !== 'custom') return [];
   const definition = fieldIn(tool['format'], 'definition');
   const grammar =
@@ -193,12 +194,12 @@ function contentsOf(
   return { system: system.join('\n\n'), messages };
 }
 
-function partsOf(content: ItemContent, at: string): readonly ShownPart[] {
+function partsOf(content: ItemContent, at: string): readonly TextOrFile[] {
   if (typeof content === 'string') return [{ kind: 'text', text: content }];
   return content.map((part, place) => partOf(part, `${at}.${place}`));
 }
 
-function partOf(part: ItemPart, at: string): ShownPart {
+function partOf(part: ItemPart, at: string): TextOrFile {
   switch (part.type) {
     case 'refusal':
       return { kind: 'text', text: part.refusal };
