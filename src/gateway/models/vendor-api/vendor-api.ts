@@ -160,6 +160,7 @@ export function createVendorApi({ models }: { readonly models: Models }): Vendor
         ...relay,
         accepts: (each) => each === type,
         stream: false,
+        // Not used, because the answer is not a stream.
         watched: /$^/,
         read(answer) {
           tokens = countIn(answer, relay.countField);
