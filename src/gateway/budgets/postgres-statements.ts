@@ -2,15 +2,13 @@
 import { isAlive } from '../../store/index.ts';
 import { REGISTER_LOCKS } from '../register/advisory-locks.ts';
 import { statement } from '../register/register.ts';
-import { MAX } from './rows.ts';
+import { added, CALLER, NUMBERS } from './counter-query.ts';
 
 const { counters: COUNTERS_LOCK, fold: FOLD_LOCK } = REGISTER_LOCKS;
 
 const COUNTER = 'calls, tokens, nanos, reserved_tokens, reserved_nanos';
 const COUNTER_TYPES = `holder text, period text, currency text, calls bigint, tokens bigint, nanos bigint,
   reserved_tokens bigint, reserved_nanos bigint, used_on text`;
-const CALLER = 'workspace, day, key_id, subject, model, agent, currency';
-const NUMBERS = 'uses, failures, input_tokens, output_tokens, nanos';
 const USAGE_TYPES = `workspace text, day text, context_id text, task_id text, key_id text, subject text, model text,
   agent text, currency text, uses bigint, failures bigint, input_tokens bigint, output_tokens bigint, nanos bigint`;
 const RESERVATION = `id, owner, expires_at, workspace, key_id, subject, task_id, context_id, day, model, agent, currency,
@@ -20,25 +18,6 @@ const RESERVATION_TYPES = `id text, owner text, expires_at bigint, workspace tex
   input_nanos bigint, output_price double precision, tokens bigint, nanos bigint`;
 
 const rowsOf = (types: string) => `json_to_recordset($rows::json) AS given (${types})`;
-const added = (table: string) =>
-  NUMBERS.split(', ')
-    .map((name) => `${name} = least(${table}.${name} + excluded.${name}, ${MAX})`)
-    .join(', ');
-
-/** The sums of a holder, for a new counter. */
-function sums(tokens: string, table: string) {
-  const of = (holder: string) =>
-    statement(`
-      SELECT coalesce(sum(${tokens}), 0)::double precision AS tokens,
-             coalesce(sum(nanos) FILTER (WHERE currency = $currency), 0)::double precision AS nanos
-      FROM ${table} WHERE ${holder} AND day >= $from AND day < $to`);
-  return {
-    workspace: of('workspace = $workspace'),
-    key: of('key_id = $id'),
-    subject: of(`workspace = $workspace AND subject = $id AND subject <> ''`),
-  };
-}
-
 export const BUDGET_SQL = {
   /**
    * Every transaction that changes usage or reservations has the shared lock. A new counter is computed from them, so
@@ -46,11 +25,6 @@ export const BUDGET_SQL = {
    */
   share: statement(`SELECT pg_advisory_xact_lock_shared(${COUNTERS_LOCK})`),
   alone: statement(`SELECT pg_advisory_xact_lock(${COUNTERS_LOCK})`),
-  spent: sums('input_tokens + output_tokens', 'spending'),
-  reserved: sums('tokens', '(SELECT * FROM reservations WHERE NOT recovered) live'),
-  counter: statement(
-    `SELECT ${COUNTER} FROM budget_counters WHERE holder = $holder AND period = $period AND currency = $currency`,
-  ),
   /** Locks the counters, always in the same order, so that transactions do not wait for each other in a circle. */
   lockCounters: statement(`
     SELECT holder, period, currency, ${COUNTER} FROM budget_counters
@@ -94,35 +68,18 @@ export const BUDGET_SQL = {
     INSERT INTO settled (batch) SELECT id FROM ${rowsOf('id text')} ON CONFLICT DO NOTHING RETURNING batch`),
   addUsage: statement(`
     INSERT INTO spending (${CALLER}, ${NUMBERS}) SELECT ${CALLER}, ${NUMBERS} FROM ${rowsOf(USAGE_TYPES)}
-    ORDER BY ${CALLER} ON CONFLICT (${CALLER}) DO UPDATE SET ${added('spending')}`),
+    ORDER BY ${CALLER} ON CONFLICT (${CALLER}) DO UPDATE SET ${added('spending', 'least')}`),
   addTasks: statement(`
     INSERT INTO task_spending (context_id, task_id, ${CALLER}, ${NUMBERS})
     SELECT context_id, task_id, ${CALLER}, ${NUMBERS} FROM ${rowsOf(USAGE_TYPES)}
     ORDER BY ${CALLER}, context_id
     ON CONFLICT (workspace, day, context_id, key_id, subject, model, agent, currency) WHERE task_id = ''
-    DO UPDATE SET ${added('task_spending')}`),
+    DO UPDATE SET ${added('task_spending', 'least')}`),
   trimTasks: statement(`
     DELETE FROM task_spending WHERE workspace = $workspace AND number <=
       (SELECT number FROM task_spending WHERE workspace = $workspace ORDER BY number DESC LIMIT 1 OFFSET $kept)`),
 
   mayFold: statement(`SELECT pg_try_advisory_xact_lock(${FOLD_LOCK}) AS alone`),
-  fold: statement(`
-    INSERT INTO spending (${CALLER}, ${NUMBERS})
-    SELECT workspace, substr(day, 1, 7), key_id, subject, model, agent, currency,
-           ${NUMBERS.split(', ')
-             .map((name) => `least(sum(${name}), ${MAX})::bigint`)
-             .join(', ')}
-    FROM spending WHERE day < ? AND length(day) = 10 GROUP BY 1, 2, 3, 4, 5, 6, 7
-    ON CONFLICT (${CALLER}) DO UPDATE SET ${added('spending')}`),
-  drop: statement('DELETE FROM spending WHERE day < ? AND length(day) = 10'),
-  dropCounters: statement(
-    'DELETE FROM budget_counters WHERE used_on < ? AND reserved_tokens = 0 AND reserved_nanos = 0',
-  ),
-  dropTasks: statement('DELETE FROM task_spending WHERE day < ?'),
-  // All names between `task:` and `task;` are names of tasks, because `;` follows `:` in ASCII.
-  dropTaskCounters: statement(`
-    DELETE FROM budget_counters
-    WHERE holder > 'task:' AND holder < 'task;' AND used_on < ? AND reserved_tokens = 0 AND reserved_nanos = 0`),
   dropSettled: statement("DELETE FROM settled WHERE at < now() - interval '1 day'"),
   dropRecovered: statement('DELETE FROM reservations WHERE recovered AND expires_at < ?'),
   dropBuckets: statement("DELETE FROM rate_buckets WHERE at < now() - interval '1 day'"),

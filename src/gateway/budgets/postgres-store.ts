@@ -11,7 +11,8 @@ import { A2AError } from '../../protocol/index.ts';
 import { jsonRows } from '../register/postgres-statement.ts';
 import type { PostgresRegister } from '../register/postgres-register.ts';
 import type { Steps } from '../register/register.ts';
-import { type BudgetRefusal, type Counter, type Grant, grantOf, type Limit } from './grant.ts';
+import { counterOf, fold, summed } from './counter-query.ts';
+import { type BudgetRefusal, type Grant, grantOf, type Limit } from './grant.ts';
 import { Counters, type StoredCounter } from './counters.ts';
 import { BUDGET_SQL as SQL } from './postgres-statements.ts';
 import {
@@ -20,7 +21,6 @@ import {
   bookingIn,
   callerOf,
   clamped,
-  counterIn,
   holderName,
   numberIn,
   payerIn,
@@ -51,6 +51,12 @@ interface Waiting {
   readonly planned: PlannedBooking;
   readonly resolve: (outcome: Outcome) => void;
   readonly reject: (error: unknown) => void;
+}
+
+/** A limit of a call on `day`. */
+interface DatedLimit {
+  readonly limit: Limit;
+  readonly day: string;
 }
 
 /** The usage of one call, and whether the task has a counter. */
@@ -85,42 +91,21 @@ export function createPostgresBudgetStore(
   const batches = new WeakMap<Settlement, string>();
   const untrimmed = new Map<string, number>();
 
-  /** Computes a counter from the usage and the reservations. A task's usage is only in its counter. */
-  function* summed({ holder: { kind, workspace, id }, currency, period }: Limit): Steps<Counter> {
-    const named = { workspace, id, currency, from: period.from, to: period.to };
-    const spent = kind === 'task' ? undefined : yield* SQL.spent[kind].get(named);
-    const reserved = kind === 'task' ? undefined : yield* SQL.reserved[kind].get(named);
-    return {
-      calls: 0,
-      tokens: numberIn(spent, 'tokens'),
-      nanos: numberIn(spent, 'nanos'),
-      reservedTokens: numberIn(reserved, 'tokens'),
-      reservedNanos: numberIn(reserved, 'nanos'),
-    };
-  }
-
-  function* counterOf(limit: Limit): Steps<{ readonly limit: Limit; readonly counter: Counter }> {
-    const { holder, period, currency } = limit;
-    const name = { holder: holderName(holder), period: period.name, currency };
-    const row = yield* SQL.counter.get(name);
-    return { limit, counter: row ? counterIn(row) : yield* summed(limit) };
-  }
-
-  function* createCounters(missing: readonly Limit[], day: string): Steps<void> {
-    yield* SQL.alone.get();
-    const made: StoredCounter[] = [];
-    for (const limit of missing) {
-      const counter = clamped(yield* summed(limit));
+  function* addCounters(limits: readonly DatedLimit[]): Steps<void> {
+    if (limits.length === 0) return;
+    const rows: Record<string, string | number>[] = [];
+    for (const { limit, day } of limits) {
       const { holder, period, currency } = limit;
-      made.push({
-        holder: holderName(holder),
-        period: period.name,
-        currency,
-        usedOn: day,
-        ...counter,
-      });
+      const counter = clamped(yield* summed(limit));
+      const name = { holder: holderName(holder), period: period.name, currency };
+      rows.push(counterRow({ ...name, usedOn: day, ...counter }));
     }
-    yield* SQL.addCounters.run({ rows: jsonRows(made.map(counterRow)) });
+    yield* SQL.addCounters.run({ rows: jsonRows(rows) });
+  }
+
+  function* createCounters(missing: readonly DatedLimit[]): Steps<void> {
+    yield* SQL.alone.get();
+    yield* addCounters(missing);
   }
 
   function* lockedCounters(calls: readonly (Payer & { readonly day: string })[]): Steps<Counters> {
@@ -137,14 +122,12 @@ export function createPostgresBudgetStore(
   /** Reserves the calls one after the other. Returns the limits without a counter if there are any. */
   function* reserveAll(
     plans: readonly PlannedBooking[],
-  ): Steps<{ readonly outcomes: readonly Outcome[]; readonly missing: readonly Limit[] }> {
+  ): Steps<{ readonly outcomes: readonly Outcome[]; readonly missing: readonly DatedLimit[] }> {
     yield* SQL.share.get();
-    const ofTasks = plans.flatMap(({ limits, day }) =>
-      limits.filter(({ holder }) => holder.kind === 'task').map((limit) => zero(limit, day)),
-    );
-    if (ofTasks.length > 0) yield* SQL.addCounters.run({ rows: jsonRows(ofTasks.map(counterRow)) });
+    const all = plans.flatMap(({ limits, day }) => limits.map((limit) => ({ limit, day })));
+    yield* addCounters(all.filter(({ limit }) => limit.holder.kind === 'task'));
     const counters = yield* lockedCounters(plans);
-    const missing = plans.flatMap(({ limits }) => limits).filter((limit) => !counters.of(limit));
+    const missing = all.filter(({ limit }) => !counters.of(limit));
     if (missing.length > 0) return { outcomes: [], missing };
     const outcomes: Outcome[] = [];
     const reservations: Record<string, string | number>[] = [];
@@ -184,8 +167,7 @@ export function createPostgresBudgetStore(
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       const { outcomes, missing } = await register.transaction(() => reserveAll(plans));
       if (missing.length === 0) return outcomes;
-      const [{ day } = { day: '' }] = plans;
-      await register.transaction(() => createCounters(missing, day));
+      await register.transaction(() => createCounters(missing));
     }
     throw new A2AError('unavailable', undefined, { retryAfterSeconds: 1 });
   }
@@ -335,24 +317,15 @@ export function createPostgresBudgetStore(
       }),
     usage: (workspace, query) => register.read(() => readUsage(workspace, query)),
     // Only one node at a time removes old rows. The others have nothing to do then.
-    fold: ({ month, taskDay }) =>
+    fold: (before) =>
       register.transaction(function* () {
         if ((yield* SQL.mayFold.get())?.['alone'] !== true) return;
-        yield* SQL.fold.run(month);
-        yield* SQL.drop.run(month);
-        yield* SQL.dropCounters.run(month);
-        yield* SQL.dropTasks.run(taskDay);
-        yield* SQL.dropTaskCounters.run(taskDay);
+        yield* fold(before);
         yield* SQL.dropSettled.run();
         yield* SQL.dropRecovered.run(Date.now());
         yield* SQL.dropBuckets.run();
       }),
   };
-}
-
-function zero({ holder, period, currency }: Limit, day: string): StoredCounter {
-  const none = { calls: 0, tokens: 0, nanos: 0, reservedTokens: 0, reservedNanos: 0 };
-  return { holder: holderName(holder), period: period.name, currency, usedOn: day, ...none };
 }
 
 function counterRow(counter: StoredCounter): Record<string, string | number> {

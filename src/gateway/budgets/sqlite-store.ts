@@ -8,13 +8,13 @@ import {
   type Steps,
 } from '../register/register.ts';
 import { andThen } from '../../base/index.ts';
-import { type BudgetRefusal, type Counter, type Grant, grantOf, type Limit } from './grant.ts';
+import { added, CALLER, counterOf, fold, type FoundCounter, NUMBERS } from './counter-query.ts';
+import { type BudgetRefusal, type Grant, grantOf } from './grant.ts';
 import {
   addTo,
   bookingIn,
   callerOf,
   clamped,
-  counterIn,
   holdersOf,
   MAX,
   holderName,
@@ -31,13 +31,6 @@ import type { Booking, BudgetStore, PlannedBooking, Settlement } from './store.t
 
 /** Time after the start during which resumed tasks can take over the reservations of their calls to agents. */
 const ADOPT_MS = 60_000;
-
-/** The counter of a limit. `stored` is false if the counter was computed and has no row yet. */
-interface Found {
-  readonly limit: Limit;
-  readonly counter: Counter;
-  readonly stored: boolean;
-}
 
 const noResult = () => undefined;
 
@@ -57,44 +50,9 @@ export function createSqliteBudgetStore(register: Register, taskRows = TASK_ROWS
   /** The time until which resumed tasks can take over the reservations of their calls to agents. */
   let adoptsUntil: number | undefined;
 
-  /**
-   * Reads the sums of a holder from `spending` and `reservations`. The sums of a task are zero, because its usage is
-   * only in its counter.
-   */
-  function* summed({
-    holder: { kind, workspace, id },
-    currency,
-    period: { from, to },
-  }: Limit): Steps<Counter> {
-    const named = {
-      currency,
-      from,
-      to,
-      ...(kind !== 'key' && { workspace }),
-      ...(kind !== 'workspace' && { id }),
-    };
-    const spent = kind === 'task' ? undefined : yield* SQL.spent[kind].get(named);
-    const reserved = kind === 'task' ? undefined : yield* SQL.reserved[kind].get(named);
-    return {
-      calls: 0,
-      tokens: numberIn(spent, 'tokens'),
-      nanos: numberIn(spent, 'nanos'),
-      reservedTokens: numberIn(reserved, 'tokens'),
-      reservedNanos: numberIn(reserved, 'nanos'),
-    };
-  }
-
-  function* counterOf(limit: Limit): Steps<Found> {
-    const { holder, currency, period } = limit;
-    const row = yield* SQL.counter.get(holderName(holder), period.name, currency);
-    return row
-      ? { limit, counter: counterIn(row), stored: true }
-      : { limit, counter: yield* summed(limit), stored: false };
-  }
-
   function* reserve(planned: PlannedBooking, dry: boolean): Steps<Grant | BudgetRefusal> {
     const { need, limits, day } = planned;
-    const found: Found[] = [];
+    const found: FoundCounter[] = [];
     for (const limit of limits) found.push(yield* counterOf(limit));
     const outcome = grantOf(need, found);
     if (dry || !outcome.granted) return outcome;
@@ -244,40 +202,15 @@ export function createSqliteBudgetStore(register: Register, taskRows = TASK_ROWS
         return (yield* counterOf(limit)).counter;
       }),
     usage: (workspace, query) => register.read(() => readUsage(workspace, query)),
-    fold: ({ month, taskDay }) =>
-      register.transaction(function* () {
-        yield* SQL.fold.run(month);
-        yield* SQL.drop.run(month);
-        yield* SQL.dropCounters.run(month);
-        yield* SQL.dropTasks.run(taskDay);
-        yield* SQL.dropTaskCounters.run(taskDay);
-      }),
+    fold: (before) => register.transaction(() => fold(before)),
   };
 }
 
-const COLUMNS =
-  'workspace, day, key_id, subject, model, agent, currency, uses, failures, input_tokens, output_tokens, nanos';
 const OF_CALL = `holder IN ($workspaceHolder, $keyHolder, $subjectHolder, $taskHolder) AND period IN ($day, $month, 'total')`;
 
 function statements() {
   // A vendor may report absurdly large numbers. A sum that is too large for SQLite could not be stored.
-  const added = ['uses', 'failures', 'input_tokens', 'output_tokens', 'nanos'].map(
-    (name) => `${name} = min(${name} + excluded.${name}, ${MAX})`,
-  );
-  const conflict = `ON CONFLICT DO UPDATE SET ${added.join(', ')}`;
-  // total() returns a float. So a very large sum is rounded and does not cause an error.
-  const sums = (tokens: string, table: string) => {
-    const of = (holder: string) =>
-      statement(`
-        SELECT total(${tokens}) AS tokens, total(CASE WHEN currency = $currency THEN nanos ELSE 0 END) AS nanos
-        FROM ${table} WHERE ${holder} AND day >= $from AND day < $to`);
-    return {
-      workspace: of('workspace = $workspace'),
-      key: of('key_id = $id'),
-      // The condition that the subject is not empty lets SQLite use the index.
-      subject: of(`workspace = $workspace AND subject = $id AND subject <> ''`),
-    };
-  };
+  const conflict = (table: string) => `ON CONFLICT DO UPDATE SET ${added(table, 'min')}`;
   /** The first seven values are the caller, the next one is the first number. Each row has six more values. */
   const addTasks = (count: number) => {
     const rows = Array.from({ length: count }, (_, row) => {
@@ -286,14 +219,9 @@ function statements() {
       );
       return `(?8 + ${row}, ${context}, ${task}, ?1, ?2, ?3, ?4, ?5, ?6, ?7, 1, ${failures}, ${numbers.join(', ')})`;
     });
-    return `INSERT INTO task_spending (number, context_id, task_id, ${COLUMNS}) VALUES ${rows.join(', ')}`;
+    return `INSERT INTO task_spending (number, context_id, task_id, ${CALLER}, ${NUMBERS}) VALUES ${rows.join(', ')}`;
   };
   return {
-    spent: sums('input_tokens + output_tokens', 'spending'),
-    reserved: sums('tokens', 'reservations'),
-    counter: statement(
-      'SELECT * FROM budget_counters WHERE holder = ? AND period = ? AND currency = ?',
-    ),
     addCounter: statement(`
       INSERT INTO budget_counters
       VALUES ($holder, $period, $currency, $calls, $tokens, $nanos, $reservedTokens, $reservedNanos, $day)`),
@@ -325,28 +253,17 @@ function statements() {
       SELECT * FROM reservations
       WHERE expires_at < $now OR (owner <> $owner AND ($adopts = 0 OR agent = ''))`),
     add: statement(`
-      INSERT INTO spending (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ${conflict}`),
+      INSERT INTO spending (${CALLER}, ${NUMBERS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+      ${conflict('spending')}`),
     lastTask: arrayStatement<[number | null]>(
       'SELECT max(number) FROM task_spending WHERE workspace = ?',
     ),
     addTask: statement(addTasks(1)),
     addTasks: statement(addTasks(ROWS_AT_ONCE)),
-    addWithoutTask: arrayStatement<[number]>(`${addTasks(1)} ${conflict} RETURNING number`),
+    addWithoutTask: arrayStatement<[number]>(
+      `${addTasks(1)} ${conflict('task_spending')} RETURNING number`,
+    ),
     trimTasks: statement('DELETE FROM task_spending WHERE workspace = ? AND number <= ?'),
-    dropTasks: statement('DELETE FROM task_spending WHERE day < ?'),
-    fold: statement(`
-      INSERT INTO spending (${COLUMNS})
-      SELECT workspace, substr(day, 1, 7), key_id, subject, model, agent, currency,
-             sum(uses), sum(failures), sum(input_tokens), sum(output_tokens), sum(nanos)
-      FROM spending WHERE day < ? AND length(day) = 10 GROUP BY 1, 2, 3, 4, 5, 6, 7
-      ${conflict}`),
-    drop: statement('DELETE FROM spending WHERE day < ? AND length(day) = 10'),
-    dropCounters: statement(`
-      DELETE FROM budget_counters WHERE used_on < ? AND reserved_tokens = 0 AND reserved_nanos = 0`),
-    // All names between `task:` and `task;` are names of tasks, because `;` follows `:` in ASCII.
-    dropTaskCounters: statement(`
-      DELETE FROM budget_counters
-      WHERE holder > 'task:' AND holder < 'task;' AND used_on < ? AND reserved_tokens = 0 AND reserved_nanos = 0`),
   };
 }
 
