@@ -9,5 +9,5 @@ export {
 export { acrossLostConnections, type LostConnectionOptions } from './lost-connection.ts';
 export { isDuplicate } from './postgres-error.ts';
 export { schemaVersions, type Executor, type PostgresSchema } from './schema.ts';
-export { fromPostgresText, toPostgresText } from './text.ts';
+export { fromPostgresRow, fromPostgresText, toPostgresText } from './text.ts';
 export { StoreError } from '../store-error.ts';

@@ -9,6 +9,7 @@ import { backoffMs, pause } from '../wait.ts';
 import { StoreError } from '../store-error.ts';
 import { isConnectionLost, isRolledBack, lacksPrepared, toStoreError } from './postgres-error.ts';
 import {
+  areCurrent,
   checkVersions,
   migrate,
   schemaVersions,
@@ -35,8 +36,6 @@ export interface PostgresOptions {
   readonly poolSize?: number | undefined;
   /** Maximum time of a statement in milliseconds. After it, the connection is closed. Default: 15 seconds. */
   readonly timeoutMs?: number | undefined;
-  /** The name of this process in `pg_stat_activity`. Default: `parley`. */
-  readonly applicationName?: string | undefined;
 }
 
 /** The connections of the pool. */
@@ -60,14 +59,14 @@ export interface PostgresSession extends Executor, AsyncDisposable {
 const POOL_SIZE = 10;
 const TIMEOUT_MS = 15_000;
 const CONNECT_MS = 5000;
-/** How often a statement or transaction is tried that other transactions roll back. */
+/** Maximum number of attempts for a statement or transaction that is rolled back because of other transactions. */
 const MAX_TRIES = 10;
 const INT8 = 20;
 /**
- * Our statements find rows by index. Without turning the first two settings off, a connection could keep a plan that was
- * made when a table was almost empty, and that reads the whole table, until PostgreSQL has analyzed the table again.
- * Without the third one, PostgreSQL plans a statement again for each call if a plan for the values of the call seems
- * cheaper. For a page of a list in a large table, this takes longer than reading the page.
+ * Our statements find rows by index. The first two settings prevent plans without an index. Otherwise, a connection
+ * could make a plan while a table is almost empty, and keep it while the table grows. The plan would read the whole table
+ * until PostgreSQL analyzes the table again. Without the third setting, PostgreSQL may plan a statement again for each
+ * call. For a page of a list in a large table, this takes longer than reading the page.
  */
 const LOOKUPS = {
   enable_seqscan: 'off',
@@ -88,9 +87,9 @@ const SET = `SELECT set_config(name, value, false) FROM unnest($1::text[], $2::t
  */
 export async function openPostgres(url: string, options: PostgresOptions): Promise<Postgres> {
   const { schemas, poolSize, timeoutMs = TIMEOUT_MS } = options;
-  const { config, database, size } = readUrl(url, options.applicationName ?? 'parley');
+  const { config, database, size } = readUrl(url);
   const { default: pg } = await optionalPackage('pg', 'PostgreSQL', () => import('pg'));
-  const key = JSON.stringify([url, config.application_name, timeoutMs]);
+  const key = JSON.stringify([url, timeoutMs]);
   const known = poolSize === undefined ? shared.get(key) : undefined;
   const connections = known ?? newConnections(pg, config, poolSize ?? size ?? POOL_SIZE, timeoutMs);
   if (poolSize === undefined) shared.set(key, connections);
@@ -104,7 +103,7 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
     if (options.migrate === false) {
       const versions = await schemaVersions(db, schemas);
       checkVersions(versions, database);
-      if (versions.some(({ stored, known }) => stored < known)) {
+      if (!areCurrent(versions)) {
         throw new StoreError(`the tables in ${database} are missing or of an older version`, {
           hint: 'run: parley db migrate URL',
         });
@@ -145,15 +144,15 @@ function newConnections(
     query_timeout: timeoutMs,
     idleTimeoutMillis: 60_000,
     onConnect: (connection) => {
-      // The pool itself listens only while nobody uses the connection. An error may come before its next user listens,
-      // and without a listener it would end the process. The statements of the user fail anyway.
+      // The pool handles the errors of idle connections only. An error of a connection in use would end the process if
+      // it had no handler. It can be ignored here, because the statements on this connection fail too.
       connection.on('error', () => {});
-      // The statement for which the connection was opened comes next. If the connection is lost, it fails.
+      // An error is ignored: if the connection is lost, the next statement on it fails and reports the error.
       const settings = [Object.keys(LOOKUPS), Object.values(LOOKUPS)];
       void connection.query(SET, [...settings, processIdOf(connection)]).catch(() => {});
     },
   });
-  // The pool has already removed the connection. Without a listener, the error would end the process.
+  // The pool has already removed the connection. Without a handler, the error would end the process.
   pool.on('error', () => {});
   return { pool, single: () => new pg.Client(client), users: 0 };
 }
@@ -213,8 +212,9 @@ export class Postgres implements Executor, AsyncDisposable {
   }
 
   /**
-   * Runs `work` again if other transactions have rolled it back (deadlock, serialization failure), or if the connection
-   * does not know a prepared statement. Then all later statements are not prepared.
+   * Runs `work` again if it was rolled back because of other transactions (deadlock, serialization failure), or if the
+   * connection does not know a prepared statement. In the second case, this and all later statements are sent
+   * unprepared.
    */
   async #retried<Result>(work: (prepares: boolean) => Promise<Result>): Promise<Result> {
     for (let attempt = 1; ; attempt++) {
@@ -278,26 +278,23 @@ export class Postgres implements Executor, AsyncDisposable {
     }
   }
 
-  /** Creates the tables that are missing. Only one process at a time does this. Returns the versions before. */
+  /**
+   * Creates missing tables and updates those of older versions. Only one process at a time does this. Returns the
+   * versions before the migration.
+   */
   async migrate(schemas: readonly PostgresSchema[]): Promise<SchemaVersion[]> {
     const before = await schemaVersions(this, schemas);
     checkVersions(before, this.name);
-    if (before.every(({ stored, known }) => stored === known)) return before;
+    if (areCurrent(before)) return before;
     // A migration of a large table takes longer than a statement of the pool may.
     const client = this.#single();
     client.on('error', () => {});
     try {
       await client.connect();
-      return await migrate(
-        async (work) => {
-          await client.query('BEGIN');
-          const result = await work(executor(client));
-          await client.query('COMMIT');
-          return result;
-        },
-        schemas,
-        this.name,
-      );
+      await client.query('BEGIN');
+      const versions = await migrate(executor(client), schemas, this.name);
+      await client.query('COMMIT');
+      return versions;
     } catch (error) {
       throw toStoreError(error, this.name);
     } finally {
@@ -353,17 +350,18 @@ const VERIFYING = new Set(['require', 'verify-ca', 'verify-full']);
  * certificate), or `verify-full`. `require` and `verify-ca` also check the certificate and the host name, because an
  * attacker in the network could otherwise read the password.
  */
-function readUrl(
-  text: string,
-  applicationName: string,
-): { config: ClientConfig; database: string; size: number | undefined } {
+function readUrl(text: string): {
+  config: ClientConfig;
+  database: string;
+  size: number | undefined;
+} {
   const invalid = (reason: string) =>
     new StoreError(`the URL of the database is invalid: ${reason}`, {
       hint: 'use postgres://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=verify-full',
     });
   if (!isPostgresUrl(text)) throw invalid('it must start with postgres://');
   const [base = '', query] = text.split('?', 2);
-  // The driver accepts a URL without a host after the user, for a socket.
+  // For a Unix socket, the driver accepts a URL without a host, such as postgres://user@/database, but `URL` does not.
   if (!URL.canParse(base.replace('@/', '@socket/'))) {
     throw invalid('write @ / : ? # % in the user and the password as %40 %2F %3A %3F %23 %25');
   }
@@ -382,7 +380,8 @@ function readUrl(
       connectionString: `${base}?${parameters.toString()}`,
       connectionTimeoutMillis: CONNECT_MS,
       keepAlive: true,
-      application_name: applicationName,
+      // The name of this process in `pg_stat_activity`.
+      application_name: 'parley',
     },
     // Without the user and the password, even if the password has a slash that is not encoded.
     database: host + base.replace(/^\w+:\/\/(?:.*@)?/, ''),

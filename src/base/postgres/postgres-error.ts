@@ -16,14 +16,12 @@ export function isDuplicate(error: unknown): boolean {
 
 /** Returns whether the transaction was rolled back because of another transaction. Running it again may succeed. */
 export function isRolledBack(error: unknown): boolean {
-  const state = sqlState(error);
-  return state === '40001' || state === '40P01';
+  return /^40(001|P01)$/.test(sqlState(error) ?? '');
 }
 
 /** Returns whether the connection does not know a prepared statement, because a pooler shares server connections. */
 export function lacksPrepared(error: unknown): boolean {
-  const state = sqlState(error);
-  return state === '26000' || state === '42P05' || state === '08P01';
+  return /^(26000|42P05|08P01)$/.test(sqlState(error) ?? '');
 }
 
 /**
@@ -37,12 +35,7 @@ export function isConnectionLost(error: unknown): boolean {
     // 08: connection exceptions, except for a wrong message (08P01). 57P01 to 57P05: the server shuts down, crashed,
     // starts, or has closed the connection. 53300: too many clients.
     // 25006: the server has become a read-only replica, so the next connection finds the new primary.
-    return (
-      /^08(?!P01)/.test(state) ||
-      /^57P0[1-5]$/.test(state) ||
-      state === '53300' ||
-      state === '25006'
-    );
+    return /^(08(?!P01)|57P0[1-5]$|53300$|25006$)/.test(state);
   }
   if (!(error instanceof Error)) return false;
   if ('syscall' in error || ('code' in error && /^E[A-Z]+$/.test(String(error.code)))) return true;
@@ -64,6 +57,7 @@ function isTlsFailure(error: Error): boolean {
 /** Converts an error of PostgreSQL or of the network to a StoreError. Other errors are returned unchanged. */
 export function toStoreError(error: unknown, database: string): unknown {
   if (error instanceof StoreError) return error;
+  const reason = reasonOf(error);
   const refuse = (code: StoreErrorCode, message: string, hint: string): StoreError =>
     new StoreError(message, { code, hint, cause: error });
   if (isTimeout(error)) {
@@ -76,7 +70,7 @@ export function toStoreError(error: unknown, database: string): unknown {
   if (isConnectionLost(error)) {
     return refuse(
       'unavailable',
-      `cannot reach the database ${database}: ${reasonOf(error)}`,
+      `cannot reach the database ${database}: ${reason}`,
       'check that PostgreSQL runs, and that the host and the port in the URL are right',
     );
   }
@@ -85,45 +79,41 @@ export function toStoreError(error: unknown, database: string): unknown {
     if (!(error instanceof Error) || !isTlsFailure(error)) return error;
     return refuse(
       'unusable',
-      `no TLS connection to the database ${database}: ${reasonOf(error)}`,
+      `no TLS connection to the database ${database}: ${reason}`,
       'set sslmode and sslrootcert in the URL: see docs/operations.md',
     );
   }
   if (state.startsWith('28')) {
     return refuse(
       'unusable',
-      `the database ${database} refused the login: ${reasonOf(error)}`,
+      `the database ${database} refused the login: ${reason}`,
       'check the user and the password in the URL',
     );
   }
   switch (state) {
     case '3D000':
-      return refuse('unusable', reasonOf(error), 'create the database: createdb NAME');
+      return refuse('unusable', reason, 'create the database: createdb NAME');
     case '42501':
       return refuse(
         'unusable',
-        `the user of ${database} has too few rights: ${reasonOf(error)}`,
+        `the user of ${database} has too few rights: ${reason}`,
         'GRANT CREATE ON DATABASE to this user, or create the schema "parley" for it',
       );
     case '53100':
     case '53200':
-      return refuse(
-        'full',
-        `there is no room in ${database}: ${reasonOf(error)}`,
-        'free some space',
-      );
+      return refuse('full', `there is no room in ${database}: ${reason}`, 'free some space');
     case '55P03':
     case '57014':
     case '40001':
     case '40P01':
-      return refuse('busy', `${database} is busy: ${reasonOf(error)}`, 'try again');
+      return refuse('busy', `${database} is busy: ${reason}`, 'try again');
     case 'XX001':
     case 'XX002':
-      return refuse('corrupt', `${database} is damaged: ${reasonOf(error)}`, 'restore a backup');
+      return refuse('corrupt', `${database} is damaged: ${reason}`, 'restore a backup');
     default:
       return refuse(
         'unusable',
-        `${database} refused a statement: ${reasonOf(error)}`,
+        `${database} refused a statement: ${reason}`,
         'see the log of the database',
       );
   }

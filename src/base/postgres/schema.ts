@@ -65,47 +65,49 @@ export function checkVersions(versions: readonly SchemaVersion[], database: stri
 }
 
 /**
- * Applies the missing steps of all sets, either all of them or none. `transaction` runs its work in one transaction.
+ * Applies the missing steps of all sets. `db` must be in a transaction, so that either all steps are applied or none.
  * Returns the versions before the migration.
  */
 export async function migrate(
-  transaction: <Result>(work: (db: Executor) => Promise<Result>) => Promise<Result>,
+  db: Executor,
   schemas: readonly PostgresSchema[],
   database: string,
 ): Promise<SchemaVersion[]> {
-  return transaction(async (db) => {
-    // The lock ends with the transaction, so that it also works behind a pooler.
-    await db.query('SELECT pg_advisory_xact_lock($1)', [MIGRATION_LOCK]);
-    const versions = await schemaVersions(db, schemas);
-    checkVersions(versions, database);
-    const isCurrent = versions.every(({ stored, known }) => stored === known);
-    if (isCurrent) return versions;
-    const [{ encoding } = { encoding: '' }] = await db.query<{ encoding: string }>(
-      `SELECT current_setting('server_encoding') AS encoding`,
-    );
-    if (encoding !== 'UTF8') {
-      throw new StoreError(`the database ${database} has the encoding ${encoding}`, {
-        hint: 'create a database with the encoding UTF8: createdb --encoding=UTF8 --template=template0 NAME',
-      });
-    }
-    // CREATE SCHEMA IF NOT EXISTS would need the right to create schemas even if the schema exists.
-    const [found] = await db.query<{ exists: boolean }>(
-      `SELECT to_regnamespace('parley') IS NOT NULL AS "exists"`,
-    );
-    if (!found?.exists) await db.query('CREATE SCHEMA parley');
+  // The lock ends with the transaction, so that it also works behind a pooler.
+  await db.query('SELECT pg_advisory_xact_lock($1)', [MIGRATION_LOCK]);
+  const versions = await schemaVersions(db, schemas);
+  checkVersions(versions, database);
+  if (areCurrent(versions)) return versions;
+  const [{ encoding } = { encoding: '' }] = await db.query<{ encoding: string }>(
+    `SELECT current_setting('server_encoding') AS encoding`,
+  );
+  if (encoding !== 'UTF8') {
+    throw new StoreError(`the database ${database} has the encoding ${encoding}`, {
+      hint: 'create a database with the encoding UTF8: createdb --encoding=UTF8 --template=template0 NAME',
+    });
+  }
+  // CREATE SCHEMA IF NOT EXISTS would need the right to create schemas even if the schema exists.
+  const [found] = await db.query<{ exists: boolean }>(
+    `SELECT to_regnamespace('parley') IS NOT NULL AS "exists"`,
+  );
+  if (!found?.exists) await db.query('CREATE SCHEMA parley');
+  await db.query(
+    'CREATE TABLE IF NOT EXISTS parley.schema_versions (name text PRIMARY KEY, version integer NOT NULL)',
+  );
+  for (const [at, { name, steps }] of schemas.entries()) {
+    const stored = versions[at]?.stored ?? 0;
+    if (stored === steps.length) continue;
+    for (const step of steps.slice(stored)) await db.query(step);
     await db.query(
-      'CREATE TABLE IF NOT EXISTS parley.schema_versions (name text PRIMARY KEY, version integer NOT NULL)',
+      `INSERT INTO parley.schema_versions VALUES ($1, $2)
+       ON CONFLICT (name) DO UPDATE SET version = excluded.version`,
+      [name, steps.length],
     );
-    for (const [at, { name, steps }] of schemas.entries()) {
-      const stored = versions[at]?.stored ?? 0;
-      if (stored === steps.length) continue;
-      for (const step of steps.slice(stored)) await db.query(step);
-      await db.query(
-        `INSERT INTO parley.schema_versions VALUES ($1, $2)
-         ON CONFLICT (name) DO UPDATE SET version = excluded.version`,
-        [name, steps.length],
-      );
-    }
-    return versions;
-  });
+  }
+  return versions;
+}
+
+/** Returns whether all sets have the newest version. */
+export function areCurrent(versions: readonly SchemaVersion[]): boolean {
+  return versions.every(({ stored, known }) => stored === known);
 }

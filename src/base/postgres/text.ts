@@ -20,3 +20,14 @@ export function fromPostgresText(stored: string): string {
   if (!stored.includes(ESCAPE)) return stored;
   return stored.replace(ESCAPED, (_, code: string) => String.fromCharCode(parseInt(code, 16)));
 }
+
+/** Returns the row with each text converted by `fromPostgresText`. */
+export function fromPostgresRow<Row extends object>(row: Row): Row {
+  const converted: Record<string, unknown> = {};
+  for (const name in row) {
+    const value: unknown = row[name];
+    converted[name] = typeof value === 'string' ? fromPostgresText(value) : value;
+  }
+  // The type checker cannot infer that every field keeps its type.
+  return converted as Row;
+}

@@ -1,6 +1,6 @@
 /** Translates the register's statements for PostgreSQL: numbered parameters, and tables in the schema `parley`. */
 import { createHash } from 'node:crypto';
-import { fromPostgresText, toPostgresText } from '../../base/postgres/index.ts';
+import { fromPostgresRow, toPostgresText } from '../../base/postgres/index.ts';
 import { TABLE_NAMES } from './postgres-tables.ts';
 import type { RegisterQuery, StatementText } from './register.ts';
 
@@ -62,22 +62,9 @@ function counted(text: string): string {
 /** Returns the result that the query wants. */
 export function postgresResult({ statement, wants }: RegisterQuery, rows: readonly Row[]): unknown {
   if (wants === 'changes') return rows[0]?.['count'];
-  const shown: (row: Row) => unknown = statement.arrays ? arrayOf : objectOf;
+  const shown = (row: Row): unknown =>
+    statement.arrays ? Object.values(fromPostgresRow(row)) : fromPostgresRow(row);
   return wants === 'all' ? rows.map(shown) : rows[0] && shown(rows[0]);
-}
-
-function arrayOf(row: Row): unknown[] {
-  return Object.values(row).map(shownValue);
-}
-
-function objectOf(row: Row): Record<string, unknown> {
-  const shown: Record<string, unknown> = {};
-  for (const name in row) shown[name] = shownValue(row[name]);
-  return shown;
-}
-
-function shownValue(value: unknown): unknown {
-  return typeof value === 'string' ? fromPostgresText(value) : value;
 }
 
 /**
