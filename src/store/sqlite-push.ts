@@ -7,13 +7,19 @@ import {
   type DeadLetterQuery,
   type DuePush,
   type DueQuery,
-  type Logger,
   type PushChange,
   type PushRecord,
 } from '../tasks/index.ts';
-import type { SecretBox } from './secrets.ts';
-import { progressColumns, progressOf, type ProgressRow } from './push-progress.ts';
-import { WebhookSecrets } from './webhook-secrets.ts';
+import {
+  deadLetter,
+  duePush,
+  progressColumns,
+  pushRecord,
+  type DeadLetterRow,
+  type DueRow,
+  type ProgressRow,
+} from './push-rows.ts';
+import type { WebhookSecrets } from './webhook-secrets.ts';
 import { Query, ROW_ID } from './statements.ts';
 
 type PushRow = [
@@ -22,24 +28,6 @@ type PushRow = [
   config: string | Uint8Array,
   view: string | null,
   ...progress: ProgressRow,
-];
-
-type DeadLetterRow = [
-  taskId: string,
-  configId: string,
-  seq: number,
-  reason: string,
-  attempts: number,
-  at: number,
-];
-
-type DueRow = [
-  tenant: string,
-  owner: string,
-  taskId: string,
-  configId: string,
-  dueAt: number,
-  id: number,
 ];
 
 const DEAD_LETTER = 't.task_id, p.config_id, d.seq, d.reason, d.attempts, d.at';
@@ -113,28 +101,26 @@ function prepare(db: DatabaseSync) {
   };
 }
 
-export interface SqlitePushOptions {
-  readonly secrets: SecretBox;
-  readonly logger: Logger;
-  /** Runs the work in a transaction. */
-  readonly transaction: <Result>(work: () => Result) => Result;
-}
-
 export class SqlitePush {
   readonly #sql: ReturnType<typeof prepare>;
-  readonly #options: SqlitePushOptions;
   readonly #webhooks: WebhookSecrets;
+  /** Runs the work in a transaction. */
+  readonly #transaction: <Result>(work: () => Result) => Result;
 
-  constructor(db: DatabaseSync, options: SqlitePushOptions) {
+  constructor(
+    db: DatabaseSync,
+    webhooks: WebhookSecrets,
+    transaction: <Result>(work: () => Result) => Result,
+  ) {
     this.#sql = prepare(db);
-    this.#options = options;
-    this.#webhooks = new WebhookSecrets(options.secrets, options.logger);
+    this.#webhooks = webhooks;
+    this.#transaction = transaction;
   }
 
   save({ taskId, config, version, view, progress }: PushRecord): void {
     if (!this.#sql.taskScope.get(taskId)) throw taskNotFound(taskId);
     const stored = this.#webhooks.seal(taskId, config);
-    this.#options.transaction(() => {
+    this.#transaction(() => {
       const columns = progressColumns(progress);
       this.#sql.save.run(taskId, config.id, version, stored, view ?? null, ...columns);
       const [id] = this.#sql.find.get(taskId, config.id) ?? [];
@@ -143,25 +129,15 @@ export class SqlitePush {
   }
 
   list(taskId: string): PushRecord[] {
-    const records: PushRecord[] = [];
-    for (const row of this.#sql.list.all(taskId)) {
-      const [configId, version, stored, view, ...progress] = row;
+    return this.#sql.list.all(taskId).flatMap(([configId, version, stored, view, ...progress]) => {
       const json =
         typeof stored === 'string' ? stored : this.#webhooks.open(stored, taskId, configId);
-      if (json === undefined) continue;
-      records.push({
-        taskId,
-        config: JSON.parse(json),
-        version,
-        ...(view !== null && { view }),
-        progress: progressOf(progress),
-      });
-    }
-    return records;
+      return json === undefined ? [] : [pushRecord(taskId, json, version, view, progress)];
+    });
   }
 
   delete(taskId: string, configId: string): void {
-    this.#options.transaction(() => {
+    this.#transaction(() => {
       const [id] = this.#sql.find.get(taskId, configId) ?? [];
       if (id === undefined) return;
       this.#sql.dropDeadLetters.run(id, -1);
@@ -170,14 +146,14 @@ export class SqlitePush {
   }
 
   change(changes: readonly PushChange[]): void {
-    this.#options.transaction(() => {
-      for (const { taskId, configId, progress, deadLetter } of changes) {
+    this.#transaction(() => {
+      for (const { taskId, configId, progress, deadLetter: letter } of changes) {
         const [id] = this.#sql.find.get(taskId, configId) ?? [];
         if (id === undefined) continue;
         this.#sql.setProgress.run(...progressColumns(progress), id);
-        if (!deadLetter) continue;
+        if (!letter) continue;
         const [scope = 0] = this.#sql.taskScope.get(taskId) ?? [];
-        const { seq, reason, attempts, at } = deadLetter;
+        const { seq, reason, attempts, at } = letter;
         this.#sql.addDeadLetter.run(id, seq, scope, reason, attempts, at);
         this.#sql.trimDeadLetters.run(id, MAX_DEAD_LETTERS);
       }
@@ -186,9 +162,7 @@ export class SqlitePush {
 
   due({ after, limit }: DueQuery): DuePush[] {
     const rows = this.#sql.due.all(after?.dueAt ?? -1, after?.position ?? -1, limit);
-    return rows.map(([tenant, owner, taskId, configId, dueAt, position]) => {
-      return { tenant, owner, taskId, configId, dueAt, position };
-    });
+    return rows.map(duePush);
   }
 
   deadLetters({ tenant, owner, taskId, configId, limit }: DeadLetterQuery): DeadLetter[] {
@@ -196,9 +170,7 @@ export class SqlitePush {
       taskId === undefined
         ? this.#sql.deadLettersOfScope.all(tenant, owner, limit)
         : this.#sql.deadLettersOfTask.all(tenant, owner, taskId, configId ?? null, limit);
-    return rows.map(([task, config, seq, reason, attempts, at]) => {
-      return { taskId: task, configId: config, seq, reason, attempts, at };
-    });
+    return rows.map(deadLetter);
   }
 
   /** Makes the webhooks of the task in this row due. Runs in the caller's transaction. */
@@ -212,18 +184,12 @@ export class SqlitePush {
     this.#sql.dropAll.run(task);
   }
 
-  /**
-   * Encrypts webhooks that were encrypted with an older key again, with the current key. Logs failures, and never
-   * throws.
-   */
+  /** See `WebhookSecrets.reseal`. */
   reseal(): void {
-    const { logger } = this.#options;
-    let changed = 0;
-    try {
-      if (!this.#webhooks.hasOldKeys) return;
-      let rows = this.#sql.sealed.all(0);
-      while (rows.length > 0) {
-        this.#options.transaction(() => {
+    void this.#webhooks.reseal(() => {
+      let changed = 0;
+      for (let rows = this.#sql.sealed.all(0); rows.length > 0;) {
+        this.#transaction(() => {
           for (const [id, taskId, configId, stored] of rows) {
             const resealed = this.#webhooks.resealed(stored, taskId, configId);
             if (!resealed) continue;
@@ -233,9 +199,7 @@ export class SqlitePush {
         });
         rows = this.#sql.sealed.all(rows.at(-1)?.[0] ?? 0);
       }
-      if (changed > 0) logger.info({ webhooks: changed }, 'encrypted webhooks with the new key');
-    } catch (error) {
-      logger.error({ err: error }, 'failed to encrypt webhooks with the new key');
-    }
+      return changed;
+    });
   }
 }

@@ -50,12 +50,15 @@ import { SharedReads } from './shared-reads.ts';
 import { SqlitePush } from './sqlite-push.ts';
 import { sqliteRetention } from './sqlite-retention.ts';
 import {
+  END,
+  firstChange,
   lastChangeOf,
   prepareStatements,
   type HeadRow,
   type StateCount,
   type Statements,
 } from './statements.ts';
+import { WebhookSecrets } from './webhook-secrets.ts';
 
 /** The options of `sqliteStore`. */
 export interface SqliteStoreOptions extends SecretKeyOptions {
@@ -98,9 +101,6 @@ export function sqliteStore(path: string, options: SqliteStoreOptions = {}): Sql
 
 /** Maximum number of cached task versions, and of cached scope ids. */
 const MAX_KNOWN = 10_000;
-/** Greater than every change number. */
-const END = Number.MAX_SAFE_INTEGER;
-
 /** The store that `sqliteStore` returns. Its methods return values, not promises. */
 export class SqliteStore implements TaskStore {
   readonly name = 'sqlite';
@@ -128,11 +128,9 @@ export class SqliteStore implements TaskStore {
     this.#reads = new SharedReads(db);
     this.#clock = new ChangeClock(now, this.#sql.lastChange.get()?.[0] ?? 0);
     this.#cursors = new Cursors(this.#meta('cursor_key'));
-    this.#push = new SqlitePush(db, {
-      secrets: new SecretBox(secretKeys(options), this.#meta('secret_salt')),
-      logger,
-      transaction: (work) => this.#transaction(work),
-    });
+    const secrets = new SecretBox(secretKeys(options), this.#meta('secret_salt'));
+    const webhooks = new WebhookSecrets(secrets, logger);
+    this.#push = new SqlitePush(db, webhooks, (work) => this.#transaction(work));
     this.#push.reseal();
     this.retention = sqliteRetention(db, {
       endReads: () => this.#reads.end(),
@@ -485,10 +483,6 @@ function headOf({ tenant, owner }: Scope, row: HeadRow): TaskHead {
   const status = foldedStatus(event);
   const expiresAt = expires ?? undefined;
   return { tenant, owner, taskId, contextId, seq, status, updatedAt, createdAt, expiresAt };
-}
-
-function firstChange(updatedSince: number | undefined): number {
-  return updatedSince === undefined ? 0 : Math.min(ChangeClock.first(updatedSince), END);
 }
 
 function dropOldest(cache: Map<string, unknown>): void {

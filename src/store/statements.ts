@@ -1,6 +1,15 @@
 /** The prepared statements of the SQLite store, and the types of their rows. */
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import type { TaskState } from '../protocol/index.ts';
+import { ChangeClock } from '../tasks/index.ts';
+
+/** Greater than every change number and every row number. */
+export const END = Number.MAX_SAFE_INTEGER;
+
+/** Returns the first change number at the time `updatedSince`, or 0 if it is undefined. */
+export function firstChange(updatedSince: number | undefined): number {
+  return updatedSince === undefined ? 0 : Math.min(ChangeClock.first(updatedSince), END);
+}
 
 /** The columns of a task's head. `json` is the log entry with the task's status. */
 export type HeadRow = [

@@ -6,7 +6,7 @@
  * webhook whose key is missing cannot be read. It is skipped and logged, and works again when the store is opened with
  * this key.
  */
-import { reasonOf, StoreError } from '../base/index.ts';
+import { andThen, reasonOf, StoreError, type MaybePromise } from '../base/index.ts';
 import { A2AError } from '../protocol/index.ts';
 import type { Logger, PushRecord } from '../tasks/index.ts';
 import type { SecretBox } from './secrets.ts';
@@ -18,11 +18,6 @@ export class WebhookSecrets {
   constructor(secrets: SecretBox, logger: Logger) {
     this.#secrets = secrets;
     this.#logger = logger;
-  }
-
-  /** Whether there is a key besides the current one. Throws a StoreError if the key file cannot be read. */
-  get hasOldKeys(): boolean {
-    return this.#secrets.hasOldKeys;
   }
 
   /** Returns the encrypted webhook, or its JSON if there is no key and the webhook has no secrets. */
@@ -38,18 +33,12 @@ export class WebhookSecrets {
 
   /** Returns the text of an encrypted request to a node. If it cannot be decrypted, logs this and returns undefined. */
   openRequest(sealed: Uint8Array, node: string): string | undefined {
-    let reason = 'the other node has another key';
-    try {
-      const request = this.#secrets.open(sealed, requestPlace(node));
-      if (request !== undefined) return request;
-    } catch (error) {
-      reason = reasonOf(error);
-    }
-    this.#logger.error(
-      {},
-      `cannot read a message from another node (${reason}): set the same PARLEY_SECRET_KEY on all nodes`,
+    return this.#open(sealed, requestPlace(node), 'the other node has another key', (reason) =>
+      this.#logger.error(
+        {},
+        `cannot read a message from another node (${reason}): set the same PARLEY_SECRET_KEY on all nodes`,
+      ),
     );
-    return undefined;
   }
 
   #seal(text: string, where: string, hasSecrets: boolean): Uint8Array | string {
@@ -72,18 +61,47 @@ export class WebhookSecrets {
 
   /** Returns the JSON of an encrypted webhook. If it cannot be decrypted, logs this and returns undefined. */
   open(sealed: Uint8Array, taskId: string, configId: string): string | undefined {
-    let reason = 'it was stored with another key';
+    return this.#open(sealed, place(taskId, configId), 'it was stored with another key', (reason) =>
+      this.#logger.error(
+        { taskId, configId },
+        `skipped a webhook, because its secrets cannot be read (${reason}): set PARLEY_SECRET_KEY to the key with which it was stored, or restore the key file`,
+      ),
+    );
+  }
+
+  #open(
+    sealed: Uint8Array,
+    where: string,
+    otherKey: string,
+    report: (reason: string) => void,
+  ): string | undefined {
+    let reason = otherKey;
     try {
-      const json = this.#secrets.open(sealed, place(taskId, configId));
-      if (json !== undefined) return json;
+      const text = this.#secrets.open(sealed, where);
+      if (text !== undefined) return text;
     } catch (error) {
       reason = reasonOf(error);
     }
-    this.#logger.error(
-      { taskId, configId },
-      `skipped a webhook, because its secrets cannot be read (${reason}): set PARLEY_SECRET_KEY to the key with which it was stored, or restore the key file`,
-    );
+    report(reason);
     return undefined;
+  }
+
+  /**
+   * Runs `work`, which encrypts all webhooks of the store with the current key, if there are older keys. `work` returns
+   * the number of changed webhooks. Logs failures, and never throws.
+   */
+  reseal(work: () => MaybePromise<number>): MaybePromise<void> {
+    const failed = (error: unknown) =>
+      this.#logger.error({ err: error }, 'failed to encrypt webhooks with the new key');
+    try {
+      const resealed = andThen(this.#secrets.hasOldKeys ? work() : 0, (changed) => {
+        if (changed === 0) return;
+        this.#logger.info({ webhooks: changed }, 'encrypted webhooks with the new key');
+      });
+      return resealed instanceof Promise ? resealed.catch(failed) : resealed;
+    } catch (error) {
+      return failed(error);
+    }
   }
 
   /** Encrypts a webhook again if it was encrypted with an older key. Otherwise returns undefined. */

@@ -1,5 +1,5 @@
 /** The statements of a cluster in PostgreSQL. */
-import { SCOPED_HEAD, TASK } from './statements.ts';
+import { SCOPED_HEAD, TASK, UNFINISHED } from './statements.ts';
 
 const statement = (name: string, text: string) => ({ name: `parley.cluster_${name}`, text });
 
@@ -10,7 +10,6 @@ const LOCKS = 1_885_433_458;
 export const isAlive = (id: string) =>
   `EXISTS (SELECT FROM parley.nodes n WHERE n.id = ${id} AND n.lease_until > clock_timestamp())`;
 
-const UNFINISHED = `t.state IN ('submitted', 'working')`;
 const LEASE = (ms: string) => `clock_timestamp() + ${ms} * interval '1 millisecond'`;
 /** Whether the node `n` has lost its advisory lock. The lock is only tried, and released with the statement. */
 const HAS_LOST_LOCK = `CASE WHEN n.locked THEN pg_try_advisory_xact_lock_shared(${LOCKS}, n.number) ELSE false END`;

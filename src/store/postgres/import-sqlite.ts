@@ -14,9 +14,8 @@ import {
   type Executor,
   type Postgres,
 } from '../../base/postgres/index.ts';
-import { consoleLogger, scopeKey, type Logger, type PushRecord } from '../../tasks/index.ts';
+import { consoleLogger, scopeKey, type Logger } from '../../tasks/index.ts';
 import { openStoreFile } from '../open-store.ts';
-import { progressColumns } from '../push-progress.ts';
 import { SecretBox, secretKeys, type SecretKeyOptions } from '../secrets.ts';
 import { SqliteStore } from '../sqlite.ts';
 import { Query } from '../statements.ts';
@@ -24,7 +23,8 @@ import { WebhookSecrets } from '../webhook-secrets.ts';
 import { CLUSTER } from './cluster-schema.ts';
 import { TASKS } from './migrations.ts';
 import { changeCounters } from './postgres-retention.ts';
-import { scopeHash } from './statements.ts';
+import { addDeadLetter, SAVE_PUSH, saveValues } from './postgres-push.ts';
+import { scopeHash, STATEMENTS } from './statements.ts';
 
 /** The options of `importSqlite`. */
 export interface ImportOptions {
@@ -199,14 +199,12 @@ class Copy {
     for (const [, , scope, tenant, owner] of rows) {
       if (numbers.has(scope)) continue;
       const hash = scopeHash(scopeKey({ tenant, owner }));
-      await tx.query(
-        'INSERT INTO parley.scopes (key, tenant, owner) VALUES ($1, $2, $3) ON CONFLICT (key) DO NOTHING',
-        [hash, toPostgresText(tenant), toPostgresText(owner)],
-      );
-      const [found] = await tx.query<{ id: number }>(
-        'SELECT id FROM parley.scopes WHERE key = $1',
-        [hash],
-      );
+      await tx.query(STATEMENTS.addScope.text, [
+        hash,
+        toPostgresText(tenant),
+        toPostgresText(owner),
+      ]);
+      const [found] = await tx.query<{ id: number }>(STATEMENTS.findScope.text, [hash]);
       if (found) numbers.set(scope, found.id);
     }
     return numbers;
@@ -236,7 +234,10 @@ class Copy {
     if (!task) return;
     await this.#log(tx, id, task.id, scope);
     for (const record of this.#source.listPush(taskId)) {
-      await this.#push(tx, record, task.id, scope, { tenant, owner });
+      await tx.query(SAVE_PUSH.text, saveValues(record, this.#webhooks));
+      const key = { tenant, owner, taskId, configId: record.config.id };
+      const letters = this.#source.deadLetters({ ...key, limit: Number.MAX_SAFE_INTEGER });
+      for (const letter of letters) await addDeadLetter(tx, letter);
     }
   }
 
@@ -268,39 +269,5 @@ class Copy {
       rows = this.#events.all(from, rows.at(-1)?.[0] ?? 0);
     }
     await write();
-  }
-
-  async #push(
-    tx: Executor,
-    { taskId, config, version, view, progress }: PushRecord,
-    task: number,
-    number: number,
-    scope: { readonly tenant: string; readonly owner: string },
-  ): Promise<void> {
-    const stored = this.#webhooks.seal(taskId, config);
-    const [push] = await tx.query<{ id: number }>(
-      `INSERT INTO parley.push (task, config_id, version, config, sealed, view, cursor, attempts, failing_since, due_at)
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) RETURNING id`,
-      [
-        task,
-        toPostgresText(config.id),
-        version,
-        Buffer.from(stored),
-        typeof stored !== 'string',
-        view ?? null,
-        ...progressColumns(progress),
-      ],
-    );
-    const query = { ...scope, taskId, configId: config.id, limit: Number.MAX_SAFE_INTEGER };
-    for (const { seq, reason, attempts, at } of this.#source.deadLetters(query)) {
-      await tx.query('INSERT INTO parley.dead_letters VALUES ($1, $2, $3, $4, $5, $6)', [
-        push?.id,
-        seq,
-        number,
-        toPostgresText(reason),
-        attempts,
-        at,
-      ]);
-    }
   }
 }

@@ -17,7 +17,8 @@ test('an operator sees the size, the nodes, and the dead letters of all users', 
     taskId: 't1',
     configId: 'hook',
     seq: 1,
-    reason: 'status 500',
+    // PostgreSQL cannot store NUL as it is.
+    reason: 'status 500 \0',
     attempts: 3,
     at: 5,
   };
@@ -27,10 +28,8 @@ test('an operator sees the size, the nodes, and the dead letters of all users', 
     config: { id: 'hook', url: 'https://hooks.example/' },
     progress: { cursor: 0, attempts: 0 },
   });
-  await database.query(
-    `INSERT INTO parley.dead_letters SELECT p.id, 1, t.scope, 'status 500', 3, 5
-     FROM parley.push p JOIN parley.tasks t ON t.id = p.task`,
-  );
+  const progress = { cursor: 1, attempts: 0 };
+  await store.savePushProgress([{ taskId: 't1', configId: 'hook', progress, deadLetter: letter }]);
   const report = await inspectPostgres(database.url, Date.now() + 1000);
   assert.deepEqual([report.tasks, report.old, report.nodes, report.orphans], [2, 1, 0, 0]);
   assert.equal(report.deadLetters, 1);

@@ -1,10 +1,11 @@
 /** Describes a task store in PostgreSQL for the operator. Changes nothing, and servers may use the database meanwhile. */
-import { fromPostgresText, openPostgres, type Postgres } from '../../base/postgres/index.ts';
+import { fromPostgresRow, openPostgres, type Postgres } from '../../base/postgres/index.ts';
 import { ChangeClock } from '../../tasks/index.ts';
 import type { OwnedDeadLetter, StoreReport } from '../inspect-store.ts';
 import { CLUSTER } from './cluster-schema.ts';
 import { isAlive } from './cluster-statements.ts';
 import { TASKS } from './migrations.ts';
+import { TERMINAL, UNFINISHED } from './statements.ts';
 
 export interface PostgresReport extends Pick<
   StoreReport,
@@ -31,13 +32,11 @@ export async function inspectPostgres(url: string, endedBefore: number): Promise
     `SELECT current_setting('server_version') AS server,
        (SELECT coalesce(sum(bytes), 0)::bigint FROM parley.counters) AS bytes,
        (SELECT coalesce(sum(n), 0)::bigint FROM parley.counters) AS tasks,
-       (SELECT count(*) FROM parley.tasks
-        WHERE state IN ('completed', 'canceled', 'failed', 'rejected') AND changed < $1) AS old,
+       (SELECT count(*) FROM parley.tasks WHERE ${TERMINAL} AND changed < $1) AS old,
        (SELECT count(*) FROM parley.dead_letters) AS "deadLetters",
        (SELECT count(*) FROM parley.nodes WHERE lease_until > clock_timestamp()) AS nodes,
-       (SELECT count(*) FROM parley.tasks t WHERE t.state IN ('submitted', 'working') AND t.node IS NOT NULL
-          AND NOT ${isAlive('t.node')})
-         AS orphans`,
+       (SELECT count(*) FROM parley.tasks t WHERE ${UNFINISHED} AND t.node IS NOT NULL
+          AND NOT ${isAlive('t.node')}) AS orphans`,
     [ChangeClock.first(Math.max(0, endedBefore))],
   );
   if (!row) throw new Error('the database has not answered');
@@ -54,14 +53,5 @@ export async function postgresDeadLetters(url: string, limit: number): Promise<O
      ORDER BY d.at DESC, d.seq DESC LIMIT $1`,
     [limit],
   );
-  return rows.map(({ tenant, owner, taskId, configId, seq, reason, attempts, at }) => ({
-    tenant: fromPostgresText(tenant),
-    owner: fromPostgresText(owner),
-    taskId: fromPostgresText(taskId),
-    configId: fromPostgresText(configId),
-    seq,
-    reason,
-    attempts,
-    at,
-  }));
+  return rows.map((row) => fromPostgresRow(row));
 }

@@ -3,7 +3,12 @@
  * epochs, requests and cursors are rows, and NOTIFY sends only hints. Everything that a hint reports is also found by a
  * query at regular intervals, so the cluster works without LISTEN, but less quickly.
  */
-import { fromPostgresText, toPostgresText, type Postgres } from '../../base/postgres/index.ts';
+import {
+  fromPostgresRow,
+  fromPostgresText,
+  toPostgresText,
+  type Postgres,
+} from '../../base/postgres/index.ts';
 import type {
   ClusterMember,
   Logger,
@@ -13,7 +18,7 @@ import type {
   TaskKey,
 } from '../../tasks/index.ts';
 import type { WebhookSecrets } from '../webhook-secrets.ts';
-import { toHeads, type ScopedHeadRow } from './statements.ts';
+import { pushValues, toHeads, type ScopedHeadRow } from './statements.ts';
 import { type Hint, HintSender } from './hints.ts';
 import { Mailbox } from './mailbox.ts';
 import type { Membership } from './membership.ts';
@@ -347,9 +352,7 @@ export class PostgresCluster implements StoreCluster {
         taskIds,
       ]);
       const claimed = new Set(
-        rows.map(([taskId, configId]) =>
-          pushName({ taskId: fromPostgresText(taskId), configId: fromPostgresText(configId) }),
-        ),
+        rows.map(([taskId, configId]) => pushName(fromPostgresRow({ taskId, configId }))),
       );
       const lost = open.filter(([name]) => !claimed.has(name) && this.#pushes.has(name));
       for (const [name] of lost) this.#pushes.delete(name);
@@ -389,8 +392,4 @@ function fellBehind(watched: Watched | undefined, entries: number): void {
 
 function pushName({ taskId, configId }: PushKey): string {
   return JSON.stringify([taskId, configId]);
-}
-
-function pushValues({ taskId, configId }: PushKey): string[] {
-  return [toPostgresText(taskId), toPostgresText(configId)];
 }

@@ -1,5 +1,12 @@
 /** The webhooks of the task store in PostgreSQL. */
-import { fromPostgresText, toPostgresText, type Postgres } from '../../base/postgres/index.ts';
+import {
+  fromPostgresRow,
+  fromPostgresText,
+  toPostgresText,
+  type Executor,
+  type Postgres,
+} from '../../base/postgres/index.ts';
+import type { MaybePromise } from '../../base/index.ts';
 import { taskNotFound, type ProtocolVersion } from '../../protocol/index.ts';
 import {
   MAX_DEAD_LETTERS,
@@ -7,15 +14,22 @@ import {
   type DeadLetterQuery,
   type DuePush,
   type DueQuery,
-  type Logger,
   type PushChange,
   type PushRecord,
 } from '../../tasks/index.ts';
-import { progressColumns, progressOf, type ProgressRow } from '../push-progress.ts';
+import {
+  deadLetter,
+  duePush,
+  progressColumns,
+  pushRecord,
+  type DeadLetterRow,
+  type DueRow,
+  type ProgressRow,
+} from '../push-rows.ts';
 import type { WebhookSecrets } from '../webhook-secrets.ts';
 import type { PostgresCluster } from './postgres-cluster.ts';
 import { isAlive } from './cluster-statements.ts';
-import { TASK } from './statements.ts';
+import { pushValues, TASK } from './statements.ts';
 
 type PushRow = [
   configId: string,
@@ -24,24 +38,6 @@ type PushRow = [
   sealed: boolean,
   view: string | null,
   ...progress: ProgressRow,
-];
-
-type DeadLetterRow = [
-  taskId: string,
-  configId: string,
-  seq: number,
-  reason: string,
-  attempts: number,
-  at: number,
-];
-
-type DueRow = [
-  tenant: string,
-  owner: string,
-  taskId: string,
-  configId: string,
-  dueAt: number,
-  id: number,
 ];
 
 interface SealedRow {
@@ -56,11 +52,10 @@ const statement = (name: string, text: string) => ({ name: `parley.push_${name}`
 const LETTER = `(SELECT t.task_id FROM parley.tasks t WHERE t.id = p.task), p.config_id, d.seq, d.reason, d.attempts,
   d.at`;
 
-const SQL = {
-  // The lock keeps the task until the webhook is saved, and does not delay appends.
-  save: statement(
-    'save',
-    `WITH task AS (SELECT id FROM parley.tasks WHERE task_id = $1 FOR KEY SHARE),
+/** Saves a webhook. The lock keeps the task until the webhook is saved, and does not delay appends. */
+export const SAVE_PUSH = statement(
+  'save',
+  `WITH task AS (SELECT id FROM parley.tasks WHERE task_id = $1 FOR KEY SHARE),
        saved AS (
          INSERT INTO parley.push
            (task, config_id, version, config, sealed, view, cursor, attempts, failing_since, due_at)
@@ -73,7 +68,25 @@ const SQL = {
        dropped AS (
          DELETE FROM parley.dead_letters WHERE push = (SELECT id FROM saved) AND seq > $7)
      SELECT replaced FROM saved`,
-  ),
+);
+
+/** Returns the parameters of `SAVE_PUSH`. */
+export function saveValues(
+  { taskId, config, version, view, progress }: PushRecord,
+  webhooks: WebhookSecrets,
+): unknown[] {
+  const stored = webhooks.seal(taskId, config);
+  return [
+    ...pushValues({ taskId, configId: config.id }),
+    version,
+    Buffer.from(stored),
+    typeof stored !== 'string',
+    view ?? null,
+    ...progressColumns(progress),
+  ];
+}
+
+const SQL = {
   list: statement(
     'list',
     `SELECT config_id, version, config, sealed, view, cursor, attempts, failing_since, due_at
@@ -147,27 +160,18 @@ const SEALED = `
 export class PostgresPush {
   readonly #db: Postgres;
   readonly #webhooks: WebhookSecrets;
-  readonly #logger: Logger;
   readonly #cluster: PostgresCluster;
 
-  constructor(db: Postgres, webhooks: WebhookSecrets, logger: Logger, cluster: PostgresCluster) {
+  constructor(db: Postgres, webhooks: WebhookSecrets, cluster: PostgresCluster) {
     this.#db = db;
-    this.#logger = logger;
     this.#cluster = cluster;
     this.#webhooks = webhooks;
   }
 
-  async save({ taskId, config, version, view, progress }: PushRecord): Promise<void> {
-    const stored = this.#webhooks.seal(taskId, config);
-    const [saved] = await this.#db.run<[replaced: boolean]>(SQL.save, [
-      toPostgresText(taskId),
-      toPostgresText(config.id),
-      version,
-      Buffer.from(stored),
-      typeof stored !== 'string',
-      view ?? null,
-      ...progressColumns(progress),
-    ]);
+  async save(record: PushRecord): Promise<void> {
+    const { taskId, config } = record;
+    const values = saveValues(record, this.#webhooks);
+    const [saved] = await this.#db.run<[replaced: boolean]>(SAVE_PUSH, values);
     if (!saved) throw taskNotFound(taskId);
     if (saved[0]) this.#cluster.pushChanged({ taskId, configId: config.id });
   }
@@ -178,29 +182,19 @@ export class PostgresPush {
       const json = sealed
         ? this.#webhooks.open(stored, taskId, fromPostgresText(id))
         : Buffer.from(stored).toString();
-      if (json === undefined) return [];
-      const config: PushRecord['config'] = JSON.parse(json);
-      return [
-        {
-          taskId,
-          config,
-          version,
-          ...(view !== null && { view }),
-          progress: progressOf(progress),
-        },
-      ];
+      return json === undefined ? [] : [pushRecord(taskId, json, version, view, progress)];
     });
   }
 
   async delete(taskId: string, configId: string): Promise<void> {
-    await this.#db.run(SQL.delete, [toPostgresText(taskId), toPostgresText(configId)]);
+    await this.#db.run(SQL.delete, pushValues({ taskId, configId }));
     this.#cluster.pushChanged({ taskId, configId });
   }
 
   async change(changes: readonly PushChange[]): Promise<void> {
     if (changes.length === 0) return;
-    const rows = changes.map(({ taskId, configId, progress }) => {
-      return [toPostgresText(taskId), toPostgresText(configId), ...progressColumns(progress)];
+    const rows = changes.map(({ progress, ...key }) => {
+      return [...pushValues(key), ...progressColumns(progress)];
     });
     // In one order, so that two transactions do not wait for each other. A later change of a webhook replaces an
     // earlier one.
@@ -209,23 +203,16 @@ export class PostgresPush {
     const columns = (rows[0] ?? []).map((_, column) => sorted.map((row) => row[column]));
     // If another node delivers the events now, its progress counts.
     const values = [...columns, this.#cluster.member];
-    const letters = changes.flatMap(({ deadLetter }) => deadLetter ?? []);
+    const letters = changes.flatMap((change) => change.deadLetter ?? []);
     if (letters.length === 0) {
       await this.#db.query(SET_PROGRESS, values);
       return;
     }
     await this.#db.transaction(async (tx) => {
       await tx.query(SET_PROGRESS, values);
-      for (const { taskId, configId, seq, reason, attempts, at } of letters) {
-        const [added] = await tx.query<{ push: number }>(ADD_LETTER, [
-          toPostgresText(taskId),
-          toPostgresText(configId),
-          seq,
-          toPostgresText(reason),
-          attempts,
-          at,
-        ]);
-        if (added) await tx.query(TRIM_LETTERS, [added.push, MAX_DEAD_LETTERS]);
+      for (const letter of letters) {
+        const push = await addDeadLetter(tx, letter);
+        if (push !== undefined) await tx.query(TRIM_LETTERS, [push, MAX_DEAD_LETTERS]);
       }
     });
   }
@@ -234,14 +221,7 @@ export class PostgresPush {
     const { node } = this.#cluster;
     const values = [after?.dueAt ?? -1, after?.position ?? -1, limit, node];
     const rows = await this.#db.run<DueRow>(SQL.due, values);
-    return rows.map(([tenant, owner, taskId, configId, dueAt, position]) => ({
-      tenant: fromPostgresText(tenant),
-      owner: fromPostgresText(owner),
-      taskId: fromPostgresText(taskId),
-      configId: fromPostgresText(configId),
-      dueAt,
-      position,
-    }));
+    return rows.map((row) => fromPostgresRow(duePush(row)));
   }
 
   async deadLetters(query: DeadLetterQuery, scope: number): Promise<DeadLetter[]> {
@@ -256,26 +236,14 @@ export class PostgresPush {
             config,
             limit,
           ]);
-    return rows.map(([task, id, seq, reason, attempts, at]) => ({
-      taskId: fromPostgresText(task),
-      configId: fromPostgresText(id),
-      seq,
-      reason: fromPostgresText(reason),
-      attempts,
-      at,
-    }));
+    return rows.map((row) => fromPostgresRow(deadLetter(row)));
   }
 
-  /**
-   * Encrypts webhooks that were encrypted with an older key again, with the current key. Logs failures, and never
-   * throws.
-   */
-  async reseal(): Promise<void> {
-    let changed = 0;
-    try {
-      if (!this.#webhooks.hasOldKeys) return;
-      let rows = await this.#db.query<SealedRow>(SEALED, [0]);
-      while (rows.length > 0) {
+  /** See `WebhookSecrets.reseal`. */
+  reseal(): MaybePromise<void> {
+    return this.#webhooks.reseal(async () => {
+      let changed = 0;
+      for (let rows = await this.#sealed(0); rows.length > 0;) {
         for (const { id, task_id, config_id, config } of rows) {
           const names = [fromPostgresText(task_id), fromPostgresText(config_id)] as const;
           const resealed = this.#webhooks.resealed(config, ...names);
@@ -288,12 +256,22 @@ export class PostgresPush {
           ]);
           changed++;
         }
-        rows = await this.#db.query<SealedRow>(SEALED, [rows.at(-1)?.id]);
+        rows = await this.#sealed(rows.at(-1)?.id ?? 0);
       }
-      if (changed > 0)
-        this.#logger.info({ webhooks: changed }, 'encrypted webhooks with the new key');
-    } catch (error) {
-      this.#logger.error({ err: error }, 'failed to encrypt webhooks with the new key');
-    }
+      return changed;
+    });
   }
+
+  /** Returns the next encrypted webhooks after the one with this number. */
+  #sealed(after: number): Promise<SealedRow[]> {
+    return this.#db.query<SealedRow>(SEALED, [after]);
+  }
+}
+
+/** Adds a dead letter to its webhook. Returns the number of the webhook, or undefined if it does not exist. */
+export async function addDeadLetter(tx: Executor, letter: DeadLetter): Promise<number | undefined> {
+  const { seq, reason, attempts, at } = letter;
+  const values = [...pushValues(letter), seq, toPostgresText(reason), attempts, at];
+  const [added] = await tx.query<{ push: number }>(ADD_LETTER, values);
+  return added?.push;
 }

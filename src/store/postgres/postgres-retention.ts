@@ -3,12 +3,14 @@
  * the file system.
  */
 import {
+  fromPostgresRow,
   fromPostgresText,
   toPostgresText,
   type Executor,
   type Postgres,
 } from '../../base/postgres/index.ts';
 import { ChangeClock, type FinishedTask, type StoreRetention } from '../../tasks/index.ts';
+import { TERMINAL } from './statements.ts';
 
 /** Maximum number of log entries that are removed in one transaction. */
 const MAX_ENTRIES = 5000;
@@ -26,7 +28,6 @@ interface TaskRow {
 type FinishedRow = [tenant: string, owner: string, taskId: string, changed: number, isDue: boolean];
 
 const COLUMNS = 'id, task_id, scope, state, seq, status_seq, counted';
-const TERMINAL = `state IN ('completed', 'canceled', 'failed', 'rejected')`;
 
 const FINISHED = {
   name: 'parley.finished',
@@ -135,14 +136,10 @@ export function postgresRetention(db: Postgres): StoreRetention {
     },
     async finished({ after = 0, limit }) {
       const rows = await db.run<FinishedRow>(FINISHED, [after, limit]);
-      return rows.map(([tenant, owner, taskId, changed, isDue]) => ({
-        tenant: fromPostgresText(tenant),
-        owner: fromPostgresText(owner),
-        taskId: fromPostgresText(taskId),
-        endedAt: ChangeClock.time(changed),
-        position: changed,
-        isDue,
-      }));
+      return rows.map(([tenant, owner, taskId, changed, isDue]) => {
+        const endedAt = ChangeClock.time(changed);
+        return fromPostgresRow({ tenant, owner, taskId, endedAt, position: changed, isDue });
+      });
     },
     remove,
     reclaim: () => false,

@@ -18,7 +18,6 @@ import {
 } from '../../base/postgres/index.ts';
 import { TaskState } from '../../protocol/index.ts';
 import {
-  ChangeClock,
   checkAppend,
   consoleLogger,
   Cursors,
@@ -41,6 +40,7 @@ import {
   type TaskStore,
 } from '../../tasks/index.ts';
 import { SecretBox, secretKeys, type SecretKeyOptions } from '../secrets.ts';
+import { END, firstChange } from '../statements.ts';
 import { WebhookSecrets } from '../webhook-secrets.ts';
 import { appendBatch, type Appender, type ScopedAppend } from './append.ts';
 import { type ClusterOptions, NodeDatabase } from './node-database.ts';
@@ -105,8 +105,6 @@ export async function postgresStore(
 /** Maximum number of cached scope numbers. */
 const MAX_SCOPES = 10_000;
 const RETRY_MS = 15_000;
-/** Greater than every change number and every row number. */
-const END = Number.MAX_SAFE_INTEGER;
 
 /** The store that `postgresStore` returns. */
 export class PostgresStore implements TaskStore {
@@ -142,7 +140,7 @@ export class PostgresStore implements TaskStore {
     const box = new SecretBox(secretKeys(keys), value('secret_salt'));
     const secrets = new WebhookSecrets(box, logger);
     this.cluster = new PostgresCluster(database, secrets, logger);
-    this.#push = new PostgresPush(db, secrets, logger, this.cluster);
+    this.#push = new PostgresPush(db, secrets, this.cluster);
     void this.#push.reseal();
     this.#appender = {
       db,
@@ -321,8 +319,4 @@ export class PostgresStore implements TaskStore {
 
 function statesOf({ state }: ListQuery): readonly TaskState[] {
   return state === undefined ? TaskState.options : [state];
-}
-
-function firstChange(updatedSince: number | undefined): number {
-  return updatedSince === undefined ? 0 : Math.min(ChangeClock.first(updatedSince), END);
 }

@@ -1,8 +1,14 @@
 /** The statements of the task store in PostgreSQL, and the types of their rows. */
 import { createHash } from 'node:crypto';
-import { fromPostgresText } from '../../base/postgres/index.ts';
+import { fromPostgresRow, fromPostgresText, toPostgresText } from '../../base/postgres/index.ts';
 import type { Task, TaskStatusUpdateEvent } from '../../protocol/index.ts';
-import { ChangeClock, foldedStatus, type Scope, type TaskHead } from '../../tasks/index.ts';
+import {
+  ChangeClock,
+  foldedStatus,
+  type PushKey,
+  type Scope,
+  type TaskHead,
+} from '../../tasks/index.ts';
 
 /** The columns of a task's head. `json` is the log entry with the status, or null if the task is being removed. */
 export type HeadRow = [
@@ -30,6 +36,9 @@ export const HEAD = `${COLUMNS}, ${JSON_OF}`;
 /** The columns of `ScopedHeadRow`. */
 export const SCOPED_HEAD = `(SELECT s.tenant FROM parley.scopes s WHERE s.id = t.scope),
   (SELECT s.owner FROM parley.scopes s WHERE s.id = t.scope), ${HEAD}`;
+/** The conditions of finished tasks, and of tasks that should be executed. */
+export const TERMINAL = `state IN ('completed', 'canceled', 'failed', 'rejected')`;
+export const UNFINISHED = `t.state IN ('submitted', 'working')`;
 /** The number of a task, by its id in the first parameter. */
 export const TASK = '(SELECT id FROM parley.tasks WHERE task_id = $1)';
 /** The parameters are the scope, the states, the first change, and the position before which the page starts. */
@@ -69,7 +78,7 @@ export const STATEMENTS = {
   ),
   unfinished: statement(
     'unfinished',
-    `SELECT ${SCOPED_HEAD} FROM parley.tasks t WHERE t.state IN ('submitted', 'working')`,
+    `SELECT ${SCOPED_HEAD} FROM parley.tasks t WHERE ${UNFINISHED}`,
   ),
   expired: statement(
     'expired',
@@ -124,9 +133,13 @@ export function toHead({ tenant, owner }: Scope, row: HeadRow): TaskHead | undef
 
 export function toHeads(rows: readonly ScopedHeadRow[]): TaskHead[] {
   return rows.flatMap(([tenant, owner, ...row]) => {
-    const head = toHead({ tenant: fromPostgresText(tenant), owner: fromPostgresText(owner) }, row);
-    return head ? [head] : [];
+    return toHead(fromPostgresRow({ tenant, owner }), row) ?? [];
   });
+}
+
+/** Returns the ids of a webhook for a statement. */
+export function pushValues({ taskId, configId }: PushKey): string[] {
+  return [toPostgresText(taskId), toPostgresText(configId)];
 }
 
 /** Returns the key of a scope in the database. */
