@@ -1,6 +1,7 @@
 export {
   isPostgresUrl,
   openPostgres,
+  statements,
   type PoolStats,
   type Postgres,
   type PostgresOptions,

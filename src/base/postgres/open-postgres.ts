@@ -24,6 +24,18 @@ export interface Statement {
   readonly text: string;
 }
 
+/** Returns statements by key. The name of a statement is its key with the prefix. */
+export function statements<Key extends string>(
+  prefix: string,
+  texts: Readonly<Record<Key, string>>,
+): Readonly<Record<Key, Statement>> {
+  const named = Object.entries<string>(texts).map(([key, text]) => {
+    return [key, { name: `parley.${prefix}${key}`, text }];
+  });
+  // The type checker cannot infer the names of the fields.
+  return Object.fromEntries(named) as Record<Key, Statement>;
+}
+
 export interface PostgresOptions {
   /** The tables that are needed. Missing ones are created, unless `migrate` is false. */
   readonly schemas: readonly PostgresSchema[];

@@ -1,7 +1,6 @@
 /** The statements of a cluster in PostgreSQL. */
+import { statements } from '../../base/postgres/index.ts';
 import { SCOPED_HEAD, TASK, UNFINISHED } from './statements.ts';
-
-const statement = (name: string, text: string) => ({ name: `parley.cluster_${name}`, text });
 
 /** The first key of the advisory locks of nodes. The second key is the number of the node. */
 const LOCKS = 1_885_433_458;
@@ -14,51 +13,30 @@ const LEASE = (ms: string) => `clock_timestamp() + ${ms} * interval '1 milliseco
 /** Whether the node `n` has lost its advisory lock. The lock is only tried, and released with the statement. */
 const HAS_LOST_LOCK = `CASE WHEN n.locked THEN pg_try_advisory_xact_lock_shared(${LOCKS}, n.number) ELSE false END`;
 
-export const CLUSTER_SQL = {
-  join: statement(
-    'join',
-    `INSERT INTO parley.nodes (id, lease_until) VALUES ($1, ${LEASE('$2')}) RETURNING number`,
-  ),
-  // Unfinished tasks that a program without a cluster has stored. No node has the empty id, so they are taken over.
-  adopt: statement(
-    'adopt',
-    `UPDATE parley.tasks t SET node = '' WHERE ${UNFINISHED} AND t.node IS NULL AND t.state = 'working'`,
-  ),
-  renew: statement(
-    'renew',
-    `UPDATE parley.nodes SET lease_until = ${LEASE('$2')}
-     WHERE id = $1 AND lease_until > clock_timestamp() RETURNING number`,
-  ),
-  leave: statement('leave', 'DELETE FROM parley.nodes WHERE id = $1'),
-  lock: `SELECT pg_try_advisory_lock(${LOCKS}, $1) AS locked`,
-  session: 'SELECT pg_backend_pid() AS pid',
-  setLocked: statement('set_locked', 'UPDATE parley.nodes SET locked = $2 WHERE id = $1'),
-  nodes: statement(
-    'nodes',
-    `SELECT n.id, n.lease_until > clock_timestamp(), n.id <> $1 AND ${HAS_LOST_LOCK}
-     FROM parley.nodes n ORDER BY n.number`,
-  ),
-  remove: statement(
-    'remove',
-    `DELETE FROM parley.nodes n
-     WHERE n.id = ANY ($1) AND (n.lease_until <= clock_timestamp() OR ${HAS_LOST_LOCK}) RETURNING n.id`,
-  ),
+/** The statements of the node's own session. */
+export const TRY_LOCK = `SELECT pg_try_advisory_lock(${LOCKS}, $1) AS locked`;
+export const SESSION_ID = 'SELECT pg_backend_pid() AS pid';
 
-  claim: statement(
-    'claim',
-    `UPDATE parley.tasks t SET node = $2, epoch = t.epoch + 1
+export const CLUSTER_SQL = statements('cluster_', {
+  join: `INSERT INTO parley.nodes (id, lease_until) VALUES ($1, ${LEASE('$2')}) RETURNING number`,
+  // Unfinished tasks that a program without a cluster has stored. No node has the empty id, so they are taken over.
+  adopt: `UPDATE parley.tasks t SET node = '' WHERE ${UNFINISHED} AND t.node IS NULL AND t.state = 'working'`,
+  renew: `UPDATE parley.nodes SET lease_until = ${LEASE('$2')}
+     WHERE id = $1 AND lease_until > clock_timestamp() RETURNING number`,
+  leave: 'DELETE FROM parley.nodes WHERE id = $1',
+  setLocked: 'UPDATE parley.nodes SET locked = $2 WHERE id = $1',
+  nodes: `SELECT n.id, n.lease_until > clock_timestamp(), n.id <> $1 AND ${HAS_LOST_LOCK}
+     FROM parley.nodes n ORDER BY n.number`,
+  remove: `DELETE FROM parley.nodes n
+     WHERE n.id = ANY ($1) AND (n.lease_until <= clock_timestamp() OR ${HAS_LOST_LOCK}) RETURNING n.id`,
+
+  claim: `UPDATE parley.tasks t SET node = $2, epoch = t.epoch + 1
      WHERE t.task_id = $1 AND (NOT (${UNFINISHED}) OR t.node IS NULL) RETURNING ${SCOPED_HEAD}`,
-  ),
-  claimInterrupted: statement(
-    'claim_interrupted',
-    `UPDATE parley.tasks t SET node = $2, epoch = t.epoch + 1
+  claimInterrupted: `UPDATE parley.tasks t SET node = $2, epoch = t.epoch + 1
      WHERE t.task_id = $1 AND ${UNFINISHED} AND t.node IS NOT NULL AND NOT ${isAlive('t.node')}
      RETURNING ${SCOPED_HEAD}`,
-  ),
   // The owners are found with one look at the index for each node, however many tasks a node has.
-  takeOver: statement(
-    'take_over',
-    `WITH RECURSIVE owners AS (
+  takeOver: `WITH RECURSIVE owners AS (
        (SELECT t.node FROM parley.tasks t WHERE ${UNFINISHED} AND t.node IS NOT NULL ORDER BY t.node LIMIT 1)
        UNION ALL
        SELECT (SELECT t.node FROM parley.tasks t WHERE ${UNFINISHED} AND t.node > o.node ORDER BY t.node LIMIT 1)
@@ -69,73 +47,31 @@ export const CLUSTER_SQL = {
        ORDER BY t.id LIMIT $2 FOR UPDATE SKIP LOCKED)
      UPDATE parley.tasks t SET node = $1, epoch = t.epoch + 1 FROM found WHERE t.id = found.id
      RETURNING ${SCOPED_HEAD}`,
-  ),
   // After a lost connection, a node does not know which tasks it has claimed.
-  own: statement(
-    'own',
-    `SELECT ${SCOPED_HEAD} FROM parley.tasks t WHERE ${UNFINISHED} AND t.node = $1`,
-  ),
-  release: statement(
-    'release',
-    `UPDATE parley.tasks t SET node = '' FROM unnest($1::text[], $2::integer[]) AS r (task_id, epoch)
+  own: `SELECT ${SCOPED_HEAD} FROM parley.tasks t WHERE ${UNFINISHED} AND t.node = $1`,
+  release: `UPDATE parley.tasks t SET node = '' FROM unnest($1::text[], $2::integer[]) AS r (task_id, epoch)
      WHERE t.task_id = r.task_id AND t.epoch = r.epoch AND t.node = $3`,
-  ),
-  releaseAll: statement(
-    'release_all',
-    `UPDATE parley.tasks t SET node = '' WHERE ${UNFINISHED} AND t.node = $1`,
-  ),
-  watched: statement(
-    'watched',
-    'SELECT t.task_id, t.seq, t.node FROM parley.tasks t WHERE t.task_id = ANY ($1)',
-  ),
+  releaseAll: `UPDATE parley.tasks t SET node = '' WHERE ${UNFINISHED} AND t.node = $1`,
+  watched: 'SELECT t.task_id, t.seq, t.node FROM parley.tasks t WHERE t.task_id = ANY ($1)',
 
-  ask: statement(
-    'ask',
-    `INSERT INTO parley.requests (node, sender, body)
+  ask: `INSERT INTO parley.requests (node, sender, body)
      SELECT $1, $2, $3 WHERE ${isAlive('$1')} RETURNING id`,
-  ),
-  withdraw: statement('withdraw', 'DELETE FROM parley.requests WHERE id = $1'),
-  take: statement(
-    'take',
-    `UPDATE parley.requests SET taken = true
+  withdraw: 'DELETE FROM parley.requests WHERE id = $1',
+  take: `UPDATE parley.requests SET taken = true
      WHERE id IN (SELECT id FROM parley.requests WHERE node = $1 AND NOT taken ORDER BY id FOR UPDATE SKIP LOCKED)
      RETURNING id, body`,
-  ),
-  answer: statement(
-    'answer',
-    'UPDATE parley.requests SET answer = $2 WHERE id = $1 RETURNING sender',
-  ),
+  answer: 'UPDATE parley.requests SET answer = $2 WHERE id = $1 RETURNING sender',
   // After a lost connection, a node does not know which requests it has taken.
-  taken: statement(
-    'taken',
-    'SELECT id, body FROM parley.requests WHERE node = $1 AND taken AND answer IS NULL',
-  ),
-  answers: statement(
-    'answers',
-    'SELECT id, answer FROM parley.requests WHERE sender = $1 AND answer IS NOT NULL',
-  ),
-  forget: statement(
-    'forget',
-    `DELETE FROM parley.requests WHERE created_at < clock_timestamp() - interval '10 minutes'`,
-  ),
+  taken: 'SELECT id, body FROM parley.requests WHERE node = $1 AND taken AND answer IS NULL',
+  answers: 'SELECT id, answer FROM parley.requests WHERE sender = $1 AND answer IS NOT NULL',
+  forget: `DELETE FROM parley.requests WHERE created_at < clock_timestamp() - interval '10 minutes'`,
 
-  claimPush: statement(
-    'claim_push',
-    `UPDATE parley.push p SET node = $3 WHERE p.task = ${TASK} AND p.config_id = $2
+  claimPush: `UPDATE parley.push p SET node = $3 WHERE p.task = ${TASK} AND p.config_id = $2
        AND (p.node IS NULL OR p.node = $3 OR NOT ${isAlive('p.node')}) RETURNING p.id`,
-  ),
-  releasePush: statement(
-    'release_push',
-    `UPDATE parley.push SET node = NULL WHERE task = ${TASK} AND config_id = $2 AND node = $3`,
-  ),
-  claimedPush: statement(
-    'claimed_push',
-    `SELECT t.task_id, p.config_id FROM parley.push p JOIN parley.tasks t ON t.id = p.task
+  releasePush: `UPDATE parley.push SET node = NULL WHERE task = ${TASK} AND config_id = $2 AND node = $3`,
+  claimedPush: `SELECT t.task_id, p.config_id FROM parley.push p JOIN parley.tasks t ON t.id = p.task
      WHERE p.node = $1 AND t.task_id = ANY ($2)`,
-  ),
 
-  notify: statement(
-    'notify',
+  notify:
     'SELECT pg_notify(u.channel, u.payload) FROM unnest($1::text[], $2::text[]) AS u (channel, payload)',
-  ),
-};
+});

@@ -23,7 +23,7 @@ import { WebhookSecrets } from '../webhook-secrets.ts';
 import { CLUSTER } from './cluster-schema.ts';
 import { TASKS } from './migrations.ts';
 import { changeCounters } from './postgres-retention.ts';
-import { addDeadLetter, SAVE_PUSH, saveValues } from './postgres-push.ts';
+import { addDeadLetter, PUSH_SQL, saveValues } from './postgres-push.ts';
 import { scopeHash, STATEMENTS } from './statements.ts';
 
 /** The options of `importSqlite`. */
@@ -56,29 +56,29 @@ const MAX_CHARACTERS = 4_000_000;
 
 type TaskRow = [
   id: number,
-  taskId: string,
   scope: number,
   tenant: string,
   owner: string,
+  taskId: string,
   contextId: string,
   state: string,
+  seq: number,
   statusSeq: number,
   changed: number,
   createdAt: number,
   expiresAt: number | null,
-  seq: number,
-  bytes: number,
   artifactAt: number | null,
+  bytes: number,
 ];
 
 type EventRow = [seq: number, json: string, accepts: string | null];
 
 /** Tasks that are being removed have no entry with their status any more. They are not copied. */
 const TASK_ROWS = `
-  SELECT t.id, t.task_id, t.scope, s.tenant, s.owner, t.context_id, t.state, t.status_seq, t.changed, t.created_at,
-    t.expires_at, (SELECT max(seq) FROM events WHERE task = t.id),
-    (SELECT sum(length(json) + 100) FROM events WHERE task = t.id),
-    (SELECT at FROM events WHERE task = t.id ORDER BY seq DESC LIMIT 1)
+  SELECT t.id, t.scope, s.tenant, s.owner, t.task_id, t.context_id, t.state,
+    (SELECT max(seq) FROM events WHERE task = t.id), t.status_seq, t.changed, t.created_at, t.expires_at,
+    (SELECT at FROM events WHERE task = t.id ORDER BY seq DESC LIMIT 1),
+    (SELECT sum(length(json) + 100) FROM events WHERE task = t.id)
   FROM tasks t JOIN scopes s ON s.id = t.scope
   WHERE t.id > ? AND EXISTS (SELECT 1 FROM events WHERE task = t.id AND seq = t.status_seq)
   ORDER BY t.id LIMIT ${GROUP}`;
@@ -183,10 +183,10 @@ class Copy {
     const tasks = before.tasks + rows.length;
     const progress = { source, last: last ?? before.last, tasks, done: last === undefined };
     const scopes = await this.#scopes(tx, rows);
-    for (const row of rows) await this.#task(tx, row, scopes.get(row[2]) ?? 0);
+    for (const row of rows) await this.#task(tx, row, scopes.get(row[1]) ?? 0);
     await changeCounters(
       tx,
-      rows.map((row) => ({ scope: scopes.get(row[2]) ?? 0, state: row[6], counted: row[12] })),
+      rows.map((row) => ({ scope: scopes.get(row[1]) ?? 0, state: row[6], counted: row[13] })),
       1,
     );
     await save(tx, progress);
@@ -196,7 +196,7 @@ class Copy {
   /** Returns the numbers of the scopes in the database, by their numbers in the file. */
   async #scopes(tx: Executor, rows: readonly TaskRow[]): Promise<Map<number, number>> {
     const numbers = new Map<number, number>();
-    for (const [, , scope, tenant, owner] of rows) {
+    for (const [, scope, tenant, owner] of rows) {
       if (numbers.has(scope)) continue;
       const hash = scopeHash(scopeKey({ tenant, owner }));
       await tx.query(STATEMENTS.addScope.text, [
@@ -211,30 +211,17 @@ class Copy {
   }
 
   async #task(tx: Executor, row: TaskRow, scope: number): Promise<void> {
-    const [id, taskId, , tenant, owner, contextId, state, statusSeq, changed, createdAt] = row;
-    const [expiresAt, seq, bytes, artifactAt] = [row[10], row[11], row[12], row[13]];
+    const [id, , tenant, owner, taskId, contextId, ...columns] = row;
     const [task] = await tx.query<{ id: number }>(
       `INSERT INTO parley.tasks (task_id, scope, context_id, state, seq, status_seq, changed, created_at, expires_at,
          artifact_at, bytes, counted)
        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11) RETURNING id`,
-      [
-        toPostgresText(taskId),
-        scope,
-        toPostgresText(contextId),
-        state,
-        seq,
-        statusSeq,
-        changed,
-        createdAt,
-        expiresAt,
-        artifactAt,
-        bytes,
-      ],
+      [toPostgresText(taskId), scope, toPostgresText(contextId), ...columns],
     );
     if (!task) return;
     await this.#log(tx, id, task.id, scope);
     for (const record of this.#source.listPush(taskId)) {
-      await tx.query(SAVE_PUSH.text, saveValues(record, this.#webhooks));
+      await tx.query(PUSH_SQL.save.text, saveValues(record, this.#webhooks));
       const key = { tenant, owner, taskId, configId: record.config.id };
       const letters = this.#source.deadLetters({ ...key, limit: Number.MAX_SAFE_INTEGER });
       for (const letter of letters) await addDeadLetter(tx, letter);

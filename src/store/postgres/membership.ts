@@ -15,7 +15,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import { pause } from '../../base/index.ts';
 import type { Postgres, PostgresSession } from '../../base/postgres/index.ts';
 import type { Logger } from '../../tasks/index.ts';
-import { CLUSTER_SQL } from './cluster-statements.ts';
+import { CLUSTER_SQL, SESSION_ID, TRY_LOCK } from './cluster-statements.ts';
 
 /** How often the other nodes are looked at. */
 const LOOK_MS = 250;
@@ -249,14 +249,14 @@ export class Membership {
       }
     });
     // If an earlier session still has the lock, the database has not noticed yet that it has ended.
-    const [lock] = await session.query<{ locked: boolean }>(CLUSTER_SQL.lock, [this.#number]);
+    const [lock] = await session.query<{ locked: boolean }>(TRY_LOCK, [this.#number]);
     const channels = new Set(this.#listeners.map(({ channel }) => channel ?? own)).add(own);
     for (const channel of channels) await session.query(`LISTEN ${channel}`);
-    const [before] = await session.query<{ pid: number }>(CLUSTER_SQL.session);
+    const [before] = await session.query<{ pid: number }>(SESSION_ID);
     let isDirect = false;
     // A single notification may be lost or late.
     for (let tries = 0; tries < PINGS && !isDirect; tries++) isDirect = await this.#arrives(own);
-    const [after] = await session.query<{ pid: number }>(CLUSTER_SQL.session);
+    const [after] = await session.query<{ pid: number }>(SESSION_ID);
     this.listens = isDirect;
     // Behind a pooler, the lock would belong to a connection that is not ours.
     const isLocked = isDirect && lock?.locked === true && before?.pid === after?.pid;

@@ -2,11 +2,11 @@
 import {
   fromPostgresRow,
   fromPostgresText,
+  statements,
   toPostgresText,
   type Executor,
   type Postgres,
 } from '../../base/postgres/index.ts';
-import type { MaybePromise } from '../../base/index.ts';
 import { taskNotFound, type ProtocolVersion } from '../../protocol/index.ts';
 import {
   MAX_DEAD_LETTERS,
@@ -47,30 +47,10 @@ interface SealedRow {
   readonly config: Uint8Array;
 }
 
-const statement = (name: string, text: string) => ({ name: `parley.push_${name}`, text });
-
 const LETTER = `(SELECT t.task_id FROM parley.tasks t WHERE t.id = p.task), p.config_id, d.seq, d.reason, d.attempts,
   d.at`;
 
-/** Saves a webhook. The lock keeps the task until the webhook is saved, and does not delay appends. */
-export const SAVE_PUSH = statement(
-  'save',
-  `WITH task AS (SELECT id FROM parley.tasks WHERE task_id = $1 FOR KEY SHARE),
-       saved AS (
-         INSERT INTO parley.push
-           (task, config_id, version, config, sealed, view, cursor, attempts, failing_since, due_at)
-         SELECT id, $2, $3, $4, $5, $6, $7, $8, $9, $10 FROM task
-         ON CONFLICT (task, config_id) DO UPDATE SET
-           version = excluded.version, config = excluded.config, sealed = excluded.sealed,
-           view = excluded.view, cursor = excluded.cursor, attempts = excluded.attempts,
-           failing_since = excluded.failing_since, due_at = excluded.due_at, node = NULL
-         RETURNING id, xmax <> 0 AS replaced),
-       dropped AS (
-         DELETE FROM parley.dead_letters WHERE push = (SELECT id FROM saved) AND seq > $7)
-     SELECT replaced FROM saved`,
-);
-
-/** Returns the parameters of `SAVE_PUSH`. */
+/** Returns the parameters of `PUSH_SQL.save`. */
 export function saveValues(
   { taskId, config, version, view, progress }: PushRecord,
   webhooks: WebhookSecrets,
@@ -86,43 +66,42 @@ export function saveValues(
   ];
 }
 
-const SQL = {
-  list: statement(
-    'list',
-    `SELECT config_id, version, config, sealed, view, cursor, attempts, failing_since, due_at
+export const PUSH_SQL = statements('push_', {
+  // Saves a webhook. The lock keeps the task until the webhook is saved, and does not delay appends.
+  save: `WITH task AS (SELECT id FROM parley.tasks WHERE task_id = $1 FOR KEY SHARE),
+       saved AS (
+         INSERT INTO parley.push
+           (task, config_id, version, config, sealed, view, cursor, attempts, failing_since, due_at)
+         SELECT id, $2, $3, $4, $5, $6, $7, $8, $9, $10 FROM task
+         ON CONFLICT (task, config_id) DO UPDATE SET
+           version = excluded.version, config = excluded.config, sealed = excluded.sealed,
+           view = excluded.view, cursor = excluded.cursor, attempts = excluded.attempts,
+           failing_since = excluded.failing_since, due_at = excluded.due_at, node = NULL
+         RETURNING id, xmax <> 0 AS replaced),
+       dropped AS (
+         DELETE FROM parley.dead_letters WHERE push = (SELECT id FROM saved) AND seq > $7)
+     SELECT replaced FROM saved`,
+  list: `SELECT config_id, version, config, sealed, view, cursor, attempts, failing_since, due_at
      FROM parley.push WHERE task = ${TASK} ORDER BY id`,
-  ),
-  delete: statement(
-    'delete',
-    `WITH gone AS (DELETE FROM parley.push WHERE task = ${TASK} AND config_id = $2 RETURNING id)
+  delete: `WITH gone AS (DELETE FROM parley.push WHERE task = ${TASK} AND config_id = $2 RETURNING id)
      DELETE FROM parley.dead_letters WHERE push = (SELECT id FROM gone)`,
-  ),
-  due: statement(
-    'due',
-    `SELECT s.tenant, s.owner, t.task_id, p.config_id, p.due_at, p.id
+  due: `SELECT s.tenant, s.owner, t.task_id, p.config_id, p.due_at, p.id
      FROM (SELECT * FROM parley.push q WHERE due_at IS NOT NULL AND (due_at, id) > ($1, $2)
              AND (q.node IS NULL OR q.node = $4 OR NOT ${isAlive('q.node')})
            ORDER BY due_at, id LIMIT $3) p
      CROSS JOIN LATERAL (SELECT * FROM parley.tasks t WHERE t.id = p.task LIMIT 1) t
      CROSS JOIN LATERAL (SELECT * FROM parley.scopes s WHERE s.id = t.scope LIMIT 1) s
      ORDER BY p.due_at, p.id`,
-  ),
-  lettersOfScope: statement(
-    'letters_of_scope',
-    `SELECT ${LETTER} FROM (
+  lettersOfScope: `SELECT ${LETTER} FROM (
        SELECT * FROM parley.dead_letters WHERE scope = $1 ORDER BY at DESC, seq DESC LIMIT $2) d
      CROSS JOIN LATERAL (SELECT * FROM parley.push p WHERE p.id = d.push LIMIT 1) p
      ORDER BY d.at DESC, d.seq DESC`,
-  ),
-  lettersOfTask: statement(
-    'letters_of_task',
-    `SELECT ${LETTER} FROM parley.push p
+  lettersOfTask: `SELECT ${LETTER} FROM parley.push p
      CROSS JOIN LATERAL (SELECT * FROM parley.dead_letters d WHERE d.push = p.id LIMIT ${MAX_DEAD_LETTERS}) d
      WHERE p.task = (SELECT id FROM parley.tasks WHERE task_id = $1 AND scope = $2)
        AND ($3::text IS NULL OR p.config_id = $3)
      ORDER BY d.at DESC, d.seq DESC LIMIT $4`,
-  ),
-};
+});
 
 /**
  * If nothing more is due, the task is locked before the webhook changes. Otherwise an append at the same time would not
@@ -171,13 +150,13 @@ export class PostgresPush {
   async save(record: PushRecord): Promise<void> {
     const { taskId, config } = record;
     const values = saveValues(record, this.#webhooks);
-    const [saved] = await this.#db.run<[replaced: boolean]>(SAVE_PUSH, values);
+    const [saved] = await this.#db.run<[replaced: boolean]>(PUSH_SQL.save, values);
     if (!saved) throw taskNotFound(taskId);
     if (saved[0]) this.#cluster.pushChanged({ taskId, configId: config.id });
   }
 
   async list(taskId: string): Promise<PushRecord[]> {
-    const rows = await this.#db.run<PushRow>(SQL.list, [toPostgresText(taskId)]);
+    const rows = await this.#db.run<PushRow>(PUSH_SQL.list, [toPostgresText(taskId)]);
     return rows.flatMap(([id, version, stored, sealed, view, ...progress]) => {
       const json = sealed
         ? this.#webhooks.open(stored, taskId, fromPostgresText(id))
@@ -187,7 +166,7 @@ export class PostgresPush {
   }
 
   async delete(taskId: string, configId: string): Promise<void> {
-    await this.#db.run(SQL.delete, pushValues({ taskId, configId }));
+    await this.#db.run(PUSH_SQL.delete, pushValues({ taskId, configId }));
     this.#cluster.pushChanged({ taskId, configId });
   }
 
@@ -220,7 +199,7 @@ export class PostgresPush {
   async due({ after, limit }: DueQuery): Promise<DuePush[]> {
     const { node } = this.#cluster;
     const values = [after?.dueAt ?? -1, after?.position ?? -1, limit, node];
-    const rows = await this.#db.run<DueRow>(SQL.due, values);
+    const rows = await this.#db.run<DueRow>(PUSH_SQL.due, values);
     return rows.map((row) => fromPostgresRow(duePush(row)));
   }
 
@@ -229,8 +208,8 @@ export class PostgresPush {
     const config = configId === undefined ? null : toPostgresText(configId);
     const rows =
       taskId === undefined
-        ? await this.#db.run<DeadLetterRow>(SQL.lettersOfScope, [scope, limit])
-        : await this.#db.run<DeadLetterRow>(SQL.lettersOfTask, [
+        ? await this.#db.run<DeadLetterRow>(PUSH_SQL.lettersOfScope, [scope, limit])
+        : await this.#db.run<DeadLetterRow>(PUSH_SQL.lettersOfTask, [
             toPostgresText(taskId),
             scope,
             config,
@@ -240,7 +219,7 @@ export class PostgresPush {
   }
 
   /** See `WebhookSecrets.reseal`. */
-  reseal(): MaybePromise<void> {
+  reseal(): Promise<void> {
     return this.#webhooks.reseal(async () => {
       let changed = 0;
       for (let rows = await this.#sealed(0); rows.length > 0;) {

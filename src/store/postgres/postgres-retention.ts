@@ -5,6 +5,7 @@
 import {
   fromPostgresRow,
   fromPostgresText,
+  statements,
   toPostgresText,
   type Executor,
   type Postgres,
@@ -29,19 +30,14 @@ type FinishedRow = [tenant: string, owner: string, taskId: string, changed: numb
 
 const COLUMNS = 'id, task_id, scope, state, seq, status_seq, counted';
 
-const FINISHED = {
-  name: 'parley.finished',
-  text: `SELECT s.tenant, s.owner, t.task_id, t.changed,
-           EXISTS (SELECT FROM parley.push p WHERE p.task = t.id AND p.due_at IS NOT NULL)
-         FROM (SELECT * FROM parley.tasks WHERE ${TERMINAL} AND changed > $1 ORDER BY changed, id LIMIT $2) t
-         CROSS JOIN LATERAL (SELECT * FROM parley.scopes s WHERE s.id = t.scope LIMIT 1) s
-         ORDER BY t.changed, t.id`,
-};
-
-const SIZE = {
-  name: 'parley.size',
-  text: 'SELECT coalesce(sum(bytes), 0)::bigint FROM parley.counters',
-};
+const SQL = statements('', {
+  finished: `SELECT s.tenant, s.owner, t.task_id, t.changed,
+               EXISTS (SELECT FROM parley.push p WHERE p.task = t.id AND p.due_at IS NOT NULL)
+             FROM (SELECT * FROM parley.tasks WHERE ${TERMINAL} AND changed > $1 ORDER BY changed, id LIMIT $2) t
+             CROSS JOIN LATERAL (SELECT * FROM parley.scopes s WHERE s.id = t.scope LIMIT 1) s
+             ORDER BY t.changed, t.id`,
+  size: 'SELECT coalesce(sum(bytes), 0)::bigint FROM parley.counters',
+});
 
 /** Removes a task. Returns whether it existed. */
 export function dropTask(db: Postgres, taskId: string, scope: number): Promise<boolean> {
@@ -131,11 +127,11 @@ export function postgresRetention(db: Postgres): StoreRetention {
     // A database server is chosen for many tasks. Its operator watches its size.
     maxBytes: Infinity,
     async size() {
-      const [row] = await db.run<[bytes: number]>(SIZE);
+      const [row] = await db.run<[bytes: number]>(SQL.size);
       return row?.[0] ?? 0;
     },
     async finished({ after = 0, limit }) {
-      const rows = await db.run<FinishedRow>(FINISHED, [after, limit]);
+      const rows = await db.run<FinishedRow>(SQL.finished, [after, limit]);
       return rows.map(([tenant, owner, taskId, changed, isDue]) => {
         const endedAt = ChangeClock.time(changed);
         return fromPostgresRow({ tenant, owner, taskId, endedAt, position: changed, isDue });

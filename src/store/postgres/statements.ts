@@ -1,6 +1,11 @@
 /** The statements of the task store in PostgreSQL, and the types of their rows. */
 import { createHash } from 'node:crypto';
-import { fromPostgresRow, fromPostgresText, toPostgresText } from '../../base/postgres/index.ts';
+import {
+  fromPostgresRow,
+  fromPostgresText,
+  statements,
+  toPostgresText,
+} from '../../base/postgres/index.ts';
 import type { Task, TaskStatusUpdateEvent } from '../../protocol/index.ts';
 import {
   ChangeClock,
@@ -54,58 +59,29 @@ const page = (filter: string) =>
      ORDER BY t.changed DESC, t.id DESC LIMIT $6) p
    ORDER BY p.changed DESC, p.id DESC`;
 
-const statement = (name: string, text: string) => ({ name: `parley.${name}`, text });
-
-export const STATEMENTS = {
-  addScope: statement(
-    'add_scope',
+export const STATEMENTS = statements('', {
+  addScope:
     'INSERT INTO parley.scopes (key, tenant, owner) VALUES ($1, $2, $3) ON CONFLICT (key) DO NOTHING RETURNING id',
-  ),
-  findScope: statement('find_scope', 'SELECT id FROM parley.scopes WHERE key = $1'),
+  findScope: 'SELECT id FROM parley.scopes WHERE key = $1',
 
-  head: statement(
-    'head',
-    `SELECT ${HEAD} FROM parley.tasks t WHERE t.task_id = $1 AND t.scope = $2`,
-  ),
-  read: statement(
-    'read',
-    `SELECT e.seq, e.json FROM parley.events e WHERE e.task = ${TASK} AND e.seq > $2 ORDER BY e.seq LIMIT $3`,
-  ),
-  message: statement(
-    'message',
-    `SELECT (SELECT t.task_id FROM parley.tasks t WHERE t.id = m.task)
+  head: `SELECT ${HEAD} FROM parley.tasks t WHERE t.task_id = $1 AND t.scope = $2`,
+  read: `SELECT e.seq, e.json FROM parley.events e WHERE e.task = ${TASK} AND e.seq > $2 ORDER BY e.seq LIMIT $3`,
+  message: `SELECT (SELECT t.task_id FROM parley.tasks t WHERE t.id = m.task)
      FROM parley.messages m WHERE m.scope = $1 AND m.message_id = $2`,
-  ),
-  unfinished: statement(
-    'unfinished',
-    `SELECT ${SCOPED_HEAD} FROM parley.tasks t WHERE ${UNFINISHED}`,
-  ),
-  expired: statement(
-    'expired',
-    `SELECT ${SCOPED_HEAD} FROM parley.tasks t
+  unfinished: `SELECT ${SCOPED_HEAD} FROM parley.tasks t WHERE ${UNFINISHED}`,
+  expired: `SELECT ${SCOPED_HEAD} FROM parley.tasks t
      WHERE t.expires_at <= $1 ORDER BY t.expires_at, t.id LIMIT $2`,
-  ),
-  setExpiry: statement(
-    'set_expiry',
-    'UPDATE parley.tasks SET expires_at = $3 WHERE task_id = $1 AND scope = $2',
-  ),
+  setExpiry: 'UPDATE parley.tasks SET expires_at = $3 WHERE task_id = $1 AND scope = $2',
 
-  pageOfState: statement('page_of_state', page('')),
-  pageOfContext: statement('page_of_context', page('AND t.context_id = $7')),
-  counters: statement(
-    'counters',
+  pageOfState: page(''),
+  pageOfContext: page('AND t.context_id = $7'),
+  counters:
     'SELECT coalesce(sum(n), 0)::bigint FROM parley.counters WHERE scope = $1 AND state = ANY ($2)',
-  ),
-  countOfState: statement(
-    'count_of_state',
+  countOfState:
     'SELECT count(*) FROM parley.tasks t WHERE t.scope = $1 AND t.state = ANY ($2) AND t.changed >= $3',
-  ),
-  countOfContext: statement(
-    'count_of_context',
-    `SELECT count(*) FROM parley.tasks t
+  countOfContext: `SELECT count(*) FROM parley.tasks t
      WHERE t.scope = $1 AND t.state = ANY ($2) AND t.changed >= $3 AND t.context_id = $4`,
-  ),
-};
+});
 
 /** Converts a row to a head. Returns undefined if the task is being removed. */
 export function toHead({ tenant, owner }: Scope, row: HeadRow): TaskHead | undefined {
