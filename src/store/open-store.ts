@@ -31,18 +31,7 @@ const CACHE_KIB = 16_000;
  */
 const VACUUM_BYTES = 64 * 1024 * 1024;
 
-export interface OpenStore {
-  readonly db: DatabaseSync;
-  /**
-   * Throws a StoreError if the file was deleted or replaced. Looks at the file at most once per CHECK_MS, so that it is
-   * fast.
-   */
-  checkPresent(): void;
-  /** Throws a StoreError if the file was deleted or replaced, or if it is damaged. */
-  checkReadable(): void;
-  /** Writes the write-ahead log back into the file, closes the file, and releases the lock. */
-  close(): void;
-}
+export type OpenStore = ReturnType<typeof openStoreFile>;
 
 export interface OpenStoreOptions {
   readonly synchronous: 'NORMAL' | 'FULL';
@@ -60,7 +49,7 @@ const CHECK_MS = 100;
 export const PROBE =
   "INSERT INTO meta VALUES ('probe', zeroblob(65536)); DELETE FROM meta WHERE key = 'probe'";
 
-export function openStoreFile(path: string, options: OpenStoreOptions): OpenStore {
+export function openStoreFile(path: string, options: OpenStoreOptions) {
   const file = prepareFile(path);
   const lock = takeLock(file);
   let opened: DatabaseSync | undefined;
@@ -81,19 +70,25 @@ export function openStoreFile(path: string, options: OpenStoreOptions): OpenStor
     if (statSync(file).size <= VACUUM_BYTES) allowReclaim(db);
     return {
       db,
-      checkPresent() {
+      /**
+       * Throws a StoreError if the file was deleted or replaced. Looks at the file at most once per CHECK_MS, so that it is
+       * fast.
+       */
+      checkPresent(): void {
         const now = performance.now();
         if (now - checkedAt < CHECK_MS) return;
         check.present();
         checkedAt = now;
       },
-      checkReadable() {
+      /** Throws a StoreError if the file was deleted or replaced, or if it is damaged. */
+      checkReadable(): void {
         checkedAt = -Infinity;
         check.readable(
           'SELECT 1 FROM meta, (SELECT max(id) FROM events), (SELECT max(id) FROM tasks)',
         );
       },
-      close() {
+      /** Writes the write-ahead log back into the file, closes the file, and releases the lock. */
+      close(): void {
         if (!db.isOpen) return;
         try {
           db.exec('PRAGMA wal_checkpoint(TRUNCATE)');

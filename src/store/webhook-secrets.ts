@@ -6,7 +6,7 @@
  * webhook whose key is missing cannot be read. It is skipped and logged, and works again when the store is opened with
  * this key.
  */
-import { andThen, reasonOf, StoreError, type MaybePromise } from '../base/index.ts';
+import { reasonOf, StoreError, type MaybePromise } from '../base/index.ts';
 import { A2AError } from '../protocol/index.ts';
 import type { Logger, PushRecord } from '../tasks/index.ts';
 import type { SecretBox } from './secrets.ts';
@@ -90,17 +90,13 @@ export class WebhookSecrets {
    * Runs `work`, which encrypts all webhooks of the store with the current key, if there are older keys. `work` returns
    * the number of changed webhooks. Logs failures, and never throws.
    */
-  reseal(work: () => MaybePromise<number>): MaybePromise<void> {
-    const failed = (error: unknown) =>
-      this.#logger.error({ err: error }, 'failed to encrypt webhooks with the new key');
+  async reseal(work: () => MaybePromise<number>): Promise<void> {
     try {
-      const resealed = andThen(this.#secrets.hasOldKeys ? work() : 0, (changed) => {
-        if (changed === 0) return;
-        this.#logger.info({ webhooks: changed }, 'encrypted webhooks with the new key');
-      });
-      return resealed instanceof Promise ? resealed.catch(failed) : resealed;
+      const changed = this.#secrets.hasOldKeys ? await work() : 0;
+      if (changed === 0) return;
+      this.#logger.info({ webhooks: changed }, 'encrypted webhooks with the new key');
     } catch (error) {
-      return failed(error);
+      this.#logger.error({ err: error }, 'failed to encrypt webhooks with the new key');
     }
   }
 

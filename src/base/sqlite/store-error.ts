@@ -18,6 +18,12 @@ export function isDatabaseBusy(error: unknown): boolean {
   return code === BUSY || code === LOCKED;
 }
 
+/** Returns whether the error means that SQLite cannot read the file. */
+export function isDatabaseDamaged(error: unknown): boolean {
+  const code = sqliteCode(error);
+  return code === CORRUPT || code === NOT_A_DATABASE;
+}
+
 /**
  * Converts an error of SQLite or of the system to a StoreError. Other errors are returned unchanged.
  *
