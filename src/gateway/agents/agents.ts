@@ -4,7 +4,6 @@
  * from the configuration and a registered agent have the same name, the agent from the configuration is used.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { MaybePromise } from '../../base/index.ts';
 import { A2AError, type AgentSkill } from '../../protocol/index.ts';
 import type { Logger } from '../../tasks/index.ts';
 import type { SecretBox } from '../../store/index.ts';
@@ -12,7 +11,7 @@ import type { Register } from '../register/register.ts';
 import type { Audit } from '../audit/audit.ts';
 import type { AgentInput, AgentsConfig } from './config.ts';
 import { createDialler } from './dialler.ts';
-import { createTaskLinks, type TaskLinks } from './task-links.ts';
+import { createTaskLinks } from './task-links.ts';
 import { RemoteAgent, type Health } from './remote.ts';
 import { createAgentRegistry } from './registry.ts';
 
@@ -28,33 +27,7 @@ export interface AgentsOptions {
   readonly logger: Logger;
 }
 
-export interface Agents {
-  find(workspace: string, name: string): RemoteAgent | undefined;
-  /** Returns the agents that the workspace may use, sorted by name. */
-  list(workspace: string): RemoteAgent[];
-  /** Returns the skills of the agents that every workspace may use, for the public card. */
-  skills(): AgentSkill[];
-  /** Returns the skills of all agents that the workspace may use. */
-  skillsOf(workspace: string): AgentSkill[];
-  /**
-   * Registers an agent if `create` is true, otherwise changes it. Throws `conflict` if `create` is true and the agent
-   * already exists. Also throws `conflict` if the agent is in the configuration.
-   */
-  put(change: AgentChange): Promise<RemoteAgent>;
-  remove(workspace: string, actor: string, name: string): Promise<void>;
-  /** Replaces the configuration. Running tasks keep the agent that they started with. */
-  use(config: AgentsConfig, healthSeconds?: number): void;
-  /** Returns the number of agents in each health state. */
-  census(): Readonly<Record<Health['state'], number>>;
-  /** Reads the registered agents. Must be called before the first request, if the register is in PostgreSQL. */
-  load(): MaybePromise<void>;
-  /** Starts the health checks. */
-  start(): void;
-  close(): Promise<void>;
-  readonly links: TaskLinks;
-  /** Names of the request headers that are forwarded to at least one agent, in lower case. */
-  readonly forwardedHeaders: readonly string[];
-}
+export type Agents = ReturnType<typeof createAgents>;
 
 export interface AgentChange {
   readonly workspace: string;
@@ -70,7 +43,7 @@ const HEALTH_SECONDS = 30;
 const CHECKS_AT_ONCE = 16;
 const PRUNE_MS = 3_600_000;
 
-export function createAgents(options: AgentsOptions): Agents {
+export function createAgents(options: AgentsOptions) {
   const { register, logger, audit } = options;
   const dialler = createDialler(options.allowNetworks ?? []);
   const links = createTaskLinks({ register, logger, secrets: options.secrets });
@@ -88,6 +61,7 @@ export function createAgents(options: AgentsOptions): Agents {
   /** Ends the wait for the next check. It is aborted when the interval changes. */
   let resting = new AbortController();
 
+  /** Replaces the configuration. Running tasks keep the agent that they started with. */
   function use(config: AgentsConfig, healthSeconds = HEALTH_SECONDS): void {
     const next = new Map<string, RemoteAgent>();
     for (const [name, settings] of Object.entries(config)) {
@@ -158,10 +132,10 @@ export function createAgents(options: AgentsOptions): Agents {
 
   function find(workspace: string, name: string): RemoteAgent | undefined {
     const agent = configured.get(name);
-    if (agent) return agent.isFor(workspace) ? agent : registry.find(workspace, name);
-    return registry.find(workspace, name);
+    return agent?.isFor(workspace) === true ? agent : registry.find(workspace, name);
   }
 
+  /** Returns the agents that the workspace may use, sorted by name. */
   function list(workspace: string): RemoteAgent[] {
     const found = new Map(registry.list(workspace).map((agent) => [agent.name, agent]));
     for (const agent of configured.values()) {
@@ -179,6 +153,10 @@ export function createAgents(options: AgentsOptions): Agents {
     );
   }
 
+  /**
+   * Registers an agent if `create` is true, otherwise changes it. Throws `conflict` if `create` is true and the agent
+   * already exists. Also throws `conflict` if the agent is in the configuration.
+   */
   async function put(change: AgentChange): Promise<RemoteAgent> {
     const { workspace, actor, name, input, create, verify } = change;
     checkOwn(workspace, name);
@@ -225,22 +203,28 @@ export function createAgents(options: AgentsOptions): Agents {
   use(options.config ?? {}, options.healthSeconds);
   return {
     links,
-    get forwardedHeaders() {
+    /** Names of the request headers that are forwarded to at least one agent, in lower case. */
+    get forwardedHeaders(): readonly string[] {
       return forwardedHeaders;
     },
     find,
     list,
+    /** Returns the skills of the agents that every workspace may use, for the public card. */
     skills: () => skillsIn([...configured.values()].filter(({ settings }) => !settings.workspaces)),
-    skillsOf: (workspace) => skillsIn(list(workspace)),
+    /** Returns the skills of all agents that the workspace may use. */
+    skillsOf: (workspace: string) => skillsIn(list(workspace)),
     put,
     remove,
     use,
+    /** Reads the registered agents. Must be called before the first request, if the register is in PostgreSQL. */
     load: () => registry.load(),
+    /** Returns the number of agents in each health state. */
     census() {
-      const counts = { unknown: 0, healthy: 0, unhealthy: 0 };
+      const counts: Record<Health['state'], number> = { unknown: 0, healthy: 0, unhealthy: 0 };
       for (const { health } of [...configured.values(), ...registry.all()]) counts[health.state]++;
       return counts;
     },
+    /** Starts the health checks. */
     start() {
       if (started) return;
       started = true;

@@ -164,30 +164,33 @@ const ForwardHeaders = z
   )
   .describe("Names of the headers of a caller's request that are passed on to the agent");
 
-const ConfigFields = z.strictObject({
-  ...fields,
-  forwardHeaders: ForwardHeaders.optional(),
-  usage: withCurrency(z.strictObject({ tokens, amount, currency }))
-    .optional()
-    .describe(
-      'What budgets count for a call if the agent does not report its usage in metadata.usage. It is also reserved before the call. Default: nothing',
-    ),
-  limits: limitsUpTo((name) => (name.endsWith('Ms') ? MAX_TIMER_MS : MAX_SIZE)),
-  workspaces: z
-    .array(z.string().min(1).max(64))
-    .optional()
-    .describe(
-      'Workspaces that may use the agent. If missing, all workspaces may use it, and its skills are on the public card',
-    ),
-});
-
-export const AgentConfig = ConfigFields.refine(
-  ({ headers = {}, forwardHeaders = [] }) => {
-    const own = new Set(Object.keys(headers).map((name) => name.toLowerCase()));
-    return !forwardHeaders.some((name) => own.has(name.toLowerCase()));
-  },
-  { path: ['forwardHeaders'], message: 'a header must not be in both headers and forwardHeaders' },
-);
+export const AgentConfig = z
+  .strictObject({
+    ...fields,
+    forwardHeaders: ForwardHeaders.optional(),
+    usage: withCurrency(z.strictObject({ tokens, amount, currency }))
+      .optional()
+      .describe(
+        'What budgets count for a call if the agent does not report its usage in metadata.usage. It is also reserved before the call. Default: nothing',
+      ),
+    limits: limitsUpTo((name) => (name.endsWith('Ms') ? MAX_TIMER_MS : MAX_SIZE)),
+    workspaces: z
+      .array(z.string().min(1).max(64))
+      .optional()
+      .describe(
+        'Workspaces that may use the agent. If missing, all workspaces may use it, and its skills are on the public card',
+      ),
+  })
+  .refine(
+    ({ headers = {}, forwardHeaders = [] }) => {
+      const own = new Set(Object.keys(headers).map((name) => name.toLowerCase()));
+      return !forwardHeaders.some((name) => own.has(name.toLowerCase()));
+    },
+    {
+      path: ['forwardHeaders'],
+      message: 'a header must not be in both headers and forwardHeaders',
+    },
+  );
 export type AgentConfig = z.infer<typeof AgentConfig>;
 
 export const AgentsConfig = z

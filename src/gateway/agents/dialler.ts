@@ -16,18 +16,10 @@ export interface AgentRoute {
   readonly signal: AbortSignal;
 }
 
-export interface Dialler {
-  readonly trusted: AgentRoute;
-  readonly guarded: AgentRoute;
-  /** Returns whether the URL contains an IP address that a guarded agent may not have. Does not resolve host names. */
-  closes(url: string): boolean;
-  close(): Promise<void>;
-}
-
 const CONNECT_MS = 10_000;
 const KEEP_ALIVE_MS = 30_000;
 
-export function createDialler(allowNetworks: readonly string[]): Dialler {
+export function createDialler(allowNetworks: readonly string[]) {
   const guard = networkGuard(allowNetworks);
   const dial = buildConnector({ lookup: guard.lookup, timeout: CONNECT_MS });
   const options = { keepAliveTimeout: KEEP_ALIVE_MS, maxRedirections: 0 };
@@ -44,9 +36,10 @@ export function createDialler(allowNetworks: readonly string[]): Dialler {
   const closing = new AbortController();
   const { signal } = closing;
   return {
-    trusted: { dispatcher: trusted, guard: undefined, signal },
-    guarded: { dispatcher: guarded, guard, signal },
-    closes: (url) => guard.closes(new URL(url)),
+    trusted: { dispatcher: trusted, guard: undefined, signal } satisfies AgentRoute,
+    guarded: { dispatcher: guarded, guard, signal } satisfies AgentRoute,
+    /** Returns whether the URL contains an IP address that a guarded agent may not have. Does not resolve host names. */
+    closes: (url: string) => guard.closes(new URL(url)),
     async close() {
       closing.abort();
       await Promise.all([trusted.destroy(), guarded.destroy()]);

@@ -156,26 +156,24 @@ function isTimeout({ cause }: StreamInterruptedError): boolean {
   return cause instanceof ConnectionError && cause.reason === 'timeout';
 }
 
+/** The descriptions of failed connections, by the reason of the ConnectionError. */
+const CONNECTION_LINES: Readonly<Record<string, (agent: string) => string>> = {
+  timeout: (agent) => `${agent} did not answer in time.`,
+  untrusted: (agent) =>
+    `${agent} cannot be used: its card refers to another origin. If you trust this origin, add it to allowOrigins.`,
+  redirect: (agent) =>
+    `${agent} redirects to another address. The gateway does not follow redirects.`,
+  card: (agent) => `${agent} has no readable card.`,
+  interface: (agent) => `${agent} has no interface that the gateway supports.`,
+  broken: (agent) => `The connection to ${lower(agent)} broke.`,
+};
+
 function connectionLine(error: ConnectionError, agent: string): string {
   if (isClosedAddress(error)) {
     return `${agent} is unreachable: its address is in a network that is not allowed for registered agents.`;
   }
-  switch (error.reason) {
-    case 'timeout':
-      return `${agent} did not answer in time.`;
-    case 'untrusted':
-      return `${agent} cannot be used: its card refers to another origin. If you trust this origin, add it to allowOrigins.`;
-    case 'redirect':
-      return `${agent} redirects to another address. The gateway does not follow redirects.`;
-    case 'card':
-      return `${agent} has no readable card.`;
-    case 'interface':
-      return `${agent} has no interface that the gateway supports.`;
-    case 'broken':
-      return `The connection to ${lower(agent)} broke.`;
-    default:
-      return `${agent} is unreachable${whyUnreachable(error)}.`;
-  }
+  const line = CONNECTION_LINES[error.reason];
+  return line ? line(agent) : `${agent} is unreachable${whyUnreachable(error)}.`;
 }
 
 /** Returns whether the network guard has refused the agent's address. */

@@ -18,28 +18,7 @@ import type { TaskLinks } from './task-links.ts';
 const HISTORY = 100;
 const MAX_FRESH = 10_000;
 
-export interface Outgoing {
-  /** Records that a context is new. A new context has no links, so the database is not read for it. */
-  isNew(contextId: string): void;
-  /** Returns the message to send. */
-  message(
-    context: ExecutionContext,
-    workspace: string,
-    agent: string,
-    by: Sender,
-  ): MaybePromise<MessageSendParams>;
-  /**
-   * Returns the message to send after a crash, or undefined if the remote agent has already received the message.
-   * Throws UnknownOutcome if this is unknown.
-   */
-  afterCrash(
-    context: ExecutionContext,
-    workspace: string,
-    agent: RemoteAgent,
-    by: Sender,
-    remote: { readonly service: FollowedService; readonly call: Call & { signal: AbortSignal } },
-  ): Promise<MessageSendParams | undefined>;
-}
+export type Outgoing = ReturnType<typeof createOutgoing>;
 
 /** The agent's ids of our task, our context and the tasks that the message refers to. */
 interface RemoteIds {
@@ -50,9 +29,10 @@ interface RemoteIds {
 
 const isKnown = (id: string | undefined) => id !== undefined;
 
-export function createOutgoing(links: TaskLinks): Outgoing {
+export function createOutgoing(links: TaskLinks) {
   const fresh = new Set<string>();
 
+  /** Returns the message to send. */
   function message(
     context: ExecutionContext,
     workspace: string,
@@ -97,12 +77,23 @@ export function createOutgoing(links: TaskLinks): Outgoing {
   }
 
   return {
-    isNew(contextId) {
+    /** Records that a context is new. A new context has no links, so the database is not read for it. */
+    isNew(contextId: string): void {
       if (fresh.size >= MAX_FRESH) fresh.clear();
       fresh.add(contextId);
     },
     message,
-    async afterCrash(context, workspace, agent, by, { service, call }) {
+    /**
+     * Returns the message to send after a crash, or undefined if the remote agent has already received the message.
+     * Throws UnknownOutcome if this is unknown.
+     */
+    async afterCrash(
+      context: ExecutionContext,
+      workspace: string,
+      agent: RemoteAgent,
+      by: Sender,
+      { service, call }: { service: FollowedService; call: Call & { signal: AbortSignal } },
+    ): Promise<MessageSendParams | undefined> {
       const params = await message(context, workspace, agent.name, by);
       const id = await links.task(workspace, agent.name, context.task.id);
       if (id === undefined) {

@@ -7,34 +7,10 @@ import { andThen, type MaybePromise } from '../../base/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import type { SecretBox } from '../../store/index.ts';
 import type { Logger } from '../../tasks/index.ts';
-import { type Register, statement, type Steps } from '../register/register.ts';
+import { type Register, type Row, statement, type Steps } from '../register/register.ts';
 import { AgentConfig, type AgentInput } from './config.ts';
 import type { AgentRoute } from './dialler.ts';
 import { RemoteAgent } from './remote.ts';
-
-export interface AgentRegistry {
-  find(workspace: string, name: string): RemoteAgent | undefined;
-  list(workspace: string): RemoteAgent[];
-  all(): RemoteAgent[];
-  /** Creates an agent without storing it. Throws if the agent's headers cannot be stored. */
-  draft(workspace: string, name: string, input: AgentInput, before: RemoteAgent | undefined): Draft;
-  /** Removes the agent, as a step of the caller's change. Returns false if the agent does not exist. */
-  remove(workspace: string, name: string): Steps<boolean>;
-  /** Reads the register if it has changed. Must be called before the first access and after each own change. */
-  load(): MaybePromise<void>;
-  /** Caches this object for the stored agent, because the object may already have the agent's card. */
-  remember(workspace: string, agent: RemoteAgent): void;
-}
-
-export interface Draft {
-  readonly agent: RemoteAgent;
-  readonly headerNames: readonly string[];
-  /**
-   * Stores the agent, as a step of the caller's change. With `create`, throws `conflict` if the agent already exists.
-   * Without `create`, returns false if the agent does not exist.
-   */
-  save(create: boolean): Steps<boolean>;
-}
 
 const MAX_AGENTS = 200;
 const StoredHeaders = z.record(z.string(), z.string());
@@ -65,13 +41,13 @@ interface Known {
   readonly row: string;
 }
 
-export function createAgentRegistry({ register, secrets, route, logger }: Options): AgentRegistry {
+export function createAgentRegistry({ register, secrets, route, logger }: Options) {
   /** The agents by workspace and name. The object of an unchanged agent is kept, with its card and health. */
   let known = new Map<string, Known>();
   let version: number | undefined;
   let loading: Promise<void> | undefined;
 
-  function use(rows: readonly Readonly<Record<string, unknown>>[]): void {
+  function use(rows: readonly Row[]): void {
     const next = new Map<string, Known>();
     for (const { workspace, name, settings, headers } of rows) {
       if (typeof workspace !== 'string' || typeof name !== 'string') continue;
@@ -96,6 +72,7 @@ export function createAgentRegistry({ register, secrets, route, logger }: Option
     known = next;
   }
 
+  /** Reads the register if it has changed. Must be called before the first access and after each own change. */
   function load(): MaybePromise<void> {
     // The register may have changed after the read in progress. So its result is checked again.
     if (loading) return loading.then(load);
@@ -156,43 +133,36 @@ export function createAgentRegistry({ register, secrets, route, logger }: Option
   }
 
   /** Re-encrypts headers that were encrypted with an older key, so that the older key can be removed. */
-  function reseal(box: SecretBox): MaybePromise<void> {
-    return register.change(function* () {
+  async function reseal(): Promise<void> {
+    const box = secrets;
+    if (!box?.hasOldKeys) return;
+    await register.change(function* () {
       const rows = yield* SQL.all.all();
       for (const { workspace, name, settings, headers, updated_at: at } of rows) {
         if (!(headers instanceof Uint8Array)) continue;
-        const place = placeOf(String(workspace), String(name));
+        const names = [String(workspace), String(name)] as const;
+        const place = placeOf(...names);
         const found = box.openAny(headers, place);
         if (!found?.isOld) continue;
         const sealed = box.seal(found.text, place);
-        yield* SQL.update.run(
-          String(settings),
-          sealed,
-          Number(at),
-          String(workspace),
-          String(name),
-        );
+        yield* SQL.update.run(String(settings), sealed, Number(at), ...names);
       }
     });
   }
 
-  const notResealed = (error: unknown) =>
-    logger.error({ err: error }, 'failed to encrypt the headers of agents with the new key');
-  try {
-    const resealed = secrets?.hasOldKeys ? reseal(secrets) : undefined;
-    if (resealed instanceof Promise) resealed.catch(notResealed);
-  } catch (error) {
-    notResealed(error);
-  }
+  reseal().catch((error: unknown) =>
+    logger.error({ err: error }, 'failed to encrypt the headers of agents with the new key'),
+  );
 
   return {
-    find: (workspace, name) => agents().get(keyOf(workspace, name))?.agent,
-    list: (workspace) =>
+    find: (workspace: string, name: string) => agents().get(keyOf(workspace, name))?.agent,
+    list: (workspace: string) =>
       [...agents()].flatMap(([key, { agent }]) =>
         key.startsWith(`${workspace}\0`) ? [agent] : [],
       ),
     all: () => [...agents().values()].map(({ agent }) => agent),
-    draft(workspace, name, input, before) {
+    /** Creates an agent without storing it. Throws if the agent's headers cannot be stored. */
+    draft(workspace: string, name: string, input: AgentInput, before: RemoteAgent | undefined) {
       const headers = headersFor(input, before);
       const headerNames = Object.keys(headers);
       const { headers: _, ...shown } = input;
@@ -202,7 +172,11 @@ export function createAgentRegistry({ register, secrets, route, logger }: Option
       return {
         agent: new RemoteAgent({ name, source: 'api', settings, route }),
         headerNames,
-        *save(create) {
+        /**
+         * Stores the agent, as a step of the caller's change. With `create`, throws `conflict` if the agent already
+         * exists. Without `create`, returns false if the agent does not exist.
+         */
+        *save(create: boolean): Steps<boolean> {
           const now = Date.now();
           const text = JSON.stringify(shown);
           if (!create) return (yield* SQL.update.run(text, sealed, now, workspace, name)) > 0;
@@ -215,11 +189,13 @@ export function createAgentRegistry({ register, secrets, route, logger }: Option
         },
       };
     },
-    *remove(workspace, name) {
+    /** Removes the agent, as a step of the caller's change. Returns false if the agent does not exist. */
+    *remove(workspace: string, name: string): Steps<boolean> {
       return (yield* SQL.remove.run(workspace, name)) > 0;
     },
     load,
-    remember(workspace, agent) {
+    /** Caches this object for the stored agent, because the object may already have the agent's card. */
+    remember(workspace: string, agent: RemoteAgent): void {
       const key = keyOf(workspace, agent.name);
       const entry = agents().get(key);
       if (entry) known.set(key, { ...entry, agent });

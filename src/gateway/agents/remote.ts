@@ -1,4 +1,5 @@
 /** One agent behind the gateway: its connection, its card and its health. */
+import * as z from 'zod';
 import { defined } from '../../base/index.ts';
 import {
   chooseAmong,
@@ -21,15 +22,13 @@ import { exposedProfile } from './exposed.ts';
 import { failureLine } from './failure.ts';
 import { budgetOf, createTransport } from './transport.ts';
 
-export interface Health {
-  readonly state: 'unknown' | 'healthy' | 'unhealthy';
-  /** Time of the last change of the state, in ISO 8601. */
-  readonly since: string;
-  /** Time of the last check, in ISO 8601. */
-  readonly checkedAt?: string;
-  /** The failure of the last check, in one line. */
-  readonly error?: string;
-}
+export const Health = z.object({
+  state: z.enum(['unknown', 'healthy', 'unhealthy']),
+  since: z.iso.datetime().describe('The time of the last change of the state'),
+  checkedAt: z.iso.datetime().optional().describe('The time of the last check'),
+  error: z.string().optional().describe('The failure of the last check'),
+});
+export type Health = Readonly<z.infer<typeof Health>>;
 
 /** The connection to an agent, and the capabilities in its card. */
 export interface Connected {

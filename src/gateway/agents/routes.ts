@@ -7,7 +7,7 @@ import * as z from 'zod';
 import { defineRoute, type GatewayRoute } from '../api/route.ts';
 import { notFound, type Agents } from './agents.ts';
 import { AgentInput, AgentName } from './config.ts';
-import type { RemoteAgent } from './remote.ts';
+import { Health, type RemoteAgent } from './remote.ts';
 
 const AgentView = z.object({
   name: z.string(),
@@ -21,12 +21,7 @@ const AgentView = z.object({
   version: z.string().optional(),
   tags: z.array(z.string()),
   skills: z.array(z.looseObject({ id: z.string(), name: z.string(), description: z.string() })),
-  health: z.object({
-    state: z.enum(['unknown', 'healthy', 'unhealthy']),
-    since: z.iso.datetime(),
-    checkedAt: z.iso.datetime().optional(),
-    error: z.string().optional(),
-  }),
+  health: Health,
   url: z
     .string()
     .optional()
@@ -84,7 +79,7 @@ export function agentRoutes({ agents }: { readonly agents: Agents }): GatewayRou
         502: { description: "The agent's card could not be fetched" },
       },
       async handle({ body: { name, ...input }, caller, query }) {
-        const verify = verifies(query);
+        const verify = query.verify !== 'false';
         const { workspace, actor } = caller;
         const agent = await agents.put({ workspace, actor, name, input, create: true, verify });
         const headers = { location: `/a2a/agents/${name}` };
@@ -123,7 +118,7 @@ export function agentRoutes({ agents }: { readonly agents: Agents }): GatewayRou
         502: { description: "The agent's card could not be fetched" },
       },
       async handle({ values, body: input, caller, query }) {
-        const verify = verifies(query);
+        const verify = query.verify !== 'false';
         const { workspace, actor } = caller;
         const name = values['name'] ?? '';
         const agent = await agents.put({ workspace, actor, name, input, create: false, verify });
@@ -147,10 +142,6 @@ export function agentRoutes({ agents }: { readonly agents: Agents }): GatewayRou
       },
     }),
   ];
-}
-
-function verifies({ verify }: z.infer<typeof Query>): boolean {
-  return verify !== 'false';
 }
 
 function viewOf(agent: RemoteAgent): AgentView {

@@ -7,6 +7,7 @@ import * as z from 'zod';
 import { A2AError } from '../../protocol/index.ts';
 import type { ExecutionContext, RequestContext } from '../../tasks/index.ts';
 import { Caller } from '../api/caller.ts';
+import { StoredCaller } from '../tasks/task-caller.ts';
 import type { Attribution } from '../telemetry/attribution.ts';
 import { HeaderValue } from './config.ts';
 import type { RemoteAgent } from './remote.ts';
@@ -16,10 +17,7 @@ const MAX_MODES = 100;
 const MAX_MODE_CHARS = 256;
 
 /** The part of a sender that is stored unencrypted. Only the headers are encrypted. */
-export const StoredSender = z.object({
-  keyId: z.string().optional(),
-  keyName: z.string().optional(),
-  subject: z.string().optional(),
+export const StoredSender = StoredCaller.extend({
   /**
    * The agent's extensions that the first message of the task activated. They apply to the whole task, because the
    * format of the agent's events depends on them.

@@ -13,6 +13,7 @@ import { REGISTER_LOCKS } from '../register/advisory-locks.ts';
 import {
   arrayStatement,
   type Register,
+  type Row,
   type SqlValue,
   statement,
   type Steps,
@@ -69,7 +70,6 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-type Row = Readonly<Record<string, unknown>>;
 type Cell = readonly [string | null];
 type ContextName = readonly [workspace: string, agent: string, contextId: string];
 

@@ -12,13 +12,14 @@ import * as z from 'zod';
 import type { MaybePromise } from '../../base/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import { consoleLogger, type Logger } from '../../tasks/index.ts';
-import { type Register, statement, type Steps } from '../register/register.ts';
+import { type Register, type Row, statement, type Steps } from '../register/register.ts';
+import type { PageQuery } from '../api/page.ts';
 import { parsed } from '../api/route.ts';
 import type { Audit } from '../audit/audit.ts';
 import type { Pepper } from './pepper.ts';
 import { Key, KeyChange, type MadeKey, NewKey, Rotation, WorkspaceName } from './schema.ts';
 import { makeToken, type RandomBytes, shownPrefix, type Token } from './token.ts';
-import { createVerifier, type VerifiedKey } from './verifier.ts';
+import { createVerifier } from './verifier.ts';
 
 /** Maximum number of keys of a workspace that are not revoked. */
 const MAX_KEYS_PER_WORKSPACE = 1000;
@@ -30,52 +31,11 @@ export const MAX_LISTED = MAX_KEYS_PER_WORKSPACE + MAX_REVOKED_PER_WORKSPACE;
 const MAX_SECRETS_PER_KEY = 5;
 const PREFIX_TRIES = 10;
 
-export interface Keys {
-  create(fields: NewKey & { readonly workspace: string }, actor: string): MaybePromise<MadeKey>;
-  /** Lists the keys of the workspace, newest first. */
-  list(
-    workspace: string,
-    page?: KeyPage,
-  ): MaybePromise<{ readonly items: readonly Key[]; readonly total: number }>;
-  /** Returns a key. Throws `notFound` if the workspace has no such key. */
-  get(workspace: string, id: string): MaybePromise<Key>;
-  /**
-   * Changes the settings of a key, with effect from the next request. Throws `conflict` if the key is revoked. Also
-   * throws `conflict` if no key of the workspace would have `keys:write` after the change, unless `force` is true.
-   */
-  edit(
-    workspace: string,
-    id: string,
-    change: KeyChange,
-    actor: string,
-    options?: { readonly force?: boolean },
-  ): MaybePromise<Key>;
-  /** Gives the key a new secret. The old secret works until the overlap ends. */
-  rotate(workspace: string, id: string, rotation: Rotation, actor: string): MaybePromise<MadeKey>;
-  /**
-   * Revokes a key. This takes effect at once and cannot be undone. Throws `conflict` for the workspace's last key with
-   * `keys:write`, unless `force` is true. Does nothing if the key is already revoked.
-   */
-  revoke(
-    workspace: string,
-    id: string,
-    options: { readonly force?: boolean },
-    actor: string,
-  ): MaybePromise<Key>;
-  /** Returns whether the register has any key, in any workspace. */
-  any(): MaybePromise<boolean>;
-  /** Returns the number of unexpired keys that cannot be verified, because they were created with another pepper. */
-  unusable(): MaybePromise<number>;
-  /**
-   * Returns the key of a secret, or undefined if the secret or the key is not valid now. Fast enough to be called for
-   * every request.
-   */
-  verify(secret: string): MaybePromise<VerifiedKey | undefined>;
-}
+export type Keys = ReturnType<typeof createKeys>;
 
-export interface KeyPage {
-  readonly limit?: number | undefined;
-  readonly offset?: number | undefined;
+/** If true, even the last key with `keys:write` in a workspace may be changed or revoked. */
+interface Force {
+  readonly force?: boolean;
 }
 
 export interface KeysOptions {
@@ -87,7 +47,7 @@ export interface KeysOptions {
   readonly random?: RandomBytes;
 }
 
-const Row = z.object({
+const KeyRow = z.object({
   id: z.string(),
   workspace: z.string(),
   name: z.string(),
@@ -154,14 +114,13 @@ const SQL = {
   drop: statement('DELETE FROM api_keys WHERE id = ?'),
 };
 
-export function createKeys(options: KeysOptions): Keys {
+export function createKeys(options: KeysOptions) {
   const { register, audit, pepper, logger = consoleLogger, now = Date.now, random } = options;
-  const verifier = createVerifier({ register, pepper, logger, now });
 
   function* find(workspace: string, id: string): Steps<Key> {
     const row = yield* SQL.one.get({ workspace, id, now: now() });
     if (!row) throw new A2AError('notFound', 'The workspace has no such key');
-    return keyOf(Row.parse(row), now(), pepper.id);
+    return keyOf(KeyRow.parse(row), now(), pepper.id);
   }
 
   /** Creates a token with an unused prefix, because a prefix must identify exactly one secret. */
@@ -189,7 +148,10 @@ export function createKeys(options: KeysOptions): Keys {
   }
 
   return {
-    create({ workspace: name, ...fields }, actor) {
+    create(
+      { workspace: name, ...fields }: NewKey & { readonly workspace: string },
+      actor: string,
+    ): MaybePromise<MadeKey> {
       const { workspace } = parsed(z.object({ workspace: WorkspaceName }), { workspace: name });
       const wanted = parsed(NewKey, fields);
       const expiresAt = wanted.expiresAt === undefined ? null : Date.parse(wanted.expiresAt);
@@ -227,18 +189,30 @@ export function createKeys(options: KeysOptions): Keys {
       });
     },
 
-    list: (workspace, { limit = MAX_LISTED, offset = 0 } = {}) =>
+    /** Lists the keys of the workspace, newest first. */
+    list: (workspace: string, { limit = MAX_LISTED, offset = 0 }: Partial<PageQuery> = {}) =>
       register.read(function* () {
         const rows = yield* SQL.page.all({ workspace, limit, offset, now: now() });
         return {
-          items: rows.map((row) => keyOf(Row.parse(row), now(), pepper.id)),
+          items: rows.map((row) => keyOf(KeyRow.parse(row), now(), pepper.id)),
           total: count(yield* SQL.total.get(workspace)),
         };
       }),
 
-    get: (workspace, id) => register.read(() => find(workspace, id)),
+    /** Returns a key. Throws `notFound` if the workspace has no such key. */
+    get: (workspace: string, id: string) => register.read(() => find(workspace, id)),
 
-    edit(workspace, id, change, actor, { force = false } = {}) {
+    /**
+     * Changes the settings of a key, with effect from the next request. Throws `conflict` if the key is revoked. Also
+     * throws `conflict` if no key of the workspace would have `keys:write` after the change, unless `force` is true.
+     */
+    edit(
+      workspace: string,
+      id: string,
+      change: KeyChange,
+      actor: string,
+      { force = false }: Force = {},
+    ): MaybePromise<Key> {
       const wanted = parsed(KeyChange, change);
       const { expiresAt } = wanted;
       if (typeof expiresAt === 'string' && Date.parse(expiresAt) <= now()) {
@@ -270,7 +244,13 @@ export function createKeys(options: KeysOptions): Keys {
       });
     },
 
-    rotate(workspace, id, rotation, actor) {
+    /** Gives the key a new secret. The old secret works until the overlap ends. */
+    rotate(
+      workspace: string,
+      id: string,
+      rotation: Rotation,
+      actor: string,
+    ): MaybePromise<MadeKey> {
       const { overlapSeconds = 0 } = parsed(Rotation, rotation);
       return register.change(function* () {
         const { status } = yield* find(workspace, id);
@@ -296,7 +276,11 @@ export function createKeys(options: KeysOptions): Keys {
       });
     },
 
-    revoke: (workspace, id, { force = false }, actor) =>
+    /**
+     * Revokes a key. This takes effect at once and cannot be undone. Throws `conflict` for the workspace's last key with
+     * `keys:write`, unless `force` is true. Does nothing if the key is already revoked.
+     */
+    revoke: (workspace: string, id: string, { force = false }: Force, actor: string) =>
       register.change(function* () {
         const key = yield* find(workspace, id);
         if (key.status === 'revoked') return key;
@@ -315,19 +299,21 @@ export function createKeys(options: KeysOptions): Keys {
         return revoked;
       }),
 
+    /** Returns whether the register has any key, in any workspace. */
     any: () =>
       register.read(function* () {
         return (yield* SQL.any.get()) !== undefined;
       }),
+    /** Returns the number of unexpired keys that cannot be verified, because they were created with another pepper. */
     unusable: () =>
       register.read(function* () {
         return count(yield* SQL.unusable.get({ pepper: pepper.id, now: now() }));
       }),
-    verify: (secret) => verifier.verify(secret),
+    verify: createVerifier({ register, pepper, logger, now }),
   };
 }
 
-function keyOf(row: z.infer<typeof Row>, now: number, pepperId: string): Key {
+function keyOf(row: z.infer<typeof KeyRow>, now: number, pepperId: string): Key {
   return Key.parse({
     id: row.id,
     workspaceId: row.workspace,
@@ -346,7 +332,7 @@ function keyOf(row: z.infer<typeof Row>, now: number, pepperId: string): Key {
   });
 }
 
-function statusOf(row: z.infer<typeof Row>, now: number, pepperId: string): Key['status'] {
+function statusOf(row: z.infer<typeof KeyRow>, now: number, pepperId: string): Key['status'] {
   if (row.revoked_at !== null) return 'revoked';
   if (row.expires_at !== null && row.expires_at <= now) return 'expired';
   return row.pepper === pepperId ? 'active' : 'unusable';
@@ -384,6 +370,6 @@ function milliseconds(time: string | undefined): number | null {
   return time === undefined ? null : Date.parse(time);
 }
 
-function count(row: Readonly<Record<string, unknown>> | undefined): number {
+function count(row: Row | undefined): number {
   return Number(row?.['count']);
 }

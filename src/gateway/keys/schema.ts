@@ -51,14 +51,11 @@ export const NewKey = z.strictObject({
 export type NewKey = Readonly<z.input<typeof NewKey>>;
 
 /** A change of a key. Missing fields are not changed. `null` removes a limit. */
-export const KeyChange = z
-  .strictObject({
-    name: KeyName,
-    scopes: NewKey.shape.scopes,
-    expiresAt: z.iso.datetime({ offset: true }).nullable(),
-    rateLimit: RateLimit.nullable(),
-    budget: Budget.nullable(),
-  })
+export const KeyChange = NewKey.extend({
+  expiresAt: NewKey.shape.expiresAt.nullable(),
+  rateLimit: RateLimit.nullable(),
+  budget: Budget.nullable(),
+})
   .partial()
   .refine((change) => Object.keys(change).length > 0, 'the change has no fields');
 export type KeyChange = Readonly<z.input<typeof KeyChange>>;

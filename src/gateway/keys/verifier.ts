@@ -5,7 +5,7 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import * as z from 'zod';
 import type { Logger } from '../../tasks/index.ts';
-import { type Register, statement } from '../register/register.ts';
+import { type Register, type Row, statement } from '../register/register.ts';
 import { BoundedMap, type MaybePromise } from '../../base/index.ts';
 import type { Pepper } from './pepper.ts';
 import { RateLimit } from './schema.ts';
@@ -27,8 +27,6 @@ const Stored = z.object({
   last_used_at: z.number().nullable(),
 });
 
-type Row = Readonly<Record<string, unknown>>;
-
 /** The key of a valid secret. */
 export interface VerifiedKey {
   readonly id: string;
@@ -47,10 +45,6 @@ interface Remembered {
   touchedAt: number;
 }
 
-export interface Verifier {
-  verify(text: string): MaybePromise<VerifiedKey | undefined>;
-}
-
 export interface VerifierOptions {
   readonly register: Register;
   readonly pepper: Pepper;
@@ -64,7 +58,8 @@ const FIND = statement(`
   FROM key_secrets s JOIN api_keys k ON k.id = s.key_id WHERE s.prefix = ?`);
 const TOUCH = statement('UPDATE api_keys SET last_used_at = ? WHERE id = ?');
 
-export function createVerifier({ register, pepper, logger, now }: VerifierOptions): Verifier {
+/** Returns a function that returns the key of a secret, or undefined if the secret or the key is not valid now. */
+export function createVerifier({ register, pepper, logger, now }: VerifierOptions) {
   const remembered = new BoundedMap<Remembered>(MAX_REMEMBERED);
   /**
    * A random hash. A secret with an unknown prefix is compared with it, so that the response time does not reveal
@@ -111,14 +106,10 @@ export function createVerifier({ register, pepper, logger, now }: VerifierOption
   function used(entry: Remembered, time: number): void {
     if (time - entry.touchedAt < TOUCH_MS) return;
     entry.touchedAt = time;
-    const failed = (error: unknown) =>
-      logger.warn({ err: error }, 'failed to store when a key was last used');
-    try {
-      const stored = register.read(() => TOUCH.run(time, entry.key.id));
-      if (stored instanceof Promise) stored.catch(failed);
-    } catch (error) {
-      failed(error);
-    }
+    const stored = (async () => register.read(() => TOUCH.run(time, entry.key.id)))();
+    stored.catch((error: unknown) =>
+      logger.warn({ err: error }, 'failed to store when a key was last used'),
+    );
   }
 
   function current(prefix: string, entry: Remembered, time: number): VerifiedKey | undefined {
@@ -145,31 +136,29 @@ export function createVerifier({ register, pepper, logger, now }: VerifierOption
     return current(prefix, entry, time);
   }
 
-  return {
-    verify(text) {
-      const prefix = prefixOf(text);
-      if (prefix === undefined) return undefined;
-      const seen = register.changed();
-      if (seen !== version) {
-        version = seen;
-        remembered.clear();
-        looking.clear();
-      }
-      const entry = remembered.get(prefix);
-      if (entry && isSecret(text, entry.bytes)) return current(prefix, entry, now());
-      // A wrong secret takes the same time whether its prefix is cached, stored or unknown.
-      const known = looking.get(text);
-      if (known) return known;
-      const row = register.read(() => FIND.get(prefix));
-      if (!(row instanceof Promise)) return found(text, prefix, row, seen);
-      const look = row
-        .then((read) => found(text, prefix, read, seen))
-        .finally(() => {
-          if (looking.get(text) === look) looking.delete(text);
-        });
-      looking.set(text, look);
-      return look;
-    },
+  return (text: string): MaybePromise<VerifiedKey | undefined> => {
+    const prefix = prefixOf(text);
+    if (prefix === undefined) return undefined;
+    const seen = register.changed();
+    if (seen !== version) {
+      version = seen;
+      remembered.clear();
+      looking.clear();
+    }
+    const entry = remembered.get(prefix);
+    if (entry && isSecret(text, entry.bytes)) return current(prefix, entry, now());
+    // A wrong secret takes the same time whether its prefix is cached, stored or unknown.
+    const known = looking.get(text);
+    if (known) return known;
+    const row = register.read(() => FIND.get(prefix));
+    if (!(row instanceof Promise)) return found(text, prefix, row, seen);
+    const look = row
+      .then((read) => found(text, prefix, read, seen))
+      .finally(() => {
+        if (looking.get(text) === look) looking.delete(text);
+      });
+    looking.set(text, look);
+    return look;
   };
 }
 
