@@ -4,7 +4,8 @@
  */
 import * as z from 'zod';
 import type { MaybePromise } from '../../base/index.ts';
-import { type Register, statement, type Steps } from '../register/register.ts';
+import { DAY_MS } from '../budgets/budget.ts';
+import { type Register, type Row, statement, type Steps } from '../register/register.ts';
 
 const KEPT_PER_WORKSPACE = 100_000;
 
@@ -39,18 +40,6 @@ export interface AuditEntry {
   readonly detail?: Readonly<Record<string, unknown>>;
 }
 
-/** Restricts a list to the entries with these values. */
-export interface AuditFilter {
-  /** The id of an actor, such as `key:ID`, `oidc:SUBJECT` or `cli`, or the name that a key had. */
-  readonly actor?: string | undefined;
-  /** An action such as `key.create`, or the first word of several, such as `key`. */
-  readonly action?: string | undefined;
-  readonly subject?: string | undefined;
-  /** The first and the last day, both inclusive, in UTC. */
-  readonly from?: string | undefined;
-  readonly to?: string | undefined;
-}
-
 export interface AuditPage {
   readonly limit: number;
   readonly filter?: AuditFilter | undefined;
@@ -78,16 +67,22 @@ const SQL = {
   trim: statement('DELETE FROM audit WHERE workspace = ? AND number <= ?'),
 };
 const KEY_ACTOR = 'key:';
-const DAY_MS = 86_400_000;
+/** The conditions of a list, by the names of the filters. */
 const CONDITIONS = {
+  // The id of an actor, such as `key:ID`, `oidc:SUBJECT` or `cli`, or the name that a key had.
   actor: '(actor = $actor OR actor_name = $actor)',
-  // The character after the dot is a slash. So these are all actions that begin with the word and a dot.
+  // An action such as `key.create`, or the first word of several, such as `key`. The character after the dot is a slash.
+  // So these are all actions that begin with the word and a dot.
   action: `(action = $action OR (action >= $action || '.' AND action < $action || '/'))`,
   subject: 'subject = $subject',
+  // The first and the last day, both inclusive, in UTC.
   from: 'at >= $from',
   to: 'at < $to',
 } as const;
 const CONDITION_NAMES = ['actor', 'action', 'subject', 'from', 'to'] as const;
+
+/** Restricts a list to the entries with these values. */
+export type AuditFilter = Readonly<Partial<Record<keyof typeof CONDITIONS, string | undefined>>>;
 
 /** Returns the statement of a list. It depends on the filters, so it is prepared for each request. */
 function listing(filter: AuditFilter) {
@@ -130,11 +125,7 @@ export function createAudit(options: AuditOptions): AuditLog {
   };
 }
 
-function recordOf({
-  detail,
-  actor_name: actorName,
-  ...row
-}: Readonly<Record<string, unknown>>): AuditRecord {
+function recordOf({ detail, actor_name: actorName, ...row }: Row): AuditRecord {
   return AuditRecord.parse({
     ...row,
     at: new Date(Number(row['at'])).toISOString(),

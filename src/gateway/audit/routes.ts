@@ -1,13 +1,10 @@
 /** The HTTP route of the audit log. */
 import * as z from 'zod';
-import { whole } from '../api/page.ts';
+import { Day, NameFilter, whole } from '../api/page.ts';
 import { defineRoute, type GatewayRoute } from '../api/route.ts';
 import { type AuditLog, AuditRecord } from './audit.ts';
 
 const MAX_PAGE = 500;
-const MAX_NAME_CHARS = 1024;
-const Day = z.iso.date('must be a day such as 2026-01-31').optional();
-const Name = z.string().max(MAX_NAME_CHARS).optional();
 
 const AuditQuery = z.object({
   limit: whole(1, MAX_PAGE, 50),
@@ -16,15 +13,15 @@ const AuditQuery = z.object({
     .describe(
       'Only entries with a smaller number are listed. Use the value of `next` from the previous page',
     ),
-  actor: Name.describe(
+  actor: NameFilter.describe(
     'Only changes by this actor: `key:ID`, `oidc:SUBJECT`, `cli`, or the name that a key had at that time',
   ),
-  action: Name.describe(
+  action: NameFilter.describe(
     'Only this action, such as `key.create`, or all that begin with a word, such as `key`',
   ),
-  subject: Name.describe('Only changes of the key, model card or agent with this id'),
-  from: Day.describe('The first day, in UTC'),
-  to: Day.describe('The last day, in UTC'),
+  subject: NameFilter.describe('Only changes of the key, model card or agent with this id'),
+  from: Day.optional().describe('The first day, in UTC'),
+  to: Day.optional().describe('The last day, in UTC'),
 });
 const AuditList = z.object({
   items: z.array(AuditRecord),
@@ -47,7 +44,7 @@ export function auditRoutes({ audit }: { readonly audit: AuditLog }): GatewayRou
         const found = await audit.list(caller.workspace, { limit: limit + 1, before, filter });
         const items = found.slice(0, limit);
         const next = found.length > limit ? items.at(-1)?.number : undefined;
-        return { body: { items, ...(next !== undefined && { next }) } };
+        return { body: { items, next } };
       },
     }),
   ];

@@ -4,7 +4,7 @@ import * as z from 'zod';
 const MAX_TOKENS = 1_000_000_000_000;
 /** Maximum amount. In billionths of the currency, it is still a safe integer. */
 const MAX_AMOUNT = 1_000_000;
-const DAY_MS = 86_400_000;
+export const DAY_MS = 86_400_000;
 
 export const budgetFields = {
   tokens: z

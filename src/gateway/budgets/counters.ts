@@ -1,6 +1,7 @@
 /** The counters of budgets that a transaction has locked. Changes are made here and then stored together. */
+import type { Row } from '../register/register.ts';
 import type { Counter, Limit } from './grant.ts';
-import { atMost, counterIn, holdersOf, holderName, periodsOf, type Row } from './rows.ts';
+import { atMost, counterIn, holdersOf, holderName, periodsOf } from './rows.ts';
 import type { Booking, Payer } from './store.ts';
 
 /** A counter with its name. `usedOn` is the day of its last change. */

@@ -23,30 +23,13 @@ export interface KeyBudget {
   readonly workspace: string;
 }
 
-export interface NamedBudget {
-  readonly keyId: string;
-  readonly keyName: string;
-  readonly budget: Budget;
-}
-
-export interface KeyBudgets {
-  /** Returns the budget of a key, or undefined if the key has none. */
-  of(keyId: string): MaybePromise<KeyBudget | undefined>;
-  /** Returns the budgets of the usable keys of a workspace, the newest keys first. */
-  list(
-    workspace: string,
-    page: PageQuery & { readonly now: number },
-  ): MaybePromise<readonly NamedBudget[]>;
-  /** Returns how many budgets `list` has on all pages. */
-  count(workspace: string, now: number): MaybePromise<number>;
-}
-
-export function createKeyBudgets(register: Register): KeyBudgets {
+export function createKeyBudgets(register: Register) {
   /** The cache, with null for keys without a budget. */
   const known = new BoundedMap<KeyBudget | null>(MAX_KEYS);
   let version = register.changed();
   return {
-    list: (workspace, page) =>
+    /** Returns the budgets of the usable keys of a workspace, the newest keys first. */
+    list: (workspace: string, page: PageQuery & { readonly now: number }) =>
       register.read(function* () {
         const rows = yield* BUDGETS.all({ workspace, ...page });
         return rows.map(({ id, name, budget }) => ({
@@ -55,12 +38,14 @@ export function createKeyBudgets(register: Register): KeyBudgets {
           budget: Budget.parse(JSON.parse(String(budget))),
         }));
       }),
-    count: (workspace, now) =>
+    /** Returns how many budgets `list` has on all pages. */
+    count: (workspace: string, now: number) =>
       andThen(
         register.read(() => COUNT.get({ workspace, now })),
         (row) => Number(row?.['number'] ?? 0),
       ),
-    of(keyId) {
+    /** Returns the budget of a key, or undefined if the key has none. */
+    of(keyId: string): MaybePromise<KeyBudget | undefined> {
       const seen = register.changed();
       if (seen !== version) {
         version = seen;

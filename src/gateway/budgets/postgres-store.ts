@@ -10,7 +10,7 @@ import { randomUUID } from 'node:crypto';
 import { A2AError } from '../../protocol/index.ts';
 import { jsonRows } from '../register/postgres-statement.ts';
 import type { PostgresRegister } from '../register/postgres-register.ts';
-import type { Steps } from '../register/register.ts';
+import type { Row, Steps } from '../register/register.ts';
 import { counterOf, fold, summed } from './counter-query.ts';
 import { type BudgetRefusal, type Grant, grantOf, type Limit } from './grant.ts';
 import { Counters, type StoredCounter } from './counters.ts';
@@ -25,7 +25,6 @@ import {
   numberIn,
   payerIn,
   reservedIn,
-  type Row,
   type Sum,
 } from './rows.ts';
 import type { Booking, BudgetStore, Payer, PlannedBooking, Settlement } from './store.ts';
@@ -300,9 +299,7 @@ export function createPostgresBudgetStore(
         setImmediate(() => void reserveWaiting());
       });
     },
-    async seen(id, outputTokens) {
-      await register.read(() => SQL.seen.run(outputTokens, id));
-    },
+    seen: (id, outputTokens) => register.read(() => SQL.seen.run(outputTokens, id)),
     settle,
     adopt: (workspace, taskId) =>
       register.transaction(function* () {

@@ -1,12 +1,12 @@
 /** The HTTP routes for the usage of keys and workspaces. */
 import * as z from 'zod';
 import { ALL_WORKSPACES, askedWorkspace, needAllWorkspaces } from '../api/all-workspaces.ts';
-import { PageQuery, whole } from '../api/page.ts';
+import { Day, NameFilter, NextOffset, PageQuery, whole } from '../api/page.ts';
 import { defineRoute, type GatewayRoute } from '../api/route.ts';
 import { A2AError } from '../../protocol/index.ts';
 import { dayOf } from './budget.ts';
 import type { Spending } from './spending.ts';
-import { BudgetOfHolder, BudgetStatus } from './status.ts';
+import { BudgetPage, BudgetStatus } from './status.ts';
 import {
   type Dimension,
   DIMENSIONS,
@@ -17,15 +17,10 @@ import {
 } from './usage.ts';
 
 const MAX_USAGE_ROWS = 5000;
-const MAX_NAME_CHARS = 1024;
 const PAGING = `A response has at most \`limit\` rows. If there are more, \`next\` is the \`offset\` of the next page.`;
 
 const OPERATORS =
   'Only keys of the workspace default with the scope metrics:read may name another workspace';
-
-const Day = z.iso.date('must be a day such as 2026-01-31');
-const Name = z.string().max(MAX_NAME_CHARS).optional();
-const WorkspaceId = z.string().max(MAX_NAME_CHARS).optional();
 
 const RangeQuery = z.object({
   from: Day.optional().describe('The first day. Default: the first day of the current month'),
@@ -37,36 +32,32 @@ const RangeQuery = z.object({
 const UsageQuery = RangeQuery.extend({
   by: z
     .string()
-    .max(MAX_NAME_CHARS)
+    .max(1024)
     .default(USUAL_DIMENSIONS.join(','))
     .transform((text, context) => dimensionsIn(text) ?? unknownDimension(context))
     .describe(
       `What the usage is grouped and sorted by: any of ${DIMENSIONS.join(', ')}, separated by commas. If empty, one sum for each currency`,
     ),
-  workspaceId: WorkspaceId.describe(
+  workspaceId: NameFilter.describe(
     `The workspace, or ${ALL_WORKSPACES} for all. Default: the caller's own, or all if the usage is grouped by workspace. ${OPERATORS}`,
   ),
-  key: Name.describe('Only usage of the key with this id'),
-  subject: Name.describe('Only usage of this subject of a JWT'),
-  model: Name.describe('Only usage of this model'),
-  agent: Name.describe('Only usage of this agent'),
-  context: Name.describe('Only usage for tasks of this context'),
-  task: Name.describe('Only usage for this task'),
+  key: NameFilter.describe('Only usage of the key with this id'),
+  subject: NameFilter.describe('Only usage of this subject of a JWT'),
+  model: NameFilter.describe('Only usage of this model'),
+  agent: NameFilter.describe('Only usage of this agent'),
+  context: NameFilter.describe('Only usage for tasks of this context'),
+  task: NameFilter.describe('Only usage for this task'),
 });
 
 const Usage = z.object({
   from: Day,
   to: Day,
   items: z.array(UsageRow),
-  next: z.int().optional().describe('The `offset` of the next page. Missing on the last page'),
+  next: NextOffset,
 });
 const KeyUsage = Usage.extend(BudgetStatus.partial().shape);
 const BudgetsQuery = PageQuery.extend({
-  workspaceId: WorkspaceId.describe(`Default: the caller's own workspace. ${OPERATORS}`),
-});
-const Budgets = z.object({
-  items: z.array(BudgetOfHolder),
-  next: z.int().optional().describe('The `offset` of the next page. Missing on the last page'),
+  workspaceId: NameFilter.describe(`Default: the caller's own workspace. ${OPERATORS}`),
 });
 
 export interface UsageRoutesOptions {
@@ -87,8 +78,8 @@ export function usageRoutes(options: UsageRoutesOptions): GatewayRoute[] {
   ) {
     const today = dayOf(now());
     const { from = `${today.slice(0, 7)}-01`, to = today, limit, offset } = query;
-    const page = await spending.usage(workspace, { by, filter, from, to, limit, offset });
-    return { from, to, items: page.rows, ...(page.next !== undefined && { next: page.next }) };
+    const { rows, next } = await spending.usage(workspace, { by, filter, from, to, limit, offset });
+    return { from, to, items: rows, next };
   }
 
   return [
@@ -141,14 +132,13 @@ export function usageRoutes(options: UsageRoutesOptions): GatewayRoute[] {
         'The budgets of the workspace, its keys and its JWT subjects, with what is spent and reserved',
       detail: `The budget of the workspace comes first, then those of its usable keys, the newest first, then those of its JWT subjects: first the subjects that the configuration names, then others that have used something. ${PAGING}`,
       query: BudgetsQuery,
-      answers: { 200: { description: 'The budgets', schema: Budgets } },
+      answers: { 200: { description: 'The budgets', schema: BudgetPage } },
       handle: async ({ caller, query }) => {
         const workspace = askedWorkspace(caller, query.workspaceId);
         if (workspace === undefined) {
           throw new A2AError('invalidParams', 'Budgets are of one workspace: set workspaceId');
         }
-        const { items, next } = await spending.budgets(workspace, query);
-        return { body: { items, ...(next !== undefined && { next }) } };
+        return { body: await spending.budgets(workspace, query) };
       },
     }),
   ];

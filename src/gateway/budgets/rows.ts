@@ -1,8 +1,7 @@
 /** What the budget stores have in common: the names of holders, sums of usage, and the rows of their tables. */
+import type { Row } from '../register/register.ts';
 import type { Counter, Holder } from './grant.ts';
 import type { Booking, Payer, ReservedCall } from './store.ts';
-
-export type Row = Readonly<Record<string, unknown>>;
 
 /** A vendor may report absurdly large numbers. Sums are limited, so that they can be stored. */
 export const MAX = Number.MAX_SAFE_INTEGER;

@@ -19,7 +19,7 @@ import type { Logger } from '../../tasks/index.ts';
 import type { PageQuery } from '../api/page.ts';
 import { isPostgresRegister } from '../register/postgres-register.ts';
 import type { Register } from '../register/register.ts';
-import { type Budget, dayOf, periodAt } from './budget.ts';
+import { type Budget, DAY_MS, dayOf, periodAt } from './budget.ts';
 import {
   budgetOfSubject,
   budgetOfWorkspace,
@@ -42,7 +42,6 @@ import type { UsagePage, UsageQuery } from './usage.ts';
 const DAYS_KEPT = 400;
 /** Number of days that keep the usage of each task. */
 const TASK_DAYS_KEPT = 31;
-const DAY_MS = 86_400_000;
 /** Maximum age of a reservation. No call takes this long, so an older reservation was left behind by a defect. */
 const MAX_CALL_MS = DAY_MS;
 /** How often to look for calls that nodes have left behind. Calls to agents are left for some time, for `adopt`. */
@@ -77,41 +76,7 @@ export interface Reservation {
   release(): void;
 }
 
-export interface Spending {
-  /**
-   * Throws the same errors as `reserve`, but reserves nothing. Used for requests that are accepted before their call
-   * starts. Like `reserve`, it returns a promise only if the call has a budget.
-   */
-  check(call: PlannedCall): MaybePromise<void>;
-  /**
-   * Reserves the prompt and the answer in all budgets. Throws `rateLimited` with the reason BUDGET_EXHAUSTED if a
-   * budget is used up. Throws `rateLimited` without this reason if the rest of a budget is reserved for calls in
-   * progress. Throws `forbidden` if a budget is in money and the model has no price in its currency.
-   */
-  reserve(call: PlannedCall): MaybePromise<Reservation>;
-  /**
-   * Takes over the reservation of a call to an agent that an earlier process started. If there is no reservation, the
-   * call is only counted. It is not refused, because it has already been made.
-   */
-  resume(call: PlannedCall): Promise<Reservation>;
-  /** Counts the usage of one call. Never throws, because usage that cannot be stored is kept in memory. */
-  record(use: Use): void;
-  /** Returns the status of the key's budget, or undefined if the key has no budget. */
-  budgetStatus(keyId: string): Promise<BudgetStatus | undefined>;
-  /**
-   * Returns the status of the workspace's own budget, if it has one, of the budgets of its keys, the newest keys first,
-   * and of those of its JWT subjects.
-   */
-  budgets(workspace: string, page: PageQuery): Promise<BudgetPage>;
-  /** Reads the usage of a workspace, or of all workspaces if it is undefined. */
-  usage(workspace: string | undefined, query: UsageQuery): Promise<UsagePage>;
-  /** Changes the budgets of workspaces, subjects and tasks for the next calls. */
-  use(config: BudgetsConfig): void;
-  /** Stores the usage that could not be stored before. Never rejects. */
-  flush(): Promise<void>;
-  /** Like `flush`, for the last time. Never rejects. */
-  close(): Promise<void>;
-}
+export type Spending = ReturnType<typeof createSpending>;
 
 export interface SpendingOptions {
   readonly register: Register;
@@ -122,7 +87,7 @@ export interface SpendingOptions {
 
 const NO_LIMITS: readonly Limit[] = [];
 
-export function createSpending(options: SpendingOptions): Spending {
+export function createSpending(options: SpendingOptions) {
   const { register, logger, now = Date.now } = options;
   const store = isPostgresRegister(register)
     ? createPostgresBudgetStore(register)
@@ -166,9 +131,7 @@ export function createSpending(options: SpendingOptions): Spending {
   function limitsOf(call: PlannedCall, time: number): MaybePromise<readonly Limit[]> {
     const { keyId } = call.caller;
     const ofKey = keyId === undefined ? undefined : keyBudgets.of(keyId);
-    // Most calls have no budget and find their key in the cache.
-    if (ofKey instanceof Promise) return ofKey.then((found) => limitsWith(call, found, time));
-    return limitsWith(call, ofKey, time);
+    return andThen(ofKey, (found) => limitsWith(call, found, time));
   }
 
   function limitsWith(
@@ -245,6 +208,11 @@ export function createSpending(options: SpendingOptions): Spending {
     };
   }
 
+  /**
+   * Reserves the prompt and the answer in all budgets. Throws `rateLimited` with the reason BUDGET_EXHAUSTED if a budget
+   * is used up. Throws `rateLimited` without this reason if the rest of a budget is reserved for calls in progress.
+   * Throws `forbidden` if a budget is in money and the model has no price in its currency.
+   */
   function reserve(call: PlannedCall): MaybePromise<Reservation> {
     const time = now();
     return andThen(limitsOf(call, time), (limits) =>
@@ -299,6 +267,7 @@ export function createSpending(options: SpendingOptions): Spending {
     };
   }
 
+  /** Counts the usage of one call. Never throws, because usage that cannot be stored is kept in memory. */
   function record(use: Use): void {
     const { workspace, keyId = '', subject = '', model = '', agent = '' } = use;
     const { taskId = '', contextId = '' } = use;
@@ -323,27 +292,40 @@ export function createSpending(options: SpendingOptions): Spending {
   }
 
   return {
-    check(call) {
+    /**
+     * Throws the same errors as `reserve`, but reserves nothing. Used for requests that are accepted before their call
+     * starts. Like `reserve`, it returns a promise only if the call has a budget.
+     */
+    check(call: PlannedCall): MaybePromise<void> {
       const time = now();
       return andThen(limitsOf(call, time), (limits) =>
         limits.length === 0 ? undefined : checkIn(call, limits, time),
       );
     },
     reserve,
-    async resume(call) {
+    /**
+     * Takes over the reservation of a call to an agent that an earlier process started. If there is no reservation, the
+     * call is only counted. It is not refused, because it has already been made.
+     */
+    async resume(call: PlannedCall): Promise<Reservation> {
       const { workspace } = call.caller;
       const begun = await store.adopt(workspace, call.taskId ?? '');
       return begun ? reserved(begun, undefined) : new Unlimited(call, record);
     },
     record,
-    async budgetStatus(keyId) {
+    /** Returns the status of the key's budget, or undefined if the key has no budget. */
+    async budgetStatus(keyId: string): Promise<BudgetStatus | undefined> {
       const found = await keyBudgets.of(keyId);
       if (!found) return undefined;
       const { budget, workspace } = found;
       await unstored.flush();
       return statusOf({ kind: 'key', workspace, id: keyId }, budget);
     },
-    async budgets(workspace, { limit, offset }) {
+    /**
+     * Returns the status of the workspace's own budget, if it has one, of the budgets of its keys, the newest keys first,
+     * and of those of its JWT subjects.
+     */
+    async budgets(workspace: string, { limit, offset }: PageQuery): Promise<BudgetPage> {
       await unstored.flush();
       const own = budgetOfWorkspace(config, workspace);
       const items: BudgetOfHolder[] = [];
@@ -368,7 +350,8 @@ export function createSpending(options: SpendingOptions): Spending {
       }
       return { items, next: keys.length + subjects.length > limit ? offset + limit : undefined };
     },
-    async usage(workspace, query) {
+    /** Reads the usage of a workspace, or of all workspaces if it is undefined. */
+    async usage(workspace: string | undefined, query: UsageQuery): Promise<UsagePage> {
       await unstored.flush();
       const release = await reads.take(workspace ?? '', forEver).catch(tooManyReads);
       const begun = performance.now();
@@ -380,10 +363,13 @@ export function createSpending(options: SpendingOptions): Spending {
         else setTimeout(release, ms * READ_PAUSE).unref();
       }
     },
-    use(next) {
+    /** Changes the budgets of workspaces, subjects and tasks for the next calls. */
+    use(next: BudgetsConfig): void {
       config = next;
     },
+    /** Stores the usage that could not be stored before. Never rejects. */
     flush: () => unstored.flush(),
+    /** Like `flush`, for the last time. Never rejects. */
     close() {
       clearInterval(recovery);
       return unstored.close();
@@ -395,10 +381,10 @@ export function createSpending(options: SpendingOptions): Spending {
 class Unlimited implements Reservation {
   readonly maxOutputTokens = undefined;
   readonly #call: PlannedCall;
-  readonly #record: Spending['record'];
+  readonly #record: (use: Use) => void;
   #ended = false;
 
-  constructor(call: PlannedCall, record: Spending['record']) {
+  constructor(call: PlannedCall, record: (use: Use) => void) {
     this.#call = call;
     this.#record = record;
   }

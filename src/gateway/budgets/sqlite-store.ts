@@ -7,7 +7,6 @@ import {
   statement,
   type Steps,
 } from '../register/register.ts';
-import { andThen } from '../../base/index.ts';
 import { added, CALLER, counterOf, fold, type FoundCounter, NUMBERS } from './counter-query.ts';
 import { type BudgetRefusal, type Grant, grantOf } from './grant.ts';
 import {
@@ -31,8 +30,6 @@ import type { Booking, BudgetStore, PlannedBooking, Settlement } from './store.t
 
 /** Time after the start during which resumed tasks can take over the reservations of their calls to agents. */
 const ADOPT_MS = 60_000;
-
-const noResult = () => undefined;
 
 /**
  * Maximum number of rows of tasks in a workspace. Above this number, new rows replace the oldest ones. Reading all of
@@ -179,11 +176,7 @@ export function createSqliteBudgetStore(register: Register, taskRows = TASK_ROWS
       const work = () => reserve(planned, dry);
       return dry ? register.read(work) : register.transaction(work);
     },
-    seen: (id, outputTokens) =>
-      andThen(
-        register.read(() => SQL.seen.run(outputTokens, id)),
-        noResult,
-      ),
+    seen: (id, outputTokens) => register.read(() => SQL.seen.run(outputTokens, id)),
     settle: (settlements) => register.transaction(() => settle(settlements)),
     adopt: (workspace, taskId) =>
       register.transaction(function* () {

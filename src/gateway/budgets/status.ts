@@ -1,5 +1,6 @@
 /** The state of a budget: what is spent and reserved of it, in the API and inside the program. */
 import * as z from 'zod';
+import { NextOffset } from '../api/page.ts';
 import { Budget } from './budget.ts';
 
 const Numbers = z.object({ tokens: z.int(), amount: z.number() });
@@ -33,8 +34,5 @@ export const BudgetOfHolder = BudgetStatus.extend({
 });
 export type BudgetOfHolder = Readonly<z.infer<typeof BudgetOfHolder>>;
 
-export interface BudgetPage {
-  readonly items: readonly BudgetOfHolder[];
-  /** The offset of the next page, or undefined on the last page. */
-  readonly next: number | undefined;
-}
+export const BudgetPage = z.object({ items: z.array(BudgetOfHolder), next: NextOffset });
+export type BudgetPage = Readonly<z.infer<typeof BudgetPage>>;

@@ -1,5 +1,6 @@
 /**
- * The interface of the store for spending and reservations. `sqlite-store.ts` implements it in the register.
+ * The interface of the store for spending and reservations. `sqlite-store.ts` and `postgres-store.ts` implement it in the
+ * register.
  *
  * All methods are atomic, even if several processes use the same database. So two calls can never reserve the same part
  * of a budget.
@@ -62,7 +63,7 @@ export interface BudgetStore {
     how?: { readonly dry: boolean },
   ): MaybePromise<Grant | BudgetRefusal>;
   /** Stores how much of the answer has arrived, so that it is counted after a crash. */
-  seen(id: string, outputTokens: number): MaybePromise<void>;
+  seen(id: string, outputTokens: number): MaybePromise<unknown>;
   /** Adds the usage to the sums and deletes the reservation `id`. Without a usage, only deletes the reservation. */
   settle(settlements: readonly Settlement[]): MaybePromise<void>;
   /**
@@ -73,8 +74,8 @@ export interface BudgetStore {
   /**
    * Ends the reservations of processes that are gone, those that have expired, and those that may have been stored
    * although `reserve` failed. For the first two, counts the prompts and the parts of the answers that had arrived.
-   * Returns the number of ended reservations. During the first minute, reservations for calls
-   * to agents are left for `adopt`.
+   * Returns the number of ended reservations. During the first minute, reservations for calls to agents are left for
+   * `adopt`.
    */
   recover(now: number): MaybePromise<number>;
   /** Returns what the budget's counter has in the current period. */

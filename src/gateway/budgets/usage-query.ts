@@ -1,8 +1,9 @@
 /** Reads usage from the register. The statement depends on the dimensions, so it is prepared for each request. */
-import { type SqlValue, statement, type Steps } from '../register/register.ts';
+import { type Row, type SqlValue, statement, type Steps } from '../register/register.ts';
 import { NANOS } from './grant.ts';
 import {
   type Dimension,
+  FILTERS,
   isByTask,
   type UsagePage,
   type UsageQuery,
@@ -19,16 +20,7 @@ const COLUMNS: Readonly<Record<Dimension, readonly string[]>> = {
   context: ['context_id'],
   task: ['task_id'],
 };
-const FILTERS = {
-  key: 'key_id',
-  subject: 'subject',
-  model: 'model',
-  agent: 'agent',
-  context: 'context_id',
-  task: 'task_id',
-} as const;
 const KEY_NAME = '(SELECT name FROM api_keys WHERE id = key_id)';
-const FILTER_NAMES = ['key', 'subject', 'model', 'agent', 'context', 'task'] as const;
 
 /**
  * The names of all workspaces with usage. Each name is found by one step in the primary key, so that the rows of other
@@ -45,7 +37,7 @@ const ALL_WORKSPACES = `
 export function* readUsage(workspace: string | undefined, query: UsageQuery): Steps<UsagePage> {
   const { by, filter = {}, from, to, limit, offset } = query;
   const columns = [...new Set(by.flatMap((dimension) => COLUMNS[dimension]))];
-  const used = FILTER_NAMES.filter((name) => filter[name] !== undefined);
+  const used = FILTERS.filter((name) => filter[name] !== undefined);
   // With 1.0, SQLite computes a float. So a very large sum is rounded and does not cause an error.
   const sum = (column: string) => `sum(${column} * 1.0)`;
   const table = isByTask(query) ? 'task_spending' : 'spending';
@@ -59,7 +51,7 @@ export function* readUsage(workspace: string | undefined, query: UsageQuery): St
     WHERE workspace = ${workspace === undefined ? 'by_workspace' : '$workspace'}
       -- A row of a whole month is included if the range contains one of its days. The first condition can use an index.
       AND day >= substr($from, 1, 7) AND day >= substr($from, 1, length(day)) AND day <= $to
-      ${used.map((name) => `AND ${FILTERS[name]} = $${name}`).join(' ')}
+      ${used.map((name) => `AND ${COLUMNS[name][0]} = $${name}`).join(' ')}
     GROUP BY ${[...columns, 'currency'].join(', ')}
     ORDER BY ${[...columns.map((name) => (name === 'day' ? 'day DESC' : name)), 'currency'].join(', ')}
     LIMIT $limit OFFSET $offset`);
@@ -74,7 +66,7 @@ export function* readUsage(workspace: string | undefined, query: UsageQuery): St
   };
 }
 
-function usageRow(row: Readonly<Record<string, unknown>>): UsageRow {
+function usageRow(row: Row): UsageRow {
   const currency = String(row['currency']);
   const named = (name: string, column: string) =>
     (row[column] ?? '') === '' ? {} : { [name]: String(row[column]) };

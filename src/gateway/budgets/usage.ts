@@ -1,5 +1,6 @@
 /** The types of queries for usage, and of the rows in the result. */
 import * as z from 'zod';
+import type { PageQuery } from '../api/page.ts';
 
 /**
  * The dimensions by which usage can be grouped. `key` is the caller's key, or the subject of the JWT if the caller has
@@ -41,17 +42,11 @@ export const UsageRow = z.object({
 });
 export type UsageRow = Readonly<z.infer<typeof UsageRow>>;
 
-/** Restricts a query to usage with these values. */
-export interface UsageFilter {
-  readonly key?: string | undefined;
-  readonly subject?: string | undefined;
-  readonly model?: string | undefined;
-  readonly agent?: string | undefined;
-  readonly context?: string | undefined;
-  readonly task?: string | undefined;
-}
+/** The dimensions to whose values a query can be restricted. */
+export const FILTERS = ['key', 'subject', 'model', 'agent', 'context', 'task'] as const;
+export type UsageFilter = Readonly<Partial<Record<(typeof FILTERS)[number], string | undefined>>>;
 
-export interface UsageQuery {
+export interface UsageQuery extends PageQuery {
   /**
    * Dimensions of the rows. The rows are sorted by these dimensions, in this order. Days are sorted from new to old,
    * all others from A to Z.
@@ -61,8 +56,6 @@ export interface UsageQuery {
   /** The first and the last day, both inclusive. */
   readonly from: string;
   readonly to: string;
-  readonly limit: number;
-  readonly offset: number;
 }
 
 export interface UsagePage {
