@@ -178,19 +178,14 @@ export function configJsonSchema(): Record<string, unknown> {
   };
 }
 
-export interface LoadOptions {
-  /**
-   * True if the file is reloaded while the gateway serves requests. Then the file must be a regular file, because a
-   * pipe could block.
-   */
-  readonly again?: boolean;
-}
-
-/** Reads the configuration file. Throws a ConfigError if it cannot be read or is invalid. */
+/**
+ * Reads the configuration file. Throws a ConfigError if it cannot be read or is invalid. `again` is true if the file is
+ * reloaded while the gateway serves requests. Then it must be a regular file, because a pipe could block.
+ */
 export async function loadConfig(
   file: string,
   environment: Environment,
-  { again = false }: LoadOptions = {},
+  { again = false }: { readonly again?: boolean } = {},
 ): Promise<LoadedConfig> {
   const { text, mode } = await read(file, again);
   const isExposed = isUnix && (mode & 0o077) !== 0;

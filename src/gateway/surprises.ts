@@ -1,6 +1,6 @@
 /** Finds valid settings that probably do not do what the operator expects, for `parley gateway --check`. */
 import type { VendorEnvironment } from '../agent/index.ts';
-import type { ModelSettings } from './models/config.ts';
+import type { ModelSettings, ProviderConfig } from './models/config.ts';
 import { impliedDefaultModel, withImplied } from './models/implied.ts';
 
 /** Maximum number of names in a message. */
@@ -13,6 +13,9 @@ export interface CheckedSettings extends ModelSettings {
   /** False if a provider or a model is invalid and therefore missing here. */
   readonly isWhole: boolean;
 }
+
+/** The models that a provider lists. */
+type ListedModels = Partial<Pick<ProviderConfig, 'models' | 'embeddingModels'>>;
 
 export interface Surprise {
   readonly path: readonly PropertyKey[];
@@ -67,9 +70,8 @@ function* aboutModels(
    * because it may then serve every name.
    */
   const listed = (name: string): readonly string[] | undefined => {
-    const { models: chat = [], embeddingModels = [], type } = all.get(name) ?? {};
-    const names = [...chat, ...embeddingModels];
-    return names.length === 0 || type === 'offline' ? undefined : names;
+    const names = modelsOf(all.get(name) ?? {});
+    return names.length === 0 || all.get(name)?.type === 'offline' ? undefined : names;
   };
   const used = new Set<string>();
   for (const [name, { provider, model = name, routes = [] }] of Object.entries(models)) {
@@ -97,10 +99,8 @@ function* aboutModels(
       yield { path: ['models', name, 'routes', at], text };
     }
   }
-  for (const [name, { type, models: chat = [], embeddingModels = [] }] of Object.entries(
-    providers,
-  )) {
-    if (used.has(name) || type === 'offline' || chat.length + embeddingModels.length > 0) continue;
+  for (const [name, provider] of Object.entries(providers)) {
+    if (used.has(name) || provider.type === 'offline' || modelsOf(provider).length > 0) continue;
     const text = 'lists no models, and no model uses it, so only model cards can reach it';
     yield { path: ['providers', name], text };
   }
@@ -117,19 +117,21 @@ function* aboutBudgets({ budgets = {}, providers = {}, models = {}, isWhole }: C
   }
   // A model that is missing may have the price.
   if (!isWhole) return;
-  for (const [name, { type, models: chat = [], embeddingModels = [] }] of Object.entries(
-    providers,
-  )) {
-    if (type === 'offline' || type === 'scripted') continue;
+  for (const [name, provider] of Object.entries(providers)) {
+    if (provider.type === 'offline' || provider.type === 'scripted') continue;
     const isPriced = (model: string) =>
       Object.hasOwn(models, model) || priced.has(JSON.stringify([name, model]));
-    const without = [...chat, ...embeddingModels].filter((model) => !isPriced(model));
+    const without = modelsOf(provider).filter((model) => !isPriced(model));
     if (without.length === 0) continue;
     const names =
       without.slice(0, MAX_NAMES).join(', ') + (without.length > MAX_NAMES ? ', …' : '');
     const text = `has models without a price (${names}), so callers with a budget in money cannot use them: add an entry with pricing to models for each of them`;
     yield { path: ['providers', name], text };
   }
+}
+
+function modelsOf({ models = [], embeddingModels = [] }: ListedModels): string[] {
+  return [...models, ...embeddingModels];
 }
 
 /** Returns the models of providers that have a price, as JSON. */

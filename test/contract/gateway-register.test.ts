@@ -28,10 +28,10 @@ function contract(open: () => Promise<Register>): void {
   before(async () => void (register = await open()));
   after(async () => register.close());
 
-  const parts = (secretKey = 'secret') => {
+  const parts = (secretKey = 'secret', now = Date.now) => {
     const audit = createAudit({ register });
     const pepper = openPepper({ register, secretKey });
-    return { audit, keys: createKeys({ register, audit, pepper, logger: silent }) };
+    return { audit, keys: createKeys({ register, audit, pepper, logger: silent, now }) };
   };
 
   test('a key is created, found by its secret, changed, rotated and revoked', async () => {
@@ -151,7 +151,8 @@ function contract(open: () => Promise<Register>): void {
   });
 
   test('budgets of keys come before those of JWT subjects, named ones first, page by page and of one workspace', async () => {
-    const { keys } = parts();
+    let time = Date.now();
+    const { keys } = parts('secret', () => ++time);
     const budget = { tokens: 1000, period: 'month' as const };
     for (const name of ['one', 'two']) {
       await keys.create({ workspace: 'payers', name, scopes: ALL, budget }, 'cli');

@@ -42,14 +42,14 @@ const RESOURCES: Readonly<Record<Resource, string>> = {
   model: 'model',
 };
 
+const RETRY_AFTER: Json = {
+  'Retry-After': { description: 'Number of seconds to wait.', schema: { type: 'integer' } },
+};
+
 const HEADERS: Readonly<Record<number, Json>> = {
   401: { 'WWW-Authenticate': { schema: { type: 'string' } } },
-  429: {
-    'Retry-After': { description: 'Number of seconds to wait.', schema: { type: 'integer' } },
-  },
-  503: {
-    'Retry-After': { description: 'Number of seconds to wait.', schema: { type: 'integer' } },
-  },
+  429: RETRY_AFTER,
+  503: RETRY_AFTER,
 };
 
 export function openapiDocument({ routes, version, publicUrl }: OpenapiOptions): Json {

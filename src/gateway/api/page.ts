@@ -18,12 +18,24 @@ export function whole(min: number, max = Number.MAX_SAFE_INTEGER, otherwise?: nu
   );
 }
 
+/** A day in UTC. */
+export const Day = z.iso.date('must be a day such as 2026-01-31');
+
+/** A name or an id by which a list is filtered. */
+export const NameFilter = z.string().max(1024).optional();
+
 /** Selects one page of a list. */
 export const PageQuery = z.object({
   limit: whole(1, MAX_PAGE, DEFAULT_PAGE),
   offset: whole(0, undefined, 0),
 });
 export type PageQuery = Readonly<z.infer<typeof PageQuery>>;
+
+/** The offset of the next page, in a list without a total. */
+export const NextOffset = z
+  .int()
+  .optional()
+  .describe('The `offset` of the next page. Missing on the last page');
 
 /** One page of a list. */
 export interface OffsetPage<Item> {

@@ -116,7 +116,6 @@ export function defineRoute<
         // The type checker cannot infer that there is a result whenever there is a schema.
         query: query as Parsed<Query>,
         body: body as Parsed<Body>,
-        header: (name) => input.header(name),
       });
     },
   };

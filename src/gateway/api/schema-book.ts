@@ -7,15 +7,9 @@ import * as z from 'zod';
 type Json = Readonly<Record<string, unknown>>;
 type Side = 'input' | 'output';
 
-export interface SchemaBook {
-  /** Adds the schema under this name and returns a reference to it. */
-  refOf(name: string, schema: z.ZodType, side: Side): Json;
-  /** Returns the schema itself, not a reference. Used for small schemas. */
-  inline(name: string, schema: z.core.$ZodType, side: Side): Json;
-  schemas(): Json;
-}
+export type SchemaBook = ReturnType<typeof schemaBook>;
 
-export function schemaBook(): SchemaBook {
+export function schemaBook() {
   const schemas: Record<string, Json> = {};
   const names = new Map<string, string>();
 
@@ -30,8 +24,10 @@ export function schemaBook(): SchemaBook {
   }
 
   return {
+    /** Returns the schema itself, not a reference. Used for small schemas. */
     inline: convert,
-    refOf(name, schema, side) {
+    /** Adds the schema under this name and returns a reference to it. */
+    refOf(name: string, schema: z.ZodType, side: Side): Json {
       const key = JSON.stringify(z.toJSONSchema(schema, { io: side, unrepresentable: 'any' }));
       let known = names.get(key);
       if (known === undefined) {
@@ -41,7 +37,7 @@ export function schemaBook(): SchemaBook {
       }
       return { $ref: `#/components/schemas/${known}` };
     },
-    schemas: () => schemas,
+    schemas: (): Json => schemas,
   };
 }
 

@@ -40,7 +40,7 @@ export interface AuthenticateOptions {
 
 export function createAuthenticate(
   options: AuthenticateOptions,
-): (request: GatewayRequest) => User | undefined | Promise<User | undefined> {
+): (request: GatewayRequest) => MaybePromise<User | undefined> {
   const { keys, oidc, now, forwarded = () => [] } = options;
   const clock = now === undefined ? {} : { now };
   const { requests = createRateLimiter(clock) } = options;
@@ -86,19 +86,14 @@ export function createAuthenticate(
     if (credential === undefined) return undefined;
     if (credential === '') return failed(request);
     if (looksLikeKey(credential)) {
-      const key = keys.verify(credential);
-      return key instanceof Promise
-        ? key.then((found) => withKey(request, found))
-        : withKey(request, key);
+      return andThen(keys.verify(credential), (key) => withKey(request, key));
     }
     if (!oidc || !JWT.test(credential)) return failed(request);
-    const verified = oidc.verify(credential);
-    const settled = (found: Awaited<typeof verified>) => {
+    return andThen(oidc.verify(credential), (found) => {
       if (!found) return failed(request);
       const { subject, workspace, scopes } = found;
       return admitted(request, { workspace, actor: `oidc:${subject}`, subject, scopes });
-    };
-    return verified instanceof Promise ? verified.then(settled) : settled(verified);
+    });
   };
 }
 

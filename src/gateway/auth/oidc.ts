@@ -8,7 +8,7 @@ import { decodeJwt, errors, jwtVerify, type JWTPayload } from 'jose';
 import { A2AError } from '../../protocol/index.ts';
 import type { Logger } from '../../tasks/index.ts';
 import { SCOPES } from '../api/caller.ts';
-import { BoundedMap } from '../../base/index.ts';
+import { BoundedMap, type MaybePromise } from '../../base/index.ts';
 import type { OidcConfig } from './config.ts';
 import { createIssuer, type IssuerOptions } from './issuer.ts';
 import { WorkspaceName } from '../keys/schema.ts';
@@ -17,14 +17,13 @@ import { WorkspaceName } from '../keys/schema.ts';
  * Only asymmetric algorithms are allowed. With a symmetric algorithm, an attacker could use the public key as the
  * shared secret.
  */
-const ALGORITHMS = names('RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA Ed25519');
+const ALGORITHMS = 'RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA Ed25519'.split(' ');
 const CLOCK_TOLERANCE_SECONDS = 30;
 const MAX_SUBJECT_CHARS = 255;
 const MAX_REMEMBERED = 10_000;
 /** How long a verified token is cached. During this time it is accepted even if its signing key has been withdrawn. */
 const REMEMBER_MS = 60_000;
 const RETRY_SECONDS = 5;
-const KNOWN_SCOPES: ReadonlySet<string> = new Set(SCOPES);
 
 /** The verified claims of a token. */
 export interface VerifiedToken {
@@ -33,20 +32,14 @@ export interface VerifiedToken {
   readonly scopes: ReadonlySet<string>;
 }
 
-export interface Oidc {
-  /**
-   * Returns the claims, or undefined if the token is invalid. Throws `unavailable` if the issuer's keys cannot be
-   * fetched.
-   */
-  verify(token: string): VerifiedToken | undefined | Promise<VerifiedToken | undefined>;
-}
+export type Oidc = ReturnType<typeof createOidc>;
 
 export interface OidcOptions extends IssuerOptions {
   readonly config: OidcConfig;
   readonly logger: Logger;
 }
 
-export function createOidc({ config, logger, now = Date.now, ...options }: OidcOptions): Oidc {
+export function createOidc({ config, logger, now = Date.now, ...options }: OidcOptions) {
   const { issuer, audience } = config;
   const keys = createIssuer(issuer, { now, ...options });
   const remembered = new BoundedMap<{ readonly token: VerifiedToken; readonly until: number }>(
@@ -94,7 +87,11 @@ export function createOidc({ config, logger, now = Date.now, ...options }: OidcO
   }
 
   return {
-    verify(token) {
+    /**
+     * Returns the claims, or undefined if the token is invalid. Throws `unavailable` if the issuer's keys cannot be
+     * fetched.
+     */
+    verify(token: string): MaybePromise<VerifiedToken | undefined> {
       const name = hash('sha256', token, 'base64');
       const entry = remembered.get(name);
       if (entry && now() < entry.until) return entry.token;
@@ -111,9 +108,8 @@ function verifiedToken(payload: JWTPayload, config: OidcConfig): VerifiedToken |
   const workspace = workspaceOf(own(payload, config.workspaceClaim), config);
   if (workspace === undefined) return undefined;
   const claim = own(payload, config.scopeClaim);
-  const listed: readonly unknown[] = typeof claim === 'string' ? claim.split(' ') : list(claim);
-  const scopes = listed.filter((scope) => typeof scope === 'string' && KNOWN_SCOPES.has(scope));
-  return { subject: sub, workspace, scopes: new Set(scopes as string[]) };
+  const scopes = new Set<unknown>(typeof claim === 'string' ? claim.split(' ') : list(claim));
+  return { subject: sub, workspace, scopes: new Set(SCOPES.filter((scope) => scopes.has(scope))) };
 }
 
 function workspaceOf(claim: unknown, { workspaces }: OidcConfig): string | undefined {
@@ -128,8 +124,4 @@ function own(payload: JWTPayload, claim: string): unknown {
 
 function list(claim: unknown): readonly unknown[] {
   return Array.isArray(claim) ? claim : [];
-}
-
-function names(line: string): string[] {
-  return line.split(' ');
 }

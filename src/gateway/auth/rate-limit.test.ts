@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { A2AError } from '../../protocol/index.ts';
-import { createRateLimiter, type LocalRateLimiter } from './rate-limit.ts';
+import { createRateLimiter } from './rate-limit.ts';
 
 /** Seconds to wait; 0: it passed. */
 function wait(
-  limiter: LocalRateLimiter,
+  limiter: ReturnType<typeof createRateLimiter>,
   name: string,
   requestsPerMinute: number,
   burst?: number,

@@ -23,11 +23,6 @@ export interface RateLimiter {
   take(name: string, limit: RateLimit): MaybePromise<void>;
 }
 
-/** A rate limiter that answers at once. */
-export interface LocalRateLimiter extends RateLimiter {
-  take(name: string, limit: RateLimit): void;
-}
-
 /** Creates the error for a bucket with `left` requests, which is less than one. */
 export function tooManyRequests(left: number, { requestsPerMinute }: RateLimit): A2AError {
   const waitMs = ((1 - left) * MINUTE_MS) / requestsPerMinute;
@@ -36,14 +31,15 @@ export function tooManyRequests(left: number, { requestsPerMinute }: RateLimit):
   });
 }
 
+/** Creates a rate limiter that answers at once. */
 export function createRateLimiter({
   now = Date.now,
   maxNames = MAX_NAMES,
-}: { readonly now?: () => number; readonly maxNames?: number } = {}): LocalRateLimiter {
+}: { readonly now?: () => number; readonly maxNames?: number } = {}) {
   const buckets = new BoundedMap<Bucket>(maxNames);
 
   return {
-    take(name, limit) {
+    take(name: string, limit: RateLimit): void {
       const { requestsPerMinute, burst = requestsPerMinute } = limit;
       const time = now();
       let bucket = buckets.get(name);

@@ -38,10 +38,6 @@ export interface PostgresRegister extends Register {
   readonly node: () => string;
   /** Calls `listener` when another node is gone. */
   onNodeGone(listener: () => void): void;
-  transaction<Result>(work: () => Steps<Result>): Promise<Result>;
-  change<Result>(work: () => Steps<Result>): Promise<Result>;
-  read<Result>(work: () => Steps<Result>): Promise<Result>;
-  close(): Promise<void>;
 }
 
 export interface PostgresRegisterOptions {

@@ -2,9 +2,7 @@
 import { createHash } from 'node:crypto';
 import { fromPostgresRow, toPostgresText } from '../../base/postgres/index.ts';
 import { TABLE_NAMES } from './postgres-tables.ts';
-import type { RegisterQuery, StatementText } from './register.ts';
-
-type Row = Readonly<Record<string, unknown>>;
+import type { RegisterQuery, Row, StatementText } from './register.ts';
 
 interface Translated {
   readonly text: string;

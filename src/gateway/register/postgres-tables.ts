@@ -118,13 +118,7 @@ CREATE TABLE parley.links (
 CREATE UNIQUE INDEX links_by_task ON parley.links (workspace, agent, task_id);
 CREATE INDEX links_by_context ON parley.links (workspace, agent, context_id, id);`;
 
-// `owner` is the node. `recovered` marks the reservation of a dead node whose usage was counted by another node. It is
-// kept for a day, so that the node, if it was only suspended, counts the rest.
-// `settled` has the batches of usage that were stored, so that a batch is not stored again after a lost connection.
-const BUDGETS = `
-CREATE TABLE parley.spending (
-  workspace ${TEXT},
-  day ${TEXT},
+const USAGE = `
   key_id ${TEXT},
   subject ${TEXT},
   model ${TEXT},
@@ -134,7 +128,16 @@ CREATE TABLE parley.spending (
   failures ${NUMBER},
   input_tokens ${NUMBER},
   output_tokens ${NUMBER},
-  nanos ${NUMBER},
+  nanos ${NUMBER}`;
+
+// `owner` is the node. `recovered` marks the reservation of a dead node whose usage was counted by another node. It is
+// kept for a day, so that the node, if it was only suspended, counts the rest.
+// `settled` has the batches of usage that were stored, so that a batch is not stored again after a lost connection.
+const BUDGETS = `
+CREATE TABLE parley.spending (
+  workspace ${TEXT},
+  day ${TEXT},
+  ${USAGE},
   PRIMARY KEY (workspace, day, key_id, subject, model, agent, currency)
 );
 CREATE INDEX spending_of_key ON parley.spending (key_id, day);
@@ -147,16 +150,7 @@ CREATE TABLE parley.task_spending (
   day ${TEXT},
   context_id ${TEXT},
   task_id ${TEXT},
-  key_id ${TEXT},
-  subject ${TEXT},
-  model ${TEXT},
-  agent ${TEXT},
-  currency ${TEXT},
-  uses ${NUMBER},
-  failures ${NUMBER},
-  input_tokens ${NUMBER},
-  output_tokens ${NUMBER},
-  nanos ${NUMBER},
+  ${USAGE},
   PRIMARY KEY (workspace, number)
 );
 CREATE UNIQUE INDEX task_spending_without_task

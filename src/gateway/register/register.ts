@@ -20,7 +20,8 @@
 import type { MaybePromise } from '../../base/index.ts';
 
 export type SqlValue = string | number | null | Uint8Array;
-type ObjectRow = Readonly<Record<string, unknown>>;
+/** A row of a table, by the names of its columns. */
+export type Row = Readonly<Record<string, unknown>>;
 export type NamedValues = Readonly<Record<string, SqlValue>>;
 /** The values of `?`, or one object with the values of `$name`. */
 type Values = readonly SqlValue[] | readonly [NamedValues];
@@ -46,10 +47,10 @@ export interface StatementText {
 export type Steps<Result> = Generator<RegisterQuery, Result, unknown>;
 
 /** A statement that can be run many times. */
-export interface RegisterStatement<Row = ObjectRow> {
+export interface RegisterStatement<Found = Row> {
   /** Returns the first row, or undefined if there is none. */
-  get(...values: Values): Steps<Row | undefined>;
-  all(...values: Values): Steps<readonly Row[]>;
+  get(...values: Values): Steps<Found | undefined>;
+  all(...values: Values): Steps<readonly Found[]>;
   /** Returns the number of rows that were changed. */
   run(...values: Values): Steps<number>;
 }
@@ -60,21 +61,21 @@ export function statement(sql: string, postgres?: string): RegisterStatement {
 }
 
 /** Declares a statement whose rows are arrays. */
-export function arrayStatement<Row extends readonly unknown[]>(
+export function arrayStatement<Found extends readonly unknown[]>(
   sql: string,
   postgres?: string,
-): RegisterStatement<Row> {
+): RegisterStatement<Found> {
   return statementOf({ sql, postgres, arrays: true });
 }
 
-function statementOf<Row>(text: StatementText): RegisterStatement<Row> {
+function statementOf<Found>(text: StatementText): RegisterStatement<Found> {
   // The type checker cannot infer the type of a row from the SQL.
   return {
     *get(...values) {
-      return (yield queryOf(text, values, 'one')) as Row | undefined;
+      return (yield queryOf(text, values, 'one')) as Found | undefined;
     },
     *all(...values) {
-      return (yield queryOf(text, values, 'all')) as readonly Row[];
+      return (yield queryOf(text, values, 'all')) as readonly Found[];
     },
     *run(...values) {
       return (yield queryOf(text, values, 'changes')) as number;

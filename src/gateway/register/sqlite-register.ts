@@ -4,6 +4,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import {
   createFile,
   fileCheck,
+  isDatabaseDamaged,
   openDatabase,
   prepareFile,
   sqliteCode,
@@ -36,9 +37,6 @@ const REGISTER: Schema = {
     LINK_CONTEXTS_SCHEMA,
   ],
 };
-
-const SQLITE_CORRUPT = 11;
-const SQLITE_NOTADB = 26;
 
 /** Maximum time to wait for a lock of another process. The wait blocks this process. */
 const BUSY_MS = 2000;
@@ -183,14 +181,8 @@ function open(path: string | undefined): DatabaseSync {
   } catch (thrown) {
     db?.close();
     const error = toStoreError(thrown, file);
-    if (!(error instanceof StoreError) || !isDamaged(error.cause)) throw error;
+    if (!(error instanceof StoreError) || !isDatabaseDamaged(error.cause)) throw error;
     const hint = 'restore it from a backup, together with its .pepper file';
     throw new StoreError(error.message, { code: 'corrupt', hint, cause: error.cause });
   }
-}
-
-/** Returns whether the error means that SQLite cannot read the file. */
-function isDamaged(error: unknown): boolean {
-  const code = sqliteCode(error);
-  return code === SQLITE_CORRUPT || code === SQLITE_NOTADB;
 }

@@ -1,10 +1,10 @@
 /** The configuration of tasks: their expiry, the removal of expired tasks, and the retention of finished tasks. */
 import * as z from 'zod';
 import { DEFAULT_RETENTION, type Retention } from '../../tasks/index.ts';
+import { DAY_MS } from '../budgets/budget.ts';
 
 /** Maximum of all settings in seconds except `sweepSeconds`. It is one year. */
 const MAX_SECONDS = 366 * 24 * 3600;
-const DAY_MS = 86_400_000;
 const MAX_SWEEP_SECONDS = 3600;
 
 const seconds = z.int().min(1).max(MAX_SECONDS);

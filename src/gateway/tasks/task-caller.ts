@@ -10,7 +10,7 @@ import type { Caller } from '../api/caller.ts';
 
 const CALLER_KEY = 'parley.caller';
 
-const StoredCaller = z.object({
+export const StoredCaller = z.object({
   keyId: z.string().optional(),
   keyName: z.string().optional(),
   subject: z.string().optional(),

@@ -1,16 +1,11 @@
 /** The caller and the task of a call to a model or an agent. Spans and log lines have the same fields as usage rows. */
 import { defined } from '../../base/index.ts';
 import { GEN_AI } from '../../base/tracing/index.ts';
+import type { PayingCaller } from '../budgets/calls.ts';
 import type { Attributes } from './telemetry.ts';
 
 export interface Attribution {
-  readonly caller: {
-    readonly workspace: string;
-    readonly keyId?: string | undefined;
-    readonly keyName?: string | undefined;
-    /** The subject of the JWT, for a caller without a key. */
-    readonly subject?: string | undefined;
-  };
+  readonly caller: PayingCaller & { readonly keyName?: string | undefined };
   readonly contextId?: string | undefined;
   readonly taskId?: string | undefined;
 }
