@@ -34,10 +34,14 @@ export function createDialler(allowNetworks: readonly string[]) {
     },
   });
   const closing = new AbortController();
-  const { signal } = closing;
+  const routeOf = (dispatcher: Dispatcher, checked?: NetworkGuard): AgentRoute => ({
+    dispatcher,
+    guard: checked,
+    signal: closing.signal,
+  });
   return {
-    trusted: { dispatcher: trusted, guard: undefined, signal } satisfies AgentRoute,
-    guarded: { dispatcher: guarded, guard, signal } satisfies AgentRoute,
+    trusted: routeOf(trusted),
+    guarded: routeOf(guarded, guard),
     /** Returns whether the URL contains an IP address that a guarded agent may not have. Does not resolve host names. */
     closes: (url: string) => guard.closes(new URL(url)),
     async close() {

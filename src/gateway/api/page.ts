@@ -1,4 +1,4 @@
-/** Pagination of lists with `limit` and `offset`. `total` is the number of items on all pages. */
+/** Pagination of lists with `limit` and `offset`, where `total` is the number of items on all pages, and their filters. */
 import * as z from 'zod';
 
 export const MAX_PAGE = 100;
@@ -18,6 +18,7 @@ export function whole(min: number, max = Number.MAX_SAFE_INTEGER, otherwise?: nu
   );
 }
 
+export const DAY_MS = 86_400_000;
 /** A day in UTC. */
 export const Day = z.iso.date('must be a day such as 2026-01-31');
 

@@ -1,10 +1,10 @@
 /** Budgets and their periods. Days and months are in UTC. */
 import * as z from 'zod';
+import { DAY_MS } from '../api/page.ts';
 
 const MAX_TOKENS = 1_000_000_000_000;
 /** Maximum amount. In billionths of the currency, it is still a safe integer. */
 const MAX_AMOUNT = 1_000_000;
-export const DAY_MS = 86_400_000;
 
 export const budgetFields = {
   tokens: z

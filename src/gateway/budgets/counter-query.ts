@@ -102,7 +102,7 @@ export function* summed({ holder, period, currency }: Limit): Steps<Counter> {
 }
 
 /** See `BudgetStore.fold`. */
-export function* fold({ month, taskDay }: Parameters<BudgetStore['fold']>[0]): Steps<void> {
+export function* foldUsage({ month, taskDay }: Parameters<BudgetStore['fold']>[0]): Steps<void> {
   yield* SQL.fold.run(month);
   yield* SQL.drop.run(month);
   yield* SQL.dropCounters.run(month);

@@ -11,7 +11,7 @@ import { A2AError } from '../../protocol/index.ts';
 import { jsonRows } from '../register/postgres-statement.ts';
 import type { PostgresRegister } from '../register/postgres-register.ts';
 import type { Row, Steps } from '../register/register.ts';
-import { counterOf, fold, summed } from './counter-query.ts';
+import { counterOf, foldUsage, summed } from './counter-query.ts';
 import { type BudgetRefusal, type Grant, grantOf, type Limit } from './grant.ts';
 import { Counters, type StoredCounter } from './counters.ts';
 import { BUDGET_SQL as SQL } from './postgres-statements.ts';
@@ -317,7 +317,7 @@ export function createPostgresBudgetStore(
     fold: (before) =>
       register.transaction(function* () {
         if ((yield* SQL.mayFold.get())?.['alone'] !== true) return;
-        yield* fold(before);
+        yield* foldUsage(before);
         yield* SQL.dropSettled.run();
         yield* SQL.dropRecovered.run(Date.now());
         yield* SQL.dropBuckets.run();

@@ -7,7 +7,14 @@ import {
   statement,
   type Steps,
 } from '../register/register.ts';
-import { added, CALLER, counterOf, fold, type FoundCounter, NUMBERS } from './counter-query.ts';
+import {
+  added,
+  CALLER,
+  counterOf,
+  foldUsage,
+  type FoundCounter,
+  NUMBERS,
+} from './counter-query.ts';
 import { type BudgetRefusal, type Grant, grantOf } from './grant.ts';
 import {
   addTo,
@@ -195,7 +202,7 @@ export function createSqliteBudgetStore(register: Register, taskRows = TASK_ROWS
         return (yield* counterOf(limit)).counter;
       }),
     usage: (workspace, query) => register.read(() => readUsage(workspace, query)),
-    fold: (before) => register.transaction(() => fold(before)),
+    fold: (before) => register.transaction(() => foldUsage(before)),
   };
 }
 

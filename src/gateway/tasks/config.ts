@@ -1,7 +1,7 @@
 /** The configuration of tasks: their expiry, the removal of expired tasks, and the retention of finished tasks. */
 import * as z from 'zod';
 import { DEFAULT_RETENTION, type Retention } from '../../tasks/index.ts';
-import { DAY_MS } from '../budgets/budget.ts';
+import { DAY_MS } from '../api/page.ts';
 
 /** Maximum of all settings in seconds except `sweepSeconds`. It is one year. */
 const MAX_SECONDS = 366 * 24 * 3600;

@@ -1,6 +1,6 @@
 /** The statements of a cluster in PostgreSQL. */
 import { statements } from '../../base/postgres/index.ts';
-import { SCOPED_HEAD, TASK, UNFINISHED } from './statements.ts';
+import { SCOPED_HEAD, TASK, IS_UNFINISHED } from './statements.ts';
 
 /** The first key of the advisory locks of nodes. The second key is the number of the node. */
 const LOCKS = 1_885_433_458;
@@ -20,7 +20,7 @@ export const SESSION_ID = 'SELECT pg_backend_pid() AS pid';
 export const CLUSTER_SQL = statements('cluster_', {
   join: `INSERT INTO parley.nodes (id, lease_until) VALUES ($1, ${LEASE('$2')}) RETURNING number`,
   // Unfinished tasks that a program without a cluster has stored. No node has the empty id, so they are taken over.
-  adopt: `UPDATE parley.tasks t SET node = '' WHERE ${UNFINISHED} AND t.node IS NULL AND t.state = 'working'`,
+  adopt: `UPDATE parley.tasks t SET node = '' WHERE ${IS_UNFINISHED} AND t.node IS NULL AND t.state = 'working'`,
   renew: `UPDATE parley.nodes SET lease_until = ${LEASE('$2')}
      WHERE id = $1 AND lease_until > clock_timestamp() RETURNING number`,
   leave: 'DELETE FROM parley.nodes WHERE id = $1',
@@ -31,27 +31,27 @@ export const CLUSTER_SQL = statements('cluster_', {
      WHERE n.id = ANY ($1) AND (n.lease_until <= clock_timestamp() OR ${HAS_LOST_LOCK}) RETURNING n.id`,
 
   claim: `UPDATE parley.tasks t SET node = $2, epoch = t.epoch + 1
-     WHERE t.task_id = $1 AND (NOT (${UNFINISHED}) OR t.node IS NULL) RETURNING ${SCOPED_HEAD}`,
+     WHERE t.task_id = $1 AND (NOT (${IS_UNFINISHED}) OR t.node IS NULL) RETURNING ${SCOPED_HEAD}`,
   claimInterrupted: `UPDATE parley.tasks t SET node = $2, epoch = t.epoch + 1
-     WHERE t.task_id = $1 AND ${UNFINISHED} AND t.node IS NOT NULL AND NOT ${isAlive('t.node')}
+     WHERE t.task_id = $1 AND ${IS_UNFINISHED} AND t.node IS NOT NULL AND NOT ${isAlive('t.node')}
      RETURNING ${SCOPED_HEAD}`,
   // The owners are found with one look at the index for each node, however many tasks a node has.
   takeOver: `WITH RECURSIVE owners AS (
-       (SELECT t.node FROM parley.tasks t WHERE ${UNFINISHED} AND t.node IS NOT NULL ORDER BY t.node LIMIT 1)
+       (SELECT t.node FROM parley.tasks t WHERE ${IS_UNFINISHED} AND t.node IS NOT NULL ORDER BY t.node LIMIT 1)
        UNION ALL
-       SELECT (SELECT t.node FROM parley.tasks t WHERE ${UNFINISHED} AND t.node > o.node ORDER BY t.node LIMIT 1)
+       SELECT (SELECT t.node FROM parley.tasks t WHERE ${IS_UNFINISHED} AND t.node > o.node ORDER BY t.node LIMIT 1)
        FROM owners o WHERE o.node IS NOT NULL),
      gone AS (SELECT o.node FROM owners o WHERE o.node IS NOT NULL AND NOT ${isAlive('o.node')}),
      found AS (
-       SELECT t.id FROM parley.tasks t WHERE ${UNFINISHED} AND t.node = ANY (ARRAY(SELECT node FROM gone))
+       SELECT t.id FROM parley.tasks t WHERE ${IS_UNFINISHED} AND t.node = ANY (ARRAY(SELECT node FROM gone))
        ORDER BY t.id LIMIT $2 FOR UPDATE SKIP LOCKED)
      UPDATE parley.tasks t SET node = $1, epoch = t.epoch + 1 FROM found WHERE t.id = found.id
      RETURNING ${SCOPED_HEAD}`,
   // After a lost connection, a node does not know which tasks it has claimed.
-  own: `SELECT ${SCOPED_HEAD} FROM parley.tasks t WHERE ${UNFINISHED} AND t.node = $1`,
+  own: `SELECT ${SCOPED_HEAD} FROM parley.tasks t WHERE ${IS_UNFINISHED} AND t.node = $1`,
   release: `UPDATE parley.tasks t SET node = '' FROM unnest($1::text[], $2::integer[]) AS r (task_id, epoch)
      WHERE t.task_id = r.task_id AND t.epoch = r.epoch AND t.node = $3`,
-  releaseAll: `UPDATE parley.tasks t SET node = '' WHERE ${UNFINISHED} AND t.node = $1`,
+  releaseAll: `UPDATE parley.tasks t SET node = '' WHERE ${IS_UNFINISHED} AND t.node = $1`,
   watched: 'SELECT t.task_id, t.seq, t.node FROM parley.tasks t WHERE t.task_id = ANY ($1)',
 
   ask: `INSERT INTO parley.requests (node, sender, body)

@@ -5,7 +5,7 @@ import type { OwnedDeadLetter, StoreReport } from '../inspect-store.ts';
 import { CLUSTER } from './cluster-schema.ts';
 import { isAlive } from './cluster-statements.ts';
 import { TASKS } from './migrations.ts';
-import { TERMINAL, UNFINISHED } from './statements.ts';
+import { IS_FINISHED, IS_UNFINISHED } from './statements.ts';
 
 export interface PostgresReport extends Pick<
   StoreReport,
@@ -32,10 +32,10 @@ export async function inspectPostgres(url: string, endedBefore: number): Promise
     `SELECT current_setting('server_version') AS server,
        (SELECT coalesce(sum(bytes), 0)::bigint FROM parley.counters) AS bytes,
        (SELECT coalesce(sum(n), 0)::bigint FROM parley.counters) AS tasks,
-       (SELECT count(*) FROM parley.tasks WHERE ${TERMINAL} AND changed < $1) AS old,
+       (SELECT count(*) FROM parley.tasks WHERE ${IS_FINISHED} AND changed < $1) AS old,
        (SELECT count(*) FROM parley.dead_letters) AS "deadLetters",
        (SELECT count(*) FROM parley.nodes WHERE lease_until > clock_timestamp()) AS nodes,
-       (SELECT count(*) FROM parley.tasks t WHERE ${UNFINISHED} AND t.node IS NOT NULL
+       (SELECT count(*) FROM parley.tasks t WHERE ${IS_UNFINISHED} AND t.node IS NOT NULL
           AND NOT ${isAlive('t.node')}) AS orphans`,
     [ChangeClock.first(Math.max(0, endedBefore))],
   );

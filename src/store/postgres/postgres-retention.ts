@@ -11,7 +11,7 @@ import {
   type Postgres,
 } from '../../base/postgres/index.ts';
 import { ChangeClock, type FinishedTask, type StoreRetention } from '../../tasks/index.ts';
-import { TERMINAL } from './statements.ts';
+import { IS_FINISHED } from './statements.ts';
 
 /** Maximum number of log entries that are removed in one transaction. */
 const MAX_ENTRIES = 5000;
@@ -33,7 +33,7 @@ const COLUMNS = 'id, task_id, scope, state, seq, status_seq, counted';
 const SQL = statements('', {
   finished: `SELECT s.tenant, s.owner, t.task_id, t.changed,
                EXISTS (SELECT FROM parley.push p WHERE p.task = t.id AND p.due_at IS NOT NULL)
-             FROM (SELECT * FROM parley.tasks WHERE ${TERMINAL} AND changed > $1 ORDER BY changed, id LIMIT $2) t
+             FROM (SELECT * FROM parley.tasks WHERE ${IS_FINISHED} AND changed > $1 ORDER BY changed, id LIMIT $2) t
              CROSS JOIN LATERAL (SELECT * FROM parley.scopes s WHERE s.id = t.scope LIMIT 1) s
              ORDER BY t.changed, t.id`,
   size: 'SELECT coalesce(sum(bytes), 0)::bigint FROM parley.counters',
@@ -99,7 +99,7 @@ export function postgresRetention(db: Postgres): StoreRetention {
   async function remove(tasks: readonly FinishedTask[]): Promise<number> {
     return db.transaction(async (tx) => {
       const found = await tx.query<TaskRow>(
-        `SELECT ${COLUMNS} FROM parley.tasks WHERE task_id = ANY ($1) AND ${TERMINAL} ORDER BY id FOR UPDATE`,
+        `SELECT ${COLUMNS} FROM parley.tasks WHERE task_id = ANY ($1) AND ${IS_FINISHED} ORDER BY id FOR UPDATE`,
         [tasks.map(({ taskId }) => toPostgresText(taskId))],
       );
       const rows = new Map(found.map((row) => [fromPostgresText(row.task_id), row]));

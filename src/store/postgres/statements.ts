@@ -42,8 +42,8 @@ export const HEAD = `${COLUMNS}, ${JSON_OF}`;
 export const SCOPED_HEAD = `(SELECT s.tenant FROM parley.scopes s WHERE s.id = t.scope),
   (SELECT s.owner FROM parley.scopes s WHERE s.id = t.scope), ${HEAD}`;
 /** The conditions of finished tasks, and of tasks that should be executed. */
-export const TERMINAL = `state IN ('completed', 'canceled', 'failed', 'rejected')`;
-export const UNFINISHED = `t.state IN ('submitted', 'working')`;
+export const IS_FINISHED = `state IN ('completed', 'canceled', 'failed', 'rejected')`;
+export const IS_UNFINISHED = `t.state IN ('submitted', 'working')`;
 /** The number of a task, by its id in the first parameter. */
 export const TASK = '(SELECT id FROM parley.tasks WHERE task_id = $1)';
 /** The parameters are the scope, the states, the first change, and the position before which the page starts. */
@@ -68,7 +68,7 @@ export const STATEMENTS = statements('', {
   read: `SELECT e.seq, e.json FROM parley.events e WHERE e.task = ${TASK} AND e.seq > $2 ORDER BY e.seq LIMIT $3`,
   message: `SELECT (SELECT t.task_id FROM parley.tasks t WHERE t.id = m.task)
      FROM parley.messages m WHERE m.scope = $1 AND m.message_id = $2`,
-  unfinished: `SELECT ${SCOPED_HEAD} FROM parley.tasks t WHERE ${UNFINISHED}`,
+  unfinished: `SELECT ${SCOPED_HEAD} FROM parley.tasks t WHERE ${IS_UNFINISHED}`,
   expired: `SELECT ${SCOPED_HEAD} FROM parley.tasks t
      WHERE t.expires_at <= $1 ORDER BY t.expires_at, t.id LIMIT $2`,
   setExpiry: 'UPDATE parley.tasks SET expires_at = $3 WHERE task_id = $1 AND scope = $2',
