@@ -59,7 +59,7 @@ export interface PoolStats {
   readonly max: number;
 }
 
-/** A connection of its own, for LISTEN and for locks that last as long as the connection. */
+/** A separate connection, for LISTEN and for locks that last as long as the connection. */
 export interface PostgresSession extends Executor, AsyncDisposable {
   /** Calls `listener` for each notification of the channels that the session listens to. */
   onNotification(listener: (channel: string, payload: string) => void): void;

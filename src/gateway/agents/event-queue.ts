@@ -23,7 +23,7 @@ export class EventQueue<Event> implements AsyncIterableIterator<Event, undefined
     this.#run = run;
   }
 
-  /** Whether the reader waits for an event. Also true if it has left, so that nothing waits for it: see `push`. */
+  /** Whether the reader waits for an event. Also true if it has left, because `push` then drops the event. */
   get wanted(): boolean {
     return this.#waiting !== undefined || this.#over;
   }

@@ -108,7 +108,7 @@ const SQL = {
     `DELETE FROM links WHERE id IN
        (SELECT id FROM (SELECT id, saved_at FROM links ORDER BY id LIMIT ${PRUNE_AT_ONCE}) oldest WHERE saved_at < ?)`,
   ),
-  /** The last of the next contexts after a context. */
+  /** Finds the last of the next PRUNE_AT_ONCE contexts after a context. */
   nextContexts: arrayStatement<ContextName>(
     `SELECT * FROM
        (SELECT workspace, agent, context_id FROM link_contexts WHERE (workspace, agent, context_id) > (?, ?, ?)
@@ -283,7 +283,7 @@ function* removeOldest(before: number): Steps<number> {
   return yield* SQL.removeOldest.run(before);
 }
 
-/** Removes the old ones of the next contexts. Returns the last of these contexts, or undefined at the end. */
+/** Removes the old contexts among the next ones. Returns the last of the next ones, or undefined at the end. */
 function* removeContexts(after: ContextName, before: number): Steps<ContextName | undefined> {
   const last = yield* SQL.nextContexts.get(...after);
   if (last) yield* SQL.removeContexts.run(...after, ...last, before);

@@ -1,7 +1,7 @@
 /**
- * Who may read what covers all workspaces: the metrics, and the usage of other workspaces. These are the operators of the
- * gateway. They have keys of the first workspace with the scope `metrics:read`. For all other callers, another workspace
- * does not exist.
+ * Decides which callers may read the data of all workspaces: the metrics, and the usage of other workspaces. Only the
+ * operators of the gateway may. They have a key of the first workspace with the scope `metrics:read`. To all other
+ * callers, other workspaces do not exist.
  */
 import { A2AError } from '../../protocol/index.ts';
 import { type Caller, DEFAULT_WORKSPACE } from './caller.ts';

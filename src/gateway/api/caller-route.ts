@@ -1,4 +1,4 @@
-/** The HTTP route that tells a caller who it is. A program, or a page, offers only what its key may do. */
+/** The HTTP route that tells a caller who it is. With it, a program can offer only what its key may do. */
 import * as z from 'zod';
 import { seesAllWorkspaces } from './all-workspaces.ts';
 import { SCOPES } from './caller.ts';

@@ -1,9 +1,9 @@
 /**
- * A rate limiter with its buckets in PostgreSQL, so that all nodes together keep to a limit. A bucket never gives more
- * requests than it has, on the database's clock.
+ * A rate limiter with its buckets in PostgreSQL, so that all nodes together keep to a limit. The buckets are refilled on
+ * the database's clock.
  *
  * One statement at a time is in progress. The requests that arrive meanwhile are taken together by the next one, with
- * one update per bucket. So a busy key does not need an update for each request.
+ * one update per bucket. So a busy key needs fewer updates than requests.
  */
 import { jsonRows } from '../register/postgres-statement.ts';
 import { type Register, statement } from '../register/register.ts';

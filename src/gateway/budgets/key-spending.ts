@@ -1,4 +1,4 @@
-/** What the keys of a workspace have spent, read at once for a list of keys. */
+/** Reads what all keys of a workspace have spent with one statement, for a list of keys. */
 import type { MaybePromise } from '../../base/index.ts';
 import { type Register, statement } from '../register/register.ts';
 import { type Budget, dayOf } from './budget.ts';
@@ -18,7 +18,7 @@ const SPENT = statement(`
     ${sumsIn('total', '1 = 1')}
   FROM spending WHERE workspace = $workspace AND key_id <> '' GROUP BY key_id, currency`);
 
-/** Returns a function for what is spent of the budget of a key in its current period. */
+/** Returns a function that returns what a key has spent of its budget in the current period. */
 export function readKeySpending(
   register: Register,
   workspace: string,

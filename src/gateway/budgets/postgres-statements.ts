@@ -20,8 +20,8 @@ const RESERVATION_TYPES = `id text, owner text, expires_at bigint, workspace tex
 const rowsOf = (types: string) => `json_to_recordset($rows::json) AS given (${types})`;
 export const BUDGET_SQL = {
   /**
-   * Every transaction that changes usage or reservations has the shared lock. A new counter is computed from them, so
-   * its transaction has the lock alone.
+   * Every transaction that changes usage or reservations takes this lock shared. A new counter is computed from them, so
+   * a transaction that creates one takes the lock exclusively.
    */
   share: statement(`SELECT pg_advisory_xact_lock_shared(${COUNTERS_LOCK})`),
   alone: statement(`SELECT pg_advisory_xact_lock(${COUNTERS_LOCK})`),
@@ -49,8 +49,8 @@ export const BUDGET_SQL = {
     UPDATE reservations SET owner = $owner, left_at = NULL
     WHERE workspace = $workspace AND task_id = $task AND agent <> '' AND owner <> $owner AND NOT recovered RETURNING *`),
   /**
-   * Marks the reservations whose nodes are gone. `left` finds them, and those that have expired. Calls to agents are left
-   * for some time, for `adopt`.
+   * Marks the reservations whose nodes are gone. `left` finds the marked reservations, and those that have expired. It
+   * leaves out calls to agents for some time, so that `adopt` can take them over.
    */
   markLeft: statement(`
     UPDATE reservations SET left_at = clock_timestamp() WHERE id IN (

@@ -1,7 +1,7 @@
 /**
  * The budget store in PostgreSQL, for several nodes. Every change is one transaction. It locks the counters of its
  * budgets, so that the budgets are exact across nodes. The calls that begin or end while a transaction is in progress
- * are stored together by the next one. So a busy budget does not need a transaction for each call.
+ * are stored together by the next one. So a busy budget needs fewer transactions than calls.
  *
  * A node that dies leaves reservations behind. Another node counts them when it sees that the node is gone. If the node
  * was only suspended, it later counts the difference.
@@ -34,7 +34,7 @@ import { readUsage } from './usage-query.ts';
 const ADOPT_SECONDS = 60;
 /** Maximum number of reservations in one transaction. */
 const MAX_BATCH = 500;
-/** How often missing counters are created for a batch before it fails. */
+/** Maximum number of attempts to create the missing counters of a batch. */
 const MAX_TRIES = 5;
 /** Maximum number of doubtful reservations that are released. Others end when they expire. */
 const MAX_DOUBTFUL = 10_000;
@@ -306,14 +306,14 @@ export function createPostgresBudgetStore(
         const row = yield* SQL.adopt.get({ owner: node(), workspace, task: taskId });
         return row && reservedIn(row);
       }),
-    // Many calls that are refused at the same time share one look for reservations of dead nodes.
+    // Calls that are refused at the same time share one search for reservations of dead nodes.
     recover: (now) => (recovering ??= recover(now).finally(() => (recovering = undefined))),
     spent: (limit) =>
       register.read(function* () {
         return (yield* counterOf(limit)).counter;
       }),
     usage: (workspace, query) => register.read(() => readUsage(workspace, query)),
-    // Only one node at a time removes old rows. The others have nothing to do then.
+    // Only one node at a time removes old rows. The other nodes skip this.
     fold: (before) =>
       register.transaction(function* () {
         if ((yield* SQL.mayFold.get())?.['alone'] !== true) return;

@@ -47,7 +47,7 @@ function tooSmall({ limit, left }: BudgetRefusal, { need, agent }: PlannedBookin
   const say = (number: number) => (inTokens ? String(number) : money(number, currency));
   const parts =
     reply > 0 ? ` (${say(prompt)} for the prompt and at least ${say(reply)} for the answer)` : '';
-  // What a call of an agent needs does not depend on its length.
+  // What a call to an agent needs does not depend on the length of the request.
   const mayBeShorter = agent === '' && (inTokens ? left.tokens > answer : left.nanos > forAnswer);
   return `has ${rest} left${phrase}, but the request needs about ${say(prompt + reply)}${parts}: ${advice(limit, need, mayBeShorter)}`;
 }
@@ -65,7 +65,7 @@ function advice(limit: Limit, need: Need, mayBeShorter: boolean): string {
   return new Intl.ListFormat('en', { type: 'disjunction' }).format(ways);
 }
 
-/** Returns whether the request fits into the budget of which nothing is spent. Otherwise it does not help to wait. */
+/** Returns whether the request fits into the whole budget. If not, it does not help to wait for the next period. */
 function fitsWhole({ tokens = Infinity, nanos = Infinity, currency }: Limit, need: Need): boolean {
   const answer = smallestAnswer(need);
   if (tokens < need.inputTokens + answer) return false;

@@ -1,4 +1,4 @@
-/** What the budget stores have in common: the names of holders, sums of usage, and the rows of their tables. */
+/** The names of holders, the sums of usage, and the readers of rows, for both budget stores. */
 import type { Row } from '../register/register.ts';
 import type { Counter, Holder } from './grant.ts';
 import type { Booking, Payer, ReservedCall } from './store.ts';

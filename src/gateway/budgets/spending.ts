@@ -44,7 +44,7 @@ const DAYS_KEPT = 400;
 const TASK_DAYS_KEPT = 31;
 /** Maximum age of a reservation. No call takes this long, so an older reservation was left behind by a defect. */
 const MAX_CALL_MS = DAY_MS;
-/** How often to look for calls that nodes have left behind. Calls to agents are left for some time, for `adopt`. */
+/** Interval between two searches for calls of dead nodes. Calls to agents are left for some time, for `adopt`. */
 const RECOVER_MS = 10_000;
 /**
  * Reading usage blocks the event loop. After a read that took longer than QUICK_READ_MS, the next read waits READ_PAUSE
@@ -106,7 +106,7 @@ export function createSpending(options: SpendingOptions) {
   const reads = createSlots(1);
   const { signal: forEver } = new AbortController();
   recoverSoon();
-  // Otherwise the calls of dead nodes would shorten the answers of others until a call is refused.
+  // Otherwise the reservations of dead nodes would shorten the answers of other calls until a call is refused.
   const recovery = setInterval(recoverSoon, RECOVER_MS).unref();
   if (isPostgresRegister(register)) register.onNodeGone(recoverSoon);
 

@@ -1,6 +1,6 @@
 /**
- * The usage that is not stored yet. Calls that end at about the same time are stored together, because most of the costs
- * are those of the transaction. Usage that cannot be stored is kept, and is stored as soon as that is possible.
+ * The usage that is not stored yet. Calls that end at about the same time are stored together, because the transaction
+ * takes most of the time. Usage that cannot be stored is kept, and is stored as soon as that is possible.
  */
 import { backoffMs, type MaybePromise } from '../../base/index.ts';
 import { A2AError } from '../../protocol/index.ts';

@@ -2,7 +2,7 @@
 export const REGISTER_LOCKS = {
   /** Held by the node that changes keys, model cards or agents. */
   change: 0x50726c4701,
-  /** Shared by all who change usage or reservations. Held by the node that creates a counter from them. */
+  /** Taken shared by each change of usage or reservations, and exclusively to create a counter from them. */
   counters: 0x50726c4702,
   /** Held by the node that merges and removes old usage. */
   fold: 0x50726c4703,

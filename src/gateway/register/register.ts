@@ -26,7 +26,7 @@ export type NamedValues = Readonly<Record<string, SqlValue>>;
 /** The values of `?`, or one object with the values of `$name`. */
 type Values = readonly SqlValue[] | readonly [NamedValues];
 
-/** One statement with its values. `wants` says which result is needed: the first row, all rows, or the changed rows. */
+/** One statement with its values. `wants` is the needed result: the first row, all rows, or the number of changed rows. */
 export interface RegisterQuery {
   readonly statement: StatementText;
   readonly named: NamedValues | undefined;

@@ -12,8 +12,8 @@
 export const ID_SEPARATOR = '\uffff\uffff';
 
 /**
- * Without these settings, the function could keep a plan that was made when the tables were almost empty, and that reads
- * whole tables.
+ * These settings prevent plans without an index. Otherwise, the function could make a plan while the tables are almost
+ * empty, and keep it while they grow. The plan would read whole tables.
  */
 const SETTINGS =
   'SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan';

@@ -3,7 +3,7 @@
  *
  * If the connection is lost while a batch is written, the batch may or may not have been committed, and it may even be
  * committed later. So it is sent again. If it was committed, all its appends are conflicts now. Then the stored entries
- * are compared with the entries of the append: if they are the same, the append was written.
+ * are compared with the entries of the append. If they are the same, the append was written.
  */
 import {
   acrossLostConnections,
@@ -23,7 +23,7 @@ import { ID_SEPARATOR } from './append-function.ts';
 
 /** Rough size of the columns and index entries of a log entry, in bytes. */
 const ENTRY_BYTES = 100;
-/** How often a batch is sent again after another process has stored one of its message ids at the same time. */
+/** Maximum number of attempts if other processes store the batch's message ids at the same time. */
 const MAX_RACES = 20;
 
 export const APPEND = {
@@ -139,7 +139,7 @@ function write(appender: Appender, batch: readonly ScopedAppend[]): Promise<bool
   }, appender);
 }
 
-/** Sets the appends to ok that an earlier attempt has written. */
+/** Sets `isOk` to true for the appends that an earlier attempt has written. */
 async function verify(
   db: Postgres,
   batch: readonly ScopedAppend[],

@@ -4,7 +4,7 @@
  */
 import { channelOf } from './membership.ts';
 
-/** What a node is told. All fields are optional. */
+/** The content of a hint. */
 export interface Hint {
   /** Ids of tasks that have new entries. */
   readonly changed?: readonly string[] | undefined;
@@ -40,7 +40,7 @@ export class HintSender {
     let tasks = this.#changed.get(node);
     if (!tasks) this.#changed.set(node, (tasks = new Set()));
     tasks.add(taskId);
-    // After a pause, the changes of this turn of the event loop are sent at once.
+    // If no timer runs, the changes of this turn of the event loop are sent right after it.
     this.#timer ??= setTimeout(() => this.#flush(), 0).unref();
   }
 

@@ -1,9 +1,9 @@
 /**
  * Copies a task store from a SQLite file to PostgreSQL.
  *
- * Tasks are copied in groups, each in one transaction that also stores how far the import is. If it is interrupted, the
- * next call continues. The database must be empty, or contain an unfinished import of the same file. No server may use
- * the file. A server that uses the database meanwhile sees only the tasks that were copied already.
+ * Tasks are copied in groups, each in one transaction that also stores the progress. If the import is interrupted, the
+ * next call continues it. The database must be empty, or contain an unfinished import of the same file. No server may
+ * use the file. A server that uses the database meanwhile sees only the tasks that were copied already.
  */
 import { createHash } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
@@ -38,7 +38,7 @@ export interface ImportOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** How far an import is, in the table `meta`. */
+/** The progress of an import, which is stored in the table `meta`. */
 interface Progress {
   /** Identifies the file. */
   readonly source: string;
@@ -135,7 +135,7 @@ async function begin(db: Postgres, source: string, cursorKey: Uint8Array): Promi
         hint: 'import into an empty database',
       });
     }
-    // So that page tokens of lists stay valid.
+    // With the same key, page tokens of lists stay valid.
     await tx.query(`UPDATE parley.meta SET value = $1 WHERE key = 'cursor_key'`, [cursorKey]);
     await save(tx, { source, last: 0, tasks: 0, done: false });
   });

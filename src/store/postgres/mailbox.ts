@@ -30,7 +30,7 @@ export interface MailboxOptions {
 
 /** How long to wait for an answer of a node that is alive. */
 const MAX_WAIT_MS = 60_000;
-/** How often storing an answer is tried while the database is unavailable. */
+/** Maximum number of attempts to store an answer. */
 const MAX_TRIES = 10;
 /** The start of an encrypted request. Other requests are JSON. */
 const SEALED = 'sealed ';

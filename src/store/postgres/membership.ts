@@ -1,5 +1,5 @@
 /**
- * Says which nodes are alive.
+ * Tracks which nodes are alive.
  *
  * Each node has a lease in the database, on the database's clock, and renews it. A node whose lease has ended is removed
  * by the other nodes, and its next renewal fails. Then it stops its work and joins again under a new id. So a process
@@ -17,18 +17,21 @@ import type { Postgres, PostgresSession } from '../../base/postgres/index.ts';
 import type { Logger } from '../../tasks/index.ts';
 import { CLUSTER_SQL, SESSION_ID, TRY_LOCK } from './cluster-statements.ts';
 
-/** How often the other nodes are looked at. */
+/** Maximum time between two looks at the other nodes. */
 const LOOK_MS = 250;
-/** How often a lease is renewed before it ends. */
+/** Number of renewals in the time of one lease. */
 const RENEWALS = 4;
 /** Delay before a lost session is opened again. */
 const RECONNECT_MS = 50;
-/** How long a session must exist until locks count. If the database was restarted, all nodes have lost their locks. */
+/**
+ * How long a session must exist before the lost lock of another node counts. After a restart of the database, all nodes
+ * have lost their locks for a moment.
+ */
 const SETTLE_MS = 2000;
 /** How long to wait for a notification that the node has sent to itself. */
 const PING_MS = 2000;
 const PINGS = 2;
-/** What such a notification starts with. */
+/** The start of such a notification. */
 const PING = 'ping ';
 
 export interface MembershipOptions {
@@ -49,7 +52,7 @@ export interface MembershipListener {
   readonly onGone?: () => void;
   /** Called when the lease of this node has ended. */
   readonly onExpelled?: () => void;
-  /** Called after each look at the other nodes. `isRenewal` if the lease was also renewed. */
+  /** Called after each look at the other nodes. `isRenewal` is true if the lease was also renewed. */
   readonly onLook?: (isRenewal: boolean) => void;
   /** Called when a session is open, because earlier notifications may be lost. */
   readonly onListening?: () => void;
@@ -78,7 +81,7 @@ export class Membership {
   #suspects: ReadonlySet<string> = new Set();
   #session: PostgresSession | undefined;
   #sessionSince = Infinity;
-  /** What a notification of this node to itself has, until it arrives. */
+  /** The notification that this node has sent to itself, until it arrives. */
   #ping: { readonly payload: string; readonly arrived: () => void } | undefined;
   readonly #listeners: MembershipListener[] = [];
   #users = 0;
@@ -189,7 +192,7 @@ export class Membership {
     ]);
     const locksCount = performance.now() - this.#sessionSince > SETTLE_MS;
     const lost = new Set(rows.filter(([, , lostLock]) => locksCount && lostLock).map(([id]) => id));
-    // A node may lose its connection and open another one, so it is looked at twice.
+    // A node may lose its connection and open another one, so its lock must be missing at two looks.
     const gone = rows
       .filter(([id, valid]) => !valid || (lost.has(id) && this.#suspects.has(id)))
       .map(([id]) => id);
@@ -240,7 +243,7 @@ export class Membership {
     const own = channelOf(id);
     session.onNotification((channel, payload) => {
       if (channel === own && payload.startsWith(PING)) {
-        // One that arrives too late has no effect.
+        // A notification that arrives too late has no effect.
         if (payload === this.#ping?.payload) this.#ping.arrived();
         return;
       }

@@ -43,7 +43,7 @@ export interface ClusterStats {
   readonly lagEvents: number;
 }
 
-/** How often tasks and requests are queried if hints arrive. If they do not, every look at the nodes does it. */
+/** Interval of the queries for tasks and requests while hints arrive. Otherwise, they follow each look at the nodes. */
 const POLL_MS = 1000;
 /** How long a node reports the changes of a task to a follower. Followers ask again at each poll. */
 const FOLLOW_MS = 5 * POLL_MS;
@@ -80,7 +80,7 @@ export class PostgresCluster implements StoreCluster {
   readonly #followers = new Map<string, Map<string, number>>();
   /** The webhooks whose events this node delivers, by task id and configuration id. */
   readonly #pushes = new Map<string, PushKey>();
-  /** The tasks to release, after a failure too. */
+  /** The tasks that are still to be released, with their epochs. After a failure, this is tried again. */
   readonly #released = new Map<string, number>();
   #watchTimer: NodeJS.Timeout | undefined;
   #polledAt = 0;

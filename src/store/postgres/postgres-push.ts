@@ -175,7 +175,7 @@ export class PostgresPush {
     const rows = changes.map(({ progress, ...key }) => {
       return [...pushValues(key), ...progressColumns(progress)];
     });
-    // In one order, so that two transactions do not wait for each other. A later change of a webhook replaces an
+    // The rows are sorted, so that two transactions do not wait for each other. A later change of a webhook replaces an
     // earlier one.
     const latest = new Map(rows.map((row) => [`${row[0]} ${row[1]}`, row]));
     const sorted = [...latest].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row);

@@ -124,7 +124,7 @@ export function postgresRetention(db: Postgres): StoreRetention {
   }
 
   return {
-    // A database server is chosen for many tasks. Its operator watches its size.
+    // A database server is meant for many tasks, and its operator watches its size.
     maxBytes: Infinity,
     async size() {
       const [row] = await db.run<[bytes: number]>(SQL.size);

@@ -154,7 +154,7 @@ export class PostgresStore implements TaskStore {
   async append(batch: readonly Append[]): Promise<readonly AppendOutcome[]> {
     for (const append of batch) checkAppend(append);
     if (batch.length === 0) return [];
-    // If this node gets a new id while it tries again, new tasks still belong to the old one, which is gone.
+    // If this node gets a new id during the attempts, new tasks still belong to its old id, and are taken over.
     const { node } = this.cluster;
     const scoped: ScopedAppend[] = [];
     for (const [position, append] of batch.entries()) {
