@@ -20,13 +20,7 @@ import {
 } from '../tasks/index.ts';
 import { SecretBox, secretKeys, type SecretKeyOptions, watchStore } from '../store/index.ts';
 import { consoleRoutes } from '../console/index.ts';
-import {
-  type AgentServer,
-  type Listening,
-  serve,
-  type ServeOptions,
-  type TlsPair,
-} from '../server.ts';
+import { type Listening, serve, type ServeOptions, type TlsPair } from '../server.ts';
 import { createHealth, storeCheck, type MountedAgent, type MountOptions } from '../http/index.ts';
 import { type Agents, createAgents } from './agents/agents.ts';
 import { proxyExecutor } from './agents/executor.ts';
@@ -47,7 +41,7 @@ import { guardedHandler } from './api/guard.ts';
 import { createAudit } from './audit/audit.ts';
 import { createAuthenticate } from './auth/authenticate.ts';
 import { createSharedRateLimiter } from './auth/shared-rate-limit.ts';
-import { createKeys, type Keys } from './keys/keys.ts';
+import { createKeys } from './keys/keys.ts';
 import { createOidc } from './auth/oidc.ts';
 import type { Pepper } from './keys/pepper.ts';
 import { keyRoutes } from './keys/routes.ts';
@@ -102,33 +96,9 @@ export interface GatewayOptions {
   readonly environment?: Readonly<Record<string, string | undefined>>;
 }
 
-export interface Gateway {
-  readonly keys: Keys;
-  /** Creates a key with all scopes, for a register without keys. Returns the secret. */
-  makeFirstKey(): Promise<string>;
-  /** The gateway's own routes. */
-  readonly routes: readonly GatewayRoute[];
-  /** The handlers for a server of another program. Call `start` too. */
-  readonly node: AgentServer['node'];
-  readonly fetch: AgentServer['fetch'];
-  /** Starts the health checks of agents and the removal of expired and old tasks. */
-  start(): void;
-  /** Listens on the port, and calls `start`. */
-  listen(port?: number, host?: string): Promise<Listening>;
-  /**
-   * Changes the configuration without interrupting streams and tasks. If the new configuration is invalid, throws and
-   * changes nothing. Returns the names of changed fields that take effect only after a restart.
-   */
-  reload(config: GatewayConfig): readonly string[];
-  /** Makes `/readyz` respond with 503. Requests are still served. */
-  drain(): void;
-  /** Number of executions in progress, plus the number of requests in progress from clients of the vendors' APIs. */
-  readonly running: number;
-  /** Closes a gateway that does not listen on a port. If it does, call `close` of the result of `listen` instead. */
-  close(ms?: number): Promise<void>;
-}
+export type Gateway = ReturnType<typeof createGateway>;
 
-export function createGateway(options: GatewayOptions): Gateway {
+export function createGateway(options: GatewayOptions) {
   const { store, register, pepper, version, publicUrl, allowNetworks = [] } = options;
   const { logger = consoleLogger, environment = process.env } = options;
   let { config } = options;
@@ -260,6 +230,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     });
   }
 
+  /** Starts the health checks of agents and the removal of expired and old tasks. */
   function start(): void {
     agents.start();
     sweep();
@@ -279,22 +250,30 @@ export function createGateway(options: GatewayOptions): Gateway {
 
   return {
     keys,
-    async makeFirstKey() {
+    /** Creates a key with all scopes, for a register without keys. Returns the secret. */
+    async makeFirstKey(): Promise<string> {
       const workspace = DEFAULT_WORKSPACE;
       const made = await keys.create({ workspace, name: 'first', scopes: ['*'] }, 'gateway');
       return made.secret;
     },
+    /** The gateway's own routes. */
     routes,
+    /** The handlers for a server of another program. Call `start` too. */
     node: server.node,
     fetch: server.fetch,
     start,
-    async listen(port, host) {
+    /** Listens on the port, and calls `start`. */
+    async listen(port?: number, host?: string): Promise<Listening> {
       await agents.load();
       const listening = await server.listen(port, host);
       start();
       return { ...listening, close: (ms) => close(() => listening.close(ms)) };
     },
-    reload(next) {
+    /**
+     * Changes the configuration without interrupting streams and tasks. If the new configuration is invalid, throws and
+     * changes nothing. Returns the names of changed fields that take effect only after a restart.
+     */
+    reload(next: GatewayConfig): readonly string[] {
       // Steps that may throw come first. `models.use` changes nothing if it throws.
       const nextAuthenticate = differs(next.keys, config.keys)
         ? authentication(next)
@@ -309,11 +288,14 @@ export function createGateway(options: GatewayOptions): Gateway {
       if (!sweeping.signal.aborted) sweep();
       return fixed;
     },
+    /** Makes `/readyz` respond with 503. Requests are still served. */
     drain: () => health.drain(),
-    get running() {
+    /** Number of executions in progress, plus the number of requests in progress from clients of the vendors' APIs. */
+    get running(): number {
       return server.handler.running + vendorApi.running;
     },
-    close: (ms) => close(() => server.close(ms)),
+    /** Closes a gateway that does not listen on a port. If it does, call `close` of the result of `listen` instead. */
+    close: (ms?: number) => close(() => server.close(ms)),
   };
 }
 

@@ -37,19 +37,8 @@ interface SecretKey {
   readonly isRandom: boolean;
 }
 
-/** The keys for secrets at rest. */
-export interface SecretKeys {
-  /**
-   * Returns the key for encryption, and creates it if needed. Throws a StoreError if there is no key and none can be
-   * created.
-   */
-  current(): SecretKey;
-  /** Returns all keys for decryption, the current one first. Throws a StoreError if the key file cannot be read. */
-  all(): readonly SecretKey[];
-}
-
 /** Returns the keys of the operator and of the key file. The file is not opened before a key is needed. */
-export function secretKeys(options: SecretKeyOptions): SecretKeys {
+export function secretKeys(options: SecretKeyOptions) {
   const { secretKey, previousSecretKey, secretKeyFile: file } = options;
   let inFile: readonly SecretKey[] = [];
 
@@ -68,7 +57,11 @@ export function secretKeys(options: SecretKeyOptions): SecretKeys {
   }
 
   return {
-    current() {
+    /**
+     * Returns the key for encryption, and creates it if needed. Throws a StoreError if there is no key and none can be
+     * created.
+     */
+    current(): SecretKey {
       const [key] = secretKey ? [{ text: secretKey, isRandom: false }] : fileKeys(true);
       if (key) return key;
       throw file === undefined
@@ -77,7 +70,8 @@ export function secretKeys(options: SecretKeyOptions): SecretKeys {
             hint: 'restore it from a backup; if you delete it, a new key is created, and stored secrets are lost',
           });
     },
-    all() {
+    /** Returns all keys for decryption, the current one first. Throws a StoreError if the key file cannot be read. */
+    all(): readonly SecretKey[] {
       const given = [secretKey, previousSecretKey].flatMap((text) =>
         text ? [{ text, isRandom: false }] : [],
       );
@@ -102,11 +96,11 @@ export interface OpenedSecret {
 }
 
 export class SecretBox {
-  readonly #keys: SecretKeys;
+  readonly #keys: ReturnType<typeof secretKeys>;
   readonly #salt: Uint8Array;
   readonly #derived = new Map<string, Uint8Array>();
 
-  constructor(keys: SecretKeys, salt: Uint8Array) {
+  constructor(keys: ReturnType<typeof secretKeys>, salt: Uint8Array) {
     this.#keys = keys;
     this.#salt = salt;
   }

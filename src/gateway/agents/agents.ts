@@ -44,15 +44,10 @@ const CHECKS_AT_ONCE = 16;
 const PRUNE_MS = 3_600_000;
 
 export function createAgents(options: AgentsOptions) {
-  const { register, logger, audit } = options;
+  const { register, logger, audit, secrets } = options;
   const dialler = createDialler(options.allowNetworks ?? []);
-  const links = createTaskLinks({ register, logger, secrets: options.secrets });
-  const registry = createAgentRegistry({
-    register,
-    secrets: options.secrets,
-    route: dialler.guarded,
-    logger,
-  });
+  const links = createTaskLinks({ register, logger, secrets });
+  const registry = createAgentRegistry({ register, secrets, route: dialler.guarded, logger });
   const stopped = new AbortController();
   let configured = new Map<string, RemoteAgent>();
   let forwardedHeaders: readonly string[] = [];

@@ -32,20 +32,7 @@ export interface Link {
   readonly isOver?: boolean;
 }
 
-export interface TaskLinks {
-  /** Returns the id of the agent's task, or undefined if there is no link. */
-  task(workspace: string, agent: string, taskId: string): MaybePromise<string | undefined>;
-  /** Returns the id of the agent's context, or undefined if there is no link. */
-  context(workspace: string, agent: string, contextId: string): MaybePromise<string | undefined>;
-  /** Returns the sender of the task's last message, or undefined if there is no link. */
-  sender(workspace: string, agent: string, taskId: string): MaybePromise<Sender | undefined>;
-  /** Stores the link. Resolves when the link is in the database. */
-  save(link: Link): Promise<void>;
-  /** Removes all links of the agent, as a step of the caller's change. */
-  forget(workspace: string, agent: string): Steps<void>;
-  /** Removes old links in small steps. Never throws. */
-  prune(now: number, signal: AbortSignal): Promise<void>;
-}
+export type TaskLinks = ReturnType<typeof createTaskLinks>;
 
 /** Time for which a link is kept. */
 const KEEP_MS = 90 * 86_400_000;
@@ -121,7 +108,7 @@ const SQL = {
   ),
 };
 
-export function createTaskLinks({ register, logger, ...options }: Options): TaskLinks {
+export function createTaskLinks({ register, logger, ...options }: Options) {
   let { secrets } = options;
   const hasContexts = register.kind === 'sqlite';
   let waiting: Waiting[] = [];
@@ -222,7 +209,8 @@ export function createTaskLinks({ register, logger, ...options }: Options): Task
   }
 
   return {
-    task(workspace, agent, taskId) {
+    /** Returns the id of the agent's task, or undefined if there is no link. */
+    task(workspace: string, agent: string, taskId: string): MaybePromise<string | undefined> {
       const found = unsavedLink(workspace, agent, taskId);
       if (found) return found.remoteTaskId;
       return andThen(
@@ -230,7 +218,8 @@ export function createTaskLinks({ register, logger, ...options }: Options): Task
         (row) => row?.[0] ?? undefined,
       );
     },
-    context(workspace, agent, contextId) {
+    /** Returns the id of the agent's context, or undefined if there is no link. */
+    context(workspace: string, agent: string, contextId: string): MaybePromise<string | undefined> {
       const found = unsaved(
         (link) =>
           link.contextId === contextId && link.agent === agent && link.workspace === workspace,
@@ -241,7 +230,8 @@ export function createTaskLinks({ register, logger, ...options }: Options): Task
         (row) => row?.[0] ?? undefined,
       );
     },
-    sender(workspace, agent, taskId) {
+    /** Returns the sender of the task's last message, or undefined if there is no link. */
+    sender(workspace: string, agent: string, taskId: string): MaybePromise<Sender | undefined> {
       const found = unsavedLink(workspace, agent, taskId);
       if (found) return found.sender;
       return andThen(
@@ -249,17 +239,20 @@ export function createTaskLinks({ register, logger, ...options }: Options): Task
         (row) => senderIn(workspace, taskId, row),
       );
     },
-    save: (link) =>
-      new Promise((resolve, reject) => {
+    /** Stores the link. Resolves when the link is in the database. */
+    save: (link: Link) =>
+      new Promise<void>((resolve, reject) => {
         waiting.push({ link, resolve, reject });
         // If a transaction is in progress, the link is stored by the next one.
         if (waiting.length === 1 && saving.length === 0) flushAtEndOfTurn(flushable);
       }),
-    *forget(workspace, agent) {
+    /** Removes all links of the agent, as a step of the caller's change. */
+    *forget(workspace: string, agent: string): Steps<void> {
       yield* SQL.forget.run(workspace, agent);
       if (hasContexts) yield* SQL.forgetContexts.run(workspace, agent);
     },
-    async prune(now, signal) {
+    /** Removes old links in small steps. Never throws. */
+    async prune(now: number, signal: AbortSignal): Promise<void> {
       try {
         const before = now - KEEP_MS;
         const removed = () => register.transaction(() => removeOldest(before));

@@ -66,13 +66,9 @@ interface Use {
   readonly isRest: boolean;
 }
 
-export interface PostgresBudgetOptions {
-  readonly adoptSeconds?: number;
-}
-
 export function createPostgresBudgetStore(
   register: PostgresRegister,
-  { adoptSeconds = ADOPT_SECONDS }: PostgresBudgetOptions = {},
+  { adoptSeconds = ADOPT_SECONDS }: { readonly adoptSeconds?: number } = {},
 ): BudgetStore {
   const { node } = register;
   let waiting: Waiting[] = [];

@@ -19,11 +19,15 @@ export interface Payer {
   readonly contextId: string;
 }
 
-/** The usage of one call. All numbers are safe integers. */
-export interface Booking extends Payer {
+/** A call to a model or an agent. The call counts towards the budgets of `day`. */
+interface PaidCall extends Payer {
   readonly day: string;
   readonly model: string;
   readonly agent: string;
+}
+
+/** The usage of one call. All numbers are safe integers. */
+export interface Booking extends PaidCall {
   readonly currency: string;
   readonly inputTokens: number;
   readonly outputTokens: number;
@@ -31,12 +35,9 @@ export interface Booking extends Payer {
   readonly failed: boolean;
 }
 
-/** A call with a reservation. The call counts towards the budgets of `day`. */
-export interface ReservedCall extends Payer {
+/** A call with a reservation. */
+export interface ReservedCall extends PaidCall {
   readonly id: string;
-  readonly day: string;
-  readonly model: string;
-  readonly agent: string;
 }
 
 /** A call that is about to be made. */

@@ -178,13 +178,8 @@ export function createKeys(options: KeysOptions) {
           expiresAt,
         });
         const secret = yield* addSecret(id);
-        yield* audit.record({
-          workspace,
-          actor,
-          action: 'key.create',
-          subject: id,
-          detail: { ...wanted, scopes },
-        });
+        const detail = { ...wanted, scopes };
+        yield* audit.record({ workspace, actor, action: 'key.create', subject: id, detail });
         return { key: yield* find(workspace, id), secret };
       });
     },

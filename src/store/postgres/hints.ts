@@ -2,7 +2,7 @@
  * Hints between nodes, sent with NOTIFY. A hint only says that there is something to read, so a lost hint causes a
  * delay and no loss. Hints are sent outside the transactions of appends, and collected for a short time.
  */
-import { channelOf } from './membership.ts';
+import { channelOf, type Membership } from './membership.ts';
 
 /** The content of a hint. */
 export interface Hint {
@@ -26,12 +26,12 @@ const MAX_CHARS = 2000;
 
 /** Collects hints and sends them. */
 export class HintSender {
-  readonly #send: (channels: readonly string[], payloads: readonly string[]) => Promise<void>;
+  readonly #send: Membership['notify'];
   /** The ids of tasks that have changed, by the node that is told. */
   readonly #changed = new Map<string, Set<string>>();
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(send: (channels: readonly string[], payloads: readonly string[]) => Promise<void>) {
+  constructor(send: Membership['notify']) {
     this.#send = send;
   }
 

@@ -40,12 +40,7 @@ type PushRow = [
   ...progress: ProgressRow,
 ];
 
-interface SealedRow {
-  readonly id: number;
-  readonly task_id: string;
-  readonly config_id: string;
-  readonly config: Uint8Array;
-}
+type SealedRow = [id: number, taskId: string, configId: string, config: Uint8Array];
 
 const LETTER = `(SELECT t.task_id FROM parley.tasks t WHERE t.id = p.task), p.config_id, d.seq, d.reason, d.attempts,
   d.at`;
@@ -83,6 +78,8 @@ export const PUSH_SQL = statements('push_', {
      SELECT replaced FROM saved`,
   list: `SELECT config_id, version, config, sealed, view, cursor, attempts, failing_since, due_at
      FROM parley.push WHERE task = ${TASK} ORDER BY id`,
+  sealed: `SELECT p.id, t.task_id, p.config_id, p.config FROM parley.push p JOIN parley.tasks t ON t.id = p.task
+     WHERE p.id > $1 AND p.sealed ORDER BY p.id LIMIT 100`,
   delete: `WITH gone AS (DELETE FROM parley.push WHERE task = ${TASK} AND config_id = $2 RETURNING id)
      DELETE FROM parley.dead_letters WHERE push = (SELECT id FROM gone)`,
   due: `SELECT s.tenant, s.owner, t.task_id, p.config_id, p.due_at, p.id
@@ -131,10 +128,6 @@ const ADD_LETTER = `
 const TRIM_LETTERS = `
   DELETE FROM parley.dead_letters WHERE push = $1 AND seq <=
     (SELECT seq FROM parley.dead_letters WHERE push = $1 ORDER BY seq DESC LIMIT 1 OFFSET $2)`;
-
-const SEALED = `
-  SELECT p.id, t.task_id, p.config_id, p.config FROM parley.push p JOIN parley.tasks t ON t.id = p.task
-  WHERE p.id > $1 AND p.sealed ORDER BY p.id LIMIT 100`;
 
 export class PostgresPush {
   readonly #db: Postgres;
@@ -222,9 +215,10 @@ export class PostgresPush {
   reseal(): Promise<void> {
     return this.#webhooks.reseal(async () => {
       let changed = 0;
-      for (let rows = await this.#sealed(0); rows.length > 0;) {
-        for (const { id, task_id, config_id, config } of rows) {
-          const names = [fromPostgresText(task_id), fromPostgresText(config_id)] as const;
+      const after = (id: number) => this.#db.run<SealedRow>(PUSH_SQL.sealed, [id]);
+      for (let rows = await after(0); rows.length > 0;) {
+        for (const [id, taskId, configId, config] of rows) {
+          const names = [fromPostgresText(taskId), fromPostgresText(configId)] as const;
           const resealed = this.#webhooks.resealed(config, ...names);
           if (!resealed) continue;
           // A client may have replaced the webhook in the meantime.
@@ -235,15 +229,10 @@ export class PostgresPush {
           ]);
           changed++;
         }
-        rows = await this.#sealed(rows.at(-1)?.id ?? 0);
+        rows = await after(rows.at(-1)?.[0] ?? 0);
       }
       return changed;
     });
-  }
-
-  /** Returns the next encrypted webhooks after the one with this number. */
-  #sealed(after: number): Promise<SealedRow[]> {
-    return this.#db.query<SealedRow>(SEALED, [after]);
   }
 }
 
