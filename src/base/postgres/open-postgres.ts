@@ -86,8 +86,8 @@ const LOOKUPS = {
   plan_cache_mode: 'force_generic_plan',
 };
 /**
- * Changes settings, but not behind a pooler, where other clients may get the same server connection. A pooler gives its
- * clients other process ids than those of the server.
+ * Changes settings, but not behind a pooler, because other clients may get the same server connection there. Behind a
+ * pooler, the process id that the driver knows is not the process id of the server.
  */
 const SET = `SELECT set_config(name, value, false) FROM unnest($1::text[], $2::text[]) AS s (name, value)
   WHERE pg_backend_pid() = $3`;

@@ -53,7 +53,7 @@ export function createAgents(options: AgentsOptions) {
   let forwardedHeaders: readonly string[] = [];
   let started = false;
   let everySeconds = HEALTH_SECONDS;
-  /** Ends the wait for the next check. It is aborted when the interval changes. */
+  /** Aborted when the interval changes, to end the wait for the next check. */
   let resting = new AbortController();
 
   /** Replaces the configuration. Running tasks keep the agent that they started with. */

@@ -1,4 +1,4 @@
-/** The state of a budget: what is spent and reserved of it, in the API and inside the program. */
+/** The state of a budget, in the API and inside the program: how much is spent and reserved. */
 import * as z from 'zod';
 import { NextOffset } from '../api/page.ts';
 import { Budget } from './budget.ts';

@@ -24,8 +24,8 @@ export interface SubjectBudget {
 }
 
 /**
- * Returns the subjects that the configuration names, and then those that have used something and have the budget of all
- * others.
+ * Returns the subjects that the configuration names, and then, if all other subjects have a budget, those that have used
+ * something.
  */
 export async function listSubjectBudgets(
   register: Register,

@@ -73,19 +73,19 @@ export class UnstoredUsage {
     void this.flush();
   };
 
-  /** Stores what is kept. Throws if that fails, or has just failed. */
+  /** Stores the kept usage. Throws if that fails, or has just failed. */
   async storeFirst(): Promise<void> {
     if (this.#kept.length === 0) return;
     if (!this.#isDue()) throw new A2AError('unavailable', undefined, { retryAfterSeconds: 1 });
     await this.#store();
   }
 
-  /** Stores what is kept, unless an attempt has just failed. Never rejects. */
+  /** Stores the kept usage, unless an attempt has just failed. Never rejects. */
   async storeIfDue(): Promise<void> {
     if (this.#isDue()) await this.flush();
   }
 
-  /** Stores what is kept, if that is possible. Never rejects. */
+  /** Stores the kept usage, if that is possible. Never rejects. */
   async flush(): Promise<void> {
     // An attempt in progress has already taken its batch.
     while (this.#kept.length > 0 || this.#storing) {

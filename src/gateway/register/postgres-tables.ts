@@ -215,7 +215,7 @@ CREATE UNLOGGED TABLE parley.rate_buckets (
 // `left_at` is the time when another node first saw that the owner of the reservation is gone.
 const LEFT = 'ALTER TABLE parley.reservations ADD COLUMN left_at timestamptz;';
 
-/** The tables of the register. They need those of the cluster. */
+/** The tables of the register. They need the tables of the cluster. */
 export const REGISTER_TABLES: PostgresSchema = {
   name: 'gateway',
   steps: [[KEYS, CARDS, AGENTS, BUDGETS, NODES].join('\n'), LEFT],

@@ -30,5 +30,5 @@ const STEPS: readonly string[] = [
   `,
 ];
 
-/** The tables of a cluster. They need those of the task store. */
+/** The tables of a cluster. They need the tables of the task store. */
 export const CLUSTER: PostgresSchema = { name: 'cluster', steps: STEPS };

@@ -83,7 +83,7 @@ export class Mailbox {
     }
   }
 
-  /** Ends the requests to all nodes except these, because the others are gone, and requests without an answer. */
+  /** Ends the requests to all nodes except these, because the others are gone. Also ends requests that waited too long. */
   keepOnly(nodes: readonly string[]): void {
     const oldest = performance.now() - MAX_WAIT_MS;
     for (const { node, since, resolve } of this.#waiting.values()) {

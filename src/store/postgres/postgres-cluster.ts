@@ -60,7 +60,7 @@ const UNREADABLE = JSON.stringify({
 
 interface Watched {
   readonly seen: () => number;
-  /** The node that was last asked to report changes, and when. */
+  /** The owner of the task at the last look, or an empty string if it had none. Undefined before the first look. */
   node?: string;
   /** A sequence number that was stored before it was read here, and the time when this node learned of it. */
   behind?: { readonly seq: number; readonly since: number };
