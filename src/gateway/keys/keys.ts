@@ -33,11 +33,6 @@ const PREFIX_TRIES = 10;
 
 export type Keys = ReturnType<typeof createKeys>;
 
-/** If true, even the last key with `keys:write` in a workspace may be changed or revoked. */
-interface Force {
-  readonly force?: boolean;
-}
-
 export interface KeysOptions {
   readonly register: Register;
   readonly audit: Audit;
@@ -206,7 +201,7 @@ export function createKeys(options: KeysOptions) {
       id: string,
       change: KeyChange,
       actor: string,
-      { force = false }: Force = {},
+      { force = false }: { readonly force?: boolean } = {},
     ): MaybePromise<Key> {
       const wanted = parsed(KeyChange, change);
       const { expiresAt } = wanted;
@@ -275,7 +270,12 @@ export function createKeys(options: KeysOptions) {
      * Revokes a key. This takes effect at once and cannot be undone. Throws `conflict` for the workspace's last key with
      * `keys:write`, unless `force` is true. Does nothing if the key is already revoked.
      */
-    revoke: (workspace: string, id: string, { force = false }: Force, actor: string) =>
+    revoke: (
+      workspace: string,
+      id: string,
+      { force = false }: { readonly force?: boolean },
+      actor: string,
+    ) =>
       register.change(function* () {
         const key = yield* find(workspace, id);
         if (key.status === 'revoked') return key;
