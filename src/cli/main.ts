@@ -1,6 +1,6 @@
 /**
- * The main program. Runs the command that the arguments name, and converts an error to an exit code and one line. The
- * module of a command is loaded only when the command runs, which makes the start faster.
+ * The main program. Runs the command that the arguments name. If it fails, prints one line and ends with an exit code.
+ * The module of a command is loaded only when the command runs, which makes the start faster.
  */
 import { absoluteFolders } from '../base/files/index.ts';
 import { type CommandTable, commandRows, flagRows, runFrom } from './program/command.ts';
@@ -76,7 +76,7 @@ const COMMANDS: CommandTable = {
   },
   inspect: {
     operands: 'URL',
-    about: 'Open the inspector of an agent in a browser: its card with checks, and requests',
+    about: "Open the inspector in a browser, to check an agent's card and to send it requests",
     load: async () => (await import('./commands/inspect.ts')).default,
   },
   sessions: {
@@ -95,12 +95,12 @@ const COMMANDS: CommandTable = {
   },
   mcp: {
     operands: 'login|logout NAME',
-    about: 'Log in to an MCP server in the settings, or log out',
+    about: 'Log in to an MCP server that the settings name, or log out',
     load: async () => (await import('./commands/mcp.ts')).default,
   },
   models: {
     operands: '[PROVIDER]',
-    about: 'List the models that can be reached, on this machine and with your keys',
+    about: 'List the models that you can use, on this machine and with your API keys',
     load: async () => (await import('./commands/models.ts')).default,
   },
   doctor: {
@@ -144,7 +144,7 @@ async function run(args: readonly string[]): Promise<number> {
   return runFrom(COMMANDS, 'parley', args, process.env, advice);
 }
 
-/** Throws if the name of a command follows flags. It would be sent to the model as a prompt. */
+/** Throws if a command's name comes after flags, because it would be sent to the model as a prompt. */
 function refuseMisplaced([operand = '']: readonly string[]): void {
   if (!Object.hasOwn(COMMANDS, operand)) return;
   throw usageError(`write the command before its flags: parley ${operand} …`);

@@ -13,7 +13,7 @@ test('an operator creates the tables, imports a SQLite file and looks at the res
   const { url } = database;
   const empty = await parley(['db', 'status', url]);
   assert.equal(empty.code, 1);
-  assert.match(empty.out, /^tasks +version 0 of \d+ +run parley db migrate$/m);
+  assert.match(empty.out, /^tasks +version 0, this program has \d+ +run parley db migrate$/m);
 
   const migrated = await parley(['db', 'migrate', url]);
   assert.deepEqual([migrated.code, migrated.err], [0, '']);

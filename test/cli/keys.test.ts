@@ -124,7 +124,7 @@ describe('parley keys', { concurrency: 3 }, () => {
     assertRefused(
       await create('--budget-tokens', '5', '--budget-period', 'week'),
       2,
-      /use day, month/,
+      /use one of day, month/,
     );
     assertRefused(
       await create('--store', 'memory'),

@@ -128,7 +128,7 @@ test('sessions are listed, loaded with their history, and deleted', async (t) =>
   await agent.request(session.close, { sessionId });
   // Another process has the session open.
   const elsewhere = sqliteStore(path.join(home, 'data', 'live', `${sessionId}.db`));
-  const isOpen = { message: /open in another client: close it there first/ };
+  const isOpen = { message: /open, here or in another client: close it first/ };
   await assert.rejects(remove(sessionId), isOpen);
   await assert.rejects(editor.load(sessionId, work), isOpen);
   elsewhere.close();

@@ -36,7 +36,10 @@ export function checkpointList(
         (await checkpoints()).changes(id),
         import('../../display/text/index.ts'),
       ]);
-      if (files.length === 0) return [line('The files are as they were then.', 'dim')];
+      if (files.length === 0)
+        return [
+          line('Restoring changes nothing: the files are the same as at this checkpoint.', 'dim'),
+        ];
       const counted = files.length === 1 ? 'One file changes:' : `${files.length} files change:`;
       return [
         line(counted),

@@ -14,22 +14,20 @@ import {
   probeMcp,
   SandboxUnavailable,
 } from '../../coder/index.ts';
-import { loadSettings, isTrusted, type Settings } from '../../coder/settings/index.ts';
-import { configFolder } from '../program/config-folder.ts';
+import type { Settings } from '../../coder/settings/index.ts';
 import { broken, type Check, ok, warning } from '../program/checks.ts';
 import type { Environment } from '../program/flags.ts';
 import { localOffer } from './local-models.ts';
 import { loginPlace } from './login-place.ts';
+import { settingsHere } from './settings-here.ts';
 
 const PROBE_MS = 5000;
 
 export async function coderChecks(environment: Environment): Promise<Check[]> {
-  const here = process.cwd();
-  const config = configFolder(environment);
   const [settings, ...others] = await Promise.all([
-    checkSettings(config, here, environment),
+    checkSettings(environment),
     checkGit(),
-    checkSandbox(here),
+    checkSandbox(process.cwd()),
     checkSearch(),
     checkTerminal(),
   ]);
@@ -37,24 +35,16 @@ export async function coderChecks(environment: Environment): Promise<Check[]> {
 }
 
 /** Checks the settings for this folder, the trust in the folder, the model and the MCP servers. */
-async function checkSettings(
-  config: string,
-  here: string,
-  environment: Environment,
-): Promise<Check[]> {
+async function checkSettings(environment: Environment): Promise<Check[]> {
   try {
-    const trusted = await isTrusted(config, here);
-    const { settings, files, untrusted } = await loadSettings({
-      configFolder: config,
-      workspace: here,
-      trusted,
-    });
+    const loaded = await settingsHere(environment);
+    const { settings, files, untrusted, config, workspace, trusted } = loaded;
     const found = ok('settings', files.length > 0 ? files.join(', ') : `none in ${config}`);
     const [model, servers] = await Promise.all([
       checkModel(settings, environment),
-      checkMcp(settings.mcpServers ?? {}, here, environment),
+      checkMcp(settings.mcpServers ?? {}, workspace, environment),
     ]);
-    return [found, checkTrust(here, trusted, untrusted), model, ...servers];
+    return [found, checkTrust(workspace, trusted, untrusted), model, ...servers];
   } catch (error) {
     return [broken('settings', reasonOf(error))];
   }

@@ -1,11 +1,10 @@
 /** The flags of the coding agent, for all commands that run it. This file does not load the agent. */
 import type { ApprovalMode } from '../../coder/index.ts';
 import { DATA_FOLDER_HELP } from '../program/data-folder.ts';
-import { usageError } from '../program/exit.ts';
-import { listOption, option, toggle } from '../program/flags.ts';
+import { choice, listOption, option, toggle } from '../program/flags.ts';
 import { SECRET_KEY_VARIABLES } from '../program/secret-keys.ts';
 
-/** The possible values of `--model`, for help texts. */
+/** The possible values of `--model`, as help texts list them. */
 export const MODELS =
   'google:NAME, anthropic:NAME, openai:NAME, openai-compatible:NAME, ollama:NAME, lmstudio:NAME, vllm:NAME, PROVIDER:NAME for a provider in settings.json, offline or scripted:FILE. parley models lists what can be reached.';
 
@@ -14,13 +13,11 @@ const MODES: readonly ApprovalMode[] = ['ask', 'auto-edit', 'yolo', 'plan'];
 export const CODER_FLAGS = {
   workspace: listOption('DIR', 'A folder to work in; by default the current folder.'),
   model: option('M', `The model: ${MODELS}`),
-  approval: {
-    ...option(
-      'MODE',
-      'When to ask for approval. ask (the default): before every change; auto-edit: before every change except file edits; yolo: never; plan: never, because changes are not allowed.',
-    ),
-    choices: MODES,
-  },
+  approval: choice(
+    'MODE',
+    MODES,
+    'When to ask for approval. ask (the default): before every change; auto-edit: before every change except file edits; yolo: never; plan: never, because changes are not allowed.',
+  ),
   sandbox: toggle(
     'Run shell commands in bubblewrap, without network and with write access only to the workspace, except .git and .parley.',
   ),
@@ -42,15 +39,8 @@ export const SESSION_STORE_FLAG = option(
 /** Environment variables for all commands that run the coding agent. */
 export const CODER_VARIABLES = {
   GEMINI_API_KEY:
-    'API key for --model google:NAME. ANTHROPIC_API_KEY and OPENAI_API_KEY are for the other providers. Without --model, the first key that is set selects the model.',
+    'API key for --model google:NAME. ANTHROPIC_API_KEY and OPENAI_API_KEY are for the other providers. If neither --model nor settings.json names a model, the first key that is set selects it.',
   PARLEY_HOME: DATA_FOLDER_HELP,
   ...SECRET_KEY_VARIABLES,
   XDG_CONFIG_HOME: 'The folder that contains parley/settings.json; ~/.config by default.',
 } as const;
-
-export function approvalMode(text: string | undefined): ApprovalMode | undefined {
-  if (text === undefined) return undefined;
-  const mode = MODES.find((each) => each === text);
-  if (mode === undefined) throw usageError(`--approval ${text}: use one of ${MODES.join(', ')}`);
-  return mode;
-}

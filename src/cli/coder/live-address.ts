@@ -1,4 +1,4 @@
-/** The flags that let others join a live session. They set the address, and a token with roles for each person. */
+/** The flags that let others join a live session: its address, and a token with roles for each person. */
 import type { LiveToken } from '../../live/index.ts';
 import { LIVE_ROLES } from '../../live/client/roles/index.ts';
 import { isLoopback } from '../../base/index.ts';
@@ -17,7 +17,7 @@ export const LIVE_FLAGS = {
   ),
   'a2a-host': option(
     'H',
-    `The address to listen on; ${DEFAULT_HOST} by default. Addresses that are not loopback require --a2a-token.`,
+    `The address to listen on; ${DEFAULT_HOST} by default. Addresses that are not loopback require --a2a-token. With --remote, the network address that is opened, which needs no --a2a-token.`,
   ),
   'a2a-token': listOption(
     'NAME:ROLES:TOKEN',
@@ -38,7 +38,7 @@ export interface LiveAddress {
 export interface LiveAddresses {
   /** Undefined if others cannot join until /remote is used. */
   readonly address: LiveAddress | undefined;
-  /** The address that /remote opens. By default, that of the network which leads to other networks. */
+  /** The address that /remote opens. By default, the one from which this machine reaches other networks. */
   readonly remoteHost: string | undefined;
 }
 

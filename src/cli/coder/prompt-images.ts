@@ -84,14 +84,18 @@ async function readImage(file: string, left: number): Promise<Read> {
       return { problem: `${sizeOf(stats.size)}, the limit is ${sizeOf(MAX_IMAGE_BYTES)}` };
     }
     if (stats.size > left) {
-      return { problem: `the images of a prompt may have ${sizeOf(MAX_TOTAL_BYTES)} in all` };
+      return {
+        problem: `all images of a prompt together may have at most ${sizeOf(MAX_TOTAL_BYTES)}`,
+      };
     }
     const buffer = Buffer.alloc(stats.size);
     const { bytesRead } = await handle.read(buffer, 0, buffer.length, 0);
     const bytes = buffer.subarray(0, bytesRead);
     const mimeType = imageType(bytes);
     if (mimeType === undefined) {
-      return { problem: 'not a PNG, JPEG, GIF or WebP image, whatever its name says' };
+      return {
+        problem: 'not a PNG, JPEG, GIF or WebP image, although its name says so',
+      };
     }
     return { bytes, mimeType };
   } catch {

@@ -2,16 +2,13 @@
  * Prints the output of `parley -p`. The answer goes to standard output. Progress goes to standard error if it is a
  * terminal.
  */
-import type { ToolCall } from '../../protocol/development-tool/index.ts';
+import type { Fact, ToolCall } from '../../protocol/development-tool/index.ts';
 import { codecOf, type StreamEvent } from '../../protocol/index.ts';
 import { createFactPrinter } from '../remote/fact-printer.ts';
-import { usageError } from '../program/exit.ts';
-import type { TurnListener } from './prompt-turn.ts';
 import { sayJson, shown } from '../program/terminal.ts';
 
 /** The values of `--output`. */
 export const FORMATS = ['text', 'json', 'stream-json'] as const;
-export type OutputFormat = (typeof FORMATS)[number];
 
 /** The object that `--output json` prints. */
 export interface PromptResult {
@@ -23,25 +20,15 @@ export interface PromptResult {
   readonly usage: { readonly inputTokens: number; readonly outputTokens: number };
 }
 
-export interface PromptPrinter extends Omit<TurnListener, 'denied'> {
-  end(result: PromptResult): void;
-}
-
-export function outputFormat(text: string | undefined): OutputFormat {
-  const format = FORMATS.find((each) => each === (text ?? 'text'));
-  if (format === undefined) throw usageError(`--output ${text}: use one of ${FORMATS.join(', ')}`);
-  return format;
-}
-
-export function createPromptPrinter(format: OutputFormat): PromptPrinter {
+export function createPromptPrinter(format: (typeof FORMATS)[number]) {
   const printer = createFactPrinter({ answer: format === 'text', quiet: !process.stderr.isTTY });
   return {
     event(event: StreamEvent): void {
       // The extension's events are written in the wire format of version 0.3.
       if (format === 'stream-json') sayJson(codecOf('0.3', 'JSONRPC').encodeEvent(event));
     },
-    fact: (fact) => printer.print(fact),
-    end(result): void {
+    fact: (fact: Fact) => printer.print(fact),
+    end(result: PromptResult): void {
       if (format !== 'text') return sayJson(result);
       if (!printer.any && result.state === 'completed') printer.write(shown(result.text));
       printer.breakLine();

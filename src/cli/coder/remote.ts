@@ -21,9 +21,9 @@ export interface RemoteOptions {
   readonly environment: Environment;
   /** The host of --a2a-port, if it is not loopback. The port is then already open to other machines. */
   readonly openHost?: string | undefined;
-  /** The address to open. By default, that of the network which leads to other networks. */
+  /** The address to open. By default, the one from which this machine reaches other networks. */
   readonly host?: string | undefined;
-  /** The address of a proxy, for links. Without `host`, no address of this machine is opened then. */
+  /** The address of a proxy, for links. If it is set, an address of this machine is opened only if `host` is set. */
   readonly publicUrl?: string | undefined;
   /** Reads the certificate that the flags name. */
   readonly readTls: () => TlsPair | undefined;
@@ -139,13 +139,15 @@ export class Remote {
     this.#added = [];
     this.#isOpen = false;
     return this.#options.openHost === undefined
-      ? 'Other devices can no longer join. All links and their tokens are void.'
-      : 'All links and their tokens are void. The port of --a2a-host stays open for clients with a token.';
+      ? 'Other devices can no longer join. All links and their tokens are invalid.'
+      : 'All links and their tokens are invalid. The port of --a2a-host stays open for clients with a token.';
   }
 
   #text(base: string, roles: readonly LiveRole[]): string {
     const until = new Date(Date.now() + TICKET_MS).toTimeString().slice(0, 8);
-    const lines = ['/clients lists who has joined, and /remote off ends it.'];
+    const lines = [
+      '/clients lists the clients that have joined. /remote off makes all links and their tokens invalid.',
+    ];
     if (!base.startsWith('https:') && !isLoopback(new URL(base).hostname)) {
       lines.push(
         'The traffic is not encrypted: others in this network can read it. /remote tls encrypts it.',

@@ -33,7 +33,6 @@ import {
   isTrusted,
 } from '../../coder/settings/index.ts';
 import type { Logger } from '../../tasks/index.ts';
-import { approvalMode } from './flags.ts';
 import { localOffer, type LocalOffer } from './local-models.ts';
 import { loginPlace } from './login-place.ts';
 import { hideOwnSecrets } from './own-secrets.ts';
@@ -53,7 +52,7 @@ const NO_KEY =
 
 export interface CoderFlags {
   readonly model: string | undefined;
-  readonly approval: string | undefined;
+  readonly approval: ApprovalMode | undefined;
   readonly sandbox: boolean;
   readonly retention?: string | undefined;
   readonly 'allow-client-mcp'?: boolean;
@@ -122,7 +121,7 @@ export async function openSessions(place: StoreLocation): Promise<SessionStore> 
 /** Opens the agent. Throws a one-line error if the model, the settings or the sandbox cannot be used. */
 export async function openCoder(setup: CoderSetup): Promise<OpenedCoder> {
   const { values, environment, roots, sessions, logger } = setup;
-  const mode = approvalMode(values.approval);
+  const { approval: mode } = values;
   try {
     const config = configFolder(environment);
     const notes: string[] = [];

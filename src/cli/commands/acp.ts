@@ -32,7 +32,6 @@ type Settings = CommandInput<typeof FLAGS>;
 
 export default defineCommand({
   name: 'acp',
-  operands: [],
   about:
     'Runs the coding agent for an editor such as Zed. The editor starts this command, and talks to it with the Agent Client Protocol on standard input and output. The log is on standard error.',
   flags: FLAGS,
@@ -90,7 +89,7 @@ async function run(settings: Settings): Promise<number> {
       mcpServers,
       log,
     }).catch((error: unknown) => {
-      if (sessionId !== undefined && isStoreInUse(error)) throw openElsewhere();
+      if (sessionId !== undefined && isStoreInUse(error)) throw sessionIsOpen();
       throw visibleError(error, log, isMissingKey(error) ? 'unauthenticated' : 'unavailable');
     });
   }
@@ -101,13 +100,13 @@ async function run(settings: Settings): Promise<number> {
 
   /** Deletes a session. Throws if it is open, here or in another process. */
   async function remove(sessionId: string): Promise<void> {
-    if (openedHere(sessionId)) throw openElsewhere();
+    if (openedHere(sessionId)) throw sessionIsOpen();
     await stored.checkFolder(sessionId);
     const named = values.store !== undefined;
     const { deleteSession } = await import('../coder/live-store.ts');
     await deleteSession({ place, named, sessionId, environment, sessions, log }).catch(
       (error: unknown) => {
-        throw isStoreInUse(error) ? openElsewhere() : visibleError(error, log);
+        throw isStoreInUse(error) ? sessionIsOpen() : visibleError(error, log);
       },
     );
   }
@@ -147,8 +146,11 @@ async function run(settings: Settings): Promise<number> {
   return code;
 }
 
-function openElsewhere(): A2AError {
-  return new A2AError('unavailable', 'The session is open in another client: close it there first');
+function sessionIsOpen(): A2AError {
+  return new A2AError(
+    'unavailable',
+    'The session is open, here or in another client: close it first',
+  );
 }
 
 /**

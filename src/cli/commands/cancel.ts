@@ -1,7 +1,6 @@
 /** `parley cancel`: cancels a task. */
 import { defineCommand } from '../program/command.ts';
 import { CONNECTION_FLAGS, open } from '../remote/connection.ts';
-import { EXIT } from '../program/exit.ts';
 import { stateOf } from '../program/render.ts';
 import { say, sayJson, word } from '../program/terminal.ts';
 
@@ -17,6 +16,5 @@ export default defineCommand({
     const task = await agent.cancel(input.operands[1] ?? '');
     if (json) sayJson(codec.encodeResult('cancelTask', task));
     else say(`${word(task.id)}  ${stateOf(task.status.state)}`);
-    return EXIT.done;
   },
 });

@@ -2,7 +2,7 @@
 import type { Command, CommandTable } from '../program/command.ts';
 import { defineCommand } from '../program/command.ts';
 import { completionScript, describe, SHELLS } from '../program/completion.ts';
-import { EXIT, usageError } from '../program/exit.ts';
+import { usageError } from '../program/exit.ts';
 import type { Flags } from '../program/flags.ts';
 
 /** Makes the command for a table of commands, and for the flags of `parley` without a command. */
@@ -23,7 +23,6 @@ export function completionCommand(table: CommandTable, top: () => Promise<Flags>
         throw usageError(`unknown shell "${name}": use one of ${SHELLS.join(', ')}`);
       }
       process.stdout.write(completionScript(shell, await describe(table, await top())));
-      return EXIT.done;
     },
   });
 }

@@ -8,10 +8,9 @@ import { CLUSTER, importSqlite, TASKS } from '../../store/index.ts';
 import { defineCommand } from '../program/command.ts';
 import { EXIT, ExitError, usageError } from '../program/exit.ts';
 import { createLog } from '../program/log.ts';
-import type { Environment } from '../program/flags.ts';
+import { type Environment, toggle } from '../program/flags.ts';
 import { secretKeyOptions, SECRET_KEY_VARIABLES } from '../program/secret-keys.ts';
-import { sessionsFile, storeLocation } from '../program/store-location.ts';
-import { toggle } from '../program/flags.ts';
+import { sessionsFile, storeErrorLine, storeLocation } from '../program/store-location.ts';
 import { columns } from '../program/table.ts';
 import { note, say, sayJson } from '../program/terminal.ts';
 
@@ -36,7 +35,7 @@ export default defineCommand({
       throw usageError(`unknown action "${action}": use parley db migrate, status or import`);
     }
     if (!isPostgresUrl(url)) {
-      // What was given may have a password.
+      // The error does not repeat the value, which may contain a password.
       throw usageError(
         `parley db ${action} needs the URL of a PostgreSQL database, such as ${URL_EXAMPLE}`,
       );
@@ -51,35 +50,23 @@ export default defineCommand({
       if (action === 'migrate') return await migrate(url, values.json);
       return await copy(url, file, environment, values.json);
     } catch (error) {
-      if (error instanceof StorageError) {
-        throw new ExitError(EXIT.failed, error.message, { cause: error });
-      }
-      if (!(error instanceof StoreError)) throw error;
-      const hint = error.hint === undefined ? '' : `: ${error.hint}`;
-      throw new ExitError(EXIT.failed, `${error.message}${hint}`, { cause: error });
+      if (!(error instanceof StoreError || error instanceof StorageError)) throw error;
+      const line = error instanceof StoreError ? storeErrorLine(error) : error.message;
+      throw new ExitError(EXIT.failed, line, { cause: error });
     }
   },
 });
 
-async function migrate(url: string, json: boolean): Promise<number> {
+async function migrate(url: string, json: boolean): Promise<void> {
   await using db = await openPostgres(url, { schemas: [], poolSize: 1 });
   const before = await db.migrate(SCHEMAS);
   if (json) {
-    sayJson({
-      tables: before.map(({ name, stored, known }) => ({ name, from: stored, to: known })),
-    });
-    return EXIT.done;
+    const tables = before.map(({ name, stored, known }) => ({ name, from: stored, to: known }));
+    return sayJson({ tables });
   }
   const changed = before.filter(({ stored, known }) => stored < known);
   if (changed.length === 0) say('The tables are up to date.');
   for (const { name, stored, known } of changed) say(`${name}: version ${stored} → ${known}`);
-  return EXIT.done;
-}
-
-interface Count {
-  readonly state: string;
-  readonly n: number;
-  readonly bytes: number;
 }
 
 async function status(url: string, json: boolean): Promise<number> {
@@ -87,8 +74,8 @@ async function status(url: string, json: boolean): Promise<number> {
   const versions = await schemaVersions(db, SCHEMAS);
   const hasTasks = versions.some(({ name, stored }) => name === TASKS.name && stored > 0);
   const counts = hasTasks
-    ? await db.query<Count>(
-        `SELECT state, sum(n)::bigint AS n, sum(bytes)::bigint AS bytes FROM parley.counters
+    ? await db.query<{ state: string; n: number }>(
+        `SELECT state, sum(n)::bigint AS n FROM parley.counters
          GROUP BY state HAVING sum(n) <> 0 ORDER BY state`,
       )
     : [];
@@ -96,21 +83,22 @@ async function status(url: string, json: boolean): Promise<number> {
     `SELECT pg_database_size(current_database()) AS bytes, current_setting('server_version') AS server`,
   );
   const isCurrent = versions.every(({ stored, known }) => stored === known);
+  const code = isCurrent ? EXIT.done : EXIT.failed;
   if (json) {
     const tasks = Object.fromEntries(counts.map(({ state, n }) => [state, n]));
     sayJson({ server: size?.server, bytes: size?.bytes, tables: versions, tasks });
-    return isCurrent ? EXIT.done : EXIT.failed;
+    return code;
   }
   say(`PostgreSQL ${size?.server}, ${db.name}: ${((size?.bytes ?? 0) / 1e6).toFixed(1)} MB`);
   const rows = versions.map(({ name, stored, known }) => {
-    const state =
-      stored === known ? 'up to date' : stored < known ? 'run parley db migrate' : 'newer';
-    return [name, `version ${stored} of ${known}`, state];
+    if (stored === known) return [name, `version ${stored}`, 'up to date'];
+    const advice = stored < known ? 'run parley db migrate' : 'newer than this program';
+    return [name, `version ${stored}, this program has ${known}`, advice];
   });
   for (const line of columns(rows)) say(line);
   const tasks = counts.map(({ state, n }) => `${n} ${state}`);
   if (hasTasks) say(`Tasks: ${tasks.length === 0 ? 'none' : tasks.join(', ')}`);
-  return isCurrent ? EXIT.done : EXIT.failed;
+  return code;
 }
 
 async function copy(
@@ -118,7 +106,7 @@ async function copy(
   file: string | undefined,
   environment: Environment,
   json: boolean,
-): Promise<number> {
+): Promise<void> {
   const place = await storeLocation({ store: file }, environment, '');
   if (place.kind !== 'sqlite')
     throw usageError('parley db import copies a SQLite file: use sqlite:PATH');
@@ -136,5 +124,4 @@ async function copy(
   const sessions = existsSync(sessionFile) ? await importSessions(sessionFile, url) : 0;
   if (json) sayJson({ tasks, sessions });
   else say(`The database has all ${tasks} tasks and ${sessions} sessions of ${place.file}.`);
-  return EXIT.done;
 }

@@ -28,7 +28,6 @@ const FEW_FILES = 4096;
 
 export default defineCommand({
   name: 'doctor',
-  operands: [],
   about: 'Checks the setup of this machine and says how to fix each problem.',
   flags: {
     port: option('N', `The port to check; ${DEFAULT_PORT} by default.`),

@@ -2,8 +2,7 @@
 import type { ContentPart, Event, Session } from '../../agent/index.ts';
 import { APP, approvalLine, approvalsIn, type Approval } from '../../coder/index.ts';
 import { defineCommand } from '../program/command.ts';
-import { EXIT, usageError } from '../program/exit.ts';
-import { option } from '../program/flags.ts';
+import { choice } from '../program/flags.ts';
 import {
   LOCAL_USER,
   SESSION_FLAGS,
@@ -19,9 +18,10 @@ const MAX_RESPONSE = 4000;
 export default defineCommand({
   name: 'export',
   operands: ['SESSION'],
-  about: 'Prints a whole session, and who approved what in it. parley sessions lists the sessions.',
+  about:
+    'Prints a whole session, including who approved which call. parley sessions lists the sessions.',
   flags: {
-    output: option('FORMAT', 'markdown (the default) or json.'),
+    output: choice('FORMAT', ['markdown', 'json'], 'markdown (the default) or json.'),
     ...SESSION_FLAGS,
   },
   examples: [
@@ -31,23 +31,18 @@ export default defineCommand({
   ],
 
   async run({ values, operands: [id = ''], environment }) {
-    const { output = 'markdown' } = values;
-    if (output !== 'markdown' && output !== 'json') {
-      throw usageError(`--output ${output}: use markdown or json`);
-    }
     const store = await storedSessions(values, environment);
     try {
       const session = await sessionOf(store, values.user ?? LOCAL_USER, id);
       const approvals = approvalsIn(session.events);
       const text =
-        output === 'json'
+        values.output === 'json'
           ? jsonText({ ...session, approvals }, 2)
           : shown(markdown(session, approvals));
       say(text);
     } finally {
       await store?.close();
     }
-    return EXIT.done;
   },
 });
 

@@ -77,7 +77,6 @@ type Settings = CommandInput<typeof FLAGS>;
 
 export default defineCommand({
   name: 'gateway',
-  operands: [],
   about:
     'Serves models and agents behind one A2A endpoint, with API keys, until it is interrupted.',
   flags: FLAGS,

@@ -1,7 +1,6 @@
 /** `parley get`: shows a task. */
 import { defineCommand } from '../program/command.ts';
 import { CONNECTION_FLAGS, open } from '../remote/connection.ts';
-import { EXIT } from '../program/exit.ts';
 import { describeTask } from '../program/render.ts';
 import { sayJson } from '../program/terminal.ts';
 
@@ -20,6 +19,5 @@ export default defineCommand({
     const task = await agent.get(input.operands[1] ?? '');
     if (json) sayJson(codec.encodeResult('getTask', task));
     else process.stdout.write(describeTask(task));
-    return EXIT.done;
   },
 });

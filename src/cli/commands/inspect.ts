@@ -16,12 +16,12 @@ export default defineCommand({
   name: 'inspect',
   operands: ['URL'],
   about:
-    "Opens the inspector in a browser: an agent's card with checks, and requests to the agent with all that is sent and received.",
+    "Opens the inspector in a browser. It checks an agent's card, sends requests to the agent, and shows everything that is sent and received.",
   flags: {
     header,
     token,
     'trusted-origin': trustedOrigin,
-    port: option('N', 'The port of the inspector on this machine. By default a free one.'),
+    port: option('N', 'The port of the inspector on this machine. By default a free port.'),
     'no-open': toggle('Only print the link of the inspector.'),
     json: toggle('When the inspector is ready, print its link as JSON. Opens no browser.'),
   },
@@ -44,7 +44,11 @@ export default defineCommand({
       sayJson({ ready: true, url: link, port: listening.port, pid: process.pid, version: VERSION });
     } else {
       say(`${bold('Inspector')} of ${word(target.url)}: ${cyan(link)}`);
-      say(dim('The link works once, for two minutes. Press Ctrl-C to end the inspector.'));
+      say(
+        dim(
+          'Open the link within two minutes. It works only once. Press Ctrl-C to end the inspector.',
+        ),
+      );
       if (!values['no-open']) openBrowser(new URL(link));
     }
     const code = await ended;

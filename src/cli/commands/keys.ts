@@ -19,7 +19,6 @@ import {
 } from '../../gateway/keys/index.ts';
 import type { MaybePromise } from '../../base/index.ts';
 import { A2AError } from '../../protocol/index.ts';
-import { StoreError } from '../../store/index.ts';
 import {
   type Command,
   type CommandInput,
@@ -30,6 +29,7 @@ import {
 } from '../program/command.ts';
 import { EXIT, ExitError, usageError } from '../program/exit.ts';
 import {
+  choice,
   type Environment,
   listOption,
   option,
@@ -39,7 +39,7 @@ import {
 } from '../program/flags.ts';
 import { createLog } from '../program/log.ts';
 import { timeOf } from '../program/render.ts';
-import { storeFailure, storeLocation } from '../program/store-location.ts';
+import { storeLocation } from '../program/store-location.ts';
 import { columns } from '../program/table.ts';
 import {
   bold,
@@ -61,10 +61,13 @@ const DEFAULT_SCOPES: NewKey['scopes'] = ['tasks:read', 'tasks:write', 'agents:u
 const DAY_MS = 86_400_000;
 const MAX_EXPIRY_DAYS = 3650;
 const UNITS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
-const PERIODS = ['day', 'month', 'total'] as const;
 
 const COMMON = {
-  workspace: option('NAME', `The workspace; by default "${DEFAULT_WORKSPACE}".`),
+  workspace: {
+    ...option('NAME', `The workspace; by default "${DEFAULT_WORKSPACE}".`),
+    // PARLEY_WORKSPACE is a folder for the coding agent.
+    variable: false,
+  },
   store: option(
     'S',
     'The same value as --store of parley gateway: sqlite:PATH or postgres://…. By default, the store in the data folder.',
@@ -72,23 +75,21 @@ const COMMON = {
   json: toggle('Print one JSON object.'),
 } as const;
 
-type KeysInput = Omit<CommandInput<typeof COMMON>, 'operands'>;
-
-/** Returns the gateway's workspace. Ignores PARLEY_WORKSPACE, which is a folder for the coding agent. */
-function workspaceOf({ values, typed }: KeysInput): string {
-  return (typed.has('workspace') ? values.workspace : undefined) ?? DEFAULT_WORKSPACE;
-}
+type KeysInput = Pick<CommandInput<typeof COMMON>, 'values' | 'environment'>;
 
 const BUDGET_FLAGS = {
   'budget-tokens': option('N', 'The maximum number of tokens.'),
   'budget-amount': option('AMOUNT', 'The maximum cost.'),
   'budget-currency': option('CODE', 'The currency of the amount; USD by default.'),
-  'budget-period': option('PERIOD', 'The period of the budget: day, month (the default) or total.'),
+  'budget-period': choice(
+    'PERIOD',
+    ['day', 'month', 'total'],
+    'The period of the budget: day, month (the default) or total.',
+  ),
 } as const;
 
 const create = defineCommand({
   name: 'keys create',
-  operands: [],
   about: `Creates a key and prints it once. The possible scopes are ${SCOPES.join(', ')}, and * for all.`,
   flags: {
     name: option('TEXT', 'What the key is for. Required.'),
@@ -113,7 +114,6 @@ const create = defineCommand({
     }
     const budget = budgetOf(values);
     const fields = {
-      workspace: workspaceOf(input),
       name: values.name,
       // The gateway's schema checks the scopes.
       scopes: values.scope.length > 0 ? (values.scope as NewKey['scopes']) : DEFAULT_SCOPES,
@@ -121,37 +121,34 @@ const create = defineCommand({
       ...(values.rate !== undefined && { rateLimit: rateLimit(values.rate) }),
       ...(budget && { budget }),
     };
-    const made = await withKeys(input, true, async (keys) => {
+    const made = await withKeys(input, true, async (keys, workspace) => {
       await checkSecretKey(keys);
-      return keys.create(fields, ACTOR);
+      return keys.create({ workspace, ...fields }, ACTOR);
     });
     printMade(made, values.json, 'The secret is shown only now: store it in a safe place.');
-    return EXIT.done;
   },
 });
 
 const list = defineCommand({
   name: 'keys list',
-  operands: [],
   about:
-    'Lists the keys of a workspace, the newest first, with what is spent of their budgets, without their secrets.',
+    'Lists the keys of a workspace, the newest first. Shows how much of each budget is spent, but not the secrets.',
   flags: {
     ...COMMON,
     json: toggle('Print one JSON object per line.'),
   },
   examples: ['parley keys list', 'parley keys list --workspace team --json'],
   async run(input) {
-    const workspace = workspaceOf(input);
-    const items = await withKeys(input, false, async (keys, register) => {
+    const { json, workspace: named = DEFAULT_WORKSPACE } = input.values;
+    const items = await withKeys(input, false, async (keys, workspace, register) => {
       const spent = await readKeySpending(register, workspace);
       const withSpent = (key: Key): ListedKey =>
         key.budget ? { ...key, spent: spent(key.id, key.budget) } : key;
       return (await keys.list(workspace)).items.map(withSpent);
     });
-    if (input.values.json) for (const key of items) sayJson(key);
-    else if (items.length === 0) noteNone(workspace);
+    if (json) for (const key of items) sayJson(key);
+    else if (items.length === 0) noteNone(named);
     else printTable(items);
-    return EXIT.done;
   },
 });
 
@@ -165,9 +162,12 @@ const set = defineCommand({
     scope: listOption('SCOPE', 'The permissions. They replace all permissions that the key has.'),
     expires: option(
       'WHEN',
-      'When the key expires: a time (2027-01-31T00:00:00Z), a number of days (30d) or never.',
+      'When the key expires: a time (2027-01-31T00:00:00Z), a number of days (30d), or the word never.',
     ),
-    rate: option('N', 'The maximum number of requests per minute, or none.'),
+    rate: option(
+      'N',
+      'The maximum number of requests per minute. The word none removes the limit.',
+    ),
     ...BUDGET_FLAGS,
     'no-budget': toggle('Remove the budget.'),
     ...COMMON,
@@ -178,11 +178,12 @@ const set = defineCommand({
     'parley keys set ID --scope tasks:read --scope tasks:write',
   ],
   async run(input) {
-    const { values, operands } = input;
-    const [id = ''] = operands;
+    const {
+      values,
+      operands: [id = ''],
+    } = input;
     const { name, scope, expires, rate, 'no-budget': noBudget } = values;
-    const key = await withKeys(input, false, async (keys) => {
-      const workspace = workspaceOf(input);
+    const key = await withKeys(input, false, async (keys, workspace) => {
       const before = await keys.get(workspace, id);
       const budget = budgetOf(values, before.budget);
       if (noBudget && budget)
@@ -203,9 +204,7 @@ const set = defineCommand({
       // another key.
       return keys.edit(workspace, id, change, ACTOR, { force: true });
     });
-    if (values.json) sayJson({ key });
-    else say(`${key.id} (${word(key.name)}) is changed`);
-    return EXIT.done;
+    printChanged(key, values.json, 'changed');
   },
 });
 
@@ -225,15 +224,14 @@ const rotate = defineCommand({
   async run(input) {
     const { values, operands } = input;
     const overlapSeconds = values.overlap === undefined ? 0 : seconds('--overlap', values.overlap);
-    const made = await withKeys(input, false, async (keys) => {
+    const made = await withKeys(input, false, async (keys, workspace) => {
       await checkSecretKey(keys);
-      return keys.rotate(workspaceOf(input), String(operands[0]), { overlapSeconds }, ACTOR);
+      return keys.rotate(workspace, String(operands[0]), { overlapSeconds }, ACTOR);
     });
     const { overlapEndsAt } = made.key;
     const until =
       overlapEndsAt === undefined ? 'no longer works' : `works until ${timeOf(overlapEndsAt)}`;
     printMade(made, values.json, `The new secret is shown only now. The old secret ${until}.`);
-    return EXIT.done;
   },
 });
 
@@ -246,12 +244,10 @@ const revoke = defineCommand({
   async run(input) {
     const { values, operands } = input;
     // `force` allows the revocation of the last key, because a person who can run this command can create another key.
-    const key = await withKeys(input, false, (keys) =>
-      keys.revoke(workspaceOf(input), String(operands[0]), { force: true }, ACTOR),
+    const key = await withKeys(input, false, (keys, workspace) =>
+      keys.revoke(workspace, String(operands[0]), { force: true }, ACTOR),
     );
-    if (values.json) sayJson({ key });
-    else say(`${key.id} (${word(key.name)}) is revoked`);
-    return EXIT.done;
+    printChanged(key, values.json, 'revoked');
   },
 });
 
@@ -296,13 +292,16 @@ function help(): string {
   ].join('\n');
 }
 
-/** Opens the register next to the store and runs `work`. Converts errors to one-line errors. */
+/**
+ * Opens the register next to the store and runs `work`. If there is no register yet, makes one if `create` is true.
+ * Converts the errors of the gateway to one-line errors.
+ */
 async function withKeys<Result>(
-  input: KeysInput,
+  { values, environment }: KeysInput,
   create: boolean,
-  work: (keys: Keys, register: Register) => MaybePromise<Result>,
+  work: (keys: Keys, workspace: string, register: Register) => MaybePromise<Result>,
 ): Promise<Result> {
-  const { values, environment } = input;
+  const { workspace = DEFAULT_WORKSPACE } = values;
   const place = await storeLocation(values, environment, 'gateway');
   if (place.kind === 'memory') {
     throw usageError(
@@ -321,14 +320,12 @@ async function withKeys<Result>(
     const { register, pepper } = await openGatewayRegister(place, environment, logger);
     try {
       const audit = createAudit({ register });
-      return await work(createKeys({ register, audit, pepper, logger }), register);
+      return await work(createKeys({ register, audit, pepper, logger }), workspace, register);
     } finally {
       await register.close();
     }
   } catch (error) {
-    if (error instanceof StoreError) throw storeFailure(error);
-    if (error instanceof A2AError) throw refused(error);
-    throw error;
+    throw error instanceof A2AError ? refused(error) : error;
   } finally {
     await logger.flush();
   }
@@ -375,15 +372,17 @@ async function checkSecretKey(keys: Keys): Promise<void> {
 }
 
 function printMade({ key, secret }: MadeKey, json: boolean, remark: string): void {
-  if (json) {
-    sayJson({ key, secret });
-    return;
-  }
+  if (json) return sayJson({ key, secret });
   say(secret);
   note(`Key ${key.id} (${word(key.name)}) of workspace ${key.workspaceId}. ${remark}`);
   note(
     `Send it in a header: "Authorization: Bearer ${key.prefix}_…" or "x-api-key: ${key.prefix}_…".`,
   );
+}
+
+function printChanged(key: Key, json: boolean, what: 'changed' | 'revoked'): void {
+  if (json) sayJson({ key });
+  else say(`${key.id} (${word(key.name)}) is ${what}`);
 }
 
 function noteNone(workspace: string): void {
@@ -416,7 +415,7 @@ function printTable(items: readonly ListedKey[]): void {
   for (const line of columns([head.map(dim), ...rows])) say(line);
 }
 
-/** Returns the tokens, the money or both, as the budget limits them. */
+/** Returns the tokens, the amount, or both: whichever the budget limits. */
 function amounts(budget: Budget, { tokens = 0, amount = 0 }: Partial<Spent>): string {
   const say = (number: number) => number.toLocaleString('en-US', { maximumFractionDigits: 6 });
   return [
@@ -432,13 +431,12 @@ function rateLimit(text: string): NonNullable<NewKey['rateLimit']> {
 /** Returns the budget that the flags describe. Flags that are not given keep the settings of the budget `before`. */
 function budgetOf(values: Values<typeof BUDGET_FLAGS>, before?: Budget): Budget | undefined {
   const { 'budget-tokens': tokens, 'budget-amount': amount } = values;
-  const { 'budget-currency': currency = before?.currency ?? 'USD' } = values;
-  const { 'budget-period': named = before?.period ?? 'month' } = values;
+  const { 'budget-currency': code, 'budget-period': named } = values;
+  const currency = code ?? before?.currency ?? 'USD';
+  const period = named ?? before?.period ?? 'month';
   if (tokens === undefined && amount === undefined) {
-    const { 'budget-period': period, 'budget-currency': code } = values;
-    if (before && (period !== undefined || (code !== undefined && before.amount !== undefined))) {
-      const kept = before.amount === undefined ? {} : { currency };
-      return { ...before, ...kept, period: periodOf(named) };
+    if (before && (named !== undefined || (code !== undefined && before.amount !== undefined))) {
+      return { ...before, ...(before.amount !== undefined && { currency }), period };
     }
     const stray = (['budget-currency', 'budget-period'] as const).find((flag) => values[flag]);
     if (stray) throw usageError(`--${stray} needs --budget-tokens or --budget-amount`);
@@ -450,14 +448,8 @@ function budgetOf(values: Values<typeof BUDGET_FLAGS>, before?: Budget): Budget 
       tokens: wholeNumber('--budget-tokens', tokens, { min: 1, max: 1e12 }),
     }),
     ...(amount !== undefined && { amount: money(amount), currency }),
-    period: periodOf(named),
+    period,
   };
-}
-
-function periodOf(named: string): Budget['period'] {
-  const period = PERIODS.find((known) => known === named);
-  if (!period) throw usageError(`--budget-period ${named}: use ${PERIODS.join(', ')}`);
-  return period;
 }
 
 function money(text: string): number {

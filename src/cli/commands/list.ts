@@ -2,7 +2,6 @@
 import type { Task } from '../../protocol/index.ts';
 import { defineCommand } from '../program/command.ts';
 import { CONNECTION_FLAGS, open } from '../remote/connection.ts';
-import { EXIT } from '../program/exit.ts';
 import { option, wholeNumber } from '../program/flags.ts';
 import { stateOf, timeOf } from '../program/render.ts';
 import { columns } from '../program/table.ts';
@@ -38,7 +37,6 @@ export default defineCommand({
     }
     if (!json) printTable(tasks);
     if (more) note(`There are more than ${limit} tasks: use a larger --limit.`);
-    return EXIT.done;
   },
 });
 

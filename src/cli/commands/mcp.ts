@@ -1,11 +1,10 @@
 /** `parley mcp`: logs in to an MCP server in the settings, or logs out. */
 import { reasonOf } from '../../base/index.ts';
 import { logInToMcpServer, logOutOfMcpServer } from '../../coder/index.ts';
-import { isTrusted, loadSettings, SettingsError } from '../../coder/settings/index.ts';
 import { loginPlace } from '../coder/login-place.ts';
+import { settingsHere } from '../coder/settings-here.ts';
 import { openBrowser } from '../program/browser.ts';
 import { defineCommand } from '../program/command.ts';
-import { configFolder } from '../program/config-folder.ts';
 import { DATA_FOLDER_HELP } from '../program/data-folder.ts';
 import { EXIT, usageError } from '../program/exit.ts';
 import { listOption, toggle, type Environment } from '../program/flags.ts';
@@ -16,7 +15,7 @@ export default defineCommand({
   name: 'mcp',
   operands: ['ACTION', 'NAME'],
   about:
-    'ACTION login logs in to an MCP server in the settings with OAuth, in a browser. ACTION logout deletes the stored login.',
+    'ACTION login logs in, with OAuth in a browser, to an MCP server that the settings name. ACTION logout deletes the stored login.',
   flags: {
     'no-browser': toggle('Only print the URL of the login.'),
     'allow-network': listOption(
@@ -71,24 +70,15 @@ function withCause(error: unknown): string {
   return cause === undefined ? reasonOf(error) : `${reasonOf(error)}: ${reasonOf(cause)}`;
 }
 
-/** Returns the server in the settings for the current folder. Workspace settings are used only if they are trusted. */
 async function serverNamed(name: string, environment: Environment) {
-  const config = configFolder(environment);
-  const workspace = process.cwd();
-  try {
-    const trusted = await isTrusted(config, workspace);
-    const { settings } = await loadSettings({ configFolder: config, workspace, trusted });
-    const servers = settings.mcpServers ?? {};
-    const server = Object.hasOwn(servers, name) ? servers[name] : undefined;
-    if (server) return server;
-    const names = Object.keys(servers).join(', ');
-    const hint =
-      names === ''
-        ? `: add it to mcpServers in ${config}/settings.json`
-        : `; the servers are: ${names}`;
-    throw usageError(`there is no MCP server "${name}" in the settings${hint}`);
-  } catch (error) {
-    if (error instanceof SettingsError) throw usageError(error.message, { cause: error });
-    throw error;
-  }
+  const { settings, config } = await settingsHere(environment);
+  const servers = settings.mcpServers ?? {};
+  const server = Object.hasOwn(servers, name) ? servers[name] : undefined;
+  if (server) return server;
+  const names = Object.keys(servers).join(', ');
+  const hint =
+    names === ''
+      ? `: add it to mcpServers in ${config}/settings.json`
+      : `; the servers are: ${names}`;
+  throw usageError(`there is no MCP server "${name}" in the settings${hint}`);
 }

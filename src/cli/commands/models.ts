@@ -2,12 +2,11 @@
 import { offered, reachableServers, type ReachableServer } from '../../agent/internal/index.ts';
 import { defaultModelName } from '../../agent/index.ts';
 import { allServers } from '../../agent/providers/index.ts';
-import { loadSettings, isTrusted, SettingsError } from '../../coder/settings/index.ts';
 import { CODER_VARIABLES } from '../coder/flags.ts';
+import { settingsHere } from '../coder/settings-here.ts';
 import { defineCommand } from '../program/command.ts';
-import { configFolder } from '../program/config-folder.ts';
-import { EXIT, usageError } from '../program/exit.ts';
-import { type Environment, toggle } from '../program/flags.ts';
+import { usageError } from '../program/exit.ts';
+import { toggle } from '../program/flags.ts';
 import { columns } from '../program/table.ts';
 import { bold, note, say, sayJson, word } from '../program/terminal.ts';
 
@@ -38,21 +37,8 @@ export default defineCommand({
     const current = settings.model ?? defaultModelName(environment);
     if (values.json) printJson(servers, current);
     else print(servers, current, only === undefined);
-    return EXIT.done;
   },
 });
-
-async function settingsHere(environment: Environment) {
-  const config = configFolder(environment);
-  const workspace = process.cwd();
-  try {
-    const trusted = await isTrusted(config, workspace);
-    return await loadSettings({ configFolder: config, workspace, trusted });
-  } catch (error) {
-    if (error instanceof SettingsError) throw usageError(error.message, { cause: error });
-    throw error;
-  }
-}
 
 function printJson(servers: readonly ReachableServer[], current: string): void {
   sayJson({

@@ -23,15 +23,10 @@ import {
 } from '../coder/flags.ts';
 import { defineCommand, type CommandInput } from '../program/command.ts';
 import { EXIT, usageError } from '../program/exit.ts';
-import { option } from '../program/flags.ts';
+import { choice, option } from '../program/flags.ts';
 import { onInterrupt, onReaderGone } from '../program/process-end.ts';
 import { createLog } from '../program/log.ts';
-import {
-  createPromptPrinter,
-  FORMATS,
-  outputFormat,
-  type PromptResult,
-} from '../coder/prompt-output.ts';
+import { createPromptPrinter, FORMATS, type PromptResult } from '../coder/prompt-output.ts';
 import { followTurn, isApproval, type TurnOutcome } from '../coder/prompt-turn.ts';
 import { withImages } from '../coder/prompt-images.ts';
 import { readStandardInput } from '../program/standard-input.ts';
@@ -50,13 +45,11 @@ const FLAGS = {
     short: 'p',
     optional: true,
   },
-  output: {
-    ...option(
-      'FORMAT',
-      'text (the default), json (one object at the end), or stream-json (one object for every event, and one at the end).',
-    ),
-    choices: FORMATS,
-  },
+  output: choice(
+    'FORMAT',
+    FORMATS,
+    'text (the default), json (one object at the end), or stream-json (one object for every event, and one at the end).',
+  ),
   continue: CONTINUE_FLAG,
   resume: {
     ...option('ID', 'Resume this session. Without an ID, the last session in this folder.'),
@@ -70,7 +63,6 @@ type Settings = CommandInput<typeof FLAGS>;
 
 export default defineCommand({
   name: '',
-  operands: [],
   about:
     'Runs one turn and prints the answer. Tool calls that need an approval are denied, because there is no person to ask. --approval and the policy in settings.json determine which calls need an approval. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a call was denied, 130 interrupted.',
   flags: FLAGS,
@@ -87,10 +79,7 @@ export default defineCommand({
 
 async function run(settings: Settings): Promise<number> {
   const { values, environment } = settings;
-  if (values.prompt === undefined) {
-    throw usageError(NO_PROMPT);
-  }
-  const format = outputFormat(values.output);
+  if (values.prompt === undefined) throw usageError(NO_PROMPT);
   const prompt = await promptOf(values.prompt);
   const interrupted = new AbortController();
   const stop = (): void => {
@@ -128,7 +117,7 @@ async function run(settings: Settings): Promise<number> {
   await coder.sweep();
 
   const { denialOf } = await import('../coder/denial.ts');
-  const printer = createPromptPrinter(format);
+  const printer = createPromptPrinter(values.output ?? 'text');
   const denied = (call: ToolCall): void => {
     if (isApproval(call)) complain(denialOf(call, coder.mode, root, environment));
     else
@@ -184,9 +173,7 @@ async function promptOf(given: string): Promise<string> {
   const alone = given === '-' || given === '';
   const piped = await readStandardInput();
   const prompt = [alone ? '' : given, piped].filter((text) => text.trim() !== '').join('\n\n');
-  if (prompt === '') {
-    throw usageError(NO_PROMPT);
-  }
+  if (prompt === '') throw usageError(NO_PROMPT);
   return prompt;
 }
 

@@ -6,10 +6,10 @@ import { ConnectionError } from '../../client/index.ts';
 import { isObject, reasonOf } from '../../base/index.ts';
 import { A2AError, codecOf } from '../../protocol/index.ts';
 import { defineCommand } from '../program/command.ts';
-import { EXIT, usageError } from '../program/exit.ts';
-import type { Environment } from '../program/flags.ts';
+import { usageError } from '../program/exit.ts';
+import { type Environment, option } from '../program/flags.ts';
 import { timeOf } from '../program/render.ts';
-import { storeFailure, storeLocation } from '../program/store-location.ts';
+import { storeLocation } from '../program/store-location.ts';
 import { columns } from '../program/table.ts';
 import { dim, note, say, sayJson, word } from '../program/terminal.ts';
 import { CONNECTION_FLAGS, type Target, targetOf } from '../remote/connection.ts';
@@ -39,9 +39,12 @@ export default defineCommand({
   flags: {
     ...FLAGS,
     store: {
-      type: 'string',
-      value: 'S',
-      help: 'List the dead letters of all users in a task store: sqlite:PATH or postgres://USER:PASSWORD@HOST/DATABASE. The server may be running.',
+      ...option(
+        'S',
+        'List the dead letters of all users in a task store: sqlite:PATH or postgres://USER:PASSWORD@HOST/DATABASE. The server may be running.',
+      ),
+      // PARLEY_STORE is set for servers, and would be used instead of the URL.
+      variable: false,
     },
   },
   examples: [
@@ -51,24 +54,23 @@ export default defineCommand({
     'parley push list --store sqlite:tasks.db',
   ],
 
-  async run({ operands: [action, url, task, config], values, typed, environment }) {
+  async run({ operands: [action, url, task, config], values, environment }) {
     if (action !== 'list' && action !== 'retry') {
       throw usageError(`unknown action "${action}": use parley push list or retry`);
     }
-    if (typed.has('store')) {
+    if (values.store !== undefined) {
       if (action === 'retry' || url !== undefined) {
         throw usageError(
-          'parley push --store only lists, without a URL. To send events again: parley push retry URL TASK CONFIG',
+          '--store works only with parley push list, without a URL. To send events again: parley push retry URL TASK CONFIG',
         );
       }
-      print(await lettersIn(values.store, environment), values.json);
-      return EXIT.done;
+      return print(await lettersIn(values.store, environment), values.json);
     }
     if (url === undefined) {
       throw usageError(`parley push ${action} needs URL, for example: ${EXAMPLE}`);
     }
     const flags = { ...values, 'a2a-version': undefined, 'trusted-origin': [] };
-    const target = targetOf({ operands: [url], values: flags, typed });
+    const target = targetOf({ operands: [url], values: flags });
     if (action === 'retry') {
       if (task === undefined || config === undefined) {
         throw usageError('parley push retry needs URL TASK CONFIG: parley push list shows them');
@@ -79,16 +81,14 @@ export default defineCommand({
       if (values.json) sayJson(result);
       else if (retried === 0) note('This webhook has no dead letters.');
       else say(`Sending the events again, starting with the first of ${retried} dead letters`);
-      return EXIT.done;
+      return;
     }
     if (task !== undefined && config === undefined) {
       throw usageError('parley push list needs CONFIG after TASK, or only the URL');
     }
     const folder = task && config ? webhookPath(task, config) : '';
     const { deadLetters } = await ask(target, 'GET', `${folder}/deadLetters`);
-    const letters = Array.isArray(deadLetters) ? deadLetters.map(letterOf) : [];
-    print(letters, values.json);
-    return EXIT.done;
+    print(Array.isArray(deadLetters) ? deadLetters.map(letterOf) : [], values.json);
   },
 });
 
@@ -98,38 +98,30 @@ function print(letters: readonly DeadLetter[], json: boolean): void {
 }
 
 /** Returns the dead letters of all owners in a task store. */
-async function lettersIn(
-  store: string | undefined,
-  environment: Environment,
-): Promise<readonly DeadLetter[]> {
+async function lettersIn(store: string, environment: Environment): Promise<readonly DeadLetter[]> {
   const place = await storeLocation({ store }, environment, '');
   if (place.kind === 'memory') {
     throw usageError(
       'parley push list --store cannot read the memory of a server. Ask the server: parley push list URL',
     );
   }
-  const { postgresDeadLetters, storedDeadLetters, StoreError } =
-    await import('../../store/index.ts');
-  try {
-    const letters =
-      place.kind === 'postgres'
-        ? await postgresDeadLetters(place.url, MAX_LETTERS)
-        : storedDeadLetters(place.file, MAX_LETTERS);
-    if (!letters)
-      throw usageError(`${'file' in place ? place.file : ''} is not a task store of Parley`);
-    return letters.map(({ tenant, owner, taskId, configId, seq, reason, attempts, at }) => ({
-      owner,
-      tenant,
-      taskId,
-      pushNotificationConfigId: configId,
-      seq,
-      reason,
-      attempts,
-      timestamp: new Date(at).toISOString(),
-    }));
-  } catch (error) {
-    throw error instanceof StoreError ? storeFailure(error) : error;
-  }
+  const { postgresDeadLetters, storedDeadLetters } = await import('../../store/index.ts');
+  const letters =
+    place.kind === 'postgres'
+      ? await postgresDeadLetters(place.url, MAX_LETTERS)
+      : storedDeadLetters(place.file, MAX_LETTERS);
+  if (!letters)
+    throw usageError(`${'file' in place ? place.file : ''} is not a task store of Parley`);
+  return letters.map(({ tenant, owner, taskId, configId, seq, reason, attempts, at }) => ({
+    owner,
+    tenant,
+    taskId,
+    pushNotificationConfigId: configId,
+    seq,
+    reason,
+    attempts,
+    timestamp: new Date(at).toISOString(),
+  }));
 }
 
 function webhookPath(task: string, config: string): string {

@@ -81,7 +81,6 @@ type Settings = CommandInput<typeof FLAGS>;
 
 export default defineCommand({
   name: 'serve',
-  operands: [],
   about:
     'Serves an agent over A2A, versions 0.3 and 1.0, with JSON-RPC, REST and gRPC, until it is interrupted. The coding agent is also served over ACP, at /acp.',
   flags: FLAGS,

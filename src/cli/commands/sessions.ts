@@ -1,7 +1,6 @@
 /** `parley sessions`: lists the stored sessions of the coding agent. */
 import type { Session } from '../../agent/index.ts';
 import { defineCommand } from '../program/command.ts';
-import { EXIT } from '../program/exit.ts';
 import { option, toggle, wholeNumber } from '../program/flags.ts';
 import { timeOf } from '../program/render.ts';
 import {
@@ -19,7 +18,6 @@ const MAX_LIMIT = 1000;
 
 export default defineCommand({
   name: 'sessions',
-  operands: [],
   about: 'Lists the sessions of the coding agent, the most recent first.',
   flags: {
     limit: option('N', `The maximum number of sessions; ${DEFAULT_LIMIT} by default.`),
@@ -42,7 +40,6 @@ export default defineCommand({
     } finally {
       await store?.close();
     }
-    return EXIT.done;
   },
 });
 

@@ -10,7 +10,6 @@ import type { LiveSession } from '../../live/client/index.ts';
 import type { ToolCall } from '../../protocol/development-tool/index.ts';
 import { rememberCauses } from '../coder/causes.ts';
 import {
-  approvalMode,
   CODER_FLAGS,
   CODER_VARIABLES,
   CONTINUE_AND_RESUME,
@@ -57,16 +56,16 @@ export const TERMINAL_FLAGS = {
   ),
   retention: option(
     'R',
-    'How long sessions are kept: an age such as 90d, a size of all sessions such as 2GB, or both (90d,2GB). By default for ever, or as retentionDays in the settings says.',
+    'How long sessions are kept: an age such as 90d, a size of all sessions such as 2GB, or both (90d,2GB). By default retentionDays in the settings or, without it, for ever.',
   ),
   ...LIVE_FLAGS,
   tls: toggle(
-    'Encrypt what --remote and /remote open, with a certificate that is made on first use. Browsers warn about it.',
+    'Use HTTPS for the address that --remote or /remote opens, with a self-signed certificate that is made on first use. Browsers warn about it.',
   ),
   ...TLS_FLAGS,
   'public-url': option(
     'URL',
-    'The address of a proxy in front of --a2a-port, for links and agent cards. With it, every client needs a token, unless --trust-proxy is given, and --remote opens no other address, unless --a2a-host names one.',
+    'The address of a proxy in front of --a2a-port, for links and agent cards. Every client then needs a token, unless --trust-proxy is given. --remote then opens an address of this machine only if --a2a-host names it.',
   ),
   'trust-proxy': TRUST_PROXY_FLAG,
 } as const;
@@ -104,7 +103,6 @@ async function run(settings: Settings): Promise<number> {
   }
   const { address, remoteHost } = liveAddresses(values);
   const { readTls, url: proxy } = await networkOptions(values);
-  approvalMode(values.approval);
   parseRetention(values.retention);
   if (!plain && !(process.stdin.isTTY && process.stdout.isTTY)) {
     throw usageError(
@@ -162,7 +160,7 @@ async function run(settings: Settings): Promise<number> {
 
   let terminalAlerts: NotifySettings['terminal'];
   let post: ((attention: Attention) => void) | undefined;
-  /** Tells the person what the settings say, also outside this terminal. */
+  /** Starts the notifications that the settings ask for, in this terminal and at other places. */
   async function startNotifications({ links, sessionId }: OpenedLive): Promise<void> {
     const { createPoster, notifySettings } = await import('../coder/notifications.ts');
     const own = await notifySettings(environment);
@@ -233,7 +231,10 @@ async function run(settings: Settings): Promise<number> {
   return end.code ?? (reason === 'left' ? EXIT.done : EXIT.failed);
 }
 
-/** Reads the flags for TLS and proxies. Their modules are loaded only if a flag is given, to draw the first frame soon. */
+/**
+ * Reads the flags for TLS and proxies. Their modules are loaded only if a flag is given, because loading them would
+ * delay the first frame.
+ */
 async function networkOptions(values: Settings['values']): Promise<{
   readonly readTls: () => TlsPair | undefined;
   readonly url: string | undefined;

@@ -1,15 +1,10 @@
 /** `parley trust`: sets or shows whether the settings, commands, helpers and skills in a workspace are used. */
 import { existsSync } from 'node:fs';
-import {
-  SettingsError,
-  workspaceSettingsFile,
-  isTrusted,
-  trust,
-} from '../../coder/settings/index.ts';
+import { workspaceSettingsFile, isTrusted, trust } from '../../coder/settings/index.ts';
 import { workspaceFolder } from '../program/workspace-folder.ts';
 import { configFolder } from '../program/config-folder.ts';
 import { defineCommand } from '../program/command.ts';
-import { EXIT, usageError } from '../program/exit.ts';
+import { EXIT } from '../program/exit.ts';
 import { toggle } from '../program/flags.ts';
 import { say } from '../program/terminal.ts';
 
@@ -27,17 +22,12 @@ export default defineCommand({
   async run({ values, operands: [dir = '.'], environment }) {
     const folder = await workspaceFolder(dir);
     const config = configFolder(environment);
-    try {
-      if (values.show) {
-        const trusted = await isTrusted(config, folder);
-        say(`${folder} is ${trusted ? '' : 'not '}trusted`);
-        return trusted ? EXIT.done : EXIT.failed;
-      }
-      await trust(config, folder, !values.revoke);
-    } catch (error) {
-      if (error instanceof SettingsError) throw usageError(error.message, { cause: error });
-      throw error;
+    if (values.show) {
+      const trusted = await isTrusted(config, folder);
+      say(`${folder} is ${trusted ? '' : 'not '}trusted`);
+      return trusted ? EXIT.done : EXIT.failed;
     }
+    await trust(config, folder, !values.revoke);
     const file = workspaceSettingsFile(folder);
     const what = existsSync(file) ? `: ${file} is now in use` : '';
     say(values.revoke ? `${folder} is no longer trusted` : `${folder} is trusted${what}`);

@@ -5,36 +5,31 @@ import {
   type Environment,
   type Flag,
   type Flags,
+  type Parsed,
   parseFlags,
   toggle,
-  type Values,
   variableOf,
 } from './flags.ts';
 import { indented } from './table.ts';
 import { bold, dim } from './terminal.ts';
 
-export interface CommandInput<F extends Flags> {
-  readonly values: Values<F>;
-  /** The values of the command's operands, in order. An optional operand may be undefined. */
-  readonly operands: readonly (string | undefined)[];
-  /** Names of the flags that were given on the command line, without those from environment variables. */
-  readonly typed: ReadonlySet<string>;
+export interface CommandInput<F extends Flags> extends Parsed<F> {
   readonly environment: Environment;
 }
 
 export interface CommandOptions<F extends Flags> {
   /** The name of the command. Empty for `parley` without a command. */
   readonly name: string;
-  /** The names of the operands, in order. Optional operands come last and are in brackets. */
-  readonly operands: readonly string[];
+  /** The names of the operands, in order. Optional operands come last and are in brackets. By default none. */
+  readonly operands?: readonly string[];
   /** A description of one or two sentences, for the help. */
   readonly about: string;
   readonly flags: F;
   readonly examples: readonly string[];
   /** Environment variables that do not belong to a flag, with their help. */
   readonly variables?: Readonly<Record<string, string>>;
-  /** Runs the command and returns the exit code. */
-  run(input: CommandInput<F>): Promise<number>;
+  /** Runs the command. Returns the exit code, or nothing if it is 0. */
+  run(input: CommandInput<F>): Promise<number | void>;
 }
 
 /** Runs a command with its arguments, and returns the exit code. */
@@ -48,7 +43,7 @@ export interface Command {
 
 /** Makes a command that parses its arguments, and then prints its help or runs. */
 export function defineCommand<F extends Flags>(options: CommandOptions<F>): Command {
-  const { name, operands, flags } = options;
+  const { name, operands = [], flags } = options;
   const full = `parley ${name}`.trimEnd();
   const required = operands.filter((operand) => !operand.startsWith('['));
 
@@ -70,18 +65,17 @@ export function defineCommand<F extends Flags>(options: CommandOptions<F>): Comm
         : '';
       throw usageError(`unexpected argument "${surplus}": ${quote}see ${full} --help`);
     }
-    return options.run({ ...parsed, environment });
+    return (await options.run({ ...parsed, environment })) ?? EXIT.done;
   };
   return Object.assign(command, { flags });
 }
 
 function helpOf<F extends Flags>(options: CommandOptions<F>): string {
-  const { name, operands, about, examples } = options;
+  const { name, operands = [], about, examples } = options;
   const flags = flagCells({ ...options.flags, help: toggle('Show this help.') });
   const variables = Object.entries(options.variables ?? {});
   // The first column has the same width in both sections.
   const rows = indented([...flags, ...variables.map(([variable, help]) => [variable, dim(help)])]);
-  const first = Object.keys(options.flags)[0] ?? 'json';
   return [
     `${bold(`parley ${name}`.trimEnd())} ${[...operands, '[flags]'].join(' ')}`,
     '',
@@ -94,11 +88,24 @@ function helpOf<F extends Flags>(options: CommandOptions<F>): string {
     bold('Examples'),
     ...examples.map((example) => `  ${example}`),
     '',
+    ...variablesLine(options.flags),
+  ].join('\n');
+}
+
+/** Returns the lines about the environment variables of flags. */
+function variablesLine(flags: Flags): string[] {
+  const names = Object.keys(flags);
+  const without = names.filter((name) => flags[name]?.variable === false);
+  const first = names.find((name) => !without.includes(name));
+  if (first === undefined) return [];
+  const except =
+    without.length === 0 ? '' : ` except ${without.map((name) => `--${name}`).join(', ')}`;
+  return [
     dim(
-      `Each flag also has an environment variable, for example ${variableOf(first)} for --${first}.`,
+      `Each flag${except} also has an environment variable, for example ${variableOf(first)} for --${first}.`,
     ),
     '',
-  ].join('\n');
+  ];
 }
 
 function flagCells(flags: Flags): string[][] {

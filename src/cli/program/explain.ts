@@ -1,9 +1,21 @@
 /** Converts an error to an exit code and one line with the next step for the user. */
+import { reasonOf, StoreError } from '../../base/index.ts';
 import { ConnectionError, StreamInterruptedError } from '../../client/index.ts';
+import { SettingsError } from '../../coder/settings/index.ts';
 import { A2AError, type ErrorKind } from '../../protocol/index.ts';
-import { reasonOf } from '../../base/index.ts';
 import { EXIT } from './exit.ts';
+import { storeErrorLine } from './store-location.ts';
 import { quoted, word } from './terminal.ts';
+
+/** The next step for the user, for each reason why a connection failed. */
+const RECONNECT: Partial<Record<ConnectionError['reason'], string>> = {
+  unreachable: 'is the agent running, and is the address right?',
+  card: 'is this the address of an A2A agent?',
+  interface: 'try without --a2a-version',
+  untrusted: 'on the command line, use --trusted-origin ORIGIN if you trust it',
+  redirect: 'use the address that it redirects to',
+  timeout: 'try again, or use --stream for long tasks',
+};
 
 /** The next step for the user, for each kind of error. */
 const NEXT: Partial<Record<ErrorKind, string>> = {
@@ -34,7 +46,8 @@ export function explain(error: unknown): { readonly code: number; readonly line:
     return { code: EXIT.unreachable, line: `${word(error.message)}: ${next}` };
   }
   if (error instanceof ConnectionError) {
-    return { code: EXIT.unreachable, line: `${word(error.message)}: ${nextStep(error)}` };
+    const next = RECONNECT[error.reason] ?? 'try again';
+    return { code: EXIT.unreachable, line: `${word(error.message)}: ${next}` };
   }
   if (error instanceof A2AError) {
     const settled = error.detail.reason === 'ALREADY_RESOLVED';
@@ -43,6 +56,8 @@ export function explain(error: unknown): { readonly code: number; readonly line:
       : (NEXT[error.kind] ?? 'check the arguments');
     return { code: EXIT.failed, line: `${word(error.message)} (${error.code}): ${next}` };
   }
+  if (error instanceof SettingsError) return { code: EXIT.usage, line: error.message };
+  if (error instanceof StoreError) return { code: EXIT.usage, line: storeErrorLine(error) };
   if (process.env['PARLEY_LOG_LEVEL'] === 'debug' && error instanceof Error && error.stack) {
     process.stderr.write(`${error.stack}\n`);
   }
@@ -50,23 +65,4 @@ export function explain(error: unknown): { readonly code: number; readonly line:
     code: EXIT.failed,
     line: `unexpected error: ${reasonOf(error)} (set PARLEY_LOG_LEVEL=debug to see the stack)`,
   };
-}
-
-function nextStep({ reason }: ConnectionError): string {
-  switch (reason) {
-    case 'unreachable':
-      return 'is the agent running, and is the address right?';
-    case 'card':
-      return 'is this the address of an A2A agent?';
-    case 'interface':
-      return 'try without --a2a-version';
-    case 'untrusted':
-      return 'on the command line, use --trusted-origin ORIGIN if you trust it';
-    case 'redirect':
-      return 'use the address that it redirects to';
-    case 'timeout':
-      return 'try again, or use --stream for long tasks';
-    default:
-      return 'try again';
-  }
 }

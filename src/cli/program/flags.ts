@@ -1,8 +1,9 @@
 /**
- * Parses flags. One table per command defines the flags, their environment variables and their help.
+ * Parses flags. One table per command defines the flags, their values and their help.
  *
- * Every flag has an environment variable: PARLEY_ and the flag's name in upper case. A flag on the command line takes
- * precedence over its variable. If a flag may be repeated, its variable holds a list separated by commas.
+ * A flag has an environment variable, PARLEY_ and the flag's name in upper case, unless the table says otherwise. A flag
+ * on the command line takes precedence over its variable. If a flag may be repeated, its variable holds a list separated
+ * by commas.
  */
 import { reasonOf, systemCode, nearestNames } from '../../base/index.ts';
 import { parseArgs } from 'node:util';
@@ -15,8 +16,10 @@ export interface Flag {
   readonly short?: string;
   /** Whether the value may be omitted. An omitted value is the empty string. */
   readonly optional?: boolean;
-  /** The values that the flag accepts, for the completions of shells. */
+  /** The values that the flag accepts. By default all. */
   readonly choices?: readonly string[];
+  /** False if the flag has no environment variable. */
+  readonly variable?: false;
   /** The placeholder for the value in the help. */
   readonly value?: string;
   readonly help: string;
@@ -27,6 +30,15 @@ export type Flags = Readonly<Record<string, Flag>>;
 /** Defines a flag with a value, for example `port: option('N', 'The port to listen on.')`. */
 export function option(value: string, help: string) {
   return { type: 'string', value, help } as const;
+}
+
+/** Defines a flag whose value must be one of `choices`. */
+export function choice<const Choice extends string>(
+  value: string,
+  choices: readonly Choice[],
+  help: string,
+) {
+  return { type: 'string', value, choices, help } as const;
 }
 
 /** Defines a flag with a value that may be given more than once. */
@@ -44,11 +56,14 @@ export type Values<F extends Flags> = {
     ? readonly string[]
     : F[Name] extends { type: 'boolean' }
       ? boolean
-      : string | undefined;
+      : F[Name] extends { choices: readonly (infer Choice)[] }
+        ? Choice | undefined
+        : string | undefined;
 };
 
 export interface Parsed<F extends Flags> {
   readonly values: Values<F>;
+  /** The arguments that are not flags, in order. */
   readonly operands: readonly string[];
   /** Names of the flags that were given on the command line, without those from environment variables. */
   readonly typed: ReadonlySet<string>;
@@ -66,17 +81,25 @@ export function parseFlags<F extends Flags>(
 ): Parsed<F> {
   const parsed = parse(command, flags, args);
   const given: Readonly<Record<string, unknown>> = parsed.values;
+  const help = given['help'] === true;
   const values: Record<string, unknown> = {};
   for (const [name, flag] of Object.entries(flags)) {
-    const typed = given[name];
-    values[name] = typed ?? fromEnvironment(name, flag, environment);
+    const value = given[name] ?? fromEnvironment(name, flag, environment);
+    if (!help && typeof value === 'string') checkChoice(name, flag, value);
+    values[name] = value;
   }
   return {
     values: values as Values<F>,
     operands: parsed.positionals,
     typed: new Set(Object.keys(given)),
-    help: given['help'] === true,
+    help,
   };
+}
+
+function checkChoice(name: string, { choices }: Flag, value: string): void {
+  if (!choices || choices.includes(value)) return;
+  const all = choices.length === 2 ? choices.join(' or ') : `one of ${choices.join(', ')}`;
+  throw usageError(`--${name} ${value}: use ${all}`);
 }
 
 function parse(command: string, flags: Flags, args: readonly string[]) {
@@ -155,7 +178,7 @@ export function variableOf(flag: string): string {
 
 function fromEnvironment(name: string, flag: Flag, environment: Environment): unknown {
   const variable = variableOf(name);
-  const text = environment[variable];
+  const text = flag.variable === false ? undefined : environment[variable];
   const isSet = text !== undefined && text !== '';
   if (flag.multiple === true) return isSet ? list(text) : [];
   if (flag.type === 'string') return isSet ? text : undefined;

@@ -7,7 +7,7 @@ const FORMAT = 'an age such as 30d or 12h, a size such as 2GB or 500MB, both (30
 
 export const RETENTION_FLAG = option(
   'R',
-  'How long finished tasks are kept: an age such as 30d or 12h, and a maximum size of the store such as 2GB. The oldest go first. Default: 30d,2GB; in PostgreSQL 30d. off: for ever.',
+  'How long finished tasks are kept: an age such as 30d or 12h, a maximum size of the store such as 2GB, or both. The oldest tasks are removed first. By default 30d,2GB or, for PostgreSQL, 30d without a maximum size. With off, tasks are kept for ever.',
 );
 
 const AGES: Readonly<Record<string, number>> = { h: 3_600_000, d: 86_400_000 };

@@ -4,7 +4,7 @@ import { networkGuard } from '../../base/net/index.ts';
 import type { Listening } from '../../server.ts';
 import { isLoopback, reasonOf } from '../../base/index.ts';
 import { usageError } from './exit.ts';
-import { option, toggle } from './flags.ts';
+import { choice, option, toggle } from './flags.ts';
 import { GRPC_FLAGS } from './grpc.ts';
 import type { ServerLog } from './log.ts';
 import { onProcessEnd } from './process-end.ts';
@@ -17,18 +17,16 @@ import { bold, cyan, dim, note, say, sayJson } from './terminal.ts';
 export const DRAIN_MS = 10_000;
 
 export const SERVER_FLAGS = {
-  durability: {
-    ...option(
-      'D',
-      'normal (the default): data survives a crash of the process; full: data also survives a crash of the machine.',
-    ),
-    choices: ['normal', 'full'],
-  },
+  durability: choice(
+    'D',
+    ['normal', 'full'],
+    'normal (the default): data survives a crash of the process; full: data also survives a crash of the machine.',
+  ),
   retention: RETENTION_FLAG,
   'public-url': option('URL', 'The public address of this server, for agent cards.'),
   'sign-key': option(
     'FILE',
-    'An Ed25519 private key (PEM or JWK) that signs webhooks and agent cards. By default, a key is made in the data folder. If the file has several keys, the first one signs, and all are published.',
+    'An Ed25519 private key (PEM or JWK) that signs webhooks and agent cards. By default, a key is made in the data folder. If the file has several keys, the first one signs, and the public parts of all keys are published.',
   ),
   ...TLS_FLAGS,
   ...GRPC_FLAGS,

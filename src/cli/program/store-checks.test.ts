@@ -27,12 +27,12 @@ test('the size, the number of tasks and what the retention removes are shown, al
   assert.equal(check?.status, 'ok');
   assert.match(
     check.message,
-    /echo\.db: 0\.\d MB, 3 tasks; a server removes 1 task that ended more than 30 days ago$/,
+    /echo\.db: 0\.\d MB, 3 tasks; a server will remove 1 task that ended more than 30 days ago$/,
   );
   assert.match(storeChecks(folder, 'off')[0]?.message ?? '', /the retention removes nothing now$/);
   assert.match(
     storeChecks(folder, '60d,0.01MB')[0]?.message ?? '',
-    /a server removes the oldest tasks, about 0\.\d MB$/,
+    /a server will remove the oldest tasks, about 0\.\d MB$/,
   );
 });
 

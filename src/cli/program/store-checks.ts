@@ -11,6 +11,7 @@ import { DEFAULT_RETENTION } from '../../tasks/index.ts';
 import { broken, type Check, ok, warning } from './checks.ts';
 import { usageError } from './exit.ts';
 import { parseRetention } from './retention.ts';
+import { storeErrorLine } from './store-location.ts';
 
 /** Maximum number of files that are checked. */
 const MAX_FILES = 20;
@@ -29,29 +30,30 @@ export function storeChecks(folder: string, retention: string | undefined): Chec
       if (!report) continue;
       const { bytes, freeBytes, tasks, old, deadLetters, givesBack } = report;
       const removals = [
-        old > 0 ? `${count(old)} that ended more than ${maxAgeMs / DAY_MS} days ago` : '',
+        old > 0 ? endedTasks(old, maxAgeMs) : '',
         bytes > maxBytes ? `the oldest tasks, about ${size(bytes - maxBytes)}` : '',
       ].filter((each) => each !== '');
       const plan =
         removals.length === 0
           ? 'the retention removes nothing now'
-          : `a server removes ${removals.join(', and ')}`;
-      const dead =
-        deadLetters === 0
-          ? ''
-          : `; ${deadLetters} dead ${deadLetters === 1 ? 'letter' : 'letters'}, see parley push list --store ${file}`;
-      const text = `${file}: ${size(bytes)}, ${count(tasks)}; ${plan}${dead}`;
+          : `a server will remove ${removals.join(', and ')}`;
+      const parts = [
+        `${file}: ${size(bytes)}, ${count(tasks)}`,
+        plan,
+        ...deadLetterText(deadLetters, file),
+      ];
+      const text = parts.join('; ');
       checks.push(
         !givesBack && freeBytes > MUCH_FREE_BYTES
           ? warning(
               'store',
-              `${text}. ${size(freeBytes)} are free, but the file stays as large: stop the server, and run sqlite3 ${file} 'PRAGMA auto_vacuum = 2; VACUUM'`,
+              `${text}. ${size(freeBytes)} of the file are unused, but the file does not shrink by itself: stop the server, and run sqlite3 ${file} 'PRAGMA auto_vacuum = 2; VACUUM'`,
             )
           : ok('store', text),
       );
     } catch (error) {
-      const hint = error instanceof StoreError ? error.hint : undefined;
-      checks.push(broken('store', `${reasonOf(error)}${hint === undefined ? '' : `: ${hint}`}`));
+      const line = error instanceof StoreError ? storeErrorLine(error) : reasonOf(error);
+      checks.push(broken('store', line));
     }
   }
   return checks;
@@ -61,7 +63,7 @@ export function storeChecks(folder: string, retention: string | undefined): Chec
 export async function postgresCheck(url: string, retention: string | undefined): Promise<Check> {
   const name = 'postgres';
   if (!isPostgresUrl(url)) {
-    // What was given may have a password.
+    // The error does not repeat the value, which may contain a password.
     throw usageError('--store of parley doctor needs postgres://USER:PASSWORD@HOST/DATABASE');
   }
   const { maxAgeMs } = { ...DEFAULT_RETENTION, ...parseRetention(retention) };
@@ -71,14 +73,8 @@ export async function postgresCheck(url: string, retention: string | undefined):
     const parts = [
       `PostgreSQL ${server}, ${report.name}: ${size(bytes)}, ${count(tasks)}`,
       nodes === 1 ? '1 node' : `${nodes} nodes`,
-      ...(old > 0
-        ? [`a server removes ${count(old)} that ended more than ${maxAgeMs / DAY_MS} days ago`]
-        : []),
-      ...(deadLetters > 0
-        ? [
-            `${deadLetters} dead ${deadLetters === 1 ? 'letter' : 'letters'}, see parley push list --store URL`,
-          ]
-        : []),
+      ...(old > 0 ? [`a server will remove ${endedTasks(old, maxAgeMs)}`] : []),
+      ...deadLetterText(deadLetters, 'URL'),
     ];
     return orphans > 0 && nodes === 0
       ? warning(
@@ -88,7 +84,7 @@ export async function postgresCheck(url: string, retention: string | undefined):
       : ok(name, parts.join('; '));
   } catch (error) {
     if (!(error instanceof StoreError)) throw error;
-    return broken(name, `${error.message}${error.hint === undefined ? '' : `: ${error.hint}`}`);
+    return broken(name, storeErrorLine(error));
   }
 }
 
@@ -102,6 +98,16 @@ function names(folder: string): string[] {
     // Another check reports a data folder that cannot be read.
     return [];
   }
+}
+
+function endedTasks(tasks: number, maxAgeMs: number): string {
+  return `${count(tasks)} that ended more than ${maxAgeMs / DAY_MS} days ago`;
+}
+
+function deadLetterText(letters: number, store: string): string[] {
+  if (letters === 0) return [];
+  const counted = letters === 1 ? '1 dead letter' : `${letters} dead letters`;
+  return [`${counted}, see parley push list --store ${store}`];
 }
 
 function count(tasks: number): string {

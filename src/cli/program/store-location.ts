@@ -1,6 +1,6 @@
 /** Determines the location of the task store from `--store` and `--durability`, and opens the store. */
 import { isPostgresUrl } from '../../base/postgres/index.ts';
-import type { StoreError } from '../../store/index.ts';
+import type { StoreError } from '../../base/index.ts';
 import type { TaskStore } from '../../tasks/index.ts';
 import { ExitError, usageError } from './exit.ts';
 import { type Environment, option, wholeNumber } from './flags.ts';
@@ -17,7 +17,7 @@ export type StoreLocation =
 
 export interface StoreFlags {
   readonly store: string | undefined;
-  readonly durability?: string | undefined;
+  readonly durability?: 'normal' | 'full' | undefined;
   /** The length of the lease of this node, in seconds. */
   readonly lease?: string | undefined;
 }
@@ -47,9 +47,6 @@ export async function storeLocation(
   environment: Environment,
   name: string,
 ): Promise<StoreLocation> {
-  if (durability !== 'normal' && durability !== 'full') {
-    throw usageError(`--durability ${durability}: use normal or full`);
-  }
   if (store !== undefined && isPostgresUrl(store)) {
     const leaseMs = lease === undefined ? undefined : 1000 * wholeNumber('--lease', lease, LEASE);
     return { kind: 'postgres', url: store, ...(leaseMs !== undefined && { leaseMs }) };
@@ -121,10 +118,14 @@ export function isStoreInUse(error: unknown): boolean {
   return cause instanceof Error && 'code' in cause && cause.code === 'busy';
 }
 
-/** Returns the error for a store that cannot be used, in one line with its hint. */
+/** Returns the message of the error with its hint, in one line. */
+export function storeErrorLine({ message, hint }: StoreError): string {
+  return hint === undefined ? message : `${message}: ${hint}`;
+}
+
+/** Returns the error for a store that cannot be used. */
 export function storeFailure(error: StoreError): ExitError {
-  const hint = error.hint === undefined ? '' : `: ${error.hint}`;
-  return usageError(`${error.message}${hint}`, { cause: error });
+  return usageError(storeErrorLine(error), { cause: error });
 }
 
 /** Like `storeFailure`, with the advice to use another store. For a file, not for a database that nodes share. */

@@ -1,4 +1,4 @@
-/** The flags for HTTPS and proxies. tls.ts reads the files. */
+/** The flags for HTTPS and proxies. They are in their own file, because `tls.ts` loads more. */
 import { option, toggle } from './flags.ts';
 
 export const TLS_FLAGS = {
@@ -10,5 +10,5 @@ export const TLS_FLAGS = {
 } as const;
 
 export const TRUST_PROXY_FLAG = toggle(
-  'Trust a proxy on this machine: its requests count as local ones, which need no token unless the server requires one. Use it only if the proxy authenticates its callers.',
+  'Treat requests through a proxy on this machine like other local requests. They need no token, unless the server was started with tokens. Use this only if the proxy authenticates its callers.',
 );

@@ -31,7 +31,7 @@ export function readTls(values: Partial<Values<typeof TLS_FLAGS>>): TlsPair | un
     createSecureContext({ cert, key });
   } catch (error) {
     throw usageError(
-      `--tls-cert ${certFile} cannot be used (${reasonOf(error)}): its chain must be complete certificates in PEM, and an RSA key must have at least 2048 bits`,
+      `--tls-cert ${certFile} cannot be used (${reasonOf(error)}): every certificate in the file must be complete PEM, and an RSA key must have at least 2048 bits`,
       { cause: error },
     );
   }

@@ -4,33 +4,28 @@ import { isCompatible } from '../../protocol/development-tool/index.ts';
 import { codecOf, type ProtocolVersion, VERSIONS, type WireCodec } from '../../protocol/index.ts';
 import type { CommandInput } from '../program/command.ts';
 import { usageError } from '../program/exit.ts';
+import { choice, listOption, option, toggle } from '../program/flags.ts';
 import { note, quoted } from '../program/terminal.ts';
 
 export const CONNECTION_FLAGS = {
-  json: { type: 'boolean', help: "Print the protocol's JSON objects, one per line." },
-  header: {
-    type: 'string',
-    multiple: true,
-    value: "'K: V'",
-    help: 'A header that is sent with every request.',
-  },
+  json: toggle("Print the protocol's JSON objects, one per line."),
+  header: listOption("'K: V'", 'A header that is sent with every request.'),
   token: {
-    type: 'string',
-    value: 'T',
-    help: 'Send this bearer token. PARLEY_TOKEN is not sent, because it is the token of a server.',
+    ...option(
+      'T',
+      'Send this bearer token. PARLEY_TOKEN is not sent, because it is the token of a server.',
+    ),
+    variable: false,
   },
-  'trusted-origin': {
-    type: 'string',
-    multiple: true,
-    value: 'URL',
-    help: "Another origin that the agent's card may refer to. The headers are sent there too.",
-  },
-  'a2a-version': {
-    type: 'string',
-    value: 'V',
-    choices: VERSIONS,
-    help: 'The protocol version: 0.3 or 1.0. By default the newest that the agent supports.',
-  },
+  'trusted-origin': listOption(
+    'URL',
+    "Another origin that the agent's card may refer to. The headers are sent there too.",
+  ),
+  'a2a-version': choice(
+    'V',
+    VERSIONS,
+    'The protocol version: 0.3 or 1.0. By default the newest that the agent supports.',
+  ),
 } as const;
 
 type ConnectionInput = CommandInput<typeof CONNECTION_FLAGS>;
@@ -55,8 +50,7 @@ export interface Connection {
 export function targetOf({
   operands: [url = ''],
   values,
-  typed,
-}: Pick<ConnectionInput, 'operands' | 'values' | 'typed'>): Target {
+}: Pick<ConnectionInput, 'operands' | 'values'>): Target {
   if (!isHttp(url)) {
     throw usageError(`"${url}" is not a valid agent URL: write it as http://127.0.0.1:41242`);
   }
@@ -64,21 +58,17 @@ export function targetOf({
   if (username !== '' || password !== '') {
     throw usageError(`the URL of ${host} contains credentials: pass them with --token or --header`);
   }
-  const version = VERSIONS.find((known) => known === values['a2a-version']);
-  if (values['a2a-version'] !== undefined && version === undefined) {
-    throw usageError(`--a2a-version ${values['a2a-version']}: use ${VERSIONS.join(' or ')}`);
-  }
-  const trustedOrigins = values['trusted-origin'];
+  const { token, 'trusted-origin': trustedOrigins, 'a2a-version': version } = values;
   const bad = trustedOrigins.find((text) => !isHttp(text));
   if (bad !== undefined) {
     throw usageError(`--trusted-origin "${bad}": write it as https://api.example`);
   }
   const headers = headersOf(values);
-  if (typed.has('token') && values.token !== undefined) {
+  if (token !== undefined) {
     if (headers['authorization'] !== undefined) {
       throw usageError('use either --token or --header Authorization, not both');
     }
-    Object.assign(headers, headersOf({ header: [`Authorization: Bearer ${values.token}`] }));
+    Object.assign(headers, headersOf({ header: [`Authorization: Bearer ${token}`] }));
   }
   return { url, headers, trustedOrigins, version };
 }

@@ -5,13 +5,14 @@ import { openSessions } from '../../../src/cli/coder/setup.ts';
 import { localSession } from '../../../src/cli/coder/stored-sessions.ts';
 import { storeLocation } from '../../../src/cli/program/store-location.ts';
 import type { Live, LiveToken } from '../../../src/live/index.ts';
+import type { ApprovalMode } from '../../../src/coder/index.ts';
 import type { ToolCallConfirmation } from '../../../src/protocol/development-tool/index.ts';
 import { MODEL } from './model.ts';
 
 export interface HostOptions {
   readonly workspace: string;
   readonly environment: Readonly<Record<string, string>>;
-  readonly approval: string;
+  readonly approval: ApprovalMode;
   readonly port: number;
   readonly tokens: readonly LiveToken[];
   readonly resume?: string | undefined;

@@ -68,7 +68,7 @@ export async function play(t: TestContext, { seed, kills }: PlayOptions): Promis
   mkdirSync(join(home, 'config/parley'), { recursive: true });
   const settings = { mcpServers: { tools: { url: mcp.url } } };
   writeFileSync(join(home, 'config/parley/settings.json'), JSON.stringify(settings));
-  const approval = chance.pick(['ask', 'ask', 'auto-edit'], 'approval');
+  const approval = chance.pick(['ask', 'ask', 'auto-edit'] as const, 'approval');
   const options: HostOptions = {
     workspace,
     environment: {
