@@ -110,7 +110,7 @@ test('the operator lists the dead letters of all users from the file, while the 
   assert.match(shown.out, /owner +tenant +task .*\nbob +x +task-bob +hook +1 /);
   assert.doesNotMatch(shown.out + listed.out, /secret|hook\.example/);
   const retry = await parley(['push', 'retry', '--store', file, 'task-ann', 'hook']);
-  assertRefused(retry, 2, /parley push --store only lists/);
+  assertRefused(retry, 2, /--store works only with parley push list/);
   const other = path.join(folder, 'notes.db');
   writeFileSync(other, 'not a database, but some text that is long enough'.repeat(100));
   assert.equal((await parley(['push', 'list', '--store', other])).code, 2);

@@ -17,16 +17,11 @@ import { LENT, ownCopyOf } from './own-library.ts';
 
 const HOW = 'export default llmAgent(…) or createAgent(…)';
 
-export interface AgentFile {
-  readonly agent: A2AAgent | FrameworkAgent;
-  /** The absolute path. */
-  readonly file: string;
-  /** The name of the agent's store, unique to this file. */
-  readonly storeName: string;
-}
-
-/** Loads the agent. `name` is a path relative to the current folder. */
-export async function loadAgentFile(name: string): Promise<AgentFile> {
+/**
+ * Loads the agent. `name` is a path relative to the current folder. Also returns the absolute path, and the name of the
+ * agent's store, which is unique to this file.
+ */
+export async function loadAgentFile(name: string) {
   const file = path.resolve(name);
   if (!existsSync(file)) {
     throw usageError(

@@ -9,13 +9,12 @@ import { createRequire } from 'node:module';
 import { reasonOf, systemCode } from '../../base/index.ts';
 import { pathToFileURL } from 'node:url';
 import type { Agent as FrameworkAgent, Model } from '../../agent/index.ts';
-import type { A2AAgent } from '../../tasks/index.ts';
 import { usageError } from '../program/exit.ts';
 import type { Environment } from '../program/flags.ts';
 import { ownCopyOf } from './own-library.ts';
 import { sessionsFile, type StoreLocation } from '../program/store-location.ts';
 
-export interface FrameworkOptions {
+interface FrameworkOptions {
   /** The file that the agent came from. */
   readonly file: string;
   /** The default model, or undefined if the environment determines it. */
@@ -24,12 +23,7 @@ export interface FrameworkOptions {
   readonly place: StoreLocation;
 }
 
-export interface Bridged {
-  readonly agent: A2AAgent;
-  close(): Promise<void>;
-}
-
-export async function bridge(agent: FrameworkAgent, options: FrameworkOptions): Promise<Bridged> {
+export async function bridge(agent: FrameworkAgent, options: FrameworkOptions) {
   const { file, environment, place } = options;
   const open = new AsyncDisposableStack();
   const close = (): Promise<void> => open.disposeAsync();

@@ -1,6 +1,6 @@
 /** Lists the stored sessions for ACP clients, and checks the folder in which a client loads a session. */
 import { realpath } from 'node:fs/promises';
-import type { SessionQuery } from '../../acp/index.ts';
+import type { SessionQuery, Wanted } from '../../acp/index.ts';
 import { SessionNotFound, type SessionStore } from '../../agent/index.ts';
 import { isInside } from '../../coder/index.ts';
 import { A2AError } from '../../protocol/index.ts';
@@ -16,33 +16,11 @@ import {
 
 const OUTSIDE = 'the folder is outside the --workspace folders';
 
-export interface AcpSessions {
-  /**
-   * Returns the real path of the folder in which a session is opened. A stored session is opened only in its own
-   * folder, because its history contains paths and commands of this folder. Throws an A2AError if the folder cannot be
-   * used, or if there is no such session.
-   */
-  folderFor(wanted: { readonly cwd: string; readonly sessionId?: string }): Promise<string>;
-  /** Throws an A2AError if the session's folder may not be used. */
-  checkFolder(sessionId: string): Promise<void>;
-  list(query: SessionQuery): Promise<{ sessions: SessionInfo[]; nextCursor?: string }>;
-}
-
-interface SessionInfo {
-  sessionId: string;
-  cwd: string;
-  title: string;
-  updatedAt: string;
-}
-
 /**
  * Makes the list of sessions. `allowed` contains the folders that sessions may use. If it is undefined, sessions may
  * use any folder.
  */
-export function acpSessions(
-  sessions: SessionStore,
-  allowed: readonly string[] | undefined,
-): AcpSessions {
+export function acpSessions(sessions: SessionStore, allowed: readonly string[] | undefined) {
   const isAllowed = (folder: string): boolean =>
     allowed === undefined || allowed.some((root) => isInside(root, folder));
 
@@ -53,7 +31,12 @@ export function acpSessions(
   }
 
   return {
-    async folderFor({ cwd, sessionId }) {
+    /**
+     * Returns the real path of the folder in which a session is opened. A stored session is opened only in its own
+     * folder, because its history contains paths and commands of this folder. Throws an A2AError if the folder cannot
+     * be used, or if there is no such session.
+     */
+    async folderFor({ cwd, sessionId }: Pick<Wanted, 'cwd' | 'sessionId'>): Promise<string> {
       const stored = sessionId === undefined ? undefined : await storedFolder(sessionId);
       const folder = await workspaceFolder(cwd).catch((error: unknown) => {
         throw refused(error instanceof ExitError ? error.message : 'the folder cannot be used');
@@ -67,7 +50,8 @@ export function acpSessions(
       return folder;
     },
 
-    async checkFolder(sessionId) {
+    /** Throws an A2AError if the session's folder may not be used. */
+    async checkFolder(sessionId: string): Promise<void> {
       const session = await sessionFor(sessions, localSession(sessionId));
       const folder = session && workspaceOf(session);
       if (folder === undefined || isAllowed(folder)) return;
@@ -81,8 +65,8 @@ export function acpSessions(
 /** Returns a function that makes the `list` function of a user. It lists the user's sessions in allowed folders. */
 export function sessionList(sessions: SessionStore) {
   const listed = sessionLister(sessions);
-  return (user: string, isAllowed: (folder: string) => boolean = () => true): AcpSessions['list'] =>
-    async function list({ cwd, cursor }) {
+  return (user: string, isAllowed: (folder: string) => boolean = () => true) =>
+    async function list({ cwd, cursor }: SessionQuery) {
       const wanted = cwd === undefined ? undefined : await realpath(cwd).catch(() => cwd);
       try {
         const { found, next } = await listed(

@@ -8,27 +8,22 @@ import type { Logger } from '../../tasks/index.ts';
 /** Maximum number of reasons that are remembered. */
 const MAX_CAUSES = 100;
 
-export interface Causes<Log extends Logger> {
-  /** Writes to the given log, and remembers the errors that have a correlation id. */
-  readonly log: Log;
-  /** Returns the reason for a failure in one line, or undefined if the reason is unknown. */
-  readonly causeOf: (correlationId: string) => string | undefined;
-}
-
-export function rememberCauses<Log extends Logger>(log: Log): Causes<Log> {
+/**
+ * Returns a log that also remembers the errors that have a correlation id, and `causeOf`, which returns the reason for
+ * such an error in one line.
+ */
+export function rememberCauses<Log extends Logger>(given: Log) {
   const causes = new BoundedMap<string>(MAX_CAUSES);
-  return {
-    log: {
-      ...log,
-      error(fields, message) {
-        const id: unknown = Reflect.get(fields, 'correlationId');
-        const cause = causeIn(fields);
-        if (typeof id === 'string' && cause !== undefined) causes.set(id, cause);
-        log.error(fields, message);
-      },
+  const log: Log = {
+    ...given,
+    error(fields, message) {
+      const id: unknown = Reflect.get(fields, 'correlationId');
+      const cause = causeIn(fields);
+      if (typeof id === 'string' && cause !== undefined) causes.set(id, cause);
+      given.error(fields, message);
     },
-    causeOf: (id) => causes.get(id),
   };
+  return { log, causeOf: (correlationId: string) => causes.get(correlationId) };
 }
 
 /** Returns the reason in the fields of a log line, if there is one. */

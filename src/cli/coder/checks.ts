@@ -16,18 +16,19 @@ import {
 } from '../../coder/index.ts';
 import type { Settings } from '../../coder/settings/index.ts';
 import { broken, type Check, ok, warning } from '../program/checks.ts';
+import { settingsFor } from '../program/settings.ts';
 import type { Environment } from '../program/flags.ts';
 import { localOffer } from './local-models.ts';
 import { loginPlace } from './login-place.ts';
-import { settingsHere } from './settings-here.ts';
 
 const PROBE_MS = 5000;
 
 export async function coderChecks(environment: Environment): Promise<Check[]> {
+  const here = process.cwd();
   const [settings, ...others] = await Promise.all([
-    checkSettings(environment),
+    checkSettings(here, environment),
     checkGit(),
-    checkSandbox(process.cwd()),
+    checkSandbox(here),
     checkSearch(),
     checkTerminal(),
   ]);
@@ -35,16 +36,16 @@ export async function coderChecks(environment: Environment): Promise<Check[]> {
 }
 
 /** Checks the settings for this folder, the trust in the folder, the model and the MCP servers. */
-async function checkSettings(environment: Environment): Promise<Check[]> {
+async function checkSettings(here: string, environment: Environment): Promise<Check[]> {
   try {
-    const loaded = await settingsHere(environment);
-    const { settings, files, untrusted, config, workspace, trusted } = loaded;
+    const loaded = await settingsFor(here, environment);
+    const { settings, files, untrusted, config, trusted } = loaded;
     const found = ok('settings', files.length > 0 ? files.join(', ') : `none in ${config}`);
     const [model, servers] = await Promise.all([
       checkModel(settings, environment),
-      checkMcp(settings.mcpServers ?? {}, workspace, environment),
+      checkMcp(settings.mcpServers ?? {}, here, environment),
     ]);
-    return [found, checkTrust(workspace, trusted, untrusted), model, ...servers];
+    return [found, checkTrust(here, trusted, untrusted), model, ...servers];
   } catch (error) {
     return [broken('settings', reasonOf(error))];
   }

@@ -34,14 +34,6 @@ export interface LiveAddress {
   readonly strict?: boolean;
 }
 
-/** The address of --a2a-port, and the address that --remote and /remote open. */
-export interface LiveAddresses {
-  /** Undefined if others cannot join until /remote is used. */
-  readonly address: LiveAddress | undefined;
-  /** The address that /remote opens. By default, the one from which this machine reaches other networks. */
-  readonly remoteHost: string | undefined;
-}
-
 /** The characters that are allowed in a token, because it is sent in a header or as a WebSocket subprotocol. */
 const TOKEN = /^[\w!#$%&'*+.^`|~-]+$/;
 
@@ -51,21 +43,25 @@ interface ProxyFlags {
   readonly 'trust-proxy'?: boolean;
 }
 
-/** Returns the addresses from the flags. */
-export function liveAddresses(values: Values<typeof LIVE_FLAGS> & ProxyFlags): LiveAddresses {
+/**
+ * Returns the addresses from the flags. `address` is that of --a2a-port; it is undefined if others cannot join until
+ * /remote is used. `remoteHost` is the address that --remote and /remote open, or undefined for the address from which
+ * this machine reaches other networks.
+ */
+export function liveAddresses(values: Values<typeof LIVE_FLAGS> & ProxyFlags): {
+  readonly address: LiveAddress | undefined;
+  readonly remoteHost: string | undefined;
+} {
   const { 'a2a-port': port, 'a2a-host': host = DEFAULT_HOST, remote } = values;
   const tokens = liveTokens(values['a2a-token']);
+  const remoteHost = isLoopback(host) ? undefined : host;
   // The proxy connects from this machine, and some proxies add no header that shows it.
   const proxied = values['public-url'] !== undefined && values['trust-proxy'] !== true;
   if (remote) {
-    // The port stays open on this machine, and --a2a-host names the address of the network.
-    const address = {
-      port: portNumber('--a2a-port', port ?? '0'),
-      host: DEFAULT_HOST,
-      tokens,
-      strict: proxied || port === undefined,
-    };
-    return { address, remoteHost: isLoopback(host) ? undefined : host };
+    // The port is open only on this machine. --a2a-host is the network address that is opened in addition.
+    const strict = proxied || port === undefined;
+    const local = portNumber('--a2a-port', port ?? '0');
+    return { address: { port: local, host: DEFAULT_HOST, tokens, strict }, remoteHost };
   }
   if (port === undefined) {
     if (values['a2a-host'] === undefined && tokens.length === 0) {
@@ -80,7 +76,7 @@ export function liveAddresses(values: Values<typeof LIVE_FLAGS> & ProxyFlags): L
   }
   return {
     address: { port: portNumber('--a2a-port', port), host, tokens, strict: proxied },
-    remoteHost: isLoopback(host) ? undefined : host,
+    remoteHost,
   };
 }
 

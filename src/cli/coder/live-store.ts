@@ -24,7 +24,7 @@ const MAX_SWEPT = 200;
 /** Minimum age of a file that is removed. The session of a younger file may not have been stored yet. */
 const YOUNG_MS = 7 * 86_400_000;
 
-export interface LiveStoreOptions {
+interface LiveStoreOptions {
   /** The location of the sessions. */
   readonly place: StoreLocation;
   /** Whether the location was set with --store. */
@@ -50,12 +50,9 @@ function fileOf(folder: string, sessionId: string): string {
   return path.join(folder, `${sessionId.replaceAll(/[^\w.-]/g, '_').slice(0, 100)}.db`);
 }
 
-export interface SweepSetup {
+interface SweepSetup extends Omit<LiveStoreOptions, 'named' | 'sessionId'> {
   readonly values: { readonly retention?: string | undefined };
-  readonly place: StoreLocation;
   readonly sessions: SessionStore;
-  readonly environment: Environment;
-  readonly log: ServerLog;
 }
 
 /**

@@ -4,10 +4,9 @@
  * settings of a workspace have no effect here.
  */
 import { reasonOf } from '../../base/index.ts';
-import { loadSettings, type NotifySettings } from '../../coder/settings/index.ts';
+import type { NotifySettings } from '../../coder/settings/index.ts';
 import { cleanLine, titleOf, type Attention } from '../../display/index.ts';
 import type { ToolCall } from '../../protocol/development-tool/index.ts';
-import { configFolder } from '../program/config-folder.ts';
 import type { Environment } from '../program/flags.ts';
 import type { ServerLog } from '../program/log.ts';
 
@@ -24,12 +23,6 @@ export interface PosterOptions {
   /** Returns a link with which the person answers the call, if the session is open to other devices. */
   readonly linkFor: (call: ToolCall) => string | undefined;
   readonly log: Pick<ServerLog, 'warn'>;
-}
-
-/** Returns `notify` in the user's own settings. */
-export async function notifySettings(environment: Environment): Promise<NotifySettings> {
-  const folder = configFolder(environment);
-  return (await loadSettings({ configFolder: folder, trusted: false })).settings.notify ?? {};
 }
 
 /** Returns a function that posts what happened. It never throws. */

@@ -11,7 +11,6 @@ import { homedir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { imageType, MAX_IMAGE_BYTES, sizeOf } from '../../base/index.ts';
-import type { LiveSession } from '../../live/client/index.ts';
 import type { Part } from '../../protocol/index.ts';
 
 /** An absolute path of an image: in quotes, or with spaces escaped by backslashes. */
@@ -103,28 +102,10 @@ async function readImage(file: string, left: number): Promise<Read> {
   }
 }
 
-/** Returns the session of a terminal, whose prompts have the images that their text names. */
-export function attachingImages(session: LiveSession): LiveSession {
-  return {
-    get self() {
-      return session.self;
-    },
-    items: (options) => session.items(options),
-    prompt: async (content) => session.prompt(await withImagesOf(content)),
-    confirm: (confirmation) => session.confirm(confirmation),
-    cancel: (options) => session.cancel(options),
-    commands: () => session.commands(),
-    execute: (request) => session.execute(request),
-    clients: () => session.clients(),
-    close: () => session.close(),
-    ...(session.models && { models: async () => (await session.models?.()) ?? [] }),
-    ...(session.files && { files: async (prefix) => (await session.files?.(prefix)) ?? [] }),
-    ...(session.revoke && { revoke: async (client) => session.revoke?.(client) }),
-  };
-}
-
 /** Adds the images to a prompt that may have other parts, such as the output of the person's own commands. */
-async function withImagesOf(content: string | readonly Part[]): Promise<string | readonly Part[]> {
+export async function withImagesOf(
+  content: string | readonly Part[],
+): Promise<string | readonly Part[]> {
   if (typeof content === 'string') return withImages(content);
   const [first, ...others] = content;
   if (first?.kind !== 'text') return content;

@@ -16,7 +16,7 @@ interface CoderServerInput {
 /** Opens the agent, its store and its sessions. The server closes the store. */
 export async function serveCoder({ values, environment }: CoderServerInput, logger: ServerLog) {
   const roots = await workspaceFolders(values.workspace);
-  const place = await storeLocation(values, environment, 'coder');
+  const place = storeLocation(values, environment, 'coder');
   await using undo = new AsyncDisposableStack();
   const store = await openStore(place, environment, logger);
   undo.defer(() => store.close());

@@ -41,6 +41,7 @@ import { usageError } from '../program/exit.ts';
 import type { Environment } from '../program/flags.ts';
 import { VERSION } from '../program/product.ts';
 import { parseRetention } from '../program/retention.ts';
+import { ownSettings } from '../program/settings.ts';
 import { sessionsFile, type StoreLocation } from '../program/store-location.ts';
 import { note, quoted } from '../program/terminal.ts';
 
@@ -250,11 +251,9 @@ export async function modelName(
   environment: Environment,
 ): Promise<string> {
   if (model !== undefined) return model;
-  const configured = await loadSettings({ configFolder: configFolder(environment), trusted: false })
-    .then(({ settings }) => settings.model)
-    // An error in the settings is reported when a session is opened.
-    .catch(() => undefined);
-  return configured ?? defaultModelName(environment);
+  // An error in the settings is reported when a session is opened.
+  const settings = await ownSettings(environment).catch(() => undefined);
+  return settings?.model ?? defaultModelName(environment);
 }
 
 /** Returns whether a model sees images. The offline model reads only text. */

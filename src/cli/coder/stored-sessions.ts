@@ -264,7 +264,7 @@ export async function storedSessions(
   { store }: { readonly store: string | undefined },
   environment: Environment,
 ): Promise<SessionStore | undefined> {
-  const place = await storeLocation({ store }, environment, APP);
+  const place = storeLocation({ store }, environment, APP);
   if (place.kind === 'memory') {
     throw usageError('--store memory has no stored sessions: use --store sqlite:PATH');
   }

@@ -52,7 +52,7 @@ async function run(settings: Settings): Promise<number> {
   const log = createLog(environment);
   const allowed =
     values.workspace.length > 0 ? await workspaceFolders(values.workspace) : undefined;
-  const place = await storeLocation(values, environment, 'coder');
+  const place = storeLocation(values, environment, 'coder');
   const [
     { serveAcp, stdioStream },
     { modelName, openSessions, seesImages },

@@ -10,7 +10,7 @@ import {
   ticketIn,
 } from '../../live/client/index.ts';
 import { A2AError } from '../../protocol/index.ts';
-import { attachingImages } from '../coder/prompt-images.ts';
+import { terminalSession } from '../coder/terminal-session.ts';
 import { defineCommand } from '../program/command.ts';
 import { dataFolder } from '../program/data-folder.ts';
 import { EXIT, ExitError, usageError } from '../program/exit.ts';
@@ -56,8 +56,8 @@ export default defineCommand({
       interrupts: !values.plain,
     });
     let alerts: NonNullable<NotifySettings['terminal']> = 'unfocused';
-    const loaded = import('../coder/notifications.ts').then(async ({ notifySettings }) => {
-      alerts = (await notifySettings(environment)).terminal ?? alerts;
+    const loaded = import('../program/settings.ts').then(async ({ ownSettings }) => {
+      alerts = (await ownSettings(environment)).notify?.terminal ?? alerts;
     });
     // An error in the settings is reported when a session is opened.
     loaded.catch(() => undefined);
@@ -66,7 +66,7 @@ export default defineCommand({
       import('../coder/prompt-history.ts'),
       import('../program/editor.ts'),
     ]);
-    const reason = await startTui(attachingImages(session), {
+    const reason = await startTui(terminalSession(session), {
       plain: values.plain,
       theme,
       attachedTo: url.replace(/#.*/, ''),

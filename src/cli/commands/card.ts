@@ -37,7 +37,7 @@ export default defineCommand({
     const target = targetOf(input);
     if (values.verify) {
       const { verify } = await import('../remote/verify.ts');
-      return verify(target, { files: values['trust-key'], json: values.json });
+      return verify(target, values['trust-key'], values.json);
     }
     if (values['trust-key'].length > 0) {
       throw usageError('--trust-key needs --verify: add --verify');

@@ -107,7 +107,7 @@ async function copy(
   environment: Environment,
   json: boolean,
 ): Promise<void> {
-  const place = await storeLocation({ store: file }, environment, '');
+  const place = storeLocation({ store: file }, environment, '');
   if (place.kind !== 'sqlite')
     throw usageError('parley db import copies a SQLite file: use sqlite:PATH');
   const keys = secretKeyOptions(environment);

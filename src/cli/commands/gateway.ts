@@ -8,7 +8,6 @@ import {
   type Gateway,
 } from '../../gateway/index.ts';
 import type { Register } from '../../gateway/register/index.ts';
-import type { TaskStore } from '../../tasks/index.ts';
 import { StoreError } from '../../store/index.ts';
 import { ModelError } from '../../agent/index.ts';
 import type { Listening, TlsPair } from '../../server.ts';
@@ -125,7 +124,7 @@ async function run(settings: Settings): Promise<number> {
   let config = loaded?.config ?? {};
 
   const tls = readTls(values);
-  const { gateway, store, keyless } = await open(settings, config, { host, log, tls });
+  const { gateway, store, keyless } = await open(settings, config, host, log, tls);
   const listening = await listenOn(gateway, { host, port, flag: '--port' }).catch(async (error) => {
     await gateway.close(0);
     throw error;
@@ -154,26 +153,18 @@ async function run(settings: Settings): Promise<number> {
   return code;
 }
 
-interface Opened {
-  readonly gateway: Gateway;
-  readonly store: TaskStore;
-  /** True if there is no key and no OIDC issuer, so that callers cannot authenticate. */
-  readonly keyless: boolean;
-}
-
+/** Opens the gateway and its store. `keyless` is true if there is no key and no OIDC issuer. */
 async function open(
   { values, environment }: Settings,
   config: GatewayConfig,
-  {
-    host,
-    log,
-    tls,
-  }: { readonly host: string; readonly log: ServerLog; readonly tls: TlsPair | undefined },
-): Promise<Opened> {
+  host: string,
+  log: ServerLog,
+  tls: TlsPair | undefined,
+) {
   const allowNetworks = networks(values['allow-network']);
   const address = publicUrl(values['public-url']);
   const retention = parseRetention(values.retention);
-  const place = await storeLocation(values, environment, 'gateway');
+  const place = storeLocation(values, environment, 'gateway');
   const memory = place.kind === 'memory';
   const signing = serverSigning({ file: values['sign-key'], memory, environment, log });
   const [{ createGateway }, { needSecretKey, openGatewayRegister }] = await Promise.all([
@@ -241,7 +232,7 @@ function noKeys(host: string, store: string | undefined): ExitError {
       `${open}: keys cannot be created in advance for --store memory, so use --store sqlite:PATH`,
     );
   }
-  // A URL may have a password.
+  // The error does not repeat a URL, which may contain a password.
   const where =
     store === undefined ? '' : ` --store ${isPostgresUrl(store) ? 'URL' : quoted(store)}`;
   return usageError(

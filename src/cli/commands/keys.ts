@@ -302,7 +302,7 @@ async function withKeys<Result>(
   work: (keys: Keys, workspace: string, register: Register) => MaybePromise<Result>,
 ): Promise<Result> {
   const { workspace = DEFAULT_WORKSPACE } = values;
-  const place = await storeLocation(values, environment, 'gateway');
+  const place = storeLocation(values, environment, 'gateway');
   if (place.kind === 'memory') {
     throw usageError(
       'this command cannot access the keys of a gateway with --store memory: use its API (/a2a/keys), or --store sqlite:PATH',

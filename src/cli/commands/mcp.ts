@@ -2,9 +2,9 @@
 import { reasonOf } from '../../base/index.ts';
 import { logInToMcpServer, logOutOfMcpServer } from '../../coder/index.ts';
 import { loginPlace } from '../coder/login-place.ts';
-import { settingsHere } from '../coder/settings-here.ts';
 import { openBrowser } from '../program/browser.ts';
 import { defineCommand } from '../program/command.ts';
+import { settingsFor } from '../program/settings.ts';
 import { DATA_FOLDER_HELP } from '../program/data-folder.ts';
 import { EXIT, usageError } from '../program/exit.ts';
 import { listOption, toggle, type Environment } from '../program/flags.ts';
@@ -71,7 +71,7 @@ function withCause(error: unknown): string {
 }
 
 async function serverNamed(name: string, environment: Environment) {
-  const { settings, config } = await settingsHere(environment);
+  const { settings, config } = await settingsFor(process.cwd(), environment);
   const servers = settings.mcpServers ?? {};
   const server = Object.hasOwn(servers, name) ? servers[name] : undefined;
   if (server) return server;

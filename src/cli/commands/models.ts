@@ -3,8 +3,8 @@ import { offered, reachableServers, type ReachableServer } from '../../agent/int
 import { defaultModelName } from '../../agent/index.ts';
 import { allServers } from '../../agent/providers/index.ts';
 import { CODER_VARIABLES } from '../coder/flags.ts';
-import { settingsHere } from '../coder/settings-here.ts';
 import { defineCommand } from '../program/command.ts';
+import { settingsFor } from '../program/settings.ts';
 import { usageError } from '../program/exit.ts';
 import { toggle } from '../program/flags.ts';
 import { columns } from '../program/table.ts';
@@ -26,7 +26,7 @@ export default defineCommand({
   examples: ['parley models', 'parley models ollama', 'parley models --json | jq .models[].name'],
 
   async run({ operands: [only], values, environment }) {
-    const { settings } = await settingsHere(environment);
+    const { settings } = await settingsFor(process.cwd(), environment);
     const all = allServers(environment, settings.providers);
     const wanted = all.filter(({ prefix }) => only === undefined || prefix === only);
     if (wanted.length === 0) {

@@ -13,7 +13,7 @@ import {
   type ToolCall,
 } from '../../protocol/development-tool/index.ts';
 import { createHandler, memoryStore, type Logger } from '../../tasks/index.ts';
-import { causeIn, rememberCauses, type Causes } from '../coder/causes.ts';
+import { causeIn, rememberCauses } from '../coder/causes.ts';
 import {
   CODER_FLAGS,
   CODER_VARIABLES,
@@ -92,15 +92,14 @@ async function run(settings: Settings): Promise<number> {
   process.on('SIGHUP', stop);
 
   const { openCoder, openSessions, tellNotes } = await import('../coder/setup.ts');
-  const place = await storeLocation(values, environment, 'coder');
+  const place = storeLocation(values, environment, 'coder');
   await using open = new AsyncDisposableStack();
   const sessions = await openSessions(place);
   open.defer(() => sessions.close());
   const { root, resumed } = await whereToWork(values, sessions);
-  const causes = rememberCauses(
+  const { log: logger, causeOf } = rememberCauses(
     environment['PARLEY_LOG_LEVEL'] ? createLog(environment) : QUIET_LOG,
   );
-  const logger = causes.log;
   const coder = await openCoder({
     values,
     environment,
@@ -134,7 +133,7 @@ async function run(settings: Settings): Promise<number> {
   const outcome = await followTurn(agent, first, { ...printer, denied }, interrupted.signal);
   printer.end(await resultOf(outcome, sessions, contextId));
   if (process.stderr.isTTY) note(`To continue: parley -p "…" --resume ${contextId}`);
-  return conclude(outcome, causes, interrupted.signal);
+  return conclude(outcome, causeOf, interrupted.signal);
 }
 
 /**
@@ -159,7 +158,7 @@ async function whereToWork(
   return { root, resumed };
 }
 
-/** Opens a session for a single turn, which the list of conversations leaves out unless it is continued. */
+/** Opens a session for a single turn. The list of conversations leaves it out until it is continued. */
 async function openOneOff(sessions: SessionStore, id: string, root: string): Promise<void> {
   const [{ WORKSPACE_KEY }, { localSession, ONE_OFF_KEY }] = await Promise.all([
     import('../../coder/index.ts'),
@@ -218,7 +217,7 @@ async function resultOf(
 
 function conclude(
   { task, text, denied, problem, correlationId = '' }: TurnOutcome,
-  { causeOf }: Pick<Causes<Logger>, 'causeOf'>,
+  causeOf: (correlationId: string) => string | undefined,
   { aborted }: AbortSignal,
 ): number {
   const { state } = task.status;

@@ -99,7 +99,7 @@ function print(letters: readonly DeadLetter[], json: boolean): void {
 
 /** Returns the dead letters of all owners in a task store. */
 async function lettersIn(store: string, environment: Environment): Promise<readonly DeadLetter[]> {
-  const place = await storeLocation({ store }, environment, '');
+  const place = storeLocation({ store }, environment, '');
   if (place.kind === 'memory') {
     throw usageError(
       'parley push list --store cannot read the memory of a server. Ask the server: parley push list URL',

@@ -200,7 +200,7 @@ interface Picked {
 async function pickAgent(name: string, settings: Settings, log: ServerLog): Promise<Picked> {
   const { values, environment } = settings;
   const open = async (storeName: string) => {
-    const place = await storeLocation(values, environment, storeName);
+    const place = storeLocation(values, environment, storeName);
     return { place, store: await openStore(place, environment, log) };
   };
   switch (name) {

@@ -19,12 +19,11 @@ import { defineCommand, type CommandInput } from '../program/command.ts';
 import { dataFolder } from '../program/data-folder.ts';
 import { checkpointList } from '../coder/checkpoint-list.ts';
 import { personShell } from '../coder/person-shell.ts';
+import { terminalSession } from '../coder/terminal-session.ts';
 import { personsEditor } from '../program/editor.ts';
 import { EXIT, usageError } from '../program/exit.ts';
 import { filesIn } from '../coder/file-paths.ts';
 import { createOwnerNotices } from '../coder/owner-notices.ts';
-import { pendingSession } from '../coder/pending-session.ts';
-import { attachingImages } from '../coder/prompt-images.ts';
 import { liveAddresses, LIVE_FLAGS } from '../coder/live-address.ts';
 import type { OpenedLive } from '../coder/live-session.ts';
 import type { Remote } from '../coder/remote.ts';
@@ -114,7 +113,7 @@ async function run(settings: Settings): Promise<number> {
   const folder = dataFolder(environment);
   const { log, causeOf } = rememberCauses(createLog(environment, path.join(folder, LOG_FILE)));
   const { notify, notices } = createOwnerNotices();
-  const place = await storeLocation(values, environment, 'coder');
+  const place = storeLocation(values, environment, 'coder');
   const roots = await workspaceFolders(values.workspace);
   const theme = await chosenTheme(values.theme, environment);
   const { startTui } = await import('../../tui/index.ts');
@@ -162,8 +161,11 @@ async function run(settings: Settings): Promise<number> {
   let post: ((attention: Attention) => void) | undefined;
   /** Starts the notifications that the settings ask for, in this terminal and at other places. */
   async function startNotifications({ links, sessionId }: OpenedLive): Promise<void> {
-    const { createPoster, notifySettings } = await import('../coder/notifications.ts');
-    const own = await notifySettings(environment);
+    const [{ createPoster }, { ownSettings }] = await Promise.all([
+      import('../coder/notifications.ts'),
+      import('../program/settings.ts'),
+    ]);
+    const { notify: own = {} } = await ownSettings(environment);
     terminalAlerts = own.terminal;
     const linkFor = (call: ToolCall) => {
       const path = openedRemote?.base === undefined ? undefined : links.pathFor(call);
@@ -196,7 +198,7 @@ async function run(settings: Settings): Promise<number> {
     terminal: true,
     interrupts: !plain,
   });
-  const reason = await startTui(attachingImages(pendingSession(opening)), {
+  const reason = await startTui(terminalSession(opening), {
     plain,
     theme,
     prompt: operands[0],

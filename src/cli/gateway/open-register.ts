@@ -1,9 +1,8 @@
 /** Opens the register of a gateway, and the pepper of its keys, for `parley gateway` and `parley keys`. */
-import { type Pepper, openPepper } from '../../gateway/keys/index.ts';
+import { openPepper } from '../../gateway/keys/index.ts';
 import {
   openPostgresRegister,
   openRegister,
-  type Register,
   registerPath,
   SERVER_BUSY_MS,
 } from '../../gateway/register/index.ts';
@@ -14,11 +13,6 @@ import type { Environment } from '../program/flags.ts';
 import type { ServerLog } from '../program/log.ts';
 import type { StoreLocation } from '../program/store-location.ts';
 
-export interface GatewayRegister {
-  readonly register: Register;
-  readonly pepper: Pepper;
-}
-
 /** Throws a usage error if the register is in PostgreSQL and there is no PARLEY_SECRET_KEY. */
 export function needSecretKey(place: StoreLocation, environment: Environment): void {
   if (place.kind !== 'postgres' || (environment['PARLEY_SECRET_KEY'] ?? '') !== '') return;
@@ -27,16 +21,13 @@ export function needSecretKey(place: StoreLocation, environment: Environment): v
   );
 }
 
-/**
- * Opens the register. A gateway gives its task store, so that both share their connections to PostgreSQL. A command gives
- * none.
- */
+/** Opens the register. A gateway passes its task store, so that both share their connections to PostgreSQL. */
 export async function openGatewayRegister(
   place: StoreLocation,
   environment: Environment,
   log: ServerLog,
   store?: TaskStore,
-): Promise<GatewayRegister> {
+) {
   const secretKey = environment['PARLEY_SECRET_KEY'];
   const path = place.kind === 'sqlite' ? registerPath(place.file) : undefined;
   const serves = store !== undefined;

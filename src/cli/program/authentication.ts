@@ -1,12 +1,11 @@
 /**
- * Creates the authentication of a server from its flags. There can be none, one token, or a file with one token per
- * user.
+ * Creates the authentication of a server from its flags: one token, a file with one token per user, or no
+ * authentication.
  */
-import { readFileSync } from 'node:fs';
 import { type Authenticate, bearerTokens } from '../../http/index.ts';
 import type { CommandInput } from './command.ts';
-import { reasonOf, systemCode } from '../../base/index.ts';
 import { usageError } from './exit.ts';
+import { readFlagFile } from './flag-file.ts';
 import { option } from './flags.ts';
 import { checkUnique } from './unique-token.ts';
 
@@ -40,7 +39,7 @@ export function authentication({ values, typed }: Credentials): Authenticate | u
 /** Reads lines of NAME:TOKEN. A line that starts with `#` is a comment. */
 function readKeys(file: string): Map<string, string> {
   const tokens = new Map<string, string>();
-  for (const [index, line] of read(file).split('\n').entries()) {
+  for (const [index, line] of readFlagFile('--keys', file).split('\n').entries()) {
     const text = line.trim();
     if (text === '' || text.startsWith('#')) continue;
     const place = `${file}, line ${index + 1}`;
@@ -55,15 +54,6 @@ function readKeys(file: string): Map<string, string> {
   }
   if (tokens.size === 0) throw usageError(`${file} has no keys: add lines of the form NAME:TOKEN`);
   return tokens;
-}
-
-function read(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (error) {
-    const why = systemCode(error) === 'ENOENT' ? 'no such file' : reasonOf(error);
-    throw usageError(`--keys ${file}: ${why}`, { cause: error });
-  }
 }
 
 /** Checks that a caller can send the token in a header. */

@@ -125,7 +125,7 @@ function spelled(name: string, { short, value, optional, multiple }: Flag): stri
 }
 
 /** One entry of a list of commands. Its module is loaded only when the command runs. */
-export interface CommandEntry {
+interface CommandEntry {
   readonly operands?: string;
   readonly about: string;
   load(): Promise<Command>;

@@ -26,15 +26,14 @@ interface CompletedPlace {
   readonly flags: readonly FlagWord[];
 }
 
-/** Describes a table of commands. `top` are the flags without a command. Loads every command. */
-export async function describe(table: CommandTable, top: Flags): Promise<CompletedPlace[]> {
-  return placesOf([], table, top);
-}
-
-async function placesOf(
-  path: readonly string[],
+/**
+ * Describes a table of commands, whose names follow the words of `path`. `flags` are the flags without a command. Loads
+ * every command.
+ */
+export async function describe(
   table: CommandTable,
   flags: Flags,
+  path: readonly string[] = [],
 ): Promise<CompletedPlace[]> {
   const words = Object.entries(table).map(([word, { about }]) => ({ word, about }));
   const places: CompletedPlace[] = [{ path, words, flags: flagWords(flags) }];
@@ -42,7 +41,7 @@ async function placesOf(
     const command = await entry.load();
     const inner = [...path, name];
     if (command.actions) {
-      places.push(...(await placesOf(inner, command.actions, {})));
+      places.push(...(await describe(command.actions, {}, inner)));
       continue;
     }
     // `list|retry URL`: the first operand is one of these words.

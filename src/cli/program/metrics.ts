@@ -5,29 +5,22 @@ import { STORE_METRICS, watchStore } from '../../store/index.ts';
 import type { TaskStore } from '../../tasks/index.ts';
 import { VERSION } from './product.ts';
 
-type Route = NonNullable<ServeOptions['routes']>[number];
-
-export interface ServerMetrics {
-  /** The route. It needs the same authentication as the agent. */
-  readonly route: Route;
-  /** Adds the metrics of the server. */
-  watch(server: Pick<AgentServer, 'handler' | 'streams'>): void;
-  close(): void;
-}
-
-export function serverMetrics(store: TaskStore): ServerMetrics {
+export function serverMetrics(store: TaskStore) {
   const metrics = createMetrics({ ...SERVER_METRICS, ...STORE_METRICS }, { version: VERSION });
   watchStore(metrics, store);
+  /** The route. It needs the same authentication as the agent. */
+  const route: NonNullable<ServeOptions['routes']>[number] = {
+    verb: 'GET',
+    path: '/metrics',
+    handle: async () => ({
+      headers: { 'content-type': METRICS_CONTENT_TYPE, 'cache-control': 'no-store' },
+      text: metrics.text(),
+    }),
+  };
   return {
-    route: {
-      verb: 'GET',
-      path: '/metrics',
-      handle: async () => ({
-        headers: { 'content-type': METRICS_CONTENT_TYPE, 'cache-control': 'no-store' },
-        text: metrics.text(),
-      }),
-    },
-    watch(server) {
+    route,
+    /** Adds the metrics of the server. */
+    watch(server: Pick<AgentServer, 'handler' | 'streams'>): void {
       metrics.gauge('parley_executions_running', () => server.handler.running);
       metrics.gauge('parley_streams_open', () => server.streams);
     },

@@ -57,12 +57,7 @@ function silenceLibraries(log: ServerLog): void {
   }
 }
 
-export interface ProcessEnd {
-  /** The exit code, or undefined until the process is ending. */
-  readonly code: number | undefined;
-}
-
-export interface ProcessEndOptions {
+interface ProcessEndOptions {
   /**
    * Whether the process controls the terminal screen. If so, it also ends when the terminal is closed, and prints
    * errors last.
@@ -80,7 +75,7 @@ export function onProcessEnd(
   log: ServerLog,
   close: (code: number) => unknown,
   { terminal = false, interrupts = true }: ProcessEndOptions = {},
-): ProcessEnd {
+) {
   let code: number | undefined;
   const stop = (wanted: number): void => {
     if (code !== undefined) return;
@@ -116,7 +111,8 @@ export function onProcessEnd(
     }
   });
   return {
-    get code() {
+    /** The exit code, or undefined until the process is ending. */
+    get code(): number | undefined {
       return code;
     },
   };

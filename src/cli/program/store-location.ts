@@ -1,7 +1,9 @@
 /** Determines the location of the task store from `--store` and `--durability`, and opens the store. */
+import path from 'node:path';
 import { isPostgresUrl } from '../../base/postgres/index.ts';
 import type { StoreError } from '../../base/index.ts';
 import type { TaskStore } from '../../tasks/index.ts';
+import { dataFolder } from './data-folder.ts';
 import { ExitError, usageError } from './exit.ts';
 import { type Environment, option, wholeNumber } from './flags.ts';
 import type { ServerLog } from './log.ts';
@@ -42,11 +44,11 @@ export function sessionsFile(storeFile: string): string {
  * Returns the location. Without `--store`, this is the file `name`.db in the data folder. Each agent has its own file,
  * because a store has only one writer.
  */
-export async function storeLocation(
+export function storeLocation(
   { store, durability = 'normal', lease }: StoreFlags,
   environment: Environment,
   name: string,
-): Promise<StoreLocation> {
+): StoreLocation {
   if (store !== undefined && isPostgresUrl(store)) {
     const leaseMs = lease === undefined ? undefined : 1000 * wholeNumber('--lease', lease, LEASE);
     return { kind: 'postgres', url: store, ...(leaseMs !== undefined && { leaseMs }) };
@@ -55,18 +57,16 @@ export async function storeLocation(
     throw usageError('--lease is only for several servers that share --store postgres://…');
   }
   if (store === 'memory') return { kind: 'memory' };
-  const given = store === undefined ? undefined : fileOf(store);
-  if (store !== undefined && given === undefined) {
-    // A URL may have a password.
+  if (store === undefined) {
+    return { kind: 'sqlite', file: path.join(dataFolder(environment), `${name}.db`), durability };
+  }
+  const file = fileOf(store);
+  if (file === undefined) {
+    // The error does not repeat a whole URL, which may contain a password.
     const named = /^[^:]*:/.exec(store)?.[0] ?? store;
     throw usageError(`--store ${named === store ? store : `${named}…`}: use ${STORES}`);
   }
-  if (given !== undefined) return { kind: 'sqlite', file: given, durability };
-  const [{ dataFolder }, path] = await Promise.all([
-    import('./data-folder.ts'),
-    import('node:path'),
-  ]);
-  return { kind: 'sqlite', file: path.join(dataFolder(environment), `${name}.db`), durability };
+  return { kind: 'sqlite', file, durability };
 }
 
 /**

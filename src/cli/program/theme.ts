@@ -27,12 +27,10 @@ export async function chosenTheme(
  * error.
  */
 async function themeIn(environment: Environment): Promise<string | undefined> {
-  const folder = configFolder(environment);
-  if (!existsSync(path.join(folder, 'settings.json'))) return undefined;
-  const { loadSettings } = await import('../../coder/settings/index.ts');
+  if (!existsSync(path.join(configFolder(environment), 'settings.json'))) return undefined;
+  const { ownSettings } = await import('./settings.ts');
   try {
-    return (await loadSettings({ configFolder: folder, workspace: folder, trusted: false }))
-      .settings.theme;
+    return (await ownSettings(environment)).theme;
   } catch {
     return undefined;
   }

@@ -1,10 +1,10 @@
 /** Reads the certificate and the key of `--tls-cert` and `--tls-key`, at the start and on SIGHUP. */
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 import type { Listening, TlsPair } from '../../server.ts';
-import { reasonOf, systemCode } from '../../base/index.ts';
+import { reasonOf } from '../../base/index.ts';
 import { usageError } from './exit.ts';
+import { readFlagFile } from './flag-file.ts';
 import type { Values } from './flags.ts';
 import type { ServerLog } from './log.ts';
 import { note, quoted } from './terminal.ts';
@@ -19,8 +19,8 @@ export function readTls(values: Partial<Values<typeof TLS_FLAGS>>): TlsPair | un
   if (certFile === undefined && keyFile === undefined) return undefined;
   if (certFile === undefined) throw usageError('--tls-key needs --tls-cert: add --tls-cert FILE');
   if (keyFile === undefined) throw usageError('--tls-cert needs --tls-key: add --tls-key FILE');
-  const cert = read('--tls-cert', certFile);
-  const key = read('--tls-key', keyFile);
+  const cert = readFlagFile('--tls-cert', certFile);
+  const key = readFlagFile('--tls-key', keyFile);
   if (!parseCertificate(cert, certFile).checkPrivateKey(parseKey(key, keyFile))) {
     throw usageError(
       `--tls-key ${keyFile} is not the key of the certificate in ${certFile}: use the key with which the certificate was requested`,
@@ -36,15 +36,6 @@ export function readTls(values: Partial<Values<typeof TLS_FLAGS>>): TlsPair | un
     );
   }
   return { cert, key };
-}
-
-function read(flag: string, file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (error) {
-    const why = systemCode(error) === 'ENOENT' ? 'no such file' : reasonOf(error);
-    throw usageError(`${flag} ${file}: ${why}`, { cause: error });
-  }
 }
 
 function parseCertificate(pem: string, file: string): X509Certificate {

@@ -11,21 +11,11 @@ import {
 import { contentOf } from '../program/render.ts';
 import { note, shown, word } from '../program/terminal.ts';
 
-export interface FactPrinter {
-  /** Whether a part of the answer has been written. */
-  readonly any: boolean;
-  write(text: string): void;
-  /** Ends an unfinished line on standard output. */
-  breakLine(): void;
-  remark(line: string): void;
-  print(fact: Fact): void;
-}
-
 /**
  * Makes a printer. With `answer: false`, nothing is written to standard output. With `quiet`, nothing is written to
  * standard error.
  */
-export function createFactPrinter({ answer = true, quiet = false } = {}): FactPrinter {
+export function createFactPrinter({ answer = true, quiet = false } = {}) {
   const callLine = createCallLines();
   let any = false;
   let midLine = false;
@@ -37,6 +27,7 @@ export function createFactPrinter({ answer = true, quiet = false } = {}): FactPr
     process.stdout.write(text);
   }
 
+  /** Ends an unfinished line on standard output. */
   function breakLine(): void {
     if (midLine) process.stdout.write('\n');
     midLine = false;
@@ -50,13 +41,14 @@ export function createFactPrinter({ answer = true, quiet = false } = {}): FactPr
   }
 
   return {
-    get any() {
+    /** Whether a part of the answer has been written. */
+    get any(): boolean {
       return any;
     },
     write,
     breakLine,
     remark,
-    print(fact) {
+    print(fact: Fact): void {
       if (fact.kind === 'text') {
         write(shown(fact.text));
       } else if (fact.kind === 'file') {

@@ -6,17 +6,12 @@ import {
   inspectorRoutes,
 } from '../../console/inspector/index.ts';
 import { LiveAccess, ticketRoute } from '../../live/index.ts';
-import { type AgentServer, createAgent, serve } from '../../server.ts';
+import { createAgent, serve } from '../../server.ts';
 import type { Logger } from '../../tasks/index.ts';
 import { VERSION } from '../program/product.ts';
 
-export interface InspectorServer {
-  readonly server: AgentServer;
-  /** Returns a new link to the page of the server at this address. */
-  readonly linkAt: (url: string) => string;
-}
-
-export function inspectorServer(target: AgentRelayOptions, logger: Logger): InspectorServer {
+/** Returns the server, and `linkAt`, which returns a new link to its page at an address. */
+export function inspectorServer(target: AgentRelayOptions, logger: Logger) {
   const access = new LiveAccess({
     strict: true,
     renewal: 'start parley inspect again to get a new link',
@@ -31,10 +26,10 @@ export function inspectorServer(target: AgentRelayOptions, logger: Logger): Insp
       ...inspectorRoutes(new AgentRelay(target)),
     ],
   });
-  return { server, linkAt: (url) => `${url}/console#ticket=${access.issueTicket([])}` };
+  return { server, linkAt: (url: string) => `${url}/console#ticket=${access.issueTicket([])}` };
 }
 
-/** The page needs a server, and a server has an agent. This one only says what the server is. */
+/** The agent of the server. It only answers that this is the server of `parley inspect`. */
 const inspector = createAgent(
   { name: 'Parley inspector', description: 'Serves the page of parley inspect', version: VERSION },
   async function* () {

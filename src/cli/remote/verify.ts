@@ -17,22 +17,22 @@ import { word } from '../program/terminal.ts';
 
 const TIMEOUT_MS = 15_000;
 
-export interface VerifyOptions {
-  /**
-   * Files with the public keys that may sign the card. If there are none, the keys of the agent's own server are used.
-   */
-  readonly files: readonly string[];
-  readonly json: boolean;
-}
-
-/** What the user can do about a problem with the flags of this command. */
+/** The flags of this command with which the user can solve a problem. */
 const FLAGS: Readonly<Partial<Record<ProblemName, string>>> = {
   credentials: 'pass them with --token or --header',
   'other-origin': 'no headers are sent there without --trusted-origin',
   'untrusted-key': 'pass a key that you trust with --trust-key FILE',
 };
 
-export async function verify(target: Target, { files, json }: VerifyOptions): Promise<number> {
+/**
+ * Prints the checks and returns the exit code. `files` contain the public keys that may sign the card. If there are no
+ * files, the keys of the agent's own server are used.
+ */
+export async function verify(
+  target: Target,
+  files: readonly string[],
+  json: boolean,
+): Promise<number> {
   const keys = files.length === 0 ? undefined : trustedKeys(files);
   const { raw, ...found } = await discoverRaw(target, TIMEOUT_MS);
   const { card } = found;

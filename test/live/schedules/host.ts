@@ -34,7 +34,7 @@ export interface Host {
 
 export async function openHost(options: HostOptions): Promise<Host & { readonly live: Live }> {
   const { workspace, environment, approval, port, tokens, resume } = options;
-  const place = await storeLocation({ store: undefined }, environment, 'sessions');
+  const place = storeLocation({ store: undefined }, environment, 'sessions');
   const sessions: SessionStore = await openSessions(place);
   // A process that was killed before its first turn has left no session.
   const resumes = resume !== undefined && (await sessions.get(localSession(resume))) !== undefined;

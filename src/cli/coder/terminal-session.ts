@@ -1,10 +1,12 @@
 /**
- * A live session that is still being opened. It lets the UI start before the agent is loaded. Calls wait until the
- * session is open. If the session cannot be opened, there are no items, and the code that created `opening` reports the
- * error.
+ * The live session that a terminal shows. It attaches the images that a prompt names. The session may still be opening,
+ * so that the UI starts before the agent is loaded. Calls then wait until the session is open. If it cannot be opened,
+ * there are no items, and the code that created `opening` reports the error.
  */
+import type { MaybePromise } from '../../base/index.ts';
 import type { LiveClient, LiveItem, LiveSession } from '../../live/client/index.ts';
 import { LIVE_ROLES } from '../../live/client/roles/index.ts';
+import { withImagesOf } from './prompt-images.ts';
 
 const TERMINAL: LiveClient = {
   id: 'terminal',
@@ -13,8 +15,9 @@ const TERMINAL: LiveClient = {
   roles: LIVE_ROLES,
 };
 
-export function pendingSession(opening: Promise<LiveSession>): LiveSession {
-  let opened: LiveSession | undefined;
+export function terminalSession(given: MaybePromise<LiveSession>): LiveSession {
+  let opened = given instanceof Promise ? undefined : given;
+  const opening = Promise.resolve(given);
   opening.then(
     (session) => (opened = session),
     () => undefined,
@@ -30,7 +33,7 @@ export function pendingSession(opening: Promise<LiveSession>): LiveSession {
       return opened?.self ?? TERMINAL;
     },
     items,
-    prompt: async (content) => (await opening).prompt(content),
+    prompt: async (content) => (await opening).prompt(await withImagesOf(content)),
     confirm: async (confirmation) => (await opening).confirm(confirmation),
     cancel: async (options) => (await opening).cancel(options),
     commands: async () => (await opening).commands(),

@@ -1,0 +1,17 @@
+/** Loads the settings of the coding agent. */
+import { isTrusted, loadSettings, type Settings } from '../../coder/settings/index.ts';
+import { configFolder } from './config-folder.ts';
+import type { Environment } from './flags.ts';
+
+/** Returns the user's own settings, without those of a workspace. */
+export async function ownSettings(environment: Environment): Promise<Settings> {
+  return (await loadSettings({ configFolder: configFolder(environment), trusted: false })).settings;
+}
+
+/** Returns the settings for a folder. Those of the folder itself are used only if it is trusted. */
+export async function settingsFor(workspace: string, environment: Environment) {
+  const config = configFolder(environment);
+  const trusted = await isTrusted(config, workspace);
+  const loaded = await loadSettings({ configFolder: config, workspace, trusted });
+  return { ...loaded, config, trusted };
+}
