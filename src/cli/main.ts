@@ -132,10 +132,12 @@ async function run(args: readonly string[]): Promise<number> {
   }
   // The name of a command has no white space, so a text of several words is a prompt.
   if (first === undefined || first.startsWith('-') || /\s/.test(first)) {
-    if (hasPrompt(args)) return (await import('./commands/prompt.ts')).default(args, process.env);
+    if (hasPrompt(args)) {
+      return (await import('./commands/prompt.ts')).default('parley', args, process.env);
+    }
     const { default: command, TERMINAL_FLAGS } = await import('./commands/terminal-ui.ts');
     refuseMisplaced(parseFlags('parley', TERMINAL_FLAGS, args, process.env).operands);
-    return command(args, process.env);
+    return command('parley', args, process.env);
   }
   const advice =
     args.length > 1

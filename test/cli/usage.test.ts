@@ -43,6 +43,18 @@ describe('the command line', { concurrency: 3 }, () => {
     });
   }
 
+  test('--help names a variable only for flags that have one', async () => {
+    const list = await parley(['keys', 'list', '--help']);
+    assert.match(
+      list.out,
+      /^Each flag except --workspace also has .* PARLEY_STORE for --store\.$/m,
+    );
+    const send = await parley(['get', '--help']);
+    assert.match(send.out, /^Each flag except --token also has .* PARLEY_JSON for --json\.$/m);
+    const { out } = await parley(['completion', '--help']);
+    assert.doesNotMatch(out, /PARLEY_/);
+  });
+
   const wrong: [sentence: string, args: string[], says: RegExp][] = [
     ['an unknown command', ['sned'], /unknown command "sned": did you mean parley send\?/],
     ['an action that is missing', ['db'], /parley db needs ACTION, for example: parley db migrate/],

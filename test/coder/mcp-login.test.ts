@@ -170,7 +170,7 @@ test('parley mcp login prints the URL of the login, and names the servers if the
   };
   writeFileSync(join(config, 'settings.json'), JSON.stringify({ mcpServers }));
   const environment = { XDG_CONFIG_HOME: place.home, PARLEY_HOME: place.home };
-  const run = (...args: string[]) => mcpCommand(args, environment);
+  const run = (...args: string[]) => mcpCommand('parley mcp', args, environment);
   await assert.rejects(
     run('login', 'liner'),
     /no MCP server "liner".*: linear, files, open, closed$/,

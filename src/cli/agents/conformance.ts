@@ -32,14 +32,6 @@ type Behaviour = (context: ExecutionContext) => AsyncIterable<ExecutorEvent>;
 const working: ExecutorEvent = { kind: 'status-update', state: 'working' };
 const completed: ExecutorEvent = { kind: 'status-update', state: 'completed' };
 
-function artifact(part: Part): ExecutorEvent {
-  return {
-    kind: 'artifact-update',
-    artifact: { artifactId: randomUUIDv7(), name: 'output', parts: [part] },
-    lastChunk: true,
-  };
-}
-
 async function* complete(): AsyncGenerator<ExecutorEvent> {
   yield working;
   yield { kind: 'status-update', state: 'completed', message: 'Hello from TCK' };
@@ -58,8 +50,9 @@ async function* answer(): AsyncGenerator<ExecutorEvent> {
 
 function produce(part: Part): Behaviour {
   return async function* () {
+    const artifact = { artifactId: randomUUIDv7(), name: 'output', parts: [part] };
     yield working;
-    yield artifact(part);
+    yield { kind: 'artifact-update', artifact, lastChunk: true };
     yield completed;
   };
 }

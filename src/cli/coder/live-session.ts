@@ -18,14 +18,7 @@ import { EXTENSION_URI, type McpServers } from '../../protocol/development-tool/
 import { isTerminal, type TaskState, type User } from '../../protocol/index.ts';
 import type { RequestHandler } from '../../tasks/index.ts';
 import { type Listening, serve, type TlsPair } from '../../server.ts';
-import {
-  openCoder,
-  seesImages,
-  type CoderFlags,
-  type CoderSetup,
-  type OpenedCoder,
-} from './setup.ts';
-import type { Environment } from '../program/flags.ts';
+import { openCoder, seesImages, type CoderFlags, type CoderSetup } from './setup.ts';
 import { filesIn } from './file-paths.ts';
 import type { LiveAddress } from './live-address.ts';
 import { lazyGrpc } from '../program/grpc.ts';
@@ -37,17 +30,15 @@ import { serverSigning } from '../program/signing.ts';
 import { localSession, sessionTitle } from './stored-sessions.ts';
 import type { StoreLocation } from '../program/store-location.ts';
 
-export interface LiveSetup {
+/** The session works in the first of the `roots`. */
+interface LiveSetup extends Pick<
+  CoderSetup,
+  'environment' | 'roots' | 'sessions' | 'terminal' | 'offersLocal' | 'notify'
+> {
   readonly values: CoderFlags & { readonly store?: string | undefined };
-  readonly environment: Environment;
-  /** The real paths of the workspaces. The session works in the first one. */
-  readonly roots: readonly string[];
   readonly place: StoreLocation;
-  readonly sessions: SessionStore;
   /** The id of the session to resume. */
   readonly resume?: string | undefined;
-  /** Whether a person at a terminal of this process uses the session. */
-  readonly terminal?: boolean | undefined;
   /** Whether a new session is stored immediately, before its first prompt. */
   readonly keep?: boolean;
   readonly mcpServers?: McpServers | undefined;
@@ -58,35 +49,12 @@ export interface LiveSetup {
   readonly tls?: TlsPair | undefined;
   readonly publicUrl?: string | undefined;
   readonly trustProxy?: boolean | undefined;
-  /** Whether a model on this machine is used if there is no key. */
-  readonly offersLocal?: boolean;
   readonly log: ServerLog;
-  readonly notify?: CoderSetup['notify'];
 }
 
-export interface OpenedLive {
-  readonly live: Live;
-  readonly coder: OpenedCoder;
-  readonly sessionId: string;
-  /** The address where others can join, or undefined if they cannot join. */
-  readonly url: string | undefined;
-  /** The port of this machine where others can join. */
-  readonly port: number | undefined;
-  /** The links with which a person answers one call. */
-  readonly links: AnswerLinks;
-  /** The tickets and tokens of the session. */
-  readonly access: LiveAccess;
-  /** Returns the server. If it does not listen yet, it listens on a free port of this machine. */
-  listen(): Promise<Listening>;
-  /** Notes for the user, one line each. */
-  readonly notes: readonly string[];
-  /** Whether the session has any messages. */
-  used(): Promise<boolean>;
-  /** Ends the session for all members, and stops its tasks. */
-  close(): Promise<void>;
-}
+export type OpenedLive = Awaited<ReturnType<typeof openLiveSession>>;
 
-export async function openLiveSession(setup: LiveSetup): Promise<OpenedLive> {
+export async function openLiveSession(setup: LiveSetup) {
   const { values, environment, roots, sessions, address, log, place, notify } = setup;
   const sessionId = setup.resume ?? randomUUIDv7();
   await using undo = new AsyncDisposableStack();
@@ -152,11 +120,8 @@ export async function openLiveSession(setup: LiveSetup): Promise<OpenedLive> {
     listening = await listenOn(server, { ...where, flag: '--a2a-port' });
     return listening;
   };
-  if (address) {
-    await (opening = listenAt(address));
-  } else {
-    await server.handler.recover();
-  }
+  if (address) await (opening = listenAt(address));
+  else await server.handler.recover();
   // The session can be resumed from now on, even if it gets no prompt.
   if (setup.keep && setup.resume === undefined) {
     await sessions.open(localSession(sessionId), { [WORKSPACE_KEY]: roots[0] ?? '' });
@@ -176,6 +141,7 @@ export async function openLiveSession(setup: LiveSetup): Promise<OpenedLive> {
   session.live = live;
   const opened = undo.move();
 
+  /** Returns whether the session has any messages. */
   async function used(): Promise<boolean> {
     return ((await sessions.get(localSession(sessionId)))?.events.length ?? 0) > 0;
   }
@@ -184,20 +150,26 @@ export async function openLiveSession(setup: LiveSetup): Promise<OpenedLive> {
     live,
     coder,
     sessionId,
+    /** The address where others can join, or undefined if they cannot join. */
     get url() {
       return listening?.url;
     },
+    /** The port of this machine where others can join. */
     get port() {
       return listening?.port;
     },
+    /** The tickets and tokens of the session. */
     access,
+    /** The links with which a person answers one call. */
     links,
+    /** Returns the server. If it does not listen yet, it listens on a free port of this machine. */
     listen() {
       opening ??= listenAt({ host: DEFAULT_HOST, port: 0 });
       // After a failure, the next call tries again.
       opening.catch(() => (opening = undefined));
       return opening;
     },
+    /** Notes for the user, one line each. */
     notes:
       setup.resume === undefined || taskId !== undefined || former.length > 0
         ? coder.notes
@@ -206,6 +178,7 @@ export async function openLiveSession(setup: LiveSetup): Promise<OpenedLive> {
             `The agent remembers this session, but its messages cannot be shown here: parley export ${sessionId} prints them.`,
           ],
     used,
+    /** Ends the session for all members, and stops its tasks. */
     async close() {
       await live.close();
       const forget = place.kind === 'sqlite' && !named && !(await used());
@@ -275,12 +248,8 @@ export async function tasksOf(
   // A submitted task has no content yet.
   const used = tasks.filter(({ status: { state } }) => state !== 'submitted');
   const [latest, ...others] = used;
-  const continues = latest && !endsTask(latest.status.state);
+  const isOpen = (state: TaskState) => state === 'completed' || !isTerminal(state);
+  const continues = latest && isOpen(latest.status.state);
   const former = (continues ? others : used).map(({ id }) => id).toReversed();
   return { ...(continues && { taskId: latest.id }), former };
-}
-
-/** Returns whether a task in this state cannot be continued with another turn. */
-function endsTask(state: TaskState): boolean {
-  return isTerminal(state) && state !== 'completed';
 }

@@ -73,9 +73,9 @@ function requestFor(
   attention: Attention,
   { settings, sessionId, linkFor }: PosterOptions,
 ): Notification {
-  const title = TITLES[attention.kind];
+  const { title, tags, text: plain } = WORDS[attention.kind];
   const call = attention.kind === 'needs-you' ? attention.call : undefined;
-  const text = textOf(attention, settings.details === true).slice(0, MAX_CHARS);
+  const text = (call ? callText(call, settings.details === true) : plain).slice(0, MAX_CHARS);
   const link = call && linkFor(call);
   if (settings.format === 'json') {
     const about = { event: attention.kind, title, text, sessionId, time: new Date().toISOString() };
@@ -90,34 +90,23 @@ function requestFor(
       'content-type': 'text/plain; charset=utf-8',
       title,
       priority: call ? 'high' : 'default',
-      tags: TAGS[attention.kind],
+      tags,
       ...(link !== undefined && { click: link }),
     },
     body: text,
   };
 }
 
-const TITLES = {
-  'needs-you': 'Parley needs you',
-  done: 'Parley is done',
-  failed: 'Parley failed',
+/** What is posted for each kind. `tags` are the names of emoji that ntfy shows. */
+const WORDS = {
+  'needs-you': { title: 'Parley needs you', tags: 'raised_hand', text: '' },
+  done: { title: 'Parley is done', tags: 'white_check_mark', text: 'The turn is done.' },
+  failed: { title: 'Parley failed', tags: 'x', text: 'The turn failed.' },
 } as const;
 
-/** The names of emoji that ntfy shows. */
-const TAGS = { 'needs-you': 'raised_hand', done: 'white_check_mark', failed: 'x' } as const;
-
-/** Returns the text. Without `details`, it names only the tool, because others may read it on the way. */
-function textOf(attention: Attention, details: boolean): string {
-  switch (attention.kind) {
-    case 'needs-you':
-      return details
-        ? titleOf(attention.call)
-        : `A call of ${cleanLine(attention.call.tool_name)} waits for your answer.`;
-    case 'failed':
-      return 'The turn failed.';
-    default:
-      return 'The turn is done.';
-  }
+/** Returns the text about a call. Without `details`, it names only the tool, because servers on the way may read it. */
+function callText(call: ToolCall, details: boolean): string {
+  return details ? titleOf(call) : `A call of ${cleanLine(call.tool_name)} waits for your answer.`;
 }
 
 /** Returns the headers, whose values are in the environment, or undefined if one is missing. */

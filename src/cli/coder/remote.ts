@@ -31,12 +31,6 @@ export interface RemoteOptions {
   readonly tls: boolean;
 }
 
-export interface RemoteResult {
-  readonly text: string;
-  /** The link with the ticket. */
-  readonly url?: string;
-}
-
 interface OpenAddress {
   readonly host: string;
   readonly address: AddedAddress;
@@ -72,8 +66,8 @@ export class Remote {
     return trimEndOf(publicUrl ?? this.#added[0]?.address.url ?? this.#base ?? '', '/');
   }
 
-  /** Runs the command with these words. */
-  async run(words: readonly string[]): Promise<RemoteResult> {
+  /** Runs the command with these words. Returns a text and, unless the words are `off`, the link with the ticket. */
+  async run(words: readonly string[]): Promise<{ readonly text: string; readonly url?: string }> {
     const [first = ''] = words;
     if (first === 'off' && words.length === 1) return { text: await this.#close() };
     const wanted = words.flatMap((word) => word.split(',')).filter((word) => word !== '');

@@ -33,12 +33,13 @@ import {
   isTrusted,
 } from '../../coder/settings/index.ts';
 import type { Logger } from '../../tasks/index.ts';
+import type { CODER_FLAGS } from './flags.ts';
 import { localOffer, type LocalOffer } from './local-models.ts';
 import { loginPlace } from './login-place.ts';
 import { hideOwnSecrets } from './own-secrets.ts';
 import { configFolder } from '../program/config-folder.ts';
 import { usageError } from '../program/exit.ts';
-import type { Environment } from '../program/flags.ts';
+import type { Environment, Values } from '../program/flags.ts';
 import { VERSION } from '../program/product.ts';
 import { parseRetention } from '../program/retention.ts';
 import { ownSettings } from '../program/settings.ts';
@@ -51,10 +52,7 @@ const FEW_TOKENS = 16_000;
 const NO_KEY =
   'There is no API key, so the offline model answers. It understands only a few simple requests. Set GEMINI_API_KEY, ANTHROPIC_API_KEY or OPENAI_API_KEY to use another model, or use a model on this machine: parley models lists them.';
 
-export interface CoderFlags {
-  readonly model: string | undefined;
-  readonly approval: ApprovalMode | undefined;
-  readonly sandbox: boolean;
+export interface CoderFlags extends Omit<Values<typeof CODER_FLAGS>, 'workspace'> {
   readonly retention?: string | undefined;
   readonly 'allow-client-mcp'?: boolean;
   readonly 'allow-auto-execute'?: boolean;
@@ -77,7 +75,7 @@ export interface CoderSetup {
    * mode.
    */
   readonly shared?: boolean;
-  /** Whether a person at a terminal runs the session. They may choose every mode, and nobody else may choose yolo. */
+  /** Whether a person at a terminal runs the session. This person may choose every mode; other clients may not choose yolo. */
   readonly terminal?: boolean | undefined;
   /** Whether the agent is for a live session, which runs no other tasks in its store. */
   readonly live?: boolean;
@@ -91,15 +89,7 @@ export interface CoderSetup {
   readonly notify?: Notify | undefined;
 }
 
-export interface OpenedCoder extends Coder {
-  readonly model: Model;
-  /** The approval mode of sessions that have not set another mode. */
-  readonly mode: ApprovalMode;
-  /** Notes for the user, one line each. */
-  readonly notes: readonly string[];
-  /** Removes sessions that are older than --retention or, without this flag, `retentionDays` in the settings. */
-  sweep(): Promise<void>;
-}
+export type OpenedCoder = Awaited<ReturnType<typeof openCoder>>;
 
 /** Opens the sessions that belong to this task store. Several processes may open them at the same time. */
 export async function openSessions(place: StoreLocation): Promise<SessionStore> {
@@ -120,7 +110,7 @@ export async function openSessions(place: StoreLocation): Promise<SessionStore> 
 }
 
 /** Opens the agent. Throws a one-line error if the model, the settings or the sandbox cannot be used. */
-export async function openCoder(setup: CoderSetup): Promise<OpenedCoder> {
+export async function openCoder(setup: CoderSetup) {
   const { values, environment, roots, sessions, logger } = setup;
   const { approval: mode } = values;
   try {
@@ -189,9 +179,12 @@ export async function openCoder(setup: CoderSetup): Promise<OpenedCoder> {
     return {
       ...coder,
       model,
+      /** The approval mode of sessions that have not set another mode. */
       mode: mode ?? settings.approval ?? 'ask',
+      /** Notes for the user, one line each. */
       notes,
-      async sweep() {
+      /** Removes sessions that are older than --retention or, without this flag, `retentionDays` in the settings. */
+      async sweep(): Promise<void> {
         if (maxAgeMs === Infinity) return;
         const removed = await sessions.prune?.(APP, Date.now() - maxAgeMs);
         if (removed) logger.info({ removed, days: maxAgeMs / DAY_MS }, 'removed old sessions');

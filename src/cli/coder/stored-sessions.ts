@@ -56,12 +56,12 @@ export async function sessionFor(
   }
 }
 
-/** Maximum number of sessions to choose from, or that are searched for the last session of a folder. */
+/** Maximum number of sessions to choose from, and of sessions in which the last one of a folder is searched. */
 const MAX_LOOKED_AT = 100;
 /** Maximum number of stored sessions that are read, including those that are left out. */
 const MAX_STORED = 10_000;
 const MAX_TITLE = 60;
-/** Maximum number of characters of a message in a preview, and of messages. */
+/** Maximum number of characters of each message in a preview, and of messages. */
 const MAX_PREVIEW = 300;
 const MAX_PREVIEWED = 8;
 /** The key in the state of a session that marks a single turn of `parley -p`. */
@@ -152,14 +152,10 @@ export function sessionTitle({ events }: Session): string {
  * turn of `parley -p` that was never continued.
  */
 function isConversation({ events, state }: Session): boolean {
-  const prompts = promptsIn(events);
-  return prompts.length > (state[ONE_OFF_KEY] === true ? 1 : 0);
-}
-
-function promptsIn(events: Session['events']): Session['events'] {
-  return events.filter(
+  const prompts = events.filter(
     ({ author, content, aside }) => author === 'user' && aside !== true && isSaid(content),
   );
+  return prompts.length > (state[ONE_OFF_KEY] === true ? 1 : 0);
 }
 
 /** Returns whether a person has said something. The responses of tools have the same role. */
@@ -185,7 +181,8 @@ export async function recentSessions(sessions: SessionStore): Promise<ResumableS
 }
 
 /** Returns the end of the conversation: the last prompts, each with the start of its answer. */
-function previewOf({ events, state }: Session): StyledLine[] {
+function previewOf(session: Session): StyledLine[] {
+  const { events } = session;
   const said: StyledLine[] = [];
   const asides = new Set(events.flatMap(({ aside, runId }) => (aside === true ? [runId] : [])));
   for (const { author, content, runId, partial } of events) {
@@ -196,9 +193,9 @@ function previewOf({ events, state }: Session): StyledLine[] {
   }
   const last = said.slice(-MAX_PREVIEWED);
   const left = said.length - last.length;
-  const folder = state[WORKSPACE_KEY];
+  const folder = workspaceOf(session);
   return [
-    ...(typeof folder === 'string' ? [line(word(folder), 'dim')] : []),
+    ...(folder === undefined ? [] : [line(word(folder), 'dim')]),
     ...(left > 0 ? [line(`… ${left} earlier messages`, 'faint')] : []),
     ...last,
   ];

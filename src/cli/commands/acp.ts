@@ -31,7 +31,6 @@ const FLAGS = {
 type Settings = CommandInput<typeof FLAGS>;
 
 export default defineCommand({
-  name: 'acp',
   about:
     'Runs the coding agent for an editor such as Zed. The editor starts this command, and talks to it with the Agent Client Protocol on standard input and output. The log is on standard error.',
   flags: FLAGS,

@@ -21,7 +21,6 @@ import { note, word } from '../program/terminal.ts';
 import { chosenTheme, PLAIN_FLAG, THEME_FLAG } from '../program/theme.ts';
 
 export default defineCommand({
-  name: 'attach',
   operands: ['URL'],
   about:
     'Joins a session that was opened with parley --a2a-port or /remote and shows it in this terminal. You can send prompts and answer questions if your token allows it. The link that /remote shows also works as the URL.',
@@ -90,11 +89,10 @@ async function join(
 ): Promise<LiveSession> {
   const ticket = ticketIn(url);
   try {
-    if (token === undefined && ticket !== undefined) {
-      const issued = await exchangeTicket(url, ticket, { name });
-      return await joinLive(await findLive(url), { token: issued.token, name });
-    }
-    return await joinLive(await findLive(url), { token, name });
+    const issued =
+      token ??
+      (ticket === undefined ? undefined : (await exchangeTicket(url, ticket, { name })).token);
+    return await joinLive(await findLive(url), { token: issued, name });
   } catch (error) {
     if (error instanceof TypeError) throw usageError(error.message, { cause: error });
     if (error instanceof A2AError && error.kind === 'unauthenticated') {

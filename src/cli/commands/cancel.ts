@@ -5,7 +5,6 @@ import { stateOf } from '../program/render.ts';
 import { say, sayJson, word } from '../program/terminal.ts';
 
 export default defineCommand({
-  name: 'cancel',
   operands: ['URL', 'TASK'],
   about: 'Cancels a task that has not ended.',
   flags: CONNECTION_FLAGS,

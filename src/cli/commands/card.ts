@@ -12,7 +12,6 @@ import { indented } from '../program/table.ts';
 import { bold, cyan, dim, say, sayJson, word } from '../program/terminal.ts';
 
 export default defineCommand({
-  name: 'card',
   operands: ['URL'],
   about: "Shows an agent's card: its addresses, skills, capabilities and security requirements.",
   flags: {

@@ -8,7 +8,6 @@ import type { Flags } from '../program/flags.ts';
 /** Makes the command for a table of commands, and for the flags of `parley` without a command. */
 export function completionCommand(table: CommandTable, top: () => Promise<Flags>): Command {
   return defineCommand({
-    name: 'completion',
     operands: ['SHELL'],
     about: `Prints the completions of commands and flags for a shell: ${SHELLS.join(', ')}.`,
     flags: {},

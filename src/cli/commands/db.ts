@@ -18,7 +18,6 @@ const SCHEMAS = [TASKS, CLUSTER, SESSIONS, REGISTER_TABLES];
 const URL_EXAMPLE = 'postgres://parley@localhost/parley';
 
 export default defineCommand({
-  name: 'db',
   operands: ['ACTION', 'URL', '[FILE]'],
   about:
     'Manages a PostgreSQL database. ACTION migrate creates the tables or updates them; servers also do this when they start. ACTION status shows their versions and the number of tasks; the exit code is 1 if tables are missing or old. ACTION import copies the tasks of a SQLite file (sqlite:PATH), and the sessions of its agent, to an empty database. If it is interrupted, run it again: it continues.',

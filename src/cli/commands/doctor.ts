@@ -8,6 +8,7 @@ import {
   rmSync,
   statSync,
 } from 'node:fs';
+import { once } from 'node:events';
 import { createServer } from 'node:net';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -23,11 +24,10 @@ import { portNumber } from '../program/listen.ts';
 import { postgresCheck, storeChecks } from '../program/store-checks.ts';
 
 const OLDEST_NODE = [24, 16] as const;
-/** Recommended minimum for the limit of open files of a server. Each connection needs one file. */
+/** A server should be able to open this many files. Each connection needs one. */
 const FEW_FILES = 4096;
 
 export default defineCommand({
-  name: 'doctor',
   about: 'Checks the setup of this machine and says how to fix each problem.',
   flags: {
     port: option('N', `The port to check; ${DEFAULT_PORT} by default.`),
@@ -124,10 +124,7 @@ async function checkPort(port: number): Promise<Check> {
   if (port === 0) return ok(name, '0 picks a free port');
   const server = createServer();
   try {
-    await new Promise<void>((resolve, reject) => {
-      server.once('error', reject);
-      server.listen(port, '127.0.0.1', resolve);
-    });
+    await once(server.listen(port, '127.0.0.1'), 'listening');
     return ok(name, `${port} is free`);
   } catch (error) {
     if (systemCode(error) !== 'EADDRINUSE') {

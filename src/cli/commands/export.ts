@@ -14,9 +14,13 @@ import { jsonText, say, shown } from '../program/terminal.ts';
 
 /** Maximum length of a tool result in Markdown. The JSON output contains the complete results. */
 const MAX_RESPONSE = 4000;
+/** The titles of authors that are not shown by their names. */
+const TITLES = new Map([
+  ['user', 'You'],
+  [APP, 'Parley'],
+]);
 
 export default defineCommand({
-  name: 'export',
   operands: ['SESSION'],
   about:
     'Prints a whole session, including who approved which call. parley sessions lists the sessions.',
@@ -58,21 +62,14 @@ function markdown(session: Session, approvals: readonly Approval[]): string {
     const said = textOfEvent(event);
     if (said === '') continue;
     const speaker = isResponse(event) ? author : event.author;
-    if (speaker !== author) blocks.push(speaker === 'user' ? '## You' : `## ${titled(speaker)}`);
+    if (speaker !== author) blocks.push(`## ${TITLES.get(speaker) ?? speaker}`);
     author = speaker;
     blocks.push(said);
   }
-  return [...head, ...approvalsSection(approvals), ...blocks].join('\n\n');
-}
-
-/** Returns the section that lists who allowed or rejected which call. */
-function approvalsSection(approvals: readonly Approval[]): string[] {
-  if (approvals.length === 0) return [];
-  return ['## Approvals', fenced(approvals.map(approvalLine).join('\n'))];
-}
-
-function titled(agent: string): string {
-  return agent === APP ? 'Parley' : agent;
+  if (approvals.length > 0) {
+    head.push('## Approvals', fenced(approvals.map(approvalLine).join('\n')));
+  }
+  return [...head, ...blocks].join('\n\n');
 }
 
 /** Returns whether the event has a tool's result. The result is shown under the agent that called the tool. */

@@ -75,7 +75,6 @@ const FLAGS = {
 type Settings = CommandInput<typeof FLAGS>;
 
 export default defineCommand({
-  name: 'gateway',
   about:
     'Serves models and agents behind one A2A endpoint, with API keys, until it is interrupted.',
   flags: FLAGS,

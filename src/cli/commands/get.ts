@@ -5,7 +5,6 @@ import { describeTask } from '../program/render.ts';
 import { sayJson } from '../program/terminal.ts';
 
 export default defineCommand({
-  name: 'get',
   operands: ['URL', 'TASK'],
   about: 'Shows the current state of a task.',
   flags: CONNECTION_FLAGS,

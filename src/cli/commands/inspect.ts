@@ -13,7 +13,6 @@ import { inspectorServer } from '../remote/inspector-server.ts';
 const { header, token, 'trusted-origin': trustedOrigin } = CONNECTION_FLAGS;
 
 export default defineCommand({
-  name: 'inspect',
   operands: ['URL'],
   about:
     "Opens the inspector in a browser. It checks an agent's card, sends requests to the agent, and shows everything that is sent and received.",

@@ -28,15 +28,7 @@ import {
   runFrom,
 } from '../program/command.ts';
 import { EXIT, ExitError, usageError } from '../program/exit.ts';
-import {
-  choice,
-  type Environment,
-  listOption,
-  option,
-  toggle,
-  type Values,
-  wholeNumber,
-} from '../program/flags.ts';
+import { choice, listOption, option, toggle, type Values, wholeNumber } from '../program/flags.ts';
 import { createLog } from '../program/log.ts';
 import { timeOf } from '../program/render.ts';
 import { storeLocation } from '../program/store-location.ts';
@@ -89,7 +81,6 @@ const BUDGET_FLAGS = {
 } as const;
 
 const create = defineCommand({
-  name: 'keys create',
   about: `Creates a key and prints it once. The possible scopes are ${SCOPES.join(', ')}, and * for all.`,
   flags: {
     name: option('TEXT', 'What the key is for. Required.'),
@@ -130,7 +121,6 @@ const create = defineCommand({
 });
 
 const list = defineCommand({
-  name: 'keys list',
   about:
     'Lists the keys of a workspace, the newest first. Shows how much of each budget is spent, but not the secrets.',
   flags: {
@@ -153,7 +143,6 @@ const list = defineCommand({
 });
 
 const set = defineCommand({
-  name: 'keys set',
   operands: ['ID'],
   about:
     'Changes the settings of a key. Only the given settings change, with effect from the next request. The key keeps its secret and its spending.',
@@ -209,7 +198,6 @@ const set = defineCommand({
 });
 
 const rotate = defineCommand({
-  name: 'keys rotate',
   operands: ['ID'],
   about:
     'Gives a key a new secret and prints it once. The key keeps its id, its settings and its spending.',
@@ -236,7 +224,6 @@ const rotate = defineCommand({
 });
 
 const revoke = defineCommand({
-  name: 'keys revoke',
   operands: ['ID'],
   about: 'Revokes a key permanently. The next request with it is refused.',
   flags: COMMON,
@@ -259,29 +246,28 @@ const ACTIONS: CommandTable = {
   revoke: { operands: 'ID', about: 'Revoke a key', load: async () => revoke },
 };
 
-const keys = async (args: readonly string[], environment: Environment): Promise<number> => {
+const keys: Command = async (name, args, environment) => {
   const [action] = args;
   if (action === '--help' || action === '-h') {
-    process.stdout.write(help());
+    process.stdout.write(help(name));
     return EXIT.done;
   }
   if (action === undefined || action.startsWith('-')) {
     const names = Object.keys(ACTIONS).join(', ');
-    throw usageError(`parley keys needs an action: ${names}; see parley keys --help`);
+    throw usageError(`${name} needs an action: ${names}; see ${name} --help`);
   }
-  return runFrom(ACTIONS, 'parley keys', args, environment);
+  return runFrom(ACTIONS, name, args, environment);
 };
-const command: Command = Object.assign(keys, { actions: ACTIONS });
-export default command;
+export default Object.assign(keys, { actions: ACTIONS });
 
-function help(): string {
+function help(name: string): string {
   return [
-    `${bold('parley keys')} ACTION [flags]`,
+    `${bold(name)} ACTION [flags]`,
     '',
     'Creates, lists, changes, rotates and revokes the API keys of a gateway, on the machine that has the data of the gateway. You do not need to stop the gateway.',
     '',
     bold('Actions'),
-    ...commandRows(ACTIONS, 'parley keys'),
+    ...commandRows(ACTIONS, name),
     '',
     bold('Examples'),
     '  parley keys create --name ci --expires 90d',

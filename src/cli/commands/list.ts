@@ -11,7 +11,6 @@ const DEFAULT_LIMIT = '1000';
 const MAX_PAGE = 100;
 
 export default defineCommand({
-  name: 'list',
   operands: ['URL'],
   about: 'Lists your tasks, the newest first.',
   flags: {

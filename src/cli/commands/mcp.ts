@@ -12,7 +12,6 @@ import { SECRET_KEY_VARIABLES } from '../program/secret-keys.ts';
 import { complain, note, say } from '../program/terminal.ts';
 
 export default defineCommand({
-  name: 'mcp',
   operands: ['ACTION', 'NAME'],
   about:
     'ACTION login logs in, with OAuth in a browser, to an MCP server that the settings name. ACTION logout deletes the stored login.',

@@ -1,5 +1,5 @@
 /** `parley models`: lists the models that can be reached. */
-import { offered, reachableServers, type ReachableServer } from '../../agent/internal/index.ts';
+import { offered, reachableServers } from '../../agent/internal/index.ts';
 import { defaultModelName } from '../../agent/index.ts';
 import { allServers } from '../../agent/providers/index.ts';
 import { CODER_VARIABLES } from '../coder/flags.ts';
@@ -13,7 +13,6 @@ import { bold, note, say, sayJson, word } from '../program/terminal.ts';
 const TIMEOUT_MS = 5000;
 
 export default defineCommand({
-  name: 'models',
   operands: ['[PROVIDER]'],
   about:
     'Lists the models that can be reached: those of the vendors whose key is set, of the providers in settings.json, and of Ollama, LM Studio and vLLM on this machine. With PROVIDER, only the models of this provider.',
@@ -35,15 +34,7 @@ export default defineCommand({
     }
     const servers = await reachableServers(wanted, { timeoutMs: TIMEOUT_MS });
     const current = settings.model ?? defaultModelName(environment);
-    if (values.json) printJson(servers, current);
-    else print(servers, current, only === undefined);
-  },
-});
-
-function printJson(servers: readonly ReachableServer[], current: string): void {
-  sayJson({
-    default: current,
-    models: servers.flatMap(({ prefix, models }) =>
+    const models = servers.flatMap(({ prefix, models }) =>
       offered(models).map(({ id, contextWindow, isLoaded, hasTools }) => ({
         name: `${prefix}:${id}`,
         provider: prefix,
@@ -51,41 +42,39 @@ function printJson(servers: readonly ReachableServer[], current: string): void {
         loaded: isLoaded,
         tools: hasTools,
       })),
-    ),
-    providers: servers.map(({ prefix, baseURL, problem, models }) => ({
-      name: prefix,
-      baseUrl: baseURL === '' ? undefined : baseURL,
-      models: models.length,
-      problem,
-    })),
-  });
-}
-
-function print(servers: readonly ReachableServer[], current: string, summary: boolean): void {
-  const rows = servers.flatMap(({ prefix, models }) =>
-    offered(models).map(({ id, contextWindow, isLoaded, hasTools }) => {
-      const name = `${prefix}:${id}`;
+    );
+    if (values.json) {
+      const providers = servers.map(({ prefix, baseURL, problem, models: all }) => ({
+        name: prefix,
+        baseUrl: baseURL === '' ? undefined : baseURL,
+        models: all.length,
+        problem,
+      }));
+      return sayJson({ default: current, models, providers });
+    }
+    const rows = models.map(({ name, contextWindow, loaded, tools }) => {
       const about = [
         ...(name === current ? ['default'] : []),
-        ...(isLoaded === true ? ['loaded'] : []),
-        ...(hasTools === false ? ['cannot call tools'] : []),
+        ...(loaded === true ? ['loaded'] : []),
+        ...(tools === false ? ['cannot call tools'] : []),
       ];
       return [word(name), sizeText(contextWindow), about.join(', ')];
-    }),
-  );
-  if (rows.length > 0) {
-    const table = columns([[bold('MODEL'), bold('CONTEXT'), ''], ...rows]);
-    for (const line of table) say(line);
-  } else {
-    note(
-      'No model can be reached. Set GEMINI_API_KEY, ANTHROPIC_API_KEY or OPENAI_API_KEY, or start a model on this machine, for example: ollama run qwen3',
-    );
-  }
-  for (const { prefix, problem } of servers) {
-    if (problem !== undefined) note(`${prefix}: ${word(problem)}`);
-  }
-  if (summary && rows.length > 0) note(`To use a model: parley --model ${rows[0]?.[0] ?? ''}`);
-}
+    });
+    if (rows.length > 0) {
+      const head = [bold('MODEL'), bold('CONTEXT'), ''];
+      for (const line of columns([head, ...rows])) say(line);
+    } else {
+      note(
+        'No model can be reached. Set GEMINI_API_KEY, ANTHROPIC_API_KEY or OPENAI_API_KEY, or start a model on this machine, for example: ollama run qwen3',
+      );
+    }
+    for (const { prefix, problem } of servers) {
+      if (problem !== undefined) note(`${prefix}: ${word(problem)}`);
+    }
+    const [first] = rows;
+    if (only === undefined && first) note(`To use a model: parley --model ${first[0]}`);
+  },
+});
 
 function sizeText(tokens: number | undefined): string {
   if (tokens === undefined) return '–';

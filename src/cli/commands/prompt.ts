@@ -62,7 +62,6 @@ const FLAGS = {
 type Settings = CommandInput<typeof FLAGS>;
 
 export default defineCommand({
-  name: '',
   about:
     'Runs one turn and prints the answer. Tool calls that need an approval are denied, because there is no person to ask. --approval and the policy in settings.json determine which calls need an approval. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a call was denied, 130 interrupted.',
   flags: FLAGS,

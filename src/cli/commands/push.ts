@@ -32,7 +32,6 @@ const EXAMPLE = 'parley push list http://127.0.0.1:41242';
 const { 'a2a-version': _version, 'trusted-origin': _origin, ...FLAGS } = CONNECTION_FLAGS;
 
 export default defineCommand({
-  name: 'push',
   operands: ['ACTION', '[URL]', '[TASK]', '[CONFIG]'],
   about:
     'ACTION list shows your dead letters: the events that a webhook did not accept within a day. ACTION retry sends the events of a webhook again, starting with its first dead letter. CONFIG is the id of the push notification configuration. The operator of a server can list the dead letters of all users with --store.',

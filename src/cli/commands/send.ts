@@ -12,7 +12,6 @@ import { answerOf, contentOf, ended } from '../program/render.ts';
 import { sayJson } from '../program/terminal.ts';
 
 export default defineCommand({
-  name: 'send',
   operands: ['URL', '[TEXT]'],
   about: 'Sends a message to an agent and prints its answer. Without TEXT, standard input is sent.',
   flags: {

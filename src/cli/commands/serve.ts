@@ -80,7 +80,6 @@ const FLAGS = {
 type Settings = CommandInput<typeof FLAGS>;
 
 export default defineCommand({
-  name: 'serve',
   about:
     'Serves an agent over A2A, versions 0.3 and 1.0, with JSON-RPC, REST and gRPC, until it is interrupted. The coding agent is also served over ACP, at /acp.',
   flags: FLAGS,
@@ -197,44 +196,36 @@ interface Picked {
   close?(): Promise<void>;
 }
 
+/** The small agents of this program. */
+const SMALL_AGENTS: Readonly<Record<string, () => Promise<Pick<Picked, 'agent' | 'options'>>>> = {
+  echo: async () => ({ agent: (await import('../agents/echo.ts')).echo }),
+  bench: async () => ({ agent: (await import('../agents/bench.ts')).bench }),
+  conformance: async () => ({
+    agent: (await import('../agents/conformance.ts')).conformance,
+    options: { deduplicate: false },
+  }),
+};
+
 async function pickAgent(name: string, settings: Settings, log: ServerLog): Promise<Picked> {
   const { values, environment } = settings;
   const open = async (storeName: string) => {
     const place = storeLocation(values, environment, storeName);
     return { place, store: await openStore(place, environment, log) };
   };
-  switch (name) {
-    case 'coder': {
-      const { serveCoder } = await import('../coder/server.ts');
-      return serveCoder(settings, log);
-    }
-    case 'echo': {
-      const { echo: agent } = await import('../agents/echo.ts');
-      return { agent, ...(await open(name)) };
-    }
-    case 'bench': {
-      const { bench: agent } = await import('../agents/bench.ts');
-      return { agent, ...(await open(name)) };
-    }
-    case 'conformance': {
-      const { conformance: agent } = await import('../agents/conformance.ts');
-      return { agent, ...(await open(name)), options: { deduplicate: false } };
-    }
-    default: {
-      const { isFrameworkAgent, loadAgentFile } = await import('../agents/agent-file.ts');
-      const { agent, file, storeName } = await loadAgentFile(name);
-      const { place, store } = await open(storeName);
-      if (!isFrameworkAgent(agent)) return { agent, store };
-      const { bridge } = await import('../agents/framework-agent.ts');
-      try {
-        const { model } = values;
-        const bridged = await bridge(agent, { file, model, environment, place });
-        return { ...bridged, store };
-      } catch (error) {
-        await store.close();
-        throw error;
-      }
-    }
+  if (name === 'coder') return (await import('../coder/server.ts')).serveCoder(settings, log);
+  const small = Object.hasOwn(SMALL_AGENTS, name) ? SMALL_AGENTS[name] : undefined;
+  if (small) return { ...(await small()), ...(await open(name)) };
+  const { isFrameworkAgent, loadAgentFile } = await import('../agents/agent-file.ts');
+  const { agent, file, storeName } = await loadAgentFile(name);
+  const { place, store } = await open(storeName);
+  if (!isFrameworkAgent(agent)) return { agent, store };
+  const { bridge } = await import('../agents/framework-agent.ts');
+  try {
+    const bridged = await bridge(agent, { file, model: values.model, environment, place });
+    return { ...bridged, store };
+  } catch (error) {
+    await store.close();
+    throw error;
   }
 }
 

@@ -17,7 +17,6 @@ const DEFAULT_LIMIT = '20';
 const MAX_LIMIT = 1000;
 
 export default defineCommand({
-  name: 'sessions',
   about: 'Lists the sessions of the coding agent, the most recent first.',
   flags: {
     limit: option('N', `The maximum number of sessions; ${DEFAULT_LIMIT} by default.`),

@@ -72,7 +72,6 @@ export const TERMINAL_FLAGS = {
 type Settings = CommandInput<typeof TERMINAL_FLAGS>;
 
 export default defineCommand({
-  name: '',
   operands: ['[PROMPT]'],
   about:
     'Starts the coding agent in this terminal, for the current folder. PROMPT is its first message. With --a2a-port, editors, other agents and other terminals can join the session. They see everything, and can send prompts and answer questions if their roles allow it.',

@@ -9,7 +9,6 @@ import { toggle } from '../program/flags.ts';
 import { say } from '../program/terminal.ts';
 
 export default defineCommand({
-  name: 'trust',
   operands: ['[DIR]'],
   about:
     "Trusts a workspace, by default the current folder. Parley then uses the workspace's .parley/settings.json, including policy rules, hooks and MCP servers, and its .parley/commands, .parley/helpers and .parley/skills. Folders inside it are not trusted automatically.",

@@ -5,7 +5,6 @@ import { option, wholeNumber } from '../program/flags.ts';
 import { follow } from '../remote/follow.ts';
 
 export default defineCommand({
-  name: 'watch',
   operands: ['URL', 'TASK'],
   about: 'Follows a task until it ends or waits for input. Reconnects if the connection breaks.',
   flags: {

@@ -18,8 +18,6 @@ export interface CommandInput<F extends Flags> extends Parsed<F> {
 }
 
 export interface CommandOptions<F extends Flags> {
-  /** The name of the command. Empty for `parley` without a command. */
-  readonly name: string;
   /** The names of the operands, in order. Optional operands come last and are in brackets. By default none. */
   readonly operands?: readonly string[];
   /** A description of one or two sentences, for the help. */
@@ -32,9 +30,12 @@ export interface CommandOptions<F extends Flags> {
   run(input: CommandInput<F>): Promise<number | void>;
 }
 
-/** Runs a command with its arguments, and returns the exit code. */
+/**
+ * Runs a command with its arguments, and returns the exit code. `name` is the text before the arguments, for messages:
+ * `parley send`, or `parley` without a command.
+ */
 export interface Command {
-  (args: readonly string[], environment: Environment): Promise<number>;
+  (name: string, args: readonly string[], environment: Environment): Promise<number>;
   /** The flags, for the completions of shells. */
   readonly flags?: Flags;
   /** The actions of a command that has some, as in `parley keys create`. */
@@ -43,41 +44,40 @@ export interface Command {
 
 /** Makes a command that parses its arguments, and then prints its help or runs. */
 export function defineCommand<F extends Flags>(options: CommandOptions<F>): Command {
-  const { name, operands = [], flags } = options;
-  const full = `parley ${name}`.trimEnd();
+  const { operands = [], flags } = options;
   const required = operands.filter((operand) => !operand.startsWith('['));
 
-  const command = async (args: readonly string[], environment: Environment): Promise<number> => {
-    const parsed = parseFlags(full, flags, args, environment);
+  const command: Command = async (name, args, environment) => {
+    const parsed = parseFlags(name, flags, args, environment);
     if (parsed.help) {
-      process.stdout.write(helpOf(options));
+      process.stdout.write(helpOf(name, options));
       return EXIT.done;
     }
     const missing = required[parsed.operands.length];
     if (missing !== undefined) {
-      const [example = full] = options.examples;
-      throw usageError(`${full} needs ${missing}, for example: ${example}`);
+      const [example = name] = options.examples;
+      throw usageError(`${name} needs ${missing}, for example: ${example}`);
     }
     const surplus = parsed.operands[operands.length];
     if (surplus !== undefined) {
       const quote = operands.some((operand) => /^\[(?:TEXT|PROMPT)\]$/.test(operand))
         ? 'put the text in quotes, or '
         : '';
-      throw usageError(`unexpected argument "${surplus}": ${quote}see ${full} --help`);
+      throw usageError(`unexpected argument "${surplus}": ${quote}see ${name} --help`);
     }
     return (await options.run({ ...parsed, environment })) ?? EXIT.done;
   };
   return Object.assign(command, { flags });
 }
 
-function helpOf<F extends Flags>(options: CommandOptions<F>): string {
-  const { name, operands = [], about, examples } = options;
+function helpOf<F extends Flags>(command: string, options: CommandOptions<F>): string {
+  const { operands = [], about, examples } = options;
   const flags = flagCells({ ...options.flags, help: toggle('Show this help.') });
   const variables = Object.entries(options.variables ?? {});
   // The first column has the same width in both sections.
   const rows = indented([...flags, ...variables.map(([variable, help]) => [variable, dim(help)])]);
   return [
-    `${bold(`parley ${name}`.trimEnd())} ${[...operands, '[flags]'].join(' ')}`,
+    `${bold(command)} ${[...operands, '[flags]'].join(' ')}`,
     '',
     about,
     '',
@@ -153,7 +153,7 @@ export async function runFrom(
     );
   }
   const command = await entry.load();
-  return command(args, environment);
+  return command(`${program} ${name}`, args, environment);
 }
 
 /** Returns the lines of a help text that list the commands of a table. The rows in `first` come before them. */

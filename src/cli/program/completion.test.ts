@@ -7,8 +7,6 @@ import { completionScript, describe } from './completion.ts';
 import { option, toggle } from './flags.ts';
 
 const serve = defineCommand({
-  name: 'serve',
-  operands: [],
   about: 'Serves',
   flags: {
     port: option('N', 'The port'),
@@ -19,16 +17,16 @@ const serve = defineCommand({
   run: async () => 0,
 });
 const create = defineCommand({
-  ...emptyCommand('create'),
+  ...emptyCommand(),
   flags: { name: option('NAME', 'Name') },
 });
 const table: CommandTable = {
   serve: { about: "Serve the agent's tasks: over A2A", load: async () => serve },
-  send: { operands: 'URL', about: 'Send', load: async () => defineCommand(emptyCommand('send')) },
+  send: { operands: 'URL', about: 'Send', load: async () => defineCommand(emptyCommand()) },
   db: {
     operands: 'migrate|status URL',
     about: 'Database',
-    load: async () => defineCommand(emptyCommand('db')),
+    load: async () => defineCommand(emptyCommand()),
   },
   keys: {
     about: 'Keys',
@@ -39,8 +37,8 @@ const table: CommandTable = {
   },
 };
 
-function emptyCommand(name: string) {
-  return { name, operands: [], about: '', flags: {}, examples: [], run: async () => 0 };
+function emptyCommand() {
+  return { about: '', flags: {}, examples: [], run: async () => 0 };
 }
 
 /** The words before the cursor, and what a shell offers there. */

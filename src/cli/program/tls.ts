@@ -1,5 +1,5 @@
 /** Reads the certificate and the key of `--tls-cert` and `--tls-key`, at the start and on SIGHUP. */
-import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
+import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import type { Listening, TlsPair } from '../../server.ts';
 import { reasonOf } from '../../base/index.ts';
@@ -21,7 +21,20 @@ export function readTls(values: Partial<Values<typeof TLS_FLAGS>>): TlsPair | un
   if (keyFile === undefined) throw usageError('--tls-cert needs --tls-key: add --tls-key FILE');
   const cert = readFlagFile('--tls-cert', certFile);
   const key = readFlagFile('--tls-key', keyFile);
-  if (!parseCertificate(cert, certFile).checkPrivateKey(parseKey(key, keyFile))) {
+  if (/^-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRYPTED/m.test(key)) {
+    throw usageError(
+      `--tls-key ${keyFile}: the key is encrypted: decrypt it with openssl pkey -in ${quoted(keyFile)} -out key.pem`,
+    );
+  }
+  const certificate = parsed(
+    () => new X509Certificate(cert),
+    `--tls-cert ${certFile}: this is not a certificate in PEM, which begins with -----BEGIN CERTIFICATE-----`,
+  );
+  const privateKey = parsed(
+    () => createPrivateKey(key),
+    `--tls-key ${keyFile}: this is not a private key in PEM, which begins with -----BEGIN PRIVATE KEY-----`,
+  );
+  if (!certificate.checkPrivateKey(privateKey)) {
     throw usageError(
       `--tls-key ${keyFile} is not the key of the certificate in ${certFile}: use the key with which the certificate was requested`,
     );
@@ -38,30 +51,12 @@ export function readTls(values: Partial<Values<typeof TLS_FLAGS>>): TlsPair | un
   return { cert, key };
 }
 
-function parseCertificate(pem: string, file: string): X509Certificate {
+/** Returns the result of `parse`. If it throws, throws a usage error with this line. */
+function parsed<Result>(parse: () => Result, line: string): Result {
   try {
-    return new X509Certificate(pem);
+    return parse();
   } catch (error) {
-    throw usageError(
-      `--tls-cert ${file}: this is not a certificate in PEM, which begins with -----BEGIN CERTIFICATE-----`,
-      { cause: error },
-    );
-  }
-}
-
-function parseKey(pem: string, file: string): KeyObject {
-  if (/^-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRYPTED/m.test(pem)) {
-    throw usageError(
-      `--tls-key ${file}: the key is encrypted: decrypt it with openssl pkey -in ${quoted(file)} -out key.pem`,
-    );
-  }
-  try {
-    return createPrivateKey(pem);
-  } catch (error) {
-    throw usageError(
-      `--tls-key ${file}: this is not a private key in PEM, which begins with -----BEGIN PRIVATE KEY-----`,
-      { cause: error },
-    );
+    throw usageError(line, { cause: error });
   }
 }
 
