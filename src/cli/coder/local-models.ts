@@ -1,5 +1,5 @@
 /** Finds models on this machine: the offer for a person who has no API key. */
-import { offered, reachableServers, type ReachableServer } from '../../agent/internal/index.ts';
+import { offered, reachableServers } from '../../agent/internal/index.ts';
 import { allServers, LOCAL_SERVERS, isLocalServer } from '../../agent/providers/index.ts';
 import type { Settings } from '../../coder/settings/index.ts';
 import type { Environment } from '../program/flags.ts';
@@ -11,28 +11,14 @@ import type { Environment } from '../program/flags.ts';
 const TIMEOUT_MS = 600;
 const MAX_NAMED = 4;
 
-export interface LocalOffer {
-  readonly model: string;
-  /** What the person is told. */
-  readonly note: string;
-}
-
-/** Returns the local servers that answer and have models. */
-export async function localServers(
-  environment: Environment,
-  providers: Settings['providers'],
-): Promise<ReachableServer[]> {
-  const servers = allServers(environment, providers).filter(({ local }) => local !== undefined);
-  const found = await reachableServers(servers, { timeoutMs: TIMEOUT_MS });
-  return found.filter(({ models, problem }) => problem === undefined && models.length > 0);
-}
-
-/** Returns the model to use if there is no API key, or undefined if no local server answers. */
-export async function localOffer(
-  environment: Environment,
-  providers: Settings['providers'],
-): Promise<LocalOffer | undefined> {
-  const servers = await localServers(environment, providers);
+/**
+ * Returns the model to use if there is no API key, with a note for the person. Returns undefined if no local server
+ * answers.
+ */
+export async function localOffer(environment: Environment, providers: Settings['providers']) {
+  const local = allServers(environment, providers).filter((server) => server.local !== undefined);
+  const found = await reachableServers(local, { timeoutMs: TIMEOUT_MS });
+  const servers = found.filter(({ models, problem }) => problem === undefined && models.length > 0);
   const names = servers.flatMap(({ prefix, models }) =>
     offered(models).map(({ id }) => `${prefix}:${id}`),
   );

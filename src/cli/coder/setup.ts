@@ -12,7 +12,6 @@ import { keyVariablesOf } from '../../agent/providers/index.ts';
 import {
   createCoder,
   type CoderOptions,
-  type Coder,
   hideVariables,
   MODE_KEY,
   APP,
@@ -34,7 +33,7 @@ import {
 } from '../../coder/settings/index.ts';
 import type { Logger } from '../../tasks/index.ts';
 import type { CODER_FLAGS } from './flags.ts';
-import { localOffer, type LocalOffer } from './local-models.ts';
+import { localOffer } from './local-models.ts';
 import { loginPlace } from './login-place.ts';
 import { hideOwnSecrets } from './own-secrets.ts';
 import { configFolder } from '../program/config-folder.ts';
@@ -141,11 +140,16 @@ export async function openCoder(setup: CoderSetup) {
         ...(providers && { providers }),
       });
     const wanted = values.model ?? settings.model;
-    const offer =
-      setup.offersLocal === true && mode !== 'yolo' && settings.approval !== 'yolo'
-        ? () => localOffer(environment, providers)
-        : undefined;
-    const model = await modelFor(wanted, { environment, resolve, notes, offer });
+    let name = wanted ?? defaultModelName(environment);
+    if (wanted === undefined && name === 'offline') {
+      const offersLocal =
+        setup.offersLocal === true && mode !== 'yolo' && settings.approval !== 'yolo';
+      const found = offersLocal ? await localOffer(environment, providers) : undefined;
+      notes.push(found?.note ?? NO_KEY);
+      name = found?.model ?? name;
+    }
+    const model = resolve(name);
+    model.check?.();
     const sandbox = values.sandbox || settings.sandbox === true;
     if (sandbox) for (const root of roots) await openSandbox(root);
     const coder = await createCoder({
@@ -252,28 +256,6 @@ export async function modelName(
 /** Returns whether a model sees images. The offline model reads only text. */
 export function seesImages(model: string): boolean {
   return model !== 'offline';
-}
-
-async function modelFor(
-  wanted: string | undefined,
-  options: {
-    readonly environment: Environment;
-    readonly resolve: (name: string) => Model;
-    readonly notes: string[];
-    /** Finds a model on this machine. */
-    readonly offer: (() => Promise<LocalOffer | undefined>) | undefined;
-  },
-): Promise<Model> {
-  const { environment, resolve, notes, offer } = options;
-  const name = wanted ?? defaultModelName(environment);
-  if (wanted === undefined && name === 'offline') {
-    const found = await offer?.();
-    notes.push(found?.note ?? NO_KEY);
-    if (found) return resolve(found.model);
-  }
-  const model = resolve(name);
-  model.check?.();
-  return model;
 }
 
 export function tellNotes({ notes }: Pick<OpenedCoder, 'notes'>): void {

@@ -26,7 +26,6 @@ import {
   DRAIN_MS,
   networks,
   noteDrain,
-  publicUrl,
   SERVER_FLAGS,
   untilSignal,
   warnUnencrypted,
@@ -42,6 +41,7 @@ import {
   storeProblem,
 } from '../program/store-location.ts';
 import { complain, note, quoted } from '../program/terminal.ts';
+import { publicUrl } from '../program/public-url.ts';
 import { readTls, reloadTls } from '../program/tls.ts';
 import { unusableKeys } from '../gateway/unusable-keys.ts';
 
@@ -191,7 +191,7 @@ async function open(
       version: VERSION,
       tls,
       ...grpcOptions(values),
-      ...address,
+      publicUrl: address,
       ...signing,
     });
     const unusable = await gateway.keys.unusable();

@@ -378,10 +378,7 @@ function noteNone(workspace: string): void {
   );
 }
 
-interface Spent {
-  readonly tokens: number;
-  readonly amount: number;
-}
+type Spent = Pick<Budget, 'tokens' | 'amount'>;
 type ListedKey = Key & { readonly spent?: Spent };
 
 function printTable(items: readonly ListedKey[]): void {
@@ -402,7 +399,7 @@ function printTable(items: readonly ListedKey[]): void {
 }
 
 /** Returns the tokens, the amount, or both: whichever the budget limits. */
-function amounts(budget: Budget, { tokens = 0, amount = 0 }: Partial<Spent>): string {
+function amounts(budget: Budget, { tokens = 0, amount = 0 }: Spent): string {
   const say = (number: number) => number.toLocaleString('en-US', { maximumFractionDigits: 6 });
   return [
     ...(budget.tokens === undefined ? [] : [`${say(tokens)} tokens`]),

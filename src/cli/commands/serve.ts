@@ -15,6 +15,7 @@ import { parseRetention } from '../program/retention.ts';
 import { serverSigning } from '../program/signing.ts';
 import { LEASE_FLAG, openStore, storeLocation } from '../program/store-location.ts';
 import { note } from '../program/terminal.ts';
+import { publicUrl } from '../program/public-url.ts';
 import { readTls, reloadTls } from '../program/tls.ts';
 import { serverTracer, TRACING_VARIABLES } from '../program/tracing.ts';
 import { TRUST_PROXY_FLAG } from '../program/tls-flags.ts';
@@ -24,7 +25,6 @@ import {
   DRAIN_MS,
   networks,
   noteDrain,
-  publicUrl,
   SERVER_FLAGS,
   untilSignal,
   warnUnencrypted,
@@ -127,7 +127,7 @@ async function run(settings: Settings): Promise<number> {
       everyEvent: values['push-every-event'],
     },
     console: values.console,
-    ...publicUrl(values['public-url']),
+    publicUrl: publicUrl(values['public-url']),
     ...onlyVersion(values['only-version']),
     ...(authenticate && { authenticate }),
     ...serverSigning({

@@ -33,6 +33,7 @@ import { option, toggle } from '../program/flags.ts';
 import { TLS_FLAGS, TRUST_PROXY_FLAG } from '../program/tls-flags.ts';
 import { createLog, LOG_FILE, LOG_LEVEL_HELP } from '../program/log.ts';
 import { onProcessEnd } from '../program/process-end.ts';
+import { publicUrl } from '../program/public-url.ts';
 import { parseRetention } from '../program/retention.ts';
 import { openHistory } from '../coder/prompt-history.ts';
 import { type StoreLocation, storeLocation } from '../program/store-location.ts';
@@ -100,7 +101,8 @@ async function run(settings: Settings): Promise<number> {
     throw usageError(CONTINUE_AND_RESUME);
   }
   const { address, remoteHost } = liveAddresses(values);
-  const { readTls, url: proxy } = await networkOptions(values);
+  const proxy = publicUrl(values['public-url']);
+  const readTls = await tlsReader(values);
   parseRetention(values.retention);
   if (!plain && !(process.stdin.isTTY && process.stdout.isTTY)) {
     throw usageError(
@@ -233,25 +235,15 @@ async function run(settings: Settings): Promise<number> {
 }
 
 /**
- * Reads the flags for TLS and proxies. Their modules are loaded only if a flag is given, because loading them would
- * delay the first frame.
+ * Returns a function that reads the certificate of the flags. Its module is loaded only if a flag is given, because
+ * loading it would delay the first frame.
  */
-async function networkOptions(values: Settings['values']): Promise<{
-  readonly readTls: () => TlsPair | undefined;
-  readonly url: string | undefined;
-}> {
-  const [{ readTls }, { publicUrl }] = await Promise.all([
-    values['tls-cert'] !== undefined || values['tls-key'] !== undefined
-      ? import('../program/tls.ts')
-      : { readTls: () => undefined },
-    values['public-url'] === undefined
-      ? { publicUrl: () => ({ publicUrl: undefined }) }
-      : import('../program/server-process.ts'),
-  ]);
-  const read = () => readTls(values);
-  // A wrong pair of files is reported before the screen is drawn.
-  read();
-  return { readTls: read, url: publicUrl(values['public-url']).publicUrl };
+async function tlsReader(values: Settings['values']): Promise<() => TlsPair | undefined> {
+  if (values['tls-cert'] === undefined && values['tls-key'] === undefined) return () => undefined;
+  const { readTls } = await import('../program/tls.ts');
+  // An error in the files is reported before the screen is drawn.
+  readTls(values);
+  return () => readTls(values);
 }
 
 interface Resumed {

@@ -43,23 +43,6 @@ export function networks(cidrs: readonly string[]): readonly string[] {
   }
 }
 
-export function publicUrl(text: string | undefined): { readonly publicUrl?: string } {
-  if (text === undefined) return {};
-  const url = URL.parse(text);
-  if (!/^https?:$/.test(url?.protocol ?? '')) {
-    throw usageError(
-      `--public-url ${text}: use a full http or https address, for example https://agent.example`,
-    );
-  }
-  // The address is published in the card, and paths are appended to it.
-  if (url?.username || url?.password || /[?#]/.test(text)) {
-    throw usageError(
-      '--public-url: remove the user name, password, query and fragment from the address',
-    );
-  }
-  return { publicUrl: text };
-}
-
 /** Logs a warning if other machines reach the server without encryption. */
 export function warnUnencrypted(
   log: ServerLog,

@@ -2,5 +2,5 @@ export { createAudit } from '../audit/audit.ts';
 export { Budget } from '../budgets/budget.ts';
 export { readKeySpending } from '../budgets/key-spending.ts';
 export { createKeys, type Keys } from './keys.ts';
-export { openPepper, type Pepper } from './pepper.ts';
+export { openPepper } from './pepper.ts';
 export { Key, type KeyChange, MadeKey, NewKey } from './schema.ts';
