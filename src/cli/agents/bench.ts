@@ -99,7 +99,7 @@ function reply(text: string): Message {
   };
 }
 
-/** The last text and what it means. A benchmark repeats its request, and reading it would take longer than serving it. */
+/** The last text and its order. A benchmark repeats its request, and parsing it would take longer than serving it. */
 let lastText: string | undefined;
 let lastOrder: Order = { kind: 'hold' };
 

@@ -57,7 +57,7 @@ interface SweepSetup extends Omit<LiveStoreOptions, 'named' | 'sessionId'> {
 
 /**
  * Removes the files of sessions that no longer exist. If `--retention` has a size, also removes the sessions that were
- * used least recently, until the files are smaller.
+ * used least recently, until the files are smaller than that.
  */
 export async function sweepLiveStores(setup: SweepSetup): Promise<void> {
   const { environment, sessions } = setup;

@@ -6,7 +6,7 @@ import type { Environment } from '../program/flags.ts';
 
 /**
  * How long the start may wait for the local servers. A port without a server refuses the connection at once, so only a
- * server that hangs takes so long.
+ * server that hangs takes this long.
  */
 const TIMEOUT_MS = 600;
 const MAX_NAMED = 4;

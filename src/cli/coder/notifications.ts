@@ -1,7 +1,7 @@
 /**
- * Posts to the address in `notify` of the user's settings when the agent needs its person, and when a turn has ended:
- * to a topic of a server like ntfy, or as JSON to any webhook. The address is the user's own, so it is trusted. The
- * settings of a workspace have no effect here.
+ * Sends a notification to the address in `notify` of the user's settings when the agent needs the person, and when a
+ * turn has ended. The address is a topic of a server like ntfy, or a webhook that takes JSON. It is the user's own, so
+ * it is trusted. The settings of a workspace have no effect here.
  */
 import { reasonOf } from '../../base/index.ts';
 import type { NotifySettings } from '../../coder/settings/index.ts';
@@ -11,7 +11,7 @@ import type { Environment } from '../program/flags.ts';
 import type { ServerLog } from '../program/log.ts';
 
 const TIMEOUT_MS = 10_000;
-/** Maximum number of posts in a minute. Others are dropped. */
+/** Maximum number of notifications in a minute. Others are dropped. */
 const MAX_PER_MINUTE = 10;
 const MINUTE_MS = 60_000;
 const MAX_CHARS = 500;
@@ -25,7 +25,7 @@ export interface PosterOptions {
   readonly log: Pick<ServerLog, 'warn'>;
 }
 
-/** Returns a function that posts what happened. It never throws. */
+/** Returns a function that sends a notification in the background. It never throws. */
 export function createPoster(options: PosterOptions): (attention: Attention) => void {
   const { settings, log } = options;
   const { url, events } = settings;
@@ -97,7 +97,7 @@ function requestFor(
   };
 }
 
-/** What is posted for each kind. `tags` are the names of emoji that ntfy shows. */
+/** What is sent for each kind. `tags` are the names of emoji that ntfy shows. */
 const WORDS = {
   'needs-you': { title: 'Parley needs you', tags: 'raised_hand', text: '' },
   done: { title: 'Parley is done', tags: 'white_check_mark', text: 'The turn is done.' },
@@ -109,7 +109,7 @@ function callText(call: ToolCall, details: boolean): string {
   return details ? titleOf(call) : `A call of ${cleanLine(call.tool_name)} waits for your answer.`;
 }
 
-/** Returns the headers, whose values are in the environment, or undefined if one is missing. */
+/** Returns the headers with their values from environment variables, or undefined if a variable is not set. */
 function headersOf({
   settings: { headers = {} },
   environment,

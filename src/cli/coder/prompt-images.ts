@@ -2,8 +2,8 @@
  * Attaches the images whose paths are in a prompt. A terminal pastes the path of a file that is dropped into it:
  * `/home/ann/shot.png`, `'/home/ann/my shot.png'`, `/home/ann/my\ shot.png` or `file:///home/ann/shot.png`.
  *
- * Only prompts that a person types into this terminal or this command line are read, so the file may be anywhere. The
- * agent gets the content. It never reads a path in a prompt of another client, except a mention in the workspace.
+ * Only prompts that a person types into this terminal or this command line are searched, so the file may be anywhere.
+ * The agent gets the content of the file. In the prompt of another client, the agent reads only files of the workspace.
  */
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
@@ -13,7 +13,7 @@ import { fileURLToPath } from 'node:url';
 import { imageType, MAX_IMAGE_BYTES, sizeOf } from '../../base/index.ts';
 import type { Part } from '../../protocol/index.ts';
 
-/** An absolute path of an image: in quotes, or with spaces escaped by backslashes. */
+/** An absolute path: in quotes, or with spaces escaped by backslashes. */
 const PATH =
   /(?<=^|\s)(?:'((?:\/|~\/|file:\/\/)[^'\n]{1,4096})'|"((?:\/|~\/|file:\/\/)[^"\n]{1,4096})"|((?:\/|~\/|file:\/\/)(?:\\.|[^\s\\'"]){1,4096}))(?=[\s.,;:!?)]|$)/g;
 const IMAGE = /\.(?:png|jpe?g|gif|webp)$/i;

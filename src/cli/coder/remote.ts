@@ -27,14 +27,14 @@ export interface RemoteOptions {
   readonly publicUrl?: string | undefined;
   /** Reads the certificate that the flags name. */
   readonly readTls: () => TlsPair | undefined;
-  /** Whether to use a certificate of our own if there is no other. */
+  /** Whether to use a self-signed certificate if the flags name no certificate. */
   readonly tls: boolean;
 }
 
 interface OpenAddress {
   readonly host: string;
   readonly address: AddedAddress;
-  /** Whether it uses a certificate of our own. */
+  /** Whether it uses the self-signed certificate. */
   readonly own: boolean;
 }
 

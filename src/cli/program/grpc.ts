@@ -7,7 +7,7 @@ import { option, toggle, type Values, wholeNumber } from './flags.ts';
 export const GRPC_FLAGS = {
   'grpc-port': option(
     'N',
-    'Serve gRPC on this port, where nothing else is served. 0 picks a free port. By default, gRPC is on the same port as HTTP.',
+    'Serve gRPC on a port of its own. 0 picks a free port. By default, gRPC and HTTP share a port.',
   ),
   'no-grpc': toggle('Do not serve gRPC.'),
 } as const;

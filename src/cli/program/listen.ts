@@ -30,7 +30,7 @@ export async function listenOn(
   }
 }
 
-/** Returns the address that could not be used. If it has another port than the server, it is the address of gRPC. */
+/** Returns the address that could not be used. If its port differs from the server's, it is the address of gRPC. */
 function failedAddress(error: unknown, address: Address): Address {
   const port: unknown = error instanceof Error ? Reflect.get(error, 'port') : undefined;
   return typeof port !== 'number' || port === address.port

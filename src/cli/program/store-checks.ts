@@ -16,7 +16,7 @@ import { storeErrorLine } from './store-location.ts';
 /** Maximum number of files that are checked. */
 const MAX_FILES = 20;
 const DAY_MS = 86_400_000;
-/** A file of an earlier version with more free space than this should be rewritten. */
+/** If a file of an earlier version has more unused space than this, the check advises to rewrite it. */
 const MUCH_FREE_BYTES = 100_000_000;
 
 /** Returns a check for each task store in the data folder, except those of terminal sessions. */

@@ -32,7 +32,7 @@ const OTHER_STORE = 'use --store memory or --store sqlite:PATH';
 /** The flag of servers that several nodes run. */
 export const LEASE_FLAG = option(
   'SECONDS',
-  'With --store postgres://…, how long this server keeps its tasks while it does not respond; 10 by default. Then other servers take them over.',
+  'With --store postgres://…: if this server does not respond for this long, other servers take over its tasks; 10 by default.',
 );
 
 /** Returns the file with the sessions of the agent that has its tasks in this file. */
