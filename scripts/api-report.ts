@@ -1,7 +1,6 @@
 /**
- * Writes the API report: api/NAME.api.md has what an entry point of the library exports, with the signatures. A change
- * of the public API is then seen in the difference of a commit. test/surface.test.ts checks that the report is up to
- * date.
+ * Writes the API report: api/NAME.api.md lists what an entry point of the library exports, with the signatures, so that
+ * the diff of a commit shows each change of the public API. test/surface.test.ts checks that the report is up to date.
  *
  *   npm run api
  */
@@ -17,7 +16,7 @@ import {
 
 type Surface = ReadonlyMap<string, ReadonlyMap<string, Declaration>>;
 
-/** Returns the text of each report by the name of its file. */
+/** Returns the text of each report, by file name. */
 export function apiReports(surface: Surface): Map<string, string> {
   const owners = ownersOf(surface);
   return new Map(
@@ -44,12 +43,13 @@ export function apiReports(surface: Surface): Map<string, string> {
   );
 }
 
-/** The entry point that shows a declaration: the first one, other than the one that exports all. */
+/**
+ * Returns the entry point whose report shows a declaration: of those that export it, the one with the longest name. `.`
+ * exports everything and never shows a declaration.
+ */
 function ownersOf(surface: Surface): Map<Declaration, string> {
   const owners = new Map<Declaration, string>();
-  for (const [entry, names] of [...surface].toSorted(
-    ([one], [other]) => other.length - one.length || 0,
-  )) {
+  for (const [entry, names] of [...surface].toSorted(([a], [b]) => b.length - a.length)) {
     if (entry === '.') continue;
     for (const declaration of names.values()) {
       if (!owners.has(declaration)) owners.set(declaration, entry);

@@ -1,7 +1,7 @@
 // Builds the two packages that are packed and published, dist/parley-a2a (the library) and dist/parley-cli (the program).
 // scripts/packages/ has a file for each, and manifest.ts with their dependencies.
-// Skips the build when nothing has changed since the last one, unless --force is given.
-// Prints only errors and notes, on standard error: with `npm start`, standard output is for the program.
+// Skips the build if nothing has changed since the last one, unless --force is given.
+// Prints only to standard error, because with `npm start`, standard output is for the program.
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import path from 'node:path';
@@ -85,7 +85,7 @@ function swapIn(staging: string): void {
   fs.mkdirSync(old);
   fs.mkdirSync('dist', { recursive: true });
   try {
-    // The stamp is the last: it says that the build is whole.
+    // The stamp marks a complete build, so it is removed first and written last.
     for (const name of [STAMP, ...PACKAGES]) {
       const place = path.join('dist', name);
       if (fs.existsSync(place)) fs.renameSync(place, path.join(old, name));

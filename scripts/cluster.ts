@@ -45,7 +45,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => 
 async function startNode(number: number): Promise<{ process: ChildProcess; port: number }> {
   const program = join(import.meta.dirname, '../bin/parley.js');
   const settings = ['--agent', values.agent, '--port', '0', '--store', url, '--public-url', base];
-  // Webhooks in this machine are allowed, because this is a trial.
+  // Webhooks to this machine are allowed, so that they can be tried.
   const open = ['--allow-network', '127.0.0.0/8', '--json'];
   const child = spawn(process.execPath, [program, 'serve', ...settings, ...open], {
     stdio: ['ignore', 'pipe', 'inherit'],

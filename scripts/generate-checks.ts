@@ -159,7 +159,8 @@ ${this.#functions.join('\n')}`;
 
   #union(name: string, definition: Extract<Definition, { type: 'union' }>): string {
     const { discriminator } = definition as { readonly discriminator?: string };
-    if (discriminator === undefined) throw new Error(`${name}: no code for such a union`);
+    if (discriminator === undefined)
+      throw new Error(`${name}: no code for a union without a discriminator`);
     const cases = definition.options.map((option) => {
       const object = definitionOf(option);
       const literal = object.type === 'object' && definitionOf(object.shape[discriminator]!);

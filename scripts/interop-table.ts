@@ -1,6 +1,6 @@
 /**
- * Makes the tables of docs/interop.md, and the one of docs/gateway-clients.md with the clients of models: runs the tests with
- * other programs, and writes which operations of which peer passed.
+ * Runs the tests with other programs, and writes which operations of each program passed: to the tables of
+ * docs/interop.md and, for the clients of models, to the table of docs/gateway-clients.md.
  *
  *   npm run interop                  # runs all of them; installs the large programs into a cache folder first
  *   npm run interop -- --no-clients  # keeps the rows of the large programs as they are
@@ -66,7 +66,7 @@ try {
 function run(script: string): void {
   const env = { ...process.env, PARLEY_INTEROP_RESULTS: results };
   const { status } = spawnSync('npm', ['run', script], { env, stdio: 'inherit' });
-  // A test that fails is a cell of the table.
+  // The table shows failed tests, so the script continues.
   if (status !== 0) process.exitCode = 1;
 }
 
@@ -79,7 +79,7 @@ function writePages(all: readonly Result[]): void {
       try {
         page = between(page, `${protocol} ${role}s`, own, COLUMNS[protocol]);
       } catch (error) {
-        throw new Error(`${file} cannot have the table`, { cause: error });
+        throw new Error(`cannot write the tables of ${file}`, { cause: error });
       }
     }
     writeFileSync(file, page);
@@ -91,7 +91,8 @@ function between(page: string, name: string, own: readonly Result[], columns: re
   const [begin, end] = [`<!-- ${name} -->`, `<!-- end of ${name} -->`];
   const [from, to] = [page.indexOf(begin), page.indexOf(end)];
   if (from < 0 || to < 0) {
-    if (own.length > 0) throw new Error(`there is no place for ${name}: add ${begin} and ${end}`);
+    if (own.length > 0)
+      throw new Error(`there are no markers for ${name}: add ${begin} and ${end}`);
     return page;
   }
   const unknown = own.find(({ operation }) => !columns.includes(operation));

@@ -30,7 +30,7 @@ export async function buildPage(folder: string): Promise<Metafile> {
     jsx: 'automatic',
     jsxImportSource: 'preact',
     define: { 'process.env.NODE_ENV': '"production"' },
-    // Before any schema is made: the page's Content-Security-Policy forbids `eval`, which zod would otherwise try.
+    // Set before any schema is made. Otherwise zod would try `eval`, which the page's Content-Security-Policy forbids.
     banner: { js: 'globalThis.__zod_globalConfig={jitless:true};' },
     legalComments: 'none',
     logLevel: 'warning',
@@ -55,7 +55,7 @@ export async function buildPage(folder: string): Promise<Metafile> {
   return metafile;
 }
 
-/** Returns links that load the scripts that the first script imports at the same time as the first script. */
+/** Returns links that preload the imports of the first script, so that all these scripts load at the same time. */
 function preloads({ outputs }: Metafile, script: string): string {
   const imported = new Set<string>();
   const follow = (name: string): void => {

@@ -2,7 +2,7 @@
  * Makes a release. package.json has the version; this script writes it everywhere else.
  *
  *   npm run release -- 0.2.0             checks, changelog, version, SBOM, commit and tag; publishes nothing
- *   npm run release -- 0.2.0 --dry-run   says what it would do, and changes nothing
+ *   npm run release -- 0.2.0 --dry-run   prints the steps, and changes nothing
  *   npm run release -- --publish         publishes the tagged version with provenance: for .github/workflows/release.yml
  */
 import { execFileSync } from 'node:child_process';
@@ -14,7 +14,7 @@ interface Step {
   run(): void;
 }
 
-/** What a release has to pass. */
+/** The npm scripts that must pass before a release. */
 const CHECKS = ['check', 'test', 'test:cli', 'test:interop', 'test:package'];
 const PACKAGES = ['parley-a2a', 'parley-cli'];
 const VERSION = /^\d+\.\d+\.\d+(-[\w.]+)?$/;
@@ -47,26 +47,28 @@ function main(): void {
       if (!values['dry-run']) step.run();
     }
   } catch (error) {
-    // Nothing was changed before the release, so the next attempt can start from the same files.
+    // The working tree was clean before, so the next attempt can start from the committed files.
     if (!values.publish) git('checkout', 'HEAD', '--', ...Object.keys(COPIES), CHANGELOG);
     throw error;
   }
 }
 
 function releaseSteps(version: string, { skipChecks }: { skipChecks: boolean }): Step[] {
-  const today = currentVersion();
+  const current = currentVersion();
   if (!VERSION.test(version)) {
-    throw new Error(`give the new version: npm run release -- 0.2.0 (today it is ${today})`);
+    throw new Error(
+      `give the new version: npm run release -- 0.2.0 (the current version is ${current})`,
+    );
   }
   const tag = `v${version}`;
-  if (git('tag', '--list', tag) !== '') throw new Error(`the tag ${tag} exists`);
+  if (git('tag', '--list', tag) !== '') throw new Error(`the tag ${tag} already exists`);
   const newer = releasedVersions().find((released) => compare(version, released) < 0);
   if (newer !== undefined) {
     throw new Error(`${version} is older than ${newer}, which is released: give a later version`);
   }
   // package.json may already have the new version, or the version that a release candidate leads to.
-  if (compare(version, firstCandidate(today)) < 0) {
-    throw new Error(`${version} is older than ${today}`);
+  if (compare(version, firstCandidate(current)) < 0) {
+    throw new Error(`${version} is older than ${current}, the version in package.json`);
   }
   if (git('status', '--porcelain') !== '') {
     throw new Error('commit or stash your changes first: git status lists them');
@@ -96,7 +98,7 @@ function releaseSteps(version: string, { skipChecks }: { skipChecks: boolean }):
     ...checks.map((name) => ({ title: `run npm run ${name}`, run: () => npm('run', name) })),
     { title: `commit and tag ${tag}`, run: () => commitAndTag(version, tag, notes) },
     {
-      title: `tell you to push: git push origin HEAD ${tag}, which publishes`,
+      title: `ask you to publish the release: git push origin HEAD ${tag}`,
       run: () => {},
     },
   ];
@@ -108,7 +110,7 @@ function commitAndTag(version: string, tag: string, notes: string): void {
   git('tag', '--annotate', tag, '--message', `${tag}\n\n${notes}`);
 }
 
-/** A release is published where npm can state its provenance: in the workflow, from the tagged commit. */
+/** Returns the steps that publish the tagged commit. Only in the workflow can npm state the provenance. */
 function publishSteps(): Step[] {
   const version = currentVersion();
   const tag = `v${version}`;
@@ -179,14 +181,14 @@ function compare(one: string, other: string): number {
   return a.length - b.length;
 }
 
-/** A version without a suffix gets one that comes after all others. */
+/** Returns the parts to compare. A version without a suffix gets one that comes after all others. */
 function partsOf(version: string): (number | string)[] {
   const [numbers = '', ...suffix] = version.split('-');
   const last = suffix.length > 0 ? suffix.join('-').split('.') : ['~'];
   return [...numbers.split('.'), ...last].map((part) => (/^\d+$/.test(part) ? Number(part) : part));
 }
 
-/** Numbers come before words. */
+/** Compares two parts. Numbers come before words. */
 function compareParts(a: number | string, b: number | string | undefined): number {
   if (b === undefined) return 1;
   if (typeof a === 'number' && typeof b === 'number') return a - b;

@@ -1,6 +1,6 @@
 /**
- * Builds the documentation's site into dist/site, without network: first the reference of the library's API, from the
- * comments in the source, then all pages.
+ * Builds the documentation site into dist/site: first the reference of the library's API, from the comments in the
+ * source, then all pages. It needs no network.
  *
  *   npm run docs
  */
@@ -10,7 +10,7 @@ import path from 'node:path';
 import manifest from '../package.json' with { type: 'json' };
 
 const root = path.join(import.meta.dirname, '..');
-/** Not in the repository: it is made anew by each build. */
+/** Each build writes this folder. It is not in the repository. */
 const reference = path.join(root, 'docs/reference');
 
 function run(name: string, file: string, args: readonly string[]): void {
@@ -29,7 +29,6 @@ const entries = Object.entries(manifest.exports).flatMap(([name, entry]) =>
     : [],
 );
 
-rmSync(reference, { recursive: true, force: true });
 const options = {
   plugin: 'typedoc-plugin-markdown',
   out: reference,

@@ -1,6 +1,6 @@
 /**
- * Writes test/stores/VERSION: the stores of this version, as SQL. A release adds its folder, and no later version changes
- * it: test/stores/stores.test.ts opens the stores of every released version with the code of today.
+ * Writes test/stores/VERSION: the stores of this version, as SQL. A release adds its folder, which is never changed:
+ * test/stores/stores.test.ts opens the stores of every released version with the current code.
  *
  * Needs a PostgreSQL server, at DATABASE_URL, and its pg_dump. The database must be empty.
  *
@@ -37,7 +37,7 @@ try {
     '--no-privileges',
     url,
   ]);
-  // psql's own commands are no SQL. The settings would change the connection that restores the dump.
+  // Removes psql's own commands, which are not SQL, and settings, which would change the connection that restores the dump.
   const statements = dump
     .toString()
     .replaceAll(/^(?:\\|--|SET |SELECT pg_catalog\.set_config).*\n/gm, '');

@@ -108,14 +108,14 @@ function resolveImport(module: Module, specifier: string, name: string): Declara
   return name === '*' ? file : resolveExport(load(file), name);
 }
 
-/** The declaration of a name inside a module; undefined for a global. */
+/** Returns the declaration of a name inside a module, or undefined for a global. */
 function resolveLocal(module: Module, name: string): Declaration | undefined {
   const imported = module.imported.get(name);
   if (imported) return resolveImport(module, ...imported);
   return module.declared.has(name) ? `${module.file}#${name}` : undefined;
 }
 
-/** The names that an entry point exports, each with its declaration; an exported namespace is a file. */
+/** Returns the names that an entry point exports, with their declarations. That of a namespace is a file. */
 export function exportsOf(entry: string): Map<string, Declaration> {
   const module = load(entry);
   const names = new Set(module.exported.keys());
@@ -134,10 +134,10 @@ function statementsOf(declaration: Declaration): { module: Module; nodes: Progra
   return { module, nodes: module.declared.get(name) ?? [] };
 }
 
-/** The declarations that a declaration's signature mentions: its types, their arguments, what it extends. */
+/** Returns the declarations that a signature mentions: its types, their arguments, and what it extends. */
 export function mentionedBy(declaration: Declaration): Map<string, Declaration> {
   const { module, nodes } = statementsOf(declaration);
-  /** Each with the member of it that is meant, where it is a namespace. */
+  /** The mentioned names. For a namespace, with the member that is mentioned. */
   const names = new Map<string, string | undefined>();
   const parameters = new Set<string>();
   const add = (node: object, member?: string): void => {
@@ -170,7 +170,7 @@ export function mentionedBy(declaration: Declaration): Map<string, Declaration> 
   return found;
 }
 
-/** The doc comment of a declaration; undefined where it has none. */
+/** Returns the doc comment of a declaration, or undefined if it has none. */
 export function commentOf(declaration: Declaration): string | undefined {
   const { module, nodes } = statementsOf(declaration);
   for (const node of nodes) {
@@ -181,7 +181,7 @@ export function commentOf(declaration: Declaration): string | undefined {
   return undefined;
 }
 
-/** The text of a declaration without its comments. */
+/** Returns the text of a declaration without its comments. */
 export function signatureOf(declaration: Declaration): string {
   const { module, nodes } = statementsOf(declaration);
   return nodes
@@ -198,7 +198,7 @@ export function signatureOf(declaration: Declaration): string {
     .join('\n');
 }
 
-/** The entry points of the library whose source is in src/, from package.json: the subpath, and the file from src/. */
+/** Returns the entry points of the library whose source is in src/: the file in src/, by the subpath in package.json. */
 export function entryPoints(root: string): Map<string, string> {
   const manifest: { exports: Record<string, string | Record<string, string>> } = JSON.parse(
     readFileSync(path.join(root, 'package.json'), 'utf8'),

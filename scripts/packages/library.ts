@@ -6,6 +6,7 @@
  *   gateway.schema.json  the JSON Schema of the gateway's configuration file, for editors
  */
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import * as fs from 'node:fs';
 import { isBuiltin } from 'node:module';
 import path from 'node:path';
@@ -17,6 +18,7 @@ import {
   LIBRARY_DEPENDENCIES,
   LIBRARY_PEERS,
   packageName,
+  REQUIRE_BANNER,
   sourceOf,
   versionsOf,
   writeManifest,
@@ -87,19 +89,14 @@ async function emit(folder: string, options: { compilerOptions: object; files: s
   fs.rmSync(config);
 }
 
-function run(command: string, args: string[]): Promise<void> {
-  return new Promise((resolve, reject) => {
-    // The child's standard output goes to our standard error.
-    const child = spawn(command, args, { stdio: ['ignore', 2, 2] });
-    child.once('error', reject);
-    child.once('exit', (code) => {
-      if (code === 0) resolve();
-      else reject(new Error(`${path.basename(command)} failed (${code})`));
-    });
-  });
+async function run(command: string, args: string[]): Promise<void> {
+  // The child's standard output goes to our standard error.
+  const child = spawn(command, args, { stdio: ['ignore', 2, 2] });
+  const [code] = await once(child, 'exit');
+  if (code !== 0) throw new Error(`${path.basename(command)} failed (${code})`);
 }
 
-/** Removes the declaration files that no entry point mentions: more than half of them. */
+/** Removes the declaration files that no entry point mentions. These are more than half of all. */
 function removeUnreachableTypes(folder: string, { exports }: Manifest): void {
   const reachable = new Set<string>();
   const follow = (file: string): void => {
@@ -126,7 +123,7 @@ async function bundlePackages(folder: string): Promise<Metafile> {
   for (const file of fs.globSync(path.join(folder, '**/*.js'))) {
     const source = fs.readFileSync(file, 'utf8');
     let rewritten = source;
-    // From the end, so that the earlier positions stay right.
+    // From the end, so that the positions of earlier imports stay valid.
     for (const node of parseSync(file, source).program.body.toReversed()) {
       if (node.type !== 'ImportDeclaration') continue;
       const imported = names.get(node.source.value);
@@ -160,9 +157,7 @@ async function bundlePackages(folder: string): Promise<Metafile> {
     format: 'esm',
     target: 'node24',
     minify: true,
-    banner: {
-      js: "import{createRequire as bundleRequire}from'node:module';const require=bundleRequire(import.meta.url);",
-    },
+    banner: REQUIRE_BANNER,
     legalComments: 'none',
     logLevel: 'warning',
   });
@@ -170,7 +165,10 @@ async function bundlePackages(folder: string): Promise<Metafile> {
   return metafile;
 }
 
-/** A consumer gets only the packages that package.json names. Types need a package, too: an optional one may be missing. */
+/**
+ * Throws if the library imports a package that a consumer may not have. Types may import only required packages, because
+ * an optional one may be missing.
+ */
 function checkImports(folder: string, self: string): void {
   const code = new Set([...LIBRARY_DEPENDENCIES, ...LIBRARY_PEERS, self]);
   const types = new Set([...LIBRARY_DEPENDENCIES, self]);
@@ -193,6 +191,6 @@ function published(target: Target): Target {
   if (typeof target === 'string') return target;
   const conditions = Object.entries(target).filter(([condition]) => condition !== 'parley-source');
   return Object.fromEntries(
-    conditions.map(([condition, file]) => [condition, file.replace('./dist/parley-a2a/', './')]),
+    conditions.map(([condition, file]) => [condition, file.replace(DIST, './')]),
   );
 }

@@ -23,10 +23,10 @@ export interface Manifest {
   devDependencies: Record<string, string>;
 }
 
-/** What the library needs everywhere. A consumer installs these together with it. */
+/** The packages that the library always needs. They are installed with it. */
 export const LIBRARY_DEPENDENCIES = ['ws', 'zod'];
 
-/** What only some users of the library need. They install it; see src/base/optional-package.ts. */
+/** Packages that only some users of the library need. They install them; see src/base/optional-package.ts. */
 export const LIBRARY_PEERS = [
   '@ai-sdk/anthropic',
   '@ai-sdk/google',
@@ -40,11 +40,16 @@ export const LIBRARY_PEERS = [
   'pg',
 ];
 
-/** What the gateway cannot do without. It is copied into the library, so that a server without a gateway stays small. */
+/** Packages that the gateway always needs. They are copied into the library, so that a server without a gateway stays small. */
 export const LIBRARY_BUNDLED = ['jose', 'jsonc-parser', 'undici'];
 
 /** Packages with native code or data files. The program cannot contain them, so they are installed with it. */
 export const PROGRAM_NATIVE = ['@lydell/node-pty', '@vscode/ripgrep'];
+
+/** The start of each bundle. CommonJS packages in an ES module bundle still call require for Node's own modules. */
+export const REQUIRE_BANNER = {
+  js: "import{createRequire as bundleRequire}from'node:module';const require=bundleRequire(import.meta.url);",
+};
 
 export function readManifest(): Manifest {
   return JSON.parse(fs.readFileSync('package.json', 'utf8')) as Manifest;

@@ -6,7 +6,7 @@ import type { Metafile } from 'esbuild';
 const FILE = 'THIRD-PARTY-NOTICES.md';
 const APACHE =
   'Licensed under the Apache License, Version 2.0: the same text as the file LICENSE of this package.';
-/** For packages that say their licence only in package.json. */
+/** The texts for packages that name their licence only in package.json. */
 const STANDARD_TEXT: Readonly<Record<string, string>> = {
   MIT: `Permission is hereby granted, free of charge, to any person obtaining a copy of this software and associated
 documentation files (the "Software"), to deal in the Software without restriction, including without limitation the
@@ -18,7 +18,7 @@ MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVE
 HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE,
 ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.`,
   'Apache-2.0': APACHE,
-  // @bufbuild/protobuf: the second is for what it took from Protocol Buffers.
+  // @bufbuild/protobuf. BSD-3-Clause is for the code that it took from Protocol Buffers.
   '(Apache-2.0 AND BSD-3-Clause)': `${APACHE}
 
 Copyright 2008 Google Inc. All rights reserved.
@@ -68,6 +68,7 @@ function sectionOf(name: string, folder: string): string {
     file === undefined
       ? STANDARD_TEXT[license ?? '']
       : fs.readFileSync(path.join(folder, file), 'utf8').trim();
-  if (text === undefined) throw new Error(`${name} has no text of its licence (${license})`);
+  if (text === undefined)
+    throw new Error(`the text of the licence of ${name} is missing (${license})`);
   return `## ${name} ${version} (${license})\n\n\`\`\`text\n${text}\n\`\`\`\n`;
 }

@@ -1,7 +1,7 @@
 /**
  * Builds `parley-cli`, the program:
  *   cli/   an esbuild bundle of src/cli/main.ts, with chunks for lazy imports
- *   own/   the library and zod, bundled with all that they can use, for agents in files (`parley serve --agent FILE`)
+ *   own/   the library and zod, bundled with everything that they import, for agents in files (`parley serve --agent FILE`)
  *          whose folder has no parley-a2a
  *   page/  the web page
  *   settings.schema.json, gateway.schema.json  JSON Schemas of the configuration files, for editors
@@ -13,6 +13,7 @@ import { build, type BuildOptions, type Metafile, type Plugin } from 'esbuild';
 import {
   packageName,
   PROGRAM_NATIVE,
+  REQUIRE_BANNER,
   sourceOf,
   versionsOf,
   writeManifest,
@@ -20,7 +21,7 @@ import {
 } from './manifest.ts';
 import { writeNotices } from './notices.ts';
 
-/** Packages that others try to load, and do without: Ink, pg and ws. */
+/** Packages that Ink, pg and ws load if they are installed. They work without them. */
 const NOT_INSTALLED = ['react-devtools-core', 'pg-native', 'bufferutil', 'utf-8-validate'];
 
 /**
@@ -61,10 +62,7 @@ const OPTIONS = {
   minifySyntax: true,
   plugins: [YOGA_WITHOUT_FETCH],
   define: { 'process.env.NODE_ENV': '"production"' },
-  // CommonJS packages in an ES module bundle still call require for Node's own modules.
-  banner: {
-    js: "import{createRequire as bundleRequire}from'node:module';const require=bundleRequire(import.meta.url);",
-  },
+  banner: REQUIRE_BANNER,
   legalComments: 'none',
   logLevel: 'warning',
 } satisfies BuildOptions;
