@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { existsSync, globSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
+import type { Command } from '../../src/cli/program/command.ts';
 import { Settings } from '../../src/coder/settings/index.ts';
 import { parseJsonc } from '../../src/base/jsonc/index.ts';
 import { anchorsOf, pages, parleyLines, readPage, root } from './page.ts';
@@ -98,8 +99,6 @@ function moduleOf([first = '']: readonly string[]): { name: string; own: boolean
   return { name: isPrompt ? 'prompt' : 'terminal-ui', own: false };
 }
 
-type Run = (args: readonly string[], environment: NodeJS.ProcessEnv) => Promise<number>;
-
 test('every command line of every page has only flags that the command knows', async (t) => {
   const lines = pages.flatMap(({ file, blocks }) =>
     blocks
@@ -112,11 +111,11 @@ test('every command line of every page has only flags that the command knows', a
   for (const { file, words } of lines) {
     const { name, own } = moduleOf(words);
     const { default: run } = (await import(`../../src/cli/commands/${name}.ts`)) as {
-      default: Run;
+      default: Command;
     };
     try {
       // The flags are read before the help is printed.
-      await run([...(own ? words.slice(1) : words), '--help'], {});
+      await run('parley', [...(own ? words.slice(1) : words), '--help'], {});
     } catch (error) {
       wrong.push(`${file}: parley ${words.join(' ')}: ${String(error)}`);
     }

@@ -6,7 +6,7 @@ import { SECRET_KEY_VARIABLES } from '../program/secret-keys.ts';
 
 /** The possible values of `--model`, as help texts list them. */
 export const MODELS =
-  'google:NAME, anthropic:NAME, openai:NAME, openai-compatible:NAME, ollama:NAME, lmstudio:NAME, vllm:NAME, PROVIDER:NAME for a provider in settings.json, offline or scripted:FILE. parley models lists what can be reached.';
+  'google:NAME, anthropic:NAME, openai:NAME, openai-compatible:NAME, ollama:NAME, lmstudio:NAME, vllm:NAME, PROVIDER:NAME for a provider in settings.json, offline or scripted:FILE. parley models lists the models that can be reached.';
 
 const MODES: readonly ApprovalMode[] = ['ask', 'auto-edit', 'yolo', 'plan'];
 
@@ -19,7 +19,7 @@ export const CODER_FLAGS = {
     'When to ask for approval. ask (the default): before every change; auto-edit: before every change except file edits; yolo: never; plan: never, because changes are not allowed.',
   ),
   sandbox: toggle(
-    'Run shell commands in bubblewrap, without network and with write access only to the workspace, except .git and .parley.',
+    'Run shell commands in bubblewrap, without network access. They can write only to the workspace, except its .git and .parley.',
   ),
 } as const;
 

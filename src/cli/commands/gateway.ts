@@ -83,7 +83,7 @@ export default defineCommand({
       'Enables Google as a provider. ANTHROPIC_API_KEY and OPENAI_API_KEY enable Anthropic and OpenAI.',
     PARLEY_HOME: DATA_FOLDER_HELP,
     ...SECRET_KEY_VARIABLES,
-    PARLEY_SECRET_KEY: `${SECRET_KEY_VARIABLES.PARLEY_SECRET_KEY} It is also used to hash API keys.`,
+    PARLEY_SECRET_KEY: `${SECRET_KEY_VARIABLES.PARLEY_SECRET_KEY} The secret is also used to hash API keys.`,
     OTEL_EXPORTER_OTLP_ENDPOINT:
       'The address of the trace collector, unless the configuration sets one.',
     PARLEY_LOG_LEVEL: LOG_LEVEL_HELP,

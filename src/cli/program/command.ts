@@ -99,7 +99,7 @@ function variablesLine(flags: Flags): string[] {
   const first = names.find((name) => !without.includes(name));
   if (first === undefined) return [];
   const except =
-    without.length === 0 ? '' : ` except ${without.map((name) => `--${name}`).join(', ')}`;
+    without.length === 0 ? '' : ` except ${without.map((name) => `--${name}`).join(' and ')}`;
   return [
     dim(
       `Each flag${except} also has an environment variable, for example ${variableOf(first)} for --${first}.`,
