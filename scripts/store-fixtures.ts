@@ -37,7 +37,7 @@ try {
     '--no-privileges',
     url,
   ]);
-  // Removes psql's own commands, which are not SQL, and settings, which would change the connection that restores the dump.
+  // Removes psql's own commands, which are not SQL, and settings, which would change the connection of the restore.
   const statements = dump
     .toString()
     .replaceAll(/^(?:\\|--|SET |SELECT pg_catalog\.set_config).*\n/gm, '');

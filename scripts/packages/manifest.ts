@@ -40,7 +40,7 @@ export const LIBRARY_PEERS = [
   'pg',
 ];
 
-/** Packages that the gateway always needs. They are copied into the library, so that a server without a gateway stays small. */
+/** Packages that the gateway always needs. They are copied into the library, so that consumers need not install them. */
 export const LIBRARY_BUNDLED = ['jose', 'jsonc-parser', 'undici'];
 
 /** Packages with native code or data files. The program cannot contain them, so they are installed with it. */

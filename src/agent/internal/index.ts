@@ -6,7 +6,7 @@ export { RunFailure } from '../errors.ts';
 export { acceptedFile } from '../models/accepted-files.ts';
 export { offlineEmbeddings, type EmbeddingModel } from '../models/embeddings.ts';
 export { resolveModel, usableModels } from '../models/resolve.ts';
-export { offered, reachableServers, type ReachableServer } from '../models/reachable.ts';
+export { offered, reachableServers } from '../models/reachable.ts';
 export { mayTryAgain } from '../models/retry.ts';
 export { scriptFromFile } from '../models/scripted.ts';
 export { startTimeouts, type TimeoutOptions, type Timeouts } from '../models/timeouts.ts';

@@ -74,7 +74,10 @@ export interface CoderSetup {
    * mode.
    */
   readonly shared?: boolean;
-  /** Whether a person at a terminal runs the session. This person may choose every mode; other clients may not choose yolo. */
+  /**
+   * Whether a person at a terminal runs the session. This person may choose every mode; other clients may not choose
+   * yolo.
+   */
   readonly terminal?: boolean | undefined;
   /** Whether the agent is for a live session, which runs no other tasks in its store. */
   readonly live?: boolean;

@@ -56,7 +56,7 @@ export async function sessionFor(
   }
 }
 
-/** Maximum number of sessions to choose from, and of sessions in which the last one of a folder is searched. */
+/** Maximum number of sessions to choose from. To find the last session of a folder, as many are searched. */
 const MAX_LOOKED_AT = 100;
 /** Maximum number of stored sessions that are read, including those that are left out. */
 const MAX_STORED = 10_000;
