@@ -4,6 +4,8 @@ import { clean, EMPTY, line, localTime, span, type StyledText } from '../../disp
 import type { TuiOptions } from '../../tui/index.ts';
 import { word } from '../program/terminal.ts';
 
+const UNCHANGED = 'Restoring changes nothing: the files are the same as at this checkpoint.';
+
 type Workspaces = Pick<Coder['workspaces'], 'openRoots' | 'placeFor'>;
 
 /** Lists the checkpoints of the folder. `sessionId` is the session that would be restored with the files. */
@@ -36,10 +38,7 @@ export function checkpointList(
         (await checkpoints()).changes(id),
         import('../../display/text/index.ts'),
       ]);
-      if (files.length === 0)
-        return [
-          line('Restoring changes nothing: the files are the same as at this checkpoint.', 'dim'),
-        ];
+      if (files.length === 0) return [line(UNCHANGED, 'dim')];
       const counted = files.length === 1 ? 'One file changes:' : `${files.length} files change:`;
       return [
         line(counted),

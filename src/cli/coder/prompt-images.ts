@@ -92,9 +92,7 @@ async function readImage(file: string, left: number): Promise<Read> {
     const bytes = buffer.subarray(0, bytesRead);
     const mimeType = imageType(bytes);
     if (mimeType === undefined) {
-      return {
-        problem: 'not a PNG, JPEG, GIF or WebP image, although its name says so',
-      };
+      return { problem: 'not a PNG, JPEG, GIF or WebP image, although its name says so' };
     }
     return { bytes, mimeType };
   } catch {

@@ -167,10 +167,8 @@ const set = defineCommand({
     'parley keys set ID --scope tasks:read --scope tasks:write',
   ],
   async run(input) {
-    const {
-      values,
-      operands: [id = ''],
-    } = input;
+    const { values, operands } = input;
+    const [id = ''] = operands;
     const { name, scope, expires, rate, 'no-budget': noBudget } = values;
     const key = await withKeys(input, false, async (keys, workspace) => {
       const before = await keys.get(workspace, id);
