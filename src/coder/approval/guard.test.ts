@@ -20,7 +20,7 @@ import type { ApprovalMode } from './rule.ts';
 async function writer(t: TestContext, mode: ApprovalMode) {
   const { workspace, at } = await makeWorkspace(t, { 'a.txt': 'one\n' });
   let plans = 0;
-  const tool = fileChangeTool(workspace, {
+  const tool = fileChangeTool(workspace, undefined, {
     name: 'write',
     description: 'Writes a file.',
     input: z.strictObject({ path: z.string(), content: z.string() }),

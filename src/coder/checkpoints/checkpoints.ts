@@ -144,8 +144,7 @@ export async function openCheckpoints(options: CheckpointOptions): Promise<Check
     signal: AbortSignal | undefined,
     also: readonly string[] = [],
   ): Promise<Checkpoint> {
-    const skipped = await stage(place, also, signal);
-    const tree = (await git(place, ['write-tree'], { signal })).toString().trim();
+    const { tree, skipped } = await stage(place, also, signal);
     // Two checkpoints never have the same time.
     lastAt = Math.max(Date.now(), lastAt + 1);
     const note = { at: lastAt, label: label.slice(0, MAX_LABEL), extra, skipped };
@@ -191,9 +190,8 @@ export async function openCheckpoints(options: CheckpointOptions): Promise<Check
     changes: (id, signal) =>
       inTurn(async () => {
         findIn(await all(place, signal), id);
-        await stage(place, [], signal);
-        const now = (await git(place, ['write-tree'], { signal })).toString().trim();
-        return changesBetween(place, now, REFS + id, signal);
+        const { tree } = await stage(place, [], signal);
+        return changesBetween(place, tree, REFS + id, signal);
       }),
     async close() {
       // Running work may add more work to the queue.
@@ -240,13 +238,13 @@ async function prepare({ repository, workspace }: Place, dataFolder: string): Pr
 
 /**
  * Adds all files of a checkpoint to the index. Also adds the files in `also`, even if they are ignored. Returns the
- * files that were skipped.
+ * index as a tree, and the files that were skipped.
  */
 async function stage(
   place: Place,
   also: readonly string[],
   signal: AbortSignal | undefined,
-): Promise<string[]> {
+): Promise<{ readonly tree: string; readonly skipped: string[] }> {
   const ls = async (...args: string[]) =>
     splitZ(await git(place, ['ls-files', '-z', '--exclude-standard', ...args], { signal }));
   const known = new Set(await ls('--cached'));
@@ -277,7 +275,8 @@ async function stage(
   const out = [...ignored, ...gone, ...skipped.filter(isPlain)];
   await update(place, ['--force-remove'], out, signal);
   await update(place, ['--add', '--replace'], wanted, signal);
-  return skipped;
+  const tree = await git(place, ['write-tree'], { signal });
+  return { tree: tree.toString().trim(), skipped };
 }
 
 async function update(
@@ -369,7 +368,7 @@ async function explained<T>(work: () => Promise<T>): Promise<T> {
     return await work();
   } catch (error) {
     if (!(error instanceof GitError)) throw error;
-    if (error.missing) {
+    if (error.code === 'missing') {
       const line =
         'checkpoints are not available, because git is not installed; install git to use /restore';
       throw new CheckpointError('no-git', line, error);

@@ -16,21 +16,11 @@ const TIMEOUT_MS = 120_000;
 /** Thrown if git fails. The message is one line with git's own error text. */
 export class GitError extends Error {
   override readonly name = 'GitError';
-  /** True if git is not installed. */
-  readonly missing: boolean;
-  /** The exit code, or undefined if git has not exited normally. */
-  readonly code: number | undefined;
-  constructor(
-    message: string,
-    options: {
-      readonly missing?: boolean;
-      readonly code?: number | null;
-      readonly cause?: unknown;
-    },
-  ) {
-    super(message, { cause: options.cause });
-    this.missing = options.missing ?? false;
-    this.code = options.code ?? undefined;
+  /** The exit code, `missing` if git is not installed, or undefined if git has not exited normally. */
+  readonly code: number | 'missing' | undefined;
+  constructor(message: string, code: GitError['code'], cause?: unknown) {
+    super(message, { cause });
+    this.code = code;
   }
 }
 
@@ -101,14 +91,14 @@ function gitError(command: string, cause: ExecFileException, stderr: Buffer): Gi
   const { code, killed } = cause;
   if (typeof code === 'number') {
     const said = stderr.toString('utf8').trim().split('\n').at(-1) ?? '';
-    return new GitError(`${command} failed (${code}): ${said.slice(0, 500)}`, { code });
+    return new GitError(`${command} failed (${code}): ${said.slice(0, 500)}`, code);
   }
-  if (code === 'ENOENT') return new GitError('git is not installed', { missing: true, cause });
+  if (code === 'ENOENT') return new GitError('git is not installed', 'missing', cause);
   if (code === 'ERR_CHILD_PROCESS_STDIO_MAXBUFFER') {
-    return new GitError(`the output of ${command} is too large`, { cause });
+    return new GitError(`the output of ${command} is too large`, undefined, cause);
   }
   const why = killed ? 'timed out' : 'cannot be run';
-  return new GitError(`${command} ${why}`, { cause });
+  return new GitError(`${command} ${why}`, undefined, cause);
 }
 
 /** Splits the output of a git command with `-z`. */

@@ -23,6 +23,8 @@ export interface CheckpointChanges {
 
 const MAX_PATCH = 100_000;
 const MAX_COMPARED = 50;
+/** The options with which git compares two trees. */
+const TREES = ['-r', '--no-renames'];
 
 /** Returns the changes from one tree to another. */
 export async function changesBetween(
@@ -31,27 +33,36 @@ export async function changesBetween(
   to: string,
   signal: AbortSignal | undefined,
 ): Promise<CheckpointChanges> {
-  const trees = ['-r', '--no-renames', from, to];
-  const names = splitZ(
-    await git(place, ['diff-tree', '-z', '--name-status', ...trees], { signal }),
-  );
-  const files: { path: string; change: 'add' | 'edit' | 'remove' }[] = [];
-  for (let at = 0; at + 1 < names.length; at += 2) {
-    const change = names[at] === 'D' ? 'remove' : names[at] === 'A' ? 'add' : 'edit';
-    files.push({ path: names[at + 1]!, change });
-  }
+  const files = await changedFiles(place, from, to, signal);
   // A patch of many files would be long, so only the first files are compared.
   const shown = files.slice(0, MAX_COMPARED).map(({ path: file }) => file);
   if (shown.length === 0) return { files, patch: '' };
   // The attributes of the repository declare all files as binary, so that git does not convert them.
-  const args = ['diff-tree', '-p', '--text', '--no-ext-diff', '--no-textconv', ...trees];
+  const options = ['-p', '--text', '--no-ext-diff', '--no-textconv', ...TREES];
   const named = shown.map((file) => `:(literal)${file}`);
-  const patch = await git(place, [...args, '--', ...named], { signal }).catch((error: unknown) => {
+  const args = ['diff-tree', ...options, from, to, '--', ...named];
+  const patch = await git(place, args, { signal }).catch((error: unknown) => {
     // The files are too large to compare.
     if (error instanceof GitError && error.code === undefined) return Buffer.alloc(0);
     throw error;
   });
   return { files, patch: patch.subarray(0, MAX_PATCH).toString('utf8') };
+}
+
+async function changedFiles(
+  place: Place,
+  from: string,
+  to: string,
+  signal?: AbortSignal,
+): Promise<CheckpointChanges['files']> {
+  const args = ['diff-tree', '-z', '--name-status', ...TREES, from, to];
+  const names = splitZ(await git(place, args, { signal }));
+  const files: CheckpointChanges['files'][number][] = [];
+  for (let at = 0; at + 1 < names.length; at += 2) {
+    const change = names[at] === 'D' ? 'remove' : names[at] === 'A' ? 'add' : 'edit';
+    files.push({ path: names[at + 1]!, change });
+  }
+  return files;
 }
 
 export interface RestoreOptions {
@@ -69,10 +80,8 @@ export async function restoreFiles(place: Place, options: RestoreOptions): Promi
   const { now, target, unkept, absent } = options;
   const added: string[] = [];
   const wanted: string[] = [];
-  const args = ['diff-tree', '-r', '-z', '--no-renames', '--name-status', now, target];
-  const changes = splitZ(await git(place, args));
-  for (let at = 0; at + 1 < changes.length; at += 2) {
-    (changes[at] === 'D' ? added : wanted).push(changes[at + 1]!);
+  for (const { path: file, change } of await changedFiles(place, now, target)) {
+    (change === 'remove' ? added : wanted).push(file);
   }
 
   // Restore .gitignore files first, because a file that they ignore is not removed. Such a file may have existed at the

@@ -13,12 +13,12 @@
 import { realpath } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { systemCode, cutText, oneLine } from '../../base/index.ts';
+import { writeSecret } from '../../base/files/index.ts';
 import path from 'node:path';
 import { FileError } from './file-error.ts';
 import { isInside } from './path-rules.ts';
 import { inTurn } from './queue.ts';
 import { isThere, readBounded } from './read-bounded.ts';
-import { writePrivate } from './write-private.ts';
 
 const NAMES = ['AGENTS.md', 'GEMINI.md', 'CLAUDE.md'];
 /** Maximum size of one file. Only the start of a larger file is read. */
@@ -135,7 +135,7 @@ export async function addMemory(
       );
     }
     // If the file is a link, its target is written.
-    await writePrivate(before?.path ?? file, added);
+    writeSecret(before?.path ?? file, added);
     return file;
   });
 }

@@ -41,7 +41,10 @@ export interface OwnFilesOptions {
   readonly what: string;
   /** The number of levels of folders that are searched. */
   readonly depth: number;
-  /** Only files with this name, which stands for its folder: `SKILL.md`. By default, all Markdown files. */
+  /**
+   * If set, only files with this name are read, and each gets the name of its folder: `SKILL.md`. By default, all
+   * Markdown files are read.
+   */
   readonly only?: string;
   readonly max: number;
 }
@@ -51,8 +54,9 @@ export function workspaceOwnFolder(workspace: string, folder: OwnFolder): string
 }
 
 /**
- * Reads all files and converts each of them with `parse`, which throws an error with the file's problem. The result has
- * one line in `problems` for each file that was ignored.
+ * Reads all files and converts each of them with `parse`, which throws an error with the file's problem. `problems` has
+ * a line for each file that was ignored and for each folder that cannot be read. If there are more than `max` files, one
+ * line covers the rest.
  */
 export async function readOwnFiles<T>(
   { configFolder, workspace, trusted }: OwnPlace,
@@ -67,7 +71,7 @@ export async function readOwnFiles<T>(
       const names = namesOf(root, file, options);
       if (!names.every((name) => NAME.test(name))) {
         problems.push(
-          `${file} is ignored: the name of a ${what} may contain only letters, digits, "_", "." and "-"`,
+          `${file} is ignored: the name of a ${what} must start with a letter or a digit, and have at most 64 letters, digits, "_", "." and "-"`,
         );
         continue;
       }
@@ -92,13 +96,8 @@ export async function readOwnFiles<T>(
   return { found, problems };
 }
 
-async function read(
-  file: string,
-  within: string | undefined,
-): Promise<{ readonly path: string; readonly text: string }> {
-  const found = await readBounded(file, MAX_FILE_BYTES, {
-    ...(within !== undefined && { within }),
-  });
+async function read(file: string, within: string | undefined) {
+  const found = await readBounded(file, MAX_FILE_BYTES, { within });
   if (found.size > MAX_FILE_BYTES) {
     throw new FileError('too-large', `${file} is larger than ${MAX_FILE_BYTES} bytes`);
   }
@@ -106,8 +105,8 @@ async function read(
 }
 
 function namesOf(root: string, file: string, { only }: OwnFilesOptions): string[] {
-  const way = path.relative(root, only === undefined ? file : path.dirname(file));
-  return (only === undefined ? way.slice(0, -'.md'.length) : way).split(path.sep);
+  const named = only === undefined ? file.slice(0, -'.md'.length) : path.dirname(file);
+  return path.relative(root, named).split(path.sep);
 }
 
 /** Returns the files in a folder and its subfolders, sorted by name. */

@@ -21,9 +21,8 @@ export interface BoundedRead {
 export async function readBounded(
   path: string,
   limit: number,
-  options: { readonly within?: string; readonly signal?: AbortSignal } = {},
+  { within, signal }: { readonly within?: string | undefined; readonly signal?: AbortSignal } = {},
 ): Promise<BoundedRead> {
-  const { within, signal } = options;
   signal?.throwIfAborted();
   await using held = await openPathHandle(path);
   if (within !== undefined && (!isInside(within, held.path) || isOfSystem(held.path))) {

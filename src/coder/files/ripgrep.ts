@@ -5,6 +5,7 @@
  * link while it runs. Therefore a caller must read the files through the workspace before it shows results.
  */
 import { spawn } from 'node:child_process';
+import { addAbortListener } from 'node:events';
 import { FileError } from './file-error.ts';
 import type { PathHandle } from './path-handle.ts';
 
@@ -56,9 +57,8 @@ export async function ripgrep(
     stopped ??= why;
     child.kill('SIGKILL');
   };
-  const onAbort = (): void => stop();
   const timer = setTimeout(() => stop('timeout'), timeoutMs);
-  signal.addEventListener('abort', onAbort);
+  using _listening = addAbortListener(signal, () => stop());
   const lines = splitter((line) => {
     if (stopped === undefined && !onLine(line)) stop('enough');
   });
@@ -79,7 +79,6 @@ export async function ripgrep(
     return { stopped };
   } finally {
     clearTimeout(timer);
-    signal.removeEventListener('abort', onAbort);
   }
 }
 

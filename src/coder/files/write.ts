@@ -208,10 +208,7 @@ export function createWriter(access: Access, own: readonly string[]): Writer {
       if (systemCode(error) === 'ENOENT') return undefined;
       throw error;
     });
-    const same =
-      found === undefined || before === undefined
-        ? found === before
-        : sameVersion(found, before.stats);
+    const same = found && before ? sameVersion(found, before.stats) : found === before;
     if (!same) throw changed(place.shown);
     await place.folder.confirm();
   }

@@ -83,7 +83,8 @@ export function parseHelper({ names, source, file, text }: OwnFile): HelperDefin
   }
   const textOf = (field: string): string | undefined => fields.get(field)?.text || undefined;
   const name = textOf('name') ?? names[0] ?? '';
-  if (!NAME.test(name)) refuse('name: use up to 64 letters, digits, "_" and "-"');
+  if (!NAME.test(name))
+    refuse('name: use up to 64 letters, digits, "_" and "-", and begin with a letter or a digit');
   if (RESERVED.has(name)) refuse(`name: "${name}" is reserved; use another name`);
   const description = cutText(oneLine(textOf('description') ?? ''), MAX_DESCRIPTION);
   if (description === '') refuse('description is missing: say when the helper is useful');

@@ -7,7 +7,15 @@
  * If a hook fails, the person who runs the program gets a notice and the call continues. With `required`, the call is
  * refused instead.
  */
-import { oneLine, reasonOf, shorten, type JsonObject, type JsonValue } from '../../base/index.ts';
+import {
+  defined,
+  isObject,
+  oneLine,
+  reasonOf,
+  shorten,
+  type JsonObject,
+  type JsonValue,
+} from '../../base/index.ts';
 import {
   RichResponse,
   ToolError,
@@ -190,23 +198,14 @@ function resultFor(value: unknown): JsonObject {
 function withRemark(value: unknown, remark: string): JsonValue {
   const response = jsonOf(value);
   if (typeof response === 'string') return `${response}\n\n[A hook says: ${remark}]`;
-  return isJsonObject(response)
-    ? { ...response, hook: remark }
-    : { result: response, hook: remark };
+  return isObject(response) ? { ...response, hook: remark } : { result: response, hook: remark };
 }
 
 function failureWith(error: unknown, remark: string): ToolError {
-  const { type, statusCode, response } =
-    error instanceof ToolError
-      ? error
-      : { type: 'tool_error' as const, statusCode: undefined, response: undefined };
-  return new ToolError(type, reasonOf(error), {
-    response: withRemark(response ?? reasonOf(error), remark),
-    ...(statusCode !== undefined && { statusCode }),
+  const known = error instanceof ToolError ? error : undefined;
+  return new ToolError(known?.type ?? 'tool_error', reasonOf(error), {
+    response: withRemark(known?.response ?? reasonOf(error), remark),
+    ...defined({ statusCode: known?.statusCode }),
     cause: error,
   });
-}
-
-function isJsonObject(value: JsonValue): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -9,11 +9,13 @@
  * that it left running are killed.
  */
 import { randomUUID } from 'node:crypto';
+import { addAbortListener } from 'node:events';
 import { cutText, reasonOf, type JsonObject } from '../../base/index.ts';
-import { createCleaner } from '../shell/clean-output.ts';
+import { cleaned } from '../shell/clean-output.ts';
 import { commandEnvironment, MARKER } from '../shell/environment.ts';
 import { launchOnPipes, type Exit } from '../shell/launch.ts';
 import { endTree } from '../shell/process-tree.ts';
+import type { Hook } from '../settings/schema.ts';
 import type { Sandbox } from '../shell/sandbox.ts';
 import { findShell } from '../shell/shell.ts';
 
@@ -22,11 +24,6 @@ export type HookOutcome =
   | { readonly kind: 'refused'; readonly reason: string }
   /** The hook made no decision. `problem` is for the person who runs the program. */
   | { readonly kind: 'failed'; readonly problem: string };
-
-export interface HookCommand {
-  readonly command: string;
-  readonly timeoutMs?: number | undefined;
-}
 
 export interface HookPlace {
   /** The root of the workspace. */
@@ -47,7 +44,7 @@ const MAX_REASON = 4096;
 const GRACE_MS = 500;
 
 export async function runHook(
-  { command, timeoutMs = TIMEOUT_MS }: HookCommand,
+  { command, timeoutMs = TIMEOUT_MS }: Pick<Hook, 'command' | 'timeoutMs'>,
   input: JsonObject,
   { cwd, sandbox, environment = process.env }: HookPlace,
   signal: AbortSignal,
@@ -86,16 +83,14 @@ export async function runHook(
     return { kind: 'failed', problem: `it cannot be started: ${reasonOf(error)}` };
   }
   const timer = setTimeout(() => stopped.resolve(`it took longer than ${timeoutMs} ms`), timeoutMs);
-  const abort = (): void => stopped.resolve('stopped');
-  signal.addEventListener('abort', abort);
+  using _listening = addAbortListener(signal, () => stopped.resolve('stopped'));
   try {
     const end: Exit | string = await Promise.race([child.exited, stopped.promise]);
     await endTree({ pid: child.pid, mark: `${MARKER}=${mark}` }, GRACE_MS);
     signal.throwIfAborted();
-    return outcomeOf(end, textOf(errors));
+    return outcomeOf(end, cutText(cleaned(errors).trim(), MAX_REASON));
   } finally {
     clearTimeout(timer);
-    signal.removeEventListener('abort', abort);
     child.close();
     leave();
   }
@@ -107,11 +102,4 @@ function outcomeOf(end: Exit | string, errors: string): HookOutcome {
   if (end.code === REFUSED) return { kind: 'refused', reason: errors || 'no reason given' };
   const how = end.code === null ? `it was ended by ${end.signal}` : `exit code ${end.code}`;
   return { kind: 'failed', problem: errors === '' ? how : `${how}: ${errors}` };
-}
-
-/** Returns the output of the hook without escape sequences. */
-function textOf(output: string): string {
-  const cleaner = createCleaner();
-  const lines = cleaner.write(output);
-  return cutText(`${lines}${cleaner.line()}`.trim(), MAX_REASON);
 }

@@ -8,6 +8,7 @@
  * Variables are replaced only for servers in the settings. They are never replaced for servers of a client, because the
  * client could then read our keys.
  */
+import { defined } from '../../base/index.ts';
 import type { McpServers } from '../../protocol/development-tool/index.ts';
 
 type Server = McpServers[string];
@@ -30,22 +31,14 @@ export function expandVariables(server: Server, variables: Variables): Server {
     });
   const each = (values: Readonly<Record<string, string>>) =>
     Object.fromEntries(Object.entries(values).map(([name, value]) => [name, expand(value)]));
-  const { command, args, env, cwd, url, headers, oauth } = server;
+  const { command, cwd, url, args, env, headers, oauth } = server;
   const { clientId, clientSecret } = oauth ?? {};
   return {
     ...server,
-    ...(command !== undefined && { command: expand(command) }),
+    ...each(defined({ command, cwd, url })),
     ...(args && { args: args.map(expand) }),
     ...(env && { env: each(env) }),
-    ...(cwd !== undefined && { cwd: expand(cwd) }),
-    ...(url !== undefined && { url: expand(url) }),
     ...(headers && { headers: each(headers) }),
-    ...(oauth && {
-      oauth: {
-        ...oauth,
-        ...(clientId !== undefined && { clientId: expand(clientId) }),
-        ...(clientSecret !== undefined && { clientSecret: expand(clientSecret) }),
-      },
-    }),
+    ...(oauth && { oauth: { ...oauth, ...each(defined({ clientId, clientSecret })) } }),
   };
 }

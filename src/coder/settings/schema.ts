@@ -114,7 +114,7 @@ const Notify = z.strictObject({
     )
     .optional()
     .describe(
-      'Headers of the posts. Each value is the name of an environment variable that has the value. The name starts with PARLEY_, because commands of the agent do not get such variables.',
+      'Headers of the posts. Each header is set to the content of an environment variable, whose name is given here. The name starts with PARLEY_, because commands of the agent do not get such variables.',
     ),
   events: z
     .array(z.enum(['needs-you', 'done', 'failed']))
@@ -185,7 +185,10 @@ const Provider = z.strictObject({
 
 const ProviderName = z
   .string()
-  .regex(/^[a-z0-9][a-z0-9._-]{0,63}$/i, 'at most 64 letters, digits and . _ -')
+  .regex(
+    /^[a-z0-9][a-z0-9._-]{0,63}$/i,
+    'use at most 64 letters, digits and . _ -, and begin with a letter or a digit',
+  )
   .refine((name) => !RESERVED_PREFIXES.has(name), 'this name is taken, choose another name');
 
 const Providers = z.record(ProviderName, Provider).check(({ value, issues }) => {

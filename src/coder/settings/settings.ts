@@ -12,24 +12,22 @@ import { applyEdits, modify } from 'jsonc-parser';
 import type * as z from 'zod';
 import { isLocalServer } from '../../agent/providers/index.ts';
 import { reasonOf, systemCode } from '../../base/index.ts';
+import { writeSecret } from '../../base/files/index.ts';
 import { JsoncError, parseJsonc, problemsIn } from '../../base/jsonc/index.ts';
 import { OWN_FOLDERS, workspaceOwnFolder } from '../files/own-files.ts';
 import { inTurn } from '../files/queue.ts';
 import { isThere, readBounded } from '../files/read-bounded.ts';
 import { problemOf } from '../approval/policy.ts';
-import { writePrivate } from '../files/write-private.ts';
 import type { PolicyRule } from '../approval/rule.ts';
 import { Settings } from './schema.ts';
 
 const MAX_FILE_BYTES = 1024 * 1024;
+const HOOK_EVENTS = ['beforeTool', 'afterTool', 'afterTurn'] as const;
 const FORMAT = { formattingOptions: { insertSpaces: true, tabSize: 2 } };
 
 /** Thrown if a settings file is invalid or cannot be read. The message contains the file, the line and the field. */
 export class SettingsError extends Error {
   override readonly name = 'SettingsError';
-  readonly file: string;
-  readonly line: number | undefined;
-  readonly field: string | undefined;
 
   constructor(
     file: string,
@@ -38,9 +36,6 @@ export class SettingsError extends Error {
   ) {
     const place = where.line === undefined ? file : `${file}:${where.line}`;
     super(`${place}: ${where.field ? `${where.field}: ` : ''}${problem}`, { cause: where.cause });
-    this.file = file;
-    this.line = where.line;
-    this.field = where.field;
   }
 }
 
@@ -68,9 +63,9 @@ export async function loadSettings(options: {
 }): Promise<LoadedSettings> {
   const { configFolder, workspace, trusted } = options;
   const userFile = userSettingsFile(configFolder);
-  const user = await readText(userFile);
-  const files = user === undefined ? [] : [userFile];
-  const settings = user === undefined ? {} : parseSettings(userFile, user);
+  const user = await readSettings(userFile);
+  const files = user ? [userFile] : [];
+  const settings = user ?? {};
   if (workspace === undefined) return { settings, files };
 
   const file = workspaceSettingsFile(workspace);
@@ -81,9 +76,8 @@ export async function loadSettings(options: {
     const untrusted = own.find((_, at) => there[at]);
     return { settings, files, ...(untrusted !== undefined && { untrusted }) };
   }
-  const text = await readText(file, await realpath(workspace));
-  if (text === undefined) return { settings, files };
-  const own = parseSettings(file, text);
+  const own = await readSettings(file, await realpath(workspace));
+  if (!own) return { settings, files };
   refuseKeys(file, own);
   return { settings: mergeSettings(settings, own), files: [...files, file] };
 }
@@ -115,15 +109,11 @@ export function mergeSettings(under: Settings, over: Settings): Settings {
   }
   if (under.hooks && over.hooks) {
     // The workspace's hooks run after the user's. They cannot replace them.
-    const both = (event: 'beforeTool' | 'afterTool' | 'afterTurn') => [
-      ...(under.hooks?.[event] ?? []),
-      ...(over.hooks?.[event] ?? []),
-    ];
-    merged.hooks = {
-      beforeTool: both('beforeTool'),
-      afterTool: both('afterTool'),
-      afterTurn: both('afterTurn'),
-    };
+    merged.hooks = { ...under.hooks };
+    for (const event of HOOK_EVENTS) {
+      const added = over.hooks[event];
+      if (added) merged.hooks[event] = [...(under.hooks[event] ?? []), ...added];
+    }
   }
   // The user's providers have keys, so a workspace cannot replace them.
   if (under.providers && over.providers) {
@@ -132,6 +122,12 @@ export function mergeSettings(under: Settings, over: Settings): Settings {
   if (under.webSearch === false) merged.webSearch = false;
   if (under.limits && over.limits) merged.limits = { ...under.limits, ...over.limits };
   return merged;
+}
+
+/** Reads a settings file. Returns undefined if it does not exist. `within` is described at `readText`. */
+async function readSettings(file: string, within?: string): Promise<Settings | undefined> {
+  const text = await readText(file, within);
+  return text === undefined ? undefined : parseSettings(file, text);
 }
 
 /** Parses the text of a settings file. `file` is used in error messages. */
@@ -181,7 +177,7 @@ async function addRule(file: string, rule: PolicyRule): Promise<void> {
   // The editing functions do not accept a byte order mark.
   const text = (await readText(file))?.replace(/^\ufeff/, '');
   if (text === undefined || text.trim() === '') {
-    await writePrivate(file, `${JSON.stringify({ policy: [rule] }, null, 2)}\n`);
+    writeSecret(file, `${JSON.stringify({ policy: [rule] }, null, 2)}\n`);
     return;
   }
   const { policy } = parseSettings(file, text);
@@ -193,14 +189,12 @@ async function addRule(file: string, rule: PolicyRule): Promise<void> {
       : modify(text, ['policy'], [rule], FORMAT),
   );
   parseSettings(file, changed);
-  await writePrivate(file, changed);
+  writeSecret(file, changed);
 }
 
 /** Returns the rules in the user's settings. */
 export async function userRules(configFolder: string): Promise<readonly PolicyRule[]> {
-  const file = userSettingsFile(configFolder);
-  const text = await readText(file);
-  return text === undefined ? [] : (parseSettings(file, text).policy ?? []);
+  return (await readSettings(userSettingsFile(configFolder)))?.policy ?? [];
 }
 
 /**
@@ -219,7 +213,7 @@ export async function removeRules(
     const removed = policy.filter(matches);
     if (removed.length === 0) return [];
     const left = policy.filter((rule) => !matches(rule));
-    await writePrivate(file, withRules(file, text, policy, left));
+    writeSecret(file, withRules(file, text, policy, left));
     return removed;
   });
 }
@@ -261,9 +255,7 @@ function parsed(file: string, text: string) {
  */
 export async function readText(file: string, within?: string): Promise<string | undefined> {
   try {
-    const read = await readBounded(file, MAX_FILE_BYTES, {
-      ...(within !== undefined && { within }),
-    });
+    const read = await readBounded(file, MAX_FILE_BYTES, { within });
     if (read.size > MAX_FILE_BYTES) {
       throw new SettingsError(file, `the file is larger than ${MAX_FILE_BYTES} bytes`);
     }

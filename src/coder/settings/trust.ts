@@ -7,8 +7,8 @@
 import { realpath } from 'node:fs/promises';
 import path from 'node:path';
 import * as z from 'zod';
+import { writeSecret } from '../../base/files/index.ts';
 import { inTurn } from '../files/queue.ts';
-import { writePrivate } from '../files/write-private.ts';
 import { readText, readWith } from './settings.ts';
 
 const Trusted = z.strictObject({ folders: z.array(z.string()).max(10_000) });
@@ -39,6 +39,6 @@ export async function trust(
   await inTurn([file], async () => {
     const others = (await trustedFolders(configFolder)).filter((each) => each !== folder);
     const folders = trusted ? [...others, folder] : others;
-    await writePrivate(file, `${JSON.stringify({ folders }, null, 2)}\n`);
+    writeSecret(file, `${JSON.stringify({ folders }, null, 2)}\n`);
   });
 }

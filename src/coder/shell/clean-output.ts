@@ -48,7 +48,7 @@ export function createCleaner(): Cleaner {
   }
 
   function write(chunk: string): string {
-    let text = (held + chunk).replaceAll('\r\n', '\n');
+    const text = (held + chunk).replaceAll('\r\n', '\n');
     held = '';
     let finished = '';
     let from = 0;
@@ -79,8 +79,7 @@ export function createCleaner(): Cleaner {
       }
       CONTROL.lastIndex = from;
     }
-    text = text.slice(from);
-    return finished + plain(text);
+    return finished + plain(text.slice(from));
   }
 
   return { write, line: () => line };

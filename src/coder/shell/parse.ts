@@ -40,8 +40,7 @@ const INVISIBLE = /[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/;
  */
 const JOINED = /[^ \t\n]\\\n/;
 /** Reserved words that are followed by a command or by nothing. */
-const KEYWORDS = new Set(['if', 'then', 'else', 'elif', 'fi', 'while', 'until', 'do', 'done', '!']);
-const BRACES = new Set(['{', '}']);
+const KEYWORDS = new Set('if then else elif fi while until do done ! { }'.split(' '));
 /** Reserved words that have their own grammar or set variables. They are not supported. */
 const UNSUPPORTED = new Set(['for', 'select', 'case', 'esac', 'function', 'coproc', '[[', ']]']);
 const HARMLESS_TARGET = new Set(['/dev/null', '/dev/stdout', '/dev/stderr']);
@@ -191,7 +190,7 @@ function reader(text: string, found: Found) {
         if (words.length === 0 && ASSIGNMENT.test(word.raw)) {
           assigns = true;
           if (!isPlainAssignment(word.raw)) problem('an assignment may run a command');
-        } else if (isPlain && (KEYWORDS.has(word.raw) || BRACES.has(word.raw))) continue;
+        } else if (isPlain && KEYWORDS.has(word.raw)) continue;
         else {
           if (isPlain && UNSUPPORTED.has(word.raw)) problem(`it contains "${word.raw}"`);
           words.push({ text: word.text, literal: word.literal });

@@ -11,7 +11,7 @@
 import { parseCommandLine } from './parse.ts';
 import type { SimpleCommand } from './simple-command.ts';
 import { gitReading } from './read-only-git.ts';
-import { readOptions, type KnownOptions } from './read-options.ts';
+import { readOptions, wordsIn, type KnownOptions } from './read-options.ts';
 
 export interface ReadOnlyCommand {
   readonly program: string;
@@ -26,6 +26,8 @@ export interface ReadOnlyCommand {
 }
 
 type Reading = Omit<ReadOnlyCommand, 'program'>;
+/** Returns what a command with these arguments reads, or undefined if it may do anything else. */
+type Reader = (args: readonly string[]) => Reading | undefined;
 
 /** Quoted parts of a line, in which bash expands nothing. */
 const QUOTED = /'[^']*'|"(?:[^"$`\\]|\\[^"$`\\])*"|\\[!-~]/g;
@@ -47,54 +49,6 @@ const VERSIONS: Readonly<Record<string, readonly string[]>> = {
   git: ['--version'],
 };
 
-const COMMANDS: Readonly<Record<string, (args: readonly string[]) => Reading | undefined>> = {
-  pwd: (args) => (plain(args, { flags: 'LP' })?.readsInput === true ? NOTHING : undefined),
-  cat: (args) => plain(args, { flags: 'nbsvetAET', long: ['--number', '--number-nonblank'] }),
-  head: (args) => plain(args, ENDS),
-  tail: (args) => plain(args, ENDS),
-  wc: (args) => plain(args, { flags: 'clwmL', long: ['--lines', '--words', '--bytes', '--chars'] }),
-  file: (args) =>
-    plain(args, {
-      flags: 'bik',
-      long: ['--brief', '--mime', '--mime-type', '--mime-encoding', '--keep-going'],
-    }),
-  stat: (args) =>
-    plain(args, {
-      flags: 't',
-      valued: 'c',
-      long: ['--terse'],
-      longValued: ['--format', '--printf'],
-    }),
-  ls: (args) =>
-    folders(args, {
-      flags: 'aAlhFtrSR1dpgisnmBbcuvxXCoG',
-      long: words(
-        '--all --almost-all --human-readable --recursive --reverse --size --directory --classify --full-time ' +
-          '--group-directories-first --inode --numeric-uid-gid --no-group',
-      ),
-      optional: ['--color'],
-      longValued: ['--sort', '--time', '--time-style'],
-    }),
-  du: (args) =>
-    folders(args, {
-      flags: 'ahsckmbx',
-      valued: 'd',
-      long: words(
-        '--all --human-readable --summarize --total --apparent-size --bytes --one-file-system',
-      ),
-      longValued: ['--max-depth', '--exclude'],
-    }),
-  grep: (args) => search(args, GREP, ['-r', '--recursive']),
-  rg: (args) => search(args, RG),
-  find,
-  git(args) {
-    const found = gitReading(args);
-    if (!found) return undefined;
-    const { operands, comparesFiles } = found;
-    return { operands, readsFolders: true, git: { comparesFiles } };
-  },
-};
-
 const FILTERS = new Set(['cat', 'head', 'tail', 'wc', 'grep']);
 const NOTHING: Reading = { operands: [], readsFolders: false };
 
@@ -109,13 +63,13 @@ const ENDS: KnownOptions = {
 const GREP: KnownOptions = {
   flags: 'EFGPivwxcLlnHhoqsrab',
   valued: 'ABCme',
-  long: words(
+  long: wordsIn(
     '--recursive --line-number --ignore-case --count --files-with-matches --files-without-match --fixed-strings ' +
       '--extended-regexp --perl-regexp --basic-regexp --word-regexp --line-regexp --invert-match --only-matching ' +
       '--no-filename --with-filename --no-messages --quiet --text --byte-offset',
   ),
   optional: ['--color', '--colour'],
-  longValued: words(
+  longValued: wordsIn(
     '--include --exclude --exclude-dir --max-count --context --after-context --before-context --regexp --binary-files',
   ),
   other: /^-\d+$/,
@@ -124,14 +78,14 @@ const GREP: KnownOptions = {
 const RG: KnownOptions = {
   flags: 'nNilcwvFSsoHIUPx',
   valued: 'ABCmegtTMd',
-  long: words(
+  long: wordsIn(
     '--line-number --no-line-number --ignore-case --smart-case --case-sensitive --count --count-matches ' +
       '--files-with-matches --files-without-match --fixed-strings --word-regexp --line-regexp --invert-match ' +
       '--only-matching --no-heading --heading --with-filename --no-filename --hidden --no-ignore --no-ignore-vcs ' +
       '--multiline --multiline-dotall --pcre2 --json --stats --trim --column --vimgrep --files --type-list ' +
       '--no-messages --no-config',
   ),
-  longValued: words(
+  longValued: wordsIn(
     '--after-context --before-context --context --max-count --regexp --glob --iglob --type --type-not --max-depth ' +
       '--max-columns --color --sort',
   ),
@@ -139,17 +93,61 @@ const RG: KnownOptions = {
 
 /** Tests and actions of `find` without a value. The actions only print. */
 const FIND_FLAGS = new Set(
-  words(
+  wordsIn(
     '-print -print0 -ls -prune -quit -not -o -or -a -and ! ( ) -empty -xdev -mount -depth -daystart -readable ' +
       '-writable -executable -true -false -nouser -nogroup',
   ),
 );
 const FIND_VALUED = new Set(
-  words(
+  wordsIn(
     '-name -iname -path -ipath -wholename -iwholename -regex -iregex -regextype -type -maxdepth -mindepth -size ' +
       '-mtime -mmin -ctime -cmin -atime -amin -perm -user -group -uid -gid -links -inum -printf',
   ),
 );
+
+const COMMANDS: Readonly<Record<string, Reader>> = {
+  pwd: (args) => (plain({ flags: 'LP' })(args)?.readsInput === true ? NOTHING : undefined),
+  cat: plain({ flags: 'nbsvetAET', long: ['--number', '--number-nonblank'] }),
+  head: plain(ENDS),
+  tail: plain(ENDS),
+  wc: plain({ flags: 'clwmL', long: ['--lines', '--words', '--bytes', '--chars'] }),
+  file: plain({
+    flags: 'bik',
+    long: ['--brief', '--mime', '--mime-type', '--mime-encoding', '--keep-going'],
+  }),
+  stat: plain({
+    flags: 't',
+    valued: 'c',
+    long: ['--terse'],
+    longValued: ['--format', '--printf'],
+  }),
+  ls: folders({
+    flags: 'aAlhFtrSR1dpgisnmBbcuvxXCoG',
+    long: wordsIn(
+      '--all --almost-all --human-readable --recursive --reverse --size --directory --classify --full-time ' +
+        '--group-directories-first --inode --numeric-uid-gid --no-group',
+    ),
+    optional: ['--color'],
+    longValued: ['--sort', '--time', '--time-style'],
+  }),
+  du: folders({
+    flags: 'ahsckmbx',
+    valued: 'd',
+    long: wordsIn(
+      '--all --human-readable --summarize --total --apparent-size --bytes --one-file-system',
+    ),
+    longValued: ['--max-depth', '--exclude'],
+  }),
+  grep: search(GREP, ['-r', '--recursive']),
+  rg: search(RG),
+  find,
+  git(args) {
+    const found = gitReading(args);
+    if (!found) return undefined;
+    const { operands, comparesFiles } = found;
+    return { operands, readsFolders: true, git: { comparesFiles } };
+  },
+};
 
 /**
  * Returns the commands of a line if all of them are on the list and are joined only by pipes. Otherwise returns
@@ -189,39 +187,38 @@ function readingOf(program: string, args: readonly string[]): Reading | undefine
 }
 
 /** A command whose operands are files. */
-function plain(args: readonly string[], known: KnownOptions): Reading | undefined {
-  const read = readOptions(args, known);
-  return (
-    read && {
-      operands: [...read.operands, ...read.separate],
-      readsInput: read.operands.length === 0,
-      readsFolders: false,
-    }
-  );
+function plain(known: KnownOptions): Reader {
+  return (args) => {
+    const read = readOptions(args, known);
+    if (!read) return undefined;
+    const { operands, separate } = read;
+    const readsInput = operands.length === 0;
+    return { operands: [...operands, ...separate], readsInput, readsFolders: false };
+  };
 }
 
 /** A command whose operands are files and folders. */
-function folders(args: readonly string[], known: KnownOptions): Reading | undefined {
-  const read = readOptions(args, known);
-  return read && { operands: [...read.operands, ...read.separate], readsFolders: true };
+function folders(known: KnownOptions): Reader {
+  return (args) => {
+    const read = readOptions(args, known);
+    return read && { operands: [...read.operands, ...read.separate], readsFolders: true };
+  };
 }
 
 /** A command that searches for a pattern, in folders if it has one of the options `recursive`. */
-function search(
-  args: readonly string[],
-  known: KnownOptions,
-  recursive?: readonly string[],
-): Reading | undefined {
-  const read = readOptions(args, known);
-  if (!read) return undefined;
-  const { names, operands, separate } = read;
-  const hasPattern = ['-e', '--regexp', '--files', '--type-list'].some((name) => names.has(name));
-  // If an option does not take the next word, as -C of some versions of grep, this word is the pattern.
-  const isPattern = !hasPattern && separate.length === 0;
-  return {
-    readsInput: operands.length === (hasPattern ? 0 : 1),
-    operands: isPattern ? operands.slice(1) : [...operands, ...separate],
-    readsFolders: !recursive || recursive.some((name) => names.has(name)),
+function search(known: KnownOptions, recursive?: readonly string[]): Reader {
+  return (args) => {
+    const read = readOptions(args, known);
+    if (!read) return undefined;
+    const { names, operands, separate } = read;
+    const hasPattern = ['-e', '--regexp', '--files', '--type-list'].some((name) => names.has(name));
+    // If an option does not take the next word, as -C of some versions of grep, this word is the pattern.
+    const isPattern = !hasPattern && separate.length === 0;
+    return {
+      readsInput: operands.length === (hasPattern ? 0 : 1),
+      operands: isPattern ? operands.slice(1) : [...operands, ...separate],
+      readsFolders: !recursive || recursive.some((name) => names.has(name)),
+    };
   };
 }
 
@@ -234,8 +231,4 @@ function find(args: readonly string[]): Reading | undefined {
     else if (!FIND_FLAGS.has(word)) return undefined;
   }
   return { operands: start < 0 ? args : args.slice(0, start), readsFolders: true };
-}
-
-function words(text: string): string[] {
-  return text.split(' ');
 }

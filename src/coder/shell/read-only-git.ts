@@ -3,23 +3,22 @@
  * `--output` writes a file, `--ext-diff`, `--textconv` and `--show-signature` run programs, and `--no-index` reads files
  * outside the repository. What the configuration of a repository could run is checked in git-settings.ts.
  */
-import { readOptions, type KnownOptions, type ReadOptions } from './read-options.ts';
+import { readOptions, wordsIn, type KnownOptions, type ReadOptions } from './read-options.ts';
 
-const DIFF: Required<Pick<KnownOptions, 'flags' | 'valued' | 'long' | 'optional' | 'longValued'>> =
-  {
-    flags: 'pusbwzRW',
-    valued: 'SG',
-    long: words(
-      '--stat --shortstat --numstat --summary --compact-summary --name-only --name-status --raw --patch --no-patch ' +
-        '--cached --staged --merge-base --ignore-all-space --ignore-space-change --ignore-blank-lines --no-color ' +
-        '--no-ext-diff --no-textconv --no-renames --minimal --patience --histogram --function-context --no-prefix ' +
-        '--exit-code --quiet --check --full-index --text --patch-with-stat --pickaxe-regex --pickaxe-all',
-    ),
-    optional: words(
-      '--color --word-diff --color-words --find-renames --find-copies --stat --abbrev --unified',
-    ),
-    longValued: words('--diff-filter --diff-algorithm --inter-hunk-context'),
-  };
+const DIFF = {
+  flags: 'pusbwzRW',
+  valued: 'SG',
+  long: wordsIn(
+    '--stat --shortstat --numstat --summary --compact-summary --name-only --name-status --raw --patch --no-patch ' +
+      '--cached --staged --merge-base --ignore-all-space --ignore-space-change --ignore-blank-lines --no-color ' +
+      '--no-ext-diff --no-textconv --no-renames --minimal --patience --histogram --function-context --no-prefix ' +
+      '--exit-code --quiet --check --full-index --text --patch-with-stat --pickaxe-regex --pickaxe-all',
+  ),
+  optional: wordsIn(
+    '--color --word-diff --color-words --find-renames --find-copies --stat --abbrev --unified',
+  ),
+  longValued: wordsIn('--diff-filter --diff-algorithm --inter-hunk-context'),
+} satisfies KnownOptions;
 
 /** `-U` takes no value from the next word. */
 const CONTEXT = /^-U\d+$/;
@@ -29,7 +28,7 @@ const LOG: KnownOptions = {
   valued: `${DIFF.valued}n`,
   long: [
     ...DIFF.long,
-    ...words(
+    ...wordsIn(
       '--oneline --graph --all --merges --no-merges --first-parent --reverse --follow --abbrev-commit --no-decorate ' +
         '--regexp-ignore-case --extended-regexp --fixed-strings --all-match --invert-grep --topo-order --date-order ' +
         '--no-abbrev-commit --left-right --cherry-pick --cherry-mark --no-mailmap --no-notes --full-history ' +
@@ -38,11 +37,11 @@ const LOG: KnownOptions = {
   ],
   optional: [
     ...DIFF.optional,
-    ...words('--decorate --branches --tags --remotes --format --pretty'),
+    ...wordsIn('--decorate --branches --tags --remotes --format --pretty'),
   ],
   longValued: [
     ...DIFF.longValued,
-    ...words(
+    ...wordsIn(
       '--max-count --skip --since --until --after --before --author --committer --grep --date',
     ),
   ],
@@ -52,11 +51,10 @@ const LOG: KnownOptions = {
 const SUBCOMMANDS: Readonly<Record<string, KnownOptions>> = {
   status: {
     flags: 'sbz',
-    valued: '',
-    long: words(
+    long: wordsIn(
       '--short --branch --long --show-stash --ahead-behind --no-ahead-behind --no-renames',
     ),
-    optional: words('--porcelain --untracked-files --ignored'),
+    optional: wordsIn('--porcelain --untracked-files --ignored'),
     other: /^-u(?:no|normal|all)?$/,
   },
   diff: { ...DIFF, other: CONTEXT },
@@ -65,20 +63,20 @@ const SUBCOMMANDS: Readonly<Record<string, KnownOptions>> = {
   blame: {
     flags: 'wlstefnpMC',
     valued: 'L',
-    long: words('--porcelain --line-porcelain --show-name --show-number --show-email --root'),
-    optional: words('--abbrev'),
-    longValued: words('--date'),
+    long: wordsIn('--porcelain --line-porcelain --show-name --show-number --show-email --root'),
+    optional: wordsIn('--abbrev'),
+    longValued: wordsIn('--date'),
   },
   branch: {
     flags: 'arv',
-    long: words('--list --all --remotes --verbose --show-current --no-color'),
-    optional: words('--color'),
-    longValued: words('--sort'),
+    long: wordsIn('--list --all --remotes --verbose --show-current --no-color'),
+    optional: wordsIn('--color'),
+    longValued: wordsIn('--sort'),
   },
 };
 
 /** The formats of `git log` that have a name. A repository can define other names. */
-const FORMATS = new Set(words('oneline short medium full fuller reference email mboxrd raw'));
+const FORMATS = new Set(wordsIn('oneline short medium full fuller reference email mboxrd raw'));
 const SORT_KEY = /^-?(?:refname|committerdate|authordate|creatordate)$/;
 
 export interface GitReading {
@@ -111,8 +109,4 @@ function isHarmless({ name, value }: ReadOptions['values'][number]): boolean {
   if (name === '--sort') return SORT_KEY.test(value);
   if (name !== '--format' && name !== '--pretty') return true;
   return FORMATS.has(value) || (value.includes('%') && !/%\W*G|%\W*\(/.test(value));
-}
-
-function words(text: string): string[] {
-  return text.split(' ');
 }

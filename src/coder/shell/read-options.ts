@@ -32,9 +32,14 @@ export interface ReadOptions {
   readonly separate: readonly string[];
 }
 
+/** Returns the words of a list that is written as one text. */
+export function wordsIn(text: string): string[] {
+  return text.split(' ');
+}
+
 /** Returns the options and operands of a command, or undefined if one of the options is not known. */
 export function readOptions(
-  words: readonly string[],
+  args: readonly string[],
   { flags = '', valued = '', long = [], optional = [], longValued = [], other }: KnownOptions,
 ): ReadOptions | undefined {
   const operands: string[] = [];
@@ -51,10 +56,10 @@ export function readOptions(
     keep(name, next);
     return true;
   };
-  for (let index = 0; index < words.length; index++) {
-    const word = words[index]!;
+  for (let index = 0; index < args.length; index++) {
+    const word = args[index]!;
     if (word === '--') {
-      const rest = words.slice(index + 1);
+      const rest = args.slice(index + 1);
       if (rest.some((operand) => operand.startsWith('-'))) return undefined;
       operands.push(...rest);
       break;
@@ -67,7 +72,7 @@ export function readOptions(
       const given = equals < 0 ? undefined : word.slice(equals + 1);
       if (longValued.includes(name)) {
         if (given !== undefined) keep(name, given);
-        else if (!keepNext(name, words[++index])) return undefined;
+        else if (!keepNext(name, args[++index])) return undefined;
       } else if (optional.includes(name)) keep(name, given);
       else if (long.includes(name) && given === undefined) keep(name);
       else return undefined;
@@ -81,7 +86,7 @@ export function readOptions(
         if (!valued.includes(word[letter]!)) return undefined;
         const value = word.slice(letter + 1);
         if (value !== '') keep(name, value);
-        else if (!keepNext(name, words[++index])) return undefined;
+        else if (!keepNext(name, args[++index])) return undefined;
         break;
       }
     }

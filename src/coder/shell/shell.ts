@@ -10,6 +10,7 @@
  * bounded.
  */
 import { randomUUID } from 'node:crypto';
+import { addAbortListener } from 'node:events';
 import { accessSync, constants } from 'node:fs';
 import path from 'node:path';
 import { commandEnvironment, MARKER, personEnvironment } from './environment.ts';
@@ -55,7 +56,6 @@ export interface Outcome extends Exit {
 export interface Job {
   readonly id: string;
   readonly command: string;
-  readonly startedAt: number;
   /** Returns the outcome, or undefined while the job runs. */
   outcome(): Outcome | undefined;
   /** Returns the output since the last call. */
@@ -107,7 +107,6 @@ const LAST_WAIT_MS = 1000;
 const PROLOGUE = 'stty -opost 2>/dev/null; exec "$0" -c "$1" </dev/null 8>&1';
 
 interface Execution {
-  readonly startedAt: number;
   readonly transcript: Transcript;
   readonly done: Promise<Outcome>;
   stop(): Promise<Outcome>;
@@ -148,7 +147,6 @@ export function openShell(options: ShellOptions): Shell {
     };
     const mark = randomUUID();
     const transcript = createTranscript();
-    const startedAt = Date.now();
     const began = performance.now();
     const child = await start({
       ...target,
@@ -166,13 +164,11 @@ export function openShell(options: ShellOptions): Shell {
     const given = Promise.withResolvers<Exit>();
     let timedOut = false;
     let ending: Promise<Outcome> | undefined;
-    const timer =
-      timeoutMs === undefined
-        ? undefined
-        : setTimeout(() => {
-            timedOut = true;
-            void execution.stop();
-          }, timeoutMs);
+    const expire = (): void => {
+      timedOut = true;
+      void execution.stop();
+    };
+    const timer = timeoutMs === undefined ? undefined : setTimeout(expire, timeoutMs);
 
     async function finish(): Promise<Outcome> {
       const exit = await Promise.race([child.exited, given.promise]);
@@ -198,7 +194,6 @@ export function openShell(options: ShellOptions): Shell {
     }
 
     const execution: Execution = {
-      startedAt,
       transcript,
       get done() {
         return done;
@@ -217,14 +212,8 @@ export function openShell(options: ShellOptions): Shell {
     try {
       const onData = (transcript: Transcript) => live?.touch(transcript);
       const execution = await execute(command, timeoutMs, onData, own);
-      const stop = (): void => void execution.stop();
-      signal.addEventListener('abort', stop);
-      if (signal.aborted) stop();
-      try {
-        return await execution.done;
-      } finally {
-        signal.removeEventListener('abort', stop);
-      }
+      using _listening = addAbortListener(signal, () => void execution.stop());
+      return await execution.done;
     } finally {
       live?.end();
       signal.throwIfAborted();
@@ -237,13 +226,12 @@ export function openShell(options: ShellOptions): Shell {
       throw new Error(`${MAX_JOBS} background jobs are already running; stop one first`);
     }
     const execution = await execute(command, timeoutMs, () => {});
-    const { startedAt, transcript, done } = execution;
+    const { transcript, done } = execution;
     let outcome: Outcome | undefined;
     let seen = 0;
     const job: Job = {
       id: `job-${++lastJob}`,
       command,
-      startedAt,
       outcome: () => outcome,
       read() {
         const text = transcript.text(seen);
@@ -284,10 +272,7 @@ export function liveInterval(elapsedMs: number): number {
 }
 
 /** Calls `onOutput` with the newest output, at most once per interval. */
-function liveUpdates(onOutput: (recent: string) => void): {
-  touch: (transcript: Transcript) => void;
-  end: () => void;
-} {
+function liveUpdates(onOutput: (recent: string) => void) {
   const began = performance.now();
   let last = -Infinity;
   let timer: ReturnType<typeof setTimeout> | undefined;

@@ -55,16 +55,12 @@ export function createTranscript(): Transcript {
 
   function text(from = 0): string {
     const beginning = head.slice(from);
-    const ending = lastOf(total - from) + lineFrom(from);
+    const ending = lastOf(total - from) + cleaner.line().slice(Math.max(0, from - total));
     const cut = total - kept - Math.max(from, head.length);
     if (cut <= 0) return (beginning + ending).toWellFormed();
     const gap = beginning === '' || beginning.endsWith('\n') ? '' : '\n';
     const note = `[… ${cut.toLocaleString('en-GB')} characters were cut here …]\n`;
     return (beginning + gap + note + ending).toWellFormed();
-  }
-
-  function lineFrom(from: number): string {
-    return cleaner.line().slice(Math.max(0, from - total));
   }
 
   return {

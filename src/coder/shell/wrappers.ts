@@ -1,5 +1,6 @@
 /** Finds the commands that a simple command would run, if it is a program that runs other programs. */
 import { isPlainAssignment, isScriptFile } from './builtins.ts';
+import { wordsIn, type KnownOptions } from './read-options.ts';
 import type { SimpleCommand, Word } from './simple-command.ts';
 
 export interface Inner {
@@ -10,13 +11,7 @@ export interface Inner {
   readonly problem?: string;
 }
 
-interface Options {
-  /** Single-letter options without a value. */
-  readonly flags?: string;
-  /** Single-letter options with a value. */
-  readonly valued?: string;
-  readonly long?: readonly string[];
-  readonly longValued?: readonly string[];
+interface Options extends Pick<KnownOptions, 'flags' | 'valued' | 'long' | 'longValued'> {
   /** The number of operands before the command. */
   readonly operands?: number;
 }
@@ -54,14 +49,7 @@ const PREFIXES: Readonly<Record<string, Options>> = {
     flags: '0rtpxo',
     valued: 'nPIdLsaE',
     long: ['--null', '--no-run-if-empty', '--verbose', '--exit', '--interactive', '--open-tty'],
-    longValued: [
-      '--max-args',
-      '--max-procs',
-      '--replace',
-      '--delimiter',
-      '--max-lines',
-      '--arg-file',
-    ],
+    longValued: wordsIn('--max-args --max-procs --replace --delimiter --max-lines --arg-file'),
   },
 };
 

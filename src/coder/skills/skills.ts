@@ -48,7 +48,10 @@ async function parseSkill({ names, file, path: real, text }: OwnFile): Promise<S
   // The files beside SKILL.md can be read, so a link must not make another folder the folder of the skill.
   if (!isInside(folder, real)) refuse('the file is a link to another folder');
   const name = fields.get('name')?.text || (names[0] ?? '');
-  if (!NAME.test(name)) refuse('name: use up to 64 letters, digits, "_", "." and "-"');
+  if (!NAME.test(name))
+    refuse(
+      'name: use up to 64 letters, digits, "_", "." and "-", and begin with a letter or a digit',
+    );
   const description = cutText(oneLine(fields.get('description')?.text ?? ''), MAX_DESCRIPTION);
   if (description === '') refuse('description is missing: say when the skill is useful');
   return { name, description, folder };

@@ -4,7 +4,7 @@ import { sizeOf } from '../../base/index.ts';
 import { applyHunks } from '../files/apply-hunks.ts';
 import { FileError } from '../files/file-error.ts';
 import { parsePatch } from '../files/parse-patch.ts';
-import type { FilePatch, HunkLine } from '../files/patch.ts';
+import type { FilePatch } from '../files/patch.ts';
 import {
   decodeText,
   encodeText,
@@ -16,7 +16,7 @@ import {
 import type { CoderTool } from './tool.ts';
 import type { Snapshot, Workspace } from '../files/workspace.ts';
 import type { ViewOf } from './define-tool.ts';
-import { fileChangeTool, type FileChangeDefinition } from './file-change.ts';
+import { fileChangeTool } from './file-change.ts';
 
 /**
  * Maximum total size of the old and new content of all files. It is limited because a patch is applied in memory first.
@@ -45,21 +45,21 @@ Give about three lines of context around each change, exactly as they are in the
 
 /** The state of a file while the patch is applied in memory. */
 interface Working {
+  readonly path: string;
   readonly before: Snapshot | undefined;
   after: Buffer | undefined;
   executable?: boolean | undefined;
 }
 
 export function applyPatchTool(workspace: Workspace, viewOf?: ViewOf): CoderTool {
-  const definition: FileChangeDefinition<typeof Arguments> = {
+  return fileChangeTool(workspace, viewOf, {
     name: 'apply_patch',
     description: DESCRIPTION,
     input: Arguments,
     describe: ({ patch }) => describe(patch),
     paths: ({ patch }) => pathsOf(parsePatch(patch)),
     plan: ({ patch }, files) => planPatch(files, parsePatch(patch)),
-  };
-  return fileChangeTool(workspace, definition, viewOf);
+  });
 }
 
 async function planPatch(workspace: Workspace, patches: readonly FilePatch[]) {
@@ -78,20 +78,20 @@ async function planPatch(workspace: Workspace, patches: readonly FilePatch[]) {
     }
   };
   /** Returns the state of a file. Files are identified by their real paths, because a file may have two names. */
-  async function take(path: string): Promise<{ key: string; shown: string; file: Working }> {
+  async function take(path: string): Promise<{ shown: string; file: Working }> {
     const key = (await workspace.realPath(path)) ?? workspace.locate(path);
     let file = files.get(key);
     if (file === undefined) {
       const before = await workspace.read(path);
       count(before?.bytes.length ?? 0);
-      file = { before, after: before?.bytes };
+      file = { path: key, before, after: before?.bytes };
       files.set(key, file);
     }
-    return { key, shown: workspace.show(workspace.locate(path)), file };
+    return { shown: workspace.show(workspace.locate(path)), file };
   }
 
   for (const patch of patches) {
-    const { key, shown, file } = await take(patch.path);
+    const { shown, file } = await take(patch.path);
     if (patch.kind === 'add') {
       if (file.after !== undefined) {
         throw new FileError(
@@ -131,7 +131,7 @@ async function planPatch(workspace: Workspace, patches: readonly FilePatch[]) {
         target.file.after = after;
         target.file.executable = patch.executable ?? runnable(file);
         file.after = undefined;
-        moves.set(target.key, key);
+        moves.set(target.file.path, file.path);
         done.push(`moved ${shown} to ${target.shown}`);
       }
     }
@@ -141,11 +141,9 @@ async function planPatch(workspace: Workspace, patches: readonly FilePatch[]) {
     }
   }
 
-  const changes = [...files]
-    .filter(([, { before, after, executable }]) => {
-      return executable !== undefined || !sameBytes(before?.bytes, after);
-    })
-    .map(([path, { before, after, executable }]) => ({ path, before, after, executable }));
+  const changes = [...files.values()].filter(
+    ({ before, after, executable }) => executable !== undefined || !sameBytes(before?.bytes, after),
+  );
   const summary = `${done.join(', ')}.`;
   return { changes, moves, summary: summary[0]?.toUpperCase() + summary.slice(1) };
 }
@@ -155,17 +153,14 @@ function patched(content: Buffer, { hunks }: FilePatch, shown: string): Buffer {
   if (hunks.length === 0) return content;
   const { text, bom } = decodeText(content, shown);
   // Models usually leave out CRs. If a patch contains CRs, they are intended.
-  const crlf = hasOnlyCrlf(text) && !hunks.some(({ lines }) => lines.some(endsWithCr));
+  const crlf =
+    hasOnlyCrlf(text) && !hunks.some(({ lines }) => lines.some((line) => line.text.endsWith('\r')));
   const result = applyHunks(crlf ? toLf(text) : text, hunks, shown);
   return encodeText({ text: crlf ? toCrlf(result) : result, bom: bom && result !== '' });
 }
 
-function endsWithCr({ text }: HunkLine): boolean {
-  return text.endsWith('\r');
-}
-
 function sameBytes(a: Buffer | undefined, b: Buffer | undefined): boolean {
-  return a === undefined || b === undefined ? a === b : a.equals(b);
+  return a && b ? a.equals(b) : a === b;
 }
 
 function runnable({ before, executable }: Working): boolean | undefined {

@@ -1,46 +1,36 @@
 /** Defines a tool of the coding agent: a tool of the framework that can also describe a call before it runs. */
-import type { MaybePromise, JsonObject } from '../../base/index.ts';
+import type { JsonObject } from '../../base/index.ts';
 import * as z from 'zod';
-import {
-  RichResponse,
-  tool,
-  type MutableState,
-  type Tool,
-  type ToolContext,
-} from '../../agent/index.ts';
+import { RichResponse, tool, type MutableState } from '../../agent/index.ts';
 import type { Workspace } from '../files/workspace.ts';
-import type { CoderTool, Display, Effect, Preview, ReadOnlyEnvironment, Shows } from './tool.ts';
+import type { CoderTool, Display, Shows } from './tool.ts';
 
-export interface ToolDefinition<Input extends z.ZodObject> {
-  readonly name: string;
-  readonly description: string;
+/** A method of a tool. Its first parameter has the type that the schema of the arguments describes. */
+type WithInput<Input extends z.ZodObject, Method> = Method extends (
+  args: JsonObject,
+  ...rest: infer Rest
+) => infer Result
+  ? (args: z.output<Input>, ...rest: Rest) => Result
+  : never;
+
+/** The methods have the same meaning as those of `CoderTool`. */
+export interface ToolDefinition<Input extends z.ZodObject> extends Pick<
+  CoderTool,
+  'name' | 'description' | 'effect' | 'asks' | 'cancel'
+> {
   readonly input: Input;
-  readonly effect: Effect;
   /**
    * Whether calls of this tool run in order with the other calls of the same model response. Default: true, unless the
    * tool only reads. For example, a test that follows an edit must test the edited files.
    */
   readonly sequential?: boolean;
-  readonly asks?: boolean;
-  /** Returns the files that a call changes. Default: any file. */
-  readonly files?: (args: z.output<Input>) => readonly string[];
-  readonly describe: (args: z.output<Input>) => string;
-  /** Returns the preview of a call. Default: the description. */
-  readonly preview?: (args: z.output<Input>, context: ToolContext) => MaybePromise<Preview>;
-  readonly run: (
-    args: z.output<Input>,
-    context: ToolContext,
-    preview?: Preview,
-    shows?: Shows,
-    environment?: ReadOnlyEnvironment,
-  ) => MaybePromise<unknown>;
-  /** See `CoderTool`. */
-  readonly readOnly?: (
-    args: z.output<Input>,
-    shows: Shows | undefined,
-  ) => Promise<ReadOnlyEnvironment | undefined>;
-  /** Cancels work that a call has started elsewhere. */
-  readonly cancel?: (...call: Parameters<NonNullable<Tool['cancel']>>) => Promise<void>;
+  /** Default: a call may change any file. */
+  readonly files?: WithInput<Input, NonNullable<CoderTool['files']>>;
+  readonly describe: WithInput<Input, CoderTool['describe']>;
+  /** Default: the description is the preview. */
+  readonly preview?: WithInput<Input, CoderTool['preview']>;
+  readonly readOnly?: WithInput<Input, NonNullable<CoderTool['readOnly']>>;
+  readonly run: WithInput<Input, CoderTool['run']>;
 }
 
 /**

@@ -8,7 +8,7 @@ import { decodeText, encodeText, MAX_TEXT_BYTES, toLf } from '../files/text.ts';
 import type { CoderTool } from './tool.ts';
 import type { Workspace } from '../files/workspace.ts';
 import { workspacePath, type ViewOf } from './define-tool.ts';
-import { fileChangeTool, type FileChangeDefinition } from './file-change.ts';
+import { fileChangeTool } from './file-change.ts';
 
 const LISTED_LINES = 10;
 
@@ -29,7 +29,7 @@ set. Quote enough lines around the change to make the passage unique. Line ends 
 first. To create a file, use write_file.`;
 
 export function editTool(workspace: Workspace, viewOf?: ViewOf): CoderTool {
-  const definition: FileChangeDefinition<typeof Arguments> = {
+  return fileChangeTool(workspace, viewOf, {
     name: 'edit',
     description: DESCRIPTION,
     input: Arguments,
@@ -64,13 +64,13 @@ export function editTool(workspace: Workspace, viewOf?: ViewOf): CoderTool {
       if (after.length > MAX_TEXT_BYTES) {
         throw new FileError('too-large', `${shown} would be larger than ${sizeOf(MAX_TEXT_BYTES)}`);
       }
+      const places = matches.length === 1 ? '1 place' : `${matches.length} places`;
       return {
         changes: [{ path: absolute, before, after }],
-        summary: `Edited ${shown}: ${places(matches)}.`,
+        summary: `Edited ${shown}: ${places}, ${lineList(matches)}.`,
       };
     },
-  };
-  return fileChangeTool(workspace, definition, viewOf);
+  });
 }
 
 function ambiguous(shown: string, matches: readonly Match[]): FileError {
@@ -78,12 +78,6 @@ function ambiguous(shown: string, matches: readonly Match[]): FileError {
     'no-match',
     `"old" occurs ${matches.length} times in ${shown}, at ${lineList(matches)}; quote more lines around the intended passage, or set "all"`,
   );
-}
-
-function places(matches: readonly Match[]): string {
-  return matches.length === 1
-    ? `1 place, ${lineList(matches)}`
-    : `${matches.length} places, ${lineList(matches)}`;
 }
 
 function lineList(matches: readonly Match[]): string {

@@ -28,7 +28,7 @@ export interface Plan {
   readonly summary: string;
 }
 
-export interface FileChangeDefinition<Input extends z.ZodObject> extends Pick<
+interface FileChangeDefinition<Input extends z.ZodObject> extends Pick<
   ToolDefinition<Input>,
   'name' | 'description' | 'input' | 'describe'
 > {
@@ -40,8 +40,8 @@ export interface FileChangeDefinition<Input extends z.ZodObject> extends Pick<
 
 export function fileChangeTool<Input extends z.ZodObject>(
   workspace: Workspace,
-  { paths, plan, ...definition }: FileChangeDefinition<Input>,
   viewOf: ViewOf = () => workspace,
+  { paths, plan, ...definition }: FileChangeDefinition<Input>,
 ): CoderTool {
   /** The plan that each preview was made from. */
   const plans = new WeakMap<Preview, Plan>();
@@ -92,11 +92,10 @@ function noteOn(differing: readonly string[]): string {
 
 /** Returns the total size of the old and new files. */
 function sizeOf({ changes }: Plan): number {
-  let size = 0;
-  for (const { before, after } of changes) {
-    size += (before?.bytes.length ?? 0) + (after?.length ?? 0);
-  }
-  return size;
+  return changes.reduce(
+    (size, { before, after }) => size + (before?.bytes.length ?? 0) + (after?.length ?? 0),
+    0,
+  );
 }
 
 /** Returns the plan with the current files, or undefined if a file has changed since the plan was made. */
@@ -165,10 +164,9 @@ function diffsOf({ changes, moves }: Plan, workspace: Workspace): FileDiff[] {
 }
 
 function displayOf(planned: Plan, workspace: Workspace): Display {
-  const [first, ...others] = diffsOf(planned, workspace);
-  if (first !== undefined && others.length === 0) return { diff: first };
-  const all = first === undefined ? [] : [first, ...others];
-  return { text: all.map(({ formatted_diff }) => formatted_diff).join('\n') };
+  const diffs = diffsOf(planned, workspace);
+  if (diffs.length === 1) return { diff: diffs[0]! };
+  return { text: diffs.map(({ formatted_diff }) => formatted_diff).join('\n') };
 }
 
 /** Returns the new content with the line ends and the byte order mark of the old content. */

@@ -73,13 +73,7 @@ export function webSearchTool({ modelOf, used, failed }: WebSearchOptions): Code
   });
 }
 
-interface Found {
-  readonly text: string;
-  readonly sources: WebSource[];
-  readonly usage: Usage | undefined;
-}
-
-async function search(model: Model, query: string, signal: AbortSignal): Promise<Found> {
+async function search(model: Model, query: string, signal: AbortSignal) {
   const request = {
     system: INSTRUCTION,
     messages: [userContent(query)],

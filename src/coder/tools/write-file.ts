@@ -6,7 +6,7 @@ import { MAX_TEXT_BYTES } from '../files/text.ts';
 import type { CoderTool } from './tool.ts';
 import type { Workspace } from '../files/workspace.ts';
 import { workspacePath, type ViewOf } from './define-tool.ts';
-import { contentLike, fileChangeTool, type FileChangeDefinition } from './file-change.ts';
+import { contentLike, fileChangeTool } from './file-change.ts';
 
 const Arguments = z.strictObject({
   path: workspacePath(),
@@ -17,7 +17,7 @@ const DESCRIPTION = `Writes a file and creates missing folders. An existing file
 ends, byte order mark and mode are kept. To change a part of a file, use edit or apply_patch.`;
 
 export function writeFileTool(workspace: Workspace, viewOf?: ViewOf): CoderTool {
-  const definition: FileChangeDefinition<typeof Arguments> = {
+  return fileChangeTool(workspace, viewOf, {
     name: 'write_file',
     description: DESCRIPTION,
     input: Arguments,
@@ -37,8 +37,7 @@ export function writeFileTool(workspace: Workspace, viewOf?: ViewOf): CoderTool 
         summary: `${verb} ${shown} (${lineCount(content)}, ${sizeOf(after.length)}).`,
       };
     },
-  };
-  return fileChangeTool(workspace, definition, viewOf);
+  });
 }
 
 function lineCount(text: string): string {
