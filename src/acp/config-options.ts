@@ -5,12 +5,7 @@
  * ACP has three forms for the same choices: config options, the older `modes`, and `models`, which was never stable and
  * is no longer in the SDK. Different clients read different forms, so all three are sent.
  */
-import {
-  RequestError,
-  type SessionConfigOption,
-  type SessionMode,
-  type SessionModeState,
-} from '@agentclientprotocol/sdk';
+import { RequestError, type SessionConfigOption, type SessionMode } from '@agentclientprotocol/sdk';
 
 /** The choices of a session, and the models to choose from. */
 export interface Choices {
@@ -23,14 +18,7 @@ export interface Choices {
 export type ChoiceId = 'mode' | 'model';
 
 /** The choices in the responses to session/new, session/load and session/resume. */
-export interface ChoiceState {
-  readonly modes: SessionModeState;
-  readonly configOptions: SessionConfigOption[];
-  readonly models: {
-    readonly currentModelId: string;
-    readonly availableModels: readonly { readonly modelId: string; readonly name: string }[];
-  };
-}
+export type ChoiceState = ReturnType<typeof choiceState>;
 
 const MODES: readonly SessionMode[] = [
   { id: 'ask', name: 'Ask', description: 'Asks before every change' },
@@ -45,7 +33,7 @@ const MODES: readonly SessionMode[] = [
  */
 const MODEL_NAME = /^[^\s\p{C}]{1,200}$/u;
 
-export function choiceState(choices: Choices): ChoiceState {
+export function choiceState(choices: Choices) {
   const { mode, model } = choices;
   return {
     modes: { currentModeId: mode, availableModes: [...MODES] },

@@ -40,15 +40,14 @@ export class OwnPrompts {
     content: string | readonly Part[],
     { quiet = false } = {},
   ): Promise<{ readonly queued: boolean; readonly done: Promise<StopReason> }> {
-    const sent: Sent = { done: Promise.withResolvers(), doomed: false, quiet };
-    const { promise } = sent.done;
-    // Callers that wait handle a rejection. This line prevents an unhandled rejection if no caller waits.
-    promise.catch(() => {});
+    const sent = newSent(quiet);
     this.#waiting.push(sent);
     try {
       const { queued, forgotten } = await this.#session.prompt(content);
-      void forgotten?.then(() => this.#drop(sent));
-      return { queued, done: promise };
+      void forgotten?.then(() => {
+        if (this.#forget(sent)) settle(sent.done, 'cancelled');
+      });
+      return { queued, done: sent.done.promise };
     } catch (error) {
       this.#forget(sent);
       if (!sent.doomed) throw error;
@@ -58,8 +57,7 @@ export class OwnPrompts {
 
   /** Sends a prompt as the answer to a question of the running turn. Resolves when the turn ends or waits for a text. */
   async answer(confirmation: ToolCallConfirmation): Promise<StopReason> {
-    const sent: Sent = { done: Promise.withResolvers(), doomed: false, quiet: false };
-    sent.done.promise.catch(() => {});
+    const sent = newSent(false);
     this.#begun.add(sent);
     try {
       await this.#session.confirm(confirmation);
@@ -93,16 +91,19 @@ export class OwnPrompts {
     this.end(error);
   }
 
-  #drop(sent: Sent): void {
-    if (this.#forget(sent)) settle(sent.done, 'cancelled');
-  }
-
   /** Removes a prompt from the queue. Returns false if it was no longer queued. */
   #forget(sent: Sent): boolean {
     const at = this.#waiting.indexOf(sent);
     if (at >= 0) this.#waiting.splice(at, 1);
     return at >= 0;
   }
+}
+
+function newSent(quiet: boolean): Sent {
+  const done: Sent['done'] = Promise.withResolvers();
+  // Callers that wait handle a rejection. This line prevents an unhandled rejection if no caller waits.
+  done.promise.catch(() => {});
+  return { done, doomed: false, quiet };
 }
 
 function settle({ resolve, reject }: Sent['done'], outcome: StopReason | Error): void {

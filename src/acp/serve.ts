@@ -22,6 +22,7 @@ import {
   type McpServer as AcpMcpServer,
   type Stream,
 } from '@agentclientprotocol/sdk';
+import { addAbortListener } from 'node:events';
 import { isAbsolute } from 'node:path';
 import { isObject } from '../base/index.ts';
 import type { Editor, LiveSession } from '../live/client/index.ts';
@@ -143,12 +144,8 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
     return next;
   }
 
-  function enter(...asked: Parameters<typeof enterNext>): Promise<AcpSession> {
-    return inOrder(() => enterNext(...asked));
-  }
-
   /** Joins the requested session. The client gets no updates before `start`. */
-  async function enterNext(
+  async function enter(
     client: AgentContext,
     { cwd, mcpServers = [], sessionId }: SessionRequest,
     history: boolean,
@@ -281,21 +278,23 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
     .onRequest(
       session.new,
       handled(async ({ client, params }) => {
-        const one = await enter(client, params, true);
+        const one = await inOrder(() => enter(client, params, true));
         return { sessionId: one.sessionId, ...startSoon(one) };
       }),
     )
     .onRequest(
       session.load,
       handled(async ({ client, params }) => {
-        const one = await enter(client, params, true);
+        const one = await inOrder(() => enter(client, params, true));
         await start(one);
         return one.choices;
       }),
     )
     .onRequest(
       session.resume,
-      handled(async ({ client, params }) => startSoon(await enter(client, params, false))),
+      handled(async ({ client, params }) =>
+        startSoon(await inOrder(() => enter(client, params, false))),
+      ),
     )
     .onRequest(
       session.list,
@@ -341,12 +340,8 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
         const one = find(sessionId);
         // Canceling the request cancels the turn. Losing the connection does not.
         const cancel = () => void (connection.signal.aborted || cancelTurn(one));
-        signal.addEventListener('abort', cancel, { once: true });
-        try {
-          return { stopReason: await one.prompt(prompt) };
-        } finally {
-          signal.removeEventListener('abort', cancel);
-        }
+        using _listening = addAbortListener(signal, cancel);
+        return { stopReason: await one.prompt(prompt) };
       }),
     )
     // The SDK would write the error of an invalid notification to standard error, which may be the host's screen.
@@ -390,7 +385,9 @@ function setModelParams(params: unknown): { readonly sessionId: string; readonly
 function serversFrom(servers: readonly AcpMcpServer[]): McpServers {
   const given = servers.map((server) => [
     server.name,
-    'url' in server ? remote(server) : local(server),
+    'url' in server
+      ? { type: server.type, url: server.url, headers: byName(server.headers) }
+      : { command: server.command, args: server.args, env: byName(server.env) },
   ]);
   const { data, error } = McpServers.safeParse(Object.fromEntries(given));
   if (data) return data;
@@ -399,14 +396,6 @@ function serversFrom(servers: readonly AcpMcpServer[]): McpServers {
     {},
     `mcpServers: ${[...(issue?.path ?? []), issue?.message].join(': ')}`,
   );
-}
-
-function remote({ type, url, headers }: Extract<AcpMcpServer, { url: string }>) {
-  return { type, url, headers: byName(headers) };
-}
-
-function local({ command, args, env }: Extract<AcpMcpServer, { command: string }>) {
-  return { command, args, env: byName(env) };
 }
 
 function byName(list: readonly { name: string; value: string }[]): Record<string, string> {

@@ -10,7 +10,7 @@ import type { Editor, LiveSession } from '../live/client/index.ts';
 import { inspectJson } from '../protocol/index.ts';
 import { CLOSE, type PeerSocket, type SocketListener, type SocketRequest } from '../http/index.ts';
 import { acpRoutes } from './http.ts';
-import { serveAcp, type AcpAbout, type AcpOptions } from './serve.ts';
+import { serveAcp, type AcpAbout, type AcpOptions, type Wanted } from './serve.ts';
 
 /** Maximum length of a line on standard input. A line may contain images. The server limits WebSocket frames. */
 const MAX_LINE_BYTES = 10 * 1024 * 1024;
@@ -47,13 +47,13 @@ export function acpSocket(
   enter: Enter,
   about: AcpSocketOptions,
 ): SocketListener {
-  const one = oneSession(enter);
-  const listener = serveSocket(socket, { ...about, ...one.options });
+  const { close, join, leave } = oneSession(enter);
+  const listener = serveSocket(socket, { ...about, join, leave });
   return {
     ...listener,
     close() {
       listener.close?.();
-      void one.session?.close();
+      void close();
     },
   };
 }
@@ -108,35 +108,28 @@ export function serveSocket(
   };
 }
 
-/** Serves ACP over Streamable HTTP, with one session per connection, as on a WebSocket. */
+/** Serves ACP over Streamable HTTP. Each connection has one session, as in `acpSocket`. */
 export function acpHttp(about: AcpAbout) {
   return (path: string, enter: (request: Pick<SocketRequest, 'user' | 'query'>) => Enter) =>
     acpRoutes({
       path,
       serve: (stream, { call, query }) => {
-        const { options } = oneSession(enter({ user: call.user, query }));
-        return serveAcp(stream, { ...about, ...options });
+        const { join, leave } = oneSession(enter({ user: call.user, query }));
+        return serveAcp(stream, { ...about, join, leave });
       },
     });
 }
 
 /** Makes every session request of a connection return the same session. */
-function oneSession(enter: Enter): {
-  readonly session: LiveSession | undefined;
-  readonly options: Pick<AcpOptions, 'join' | 'leave'>;
-} {
+function oneSession(enter: Enter) {
   let session: LiveSession | undefined;
   return {
-    get session() {
-      return session;
+    join: ({ clientName, editor }: Wanted) => (session ??= enter(clientName, editor)),
+    leave: async (left: LiveSession) => {
+      session = undefined;
+      await left.close();
     },
-    options: {
-      join: ({ clientName, editor }) => (session ??= enter(clientName, editor)),
-      async leave(left) {
-        session = undefined;
-        await left.close();
-      },
-    },
+    close: () => session?.close(),
   };
 }
 

@@ -19,17 +19,7 @@ import type { FilePart } from '../protocol/index.ts';
 import { blockFrom } from './content.ts';
 
 /** The fields that `tool_call`, `tool_call_update` and `session/request_permission` share. */
-export interface ToolView {
-  readonly toolCallId: string;
-  readonly title: string;
-  readonly name: string;
-  readonly kind: ToolKind;
-  readonly status: ToolCallStatus;
-  readonly content: ToolCallContent[];
-  readonly locations: ToolCallLocation[];
-  readonly rawInput: unknown;
-  readonly rawOutput?: unknown;
-}
+export type ToolView = ReturnType<typeof toolView>;
 
 const KINDS: Readonly<Record<string, ToolKind>> = {
   read_file: 'read',
@@ -66,7 +56,7 @@ export function toolView(
   call: ToolCall,
   workspace: string,
   files: readonly FilePart['file'][] = [],
-): ToolView {
+) {
   const { tool_name: name, agent, description } = call;
   const kind = KINDS[name] ?? 'other';
   const rawOutput = outputOf(call);
@@ -90,7 +80,8 @@ function contentOf(call: ToolCall, kind: ToolKind): ToolCallContent[] {
   if (error) return [kind === 'execute' ? verbatim(error.message) : words(error.message)];
   if (output?.diff) return [diffOf(output.diff)];
   if (output?.text !== undefined) {
-    return [VERBATIM.has(kind) ? verbatim(output.text, languageOf(kind)) : words(output.text)];
+    if (!VERBATIM.has(kind)) return [words(output.text)];
+    return [verbatim(output.text, kind === 'edit' ? 'diff' : '')];
   }
   if (output?.structured_data) {
     return [verbatim(JSON.stringify(output.structured_data, undefined, 2), 'json')];
@@ -121,10 +112,6 @@ function detailContent(detail: CallDetail): ToolCallContent[] {
     default:
       return [words(detailText([detail]))];
   }
-}
-
-function languageOf(kind: ToolKind): string {
-  return kind === 'edit' ? 'diff' : '';
 }
 
 function diffOf({ file_path, old_content, new_content }: FileDiff): ToolCallContent {

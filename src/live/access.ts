@@ -142,10 +142,10 @@ export class LiveAccess {
    */
   withdraw(): readonly string[] {
     this.#tickets = [];
-    const issued = [...this.#grants.values()].filter((grant) => grant.issued);
-    for (const { id } of issued) this.revoke(id);
+    const ids = this.#issued.map(({ id }) => id);
+    for (const id of ids) this.revoke(id);
     this.#strict = this.#alwaysStrict;
-    return issued.map(({ id }) => id);
+    return ids;
   }
 
   /**
@@ -168,8 +168,7 @@ export class LiveAccess {
         `The ticket is unknown, was used before, or has expired: ${this.#renewal}`,
       );
     }
-    const issued = [...this.#grants.values()].filter((grant) => grant.issued);
-    if (issued.length >= MAX_TOKENS) {
+    if (this.#issued.length >= MAX_TOKENS) {
       throw new A2AError('unavailable', 'Too many tokens: revoke one with /clients');
     }
     const token = newSecret(TOKEN_BYTES);
@@ -220,10 +219,14 @@ export class LiveAccess {
     }));
   }
 
+  /** The grants of the tokens that were issued for tickets. */
+  get #issued(): Grant[] {
+    return [...this.#grants.values()].filter((grant) => grant.issued);
+  }
+
   #add({ name, roles, ...rest }: Pick<Grant, 'hash' | 'issued'> & Omit<LiveToken, 'token'>): Grant {
     const id = `token-${++this.#made}`;
-    const own = LIVE_ROLES.filter((role) => role === 'view' || roles.includes(role));
-    const user: LiveUser = { id: '', name, roles: own, token: id };
+    const user: LiveUser = { id: '', name, roles: withView(roles), token: id };
     const grant: Grant = { id, user, connections: new Set(), ...rest };
     this.#grants.set(id, grant);
     return grant;
@@ -231,15 +234,9 @@ export class LiveAccess {
 
   /** Returns a name that no other token has. A client must not be taken for the terminal either. */
   #freeName(wanted: string): string {
-    const plain = wanted
-      .replaceAll(/[\p{C}\p{Z}]+/gu, ' ')
-      .trim()
-      .slice(0, MAX_NAME);
-    const name = plain === '' ? 'remote' : plain;
-    const used = new Set([
-      'terminal',
-      ...Array.from(this.#grants.values(), ({ user }) => user.name),
-    ]);
+    const name = displayName(wanted, MAX_NAME) || 'remote';
+    const names = Array.from(this.#grants.values(), ({ user }) => user.name);
+    const used = new Set(['terminal', ...names]);
     if (!used.has(name)) return name;
     for (let number = 2; ; number++) if (!used.has(`${name} ${number}`)) return `${name} ${number}`;
   }
@@ -262,6 +259,17 @@ export class LiveAccess {
 export function tokenOf(user: User | undefined): string | undefined {
   const token = user?.['token'];
   return typeof token === 'string' ? token : undefined;
+}
+
+/** Returns the roles of a client. Every client has the role `view`. */
+export function withView(roles: readonly LiveRole[]): LiveRole[] {
+  return LIVE_ROLES.filter((role) => role === 'view' || roles.includes(role));
+}
+
+/** Returns the name on one line, without control characters. */
+export function displayName(name: string, maxChars: number): string {
+  const line = name.replaceAll(/[\p{C}\p{Z}]+/gu, ' ').trim();
+  return line.slice(0, maxChars);
 }
 
 /** Returns the entry with this hash. Compares all hashes, so that the timing does not reveal which one matched. */

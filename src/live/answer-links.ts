@@ -10,10 +10,11 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { BoundedMap, expiryClock } from '../base/index.ts';
 import { callsAwaitingAnswer } from '../coder/index.ts';
 import type { JsonRoute, RouteReply } from '../http/index.ts';
-import { EXTENSION_URI, OPTION, type ToolCall } from '../protocol/development-tool/index.ts';
+import { OPTION, type ToolCall } from '../protocol/development-tool/index.ts';
 import { A2AError } from '../protocol/index.ts';
 import { callPage, messagePage } from './answer-page.ts';
-import type { Live } from './hub.ts';
+import { startedLive, type Live } from './hub.ts';
+import { OWN_CALL } from './session-task.ts';
 
 /** How long a link is valid. */
 const LINK_MS = 30 * 60_000;
@@ -67,18 +68,12 @@ export class AnswerLinks {
     this.#key = randomBytes(32);
   }
 
-  get #live(): Live {
-    const live = this.#options.live();
-    if (!live) throw new A2AError('unavailable', 'The live session has not started yet');
-    return live;
-  }
-
   get routes(): readonly JsonRoute[] {
     const route = {
       path: `${PATH}/{link}`,
       public: true,
       maxBodyBytes: MAX_BODY_BYTES,
-      error: (error: A2AError) => failure(error),
+      error: ({ httpStatus, message }: A2AError) => messagePage(httpStatus, `${message}.`),
     };
     return [
       { ...route, verb: 'GET', handle: ({ values }) => this.#show(values['link'] ?? '') },
@@ -147,21 +142,18 @@ export class AnswerLinks {
   }
 
   async #confirm(call: string, request: string, option: string): Promise<void> {
-    const member = this.#live.join({ kind: 'a2a', name: NAME, roles: ['approve'] });
+    const member = startedLive(this.#options).join({ kind: 'a2a', name: NAME, roles: ['approve'] });
     try {
-      await member.confirm({
-        tool_call_id: call,
-        selected_option_id: option,
-        correlationId: request,
-      });
+      const ids = { tool_call_id: call, correlationId: request };
+      await member.confirm({ ...ids, selected_option_id: option });
     } finally {
       await member.close();
     }
   }
 
   async #find({ call, request }: Bound): Promise<ToolCall | undefined> {
-    const { handler, taskId } = this.#live;
-    const task = await handler.getTask({ id: taskId }, { extensions: [EXTENSION_URI] });
+    const { handler, taskId } = startedLive(this.#options);
+    const task = await handler.getTask({ id: taskId }, OWN_CALL);
     return callsAwaitingAnswer(task).find(
       ({ tool_call_id, correlationId }) => tool_call_id === call && correlationId === request,
     );
@@ -174,8 +166,4 @@ function optionsOf({ confirmation_request: request }: ToolCall) {
 
 function expired(): A2AError {
   return new A2AError('notFound', 'This link is not valid, or it has expired');
-}
-
-function failure(error: A2AError): RouteReply {
-  return messagePage(error.httpStatus, `${error.message}.`);
 }

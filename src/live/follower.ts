@@ -6,8 +6,7 @@
  * other clients.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { LiveClient, LiveSnapshot, QueuedPrompt } from './client/session.ts';
-import { EXTENSION_URI } from '../protocol/development-tool/index.ts';
+import type { LiveItem, LiveSnapshot } from './client/session.ts';
 import { A2AError, type Task } from '../protocol/index.ts';
 import type {
   EndReason,
@@ -18,14 +17,10 @@ import type {
   TaskStream,
 } from '../tasks/index.ts';
 import type { Conversation } from './conversation.ts';
+import { OWN_CALL } from './session-task.ts';
 
 /** The connected clients and the queued prompts. Each value replaces the previous one. */
-export interface Presence {
-  readonly clients: readonly LiveClient[];
-  readonly queued: readonly QueuedPrompt[];
-  /** A number that increases when the slash commands have changed. */
-  readonly commands?: number | undefined;
-}
+export type Presence = Omit<Extract<LiveItem, { kind: 'presence' }>, 'kind'>;
 
 /** Receives the items of a follower. Its methods must not throw. */
 export interface LiveSink {
@@ -65,8 +60,6 @@ const LOST_WAIT_MS = 1000;
  * number.
  */
 type From = 'now' | 'start' | number;
-
-const CALL = { extensions: [EXTENSION_URI] };
 
 export class Follower {
   readonly #followed: Followed;
@@ -170,11 +163,9 @@ export class Follower {
   ): Promise<{ readonly stream?: TaskStream; readonly from: From }> {
     const { handler } = this.#followed;
     try {
-      const after = from === 'start' ? 0 : from === 'now' ? undefined : from;
-      return {
-        stream: await handler.subscribe({ id, ...(after !== undefined && { after }) }, CALL),
-        from,
-      };
+      const after = from === 'start' ? 0 : from;
+      const position = after === 'now' ? { id } : { id, after };
+      return { stream: await handler.subscribe(position, OWN_CALL), from };
     } catch (error) {
       if (!(error instanceof A2AError)) throw error;
       // The task has just failed or been canceled. Continue with the next task.

@@ -16,7 +16,7 @@ import {
   type LiveSnapshot,
 } from './client/session.ts';
 import type { Editor } from './client/editor/index.ts';
-import { EXTENSION_URI, type ToolCall } from '../protocol/development-tool/index.ts';
+import type { ToolCall } from '../protocol/development-tool/index.ts';
 import { A2AError, type Task, type User } from '../protocol/index.ts';
 import { mapCalls, type RequestHandler, roughSize } from '../tasks/index.ts';
 import {
@@ -29,7 +29,8 @@ import {
 import { Conversation, type ConversationOptions } from './conversation.ts';
 import type { Followed, Presence } from './follower.ts';
 import { Member } from './member.ts';
-import { type LiveAccess, tokenOf } from './access.ts';
+import { OWN_CALL } from './session-task.ts';
+import { displayName, type LiveAccess, tokenOf, withView } from './access.ts';
 import { Webhooks } from './webhooks.ts';
 
 const MAX_CLIENTS = 2000;
@@ -90,6 +91,13 @@ export interface Live {
   readonly closed: Promise<void>;
   /** Ends the session for all clients. A running turn is not stopped. */
   close(): Promise<void>;
+}
+
+/** Returns the live session. Throws if it has not started yet. */
+export function startedLive({ live }: { readonly live: () => Live | undefined }): Live {
+  const found = live();
+  if (!found) throw new A2AError('unavailable', 'The live session has not started yet');
+  return found;
 }
 
 export async function openLive(options: LiveOptions): Promise<Live> {
@@ -255,13 +263,11 @@ export async function openLive(options: LiveOptions): Promise<Live> {
           retryAfterSeconds: 5,
         });
       }
-      const shown = printable(name);
       const self: LiveClient = {
         id: `${kind}-${++joined}`,
-        name: shown === '' ? kind : shown,
+        name: displayName(name, MAX_NAME) || kind,
         kind,
-        // Every client has the role `view`.
-        roles: LIVE_ROLES.filter((role) => role === 'view' || roles.includes(role)),
+        roles: withView(roles),
       };
       const { editors } = coder.workspaces;
       // An editor supplies and writes the content of files, so it needs the rights of a person who approves changes.
@@ -322,7 +328,7 @@ async function tasksBefore(handler: RequestHandler, ids: readonly string[]): Pro
   const tasks: Task[] = [];
   let bytes = 0;
   for (const id of ids.toReversed()) {
-    const task = await handler.getTask({ id }, { extensions: [EXTENSION_URI] }).catch((error) => {
+    const task = await handler.getTask({ id }, OWN_CALL).catch((error) => {
       if (error instanceof A2AError && error.kind === 'taskNotFound') return undefined;
       throw error;
     });
@@ -331,12 +337,4 @@ async function tasksBefore(handler: RequestHandler, ids: readonly string[]): Pro
     if (task?.history?.length) tasks.unshift(task);
   }
   return tasks;
-}
-
-/** Returns the name on one line, without control characters. */
-function printable(name: string): string {
-  return name
-    .replaceAll(/[\p{C}\p{Z}]+/gu, ' ')
-    .trim()
-    .slice(0, MAX_NAME);
 }

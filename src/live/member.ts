@@ -9,6 +9,7 @@ import type {
   TakenPrompt,
 } from './client/session.ts';
 import { LiveFeed } from './client/feed.ts';
+import { userMessage } from './client/user-message.ts';
 import {
   EXTENSION_URI,
   type ExecuteSlashCommandRequest,
@@ -47,7 +48,7 @@ import type { ReserveParams } from '../tasks/index.ts';
 import type { Conversation } from './conversation.ts';
 import type { Heard } from './heard-messages.ts';
 import { streamTurn, submitted, turnTask } from './turns.ts';
-import { Follower, type Followed, type LiveSink, type Resume } from './follower.ts';
+import { Follower, type Followed, type LiveSink, type Presence, type Resume } from './follower.ts';
 
 /** Maximum number of buffered items per iterator. */
 const BUFFER = 64;
@@ -151,7 +152,7 @@ export class Member implements LiveSession {
   }
 
   /** Passes the presence to the followers of this client. */
-  announce(presence: Parameters<Follower['presence']>[0]): void {
+  announce(presence: Presence): void {
     for (const follower of this.#followers) follower.presence(presence);
   }
 
@@ -185,16 +186,14 @@ export class Member implements LiveSession {
   }
 
   prompt(content: string | readonly Part[]): Promise<TakenPrompt> {
-    const parts: Part[] =
-      typeof content === 'string' ? [{ kind: 'text', text: content }] : [...content];
-    return this.send({ message: userMessage(parts) });
+    return this.send({ message: userMessage(content) });
   }
 
   /**
    * Sends a message, which is either a prompt or contains answers to questions. `http` is the call of a client over
-   * HTTP. Such a client may have received the question only in words. So while the task waits, its text with the id of
-   * the session's task is an answer. Its text with only the id of the context is an answer if the client started the
-   * turn and the text clearly answers the question.
+   * HTTP. Such a client may have received the question only in words. So while the task waits, a message from such a
+   * client that names the session's task is an answer. A message that names only the context is an answer if the client
+   * may approve, started the turn, and the text clearly answers the question.
    */
   async send(params: MessageSendParams, http?: Call): Promise<TakenPrompt> {
     const { conversation, coder } = this.#options;
@@ -221,8 +220,9 @@ export class Member implements LiveSession {
     await this.#checkSettings(message.metadata);
     const text = textOf(message.parts).slice(0, SHOWN_CHARS);
     const shown: QueuedPrompt = { text, from: this.self.name };
-    // A client over HTTP that does not name the task may be unaware that the task waits. The terminal and `parley
-    // attach` answer with `confirm`, because a prompt may have been typed there before the question appeared.
+    // The text of a client over HTTP is never an answer here, because a client that does not name the task may not know
+    // that the task waits. Text from the terminal or `parley attach` is never an answer either, because it may have been
+    // typed before the question appeared. They answer with `confirm`.
     const { kind, roles } = this.self;
     const isPrompt = kind === 'terminal' || params.metadata?.[PROMPT_KEY] === true;
     const mayAnswer = !http && !isPrompt && roles.includes('approve');
@@ -366,7 +366,7 @@ export class Member implements LiveSession {
     return this.#options.coder.commands.list(await this.#commandPlace(place));
   }
 
-  /** Returns paths in the workspace. Only for clients that may send prompts, which can name any of them anyway. */
+  /** Returns paths in the workspace. Requires the role `prompt`, because a prompt can name any of these paths anyway. */
   async files(prefix: string): Promise<readonly string[]> {
     this.require('prompt');
     return (await this.#options.files?.(prefix)) ?? [];
@@ -401,7 +401,7 @@ export class Member implements LiveSession {
     const found = await coder.commands.find({ command_path, args, ...place }, this.call);
     if (found.kind === 'problem') return notStarted(found.problem);
     const execution_id = `${EXECUTION}${randomUUIDv7()}`;
-    const message = userMessage([{ kind: 'text', text: found.text }], execution_id);
+    const message = userMessage(found.text, execution_id);
     const { queued } = await this.send({ message });
     if (queued) {
       const waits = 'The command is queued and starts when the running turn ends.';
@@ -440,8 +440,4 @@ export class Member implements LiveSession {
     this.#followers.clear();
     this.#options.onLeave(this);
   }
-}
-
-function userMessage(parts: Part[], messageId: string = randomUUIDv7()): Message {
-  return { kind: 'message', messageId, role: 'user', parts };
 }

@@ -42,7 +42,7 @@ test('the example client joins, prompts, allows, and leaves when its turn is ove
 
 test('the page about the live session names every method and every closing code, in JSON that is JSON', () => {
   const page = readFileSync(path.join(root, 'docs/live-session.md'), 'utf8');
-  for (const method of LIVE_METHODS.keys()) assert.ok(page.includes(`\`${method}\``), method);
+  for (const method of Object.keys(LIVE_METHODS)) assert.ok(page.includes(`\`${method}\``), method);
   for (const code of Object.values(CLOSE)) assert.ok(page.includes(`| ${code} |`), `${code}`);
   const frames = [...page.matchAll(/```json\n(.*?)```/gs)].flatMap(([, text = '']) =>
     text.trim().split(/\n(?=\{)/),

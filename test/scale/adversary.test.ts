@@ -312,7 +312,7 @@ test('every method of every wire is tried', async (t) => {
     names(ROUTE_TRIES),
     routes.map(({ verb, path }) => `${verb} ${path}`).toSorted(),
   );
-  assert.deepEqual(names(LIVE_TRIES), [...LIVE_METHODS.keys()].toSorted());
+  assert.deepEqual(names(LIVE_TRIES), Object.keys(LIVE_METHODS).toSorted());
   assert.deepEqual(names(ACP_TRIES), leaves(acpMethods).toSorted());
 });
 

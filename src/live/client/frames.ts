@@ -22,13 +22,15 @@ const Task = z.unknown().transform((raw) => {
   if (event.kind !== 'task') throw invalid('task');
   return event;
 });
+/** The roles that this version knows. */
+export const Roles = z
+  .array(z.unknown())
+  .transform((roles) => LIVE_ROLES.filter((role) => roles.includes(role)));
 const Client = z.object({
   id: z.string(),
   name: z.string(),
   kind: z.enum(['terminal', 'a2a', 'acp']),
-  roles: z
-    .array(z.unknown())
-    .transform((roles) => LIVE_ROLES.filter((role) => roles.includes(role))),
+  roles: Roles,
   connected: z.boolean().optional(),
   token: z.string().optional(),
 });

@@ -15,10 +15,11 @@ import {
   type SlashCommand,
   type ToolCallConfirmation,
 } from '../../protocol/development-tool/index.ts';
-import { A2AError, v03, type Message, type Part, uuidv7 } from '../../protocol/index.ts';
+import { A2AError, v03, type Part } from '../../protocol/index.ts';
 import { ConnectionError, type RetryOptions } from '../../client/index.ts';
-import type { LiveClient, LiveItem, LiveSession } from './session.ts';
+import type { LiveClient, LiveItem, LiveSession, TakenPrompt } from './session.ts';
 import { LiveFeed } from './feed.ts';
+import { userMessage } from './user-message.ts';
 import { decodeClients, decodeFiles, decodeFrame, decodeTask } from './frames.ts';
 
 /** The options of `joinLive`. */
@@ -136,10 +137,8 @@ class RemoteSession implements LiveSession {
     return feed;
   }
 
-  async prompt(content: string | readonly Part[]): Promise<{ queued: boolean; taskId: string }> {
-    const parts: Part[] =
-      typeof content === 'string' ? [{ kind: 'text', text: content }] : [...content];
-    const message: Message = { kind: 'message', messageId: uuidv7(), role: 'user', parts };
+  async prompt(content: string | readonly Part[]): Promise<TakenPrompt> {
+    const message = userMessage(content);
     // A person answers with `confirm`. The prompt may have been typed before a question appeared.
     const metadata = { 'parley.prompt': true };
     const params = v03.encodeParams('sendMessage', { message, metadata });

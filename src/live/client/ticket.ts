@@ -3,7 +3,8 @@ import * as z from 'zod';
 import { isObject, trimEndOf } from '../../base/index.ts';
 import { A2AError } from '../../protocol/index.ts';
 import { ConnectionError } from '../../client/index.ts';
-import { LIVE_ROLES, type LiveRole } from './session.ts';
+import { Roles } from './frames.ts';
+import type { LiveRole } from './session.ts';
 
 /** A token for a live session, with the roles of its client. */
 export interface IssuedToken {
@@ -12,12 +13,7 @@ export interface IssuedToken {
 }
 
 const TIMEOUT_MS = 20_000;
-const Issued = z.object({
-  token: z.string().min(1),
-  roles: z
-    .array(z.unknown())
-    .transform((roles) => LIVE_ROLES.filter((role) => roles.includes(role))),
-});
+const Issued = z.object({ token: z.string().min(1), roles: Roles });
 
 /** Returns the ticket in a link of `/remote`, or undefined if the URL has none. */
 export function ticketIn(url: string): string | undefined {

@@ -23,10 +23,9 @@ interface Client {
   timer?: NodeJS.Timeout | undefined;
 }
 
-/** A client during one request. `leave` must be called once, when the request is over. */
-export interface Visit {
+/** A client during one request. It must be disposed of once, when the request is over. */
+export interface Visit extends Disposable {
   readonly member: Member;
-  readonly leave: () => void;
 }
 
 export class HttpClients {
@@ -49,13 +48,15 @@ export class HttpClients {
     clearTimeout(here.timer);
     here.requests += 1;
     let left = false;
-    const leave = () => {
-      if (left) return;
-      left = true;
-      here.requests -= 1;
-      if (here.requests === 0) this.#release(key, here);
+    return {
+      member: here.member,
+      [Symbol.dispose]: () => {
+        if (left) return;
+        left = true;
+        here.requests -= 1;
+        if (here.requests === 0) this.#release(key, here);
+      },
     };
-    return { member: here.member, leave };
   }
 
   #release(key: string, client: Client): void {

@@ -5,6 +5,7 @@
  * session, so the terminal shows the client, its prompts and its answers. No request starts a task of its own. Other
  * tasks in the store can be read, but they are not executed.
  */
+import { raceAbort } from '../../base/index.ts';
 import { namedExtensions, type CommandService } from '../../coder/index.ts';
 import {
   CODER_AGENT,
@@ -47,20 +48,12 @@ export interface HttpHandlerOptions {
 export function httpCommands(clients: HttpClients, live: () => Live): CommandService {
   return {
     async list(place, call = {}) {
-      const { member, leave } = clients.enter(live(), call);
-      try {
-        return await member.commands(place);
-      } finally {
-        leave();
-      }
+      using visit = clients.enter(live(), call);
+      return await visit.member.commands(place);
     },
     async execute(request, call) {
-      const { member, leave } = clients.enter(live(), call);
-      try {
-        return await member.execute(request);
-      } finally {
-        leave();
-      }
+      using visit = clients.enter(live(), call);
+      return await visit.member.execute(request);
     },
   };
 }
@@ -79,12 +72,8 @@ export function httpHandler(handler: RequestHandler, options: HttpHandlerOptions
     work: (visit: Visit) => Promise<T>,
     message?: Message,
   ): Promise<T> {
-    const visit = enter(call, message);
-    try {
-      return await work(visit);
-    } finally {
-      visit.leave();
-    }
+    using visit = enter(call, message);
+    return await work(visit);
   }
 
   /** Returns a stream. The client is in the session until the stream ends. */
@@ -96,9 +85,9 @@ export function httpHandler(handler: RequestHandler, options: HttpHandlerOptions
     const visit = enter(call, message);
     try {
       const stream = await open(visit);
-      return TaskStream.later(Promise.resolve(stream), { onEnd: visit.leave });
+      return TaskStream.later(Promise.resolve(stream), { onEnd: () => visit[Symbol.dispose]() });
     } catch (error) {
-      visit.leave();
+      visit[Symbol.dispose]();
       throw error;
     }
   }
@@ -259,6 +248,7 @@ export function httpHandler(handler: RequestHandler, options: HttpHandlerOptions
 
 /** Returns the call with the extensions that its message names, because the turn is later read without the message. */
 function withNamed({ message, metadata }: MessageSendParams, call: Call): Call {
+  // Each field is named, because `signal` is a getter of the call's class, and `...` would leave it out.
   const { user, version, base, signal, extensions = [] } = call;
   const named = namedExtensions({ extensions, message, metadata }).filter(isCompatible);
   if (speaksCoderAgent({ extensions: named, message, metadata })) named.push(CODER_AGENT);
@@ -291,16 +281,11 @@ function withoutSecrets(
 /** Waits for the promise, or until the signal is aborted. */
 async function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (!signal) return promise;
-  const aborted = Promise.withResolvers<never>();
-  const leave = () =>
-    aborted.reject(
-      new A2AError('unavailable', 'The client has disconnected. Its prompt stays in the queue.'),
+  return raceAbort(promise, signal).catch((error: unknown) => {
+    if (error !== signal.reason) throw error;
+    throw new A2AError(
+      'unavailable',
+      'The client has disconnected. Its prompt stays in the queue.',
     );
-  signal.addEventListener('abort', leave, { once: true });
-  if (signal.aborted) leave();
-  try {
-    return await Promise.race([promise, aborted.promise]);
-  } finally {
-    signal.removeEventListener('abort', leave);
-  }
+  });
 }

@@ -30,56 +30,36 @@ const send: Method = async (raw, { live, member }) => {
   return encode(queued ? { ...task, metadata: { ...task.metadata, [QUEUED_KEY]: true } } : task);
 };
 
-export const LIVE_METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
-  ['message/send', send],
-  ['message/stream', send],
-  [
-    'session/confirm',
-    async (params, { member }) => {
-      await member.confirm(parseWith(ToolCallConfirmation, params ?? {}));
-      return { resolved: true };
-    },
-  ],
-  [
-    'tasks/get',
-    async (params, { member }) =>
-      encode(await member.getTask(WIRE.decodeParams('getTask', params))),
-  ],
-  [
-    'tasks/cancel',
-    async (params, { member }) =>
-      encode(await member.cancelTask(WIRE.decodeParams('cancelTask', params))),
-  ],
-  [
-    'commands/get',
-    async (params, { member }) => ({
-      commands: await member.commands(parseWith(GetAllSlashCommandsRequest, params ?? {})),
-    }),
-  ],
-  [
-    'command/execute',
-    (params, { member }) => member.execute(parseWith(ExecuteSlashCommandRequest, params ?? {})),
-  ],
-  [
-    'session/files',
-    async (params, { member }) => ({ files: await member.files(prefixIn(params)) }),
-  ],
-  [
-    'session/clients',
-    async (_params, { member }) => ({ clients: await member.clients(), self: member.self }),
-  ],
-  [
-    'session/revoke',
-    async (params, { member }) => {
-      const client = isObject(params) ? params['client'] : undefined;
-      if (typeof client !== 'string') {
-        throw new A2AError('invalidParams', 'client: must be the id of a client');
-      }
-      await member.revoke(client);
-      return { revoked: true };
-    },
-  ],
-]);
+export const LIVE_METHODS: Readonly<Record<string, Method>> = {
+  'message/send': send,
+  'message/stream': send,
+  async 'session/confirm'(params, { member }) {
+    await member.confirm(parseWith(ToolCallConfirmation, params ?? {}));
+    return { resolved: true };
+  },
+  'tasks/get': async (params, { member }) =>
+    encode(await member.getTask(WIRE.decodeParams('getTask', params))),
+  'tasks/cancel': async (params, { member }) =>
+    encode(await member.cancelTask(WIRE.decodeParams('cancelTask', params))),
+  'commands/get': async (params, { member }) => ({
+    commands: await member.commands(parseWith(GetAllSlashCommandsRequest, params ?? {})),
+  }),
+  'command/execute': (params, { member }) =>
+    member.execute(parseWith(ExecuteSlashCommandRequest, params ?? {})),
+  'session/files': async (params, { member }) => ({ files: await member.files(prefixIn(params)) }),
+  'session/clients': async (_params, { member }) => ({
+    clients: await member.clients(),
+    self: member.self,
+  }),
+  async 'session/revoke'(params, { member }) {
+    const client = isObject(params) ? params['client'] : undefined;
+    if (typeof client !== 'string') {
+      throw new A2AError('invalidParams', 'client: must be the id of a client');
+    }
+    await member.revoke(client);
+    return { revoked: true };
+  },
+};
 
 function prefixIn(params: unknown): string {
   const prefix = isObject(params) ? params['prefix'] : undefined;
@@ -97,7 +77,7 @@ export async function callMethod(
   params: unknown,
   context: MethodContext,
 ): Promise<unknown> {
-  const method = LIVE_METHODS.get(name);
+  const method = Object.hasOwn(LIVE_METHODS, name) ? LIVE_METHODS[name] : undefined;
   if (!method) throw new A2AError('methodNotFound', 'Unknown method for a live session');
   return method(params, context);
 }

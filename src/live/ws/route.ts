@@ -29,7 +29,7 @@ import { ticketRoute } from '../http/tickets.ts';
 import { type Coder, coderServeOptions, rolesOf } from '../../coder/index.ts';
 import { HttpClients } from '../http/clients.ts';
 import { httpCommands, httpHandler } from '../http/handler.ts';
-import type { Joining, Live } from '../hub.ts';
+import { startedLive, type Joining, type Live } from '../hub.ts';
 import { A2aSocket } from './a2a-socket.ts';
 import { LiveFrames } from './frames.ts';
 
@@ -63,7 +63,7 @@ export interface LiveServeOptions {
   /** Who may join. Default: clients with one of the `tokens`. Without tokens, any local client may join. */
   readonly access?: LiveAccess | undefined;
   readonly tokens?: readonly LiveToken[] | undefined;
-  /** The links with which a person answers one call. Without them, there are no such links. */
+  /** The links with which a person answers one call. If undefined, the server does not serve such links. */
   readonly links?: AnswerLinks | undefined;
   readonly acp?: AcpSocket | undefined;
   readonly acpHttp?: AcpHttp | undefined;
@@ -79,7 +79,7 @@ type LiveOptions = Required<
 /** Returns the options for a server that offers only the live session. */
 export function liveServeOptions(options: LiveServeOptions): LiveOptions {
   const { coder, logger, access = new LiveAccess(options) } = options;
-  const live = () => present(options);
+  const live = () => startedLive(options);
   const frames = new LiveFrames();
   const routes: SocketRoute[] = [webSocketRoute(options, frames)];
   if (options.acp) routes.push(acpRoute(options, options.acp));
@@ -125,7 +125,7 @@ function disconnect(socket: PeerSocket): void {
 function webSocketRoute(options: LiveServeOptions, frames: LiveFrames): SocketRoute {
   const { acp } = options;
   const asA2a = (socket: PeerSocket, request: SocketRequest) => {
-    const live = present(options);
+    const live = startedLive(options);
     const { query } = request;
     const { logger, stallMs = STALL_MS } = options;
     return new A2aSocket(socket, {
@@ -169,7 +169,7 @@ function acpRoute(options: LiveServeOptions, acp: AcpSocket): SocketRoute {
 
 /** Returns the function that joins the session for an ACP client. Throws if there is no session. */
 function entrance(options: LiveServeOptions, request: Arrival, socket?: PeerSocket): Enter {
-  const live = present(options);
+  const live = startedLive(options);
   const own = socket && { disconnect: () => disconnect(socket) };
   return (clientName, editor) => join(live, 'acp', request, { clientName, editor, ...own });
 }
@@ -208,12 +208,6 @@ function guarded(socket: PeerSocket, logger: Logger, open: () => SocketListener)
   }
 }
 
-function present({ live }: LiveServeOptions): Live {
-  const found = live();
-  if (!found) throw new A2AError('unavailable', 'The live session has not started yet');
-  return found;
-}
-
 /** Adds the client to the session. The name of its token has priority over the name that the client gives itself. */
 function join(
   live: Live,
@@ -227,7 +221,10 @@ function join(
   return live.join({ kind, name, roles: rolesOf(user), token: tokenOf(user), ...more });
 }
 
-/** Returns the maximum number of messages that the client wants in a snapshot. Any other value is ignored. */
+/**
+ * Returns the maximum number of messages that the client wants in a snapshot, or undefined if `history` is missing or
+ * not a number.
+ */
 function historyLimit(query: URLSearchParams): number | undefined {
   const history = query.get('history') ?? '';
   return /^\d{1,9}$/.test(history) ? Number(history) : undefined;
@@ -236,7 +233,7 @@ function historyLimit(query: URLSearchParams): number | undefined {
 function resumeFrom(query: URLSearchParams) {
   const after = query.get('after') ?? '';
   const taskId = query.get('task') ?? undefined;
-  // Any other value of `after` is ignored, and the client gets a snapshot.
+  // If `after` is missing or not a number, the client gets a snapshot.
   return /^\d{1,15}$/.test(after) ? { after: Number(after), taskId } : undefined;
 }
 
