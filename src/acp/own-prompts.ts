@@ -36,10 +36,7 @@ export class OwnPrompts {
     return [...this.#begun].some(({ quiet }) => quiet);
   }
 
-  async send(
-    content: string | readonly Part[],
-    { quiet = false } = {},
-  ): Promise<{ readonly queued: boolean; readonly done: Promise<StopReason> }> {
+  async send(content: string | readonly Part[], { quiet = false } = {}) {
     const sent = newSent(quiet);
     this.#waiting.push(sent);
     try {
@@ -51,7 +48,7 @@ export class OwnPrompts {
     } catch (error) {
       this.#forget(sent);
       if (!sent.doomed) throw error;
-      return { queued: true, done: Promise.resolve('cancelled') };
+      return { queued: true, done: Promise.resolve<StopReason>('cancelled') };
     }
   }
 

@@ -2,7 +2,7 @@
  * Records the positions of the clients' messages in the log of a conversation, and the positions at which their turns
  * end.
  */
-import { isObject } from '../base/index.ts';
+import { BoundedMap, isObject } from '../base/index.ts';
 import { isTerminal, SOURCE_KEY, type StreamEvent, type Task } from '../protocol/index.ts';
 import type { LiveClient } from './client/session.ts';
 
@@ -28,7 +28,7 @@ export interface Heard {
 }
 
 export class HeardMessages {
-  readonly #messages = new Map<string, Heard>();
+  readonly #messages = new BoundedMap<Heard>(MAX_MESSAGES);
   #turn: { last?: number; by?: unknown } = {};
 
   /** Returns whether the client sent the first message of the current turn. */
@@ -49,7 +49,7 @@ export class HeardMessages {
     if (message?.role === 'user') {
       const { contextId } = event;
       this.#turn.by ??= message.metadata?.[SOURCE_KEY];
-      this.#set(message.messageId, { taskId, contextId, at: { seq, turn: this.#turn } });
+      this.#messages.set(message.messageId, { taskId, contextId, at: { seq, turn: this.#turn } });
     }
     if (!isTerminal(event.status.state)) return;
     this.#turn.last = seq;
@@ -58,12 +58,6 @@ export class HeardMessages {
 
   /** Adds a message to an earlier task. */
   add(messageId: string, { id: taskId, contextId }: Task): void {
-    this.#set(messageId, { taskId, contextId });
-  }
-
-  #set(messageId: string, heard: Heard): void {
-    this.#messages.set(messageId, heard);
-    const [oldest] = this.#messages.size > MAX_MESSAGES ? this.#messages.keys() : [];
-    if (oldest !== undefined) this.#messages.delete(oldest);
+    this.#messages.set(messageId, { taskId, contextId });
   }
 }

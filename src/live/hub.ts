@@ -40,12 +40,7 @@ const PRESENCE_MS = 20;
 /** Maximum total size of the earlier tasks in a snapshot. If they are larger, the oldest tasks are left out. */
 const MAX_EARLIER_BYTES = 4 * 1024 * 1024;
 
-type SessionOptions = Pick<
-  ConversationOptions,
-  'handler' | 'workspace' | 'logger' | 'contextId' | 'taskId' | 'former' | 'mcpServers'
->;
-
-export interface LiveOptions extends SessionOptions {
+export interface LiveOptions extends Omit<ConversationOptions, 'live' | 'onQueue' | 'onClose'> {
   readonly coder: Pick<Coder, 'workspaces' | 'commands' | 'requireRoles' | 'live'>;
   readonly maxClients?: number | undefined;
   /** The tokens of the clients, if clients join over the network. */

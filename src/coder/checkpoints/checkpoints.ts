@@ -240,11 +240,7 @@ async function prepare({ repository, workspace }: Place, dataFolder: string): Pr
  * Adds all files of a checkpoint to the index. Also adds the files in `also`, even if they are ignored. Returns the
  * index as a tree, and the files that were skipped.
  */
-async function stage(
-  place: Place,
-  also: readonly string[],
-  signal: AbortSignal | undefined,
-): Promise<{ readonly tree: string; readonly skipped: string[] }> {
+async function stage(place: Place, also: readonly string[], signal: AbortSignal | undefined) {
   const ls = async (...args: string[]) =>
     splitZ(await git(place, ['ls-files', '-z', '--exclude-standard', ...args], { signal }));
   const known = new Set(await ls('--cached'));

@@ -49,12 +49,7 @@ export async function changesBetween(
   return { files, patch: patch.subarray(0, MAX_PATCH).toString('utf8') };
 }
 
-async function changedFiles(
-  place: Place,
-  from: string,
-  to: string,
-  signal?: AbortSignal,
-): Promise<CheckpointChanges['files']> {
+async function changedFiles(place: Place, from: string, to: string, signal?: AbortSignal) {
   const args = ['diff-tree', '-z', '--name-status', ...TREES, from, to];
   const names = splitZ(await git(place, args, { signal }));
   const files: CheckpointChanges['files'][number][] = [];

@@ -6,7 +6,7 @@ import { openPathHandle, type PathHandle } from './path-handle.ts';
 import { checkPath, isInside, isOfSystem } from './path-rules.ts';
 
 export interface Access {
-  /** The real paths of the root folders. */
+  /** The real paths of the root folders. Relative paths start at the first root. */
   readonly roots: readonly string[];
   /** Returns the absolute path, without access to the disk. Throws if the path is outside the workspace. */
   readonly locate: (path: string) => string;

@@ -75,11 +75,7 @@ function place(
 }
 
 /** Returns the number of lines up to the last anchor, or the first anchor that is missing. */
-function afterAnchors(
-  lines: readonly string[],
-  anchors: readonly string[],
-  from: number,
-): { readonly start: number; readonly missing?: string } {
+function afterAnchors(lines: readonly string[], anchors: readonly string[], from: number) {
   let start = from;
   for (const anchor of anchors) {
     while (start < lines.length && lines[start]?.trim() !== anchor) start += 1;

@@ -11,7 +11,8 @@ import { readBounded } from './read-bounded.ts';
 
 const MAX_FILE_BYTES = 64 * 1024;
 const MAX_ENTRIES = 1000;
-const NAME = /^[A-Za-z0-9][\w.-]{0,63}$/;
+/** The name of a file or folder, and of a skill. */
+export const OWN_NAME = /^[A-Za-z0-9][\w.-]{0,63}$/;
 
 /** The folders with these files, in the configuration folder and in `.parley` of a workspace. */
 export const OWN_FOLDERS = ['commands', 'helpers', 'skills'] as const;
@@ -69,7 +70,7 @@ export async function readOwnFiles<T>(
   const load = async (root: string, source: OwnFile['source'], within?: string): Promise<void> => {
     for (const file of await filesIn(root, options, problems)) {
       const names = namesOf(root, file, options);
-      if (!names.every((name) => NAME.test(name))) {
+      if (!names.every((name) => OWN_NAME.test(name))) {
         problems.push(
           `${file} is ignored: the name of a ${what} must start with a letter or a digit, and have at most 64 letters, digits, "_", "." and "-"`,
         );

@@ -11,8 +11,7 @@
  * the checked file. A write is confirmed after the temporary file has been written and before it is renamed. A link
  * that is inserted and removed again between these checks is not detected.
  */
-import type { BigIntStats } from 'node:fs';
-import { constants, existsSync } from 'node:fs';
+import { constants, existsSync, type BigIntStats } from 'node:fs';
 import { lstat, open, readlink, realpath } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { FileError } from './file-error.ts';

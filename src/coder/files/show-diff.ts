@@ -1,9 +1,8 @@
 /** The diff of a changed file, for people. Long content is truncated, with a note. */
 import { basename } from 'node:path';
-import { cutText } from '../../base/index.ts';
 import { formatPatch, structuredPatch } from 'diff';
 import type { FileDiff } from '../../protocol/development-tool/index.ts';
-import { sizeOf } from '../../base/index.ts';
+import { cutText, sizeOf } from '../../base/index.ts';
 import { binaryKind } from './text.ts';
 import type { Change } from './write.ts';
 

@@ -14,11 +14,10 @@
  *   file, so writing never changes a file outside the roots. A file system that is mounted inside a root counts as
  *   inside.
  */
-import type { BigIntStats } from 'node:fs';
-import { constants } from 'node:fs';
+import { constants, type BigIntStats } from 'node:fs';
 import { systemCode } from '../../base/index.ts';
 import { open, type FileHandle } from 'node:fs/promises';
-import { openAccess } from './access.ts';
+import { openAccess, type Access } from './access.ts';
 import { toFileError, FileError } from './file-error.ts';
 import { canPin, sameFile, type PathHandle } from './path-handle.ts';
 import { inTurn } from './queue.ts';
@@ -41,13 +40,7 @@ interface OpenDiskFile extends OpenFile {
   readonly handle: FileHandle;
 }
 
-export interface Workspace extends Writer {
-  /** The real paths of the root folders. Relative paths start at the first root. */
-  readonly roots: readonly string[];
-  /** Returns the absolute path, without access to the disk. Throws if the path is outside the workspace. */
-  locate(path: string): string;
-  /** Returns the path for people and models. It is relative to the first root if it is inside this root. */
-  show(path: string): string;
+export interface Workspace extends Writer, Pick<Access, 'roots' | 'locate' | 'show'> {
   /** Returns the real path, or undefined if the path does not exist. */
   realPath(path: string): Promise<string | undefined>;
   openFile(path: string): Promise<OpenFile>;

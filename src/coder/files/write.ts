@@ -9,8 +9,7 @@
  * editor refuses to write a file, the file is not written to the disk instead.
  */
 import { randomBytes } from 'node:crypto';
-import type { BigIntStats } from 'node:fs';
-import { constants } from 'node:fs';
+import { constants, type BigIntStats } from 'node:fs';
 import { lstat, mkdir, open, realpath, rename, rmdir, unlink } from 'node:fs/promises';
 import { systemCode } from '../../base/index.ts';
 import type { EditorFiles } from '../../live/client/editor/index.ts';

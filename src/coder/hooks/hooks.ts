@@ -83,49 +83,43 @@ export function openHooks({ hooks = {}, agent, ...options }: HooksOptions): Code
 
   const about = (name: string) => (hook: Hook) => matchesName(hook.tool ?? '*', name);
 
-  function inputOf(
-    event: string,
-    { name }: Tool,
+  /** Runs the hooks of a tool call. `more` is added to their input. */
+  function decideOn(
+    event: 'beforeTool' | 'afterTool',
+    tool: string,
     args: JsonObject,
     context: ToolContext,
-  ): JsonObject & { event: string } {
-    return {
+    more: JsonObject,
+  ): Promise<string | undefined> {
+    const input = {
       event,
       session: context.session.id,
       ...(context.agent !== agent && { helper: context.agent }),
       callId: context.callId,
-      tool: name,
+      tool,
       arguments: args,
+      ...more,
     };
+    return decide(hooks[event]?.filter(about(tool)) ?? [], input, context.signal);
   }
 
   /** Throws if a hook refuses the call. */
-  async function before(tool: Tool, args: JsonObject, context: ToolContext): Promise<void> {
+  async function before({ name }: Tool, args: JsonObject, context: ToolContext): Promise<void> {
     // A person may have replaced the content of an edit.
-    const newContent = newContentOf(context.confirmation);
-    const input = {
-      ...inputOf('beforeTool', tool, args, context),
-      ...(newContent !== undefined && { newContent }),
-    };
-    const reason = await decide(beforeTool.filter(about(tool.name)), input, context.signal);
+    const replaced = defined({ newContent: newContentOf(context.confirmation) });
+    const reason = await decideOn('beforeTool', name, args, context, replaced);
     if (reason !== undefined) throw new ToolError('denied', `a hook refused this call: ${reason}`);
   }
 
   async function after(
-    tool: Tool,
+    { name }: Tool,
     args: JsonObject,
     context: ToolContext,
-    result: { readonly failed: boolean; readonly value: unknown },
+    { failed, value }: { readonly failed: boolean; readonly value: unknown },
   ): Promise<string | undefined> {
-    const input = {
-      ...inputOf('afterTool', tool, args, context),
-      failed: result.failed,
-      ...resultFor(result.value),
-    };
-    const reason = await decide(afterTool.filter(about(tool.name)), input, context.signal);
-    if (reason !== undefined) {
-      options.said(tool.name, shorten(oneLine(reason), MAX_NOTICE));
-    }
+    const result = { failed, ...resultFor(value) };
+    const reason = await decideOn('afterTool', name, args, context, result);
+    if (reason !== undefined) options.said(name, shorten(oneLine(reason), MAX_NOTICE));
     return reason;
   }
 

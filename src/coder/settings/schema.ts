@@ -4,41 +4,28 @@ import { isLocalServer, PROVIDER_TYPES, RESERVED_PREFIXES } from '../../agent/pr
 import { McpServers } from '../../protocol/development-tool/index.ts';
 import { ApprovalMode, PolicyRule } from '../approval/rule.ts';
 
+const Flag = z.boolean().optional();
+const Url = z.url({ protocol: /^https?$/ }).max(2048);
+const ModelName = z.string().min(1).max(256);
+const count = (max = Number.MAX_SAFE_INTEGER) => z.int().min(1).max(max).optional();
+
 const Limits = z.strictObject({
-  maxSteps: z
-    .int()
-    .min(1)
-    .max(10_000)
-    .optional()
-    .describe('Maximum number of model requests in one turn.'),
-  maxTokens: z
-    .int()
-    .min(1)
-    .optional()
-    .describe('Maximum number of tokens of one session, input and output together.'),
+  maxSteps: count(10_000).describe('Maximum number of model requests in one turn.'),
+  maxTokens: count().describe(
+    'Maximum number of tokens of one session, input and output together.',
+  ),
   maxCostUsd: z
     .number()
     .positive()
     .optional()
     .describe('Maximum cost of one session, in US dollars.'),
-  shellTimeoutMs: z
-    .int()
-    .min(1)
-    .max(86_400_000)
-    .optional()
-    .describe('Default timeout of a shell command, in milliseconds.'),
-  maxCheckpoints: z
-    .int()
-    .min(1)
-    .max(10_000)
-    .optional()
-    .describe('Maximum number of checkpoints. Older checkpoints are removed.'),
-  retentionDays: z
-    .int()
-    .min(1)
-    .max(36_500)
-    .optional()
-    .describe('How many days sessions and checkpoints are kept.'),
+  shellTimeoutMs: count(86_400_000).describe(
+    'Default timeout of a shell command, in milliseconds.',
+  ),
+  maxCheckpoints: count(10_000).describe(
+    'Maximum number of checkpoints. Older checkpoints are removed.',
+  ),
+  retentionDays: count(36_500).describe('How many days sessions and checkpoints are kept.'),
 });
 
 const HookFields = z.strictObject({
@@ -55,31 +42,24 @@ const HookFields = z.strictObject({
     .describe(
       'The command line. It gets JSON on standard input. Exit code 0: go on; 2: refuse, with the standard error as the reason; any other code: a warning.',
     ),
-  timeoutMs: z
-    .int()
-    .min(1)
-    .max(600_000)
-    .optional()
-    .describe('The time after which the command is stopped, in milliseconds. Default: 60000.'),
-  required: z
-    .boolean()
-    .optional()
-    .describe('Refuse also if the command fails, times out or cannot be started. Default: false.'),
+  timeoutMs: count(600_000).describe(
+    'The time after which the command is stopped, in milliseconds. Default: 60000.',
+  ),
+  required: Flag.describe(
+    'Refuse also if the command fails, times out or cannot be started. Default: false.',
+  ),
 });
 /** A hook. Those at the end of a turn have no tool. */
 export type Hook = z.infer<typeof HookFields>;
 
+const ToolHooks = z.array(HookFields).max(50).optional();
 const Hooks = z.strictObject({
-  beforeTool: z
-    .array(HookFields)
-    .max(50)
-    .optional()
-    .describe('Before a tool call, after the policy, and before a person is asked.'),
-  afterTool: z
-    .array(HookFields)
-    .max(50)
-    .optional()
-    .describe('After a tool call. With exit code 2, the model also gets the standard error.'),
+  beforeTool: ToolHooks.describe(
+    'Before a tool call, after the policy, and before a person is asked.',
+  ),
+  afterTool: ToolHooks.describe(
+    'After a tool call. With exit code 2, the model also gets the standard error.',
+  ),
   afterTurn: z
     .array(HookFields.omit({ tool: true }))
     .max(50)
@@ -96,11 +76,9 @@ const Notify = z.strictObject({
     .describe(
       'When the terminal rings its bell and shows a notification. unfocused (the default): only while the terminal does not have the focus.',
     ),
-  url: z
-    .url({ protocol: /^https?$/ })
-    .max(2048)
-    .optional()
-    .describe('The address to which notifications are posted, for example https://ntfy.sh/TOPIC.'),
+  url: Url.optional().describe(
+    'The address to which notifications are posted, for example https://ntfy.sh/TOPIC.',
+  ),
   format: z
     .enum(['ntfy', 'json'])
     .optional()
@@ -120,10 +98,9 @@ const Notify = z.strictObject({
     .array(z.enum(['needs-you', 'done', 'failed']))
     .optional()
     .describe('What is posted. By default, everything.'),
-  details: z
-    .boolean()
-    .optional()
-    .describe('Post the title of a call too, which has file names and commands. Default: false.'),
+  details: Flag.describe(
+    'Post the title of a call too, which has file names and commands. Default: false.',
+  ),
 });
 export type NotifySettings = z.infer<typeof Notify>;
 
@@ -144,7 +121,6 @@ const Price = z
   })
   .describe('Price in US dollars.');
 
-const ModelName = z.string().min(1).max(256);
 const ProviderModel = z.strictObject({
   contextWindow: ContextWindow.optional(),
   price: Price.optional(),
@@ -155,10 +131,7 @@ const Provider = z.strictObject({
     .enum(PROVIDER_TYPES)
     .optional()
     .describe('The API of the provider. Default: openai-compatible.'),
-  baseUrl: z
-    .url({ protocol: /^https?$/ })
-    .max(2048)
-    .refine((url) => !/^\w+:\/\/[^/]*@/.test(url), 'must not contain a password')
+  baseUrl: Url.refine((url) => !/^\w+:\/\/[^/]*@/.test(url), 'must not contain a password')
     .optional()
     .describe('The base URL with the API version, for example https://openrouter.ai/api/v1.'),
   apiKeyVariable: z
@@ -201,23 +174,15 @@ const Providers = z.record(ProviderName, Provider).check(({ value, issues }) => 
 
 export const Settings = z.strictObject({
   $schema: z.string().optional().describe('The URL of this schema.'),
-  model: z
-    .string()
-    .min(1)
-    .max(256)
-    .optional()
-    .describe(
-      'The model, as on the command line: "google:NAME", "anthropic:NAME", "openai:NAME", "ollama:NAME", "PROVIDER:NAME", "offline".',
-    ),
+  model: ModelName.optional().describe(
+    'The model, as on the command line: "google:NAME", "anthropic:NAME", "openai:NAME", "ollama:NAME", "PROVIDER:NAME", "offline".',
+  ),
   providers: Providers.optional().describe(
     'Providers of models by name. Their models are called PROVIDER:NAME. A trusted workspace may add providers without a key.',
   ),
-  webSearch: z
-    .boolean()
-    .optional()
-    .describe(
-      "Whether the agent has the tool web_search, if the model's provider offers a search. The search sends the query to the provider of the model. Default: true.",
-    ),
+  webSearch: Flag.describe(
+    "Whether the agent has the tool web_search, if the model's provider offers a search. The search sends the query to the provider of the model. Default: true.",
+  ),
   approval: ApprovalMode.optional().describe(
     'ask: ask before every change; auto-edit: edit files without asking; yolo: never ask; plan: only read.',
   ),
@@ -234,10 +199,9 @@ export const Settings = z.strictObject({
   hooks: Hooks.optional().describe(
     'Commands that run before and after a tool call, and at the end of a turn.',
   ),
-  sandbox: z
-    .boolean()
-    .optional()
-    .describe("Run shell commands in the operating system's sandbox, as --sandbox does."),
+  sandbox: Flag.describe(
+    "Run shell commands in the operating system's sandbox, as --sandbox does.",
+  ),
   theme: z.string().min(1).max(64).optional().describe('Terminal colours: dark, light or none.'),
   limits: Limits.optional().describe('Limits of a session.'),
   notify: Notify.optional().describe(

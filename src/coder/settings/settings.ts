@@ -170,26 +170,28 @@ export function readWith<T>(file: string, text: string, schema: z.ZodType<T>): T
  */
 export async function saveRule(configFolder: string, rule: PolicyRule): Promise<void> {
   const file = userSettingsFile(configFolder);
-  await inTurn([file], () => addRule(file, rule));
+  await inTurn([file], async () => {
+    const text = await readEditable(file);
+    if (text.trim() === '') {
+      writeSecret(file, `${JSON.stringify({ policy: [rule] }, null, 2)}\n`);
+      return;
+    }
+    const { policy } = parseSettings(file, text);
+    if (policy && JSON.stringify(policy.at(-1)) === JSON.stringify(rule)) return;
+    const changed = applyEdits(
+      text,
+      policy
+        ? modify(text, ['policy', policy.length], rule, { ...FORMAT, isArrayInsertion: true })
+        : modify(text, ['policy'], [rule], FORMAT),
+    );
+    parseSettings(file, changed);
+    writeSecret(file, changed);
+  });
 }
 
-async function addRule(file: string, rule: PolicyRule): Promise<void> {
-  // The editing functions do not accept a byte order mark.
-  const text = (await readText(file))?.replace(/^\ufeff/, '');
-  if (text === undefined || text.trim() === '') {
-    writeSecret(file, `${JSON.stringify({ policy: [rule] }, null, 2)}\n`);
-    return;
-  }
-  const { policy } = parseSettings(file, text);
-  if (policy && JSON.stringify(policy.at(-1)) === JSON.stringify(rule)) return;
-  const changed = applyEdits(
-    text,
-    policy
-      ? modify(text, ['policy', policy.length], rule, { ...FORMAT, isArrayInsertion: true })
-      : modify(text, ['policy'], [rule], FORMAT),
-  );
-  parseSettings(file, changed);
-  writeSecret(file, changed);
+/** Returns the text of a file, or an empty text. The editing functions do not accept a byte order mark. */
+async function readEditable(file: string): Promise<string> {
+  return (await readText(file))?.replace(/^\ufeff/, '') ?? '';
 }
 
 /** Returns the rules in the user's settings. */
@@ -207,7 +209,7 @@ export async function removeRules(
 ): Promise<readonly PolicyRule[]> {
   const file = userSettingsFile(configFolder);
   return inTurn([file], async () => {
-    const text = (await readText(file))?.replace(/^\ufeff/, '') ?? '';
+    const text = await readEditable(file);
     if (text.trim() === '') return [];
     const { policy = [] } = parseSettings(file, text);
     const removed = policy.filter(matches);

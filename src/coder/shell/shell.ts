@@ -193,15 +193,8 @@ export function openShell(options: ShellOptions): Shell {
       }
     }
 
-    const execution: Execution = {
-      transcript,
-      get done() {
-        return done;
-      },
-      stop: () => (ending ??= end()),
-    };
+    const execution: Execution = { transcript, done: finish(), stop: () => (ending ??= end()) };
     running.add(execution);
-    const done = finish();
     return execution;
   }
 

@@ -12,7 +12,7 @@ import path from 'node:path';
 import { cutText, oneLine } from '../../base/index.ts';
 import { FileError } from '../files/file-error.ts';
 import { parseFrontMatter } from '../files/front-matter.ts';
-import { readOwnFiles, type OwnFile, type OwnPlace } from '../files/own-files.ts';
+import { OWN_NAME, readOwnFiles, type OwnFile, type OwnPlace } from '../files/own-files.ts';
 import { isInside } from '../files/path-rules.ts';
 
 export interface Skill {
@@ -32,7 +32,6 @@ export interface Skills {
 export const SKILL_FILE = 'SKILL.md';
 const FILES = { folder: 'skills', what: 'skill', depth: 2, only: SKILL_FILE, max: 100 } as const;
 const MAX_DESCRIPTION = 1000;
-const NAME = /^[A-Za-z0-9][\w.-]{0,63}$/;
 
 export async function loadSkills(place: OwnPlace): Promise<Skills> {
   const { found, problems } = await readOwnFiles(place, FILES, parseSkill);
@@ -48,7 +47,7 @@ async function parseSkill({ names, file, path: real, text }: OwnFile): Promise<S
   // The files beside SKILL.md can be read, so a link must not make another folder the folder of the skill.
   if (!isInside(folder, real)) refuse('the file is a link to another folder');
   const name = fields.get('name')?.text || (names[0] ?? '');
-  if (!NAME.test(name))
+  if (!OWN_NAME.test(name))
     refuse(
       'name: use up to 64 letters, digits, "_", "." and "-", and begin with a letter or a digit',
     );

@@ -45,8 +45,10 @@ export function globTool(workspace: Workspace): CoderTool {
       });
       const found: string[] = [];
       for (const name of names.slice(0, MAX_FILES)) {
-        const inside = await isFileInside(workspace, join(folder.path, name));
-        if (inside) found.push(workspace.show(join(folder.path, name)));
+        const file = join(folder.path, name);
+        const real = await workspace.realPath(file).catch(() => undefined);
+        // The paths differ if a part of the path was replaced by a link after ripgrep found the file.
+        if (real === file) found.push(workspace.show(file));
       }
       const notes: string[] = [];
       if (stopped === 'enough') notes.push(`[more than ${MAX_FILES} files: narrow the pattern]`);
@@ -59,13 +61,4 @@ export function globTool(workspace: Workspace): CoderTool {
       return respond(text, text);
     },
   });
-}
-
-/** Returns false if a part of the path was replaced by a link after ripgrep found the file. */
-async function isFileInside(workspace: Workspace, path: string): Promise<boolean> {
-  try {
-    return (await workspace.realPath(path)) === path;
-  } catch {
-    return false;
-  }
 }

@@ -105,10 +105,7 @@ export function searchTool(workspace: Workspace): CoderTool {
 }
 
 /** Returns the folder to search, and the name of the file if `path` is a file. */
-async function placeOf(
-  workspace: Workspace,
-  path: string,
-): Promise<{ folder: string; name: string }> {
+async function placeOf(workspace: Workspace, path: string) {
   const real = (await workspace.realPath(path)) ?? workspace.locate(path);
   try {
     await using _ = await workspace.openFolder(real);
@@ -128,11 +125,7 @@ function hitIn(printed: string): Hit | undefined {
   const [path, numbers] = printed.split('\0');
   const found = /^(\d+):(\d+):/.exec(numbers ?? '');
   if (path === undefined || found === null) return undefined;
-  return {
-    name: path.replace(/^\.\//, ''),
-    line: Number(found[1]),
-    offset: Number(found[2]),
-  };
+  return { name: path.replace(/^\.\//, ''), line: Number(found[1]), offset: Number(found[2]) };
 }
 
 async function readHits(

@@ -2,7 +2,7 @@
  * A tool of the coding agent. It is a tool of the framework that can also describe what a call would do. The policy and
  * people need this description.
  */
-import type { MaybePromise, JsonObject } from '../../base/index.ts';
+import { isObject, type MaybePromise, type JsonObject } from '../../base/index.ts';
 import type { Answer, Tool, ToolContext } from '../../agent/index.ts';
 import type { FileDiff, ToolOutput } from '../../protocol/development-tool/index.ts';
 
@@ -89,7 +89,6 @@ export function fingerprintOf(answer: Answer | undefined): string | undefined {
 
 function textIn(answer: Answer | undefined, key: string): string | undefined {
   const value = answer?.value;
-  if (typeof value !== 'object' || value === null || !(key in value)) return undefined;
-  const found: unknown = Reflect.get(value, key);
+  const found = isObject(value) ? value[key] : undefined;
   return typeof found === 'string' ? found : undefined;
 }

@@ -5,7 +5,7 @@
  * that a page could choose.
  */
 import * as z from 'zod';
-import type { JsonObject, JsonValue } from '../../base/index.ts';
+import { defined, type JsonValue } from '../../base/index.ts';
 import {
   ModelError,
   RichResponse,
@@ -61,9 +61,10 @@ export function webSearchTool({ modelOf, used, failed }: WebSearchOptions): Code
       try {
         const { text, sources, usage } = await search(model, query, signal);
         if (usage) used(model.name, usage, context);
+        const listed = sources.map(({ url, title }) => defined({ url, title }));
         const answer = text.slice(0, MAX_CHARACTERS).toWellFormed();
         const display: Display = { text: shown(sources), citations: sources };
-        return new RichResponse({ answer, sources: plain(sources) }, { display });
+        return new RichResponse({ answer, sources: listed }, { display });
       } catch (error) {
         if (signal.aborted || !(error instanceof ModelError)) throw error;
         failed(error);
@@ -94,12 +95,6 @@ async function search(model: Model, query: string, signal: AbortSignal) {
     if (!limit.aborted) throw error;
   }
   throw new ModelError('timeout', `${model.name} did not finish the search in time`);
-}
-
-function plain(sources: readonly WebSource[]): JsonValue {
-  return sources.map(({ url, title }): JsonObject =>
-    title === undefined ? { url } : { url, title },
-  );
 }
 
 /** Returns the pages as text for people, one line each. */

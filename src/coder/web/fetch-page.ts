@@ -126,10 +126,7 @@ const DECODERS = new Map([
   ['deflate', createInflate],
 ]);
 
-async function bodyOf(
-  response: IncomingMessage,
-  maxBytes: number,
-): Promise<{ body: Buffer; cut: boolean }> {
+async function bodyOf(response: IncomingMessage, maxBytes: number) {
   const encoding = (response.headers['content-encoding'] ?? 'identity').trim().toLowerCase();
   const decoder = DECODERS.get(encoding)?.();
   if (!decoder && encoding !== 'identity') {
