@@ -63,7 +63,7 @@ export class AnswerLinks {
     return this.#sign({ call: tool_call_id, request: correlationId, option: '', until });
   }
 
-  /** Makes all links void. */
+  /** Invalidates all links. */
   withdraw(): void {
     this.#key = randomBytes(32);
   }

@@ -82,8 +82,6 @@ export interface Live {
   addedWebhook(token: string | undefined, url: string): void;
   /** Reads the webhooks of the session again. Call it after a client has added or removed a webhook. */
   refreshWebhooks(): Promise<void>;
-  /** Resolves when the session has ended. */
-  readonly closed: Promise<void>;
   /** Ends the session for all clients. A running turn is not stopped. */
   close(): Promise<void>;
 }
@@ -99,7 +97,6 @@ export async function openLive(options: LiveOptions): Promise<Live> {
   const { coder, workspace, logger, maxClients = MAX_CLIENTS, owner, access } = options;
   const handler = owner ? ownedBy(options.handler, owner) : options.handler;
   const members = new Set<Member>();
-  const closed = Promise.withResolvers<void>();
   let joined = 0;
   let presenceTimer: NodeJS.Timeout | undefined;
   /** The read of the session that is in progress, and the read that starts after it. */
@@ -117,7 +114,6 @@ export async function openLive(options: LiveOptions): Promise<Live> {
       clearTimeout(presenceTimer);
       stopListening();
       for (const member of members) void member.close();
-      closed.resolve();
     },
   });
 
@@ -303,7 +299,6 @@ export async function openLive(options: LiveOptions): Promise<Live> {
     removeToken,
     addedWebhook: (token, url) => webhooks.added(token, url),
     refreshWebhooks: () => webhooks.refresh(),
-    closed: closed.promise,
     async close() {
       conversation.close();
     },

@@ -380,7 +380,6 @@ test('the session ends for everybody when it is closed, and when the server is',
     const ann = new Watcher(live.join({ kind: 'terminal' }));
     await ann.until(({ kind }) => (kind === 'snapshot' ? true : undefined));
     await (how === 'session' ? live.close() : server.close(0));
-    await live.closed;
     await ann.done;
     assert.throws(() => live.join({ kind: 'a2a' }), { code: -31503 });
   }

@@ -121,7 +121,7 @@ export async function openWorkspaceAgent(options: WorkspaceAgentOptions) {
   const workspace = await openWorkspace([options.folder], { own: folders });
   const root = workspace.roots[0]!;
   const { notify = logNotices(logger), resolve = (name: string) => resolveModel(name) } = options;
-  const sandbox = options.sandbox ? await openSandbox(root, { own: folders }) : undefined;
+  const sandbox = options.sandbox ? await openSandbox(root, folders) : undefined;
   const priceOf = pricesWith(settings.providers);
   const shell = openShell({ cwd: root, sandbox });
 

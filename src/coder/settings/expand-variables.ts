@@ -6,7 +6,7 @@
  *   $NAME                  the variable. If it is not set, the text stays as it is
  *
  * Variables are replaced only for servers in the settings. They are never replaced for servers of a client, because the
- * client could then read our keys.
+ * client could then read the user's keys.
  */
 import { defined } from '../../base/index.ts';
 import type { McpServers } from '../../protocol/development-tool/index.ts';

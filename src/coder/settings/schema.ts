@@ -162,7 +162,7 @@ const ProviderName = z
     /^[a-z0-9][a-z0-9._-]{0,63}$/i,
     'use at most 64 letters, digits and . _ -, and begin with a letter or a digit',
   )
-  .refine((name) => !RESERVED_PREFIXES.has(name), 'this name is taken, choose another name');
+  .refine((name) => !RESERVED_PREFIXES.has(name), 'this name is reserved; choose another name');
 
 const Providers = z.record(ProviderName, Provider).check(({ value, issues }) => {
   for (const [name, { type = 'openai-compatible', baseUrl }] of Object.entries(value)) {

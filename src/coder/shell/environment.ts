@@ -22,6 +22,7 @@ function isHidden(name: string): boolean {
   const upper = name.toUpperCase();
   return SECRET.test(name) || [...hidden].some((each) => each.toUpperCase() === upper);
 }
+
 /** Variables that would make the shell run other code before the approved command. */
 const SHELL_STARTUP = /^(BASH_ENV|ENV|SHELLOPTS|BASHOPTS|PROMPT_COMMAND|PS4|BASH_FUNC_.*)$/;
 

@@ -24,8 +24,8 @@ const GRACE_MS = 2000;
 const KILL_MS = 3000;
 const POLL_MS = 25;
 
-/** Kills all processes, first with SIGTERM, then with SIGKILL. Returns true if no process is left. */
-export async function endTree(root: Root, graceMs = GRACE_MS): Promise<boolean> {
+/** Kills all processes, first with SIGTERM, then with SIGKILL. */
+export async function endTree(root: Root, graceMs = GRACE_MS): Promise<void> {
   for (const [signal, waitMs] of [
     ['SIGTERM', graceMs],
     ['SIGKILL', KILL_MS],
@@ -34,7 +34,7 @@ export async function endTree(root: Root, graceMs = GRACE_MS): Promise<boolean> 
     const told = new Set<number>();
     for (;;) {
       const members = membersOf(root);
-      if (members.length === 0) return true;
+      if (members.length === 0) return;
       for (const pid of members) {
         if (told.has(pid)) continue;
         told.add(pid);
@@ -46,7 +46,6 @@ export async function endTree(root: Root, graceMs = GRACE_MS): Promise<boolean> 
       await wait(POLL_MS);
     }
   }
-  return membersOf(root).length === 0;
 }
 
 function send(pid: number, signal: NodeJS.Signals): void {

@@ -1,7 +1,7 @@
 /**
  * The git commands that only read the repository. A command with an option that is not listed here is not one of them:
  * `--output` writes a file, `--ext-diff`, `--textconv` and `--show-signature` run programs, and `--no-index` reads files
- * outside the repository. What the configuration of a repository could run is checked in git-settings.ts.
+ * outside the repository. git-settings.ts checks which programs the configuration of a repository could run.
  */
 import { readOptions, wordsIn, type KnownOptions, type ReadOptions } from './read-options.ts';
 

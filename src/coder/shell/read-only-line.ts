@@ -2,8 +2,8 @@
  * Checks on the disk whether a line of commands that only read (read-only-commands.ts) stays in the workspace and cannot
  * run a program of the workspace. Such a line runs without approval, in an environment of its own:
  *
- * - Only a few variables are passed on. Programs are searched only in the system's folders. If the program is another
- *   one in the normal environment, the line needs approval.
+ * - Only a few variables are passed on. Programs are searched only in the system's folders. If bash would run
+ *   another program in the normal environment, the line needs approval.
  * - Git uses exactly the repository in the root of the workspace, without hooks, pager, file system monitor, network and
  *   signature checks. If its configuration contains anything else that git could run, the line needs approval
  *   (git-settings.ts).

@@ -34,13 +34,12 @@ export interface ReadOnlyPaths {
 }
 
 /** Returns the folders below the root that contain a protected name. */
-export async function findNested(root: string, signal?: AbortSignal): Promise<string[]> {
+export async function findNested(root: string): Promise<string[]> {
   const found: string[] = [];
   let looked = 0;
   for (let level = [root]; level.length > 0;) {
     const next: string[] = [];
     for (const folder of level) {
-      signal?.throwIfAborted();
       if (++looked > MAX_FOLDERS || found.length >= MAX_FOUND) return found;
       const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
       if (folder !== root && entries.some(({ name }) => NAMES.includes(name))) found.push(folder);
@@ -136,7 +135,7 @@ function realOf(file: string): string | undefined {
 
 function readText(file: string): string {
   try {
-    if (!(statsOf(file)?.isFile() === true)) return '';
+    if (statsOf(file)?.isFile() !== true) return '';
     return readFileSync(file, 'utf8').slice(0, MAX_CONFIG_BYTES);
   } catch {
     return '';

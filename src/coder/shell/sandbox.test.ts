@@ -60,7 +60,7 @@ async function sandboxed(t: TestContext, files: Record<string, string> = {}, own
     await mkdir(path.dirname(path.join(workspace, name)), { recursive: true });
     await writeFile(path.join(workspace, name), content);
   }
-  const sandbox = await openSandbox(workspace, own === undefined ? {} : { own: [own] });
+  const sandbox = await openSandbox(workspace, own === undefined ? [] : [own]);
   const shell = openShell({ cwd: workspace, sandbox });
   t.after(() => shell.close());
   return { workspace, run: (command: string) => shell.run(command, { signal: never }) };

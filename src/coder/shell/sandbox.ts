@@ -27,20 +27,17 @@ export interface Sandboxed {
 /** Converts a program and its arguments to a command that runs it in the sandbox. */
 export type Sandbox = (file: string, args: readonly string[]) => Sandboxed;
 
-export interface SandboxOptions {
-  /** The absolute paths of Parley's own folders for settings and data. Commands do not see their content. */
-  readonly own?: readonly string[];
-  readonly signal?: AbortSignal;
-}
-
 const PROBE_MS = 5000;
 
-/** Opens a sandbox for this workspace. Throws SandboxUnavailable if the system does not support it. */
+/**
+ * Opens a sandbox for this workspace. `own` are the absolute paths of Parley's own folders for settings and data.
+ * Commands do not see their content. Throws SandboxUnavailable if the system does not support the sandbox.
+ */
 export async function openSandbox(
   workspace: string,
-  { own = [], signal }: SandboxOptions = {},
+  own: readonly string[] = [],
 ): Promise<Sandbox> {
-  const nested = await findNested(workspace, signal);
+  const nested = await findNested(workspace);
   const hidden = own.filter((folder) => existsSync(folder) && !isInside(folder, workspace));
   const sandbox: Sandbox = (program, programArgs) => {
     const paths = readOnlyPaths(workspace, nested);
@@ -61,10 +58,8 @@ export async function openSandbox(
     await promisify(execFile)(probe.file, probe.args, {
       timeout: PROBE_MS,
       env: { PATH: absoluteFolders(process.env['PATH']) },
-      ...(signal && { signal }),
     });
   } catch (error) {
-    signal?.throwIfAborted();
     const missing = systemCode(error) === 'ENOENT';
     const why = !hasSandbox
       ? 'the sandbox is available only on Linux'

@@ -5,7 +5,7 @@
  *   WORKSPACE/.parley/skills/release/SKILL.md       (only when the workspace is trusted)
  *
  * The header of SKILL.md has a `name` and a `description`. The model gets only these, until it calls the tool `skill`
- * (skill-tool.ts). Other fields of the header are ignored, because other products have more of them.
+ * (skill-tool.ts). Other fields of the header are ignored, because skills of other products have them.
  */
 import { realpath } from 'node:fs/promises';
 import path from 'node:path';

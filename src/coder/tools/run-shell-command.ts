@@ -40,8 +40,8 @@ command is not interactive: standard input is empty, and pagers and editors are 
 and the end are kept. Processes that are still running when the command ends are killed. To start a server, use \
 "background". To read its output or to stop it, use shell_jobs. A background job has no timeout unless one is given. \
 Most commands need the approval of a person. Commands that only read the workspace (ls, cat, head, tail, wc, file, stat, \
-du, grep, rg, find, git status, log, diff, show, blame, branch --list) do not, if the line contains nothing else than \
-them and pipes: no redirection, no other operator, no expansion.`;
+du, grep, rg, find, git status, log, diff, show, blame, branch --list) do not, if the line contains only these \
+commands and pipes: no redirection, no other operator, no expansion.`;
 
 const SANDBOXED = ` Commands run in a sandbox: there is no network, and only the workspace and /tmp can be written. In \
 the workspace, .git and .parley are read-only, so git cannot add, commit or switch branches; ask the user to do it.`;

@@ -1,8 +1,8 @@
 /**
  * web_search: searches the web with the search of the model's own provider (Google Search of Gemini, and the web search
  * of Anthropic and OpenAI). A separate request to the model has only the query, because some providers do not combine
- * their search with other tools. The query goes to the provider, which already sees the conversation, and to no one else
- * that a page could choose.
+ * their search with other tools. The query is sent only to the provider, which already sees the conversation. So a page
+ * cannot make the agent send data to another address.
  */
 import * as z from 'zod';
 import { defined, type JsonValue } from '../../base/index.ts';

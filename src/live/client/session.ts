@@ -35,7 +35,7 @@ export interface LiveClient {
   readonly roles: readonly LiveRole[];
   /** False if this is a token that no client uses at the moment. Only `LiveSession.clients` lists such tokens. */
   readonly connected?: boolean | undefined;
-  /** The id of the token with which the client joined. Only `LiveSession.clients` tells it. */
+  /** The id of the token with which the client joined. Only `LiveSession.clients` returns it. */
   readonly token?: string | undefined;
 }
 
