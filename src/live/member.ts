@@ -236,11 +236,9 @@ export class Member implements LiveSession {
   }
 
   /** Throws if the ids do not belong to this session. An execution id may stand for the id of the session's task. */
-  checkPlace(place: {
-    readonly taskId?: string | undefined;
-    readonly contextId?: string | undefined;
-    readonly tenant?: string | undefined;
-  }): void {
+  checkPlace(
+    place: Pick<MessageSendParams, 'tenant'> & Pick<Message, 'taskId' | 'contextId'>,
+  ): void {
     const { conversation } = this.#options;
     const { id: taskId, contextId } = conversation.task;
     const isOurs =

@@ -38,17 +38,11 @@ export async function writeText(
     await editor.write(path, text);
   } catch (error) {
     if (!(error instanceof EditorError)) throw error;
-    const refused = error.kind === 'refused';
-    throw refused
-      ? new FileError(
-          'no-permission',
-          `the editor refused to write ${shown}: ${error.message}`,
-          error,
-        )
-      : new FileError(
-          'failed',
-          `the editor has not confirmed that it wrote ${shown}, so the outcome is unknown; read the file before you continue`,
-          error,
-        );
+    if (error.kind === 'refused') {
+      const why = `the editor refused to write ${shown}: ${error.message}`;
+      throw new FileError('no-permission', why, error);
+    }
+    const why = `the editor has not confirmed that it wrote ${shown}, so the outcome is unknown; read the file before you continue`;
+    throw new FileError('failed', why, error);
   }
 }

@@ -2,45 +2,29 @@
 import { systemCode } from '../../base/index.ts';
 import { ToolError, type ToolErrorType } from '../../agent/index.ts';
 
-export type FileErrorCode =
-  | 'outside'
-  | 'protected'
-  /** The system does not allow the access. */
-  | 'no-permission'
-  | 'bad-path'
-  | 'not-found'
-  | 'exists'
-  /**
-   * A folder instead of a file, a file instead of a folder, or something else, such as a device, a pipe or a socket.
-   */
-  | 'wrong-kind'
-  | 'too-large'
-  | 'binary'
-  /** The file has changed since it was read. */
-  | 'changed'
-  | 'no-match'
-  | 'bad-patch'
-  | 'bad-pattern'
-  | 'timeout'
-  | 'failed';
-
-const TYPES: Readonly<Record<FileErrorCode, ToolErrorType>> = {
+/** The codes of a FileError, and the types of error that models see. */
+const TYPES = {
   outside: 'denied',
   protected: 'denied',
+  /** The system does not allow the access. */
   'no-permission': 'denied',
   'bad-path': 'invalid_arguments',
   'not-found': 'not_found',
   exists: 'conflict',
+  /** A folder instead of a file, a file instead of a folder, or something else, such as a device, a pipe or a socket. */
   'wrong-kind': 'invalid_arguments',
   'too-large': 'too_large',
   binary: 'invalid_arguments',
+  /** The file has changed since it was read. */
   changed: 'conflict',
   'no-match': 'conflict',
   'bad-patch': 'invalid_arguments',
   'bad-pattern': 'invalid_arguments',
   timeout: 'timeout',
   failed: 'tool_error',
-};
+} as const satisfies Record<string, ToolErrorType>;
+
+export type FileErrorCode = keyof typeof TYPES;
 
 export class FileError extends ToolError {
   override readonly name = 'FileError';

@@ -40,27 +40,13 @@ export interface HooksOptions extends HookPlace {
   said(tool: string, remark: string): void;
 }
 
-export interface CoderHooks {
-  /** Returns the tool with the hooks of its calls. */
-  tool(tool: Tool): Tool;
-  toolset(toolset: Toolset): Toolset;
-  /**
-   * Runs the hooks at the end of a turn. Returns the reason if a hook refuses this end, or else undefined. `text` is the
-   * agent's answer.
-   */
-  afterTurn(
-    session: SessionKey,
-    outcome: 'done' | 'failed' | 'stopped',
-    text: string | undefined,
-    signal: AbortSignal,
-  ): Promise<string | undefined>;
-}
+export type CoderHooks = ReturnType<typeof openHooks>;
 
 /** Maximum length of a result as JSON in the input of a hook. */
 const MAX_RESULT = 256 * 1024;
 const MAX_NOTICE = 300;
 
-export function openHooks({ hooks = {}, agent, ...options }: HooksOptions): CoderHooks {
+export function openHooks({ hooks = {}, agent, ...options }: HooksOptions) {
   const { beforeTool = [], afterTool = [], afterTurn = [] } = hooks;
 
   /** Runs the hooks in order. Returns the reason of the first hook that refuses. */
@@ -123,6 +109,7 @@ export function openHooks({ hooks = {}, agent, ...options }: HooksOptions): Code
     return reason;
   }
 
+  /** Returns the tool with the hooks of its calls. */
   function hooked(tool: Tool): Tool {
     if (![...beforeTool, ...afterTool].some(about(tool.name))) return tool;
     return {
@@ -158,19 +145,22 @@ export function openHooks({ hooks = {}, agent, ...options }: HooksOptions): Code
 
   return {
     tool: hooked,
-    toolset: (toolset) => ({
+    toolset: (toolset: Toolset): Toolset => ({
       name: toolset.name,
       tools: async (signal) => (await toolset.tools(signal)).map(hooked),
       cancel: async (callId, run) => toolset.cancel?.(callId, run),
     }),
-    async afterTurn(session, outcome, text, signal) {
-      if (afterTurn.length === 0) return undefined;
-      const input = {
-        event: 'afterTurn',
-        session: session.id,
-        outcome,
-        ...(text !== undefined && { text }),
-      };
+    /**
+     * Runs the hooks at the end of a turn. Returns the reason if a hook refuses this end, or else undefined. `text` is
+     * the agent's answer.
+     */
+    async afterTurn(
+      session: SessionKey,
+      outcome: 'done' | 'failed' | 'stopped',
+      text: string | undefined,
+      signal: AbortSignal,
+    ): Promise<string | undefined> {
+      const input = { event: 'afterTurn', session: session.id, outcome, ...defined({ text }) };
       return decide(afterTurn, input, signal);
     },
   };

@@ -3,16 +3,7 @@ import { grantId } from '../approval/grants.ts';
 import type { PolicyRule } from '../approval/rule.ts';
 import { removeRules, saveRule, userRules } from './settings.ts';
 
-export interface SavedRules {
-  /** The rules in force. */
-  current(): readonly PolicyRule[];
-  /** Saves a rule in the user's settings for later sessions. */
-  save(rule: PolicyRule): Promise<void>;
-  /** Returns the rules that apply to this workspace: `own` from the user's settings, `others` from the workspace's. */
-  list(): Promise<{ readonly own: readonly PolicyRule[]; readonly others: readonly PolicyRule[] }>;
-  /** Removes the rules that allow something and have this id from the user's settings. Returns the removed rules. */
-  remove(id: string): Promise<readonly PolicyRule[]>;
-}
+export type SavedRules = ReturnType<typeof openSavedRules>;
 
 export interface SavedRulesOptions {
   readonly configFolder: string;
@@ -24,23 +15,27 @@ export interface SavedRulesOptions {
   readonly removed: Set<string>;
 }
 
-export function openSavedRules(options: SavedRulesOptions): SavedRules {
+export function openSavedRules(options: SavedRulesOptions) {
   const { configFolder, root, rules, removed } = options;
   const current = () => rules.filter((rule) => !removed.has(JSON.stringify(rule)));
   const isHere = ({ workspace }: PolicyRule) => workspace === undefined || workspace === root;
   return {
+    /** Returns the rules in force. */
     current,
-    async save(rule) {
+    /** Saves a rule in the user's settings for later sessions. */
+    async save(rule: PolicyRule): Promise<void> {
       removed.delete(JSON.stringify(rule));
       await saveRule(configFolder, rule);
     },
+    /** Returns the rules that apply to this workspace: `own` from the user's settings, `others` from the workspace's. */
     async list() {
       const own = (await userRules(configFolder)).filter(isHere);
       const known = new Set(own.map((rule) => JSON.stringify(rule)));
       const others = current().filter((rule) => isHere(rule) && !known.has(JSON.stringify(rule)));
       return { own, others };
     },
-    async remove(id) {
+    /** Removes the rules that allow something and have this id from the user's settings. Returns the removed rules. */
+    async remove(id: string): Promise<readonly PolicyRule[]> {
       const found = await removeRules(
         configFolder,
         (rule) => rule.decision === 'allow' && isHere(rule) && grantId(rule) === id,

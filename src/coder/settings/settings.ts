@@ -104,9 +104,7 @@ export function mergeSettings(under: Settings, over: Settings): Settings {
   const { notify: _, ...allowed } = over;
   const merged: Settings = { ...under, ...allowed };
   if (under.policy && over.policy) merged.policy = [...under.policy, ...over.policy];
-  if (under.mcpServers && over.mcpServers) {
-    merged.mcpServers = { ...under.mcpServers, ...over.mcpServers };
-  }
+  if (over.mcpServers) merged.mcpServers = { ...under.mcpServers, ...over.mcpServers };
   if (under.hooks && over.hooks) {
     // The workspace's hooks run after the user's. They cannot replace them.
     merged.hooks = { ...under.hooks };
@@ -116,9 +114,7 @@ export function mergeSettings(under: Settings, over: Settings): Settings {
     }
   }
   // The user's providers have keys, so a workspace cannot replace them.
-  if (under.providers && over.providers) {
-    merged.providers = { ...over.providers, ...under.providers };
-  }
+  if (over.providers) merged.providers = { ...over.providers, ...under.providers };
   if (under.webSearch === false) merged.webSearch = false;
   if (under.limits && over.limits) merged.limits = { ...under.limits, ...over.limits };
   return merged;

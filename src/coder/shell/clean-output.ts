@@ -19,14 +19,7 @@ const SEQUENCE =
 // oxlint-disable-next-line no-control-regex -- as above
 const INCOMPLETE = /^\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b\x9c]*\x1b?|[ -/]*)$/;
 
-export interface Cleaner {
-  /** Processes a chunk and returns the lines that are now complete. */
-  write(chunk: string): string;
-  /** Returns the current, incomplete line. */
-  line(): string;
-}
-
-export function createCleaner(): Cleaner {
+export function createCleaner() {
   /** The end of the last chunk, if it is an incomplete escape sequence or a carriage return. */
   let held = '';
   let line = '';
@@ -47,6 +40,7 @@ export function createCleaner(): Cleaner {
     return finished + piece;
   }
 
+  /** Processes a chunk and returns the lines that are now complete. */
   function write(chunk: string): string {
     const text = (held + chunk).replaceAll('\r\n', '\n');
     held = '';
@@ -82,7 +76,11 @@ export function createCleaner(): Cleaner {
     return finished + plain(text.slice(from));
   }
 
-  return { write, line: () => line };
+  return {
+    write,
+    /** Returns the current, incomplete line. */
+    line: () => line,
+  };
 }
 
 /** Returns the readable text of a complete output. */

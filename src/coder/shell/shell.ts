@@ -288,12 +288,12 @@ function liveUpdates(onOutput: (recent: string) => void) {
  * command differently from the policy (parse.ts).
  */
 export function findShell(searchPath: string): string {
+  const folders = searchPath.split(path.delimiter).filter((folder) => path.isAbsolute(folder));
   for (const name of ['bash', 'sh']) {
-    for (const folder of ['/bin', '/usr/bin', ...searchPath.split(path.delimiter)]) {
+    for (const folder of ['/bin', '/usr/bin', ...folders]) {
       const file = path.join(folder, name);
       try {
-        if (path.isAbsolute(folder)) accessSync(file, constants.X_OK);
-        else continue;
+        accessSync(file, constants.X_OK);
         return file;
       } catch {
         // The shell is not in this folder.

@@ -9,17 +9,9 @@ const TAIL_CHARACTERS = 20_000;
 /** The number of bytes of a UTF-16 code unit. */
 const UNIT = 2;
 
-export interface Transcript {
-  write(chunk: string): void;
-  /** Returns the number of characters so far. */
-  length(): number;
-  /** Returns the text after the first `from` characters. A note replaces the part that was not kept. */
-  text(from?: number): string;
-  /** Returns the end of the text, at most this many bytes of UTF-8. */
-  tail(bytes: number): string;
-}
+export type Transcript = ReturnType<typeof createTranscript>;
 
-export function createTranscript(): Transcript {
+export function createTranscript() {
   const cleaner = createCleaner();
   let head = '';
   /**
@@ -53,6 +45,7 @@ export function createTranscript(): Transcript {
     return tail.toString('utf16le', UNIT * Math.max(0, kept - count), UNIT * kept);
   }
 
+  /** Returns the text after the first `from` characters. A note replaces the part that was not kept. */
   function text(from = 0): string {
     const beginning = head.slice(from);
     const ending = lastOf(total - from) + cleaner.line().slice(Math.max(0, from - total));
@@ -65,9 +58,11 @@ export function createTranscript(): Transcript {
 
   return {
     write,
-    length: () => total + cleaner.line().length,
+    /** Returns the number of characters so far. */
+    length: (): number => total + cleaner.line().length,
     text,
-    tail(bytes) {
+    /** Returns the end of the text, at most this many bytes of UTF-8. */
+    tail(bytes: number): string {
       const recent = ((kept === 0 ? head : lastOf(bytes)) + cleaner.line()).slice(-bytes);
       const encoded = Buffer.from(recent.toWellFormed());
       if (encoded.length <= bytes) return recent.toWellFormed();

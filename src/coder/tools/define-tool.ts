@@ -1,5 +1,5 @@
 /** Defines a tool of the coding agent: a tool of the framework that can also describe a call before it runs. */
-import type { JsonObject } from '../../base/index.ts';
+import { defined, type JsonObject } from '../../base/index.ts';
 import * as z from 'zod';
 import { RichResponse, tool, type MutableState } from '../../agent/index.ts';
 import type { Workspace } from '../files/workspace.ts';
@@ -51,7 +51,7 @@ export function respond(response: JsonObject | string, text: string): RichRespon
 export function defineTool<Input extends z.ZodObject>(
   definition: ToolDefinition<Input>,
 ): CoderTool {
-  const { name, description, input, effect, asks, files, readOnly, run } = definition;
+  const { name, description, input, effect, asks, cancel, files, readOnly, run } = definition;
   const sequential = definition.sequential ?? effect !== 'read';
   const base = tool({ name, description, input, sequential, run });
   const typed = (args: JsonObject): z.output<Input> => {
@@ -65,9 +65,8 @@ export function defineTool<Input extends z.ZodObject>(
     ...(readOnly && {
       readOnly: (args: JsonObject, shows: Shows | undefined) => readOnly(typed(args), shows),
     }),
-    ...(definition.cancel && { cancel: definition.cancel }),
     effect,
-    ...(asks !== undefined && { asks }),
+    ...defined({ asks, cancel }),
     ...(files && { files: (args: JsonObject) => files(typed(args)) }),
     describe: (args) => definition.describe(typed(args)),
     preview: (args, context) =>

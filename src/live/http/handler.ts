@@ -44,6 +44,12 @@ export interface HttpHandlerOptions {
   readonly logger: Logger;
 }
 
+/** The call of a request. The message, if it has one, may contain the name of the client. */
+interface Caller {
+  readonly call: Call;
+  readonly message?: Message;
+}
+
 /** Returns the commands of the session for clients over HTTP. Each execution of a command is a turn of the session. */
 export function httpCommands(clients: HttpClients, live: () => Live): CommandService {
   return {
@@ -62,27 +68,19 @@ export function httpHandler(handler: RequestHandler, options: HttpHandlerOptions
   const { clients } = options;
   const guarded = guardRoles(handler);
 
-  function enter(call: Call, message?: Message): Visit {
+  function enter({ call, message }: Caller): Visit {
     return clients.enter(options.live(), call, message);
   }
 
   /** Runs a request while its client is in the session. */
-  async function during<T>(
-    call: Call,
-    work: (visit: Visit) => Promise<T>,
-    message?: Message,
-  ): Promise<T> {
-    using visit = enter(call, message);
+  async function during<T>(caller: Caller, work: (visit: Visit) => Promise<T>): Promise<T> {
+    using visit = enter(caller);
     return await work(visit);
   }
 
   /** Returns a stream. The client is in the session until the stream ends. */
-  async function streaming(
-    call: Call,
-    open: (visit: Visit) => Promise<TaskStream>,
-    message?: Message,
-  ): Promise<TaskStream> {
-    const visit = enter(call, message);
+  async function streaming(caller: Caller, open: (visit: Visit) => Promise<TaskStream>) {
+    const visit = enter(caller);
     try {
       const stream = await open(visit);
       return TaskStream.later(Promise.resolve(stream), { onEnd: () => visit[Symbol.dispose]() });
@@ -114,7 +112,7 @@ export function httpHandler(handler: RequestHandler, options: HttpHandlerOptions
     check?: (params: P, member: Visit['member']) => void,
   ) {
     return (params: P, call: Call = {}): Promise<R> =>
-      during(call, async ({ member }) => {
+      during({ call }, async ({ member }) => {
         check?.(params, member);
         const result = await change(params, call);
         await options.live().refreshWebhooks();
@@ -126,20 +124,16 @@ export function httpHandler(handler: RequestHandler, options: HttpHandlerOptions
     const call = withNamed(params, given);
     const { message, configuration = {} } = params;
     const { blocking, historyLength } = configuration;
-    return during(
-      call,
-      async ({ member }) => {
-        const { queued, heard } = await send(params, call, member);
-        if (blocking === false && queued) {
-          heard.catch(() => undefined);
-          return member.queuedTask();
-        }
-        const found = await abortable(heard, call.signal);
-        if (blocking !== false) await turnSettled(handler, found, call);
-        return turnTask(handler, found, call, historyLength);
-      },
-      message,
-    );
+    return during({ call, message }, async ({ member }) => {
+      const { queued, heard } = await send(params, call, member);
+      if (blocking === false && queued) {
+        heard.catch(() => undefined);
+        return member.queuedTask();
+      }
+      const found = await abortable(heard, call.signal);
+      if (blocking !== false) await turnSettled(handler, found, call);
+      return turnTask(handler, found, call, historyLength);
+    });
   }
 
   function streamMessage(
@@ -149,22 +143,15 @@ export function httpHandler(handler: RequestHandler, options: HttpHandlerOptions
   ): Promise<TaskStream> {
     const call = withNamed(params, given);
     const { message } = params;
-    return streaming(
-      call,
-      async ({ member }) => {
-        const { queued, heard } = await send(params, call, member);
-        if (queued) {
-          // After the queued task, the stream continues with the client's own message, which shows that its turn has
-          // begun.
-          const turn = heard.then((each) =>
-            streamTurn(handler, each, call, each.at && each.at.seq - 1),
-          );
-          return TaskStream.later(withPublicError(turn), { first: opening(member.queuedTask()) });
-        }
-        return begunTurn(await heard, message, call, seen);
-      },
-      message,
-    );
+    return streaming({ call, message }, async ({ member }) => {
+      const { queued, heard } = await send(params, call, member);
+      if (!queued) return begunTurn(await heard, message, call, seen);
+      // After the queued task, the stream continues with the client's own message, which shows that its turn has begun.
+      const turn = heard.then((each) =>
+        streamTurn(handler, each, call, each.at && each.at.seq - 1),
+      );
+      return TaskStream.later(withPublicError(turn), { first: opening(member.queuedTask()) });
+    });
   }
 
   /** Streams a turn that has begun. The stream starts with the task, unless the client has seen events of the turn. */
@@ -194,7 +181,7 @@ export function httpHandler(handler: RequestHandler, options: HttpHandlerOptions
 
   function subscribe(params: SubscribeParams, call: Call = {}): Promise<TaskStream> {
     const { id, after } = params;
-    return streaming(call, async ({ member }) => {
+    return streaming({ call }, async ({ member }) => {
       if (!member.isExecution(id)) return guarded.subscribe(params, call);
       const heard = member.heard(id);
       const turn = heard.then((each) => {
@@ -207,7 +194,7 @@ export function httpHandler(handler: RequestHandler, options: HttpHandlerOptions
   }
 
   async function readLog(params: ReadLogParams, call: Call = {}): Promise<LogPage> {
-    return during(call, async ({ member }) => {
+    return during({ call }, async ({ member }) => {
       if (!member.isExecution(params.id)) return guarded.readLog(params, call);
       const heard = await abortable(member.heard(params.id), call.signal);
       return turnLog(handler, heard, call, params.after);
@@ -234,12 +221,12 @@ export function httpHandler(handler: RequestHandler, options: HttpHandlerOptions
     listPushConfigs: async (params, call) =>
       (await guarded.listPushConfigs(params, call)).map((each) => withoutSecrets(each, call)),
     reserveTask: (params, call = {}) =>
-      during(call, ({ member }) => member.reserveTask(params, call)),
-    getTask: (params, call = {}) => during(call, ({ member }) => member.getTask(params, call)),
+      during({ call }, ({ member }) => member.reserveTask(params, call)),
+    getTask: (params, call = {}) => during({ call }, ({ member }) => member.getTask(params, call)),
     listTasks: (params, call = {}, more) =>
-      during(call, () => guarded.listTasks(params, call, more)),
+      during({ call }, () => guarded.listTasks(params, call, more)),
     cancelTask: (params, call = {}) =>
-      during(call, ({ member }) => member.cancelTask(params, call)),
+      during({ call }, ({ member }) => member.cancelTask(params, call)),
     get running() {
       return handler.running;
     },

@@ -177,10 +177,7 @@ function entrance(options: LiveServeOptions, request: Arrival, socket?: PeerSock
 /** Waits for the first frame, with a timeout, and then delegates to the listener of the detected protocol. */
 function undecided(start: (firstFrame?: string) => SocketListener): SocketListener {
   let chosen: SocketListener | undefined;
-  let gone = false;
-  const timer = setTimeout(() => {
-    if (!gone) chosen ??= start();
-  }, SILENCE_MS);
+  const timer = setTimeout(() => (chosen ??= start()), SILENCE_MS);
   return {
     message(text) {
       clearTimeout(timer);
@@ -189,7 +186,6 @@ function undecided(start: (firstFrame?: string) => SocketListener): SocketListen
     },
     drain: () => chosen?.drain?.(),
     close() {
-      gone = true;
       clearTimeout(timer);
       chosen?.close?.();
     },
