@@ -182,7 +182,7 @@ test('errors name the file, the line and the field', () => {
       '{ "providers": {\n "x": { "baseUrl": "http://x", "apiKeyVariable": "sk-123-abc" } } }',
       /^s\.json:2: providers\.x\.apiKeyVariable: must be the name of an environment variable/,
     ],
-    ['{ "providers": { "openai": { "baseUrl": "http://x" } } }', /providers\.openai: .*taken/],
+    ['{ "providers": { "openai": { "baseUrl": "http://x" } } }', /providers\.openai: .*reserved/],
     ['{ "providers": { "x": { "baseUrl": "http://me:pw@x" } } }', /must not contain a password/],
   ];
   for (const [text, message] of wrong) {
