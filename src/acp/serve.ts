@@ -22,7 +22,6 @@ import {
   type McpServer as AcpMcpServer,
   type Stream,
 } from '@agentclientprotocol/sdk';
-import { addAbortListener } from 'node:events';
 import { isAbsolute } from 'node:path';
 import { isObject } from '../base/index.ts';
 import type { Editor, LiveSession } from '../live/client/index.ts';
@@ -340,8 +339,12 @@ export function serveAcp(stream: Stream, options: AcpOptions): ServedAcp {
         const one = find(sessionId);
         // Canceling the request cancels the turn. Losing the connection does not.
         const cancel = () => void (connection.signal.aborted || cancelTurn(one));
-        using _listening = addAbortListener(signal, cancel);
-        return { stopReason: await one.prompt(prompt) };
+        signal.addEventListener('abort', cancel, { once: true });
+        try {
+          return { stopReason: await one.prompt(prompt) };
+        } finally {
+          signal.removeEventListener('abort', cancel);
+        }
       }),
     )
     // The SDK would write the error of an invalid notification to standard error, which may be the host's screen.

@@ -1,5 +1,4 @@
 /** Reads one turn of a live session, beginning with a message that started it or that answered a question in it. */
-import { addAbortListener } from 'node:events';
 import {
   A2AError,
   isSettled,
@@ -34,11 +33,15 @@ export async function turnSettled(
   call: Call,
 ): Promise<void> {
   const stream = await streamTurn(handler, heard, call);
-  using _listening = call.signal && addAbortListener(call.signal, () => stream.close());
+  const { signal } = call;
+  const leave = () => stream.close();
+  signal?.addEventListener('abort', leave, { once: true });
+  if (signal?.aborted) leave();
   let isOver = heard.at === undefined || heard.at.turn.last !== undefined;
   for await (const { event } of stream) {
     if (event.kind === 'status-update') isOver = isSettled(event.status.state);
   }
+  signal?.removeEventListener('abort', leave);
   if (!isOver) throw new A2AError('unavailable', 'The task continues; get it by its id');
 }
 

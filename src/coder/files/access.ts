@@ -5,22 +5,9 @@ import { toFileError, FileError } from './file-error.ts';
 import { openPathHandle, type PathHandle } from './path-handle.ts';
 import { checkPath, isInside, isOfSystem } from './path-rules.ts';
 
-export interface Access {
-  /** The real paths of the root folders. Relative paths start at the first root. */
-  readonly roots: readonly string[];
-  /** Returns the absolute path, without access to the disk. Throws if the path is outside the workspace. */
-  readonly locate: (path: string) => string;
-  /** Returns the path for people and models. It is relative to the first root if it is inside this root. */
-  readonly show: (path: string) => string;
-  readonly rootOf: (absolute: string) => string | undefined;
-  /**
-   * Opens a handle on the file or folder at the path. Throws if its real path is outside the workspace. `shown` is the
-   * path in the error message.
-   */
-  readonly openHandle: (path: string, shown: string, noFollow?: boolean) => Promise<PathHandle>;
-}
+export type Access = Awaited<ReturnType<typeof openAccess>>;
 
-export async function openAccess(folders: readonly string[], pin: boolean): Promise<Access> {
+export async function openAccess(folders: readonly string[], pin: boolean) {
   const given: { readonly named: string; readonly real: string }[] = [];
   for (const folder of folders) {
     const named = resolve(folder);
@@ -36,15 +23,18 @@ export async function openAccess(folders: readonly string[], pin: boolean): Prom
   }
   const first = given[0]?.real;
   if (first === undefined) throw new FileError('bad-path', 'a workspace needs at least one folder');
-  const roots = [...new Set(given.map(({ real }) => real))];
+  const roots: readonly string[] = [...new Set(given.map(({ real }) => real))];
   const rootOf = (absolute: string): string | undefined =>
     roots.find((root) => isInside(root, absolute));
 
   return {
+    /** The real paths of the root folders. Relative paths start at the first root. */
     roots,
     rootOf,
-    show: (path) => (isInside(first, path) ? relative(first, path) || '.' : path),
-    locate(path) {
+    /** Returns the path for people and models. It is relative to the first root if it is inside this root. */
+    show: (path: string) => (isInside(first, path) ? relative(first, path) || '.' : path),
+    /** Returns the absolute path, without access to the disk. Throws if the path is outside the workspace. */
+    locate: (path: string): string => {
       checkPath(path);
       const wanted = resolve(first, path);
       for (const { named, real } of given) {
@@ -54,7 +44,11 @@ export async function openAccess(folders: readonly string[], pin: boolean): Prom
       }
       throw outside(path);
     },
-    async openHandle(path, shown, noFollow = false) {
+    /**
+     * Opens a handle on the file or folder at the path. Throws if its real path is outside the workspace. `shown` is
+     * the path in the error message.
+     */
+    openHandle: async (path: string, shown: string, noFollow = false): Promise<PathHandle> => {
       const held = await openPathHandle(path, { pin, noFollow });
       if (rootOf(held.path) !== undefined && !isOfSystem(held.path)) return held;
       await held[Symbol.asyncDispose]();
