@@ -23,10 +23,8 @@ const ALWAYS = [
   '--no-messages',
 ];
 
-export interface Outcome {
-  /** Why ripgrep was stopped early: `onLine` returned false (`enough`), or the time limit was reached (`timeout`). */
-  readonly stopped: 'enough' | 'timeout' | undefined;
-}
+/** Why ripgrep was stopped early: `onLine` returned false (`enough`), or the time limit was reached (`timeout`). */
+type Stopped = 'enough' | 'timeout' | undefined;
 
 /** Returns the path of the ripgrep program. */
 export async function ripgrepFile(): Promise<string> {
@@ -34,17 +32,17 @@ export async function ripgrepFile(): Promise<string> {
   return rgPath;
 }
 
-/** Runs ripgrep. If `onLine` returns false, ripgrep is stopped. */
+/** Runs ripgrep. If `onLine` returns false, ripgrep is stopped. Returns why it was stopped early, if it was. */
 export async function ripgrep(
   folder: PathHandle,
   args: readonly string[],
   signal: AbortSignal,
   onLine: (line: string) => boolean,
   timeoutMs = TIMEOUT_MS,
-): Promise<Outcome> {
+): Promise<Stopped> {
   signal.throwIfAborted();
   const file = await ripgrepFile();
-  let stopped: Outcome['stopped'];
+  let stopped: Stopped;
   const { promise, resolve, reject } = Promise.withResolvers<number | null>();
   const child = spawn(file, [...ALWAYS, ...args], {
     // On Linux this is the folder's descriptor, so it stays valid if the folder is renamed or replaced.
@@ -53,7 +51,7 @@ export async function ripgrep(
     env: { PATH: process.env['PATH'], HOME: process.env['HOME'] },
     windowsHide: true,
   });
-  const stop = (why?: Outcome['stopped']): void => {
+  const stop = (why?: Stopped): void => {
     stopped ??= why;
     child.kill('SIGKILL');
   };
@@ -76,7 +74,7 @@ export async function ripgrep(
     if (stopped === undefined && code !== 0 && code !== 1 && errors.trim() !== '') {
       throw new FileError('bad-pattern', errors.trim());
     }
-    return { stopped };
+    return stopped;
   } finally {
     clearTimeout(timer);
   }

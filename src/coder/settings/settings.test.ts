@@ -182,6 +182,7 @@ test('errors name the file, the line and the field', () => {
       '{ "providers": {\n "x": { "baseUrl": "http://x", "apiKeyVariable": "sk-123-abc" } } }',
       /^s\.json:2: providers\.x\.apiKeyVariable: must be the name of an environment variable/,
     ],
+    ['{ "providers": { "_local": { "baseUrl": "http://x" } } }', /begin with a letter or a digit/],
     ['{ "providers": { "openai": { "baseUrl": "http://x" } } }', /providers\.openai: .*reserved/],
     ['{ "providers": { "x": { "baseUrl": "http://me:pw@x" } } }', /must not contain a password/],
   ];

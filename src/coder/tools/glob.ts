@@ -38,7 +38,7 @@ export function globTool(workspace: Workspace): CoderTool {
       await using folder = await workspace.openFolder(path);
       const names: string[] = [];
       const args = ['--files', '--path-separator=/', '--sortr=modified', './'];
-      const { stopped } = await ripgrep(folder, args, signal, (line) => {
+      const stopped = await ripgrep(folder, args, signal, (line) => {
         const name = line.replace(/^\.\//, '');
         if (matches(name) && shows?.(join(folder.path, name)) !== false) names.push(name);
         return names.length <= MAX_FILES;

@@ -75,7 +75,7 @@ export function searchTool(workspace: Workspace): CoderTool {
         `--regexp=${pattern}`,
         `./${place.name}`,
       ];
-      const { stopped } = await ripgrep(folder, args, signal, (line) => {
+      const stopped = await ripgrep(folder, args, signal, (line) => {
         const hit = hitIn(line);
         const last = hits.at(-1);
         if (hit === undefined || wanted?.(hit.name) === false) return true;
