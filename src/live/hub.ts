@@ -18,7 +18,7 @@ import {
 import type { Editor } from './client/editor/index.ts';
 import type { ToolCall } from '../protocol/development-tool/index.ts';
 import { A2AError, type Task, type User } from '../protocol/index.ts';
-import { mapCalls, type RequestHandler, roughSize } from '../tasks/index.ts';
+import { callWith, mapCalls, type RequestHandler, roughSize } from '../tasks/index.ts';
 import {
   type Coder,
   callsAwaitingAnswer,
@@ -307,10 +307,9 @@ export async function openLive(options: LiveOptions): Promise<Live> {
 
 /** Returns a handler that treats all requests, of the clients and of the session itself, as requests of this user. */
 function ownedBy(handler: RequestHandler, owner: User): RequestHandler {
-  return mapCalls(handler, (_operation, _params, call) => ({
-    ...call,
-    user: { ...owner, ...call.user, id: owner.id },
-  }));
+  return mapCalls(handler, (_operation, _params, call) =>
+    callWith(call, { user: { ...owner, ...call.user, id: owner.id } }),
+  );
 }
 
 /** Returns the tasks with their history, without deleted and empty tasks. */

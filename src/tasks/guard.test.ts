@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { A2AError, OPERATIONS } from '../protocol/index.ts';
-import { guardHandler } from './guard.ts';
+import { callWith, guardHandler } from './guard.ts';
 import { createHandler, type RequestHandler } from './handler.ts';
 
 const logger = { debug() {}, info() {}, warn() {}, error() {} };
@@ -41,4 +41,34 @@ test('an operation that the table does not know cannot be reached through a guar
   const guarded = guardHandler(newer, () => {});
   assert.equal('purgeTasks' in guarded, false);
   assert.deepEqual(Object.keys(guarded).toSorted(), Object.keys(handler).toSorted());
+});
+
+test('a call with another user still has the properties that are computed on demand', () => {
+  const { signal } = new AbortController();
+  class Request {
+    readonly user = { id: 'ann' };
+    readonly version = '1.0';
+    get signal() {
+      return signal;
+    }
+    get base() {
+      return 'http://localhost:1';
+    }
+    get traceparent() {
+      return 'parent';
+    }
+  }
+  const changed = callWith(new Request(), { user: { id: 'bob' } });
+  assert.deepEqual(
+    { ...changed },
+    {
+      user: { id: 'bob' },
+      extensions: undefined,
+      version: '1.0',
+      headers: undefined,
+      signal,
+      base: 'http://localhost:1',
+      traceparent: 'parent',
+    },
+  );
 });

@@ -42,6 +42,30 @@ export function guardHandler(handler: RequestHandler, check: CheckAccess): Reque
   });
 }
 
+/**
+ * Returns the call with another user or other extensions. A spread of the call would lose its signal, base and
+ * traceparent, because the call of a request has getters for them.
+ */
+export function callWith(call: Call, changed: Pick<Call, 'user' | 'extensions'>): Call {
+  const { user, extensions, version, headers } = call;
+  return {
+    user,
+    extensions,
+    version,
+    headers,
+    ...changed,
+    get signal() {
+      return call.signal;
+    },
+    get base() {
+      return call.base;
+    },
+    get traceparent() {
+      return call.traceparent;
+    },
+  };
+}
+
 /** Wraps a handler so that every operation gets the call that `map` returns, for example with another user. */
 export function mapCalls(
   handler: RequestHandler,

@@ -26,7 +26,7 @@ import {
   readStatus,
 } from '../../protocol/development-tool/index.ts';
 import { A2AError, type Call, type Message, type StreamEvent } from '../../protocol/index.ts';
-import type { RequestHandler } from '../../tasks/index.ts';
+import { callWith, type RequestHandler } from '../../tasks/index.ts';
 import { APP } from '../session/workspace-agent.ts';
 import { CheckpointError } from '../checkpoints/checkpoints.ts';
 import type { Workspace } from '../files/workspace.ts';
@@ -209,7 +209,7 @@ export function createCommands({ configFolder, workspaces }: CommandsOptions) {
         ...(workspace_path !== undefined && { metadata: extensionMetadata({ workspace_path }) }),
       };
       const extensions = [...new Set([...(call.extensions ?? []), EXTENSION_URI])];
-      const stream = await handler.streamMessage({ message }, { ...call, extensions });
+      const stream = await handler.streamMessage({ message }, callWith(call, { extensions }));
       try {
         return await beginning(stream, found.mayAsk);
       } finally {

@@ -2,7 +2,7 @@
 import * as z from 'zod';
 import { defined } from '../../base/index.ts';
 import { type Call, TaskState } from '../../protocol/index.ts';
-import type { RequestHandler } from '../../tasks/index.ts';
+import { callWith, type RequestHandler } from '../../tasks/index.ts';
 import { type Agents, notFound } from './agents.ts';
 import type { Caller } from '../api/caller.ts';
 import { defineRoute, type GatewayRoute } from '../api/route.ts';
@@ -83,7 +83,7 @@ export function inboxRoute({ agents }: { readonly agents: Agents }): GatewayRout
       const items: z.infer<typeof Latest>[] = [];
       for (const agent of namesFor(caller, query.agents)) {
         const user = caller.atAgent(agent);
-        items.push({ agent, ...(await latestOf(handler, { ...call, user }, query)) });
+        items.push({ agent, ...(await latestOf(handler, callWith(call, { user }), query)) });
       }
       return { headers: { 'cache-control': 'no-store' }, body: { items } };
     },

@@ -7,7 +7,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import * as z from 'zod';
 import type { Call } from '../../../../protocol/index.ts';
-import type { RequestHandler } from '../../../../tasks/index.ts';
+import { callWith, type RequestHandler } from '../../../../tasks/index.ts';
 import type { RouteInput } from '../../../api/route.ts';
 import { RESPONSES_TENANT } from '../../../api/caller.ts';
 import { invalidField } from '../../vendor-api/request.ts';
@@ -99,5 +99,5 @@ async function taskOf(handler: RequestHandler, contextId: string, call: Call) {
 }
 
 function ownCall(caller: Input['caller'], call: Call): Call {
-  return { ...call, user: caller.at(RESPONSES_TENANT) };
+  return callWith(call, { user: caller.at(RESPONSES_TENANT) });
 }
