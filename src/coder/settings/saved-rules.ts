@@ -3,8 +3,6 @@ import { grantId } from '../approval/grants.ts';
 import type { PolicyRule } from '../approval/rule.ts';
 import { removeRules, saveRule, userRules } from './settings.ts';
 
-export type SavedRules = ReturnType<typeof openSavedRules>;
-
 export interface SavedRulesOptions {
   readonly configFolder: string;
   /** The root of the workspace. */
