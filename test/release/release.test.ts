@@ -107,7 +107,7 @@ test('a release writes the version everywhere, moves the notes, and makes a tag 
   );
   assert.equal(git('status', '--porcelain'), '');
   assert.match(git('tag', '--list', '--format', '%(contents)', 'v7.1.0'), /^v7\.1\.0\n\n\S/);
-  assert.match(release(VERSION).stderr, /the tag v7\.1\.0 exists/);
+  assert.match(release(VERSION).stderr, /the tag v7\.1\.0 already exists/);
 });
 
 test('a version that comes before a released one is refused, also if package.json has it already', () => {
