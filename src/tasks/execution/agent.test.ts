@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { inspect } from 'node:util';
-import type { Message, Task, TaskEvent } from '../../protocol/index.ts';
+import { textOf, type Message, type Task, type TaskEvent } from '../../protocol/index.ts';
 import { type AgentFunction, type AgentOptions, createAgent } from './agent.ts';
 import type { A2AAgent } from './executor.ts';
 import { createHandler, type HandlerOptions, type RequestHandler } from '../handler.ts';
@@ -191,12 +191,16 @@ test('an agent that resumes after a crash gives the same answer as without one',
   await after.recover();
   const stream = await after.subscribe({ id: taskId });
   fine.resolve();
-  for await (const _ of stream);
+  const streamed: string[] = [];
+  for await (const { event } of stream) {
+    if (event.kind === 'artifact-update') streamed.push(textOf(event.artifact.parts));
+  }
   const task = await after.getTask({ id: taskId });
   assert.deepEqual(
     task.artifacts?.map(({ parts }) => parts.map((part) => part.kind === 'text' && part.text)),
     [['A 1 B C']],
   );
+  assert.deepEqual(streamed, ['C'], 'only the rest is sent');
   assert.equal(task.status.message, undefined);
 });
 

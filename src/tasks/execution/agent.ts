@@ -16,8 +16,9 @@
  * recorded answers, and values that were already sent are not sent again. So the code before an `ask` may run more than
  * once. If a side effect must happen only once, place it after the last question, or make it idempotent.
  *
- * If the option `resumes` is set, the function also runs again after a crash. It is unknown which part of the answer
- * was sent before the crash, so the whole answer is sent again. Its first chunk replaces the earlier text.
+ * If the option `resumes` is set, the function also runs again after a crash, and yields its whole answer again. While
+ * its text is the same as the text that was stored before the crash, nothing is sent. The rest is appended to the stored
+ * text. If the new text differs, it replaces the stored text.
  */
 import { inspect } from 'node:util';
 import { isObject, type MaybePromise } from '../../base/index.ts';
@@ -43,6 +44,7 @@ import type {
   RequestContext,
 } from './executor.ts';
 import { CONTROLLER, type RuntimeContext } from './runtime-context.ts';
+import { StoredText, type Unsent } from './stored-text.ts';
 
 /**
  * The answer to a question that was asked with `ctx.ask`.
@@ -181,6 +183,8 @@ class GeneratorRun {
   readonly #recorded: Message[];
   #replaying: boolean;
   readonly #resumed: boolean;
+  /** The text of the response before a crash, while the generator yields the same text again. */
+  #stored: StoredText | undefined;
   /** Resolves the step that `events` waits for. */
   #settle: ((step: Step) => void) | undefined;
   /** Whether the iterator's `next` was called and has not settled. */
@@ -206,6 +210,7 @@ class GeneratorRun {
     this.#resumed = context.resumed;
     // The id is the same in every run of this turn, so that a generator that runs again continues the same artifact.
     this.#artifactId = `response-${message.messageId}`;
+    if (context.resumed) this.#stored = StoredText.of(context.task, this.#artifactId);
     const iterable: unknown = run({
       ...context,
       message,
@@ -260,16 +265,17 @@ class GeneratorRun {
         }
         if (step.result.done) {
           const { value: last } = step.result;
-          if (typeof last === 'string' && last !== '')
-            yield { ...this.#chunk({ kind: 'text', text: last }), lastChunk: true };
+          const chunk = this.#lastChunk(typeof last === 'string' ? last : '');
+          if (chunk) yield { ...chunk, lastChunk: true };
           // After an abort, the generator may have returned early. Then the runtime sets the task's state.
           if (!signal.aborted) yield { kind: 'status-update', state: 'completed' };
           return;
         }
         const replaying = this.#replaying;
         const { value } = step.result;
-        const event = isEvent(value) ? checkedEvent(value) : this.#chunk(partOf(value));
-        // After a crash, the first chunk replaces the artifact, so all chunks must be sent again.
+        const event = isEvent(value) ? checkedEvent(value) : this.#next(partOf(value));
+        if (!event) continue;
+        // Values before a recorded answer were sent before. After a crash, `#next` has compared the text.
         if (replaying && !(this.#resumed && !isEvent(value))) continue;
         const isLast =
           event.kind === 'artifact-update' && event !== value && (await this.#isOver());
@@ -356,8 +362,27 @@ class GeneratorRun {
     else this.#queued.push(step);
   }
 
-  #chunk(part: Part): ArtifactEvent {
-    const artifact: Artifact = { artifactId: this.#artifactId, name: 'response', parts: [part] };
+  /** Returns the chunk for a part, or undefined if the part was stored before a crash. */
+  #next(part: Part): ArtifactEvent | undefined {
+    return this.#stored ? this.#resume(this.#stored.unsent(part)) : this.#chunk([part]);
+  }
+
+  /** Returns the last chunk: the text that the function has returned, or the end of what was stored before a crash. */
+  #lastChunk(text: string): ArtifactEvent | undefined {
+    const chunk = text === '' ? undefined : this.#next({ kind: 'text', text });
+    return chunk ?? (this.#stored && this.#resume(this.#stored.end()));
+  }
+
+  /** Ends the comparison with the stored text if something has to be sent. */
+  #resume(unsent: Unsent | undefined): ArtifactEvent | undefined {
+    if (!unsent) return undefined;
+    this.#stored = undefined;
+    this.#begun = unsent.append;
+    return this.#chunk(unsent.parts);
+  }
+
+  #chunk(parts: Part[]): ArtifactEvent {
+    const artifact: Artifact = { artifactId: this.#artifactId, name: 'response', parts };
     const append = this.#begun;
     this.#begun = true;
     if (append) return { kind: 'artifact-update', artifact, append };

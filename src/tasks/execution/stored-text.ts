@@ -1,0 +1,65 @@
+/**
+ * The text of a response that was stored before a crash. An agent function that runs again yields its whole answer again.
+ * `StoredText` compares the two, so that clients get only what is new.
+ */
+import type { Part, Task } from '../../protocol/index.ts';
+
+/** The parts to send, and whether they are appended to the stored text or replace it. */
+export interface Unsent {
+  readonly parts: Part[];
+  readonly append: boolean;
+}
+
+export class StoredText {
+  readonly #text: string;
+  /** Length of the start of the text that the function has yielded again. */
+  #matched = 0;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  /** Returns the text of the artifact, or undefined if the artifact is missing or has something else than one text. */
+  static of({ artifacts = [] }: Task, artifactId: string): StoredText | undefined {
+    const { parts = [] } = artifacts.find((artifact) => artifact.artifactId === artifactId) ?? {};
+    const [part] = parts;
+    return parts.length === 1 && part && isPlainText(part) ? new StoredText(part.text) : undefined;
+  }
+
+  /** Returns what has to be sent for the next part, or undefined if the stored text already contains it. */
+  unsent(part: Part): Unsent | undefined {
+    if (!isPlainText(part)) return this.#followedBy(part);
+    const { text } = part;
+    if (this.#text.startsWith(text, this.#matched)) {
+      this.#matched += text.length;
+      return undefined;
+    }
+    const rest = this.#text.slice(this.#matched);
+    if (text.startsWith(rest)) return { parts: [textPart(text.slice(rest.length))], append: true };
+    return { parts: [textPart(this.#again + text)], append: false };
+  }
+
+  /** Returns the last chunk, if the function has ended without other text than the stored one. */
+  end(): Unsent | undefined {
+    if (this.#matched === 0) return undefined;
+    const append = this.#matched === this.#text.length;
+    return { parts: [textPart(append ? '' : this.#again)], append };
+  }
+
+  #followedBy(part: Part): Unsent {
+    if (this.#matched === this.#text.length) return { parts: [part], append: true };
+    return { parts: this.#matched === 0 ? [part] : [textPart(this.#again), part], append: false };
+  }
+
+  get #again(): string {
+    return this.#text.slice(0, this.#matched);
+  }
+}
+
+function isPlainText(part: Part): part is Extract<Part, { kind: 'text' }> {
+  return part.kind === 'text' && part.metadata === undefined;
+}
+
+function textPart(text: string): Part {
+  return { kind: 'text', text };
+}
