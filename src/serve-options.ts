@@ -110,6 +110,11 @@ export interface ServeOptions {
   readonly cors?: readonly string[];
   /** The supported protocol versions. Default: all. */
   readonly versions?: readonly ProtocolVersion[];
+  /**
+   * Whether the card's gRPC address for 0.3 has a scheme. Default: false, because the SDKs accept only a host and a port.
+   * The protocol's compatibility kit for 0.3 accepts only a URL.
+   */
+  readonly grpcScheme?: boolean;
   /** Whether a repeated message id returns the task of the first message. Default: true. */
   readonly deduplicate?: boolean;
   /** Additional JSON-RPC methods, by name. */

@@ -133,7 +133,8 @@ export function serve(agent: A2AAgent, options: ServeOptions = {}): AgentServer 
     },
     versions,
     sockets: options.sockets,
-    grpcAt: (base: string) => (listensGrpc ? grpcPlace(base, grpcPort) : undefined),
+    grpcAt: (base: string) =>
+      listensGrpc ? grpcPlace(base, grpcPort, options.grpcScheme) : undefined,
   };
   const cardAt = (base: string, ...more: Partial<AgentCard>[]) =>
     makeCard(agent.profile, base, capabilities, options.card ?? {}, ...more);

@@ -9,7 +9,7 @@ import {
 import { ConnectionError } from './connection/errors.ts';
 import { Lifetime } from './connection/request.ts';
 import { followTask, type FollowOptions } from './follow/follower.ts';
-import { createTextTracker, successfulText } from './text.ts';
+import { createTextTracker, openQuestion, SEPARATOR, successfulText } from './text.ts';
 
 export type StreamStart = Omit<FollowOptions, 'signal'>;
 
@@ -60,20 +60,23 @@ export class AgentStream implements AsyncIterable<StreamItem> {
   }
 
   /**
-   * Yields the text of the result as it arrives. Throws a TaskFailedError at the end if the task ends without success.
+   * Yields the text of the result as it arrives. If the task then waits for the user, the last text is its question.
+   * Throws a TaskFailedError at the end if the task ends without success.
    */
   async *textChunks(): AsyncGenerator<string> {
     const added = createTextTracker();
-    let any = false;
+    let last = '';
     for await (const { event } of this) {
       const text = added(event);
       if (text === '') continue;
-      any = true;
+      last = text;
       yield text;
     }
     // Without artifacts, the result is the text of the last status, which is known only at the end.
     const text = successfulText(this.#message ?? this.#task);
-    if (!any && text !== '') yield text;
+    const question = this.#task ? openQuestion(this.#task) : '';
+    if (last === '' && text !== '') yield text;
+    else if (question !== '' && !last.endsWith(question)) yield SEPARATOR + question;
   }
 
   /** Closes the stream. A pending read rejects. */

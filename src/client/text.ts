@@ -5,6 +5,7 @@
 import { isCoderAgentOutput, updateKind } from '../protocol/development-tool/index.ts';
 import {
   isFailure,
+  isInterrupted,
   textOf,
   type Artifact,
   type Part,
@@ -29,18 +30,29 @@ export function successfulText(answer: SendResult | undefined): string {
   return answerText(answer);
 }
 
-const SEPARATOR = '\n\n';
+/** Separates two texts of a result. */
+export const SEPARATOR = '\n\n';
+
+/** Returns the text of the question that the task waits for, or an empty text. */
+export function openQuestion({ status: { state, message } }: Task): string {
+  return isInterrupted(state) && message?.role === 'agent' ? textOf(message.parts) : '';
+}
 
 /**
- * Returns the parts of a task's answer. The answer consists of the artifacts. If they have no text, the answer is the
- * message of the status. If this message has no text either, the answer consists of the texts that the agent sent while
+ * Returns the parts of a task's answer. The answer consists of the artifacts and, if the task waits for the user, of its
+ * question. If the artifacts have no text, the answer is the message of the status. If this message has no text either, the answer consists of the texts that the agent sent while
  * it worked, as gemini-cli's server does.
  */
 function answerSections(task: Task): Part[][] {
   const { artifacts = [], status } = task;
   const hasText = (parts: readonly Part[]): boolean => textOf(parts) !== '';
   const answers = artifacts.filter(({ artifactId }) => !isCoderAgentOutput(artifactId));
-  if (answers.some(({ parts }) => hasText(parts))) return answers.map(({ parts }) => parts);
+  if (answers.some(({ parts }) => hasText(parts))) {
+    const sections = answers.map(({ parts }) => parts);
+    const question = openQuestion(task);
+    const isRepeated = question === '' || textOf(sections.at(-1) ?? []).endsWith(question);
+    return isRepeated ? sections : [...sections, [{ kind: 'text', text: question }]];
+  }
   const last = status.message && status.message.role === 'agent' ? status.message.parts : [];
   const spoken = hasText(last) ? [last] : spokenSections(task);
   return spoken.length > 0 ? spoken : [...artifacts.map(({ parts }) => parts), last];

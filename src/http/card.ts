@@ -29,13 +29,16 @@ export interface CardCapabilities {
 export interface GrpcPlace {
   /** A host and a port. Clients of gRPC do not accept the URLs of other interfaces. */
   readonly url: string;
+  /** The address for clients of 0.3, if it is not the same. */
+  readonly urlOf03?: string | undefined;
   readonly tenant?: string | undefined;
 }
 
 /** Returns the place of gRPC on the host of `base`. Default: on the same port. */
-export function grpcPlace(base: string, port?: number): GrpcPlace {
+export function grpcPlace(base: string, port?: number, hasScheme = false): GrpcPlace {
   const { hostname, protocol, port: own } = new URL(base);
-  return { url: `${hostname}:${port ?? (own || (protocol === 'https:' ? 443 : 80))}` };
+  const url = `${hostname}:${port ?? (own || (protocol === 'https:' ? 443 : 80))}`;
+  return { url, ...(hasScheme && { urlOf03: `${protocol}//${url}` }) };
 }
 
 /**
@@ -100,7 +103,9 @@ function httpInterfaces(
   ];
   // The gRPC service of 0.3 has no tenants.
   if (grpc && (grpc.tenant === undefined || protocolVersion !== '0.3')) {
-    interfaces.push({ ...grpc, protocolBinding: 'GRPC', protocolVersion });
+    const { url: address, urlOf03 = address, ...place } = grpc;
+    const own = protocolVersion === '0.3' ? urlOf03 : address;
+    interfaces.push({ ...place, url: own, protocolBinding: 'GRPC', protocolVersion });
   }
   return interfaces;
 }

@@ -179,3 +179,26 @@ test('a client in the same process is held to the protocol like any other', asyn
   await assert.rejects(agent.list({ pageSize: 1_000_000 }), { kind: 'invalidParams' });
   assert.equal((await agent.list()).totalSize, 0);
 });
+
+test('a question after some text is part of the result, whole and in chunks, and is not repeated', async (t) => {
+  const trip = createAgent({ name: 'Trip', description: 'Plans' }, async function* (ctx) {
+    if (ctx.text === 'look first') yield 'Let me see.';
+    const { text } = await ctx.ask('Which city?');
+    yield ` Off to ${text}!`;
+  });
+  const server = await serve(trip).listen(0);
+  t.after(() => server.close());
+  const agent = await connect(server.url);
+  for (const [prompt, expected] of [
+    ['look first', 'Let me see.\n\nWhich city?'],
+    ['go', 'Which city?'],
+  ] as const) {
+    const asked = await agent.send(prompt);
+    assert.equal(await agent.send(prompt).text(), expected);
+    assert.equal(await agent.stream(prompt).text(), expected);
+    assert.equal((await collect(agent.stream(prompt).textChunks())).join(''), expected);
+    assert.ok(asked.kind === 'task');
+    const answered = await agent.send('Rome', { taskId: asked.id }).text();
+    assert.equal(answered, prompt === 'go' ? ' Off to Rome!' : 'Let me see. Off to Rome!');
+  }
+});

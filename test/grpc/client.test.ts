@@ -4,11 +4,13 @@ import { createServer as createHttp2Server } from 'node:http2';
 import { createServer } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { connect, ConnectionError, type RemoteAgentClient } from '../../src/client.ts';
+import { grpcBinding } from '../../src/grpc.ts';
 import {
   A2AError,
   type AgentCard,
   bearerTokens,
   createAgent,
+  serve,
   type SendResult,
   type Task,
 } from '../../src/server.ts';
@@ -212,4 +214,28 @@ test('gRPC is used where the card lists it first, and not with an own fetch', as
   assert.equal(await chosen(both('JSONRPC', 'GRPC')), 'JSONRPC');
   assert.equal(await chosen(both('JSONRPC', 'GRPC'), { binding: 'GRPC' }), 'GRPC');
   assert.equal(await chosen(both('GRPC', 'JSONRPC'), { fetch: globalThis.fetch }), 'JSONRPC');
+});
+
+test('with grpcScheme, the address for 0.3 is a URL, and our own client reads both forms', async () => {
+  const server = await serve(agent, { grpc: grpcBinding(), grpcScheme: true }).listen(0);
+  try {
+    const response = await fetch(`${server.url}/.well-known/agent-card.json`);
+    const { additionalInterfaces, supportedInterfaces } = (await response.json()) as {
+      additionalInterfaces: { url: string; transport: string }[];
+      supportedInterfaces: { url: string; protocolBinding: string; protocolVersion: string }[];
+    };
+    const old = additionalInterfaces.find(({ transport }) => transport === 'GRPC');
+    assert.equal(old?.url, server.url);
+    const current = supportedInterfaces.find(
+      ({ protocolBinding, protocolVersion }) =>
+        protocolBinding === 'GRPC' && protocolVersion === '1.0',
+    );
+    assert.equal(current?.url, server.grpc);
+    for (const version of ['0.3', '1.0'] as const) {
+      const client = await connect(server.url, { binding: 'GRPC', version });
+      assert.equal(await client.send('hi').text(), 'hi ');
+    }
+  } finally {
+    await server.close();
+  }
 });

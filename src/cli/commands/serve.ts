@@ -202,7 +202,7 @@ const SMALL_AGENTS: Readonly<Record<string, () => Promise<Pick<Picked, 'agent' |
   bench: async () => ({ agent: (await import('../agents/bench.ts')).bench }),
   conformance: async () => ({
     agent: (await import('../agents/conformance.ts')).conformance,
-    options: { deduplicate: false },
+    options: { deduplicate: false, grpcScheme: true },
   }),
 };
 
