@@ -1,7 +1,6 @@
 /** Converts errors of the catalogue to gRPC statuses, with google.rpc details. */
 import { fromJson, type JsonValue } from '@bufbuild/protobuf';
 import { Code, ConnectError } from '@connectrpc/connect';
-import { codeFromString } from '@connectrpc/connect/protocol-connect';
 import { isObject } from '../base/index.ts';
 import {
   type A2AError,
@@ -11,6 +10,20 @@ import {
   type ProtocolVersion,
 } from '../protocol/index.ts';
 import { registry } from './codec/index.ts';
+
+const CODES: Readonly<Record<string, Code>> = {
+  INVALID_ARGUMENT: Code.InvalidArgument,
+  NOT_FOUND: Code.NotFound,
+  FAILED_PRECONDITION: Code.FailedPrecondition,
+  INTERNAL: Code.Internal,
+  UNAUTHENTICATED: Code.Unauthenticated,
+  PERMISSION_DENIED: Code.PermissionDenied,
+  UNIMPLEMENTED: Code.Unimplemented,
+  ABORTED: Code.Aborted,
+  UNAVAILABLE: Code.Unavailable,
+  DEADLINE_EXCEEDED: Code.DeadlineExceeded,
+  RESOURCE_EXHAUSTED: Code.ResourceExhausted,
+};
 
 /** The errors for which the clients of 0.3 expect another status than 1.0 has. */
 const UNIMPLEMENTED_IN_03: ReadonlySet<ErrorKind> = new Set<ErrorKind>([
@@ -32,7 +45,7 @@ export function grpcError(error: A2AError, version?: ProtocolVersion): ConnectEr
 function codeOf(kind: ErrorKind, version: ProtocolVersion | undefined): Code {
   if (kind === 'tooLarge') return Code.ResourceExhausted;
   if (version === '0.3' && UNIMPLEMENTED_IN_03.has(kind)) return Code.Unimplemented;
-  return codeFromString(ERRORS[kind].status.toLowerCase()) ?? Code.Internal;
+  return CODES[ERRORS[kind].status] ?? Code.Internal;
 }
 
 const TYPE = 'type.googleapis.com/';

@@ -173,8 +173,10 @@ export function operationOf(version: ProtocolVersion, method: string): Operation
   return byName[version].get(method);
 }
 
+const STREAMS: Readonly<Record<StreamOperation, true>> = { streamMessage: true, subscribe: true };
+
 export function isStream(operation: Operation): operation is StreamOperation {
-  return operation === 'streamMessage' || operation === 'subscribe';
+  return operation in STREAMS;
 }
 
 /** The two functions with which `mapOperations` makes the operations of a service. */

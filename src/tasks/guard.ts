@@ -43,10 +43,10 @@ export function guardHandler(handler: RequestHandler, check: CheckAccess): Reque
 }
 
 /**
- * Returns the call with another user or other extensions. A spread of the call would lose its signal, base and
+ * Returns the call with another user, version or other extensions. A spread of the call would lose its signal, base and
  * traceparent, because the call of a request has getters for them.
  */
-export function callWith(call: Call, changed: Pick<Call, 'user' | 'extensions'>): Call {
+export function callWith(call: Call, changed: Pick<Call, 'user' | 'version' | 'extensions'>): Call {
   const { user, extensions, version, headers } = call;
   return {
     user,
@@ -63,7 +63,7 @@ export function callWith(call: Call, changed: Pick<Call, 'user' | 'extensions'>)
     get traceparent() {
       return call.traceparent;
     },
-  };
+  } satisfies Record<keyof Call, unknown>;
 }
 
 /** Wraps a handler so that every operation gets the call that `map` returns, for example with another user. */

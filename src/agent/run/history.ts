@@ -198,7 +198,7 @@ function told({ author, content }: Event): ContentPart[] {
         break;
       case 'function-response':
         if (part.name !== TRANSFER_TOOL) {
-          const response = shorten(JSON.stringify(part.response), MAX_TOLD);
+          const response = shorten(JSON.stringify(part.response) ?? 'nothing', MAX_TOLD);
           tell(`[${author}] got from ${part.name}: ${response}`);
         }
         break;

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
@@ -27,5 +28,26 @@ test('if another process creates the secret at the same time, its secret is the 
   assert.deepEqual(
     readdirSync(folder).filter((name) => name.startsWith('raced')),
     ['raced'],
+  );
+});
+
+test('a write that the disk does not take fails, and the file stays as it was', () => {
+  const file = path.join(folder, 'settings');
+  writeFileSync(file, 'before');
+  const program = `
+    const { writePrivateFile } = await import(${JSON.stringify(path.join(import.meta.dirname, 'index.ts'))});
+    try {
+      writePrivateFile(${JSON.stringify(file)}, 'x'.repeat(5000));
+    } catch (error) {
+      process.stdout.write(error.code);
+    }`;
+  // Files of at most two blocks of 1 KB. Without the trap, the signal of the limit would end the process.
+  const script = 'ulimit -f 2; trap "" XFSZ; exec "$0" --input-type=module --eval "$1"';
+  const printed = execFileSync('bash', ['-c', script, process.execPath, program]);
+  assert.equal(String(printed), 'EFBIG');
+  assert.equal(readFileSync(file, 'utf8'), 'before');
+  assert.deepEqual(
+    readdirSync(folder).filter((name) => name.startsWith('settings')),
+    ['settings'],
   );
 });

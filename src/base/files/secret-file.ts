@@ -1,4 +1,4 @@
-/** Files with secrets that this program creates. */
+/** Files that only their owner may read, such as those with secrets. */
 import { randomBytes } from 'node:crypto';
 import {
   closeSync,
@@ -8,7 +8,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
-  writeSync,
+  writeFileSync,
 } from 'node:fs';
 import { dirname } from 'node:path';
 import { systemCode } from '../errors.ts';
@@ -33,9 +33,9 @@ export function readSecret(file: string): Buffer | undefined {
   }
 }
 
-/** Writes a file with a secret, with access for the owner only. Replaces the file if it exists. */
-export function writeSecret(file: string, secret: string | Uint8Array): void {
-  withDraft(file, Buffer.from(secret), (draft) => renameSync(draft, file));
+/** Writes a file with access for the owner only. Replaces the file if it exists, or keeps it if the write fails. */
+export function writePrivateFile(file: string, content: string | Uint8Array): void {
+  withDraft(file, Buffer.from(content), (draft) => renameSync(draft, file));
 }
 
 function create(file: string, secret: string | Uint8Array): Buffer {
@@ -58,7 +58,8 @@ function withDraft(file: string, content: Buffer, publish: (draft: string) => vo
   try {
     const descriptor = openSync(draft, 'wx', 0o600);
     try {
-      writeSync(descriptor, content);
+      // Unlike writeSync, writeFileSync continues after a short write, and throws if the disk is full.
+      writeFileSync(descriptor, content);
       fsyncSync(descriptor);
     } finally {
       closeSync(descriptor);

@@ -1,6 +1,6 @@
 /** The certificate that the program makes for itself. It is kept in a file, so that people need to accept it only once. */
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { readSecret, writeSecret } from '../files/index.ts';
+import { readSecret, writePrivateFile } from '../files/index.ts';
 import { addressesOf, makeSelfSigned, type SelfSigned } from './self-signed.ts';
 
 export interface OwnCertificate extends SelfSigned {
@@ -31,7 +31,7 @@ export function openOwnCertificate(
   }
   const all = [...new Set([...known, ...addresses])].slice(-MAX_ADDRESSES);
   const pair = makeSelfSigned(all, now);
-  writeSecret(file, `${pair.cert}${pair.key}`);
+  writePrivateFile(file, `${pair.cert}${pair.key}`);
   return { ...pair, fingerprint: new X509Certificate(pair.cert).fingerprint256 };
 }
 

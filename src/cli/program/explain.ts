@@ -57,9 +57,12 @@ export function explain(error: unknown): { readonly code: number; readonly line:
     return { code: EXIT.failed, line: `${word(error.message)} (${error.code}): ${next}` };
   }
   if (error instanceof SettingsError) return { code: EXIT.usage, line: error.message };
-  if (error instanceof StoreError) return { code: EXIT.usage, line: storeErrorLine(error) };
   if (process.env['PARLEY_LOG_LEVEL'] === 'debug' && error instanceof Error && error.stack) {
     process.stderr.write(`${error.stack}\n`);
+  }
+  if (error instanceof StoreError) {
+    const broke = error.code === 'full' || error.code === 'corrupt';
+    return { code: broke ? EXIT.failed : EXIT.usage, line: storeErrorLine(error) };
   }
   return {
     code: EXIT.failed,

@@ -26,6 +26,17 @@ import { readsOnlyInput } from '../shell/read-only-commands.ts';
 import type { SimpleCommand } from '../shell/simple-command.ts';
 import type { Preview } from '../tools/tool.ts';
 
+type OptionId =
+  | 'proceed_once'
+  | 'proceed_always'
+  | 'proceed_always_prefix'
+  | 'proceed_always_tool'
+  | 'proceed_always_server'
+  | 'proceed_always_and_save'
+  | 'proceed_always_prefix_and_save'
+  | 'modify'
+  | 'cancel';
+
 /** Maximum number of commands in a command line for which "Always allow" is offered. */
 const MAX_COMMANDS = 8;
 /** Maximum number of prefixes in the name of an option. */
@@ -49,7 +60,7 @@ export function optionsFor(call: CallToApprove): ConfirmationOption[] {
   const server = serverOf(preview);
   const all = server !== undefined && `Always allow all tools of ${server}`;
   const modify = preview.kind === 'edit' && preview.modifiable && 'Allow with other content';
-  const names: Readonly<Record<string, string | false | undefined>> = {
+  const names: Readonly<Record<OptionId, string | false | undefined>> = {
     proceed_once: 'Allow once',
     proceed_always: preview.kind !== 'mcp' && narrow && `${narrow} in this session`,
     proceed_always_prefix: prefix && `${prefix} in this session`,

@@ -13,7 +13,7 @@
 import { realpath } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { systemCode, cutText, oneLine } from '../../base/index.ts';
-import { writeSecret } from '../../base/files/index.ts';
+import { writePrivateFile } from '../../base/files/index.ts';
 import path from 'node:path';
 import { FileError } from './file-error.ts';
 import { isInside } from './path-rules.ts';
@@ -135,7 +135,7 @@ export async function addMemory(
       );
     }
     // If the file is a link, its target is written.
-    writeSecret(before?.path ?? file, added);
+    writePrivateFile(before?.path ?? file, added);
     return file;
   });
 }

@@ -9,14 +9,16 @@ test('a file with an invalid name is ignored, and the message has the whole rule
   const configFolder = await mkdtemp(path.join(tmpdir(), 'parley-own-'));
   t.after(() => rm(configFolder, { recursive: true, force: true }));
   const folder = path.join(configFolder, 'commands');
-  await mkdir(folder);
-  for (const name of ['_draft.md', 'ship.md']) await writeFile(path.join(folder, name), 'Ship it.');
+  await mkdir(path.join(folder, 'sub'), { recursive: true });
+  for (const name of ['_draft.md', 'ship.md', 'sub/.md']) {
+    await writeFile(path.join(folder, name), 'Ship it.');
+  }
   const { found, problems } = await readOwnFiles(
     { configFolder, workspace: configFolder, trusted: false },
-    { folder: 'commands', what: 'command', depth: 1, max: 10 },
+    { folder: 'commands', what: 'command', depth: 2, max: 10 },
     ({ text }) => text,
   );
   assert.deepEqual([...found], [['ship', 'Ship it.']]);
-  assert.equal(problems.length, 1);
+  assert.equal(problems.length, 2);
   assert.match(problems[0]!, /_draft\.md is ignored: .* must start with a letter or a digit/);
 });

@@ -106,8 +106,8 @@ async function read(file: string, within: string | undefined) {
 }
 
 function namesOf(root: string, file: string, { only }: OwnFilesOptions): string[] {
-  const named = only === undefined ? file.slice(0, -'.md'.length) : path.dirname(file);
-  return path.relative(root, named).split(path.sep);
+  if (only !== undefined) return path.relative(root, path.dirname(file)).split(path.sep);
+  return path.relative(root, file).slice(0, -'.md'.length).split(path.sep);
 }
 
 /** Returns the files in a folder and its subfolders, sorted by name. */

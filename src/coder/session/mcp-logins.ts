@@ -10,7 +10,7 @@ import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import * as z from 'zod';
 import { BoundedMap, boundedFetch } from '../../base/index.ts';
-import { writeSecret } from '../../base/files/index.ts';
+import { writePrivateFile } from '../../base/files/index.ts';
 import { fetchNamedBy } from '../../base/net/index.ts';
 import type { McpAuthorization } from '../../agent/index.ts';
 import { mcpAuthorization, type McpLogins } from '../../agent/internal/index.ts';
@@ -69,7 +69,7 @@ export function mcpLogins(
     update: (change) =>
       inTurn([file], async () => {
         const text = JSON.stringify(await change(await load()));
-        writeSecret(file, `${JSON.stringify(sealed(text, file, place))}\n`);
+        writePrivateFile(file, `${JSON.stringify(sealed(text, file, place))}\n`);
       }),
     async remove() {
       const existed = (await readText(file)) !== undefined;

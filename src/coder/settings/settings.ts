@@ -12,7 +12,7 @@ import { applyEdits, modify } from 'jsonc-parser';
 import type * as z from 'zod';
 import { isLocalServer } from '../../agent/providers/index.ts';
 import { reasonOf, systemCode } from '../../base/index.ts';
-import { writeSecret } from '../../base/files/index.ts';
+import { writePrivateFile } from '../../base/files/index.ts';
 import { JsoncError, parseJsonc, problemsIn } from '../../base/jsonc/index.ts';
 import { OWN_FOLDERS, workspaceOwnFolder } from '../files/own-files.ts';
 import { inTurn } from '../files/queue.ts';
@@ -169,7 +169,7 @@ export async function saveRule(configFolder: string, rule: PolicyRule): Promise<
   await inTurn([file], async () => {
     const text = await readEditable(file);
     if (text.trim() === '') {
-      writeSecret(file, `${JSON.stringify({ policy: [rule] }, null, 2)}\n`);
+      writePrivateFile(file, `${JSON.stringify({ policy: [rule] }, null, 2)}\n`);
       return;
     }
     const { policy } = parseSettings(file, text);
@@ -181,7 +181,7 @@ export async function saveRule(configFolder: string, rule: PolicyRule): Promise<
         : modify(text, ['policy'], [rule], FORMAT),
     );
     parseSettings(file, changed);
-    writeSecret(file, changed);
+    writePrivateFile(file, changed);
   });
 }
 
@@ -211,7 +211,7 @@ export async function removeRules(
     const removed = policy.filter(matches);
     if (removed.length === 0) return [];
     const left = policy.filter((rule) => !matches(rule));
-    writeSecret(file, withRules(file, text, policy, left));
+    writePrivateFile(file, withRules(file, text, policy, left));
     return removed;
   });
 }

@@ -7,7 +7,7 @@
 import { realpath } from 'node:fs/promises';
 import path from 'node:path';
 import * as z from 'zod';
-import { writeSecret } from '../../base/files/index.ts';
+import { writePrivateFile } from '../../base/files/index.ts';
 import { inTurn } from '../files/queue.ts';
 import { readText, readWith } from './settings.ts';
 
@@ -39,6 +39,6 @@ export async function trust(
   await inTurn([file], async () => {
     const others = (await trustedFolders(configFolder)).filter((each) => each !== folder);
     const folders = trusted ? [...others, folder] : others;
-    writeSecret(file, `${JSON.stringify({ folders }, null, 2)}\n`);
+    writePrivateFile(file, `${JSON.stringify({ folders }, null, 2)}\n`);
   });
 }

@@ -11,6 +11,7 @@
  */
 import { A2AError, type Call, type SendResult } from '../../protocol/index.ts';
 import { lastEventId } from '../../http/index.ts';
+import { callWith } from '../../tasks/index.ts';
 import { defineRoute, type GatewayRoute } from '../api/route.ts';
 import { dialectError, type TaskAction } from './conflict.ts';
 import { createFrames } from './frames.ts';
@@ -114,8 +115,8 @@ export function dialectRoutes(): GatewayRoute[] {
  * Returns the call without its A2A version. For calls without a version, the executor returns the dialect's view of a
  * task's log.
  */
-function inDialect({ user, extensions, base, signal }: Call): Call {
-  return { user, extensions, base, signal };
+function inDialect(call: Call): Call {
+  return callWith(call, { version: undefined });
 }
 
 function answer(result: SendResult) {

@@ -23,6 +23,7 @@ import {
   type TaskPushNotificationConfig,
 } from '../../protocol/index.ts';
 import {
+  callWith,
   type Logger,
   opening,
   type LogPage,
@@ -235,11 +236,10 @@ export function httpHandler(handler: RequestHandler, options: HttpHandlerOptions
 
 /** Returns the call with the extensions that its message names, because the turn is later read without the message. */
 function withNamed({ message, metadata }: MessageSendParams, call: Call): Call {
-  // Each field is named, because `signal` is a getter of the call's class, and `...` would leave it out.
-  const { user, version, base, signal, extensions = [] } = call;
+  const { extensions = [] } = call;
   const named = namedExtensions({ extensions, message, metadata }).filter(isCompatible);
   if (speaksCoderAgent({ extensions: named, message, metadata })) named.push(CODER_AGENT);
-  return { user, version, base, signal, extensions: named };
+  return callWith(call, { extensions: named });
 }
 
 /**
