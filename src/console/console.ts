@@ -1,6 +1,6 @@
 /**
- * Serves the page: the session, the agent or the gateway of this server, in a browser. The page is a client like any
- * other, so its files are public. What it may do is decided by the token that it sends.
+ * Serves the web page with which a person uses the session, the agent or the gateway of this server. The page is a
+ * client like any other, so its files are public. The token that the page sends decides what the page may do.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { OwnRoute, RouteReply } from '../http/index.ts';
@@ -15,14 +15,14 @@ export interface ConsoleOptions {
 }
 
 export interface PageOptions extends ConsoleOptions {
-  /** Whether the server is that of `parley inspect`, which has only the inspector. Default: false. */
+  /** Whether `parley inspect` serves the page. The page then has only the inspector. Default: false. */
   readonly inspector?: boolean | undefined;
 }
 
 export const CONSOLE_PATH = '/console';
 
 /**
- * No inline script or style, nothing from another server, no frame around the page, no form that leads elsewhere, and
+ * No inline script or style, nothing from another server, no frame around the page, no form that the browser sends, and
  * no text that becomes HTML.
  */
 const POLICY = [
@@ -55,7 +55,7 @@ export function pageReply(files: string, options: PageOptions = {}): RouteReply 
       ...COMMON,
       'content-type': 'text/html; charset=utf-8',
       'content-security-policy': POLICY,
-      // The names of the files in it change with each version.
+      // The page contains the names of its files, which change with each version.
       'cache-control': 'no-cache',
       vary: 'Accept',
     },

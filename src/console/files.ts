@@ -7,7 +7,7 @@ import path from 'node:path';
 import { isObject } from '../base/index.ts';
 
 const INDEX = 'files.json';
-/** How many folders above this file are searched. */
+/** The number of folders that are searched, from the folder of this file upwards. */
 const MAX_LEVELS = 5;
 const TYPES: Readonly<Record<string, string>> = {
   '.js': 'text/javascript; charset=utf-8',

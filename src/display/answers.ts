@@ -20,7 +20,7 @@ export interface AnswersOptions {
 
 const MAX_REASON = 4096;
 
-/** Returns whether the person answers this option by typing a message. */
+/** Returns whether this option stands for an answer that the person types. */
 export function isInWords(option: ConfirmationOption): boolean {
   return option.id === OPTION.words;
 }
@@ -80,7 +80,7 @@ export class Answers {
     }
   }
 
-  /** Removes the requests that no longer wait for an answer in the session. */
+  /** Forgets the requests that no longer wait for an answer in the session. */
   settled(state: SessionState): void {
     if (this.#pending.size === 0) return;
     const waiting = new Set(waitingCalls(state).map(({ call }) => requestId(call)));

@@ -6,14 +6,14 @@ import type { Tone } from './text/spans.ts';
 
 /** The tool name of a command that the person at this display ran. */
 export const OWN_COMMAND = 'own_command';
-/** Tools that run a command. The end of their output counts. */
+/** Tools that run a command. If their output is long, the end of it is shown. */
 const COMMANDS: ReadonlySet<string> = new Set(['run_shell_command', OWN_COMMAND]);
 
 /** The text for a call that waits until the calls before it have ended. */
 export const WAITS = 'waiting for its turn';
 
 export interface CallStatus {
-  /** A symbol, or undefined while the call runs. Each display shows that in its own way. */
+  /** A symbol, or undefined while the call runs. Each display has its own sign for a running call. */
   readonly sign: string | undefined;
   readonly word: string;
   readonly tone: Tone;

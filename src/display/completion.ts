@@ -52,9 +52,9 @@ export function commandChoices(commands: readonly SlashCommand[], prefix: string
 }
 
 /**
- * Returns a message for the user if the text looks like a command but is not one, for example `/hepl`. Returns undefined
- * for a known command and for other text, for example `/etc/hosts is wrong`. A name with a colon is never reported,
- * because the prompts of an MCP server (`/server:prompt`) may not be loaded yet.
+ * Returns a message for the user if the text looks like a command but is not one, for example `/hepl`. Returns
+ * undefined for a known command and for other text, for example `/etc/hosts is wrong`. A name with a colon is never
+ * reported, because the prompts of an MCP server (`/server:prompt`) may not be loaded yet.
  */
 export function unknownCommand(
   text: string,
@@ -73,7 +73,7 @@ export function unescapedCommand(
   text: string,
   commands: readonly Pick<SlashCommand, 'name'>[],
 ): string {
-  // If the name is that of a command, the session itself removes the first slash.
+  // If `/name` is a command, the session itself removes the first slash.
   const isEscaped = text.startsWith('//') && unknownCommand(text.slice(1), commands) !== undefined;
   return isEscaped ? text.slice(1) : text;
 }

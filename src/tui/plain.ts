@@ -2,9 +2,10 @@
  * Shows the session line by line, for screen readers and simple terminals. Nothing is redrawn, no information depends
  * on colours or symbols, and the terminal itself edits the input line.
  *
- * The input is a prompt. While a question waits, the number of an option answers it, and so do `/reject REASON` and
- * `/answer TEXT`. Any other text is a prompt, because the person may have begun to type it before the question came.
- * Ctrl-C stops the person's own command (`!`) or cancels the turn, and a second Ctrl-C leaves.
+ * Each line of the input is a prompt or a command. While a question waits, the number of an option answers it, and so
+ * do `/reject REASON` and `/answer TEXT`. Other text is not an answer, because the person may have begun to type it
+ * before the question came. Ctrl-C stops the person's own command (`!`) or cancels the turn, and a second Ctrl-C
+ * leaves.
  */
 import { isWindows } from '../base/system/index.ts';
 import { reasonOf } from '../base/index.ts';
@@ -88,12 +89,15 @@ export async function startPlain(session: LiveSession, options: TuiOptions): Pro
   let answered = '';
   /** The time when a question was last closed without an answer from this terminal. */
   let replacedAt = -Infinity;
-  /** Whether the next line is the answer to a question in words. */
+  /** Whether the next line is an answer in words, because the person has chosen the option for it. */
   let awaitsWords = false;
   let unfinished = '';
   /** The retry that was printed last. */
   let retried: SessionState['retry'];
-  /** Resolves when the session has received all earlier texts. So texts are sent in the order in which they were typed. */
+  /**
+   * Resolves when all earlier texts have been handed to the session, so that texts are sent in the order in which they
+   * were typed.
+   */
   let handed: Promise<unknown> = Promise.resolve();
   /** The number of sent prompts whose turns have not ended. */
   let awaited = 0;

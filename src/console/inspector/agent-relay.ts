@@ -25,7 +25,7 @@ const SILENT_MS = 600_000;
 /** The time that the agent has for an answer over gRPC. */
 const TRY_MS = 15_000;
 
-/** Headers that belong to one connection, or that would make a request mean something else on its way. */
+/** Headers that belong to one connection, or that could make a program on the way read the request differently. */
 const RESERVED =
   /^(host|connection|content-length|transfer-encoding|te|trailer|upgrade|keep-alive|expect|proxy-.*)$/i;
 
@@ -51,7 +51,7 @@ export interface AgentRelayOptions {
   readonly trustedOrigins?: readonly string[] | undefined;
 }
 
-/** A card for the check of one interface. */
+/** The required fields of a card. `tryGrpc` adds the interface that it checks. */
 const EMPTY_CARD = {
   name: 'agent',
   description: '',
@@ -86,7 +86,7 @@ export class AgentRelay {
     };
   }
 
-  /** Adds an origin to which the person agrees. Its requests get no headers of the command line. */
+  /** Adds an origin to which the person agrees. Requests to it get no headers of the command line. */
   agree(text: string): void {
     const url = URL.parse(text);
     if (!url || !/^https?:$/.test(url.protocol) || url.href !== `${url.origin}/`) {

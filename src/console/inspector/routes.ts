@@ -1,4 +1,7 @@
-/** The API of the inspector's page on `parley inspect`. Each route needs the token of the person who started it. */
+/**
+ * The API that `parley inspect` offers to the inspector's page. Each route needs the token of the person who started
+ * `parley inspect`.
+ */
 import { isObject } from '../../base/index.ts';
 import type { JsonRoute } from '../../http/index.ts';
 import { A2AError } from '../../protocol/index.ts';

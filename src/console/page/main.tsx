@@ -1,4 +1,7 @@
-/** Starts the page. The session's page is loaded with it; the pages of an agent and a gateway are loaded after it. */
+/**
+ * Starts the page. The page of a live session is loaded together with this file. The pages of other servers are loaded
+ * afterwards.
+ */
 import { render } from 'preact';
 import { SERVER_KIND } from './server/access.ts';
 import { PageApp, start } from './session/app.tsx';

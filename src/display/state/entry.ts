@@ -84,7 +84,7 @@ export function requestId({ correlationId, tool_call_id }: ToolCall): string {
  * with free text.
  */
 export function isQuestion({ call }: CallEntry): boolean {
-  // A helper's question arrives in the call that started the helper, whose tool is not `ask_user`. So the option for free
-  // text is checked too.
+  // A helper's question arrives in the call that started the helper. The tool of that call is not `ask_user`, so the
+  // option for free text is checked too.
   return call.tool_name === ASK_USER || hasOption(call, OPTION.words);
 }

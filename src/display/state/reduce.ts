@@ -1,7 +1,8 @@
 /**
  * Computes the next state from an item of a live session, as a pure function.
  *
- * A snapshot results in the same state as the events before it, so it does not matter when a client joins.
+ * A snapshot that omits no messages results in the same state as the events before it. So the state does not depend on
+ * when a client joins.
  */
 import type { LiveItem, LiveSnapshot } from '../../live/client/index.ts';
 import {
@@ -45,7 +46,8 @@ function join(state: SessionState, snapshot: LiveSnapshot): SessionState {
   const { taskId, contextId, workspace, seq, task, model, approval, clients } = snapshot;
   const { usage = state.usage, omitted = 0 } = snapshot;
   const again = state.place?.taskId === taskId;
-  // A snapshot without its first messages replaces the log, because its entries cannot be compared.
+  // A snapshot that omits its first messages replaces the log, because its entries cannot be matched with the entries
+  // of the log.
   if (again && omitted > 0) return join({ ...INITIAL, usage }, snapshot);
   const past = new LogWriter(state.log);
   if (!state.place) {
@@ -110,7 +112,8 @@ function followStatus(
   }
   return written(state, writer, {
     turn,
-    // The model has answered, or the turn has ended.
+    // The retry is over after any update that is not a message of a user: the model has answered, or the turn has
+    // ended.
     ...(event.status.message?.role !== 'user' && { retry: undefined }),
     ...(about && about.model !== '' && { model: about.model }),
     ...(about?.approval !== undefined && { approval: about.approval }),

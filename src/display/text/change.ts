@@ -1,9 +1,12 @@
-/** The lines of a file change: each with its number and a sign (`+` or `-`), safe to show. */
+/**
+ * The lines of a file change, safe to show. Each line has its number and a sign (`+` or `-`), unless the server
+ * formatted the diff.
+ */
 import { structuredPatch } from 'diff';
 import type { FileDiff } from '../../protocol/development-tool/index.ts';
 import { reveals } from './clean.ts';
 
-/** Limits for computing a diff. If a limit is exceeded, the server's formatted diff is shown instead. */
+/** Limits for computing a diff. If a limit is exceeded, the lines come from `formatted` instead. */
 const MAX_EDITS = 1500;
 const MAX_MS = 200;
 const MAX_CHARS = 2_000_000;
@@ -26,7 +29,7 @@ export type ChangedLine =
   /** Unchanged lines that are left out. */
   | { readonly kind: 'gap' }
   | { readonly kind: 'note'; readonly text: string }
-  /** A line of the server's formatted diff. */
+  /** A line of the server's formatted diff, or a line of the new content after a `+`. */
   | { readonly kind: 'patch'; readonly text: string };
 
 export interface FileChange {
@@ -96,7 +99,10 @@ function visibleEnds(before: string, after: string): readonly [string, string] {
   return [before.replaceAll('\r\n', '\n'), after.replaceAll('\r\n', '\n')];
 }
 
-/** Returns the server's diff or, if there is none, the complete new content. */
+/**
+ * Returns the server's diff. If there is none, or if it says only that there are too many differences, returns the new
+ * content.
+ */
 function formatted({ formatted_diff, new_content }: FileDiff): FileChange {
   const text = formatted_diff ?? '';
   if (text === '' || NO_DIFF.test(text)) {

@@ -1,7 +1,10 @@
 /** Times and durations as people write them. */
 const MONTHS = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ');
 
-/** Returns a time in the time zone of this machine: `14:03`, `yesterday 14:03`, `12 Nov 14:03`. */
+/**
+ * Returns a time in the time zone of this machine: `14:03`, `yesterday 14:03`, `12 Nov 14:03`. For a time in another
+ * year, the date without the time of day.
+ */
 export function localTime(at: number, now = Date.now()): string {
   const [then, today] = [new Date(at), new Date(now)];
   const two = (part: number): string => String(part).padStart(2, '0');

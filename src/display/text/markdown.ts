@@ -1,4 +1,4 @@
-/** Parses Markdown from peers. The package `marked` does that; its HTML is never used. */
+/** Parses Markdown from peers with the package `marked`. The HTML that `marked` can produce is never used. */
 import { lexer, type Token } from 'marked';
 import { clean } from './clean.ts';
 

@@ -1,4 +1,7 @@
-/** Text with a meaning, to which a display assigns a colour: a theme of the terminal, or a class of the page. */
+/**
+ * Styled text. The tone of a text is its meaning. Each display assigns a colour to each tone: the terminal by its
+ * theme, the page by a CSS class.
+ */
 
 /** The meaning of a text, to which each display assigns a colour. */
 export type Tone =

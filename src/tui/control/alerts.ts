@@ -2,8 +2,9 @@
  * Tells the person at the terminal that a call waits or a turn has ended, by the bell and by a desktop notification of
  * the terminal (OSC 9 or OSC 777).
  *
- * Terminals that support it report when they get and lose the focus (mode 1004). While the terminal has the focus, the
- * person is not told. Without reports, a person who has typed something lately counts as present.
+ * Terminals that support it report when they get and lose the focus (mode 1004). In the mode `unfocused`, the person is
+ * not told while the terminal has the focus. Without reports, a person who has typed something lately counts as present
+ * and is not told.
  */
 import { cleanLine, titleOf, type Attention } from '../../display/index.ts';
 import type { TuiOptions } from './options.ts';
@@ -49,7 +50,9 @@ export class Alerts {
     stdout.write(REPORTS_OFF);
   }
 
-  /** Returns whether this input is a report of the terminal. Otherwise a person has typed it, and is present. */
+  /**
+   * Returns whether this input is a report of the terminal. If not, a person has typed the input and counts as present.
+   */
   isReport(input: string): boolean {
     const at = this.#reports.indexOf(input);
     if (at >= 0) this.#reports.splice(at, 1);

@@ -1,9 +1,10 @@
 /**
  * Converts keys to calls of the session. Stores the state of the screen (`ui`) and notifies listeners of its changes.
  *
- * A key goes to the topmost open element, which is an overlay (overlays.ts), a dialog or the text field. Esc closes that
- * element. If nothing is open, Esc stops the person's own command or cancels the turn, and a second Esc opens the rewind
- * menu. Ctrl-C clears the text field, and a second Ctrl-C leaves.
+ * A key goes to the topmost open element, which is an overlay (overlays.ts), a dialog or the text field. Esc closes an
+ * overlay, and rejects the request of a dialog that has the focus. If nothing is open, Esc stops the person's own
+ * command or cancels the turn, and a second Esc opens the rewind menu. Ctrl-C clears the text field, and a second
+ * Ctrl-C leaves.
  */
 import { reasonOf } from '../../base/index.ts';
 import type { LiveSession } from '../../live/client/index.ts';
@@ -46,7 +47,7 @@ import { asking, NO_DIALOG, type DialogFocus, type Ui } from '../view/ui.ts';
 const TYPING_MS = 1000;
 /**
  * A dialog takes keys only after it was on the screen for this long without a key press. A person who presses a key
- * earlier has not seen the dialog yet.
+ * earlier may not have seen the dialog yet.
  */
 const OPENING_MS = 400;
 
@@ -70,8 +71,8 @@ export class Controller implements TextHost {
   #clear: () => void = () => {};
   #typedAt = -Infinity;
   /**
-   * Whether more keys arrived together with the current key. If this key moved the focus to the dialog, they would
-   * answer it.
+   * Whether more keys arrived together with the current key and will be handled after it. If the current key moved the
+   * focus to the dialog, those keys would answer the dialog.
    */
   #more = false;
   /** The dialog that is on the screen. */
@@ -201,8 +202,8 @@ export class Controller implements TextHost {
   }
 
   /**
-   * Handles the keys of one input event. Several keys that arrive together were typed ahead, or pasted by a terminal that
-   * does not mark pastes. They go to the text field and never answer a dialog.
+   * Handles the keys of one input event. Several keys that arrive together were typed ahead, or pasted by a terminal
+   * that does not mark pastes. They go to the text field and never answer a dialog.
    */
   keys(keys: readonly KeyPress[]): void {
     const together = keys.length > 1 && keys.some(({ name }) => name !== 'escape');
@@ -230,7 +231,7 @@ export class Controller implements TextHost {
   change(changes: Partial<Ui>): void {
     const { state } = this.#store;
     const busySince = isBusy(state) ? (this.#ui.busySince ?? Date.now()) : undefined;
-    // The session has another mode now: the one that was chosen, or that of another client.
+    // When the mode of the session changes, the mode that was chosen here is no longer shown in its place.
     const isSet = state.approval !== this.#ui.state.approval && { mode: undefined };
     const ui: Ui = { ...this.#ui, ...isSet, ...changes, state, busySince };
     const [asked] = asking(ui);
@@ -284,7 +285,8 @@ export class Controller implements TextHost {
   }
 
   #submit(text: string): void {
-    // If a dialog is open, the person was typing when it opened. So the next dialog does not get the keys either.
+    // If a dialog is open, the person may continue to type. So a dialog that opens within TYPING_MS does not get the
+    // keys either.
     this.#typedAt = this.#ui.dialog.request === '' ? -Infinity : performance.now();
     this.#options.history?.add(text);
     const [entry] = this.#ui.dialog.focus === 'answer' ? asking(this.#ui) : [];

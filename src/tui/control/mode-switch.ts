@@ -7,7 +7,7 @@ const SETTLED_MS = 700;
 const CYCLE = ['ask', 'auto-edit', 'plan'] as const;
 
 export interface ModeSwitchOptions {
-  /** Shows the chosen mode, or the mode of the session again. */
+  /** Shows the chosen mode, or the mode of the session again if `mode` is undefined. */
   readonly show: (mode: string | undefined) => void;
   /** Sends the command that sets the mode. */
   readonly send: (command: string) => void;
@@ -22,7 +22,7 @@ export class ModeSwitch {
     this.#options = options;
   }
 
-  /** Chooses the mode after this one. */
+  /** Chooses the next mode. `current` is the mode of the session. */
   next(current: string): void {
     const before = this.#chosen ?? current;
     const at = CYCLE.findIndex((mode) => mode === before);

@@ -18,11 +18,11 @@ export interface TuiOptions {
   /** Opens a text in the person's editor. Resolves to undefined if nothing was saved. */
   readonly editor?: ((text: string, fileName: string) => Promise<string | undefined>) | undefined;
   readonly history?: PromptHistory | undefined;
-  /** Lists the paths that start with the prefix, for completion after `@`. Folders end with a slash. */
+  /** Lists the paths that complete the text typed after `@`. Folders end with a slash. */
   readonly files?: ((prefix: string) => Promise<readonly string[]>) | undefined;
   /**
-   * Runs a command in the person's own shell. Only the terminal in the process of the agent can do this. `problem` says
-   * why the command ended, if it was not by itself. Rejects only if the command cannot be started.
+   * Runs a command in the person's own shell. Only the terminal in the process of the agent can do this. `problem` is
+   * the reason why the command was stopped, if it did not end by itself. Rejects only if the command cannot be started.
    */
   readonly shell?:
     | ((
@@ -75,7 +75,7 @@ export interface TuiOptions {
     | {
         /** When the terminal rings its bell and shows a notification. */
         readonly terminal: () => 'unfocused' | 'always' | 'off';
-        /** Called for everything that the person is told. Must not throw. */
+        /** Called whenever the person should be told, whatever `terminal` returns. Must not throw. */
         readonly told?: ((attention: Attention) => void) | undefined;
       }
     | undefined;

@@ -125,7 +125,7 @@ export class Overlays {
     }
     this.#host.change({ pane: undefined });
     const toggles = key.name === 'escape' || isCtrl(key, 't') || isCtrl(key, 'o');
-    // The pane covers a dialog, so the key cannot be meant as its answer.
+    // If the pane has covered a dialog, the key is not handled again, because it cannot be meant as the answer.
     if (!toggles && asking(this.#host.ui).length === 0) this.#host.key(key);
   }
 }

@@ -109,7 +109,7 @@ export class TypedText {
       return;
     }
     host.notice('error', problem);
-    // The person can correct the text.
+    // Puts the text back into the text field, so that the person can correct it.
     if (host.ui.composer.buffer.text === '') host.write(text);
   }
 

@@ -42,7 +42,9 @@ export interface Composer {
   readonly browsing?: { readonly at: number; readonly draft: string };
   readonly search?: {
     readonly query: string;
-    /** The index of the prompt that was found, or -1 if there is no match. */
+    /**
+     * The index of the prompt that was found, -1 if there is no match, or the length of `past` if the query is empty.
+     */
     readonly at: number;
     readonly draft: TextBuffer;
   };

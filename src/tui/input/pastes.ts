@@ -23,7 +23,9 @@ export function isLongPaste(text: string): boolean {
   return text.length > MAX_SHOWN_CHARS || lineCount(text) > MAX_SHOWN_LINES;
 }
 
-/** Adds a paste. Returns the pastes and the mark to insert, or undefined if the pastes would be too long. */
+/**
+ * Adds a paste. Returns the pastes and the mark to insert, or undefined if the pastes would be too many or too long.
+ */
 export function withPaste(
   pastes: Pastes,
   text: string,

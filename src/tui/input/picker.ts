@@ -16,7 +16,7 @@ export interface Picker {
   readonly items: readonly PickerItem[];
   readonly query: string;
   readonly selected: number;
-  /** The preview of the item with this id. Undefined while it is loaded. */
+  /** The preview of the item with this id. Undefined until it has been loaded. */
   readonly preview?: { readonly id: string; readonly lines: readonly StyledLine[] } | undefined;
 }
 

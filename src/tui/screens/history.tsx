@@ -1,6 +1,7 @@
 /**
- * Prints the finished entries. Each entry is printed once and never redrawn, so that the cost of a key press does not
- * grow with the session. A client that joins late prints only the most recent entries.
+ * Prints the finished entries. A printed entry is not part of the frame that is redrawn, so that the cost of a key
+ * press does not grow with the session. When the whole screen is drawn again, only the entries that fit on it are
+ * printed again. A client that joins late prints only the most recent entries.
  */
 import { Static } from 'ink';
 import { memo, useMemo, useState } from 'react';

@@ -81,7 +81,10 @@ export const NONE: Theme = {
   paint: (line) => line.map(({ text, paper }) => (paper === true ? swapped(text) : text)).join(''),
 };
 
-/** Without colours, the text is assumed to be lighter than the background, so light modules get the text's colour. */
+/**
+ * Swaps the light and the dark modules of a QR code. Without colours, the text is assumed to be lighter than the
+ * background, so the light modules must have the colour of the text.
+ */
 function swapped(blocks: string): string {
   const others: Record<string, string> = { ' ': '█', '█': ' ', '▀': '▄', '▄': '▀' };
   return Array.from(blocks, (block) => others[block] ?? block).join('');

@@ -1,4 +1,4 @@
-/** The lines above the text field: the running turn and the queued prompts. */
+/** The lines above the text field: the running turn, the person's own command and the queued prompts. */
 import type { QueuedPrompt } from '../../live/client/index.ts';
 import {
   type SessionState,

@@ -1,4 +1,4 @@
-/** Draws a tool call: its title and status, and below them the first lines of its output. */
+/** Draws a tool call: its title and status, and below them the first or the last lines of its output. */
 import {
   bodyOfCall,
   clean,

@@ -44,7 +44,7 @@ export interface DialogLines {
 }
 
 const EDGES = 2;
-/** Minimum number of rows of a dialog, which has the edges, two rows of the request, and two options. */
+/** Minimum number of rows of a dialog: the edges, two rows of the request, and two options. */
 const MIN_ROWS = EDGES + 4;
 /** Minimum number of rows inside the edges for a blank row before the options. */
 const ROOMY = 12;
@@ -102,8 +102,8 @@ interface Layout {
 
 /**
  * Divides the rows between the request and the options. Tries to show the whole request, first with the options in
- * full, then with one row for each option, then without the blank row. `fitted` returns the request in the given number
- * of rows.
+ * full, then with at most one row for each option, then without the blank row. `fitted` returns the request in the
+ * given number of rows.
  */
 function layout(
   rows: number,

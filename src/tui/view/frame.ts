@@ -183,7 +183,10 @@ function liveLines(open: readonly Entry[], view: View, maxRows: number): StyledL
   return [note, ...lines.slice(1 - maxRows)];
 }
 
-/** Returns whether Esc cancels the turn. It does if nothing else is open and the client may send prompts. */
+/**
+ * Returns whether Esc cancels the turn. It does if no dialog, overlay or command of the person gets the key, and the
+ * client may send prompts.
+ */
 function escCancels(ui: Ui, { roles }: LiveClient): boolean {
   const answers = asking(ui).length > 0 && roles.includes('approve');
   return roles.includes('prompt') && !answers && !isCovered(ui) && !ui.command;

@@ -20,8 +20,9 @@ const MIN_BESIDE = 20;
 const FEW_ROWS = 5;
 
 /**
- * Returns the code, the text about the link, and the link, from the first column on, so that it can be copied. The text
- * is below the code if all of it fits on the screen, and otherwise beside the code.
+ * Returns the code, the text about the link, and the link. The link starts in the first column, so that it can be
+ * copied. If the code, the text and the link do not all fit on the screen, the text is beside the code if there is
+ * room.
  */
 export function linkLines(
   { url, code }: ShownLink,

@@ -1,4 +1,7 @@
-/** Draws a scrollable pane above the text field: complete thoughts, or the complete output of a call. */
+/**
+ * Draws a scrollable pane above the text field: complete thoughts, the complete output of a call, or a complete
+ * request.
+ */
 import {
   type ThoughtEntry,
   EMPTY,

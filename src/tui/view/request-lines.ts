@@ -1,6 +1,6 @@
 /**
- * Draws the effect of a call, for the dialog that asks for its approval. The text is not truncated, and invisible
- * characters are shown as symbols.
+ * Draws the effect of a call, for the dialog that asks for its approval. Invisible characters are shown as symbols. If
+ * something is left out, the result says so (`complete`, `whole`).
  */
 import type { ToolCall } from '../../protocol/development-tool/index.ts';
 import {
@@ -31,7 +31,7 @@ interface RequestLines {
   readonly compact: readonly StyledLine[];
   /** A summary for the edge of the dialog, for example `+3 −1`. */
   readonly summary: StyledLine;
-  /** Whether the lines contain the whole effect. The server leaves out a part of a very large change. */
+  /** Whether the lines contain the whole effect. The server and this module leave out a part of a very large effect. */
   readonly complete: boolean;
 }
 
@@ -64,13 +64,13 @@ export interface FittedRequest {
   readonly whole: boolean;
 }
 
-/** Minimum number of lines of a shortened request, which has one line at each end and a note between them. */
+/** Minimum number of lines of a shortened request: one line at each end, and a note between them. */
 const ENDS = 3;
 
 /**
  * Returns at most `room` lines. If there is too little room, leaves out the unchanged lines of a diff, then the middle
- * of the rest. If `hasTitle` is true, the place is left out first, because the whole title is on the screen and names
- * the place.
+ * of the remaining lines. `hasTitle` is true if the whole title is on the screen. If the title then also names the
+ * place, the place is left out first.
  */
 export function fittedRequest(
   call: ToolCall,

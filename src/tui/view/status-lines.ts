@@ -29,7 +29,10 @@ export interface StatusView {
 /** Minimum number of characters of the model's name in a narrow terminal. */
 const MIN_MODEL = 6;
 
-/** The parts of the line, from the widest layout to the narrowest. All layouts contain the mode and the port. */
+/**
+ * The parts of the line, from the widest layout to the narrowest. All layouts contain the mode, and the port or the
+ * host of the session.
+ */
 const LAYOUTS: readonly Layout[] = [
   { usage: 'all', clients: true, model: 'whole' },
   { usage: 'context', clients: true, model: 'whole' },

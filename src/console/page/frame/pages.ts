@@ -1,12 +1,12 @@
 /**
- * The pages. The navigation shows those that this server has and that the key may call. The code of a page is loaded
- * when it is opened.
+ * The pages. The navigation shows the pages that this server has and that the key may use. The code of a page is loaded
+ * when the page is opened.
  */
 import type { ComponentType } from 'preact';
 import type { PageProps, Server } from '../server/server.ts';
 
 export interface PageEntry {
-  /** The first segment of its address. */
+  /** The first segment of the page's address. */
   readonly name: string;
   readonly title: string;
   /** Whether the page is reached by links only. */

@@ -59,7 +59,7 @@ export function SignInForm({ why }: { readonly why: string }) {
   );
 }
 
-/** The page of `parley inspect` is opened by its link only. */
+/** Shown on the page of `parley inspect` instead of the form, because only a link opens that page. */
 export function LinkNeeded({ why }: { readonly why: string }) {
   return (
     <main class="card">

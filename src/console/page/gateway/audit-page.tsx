@@ -1,4 +1,4 @@
-/** The audit log: who changed which key, model card or agent. The server chooses the entries. */
+/** The audit log: who changed which key, model card or agent. The server applies the filters. */
 import { useSignal } from '@preact/signals';
 import type * as z from 'zod';
 import { cleanLine } from '../../../display/index.ts';
@@ -14,7 +14,7 @@ import { AuditAnswer } from './api.ts';
 import { PageButton, Form } from '../parts/controls.tsx';
 
 const PAGE = 100;
-/** The first words of the actions. The server also accepts a whole action, such as `key.create`. */
+/** The choices of the action filter: the first word of several actions, or one whole action, such as `key.create`. */
 const ACTIONS = [
   ['', 'all'],
   ['key', 'keys'],

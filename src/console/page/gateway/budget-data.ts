@@ -27,7 +27,10 @@ export function linesOf({ budget, spent, reserved }: ShownBudgetStatus): BudgetL
   ];
 }
 
-/** Returns the days of the current period, until its end. A budget in total has the last days until today. */
+/**
+ * Returns the days of the current period, until its end. For a budget in total, returns the last DAYS_OF_TOTAL days
+ * until today.
+ */
 export function daysOf({ startsOn, resetsAt }: ShownBudgetStatus, now: number): string[] {
   if (startsOn !== undefined && resetsAt !== undefined) {
     return daysBetween(startsOn, utcDay(Date.parse(resetsAt) - 1));
@@ -37,8 +40,8 @@ export function daysOf({ startsOn, resetsAt }: ShownBudgetStatus, now: number): 
 }
 
 /**
- * Returns what was spent by the end of each day until today. The last value is what the server says is spent. For a
- * budget in total, the first value contains all earlier usage.
+ * Returns what was spent by the end of each day until today, and null for each later day. The value of today is what
+ * the server says is spent. For a budget in total, the first value contains all earlier usage.
  */
 export function curveOf(
   line: BudgetLine,
@@ -67,7 +70,10 @@ export function passedPart({ startsOn, resetsAt }: Period, now: number): number 
   return Math.min(1, Math.max(0, (now - start) / (end - start)));
 }
 
-/** Returns the day on which the budget is used up if spending continues as before, if this is before the period ends. */
+/**
+ * Returns the day on which the budget will be used up if spending continues as before. Returns undefined if the period
+ * ends first, if there is no period, or if nothing or everything is spent.
+ */
 export function usedUpOn(
   { startsOn, resetsAt }: Period,
   { spent, limit }: Pick<BudgetLine, 'spent' | 'limit'>,

@@ -85,7 +85,7 @@ function CardEditor({ server, id }: { readonly server: Server; readonly id: stri
     [server, path],
   );
   const { busy, problem, run, clear } = useAction();
-  /** The number of edited texts that the person has discarded. A change resets the editor. */
+  /** The number of edited texts that the person has discarded. When this number changes, the editor is reset. */
   const discarded = useSignal(0);
   const writes = server.may('cards:write');
   const reload = () => {
@@ -161,7 +161,7 @@ function CardEditor({ server, id }: { readonly server: Server; readonly id: stri
   );
 }
 
-/** Returns whether the card has another version than the page has shown. */
+/** Returns whether the error means that the card has changed since this page loaded it. */
 function isConflict(error: unknown): boolean {
   return error instanceof A2AError && error.kind === 'preconditionFailed';
 }

@@ -2,7 +2,7 @@
 import { useEffect, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
 
-/** The colours of axes and lines, for both themes. */
+/** The colours of axes and lines, in the current theme of the page. */
 export interface ChartColours {
   readonly text: string;
   readonly line: string;

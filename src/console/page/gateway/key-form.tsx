@@ -12,7 +12,7 @@ const USUAL = ['tasks:read', 'tasks:write'];
 const COUNT = { type: 'number', min: 1 } as const;
 const MONEY = { type: 'number', min: 0, step: 'any' } as const;
 
-/** The settings in the form. A limit that was removed is null. */
+/** The settings in the form. A limit or a date that is not set is null. */
 export interface KeySettings {
   readonly name: string;
   readonly scopes: readonly string[];
@@ -23,7 +23,7 @@ export interface KeySettings {
 
 interface Props {
   readonly server: Server;
-  /** The key that is changed, or undefined for a new key. */
+  /** The key that is being changed, or undefined for a new key. */
   readonly known: ShownKey | undefined;
   readonly busy: boolean;
   readonly onSave: (settings: KeySettings) => void;
@@ -32,7 +32,7 @@ interface Props {
 
 export function KeyForm({ server, known, busy, onSave, onClose }: Props) {
   const box = useRef<HTMLDivElement>(null);
-  // The key may be far down in the list, and the form is above it.
+  // The key may be far down in the list, and the form is above the list.
   useEffect(() => box.current?.querySelector('input')?.focus(), []);
   const name = useSignal(known?.name ?? '');
   const scopes = useSignal<readonly string[]>(
@@ -45,7 +45,7 @@ export function KeyForm({ server, known, busy, onSave, onClose }: Props) {
   const amount = useSignal(textOf(known?.budget?.amount));
   const currency = useSignal(known?.budget?.currency ?? 'USD');
   const period = useSignal<string>(known?.budget?.period ?? 'month');
-  // A key can give only the scopes that it has itself. A key with all scopes may stay one.
+  // A key can give only the scopes that it has itself. A key that already has all scopes may keep them.
   const given = server.caller?.scopes ?? [];
   const offered = known?.scopes.includes('*') ? ['*', ...given] : given;
 

@@ -19,7 +19,7 @@ const STATUS = { active: 'good', expired: 'dim', revoked: 'dim', unusable: 'bad'
 
 export function KeysPage({ server }: { readonly server: Server }) {
   const offset = useSignal(0);
-  /** The key that is changed, or `new`. */
+  /** The key that is being changed, or `new`. */
   const editing = useSignal<ShownKey | 'new' | undefined>(undefined);
   /** The key that the person wants to revoke or rotate, and has to confirm. */
   const asked = useSignal<
@@ -37,7 +37,8 @@ export function KeysPage({ server }: { readonly server: Server }) {
       await work();
       editing.value = undefined;
       asked.value = undefined;
-      // With a new secret of its own key, the page has a new server and has already read the list again.
+      // If the page has rotated its own key, it has signed in again, with a new `Server`, and has already read the list
+      // again.
       if (signedIn.value.kind === 'in' && signedIn.value.server === server) keys.reload();
     });
   const pathOf = ({ id }: ShownKey, more = '') => `/a2a/keys/${encodeURIComponent(id)}${more}`;
@@ -64,7 +65,8 @@ export function KeysPage({ server }: { readonly server: Server }) {
       const path = pathOf(key, '/rotate');
       const { secret } = await server.json(NewSecret, path, { method: 'POST', body: {} });
       made.value = { name: key.name, secret };
-      // The page continues with the new secret of its own key. Otherwise, it would be signed out before the secret is copied.
+      // The page continues with the new secret of its own key. Otherwise, it would be signed out before the secret is
+      // copied.
       if (key.id === server.caller?.keyId) await enter(secret);
     });
 
@@ -151,7 +153,10 @@ export function KeysPage({ server }: { readonly server: Server }) {
   );
 }
 
-/** Returns the settings that differ. Only they are sent, because the caller may not be allowed to set the others. */
+/**
+ * Returns the settings that differ. Only these settings are sent, because the caller may not be allowed to set the
+ * others.
+ */
 function changesIn(key: ShownKey, settings: KeySettings): Partial<KeySettings> {
   const before: KeySettings = {
     name: key.name,

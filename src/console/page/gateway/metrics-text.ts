@@ -43,8 +43,9 @@ export function valuesOfLabel(samples: readonly Sample[], name: string, label: s
 }
 
 /**
- * Returns an estimate of a quantile of a histogram, in seconds, as Prometheus computes it: the values of a bucket are
- * spread evenly. Returns undefined if the histogram is empty. A value above the last bucket counts as its bound.
+ * Returns an estimate of a quantile of a histogram, in seconds, as Prometheus computes it: the values in a bucket are
+ * assumed to be spread evenly. If the quantile is above the last finite bound, returns that bound. Returns undefined if
+ * the histogram is empty.
  */
 export function quantile(
   samples: readonly Sample[],

@@ -27,7 +27,10 @@ export interface ChartSeries {
 /** The number of series that have a colour of their own. The others are drawn together. */
 export const MAX_SERIES = 7;
 
-/** Returns the function that names what a row is about. Keys with the same name also have the end of their ids. */
+/**
+ * Returns a function that returns the name of the group of a row. If several keys have the same name, the end of the id
+ * of the key is added to the name.
+ */
 function namesOf(rows: readonly UsageItem[], grouping: Grouping): (row: UsageItem) => string {
   if (grouping !== 'key') return (row) => nameOfRow(row, grouping);
   const ids = Map.groupBy(rows, ({ keyName }) => keyName);
@@ -82,7 +85,7 @@ function addTo(sum: UsageSum, row: UsageItem): void {
   sum.cost.set(currency, (sum.cost.get(currency) ?? 0) + amount);
 }
 
-/** Returns what can be shown of these rows. Costs come first. */
+/** Returns the measures that can be shown for these rows. Costs come first. */
 export function measuresOf(rows: readonly UsageItem[]): readonly Measure[] {
   const currencies = new Set(rows.flatMap(({ cost }) => (cost ? [cost.currency] : [])));
   return [
@@ -122,7 +125,9 @@ export function daysBetween(from: string, to: string): string[] {
   return days;
 }
 
-/** Returns the series of the chart, the largest first. The small ones are one series. */
+/**
+ * Returns the series of the chart, the largest first. The series after the first MAX_SERIES are added up in one series.
+ */
 export function seriesOf(
   rows: readonly UsageItem[],
   days: readonly string[],

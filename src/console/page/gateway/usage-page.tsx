@@ -136,7 +136,7 @@ function WorkspaceChoice({ server, own, value, onChange }: WorkspaceProps) {
   );
 }
 
-/** Returns the measure that was chosen, if these rows have it. */
+/** Returns the measure that was chosen, or the first measure of these rows if they do not have the chosen one. */
 function measureIn(chosen: string, rows: readonly UsageItem[]): string {
   const [first = 'tokens', ...others] = measuresOf(rows);
   return others.includes(chosen) ? chosen : first;
@@ -161,7 +161,7 @@ function Shown({ from, to, items, isWhole, grouping, measure }: ShownProps) {
   if (items.length === 0) {
     return (
       <PageMessage title="No usage in this period">
-        <p>A call of a model or an agent with a key of this workspace appears here.</p>
+        <p>Calls to models and agents appear here.</p>
       </PageMessage>
     );
   }
@@ -198,7 +198,7 @@ function Shown({ from, to, items, isWhole, grouping, measure }: ShownProps) {
 interface SumRowProps {
   readonly sum: UsageSum;
   readonly currencies: readonly string[];
-  /** The number of the series in the chart. */
+  /** The index of the series in the chart. Undefined if the row has no series of its own. */
   readonly place: number | undefined;
 }
 

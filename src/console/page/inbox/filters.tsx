@@ -1,4 +1,4 @@
-/** The filters of the inbox. They are in the address, except the search, which looks only at what is loaded. */
+/** The filters of the inbox. They are in the address, except the search, which searches only the loaded tasks. */
 import type { Signal } from '@preact/signals';
 import { Form, TextField } from '../parts/controls.tsx';
 import { ChoiceField, FilterButtons, TextFilter } from '../parts/filters.tsx';

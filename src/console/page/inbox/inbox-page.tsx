@@ -1,4 +1,4 @@
-/** The inbox: the tasks of this server, by what they need. */
+/** The inbox: the tasks of this server in three groups. They need a person, are running, or have ended. */
 import { useSignal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 import { A2AError } from '../../../protocol/index.ts';
@@ -23,7 +23,7 @@ const NOTHING: Readonly<Record<Group, string>> = {
   running: 'Nothing is running.',
   done: 'No task has ended yet.',
 };
-/** More agents than this are not searched at the same time. */
+/** Maximum number of agents whose tasks are listed together. */
 const MAX_AGENTS = 20;
 
 export function InboxPage({ server, path }: PageProps) {
@@ -209,7 +209,7 @@ function EmptyServer({ server }: { readonly server: Server }) {
   );
 }
 
-/** Returns the agent's name in the address. The gateway itself has no name. */
+/** Returns the name of the agent for the filter `agent` in the address. The gateway itself has the empty name. */
 function nameOf(agent: string): string {
   return agent === 'gateway itself' ? '' : agent;
 }

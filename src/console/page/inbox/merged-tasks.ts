@@ -7,7 +7,7 @@ import * as z from 'zod';
 import type { Task, TaskState } from '../../../protocol/index.ts';
 import { EXTENSIONS, type Server } from '../server/server.ts';
 
-/** The states of a group, in the words of the page. */
+/** The states of the tasks in each group. */
 export const GROUPS = {
   'needs-you': ['input-required', 'auth-required'],
   running: ['working', 'submitted'],
@@ -103,7 +103,10 @@ const Inbox = z.object({
   ),
 });
 
-/** Counts the tasks. At a gateway, it takes one request. */
+/**
+ * Counts the tasks of each agent by state. At a gateway, this takes one request, and at an agent one request for each
+ * state.
+ */
 export async function countTasks(
   server: Server,
   filter: TaskFilter,

@@ -106,12 +106,12 @@ export function TaskRow(props: RowProps) {
   );
 }
 
-/** Returns the agent's last words about its state: a question, or an error. */
+/** Returns the start of the message in the task's status, for example a question or an error. */
 function saidBy({ status: { message } }: Task): string {
   return message ? cleanLine(textOf(message.parts).slice(0, 2 * MAX_SAID)).slice(0, MAX_SAID) : '';
 }
 
-/** Returns the end of an id: the start of a time-ordered id is the same for all tasks of an hour. */
+/** Returns the end of a long id, because the start of a time-ordered id is the same for all tasks of an hour. */
 function shortId(id: string): string {
   return id.length > 14 ? `…${id.slice(-8)}` : id;
 }

@@ -106,7 +106,7 @@ export function useOpenings(
         setOpenings((before) => new Map(before).set(task.id, text));
       }
     };
-    // The list is useful without them, so a problem is not shown.
+    // The list is useful without the first words, so a problem is not shown.
     for (let count = 0; count < AT_ONCE; count++) work().catch(() => stop.abort());
     return () => stop.abort();
     // The ids say whether the tasks have changed.

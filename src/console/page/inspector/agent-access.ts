@@ -1,6 +1,6 @@
 /**
- * How this page reaches the agent that it inspects. A browser allows requests only to the page's own server. That server
- * is the agent or the gateway itself, or it is `parley inspect`, which sends the requests on.
+ * How this page reaches the agent that it inspects. A browser allows requests only to the page's own server. That
+ * server is the agent or the gateway itself, or it is `parley inspect`, which sends the requests on.
  */
 import * as z from 'zod';
 import { type AgentCheck, EXPLANATIONS, type ProblemName } from '../../../client/checks/index.ts';
@@ -27,15 +27,17 @@ export interface AgentRequest {
 export interface AgentAccess {
   /** The address of the agent. */
   readonly address: string;
-  /** Headers that every request has: the key of the person who is signed in. */
+  /** Headers for every request to a trusted address: the key of the person who is signed in. */
   readonly keyHeaders: Readonly<Record<string, string>>;
-  /** The names of headers that the server adds, whose values the page does not know. */
+  /** The names of headers that the server adds. The page does not know their values. */
   readonly addedHeaders: readonly string[];
   /** Returns whether the address may get the headers of the person. */
   trusts(url: string): boolean;
   /** Sends a request. Throws a ConnectionError `untrusted` if requests to this address are not allowed. */
   send(request: AgentRequest): Promise<SentResponse>;
-  /** Asks the server to try an interface with gRPC, which a browser cannot use. Undefined if the server cannot do that. */
+  /**
+   * Asks the server to try an interface with gRPC, which a browser cannot use. Undefined if the server cannot do that.
+   */
   readonly tryGrpc:
     | ((
         offer: AgentInterface,
@@ -47,7 +49,7 @@ export interface AgentAccess {
   readonly agree: ((origin: string) => Promise<void>) | undefined;
 }
 
-/** The server of this page, or an agent behind it. */
+/** Returns the access to the server of this page, or to an agent behind it. */
 export function directAccess(server: Server, agent: string): AgentAccess {
   const isOwn = (url: string) => new URL(url).origin === location.origin;
   return {
@@ -84,7 +86,9 @@ const CheckAnswer = z.object({
   origin: z.string().optional(),
 });
 
-/** The agent of `parley inspect`, whose server sends the requests on. */
+/**
+ * Returns the access to the agent that `parley inspect` was started for. `parley inspect` sends the requests on to it.
+ */
 export async function relayedAccess(server: Server): Promise<AgentAccess> {
   let state = await server.json(RelayState, '/inspector');
   return {
@@ -120,7 +124,7 @@ export async function relayedAccess(server: Server): Promise<AgentAccess> {
   };
 }
 
-/** Returns a problem of `parley inspect` as one of the connection, so that it is not taken for an answer of the agent. */
+/** Returns a problem with `parley inspect` as a ConnectionError, so that it is not taken for an answer of the agent. */
 function relayProblem(error: unknown): ConnectionError {
   leaveIfRefused(error);
   const isAnswer = error instanceof A2AError;

@@ -25,13 +25,13 @@ export interface CallInput {
   readonly after: string;
 }
 
-/** A call with its requests. It may have several, for example if the agent redirects. */
+/** A call with its requests. It may have several requests, for example if the agent redirects. */
 export class TriedCall {
   readonly input: CallInput;
   readonly exchanges = signal<readonly RecordedExchange[]>([]);
   readonly running = signal(true);
   readonly error = signal<unknown>(undefined);
-  /** The task that the agent has named. */
+  /** The id of the task that the agent has named last. Before that, the id that the person has entered. */
   readonly taskId = signal('');
   readonly #stop = new AbortController();
 
@@ -71,7 +71,7 @@ export class TriedCall {
         return this.#see(await service.cancelTask({ id: taskId }, options));
       default: {
         const seq = seqOf(after);
-        // The ids of other servers are not always numbers.
+        // The event ids of other servers are not always numbers.
         const call =
           after === '' || seq !== undefined
             ? options

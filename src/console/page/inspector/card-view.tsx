@@ -1,4 +1,4 @@
-/** The card: as a page for people, and as JSON as the agent sends it to clients of either version. */
+/** The card, as a page for people, and as the JSON that the agent sends to clients of each protocol version. */
 import { useSignal } from '@preact/signals';
 import { declaredFeatures, describeSecurity } from '../../../client/checks/index.ts';
 import { clean, cleanLine } from '../../../display/index.ts';
@@ -120,7 +120,7 @@ function list(modes: readonly string[]): string {
   return modes.length === 0 ? 'not declared' : cleanLine(modes.slice(0, MAX_ENTRIES).join(', '));
 }
 
-/** An address of the agent. It is a link only if it leads to a web page. */
+/** An address of the agent. It is a link only if it is an http or https URL. */
 function Address({ url }: { readonly url: string }) {
   const shown = cleanLine(url);
   const target = URL.parse(url);

@@ -76,7 +76,9 @@ function ExchangeLine({ exchange }: { readonly exchange: RecordedExchange }) {
   );
 }
 
-/** Returns the method of a JSON-RPC request, because all of them have the same address. */
+/**
+ * Returns the method of a JSON-RPC request. The method is shown because all JSON-RPC requests have the same address.
+ */
 function methodIn(body: string | undefined): string {
   try {
     const request: unknown = JSON.parse(body ?? '');

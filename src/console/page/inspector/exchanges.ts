@@ -17,7 +17,7 @@ const MAX_KEPT_BYTES = 2 ** 20;
 const MAX_KEPT_EVENTS = 1000;
 /** Maximum number of exchanges that are kept. The oldest ones are dropped. */
 const MAX_EXCHANGES = 60;
-/** Maximum size of a response. A larger one is cut off. */
+/** Maximum size of a response. Reading a larger response fails. */
 const MAX_BYTES = 32 * 2 ** 20;
 
 /** Headers whose values are never shown. */

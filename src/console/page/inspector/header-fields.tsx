@@ -1,6 +1,6 @@
 /**
- * The headers that the person adds to all requests. They are kept in the memory of the page only. The value of a secret
- * header is not shown again.
+ * The headers that the person adds to the requests to the agent. They are kept in the memory of the page only. The
+ * value of a secret header is not shown again.
  */
 import { useSignal } from '@preact/signals';
 import { reasonOf } from '../../../base/index.ts';

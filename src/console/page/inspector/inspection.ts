@@ -48,12 +48,12 @@ export class Inspection {
   readonly access: AgentAccess;
   readonly log = new ExchangeLog();
   readonly headers = signal<readonly OwnHeader[]>([]);
-  /** The cards of the versions that were read. */
+  /** The card in each protocol version in which it could be read. */
   readonly cards = signal<ReadonlyMap<ProtocolVersion, CardCopy>>(new Map());
   readonly checks = signal<readonly AgentCheck[]>([]);
   readonly signatures = signal<readonly SignatureResult[]>([]);
   readonly busy = signal(false);
-  /** Why there is no card. */
+  /** Why the last inspection failed, for example because there is no card. */
   readonly error = signal<unknown>(undefined);
   #round = 0;
 
@@ -61,7 +61,7 @@ export class Inspection {
     this.access = access;
   }
 
-  /** The newest card that was read. */
+  /** The card in the newest protocol version in which it could be read. */
   get card(): CardCopy | undefined {
     return VERSIONS.toReversed().flatMap((version) => this.cards.value.get(version) ?? [])[0];
   }
@@ -100,7 +100,7 @@ export class Inspection {
     };
   }
 
-  /** The agent for the checks and for requests. Throws if there is no card. */
+  /** Returns the agent for the checks and for requests. Throws if there is no card. */
   agent(onSent?: (exchange: RecordedExchange) => void): CheckedAgent {
     const { card: found } = this;
     if (!found) throw new ConnectionError('card', 'The agent has no card that can be read');

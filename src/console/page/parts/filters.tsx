@@ -1,4 +1,4 @@
-/** The fields above a list that choose what it shows. The filters of a page are in its address, so they can be bookmarked. */
+/** The fields above a list that choose what the list shows. */
 import { useId, useState } from 'preact/hooks';
 import { PageButton } from './controls.tsx';
 

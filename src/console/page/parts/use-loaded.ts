@@ -28,7 +28,7 @@ interface Options {
 
 /**
  * Calls `load` when the component is mounted, when an input changes, and after `everyMs`. A result that is outdated
- * when it arrives is not shown. After a problem, it waits as long as the server asks for.
+ * when it arrives is not shown. After a problem, the next automatic load waits at least as long as `retryMs` returns.
  */
 export function useLoaded<T>(
   load: (signal: AbortSignal) => Promise<T>,

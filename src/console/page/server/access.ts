@@ -7,7 +7,7 @@ import { exchangeTicket, ticketIn } from '../../../live/client/index.ts';
 /** The address of the agent or session that has served this page. */
 export const BASE = new URL('.', location.href.replace(/[?#].*$/, '')).href.replace(/\/$/, '');
 
-/** What the server is: a live session, an agent, a gateway, or that of `parley inspect`. */
+/** The kind of the server: a live session, an agent, a gateway, or `parley inspect`. */
 export const SERVER_KIND = kindIn(
   document.querySelector<HTMLMetaElement>('meta[name="parley-server"]')?.content,
 );
@@ -22,8 +22,8 @@ export function ownName(): string {
 }
 
 /**
- * Exchanges the ticket in the address for a token, which this tab keeps. Returns false if there is no ticket. The ticket
- * is removed from the address, so that it is neither shared nor bookmarked.
+ * Exchanges the ticket in the address for a token, which this tab keeps. Returns false if there is no ticket. The
+ * ticket is removed from the address, so that it is neither shared nor bookmarked.
  */
 export async function redeemTicket(): Promise<boolean> {
   const ticket = ticketIn(location.href);
@@ -35,8 +35,9 @@ export async function redeemTicket(): Promise<boolean> {
 }
 
 /**
- * A value that this tab keeps. If the browser does not allow storage, the value is only in memory. So is the key of a
- * gateway, which may have all scopes: a script that could read the storage later does not find it there.
+ * A value that this tab keeps. If the browser does not allow storage, the value is only in memory. The key of a gateway
+ * is also kept only in memory, because it may have all scopes. A script that reads the storage later does not find the
+ * key there.
  */
 export function remembered(what: 'token' | 'task') {
   const key = `parley.${what} ${BASE}`;

@@ -12,7 +12,7 @@ import { BASE, SERVER_KIND } from './access.ts';
 /** The extensions that the page understands. */
 export const EXTENSIONS = [EXTENSION_URI];
 
-/** The same in the headers of both versions, for requests that the client library does not send. */
+/** The same extensions as headers of both protocol versions, for requests that the client library does not send. */
 export const EXTENSION_HEADERS = {
   'a2a-extensions': EXTENSION_URI,
   'x-a2a-extensions': EXTENSION_URI,
@@ -24,7 +24,7 @@ const SignedInCaller = z.object({
   keyName: z.string().optional(),
   subject: z.string().optional(),
   scopes: z.array(z.string()),
-  /** Whether the key may read what covers all workspaces. */
+  /** Whether the key may read data of all workspaces, such as metrics. */
   allWorkspaces: z.boolean(),
 });
 export type SignedInCaller = z.infer<typeof SignedInCaller>;
@@ -55,7 +55,7 @@ export class Server {
     this.#clients.set('', Promise.resolve(client));
   }
 
-  /** Returns whether the key has the scope. An agent's own server has no scopes. */
+  /** Returns whether the key has the scope. Returns true if the server has no keys with scopes. */
   may(scope: string): boolean {
     return this.caller === undefined || this.caller.scopes.includes(scope);
   }
@@ -116,14 +116,14 @@ export interface PageProps {
   readonly path: readonly string[];
 }
 
-/** Returns the server for this key. Throws A2AError `unauthenticated` if it wants another key. */
+/** Returns the server for this key. Throws A2AError `unauthenticated` if the server wants another key. */
 export async function signIn(key: string | undefined): Promise<Server> {
   const client = await connect(`${BASE}/`, { headers: headersOf(key) });
   if (SERVER_KIND === 'gateway') {
     const caller = await new Server(key, client).json(SignedInCaller, '/a2a/caller');
     return new Server(key, client, caller);
   }
-  // This request also checks that the token is accepted.
+  // Checks that the server accepts the token.
   if (SERVER_KIND === 'inspector') await new Server(key, client).ask('/inspector');
   else await client.list({ pageSize: 1 }, { extensions: EXTENSIONS });
   return new Server(key, client);

@@ -13,7 +13,10 @@ export type SignedIn =
 
 export const signedIn = signal<SignedIn>({ kind: 'checking' });
 
-/** Signs in with the key that this tab has, if the server needs one. The link of `parley inspect` has a ticket. */
+/**
+ * Signs in with the key that this tab has, if the server needs one. On the page of `parley inspect`, first exchanges
+ * the ticket in the link for a token.
+ */
 export async function begin(): Promise<void> {
   signedIn.value = { kind: 'checking' };
   try {
@@ -25,7 +28,7 @@ export async function begin(): Promise<void> {
   }
 }
 
-/** Signs in with this key. Throws if the server could not be asked. */
+/** Signs in with this key. Throws every error except a refusal of the key. */
 export async function enter(key: string | undefined): Promise<void> {
   // A browser cannot send such a key in a header. An example is the shortened key in the list, which ends with "…".
   if (key !== undefined && /[^\x21-\x7e]/.test(key)) {

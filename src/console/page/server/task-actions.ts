@@ -30,8 +30,8 @@ export async function cancelTask(server: Server, { agent, taskId }: TaskPlace): 
 }
 
 /**
- * Sends the first message of a task again, in the same conversation. Returns the id of the new task, or undefined if the
- * agent answered without one.
+ * Sends the first message of a task again, in the same conversation. Returns the id of the new task, or undefined if
+ * the agent answered without one.
  */
 export async function sendAgain(server: Server, place: TaskPlace): Promise<string | undefined> {
   const opening = await readOpening(server, place);
@@ -53,7 +53,10 @@ export function mayWrite(server: Server, agent: string): boolean {
   return server.may(agent === '' ? 'tasks:write' : 'agents:use');
 }
 
-/** Returns the metadata with which the gateway chose a model or an agent. Its own additions are left out. */
+/**
+ * Returns the metadata of a task without the fields that the server adds. The gateway chooses a model or an agent by
+ * the other fields.
+ */
 function settingsIn(metadata: Metadata | undefined): Metadata | undefined {
   if (!metadata) return undefined;
   const entries = Object.entries(metadata).filter(

@@ -1,4 +1,7 @@
-/** Reads the log of a task: `GET /tasks/ID/events`, which returns all events of the task in the format of one protocol version. */
+/**
+ * Reads the log of a task with `GET /tasks/ID/events`, which returns all events of the task in the format of one
+ * protocol version.
+ */
 import * as z from 'zod';
 import {
   codecOf,

@@ -133,7 +133,10 @@ class AgentSession implements LiveSession {
     this.#feed.end();
   }
 
-  /** Sends a message to the current task if it continues, else in the same conversation. Resolves with the task's id. */
+  /**
+   * Sends a message to the current task or, if the task has ended, as a new task in the same conversation. Resolves
+   * with the task's id.
+   */
   async #send(parts: Part[]): Promise<string> {
     const { id: taskId, contextId, status } = this.#task ?? {};
     const goesOn = status !== undefined && !isTerminal(status.state);
@@ -184,7 +187,7 @@ class AgentSession implements LiveSession {
     this.#feed.give(this.#items.snapshot(task, this.#seq));
   }
 
-  /** Shows what an event adds to the artifacts. A message is shown as it is. */
+  /** Shows what an event adds to the artifacts. A message adds nothing here, because `#take` has already shown it. */
   #add(event: StreamEvent): void {
     const added = event.kind === 'message' ? undefined : this.#items.addedBy(event, uuidv7());
     if (added) this.#give(added);

@@ -45,6 +45,7 @@ function tell(attention: Attention, folder: string): void {
       notification.close();
     });
   } catch {
-    // Chrome on Android allows notifications only from a service worker. There, `notify` in the settings helps.
+    // Chrome on Android allows notifications only from a service worker. There, the setting `notify` can be used
+    // instead.
   }
 }

@@ -23,7 +23,7 @@ const PROMPT_ROWS = 60;
 const LIVE_CHARS = 4000;
 const LIVE_ROWS = 12;
 
-/** The clients, and the name of a sender that the session does not name: by default, the person at this page. */
+/** The clients of the session. `unnamed` is the name for a sender that the session does not name. Default: You. */
 export interface Senders extends Company {
   readonly unnamed?: string | undefined;
 }

@@ -1,4 +1,4 @@
-/** The header: the workspace, the connection, the model and its usage, and who else is there. */
+/** The header: the workspace, the connection, the model and its usage, and the clients. */
 import { cleanLine, contextPart, costText, type Company } from '../../../display/index.ts';
 import { canNotify, notifications, turnOnNotifications } from './attention.ts';
 import { folderOf, type PageSession } from './page-session.ts';

@@ -11,10 +11,12 @@ import { PageButton } from '../parts/controls.tsx';
 
 /** A row is at most this long. A longer line is drawn as several rows, because browsers lay out long lines slowly. */
 const MAX_ROW = 2000;
-/** A text of this length or longer is read slice by slice. */
+/**
+ * For a change of this many characters or more, no lines are compared. The server's diff or the new content is shown.
+ */
 const LARGE = 400_000;
 const SLICE_CHARS = 60_000;
-/** The factor by which each further slice has more rows, and the maximum number of its rows. */
+/** Each slice has GROWTH times as many rows as the slice before it, but at most MAX_SLICE. */
 const GROWTH = 4;
 const MAX_SLICE = 3000;
 
@@ -32,7 +34,7 @@ export function Spans({ line }: { readonly line: StyledLine }) {
 interface Slice {
   readonly rows: readonly ComponentChildren[];
   readonly next: number | undefined;
-  /** What follows, for the button that shows it. */
+  /** The size of what follows, as a text for the button that shows more. */
   readonly left: string;
 }
 

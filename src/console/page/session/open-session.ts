@@ -11,9 +11,8 @@ const RETRY = { attempts: Infinity, delayMs: 250, maxDelayMs: 5000 };
 const FIRST_MESSAGES = 2000;
 
 /**
- * Joins, and loads the newest messages. Loads all messages if `seen` is given: the number of entries that the person has
- * already seen.
- * Throws A2AError `unauthenticated` if the server wants another token.
+ * Joins the session, and loads the newest messages, or all messages if `seen` is given. `seen` is the number of entries
+ * that the page has already shown. Throws A2AError `unauthenticated` if the server wants another token.
  */
 export async function openSession(token: string | undefined, seen?: number): Promise<PageSession> {
   const opened: { store?: PageSession } = {};

@@ -17,7 +17,7 @@ import {
 import { reduceState } from '../../../display/state/index.ts';
 import type { LiveSession } from '../../../live/client/index.ts';
 
-/** A text that the person edits before it is written. */
+/** The proposed content of a file, which the person edits before it is written. */
 export interface Editing {
   readonly fileName: string;
   readonly text: string;
@@ -29,7 +29,10 @@ const HIDDEN_MS = 200;
 
 export class PageSession {
   readonly session: LiveSession;
-  /** The number of entries at the end that the person has already seen, if the page has now loaded those before. */
+  /**
+   * The number of the newest entries that the page had already shown before it loaded all earlier messages. 0 if the
+   * earlier messages were not requested.
+   */
   readonly seen: number;
   readonly state = signal<SessionState>(INITIAL);
   readonly connection = signal<'connected' | 'reconnecting' | 'ended'>('connected');

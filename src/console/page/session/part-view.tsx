@@ -1,6 +1,6 @@
 /**
- * Draws a file or data of a message. A peer chooses the content, so a file is never opened in the page: it is saved, with
- * a type that no browser runs.
+ * Draws a file or data of a message. A peer chooses the content, so a file is never opened in the page: it is saved,
+ * with a type that no browser runs.
  */
 import { useMemo } from 'preact/hooks';
 import { cleanLine, type ShownPart } from '../../../display/index.ts';
@@ -61,7 +61,7 @@ function DataView({ data, title }: { readonly data: unknown; readonly title: str
   );
 }
 
-/** Returns a name without folders and characters that file systems do not allow. */
+/** Returns a name without folders, and without characters that file systems do not allow. */
 function fileNameOf({ name = 'file' }: FilePart['file']): string {
   const last = cleanLine(name).split(/[/\\]/).at(-1) ?? '';
   const safe = last.replaceAll(/[<>:"|?*]/g, '_').replace(/^\.+/, '');

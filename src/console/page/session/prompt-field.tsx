@@ -16,7 +16,7 @@ import { PageButton, Form } from '../parts/controls.tsx';
 
 const MAX_QUEUED = 4;
 
-/** Whether Enter starts a new line, because the person types with their thumbs and has a button to send. */
+/** Matches a touch screen. There, Enter starts a new line, and the person sends the prompt with the button. */
 const touch = matchMedia('(pointer: coarse)');
 
 interface Menu {

@@ -18,7 +18,10 @@ const NEAR_END = 600;
 /** Distance from the bottom, in pixels, within which new entries are followed. */
 const AT_BOTTOM = 48;
 
-/** The first entry of the window and the entry after the last one, or `undefined` to follow the newest entries. */
+/**
+ * The indexes of the first entry of the window and of the entry after its last one. `end` is undefined while the window
+ * ends with the newest entry.
+ */
 interface Window {
   readonly start: number;
   readonly end: number | undefined;
@@ -33,7 +36,7 @@ function entryAt({ log }: SessionState, index: number): Entry | undefined {
 export interface Shown {
   readonly state: ReadonlySignal<SessionState>;
   readonly session: { readonly self: LiveClient };
-  /** The number of entries at the end that the person has already seen. */
+  /** The number of the newest entries that were already shown before earlier messages were loaded, or 0. */
   readonly seen: number;
 }
 
@@ -70,7 +73,8 @@ export function TranscriptView({ store, onLoadAll, unnamed, empty }: Props) {
   }
   const { start, end = count } = window.value ?? { start: Math.max(0, count - STEP), end: count };
   const { self } = store.session;
-  // The list of clients is a new array after each presence. The entries need only the names.
+  // The array of clients is replaced only by a snapshot or a presence. So other items do not draw the finished entries
+  // again.
   const clients = useComputed(() => store.state.value.clients);
 
   const keepPlace = () => {

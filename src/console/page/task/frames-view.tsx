@@ -11,14 +11,14 @@ import type { RawEntry } from '../server/task-log.ts';
 import { nameOfRaw } from './history-slider.tsx';
 import type { OpenTask } from './open-task.ts';
 
-/** Number of events in the document at the same time. */
+/** Number of events that are drawn first. */
 const WINDOW = 60;
 const FIRST_ROWS = 200;
 
 interface Props {
   readonly store: OpenTask;
   readonly versions: readonly ProtocolVersion[];
-  /** The number of the event up to which the task is shown. */
+  /** The sequence number of the last event that is shown. */
   readonly seq: number;
 }
 

@@ -13,8 +13,8 @@ import { PastStates } from './past-states.ts';
 import { TaskSession } from './task-session.ts';
 
 /**
- * Time until the log is read again: after a stream has ended, while the task waits for an answer, and after the task has
- * ended. Some agents continue a task that has ended.
+ * Time until the log is read again: after a stream has ended, while the task waits for an answer, and after the task
+ * has ended. Some agents continue a task that has ended.
  */
 const SOON_MS = 500;
 const WAITING_MS = 10_000;
@@ -23,10 +23,10 @@ const ENDED_MS = 60_000;
 export class OpenTask {
   readonly server: Server;
   readonly place: TaskPlace;
-  /** The newest state, and the answers to its questions. */
+  /** The newest state of the task, and the answers to the task's questions. */
   readonly newest: PageSession;
   readonly past: PastStates;
-  /** The number of events that are loaded. Changes after `past`. */
+  /** The number of events that are loaded. It is changed after the events were added to `past`. */
   readonly count = signal(0);
   readonly error = signal<unknown>(undefined);
   /** The raw events of each version, as far as they are loaded. */
@@ -87,7 +87,7 @@ export class OpenTask {
     this.#stop.abort();
   }
 
-  /** Reads the raw events of a version up to the newest event that the page shows. */
+  /** Reads the raw events of a version that are not loaded yet. Returns all loaded raw events of this version. */
   async rawEvents(version: ProtocolVersion): Promise<readonly RawEntry[]> {
     const known = this.raw.get(version) ?? [];
     this.raw.set(version, known);
@@ -109,7 +109,7 @@ export class OpenTask {
     }
   }
 
-  /** Reads the stream of a running task. Returns false if there is none. */
+  /** Reads the stream of a running task. Returns false if the task is not running. */
   async #stream(stopped: AbortSignal): Promise<boolean> {
     const state = this.past.taskAfter(this.count.value)?.status.state;
     if (state !== 'working' && state !== 'submitted') return false;

@@ -1,6 +1,6 @@
 /**
  * What the page shows of a task after each of its events. The log is read once. A state in the past is computed from
- * the nearest state that was kept, so that the slider is fast in a long log.
+ * the nearest earlier state that was kept, so that the slider is fast in a long log.
  */
 import { INITIAL, type SessionAction, type SessionState } from '../../../display/index.ts';
 import { reduceState } from '../../../display/state/index.ts';
@@ -26,7 +26,7 @@ export class PastStates {
     return this.#entries;
   }
 
-  /** Adds the next event. Returns what it does to the newest state. */
+  /** Adds the next event. Returns the action that applies the event to the newest state. */
   add(entry: LogEntry): SessionAction {
     const action = this.#actionOf(entry);
     this.#entries.push(entry);

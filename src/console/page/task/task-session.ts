@@ -1,4 +1,7 @@
-/** A task as a session of which this page is the only client, so that its questions are answered in the same dialog. */
+/**
+ * Presents a task as a live session with this page as its only client, so that the page can use the dialog of live
+ * sessions for the task's questions.
+ */
 import type { LiveClient, LiveItem, LiveRole, LiveSession } from '../../../live/client/index.ts';
 import type { ToolCallConfirmation } from '../../../protocol/development-tool/index.ts';
 import { A2AError, type Part } from '../../../protocol/index.ts';
@@ -12,7 +15,9 @@ export class TaskSession implements LiveSession {
   readonly #place: TaskPlace;
   readonly #onSent: () => void;
 
-  /** `onSent` is called when the task has got an answer, so that the page reads what it does with it. */
+  /**
+   * `onSent` is called after each attempt to send a message to the task, so that the page reads the task's new events.
+   */
   constructor(server: Server, place: TaskPlace, roles: readonly LiveRole[], onSent: () => void) {
     this.#onSent = onSent;
     this.#server = server;
@@ -20,7 +25,7 @@ export class TaskSession implements LiveSession {
     this.self = { id: 'page', name: 'browser', kind: 'a2a', roles };
   }
 
-  /** The page reads the log itself, because it also shows its past. */
+  /** Yields nothing. The page reads the task's log itself, because it also shows earlier states of the task. */
   async *items(): AsyncGenerator<LiveItem> {}
 
   async prompt(content: string | readonly Part[]) {
